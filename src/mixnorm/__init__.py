@@ -1,0 +1,76 @@
+"""Learning with few shared features.
+
+Names are resolved on first use, so that ``import mixnorm`` costs next to
+nothing and imports neither NumPy nor scikit-learn.
+
+Examples
+--------
+>>> import mixnorm
+>>> "ShareBoostClassifier" in dir(mixnorm)
+True
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from mixnorm._version import __version__
+
+if TYPE_CHECKING:
+    from mixnorm import (
+        datasets,
+        display,
+        engines,
+        estimators,
+        exceptions,
+        losses,
+        pools,
+        selection,
+    )
+    from mixnorm.display import ShareBoostPathDisplay
+    from mixnorm.estimators import (
+        ShareBoostClassifier,
+        ShareBoostClassifierCV,
+        ShareBoostRegressor,
+        ShareBoostRegressorCV,
+    )
+
+__all__ = [
+    "ShareBoostClassifier",
+    "ShareBoostClassifierCV",
+    "ShareBoostPathDisplay",
+    "ShareBoostRegressor",
+    "ShareBoostRegressorCV",
+    "__version__",
+    "datasets",
+    "display",
+    "engines",
+    "estimators",
+    "exceptions",
+    "losses",
+    "pools",
+    "selection",
+]
+
+# Public names that live in a room; every other lazy name is a room itself.
+_HOMES = {
+    "ShareBoostClassifier": "estimators",
+    "ShareBoostClassifierCV": "estimators",
+    "ShareBoostPathDisplay": "display",
+    "ShareBoostRegressor": "estimators",
+    "ShareBoostRegressorCV": "estimators",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name in _HOMES:
+        value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    else:
+        value = import_module(f"{__name__}.{name}")
+    globals()[name] = value  # the next lookup does not come here
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

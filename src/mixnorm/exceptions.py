@@ -1,0 +1,49 @@
+"""Errors and warnings that mixnorm raises.
+
+::
+
+    MixnormError
+    ├── DatasetNotFoundError   (also a LookupError)
+    └── DatasetFormatError     (also a ValueError)
+
+    MixnormWarning
+    ├── FewerFeaturesWarning   (also a UserWarning)
+    └── InterruptedFitWarning  (also a RuntimeWarning)
+
+Bad values and bad types are plain ``ValueError`` and ``TypeError``, as in
+scikit-learn: catching ``MixnormError`` is for what only this package can go
+wrong with.
+"""
+
+__all__ = [
+    "DatasetFormatError",
+    "DatasetNotFoundError",
+    "FewerFeaturesWarning",
+    "InterruptedFitWarning",
+    "MixnormError",
+    "MixnormWarning",
+]
+
+
+class MixnormError(Exception):
+    """Base of the errors that are mixnorm's own."""
+
+
+class DatasetNotFoundError(MixnormError, LookupError):
+    """No stored copy of a data set was found, and it could not be fetched."""
+
+
+class DatasetFormatError(MixnormError, ValueError):
+    """A stored data set cannot be read: damaged, or not in the expected form."""
+
+
+class MixnormWarning(Warning):
+    """Base of mixnorm's warnings."""
+
+
+class FewerFeaturesWarning(MixnormWarning, UserWarning):
+    """The model has fewer features than were asked for."""
+
+
+class InterruptedFitWarning(MixnormWarning, RuntimeWarning):
+    """``fit`` was interrupted; the rounds finished before that are kept."""
