@@ -1,0 +1,1 @@
+"""Engines: the algorithms, written over losses, norms and pools, without scikit-learn."""

@@ -1,0 +1,71 @@
+"""Limited-memory quasi-Newton directions around a given inverse-Hessian model."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from mixnorm._array import namespace, to_numpy
+
+
+class History:
+    """The last few steps and gradient changes, and the direction they imply.
+
+    Arrays are flat vectors. ``solve`` applies the inverse-Hessian model that stands in for the
+    usual scaled identity. The two loops of the recursion run over inner products only, so that a
+    direction costs four products with the stacked vectors however long the memory is.
+    """
+
+    def __init__(self, solve: Callable[[Any], Any], memory: int = 6) -> None:
+        self._solve = solve
+        self._memory = memory
+        self._steps: Any = None
+        self._changes: Any = None
+        self._inner: list[list[float]] = []  # step_i . change_j
+        self._scale = 1.0
+
+    def direction(self, gradient: Any) -> Any:
+        """Return the descent step ``H gradient`` by the two-loop recursion (to be subtracted)."""
+        if self._steps is None:
+            return self._solve(gradient)
+        inner, count = self._inner, len(self._inner)
+        along = to_numpy(self._steps @ gradient).tolist()
+        first = [0.0] * count
+        for i in reversed(range(count)):
+            used = sum(first[j] * inner[i][j] for j in range(i + 1, count))
+            first[i] = (along[i] - used) / inner[i][i]
+        reduced = gradient - self._vector(first, gradient) @ self._changes
+        vector = self._solve(reduced) * self._scale
+        back = to_numpy(self._changes @ vector).tolist()
+        second = [0.0] * count
+        for i in range(count):
+            used = sum(second[j] * inner[j][i] for j in range(i))
+            second[i] = first[i] - (back[i] + used) / inner[i][i]
+        return vector + self._vector(second, gradient) @ self._steps
+
+    def record(self, step: Any, change: Any) -> None:
+        """Add a step and the change of gradient along it, unless curvature is lost in rounding."""
+        xp = namespace(step)
+        product = float(step @ change)
+        if product <= 1e-10 * math.sqrt(float(step @ step) * float(change @ change)):
+            return
+        steps, changes = step[None, :], change[None, :]
+        if self._steps is not None:
+            first = max(0, len(self._inner) + 1 - self._memory)
+            column = to_numpy(self._steps @ change).tolist()
+            row = to_numpy(self._changes @ step).tolist()
+            kept = [[*line[first:], end] for line, end in zip(self._inner, column, strict=True)]
+            self._inner = [*kept[first:], [*row[first:], product]]
+            steps = xp.concat([self._steps[first:, :], steps])
+            changes = xp.concat([self._changes[first:, :], changes])
+        else:
+            self._inner = [[product]]
+        self._steps, self._changes = steps, changes
+        model = float(change @ self._solve(change))
+        if model > 0.0:
+            self._scale = product / model
+
+    @staticmethod
+    def _vector(values: list[float], like: Any) -> Any:
+        return namespace(like).asarray(values, dtype=like.dtype, device=like.device)

@@ -1,0 +1,134 @@
+"""How the greedy engine chooses the next atom."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from mixnorm._array import device_of, epsilon, namespace, to_numpy
+
+if TYPE_CHECKING:
+    from mixnorm.engines._corrective import Support
+    from mixnorm.engines.greedy import PreparedPool
+
+# Candidates of the cheap rule that a costlier rule looks at more closely.
+_SHORTLIST = 8
+
+
+@dataclass(frozen=True)
+class Choice:
+    """An atom, its columns (one per row), and the gradient in their weights."""
+
+    atom: Any
+    rows: Any
+    slope: Any
+
+    @property
+    def gradient(self) -> float:
+        """The l1 norm of the gradient."""
+        xp = namespace(self.slope)
+        return float(xp.sum(xp.abs(self.slope)))
+
+
+def choose(
+    support: Support, pool: PreparedPool, rule: str, exclude: frozenset[Hashable]
+) -> Choice | None:
+    """Return the atom that ``rule`` prefers, or None if no atom has any gradient left."""
+    cheap, refine = RULES[rule]
+    m = 1 if refine is None else _SHORTLIST
+    choices = []
+    for atom, score in pool.top(support.residual, cheap, m, exclude):
+        if score > 0.0:
+            rows = pool.columns(atom)
+            choices.append(Choice(atom, rows, rows @ support.residual))
+    xp = namespace(support.residual)
+    least = epsilon(support.residual) * float(xp.sum(xp.abs(support.residual)))
+    choices = [choice for choice in choices if choice.gradient > least]
+    if refine is None or len(choices) < 2:
+        return choices[0] if choices else None
+    gains = refine(support, choices)
+    return choices[max(range(len(choices)), key=gains.__getitem__)]
+
+
+def line_gains(support: Support, choices: list[Choice]) -> list[float]:
+    """Return how far the loss falls along each choice's gradient."""
+    return [_line_gain(support, choice) for choice in choices]
+
+
+def column_gains(support: Support, choices: list[Choice]) -> list[float]:
+    """Return the gain ``1/2 g^T H^{-1} g`` of a Newton step on each choice's columns alone."""
+    return [_column_gain(support, choice) for choice in choices]
+
+
+def joint_gains(support: Support, choices: list[Choice]) -> list[float]:
+    """Return the gain of a Newton step on a choice's columns and all chosen ones together.
+
+    Under the per-output curvature model that also drives the corrective step, so that it costs a
+    fraction of ``column_gains`` and sees how much of a column the chosen ones explain already.
+    """
+    blocks = [choice.rows for choice in choices]
+    slopes = [choice.slope for choice in choices]
+    ridge = 2.0 * support.problem.alpha
+    gains = support.curvature().gains(support.design, blocks, slopes, ridge)
+    values: list[float] = to_numpy(gains).tolist()
+    return values
+
+
+def _line_gain(support: Support, choice: Choice) -> float:
+    """Take a few one-dimensional Newton steps; one that overshoots is halved."""
+    problem = support.problem
+    loss, target, weight = problem.loss, problem.target, problem.weight
+    gradient = choice.slope
+    xp = namespace(gradient)
+    norm = float(xp.sum(gradient * gradient))
+    change = (gradient.T @ choice.rows).T
+    scores, residual, value = support.scores, support.residual, support.value
+    penalty, length = 2.0 * problem.alpha * norm, 0.0
+    best = objective = value
+    for _ in range(4):
+        slope = float(xp.sum(change * residual)) - penalty * length
+        bend = loss.hessian_form(change, residual, target, weight) + penalty
+        if bend <= 0.0 or abs(slope) <= 1e-3 * norm:
+            break
+        move = slope / bend
+        for _ in range(10):
+            value, residual = loss.value_and_residual(
+                scores - (length + move) * change, target, weight
+            )
+            objective = value + 0.5 * penalty * (length + move) ** 2
+            if objective < best:
+                break
+            move *= 0.5
+        else:
+            break
+        best, length = objective, length + move
+    return support.value - best
+
+
+def _column_gain(support: Support, choice: Choice) -> float:
+    """Use the true Hessian of each column over all outputs; the columns of an atom add up."""
+    problem, rows = support.problem, choice.rows
+    xp = namespace(rows)
+    eye = xp.eye(problem.n_outputs, dtype=rows.dtype, device=device_of(rows))
+    gain = 0.0
+    for row in range(rows.shape[0]):
+        hessian = problem.loss.column_hessian(
+            rows[row, :], support.residual, problem.target, problem.weight
+        )
+        # A shift-invariant loss has a null direction; the gradient has no part in it.
+        floor = epsilon(rows) * 32.0 * float(xp.sum(xp.linalg.diagonal(hessian)))
+        hessian = hessian + eye * (2.0 * problem.alpha + floor)
+        step = xp.linalg.solve(hessian, choice.slope[row, :][:, None])
+        gain += 0.5 * float(choice.slope[row, :] @ step[:, 0])
+    return gain
+
+
+#: The cheap rule that shortlists, and the gains that decide among the shortlist (None: the first).
+RULES: dict[str, tuple[str, Callable[[Support, list[Choice]], list[float]] | None]] = {
+    "column": ("l1", column_gains),
+    "joint": ("l1", joint_gains),
+    "l1": ("l1", None),
+    "l2": ("l2", None),
+    "line": ("l1", line_gains),
+}

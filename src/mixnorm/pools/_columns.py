@@ -1,0 +1,183 @@
+"""The columns of a table as atoms, alone or in groups."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mixnorm._array import device_of, namespace, to_numpy
+from mixnorm._params import Parameters
+from mixnorm.pools._scan import column_statistics, scan
+
+
+@dataclass
+class Columns(Parameters):
+    """The columns of ``X``; with ``groups``, blocks of columns that are chosen together.
+
+    Parameters
+    ----------
+    groups : array-like of shape (n_features,), optional
+        A label per column; columns with one label are one atom (the indicators of one category,
+        say). Atoms are numbered in the order in which their labels first appear.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[0.0, 2.0, 1.0], [1.0, -2.0, 1.0]])
+    >>> pool = Columns().prepare(X)
+    >>> pool.top(np.array([[0.5], [-0.5]]), "l1", 1, frozenset())
+    [(1, 1.0)]
+    >>> pool.columns(1)
+    array([[ 1., -1.]])
+    """
+
+    groups: Sequence[Hashable] | None = None
+
+    def prepare(
+        self, X: Any, *, weight: Any | None = None, scale: bool = True, fit_intercept: bool = True
+    ) -> PreparedColumns:
+        """Bind the pool to data: column statistics are gathered, nothing is copied.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Dense of any array namespace, mapped from a file, or sparse.
+        weight : array of shape (n_samples,), optional
+            Rows of weight zero do not count for the scale of a column.
+        scale : bool
+            Divide each column by its largest magnitude.
+        fit_intercept : bool
+            With an intercept, constant columns are never chosen.
+        """
+        dtype = weight.dtype if weight is not None else working_dtype(X)
+        matrix = scan(X, dtype)
+        if weight is None:
+            weight = _ones_like_rows(X, dtype)
+        largest, varies = column_statistics(matrix, weight)
+        usable = varies if fit_intercept else largest > 0
+        # 1/largest must be finite, or the column's weight could not be turned outward.
+        usable = usable & (largest > 4.0 * np.finfo(largest.dtype).tiny)
+        scales = np.where(usable, largest, 1.0) if scale else np.ones_like(largest)
+        members = None if self.groups is None else _members(self.groups, len(usable))
+        return PreparedColumns(matrix, members, usable, scales.astype(largest.dtype))
+
+    def evaluate(self, X: Any, atoms: Sequence[int]) -> Any:
+        """Return the unscaled columns of ``atoms`` on new data: ``(n_samples, total width)``."""
+        index = self.feature_indices(atoms, X.shape[1])
+        if not hasattr(X, "toarray"):
+            xp = namespace(X)
+            return xp.take(X, xp.asarray(index, device=device_of(X)), axis=1)
+        return X[:, index]
+
+    def labels(self, atoms: Sequence[int]) -> list[Any]:
+        """Return how to name ``atoms``: by column number, or by the label of the group."""
+        if self.groups is None:
+            return list(atoms)
+        labels = list(dict.fromkeys(np.asarray(self.groups).tolist()))
+        return [labels[atom] for atom in atoms]
+
+    def feature_indices(self, atoms: Sequence[int], n_features: int) -> np.ndarray:
+        """Return the columns that ``atoms`` stand for, in order."""
+        if self.groups is None:
+            return np.asarray(list(atoms), dtype=np.intp)
+        members = _members(self.groups, n_features)
+        parts = [members[atom] for atom in atoms]
+        return np.concatenate(parts) if parts else np.empty(0, dtype=np.intp)
+
+
+class PreparedColumns:
+    """Columns bound to a matrix."""
+
+    def __init__(
+        self, matrix: Any, members: list[np.ndarray] | None, usable: np.ndarray, scales: np.ndarray
+    ) -> None:
+        self._matrix = matrix
+        self._members = members
+        self._usable = usable
+        self._scales = scales
+        self.n_atoms = len(usable) if members is None else len(members)
+        if members is not None:
+            self._atom_of = np.empty(len(usable), dtype=np.intp)
+            for atom, columns in enumerate(members):
+                self._atom_of[columns] = atom
+
+    @property
+    def n_usable(self) -> int:
+        """Number of atoms that can be chosen: those with a column that varies."""
+        if self._members is None:
+            return int(np.count_nonzero(self._usable))
+        return sum(bool(np.any(self._usable[columns])) for columns in self._members)
+
+    def top(
+        self, residual: Any, rule: str, m: int, exclude: frozenset[Hashable]
+    ) -> list[tuple[int, float]]:
+        """Return the ``m`` atoms with the largest gradients, with their scores, best first.
+
+        ``rule`` is ``"l1"`` (magnitudes summed over the atom's columns and outputs) or ``"l2"``.
+        """
+        scores = self._scores(residual, rule)
+        if exclude:
+            scores[np.fromiter(exclude, dtype=np.intp)] = -np.inf
+        if m == 1:
+            best = np.asarray([np.argmax(scores)])
+        else:
+            least = np.partition(scores, -m)[-m] if m < len(scores) else -np.inf
+            near = np.flatnonzero(scores >= least)
+            best = near[np.argsort(-scores[near], kind="stable")[:m]]
+        return [(int(atom), float(scores[atom])) for atom in best if scores[atom] > 0.0]
+
+    def columns(self, atom: int) -> Any:
+        """Return the scaled columns of ``atom``, one per row: ``(width, n_samples)``."""
+        index = [atom] if self._members is None else self._members[atom]
+        rows = [self._matrix.column(int(j)) / self._scales[j].item() for j in index]
+        return namespace(rows[0]).stack(rows)
+
+    def scale(self, atom: int) -> np.ndarray:
+        """Return what the columns of ``atom`` were divided by."""
+        return self._scales[[atom] if self._members is None else self._members[atom]]
+
+    def _scores(self, residual: Any, rule: str) -> np.ndarray:
+        gradient = self._matrix.gradient(residual)
+        xp = namespace(gradient)
+        if rule == "l1":
+            norms = xp.sum(xp.abs(gradient), axis=1)
+        else:
+            norms = xp.sqrt(xp.sum(gradient * gradient, axis=1))
+        scores = np.where(self._usable, to_numpy(norms) / self._scales, 0.0)
+        if self._members is None:
+            return scores
+        if rule == "l1":
+            return np.bincount(self._atom_of, weights=scores, minlength=self.n_atoms)
+        return np.sqrt(np.bincount(self._atom_of, weights=scores**2, minlength=self.n_atoms))
+
+
+def working_dtype(X: Any) -> Any:
+    """Return the dtype to compute in: float32 for data that it holds exactly, else float64."""
+    if not hasattr(X, "toarray") and not isinstance(X, np.ndarray):
+        xp = namespace(X)
+        return xp.float64 if X.dtype == xp.float64 else xp.float32
+    narrow = X.dtype.kind in "fiub" and X.dtype.itemsize <= (4 if X.dtype.kind == "f" else 2)
+    return np.dtype(np.float32 if narrow else np.float64)
+
+
+def _ones_like_rows(X: Any, dtype: Any) -> Any:
+    if hasattr(X, "toarray"):
+        return np.ones(X.shape[0], dtype=dtype)
+    return namespace(X).ones((X.shape[0],), dtype=dtype, device=device_of(X))
+
+
+def _members(groups: Sequence[Hashable], n_features: int) -> list[np.ndarray]:
+    """Return the columns of each group, in the order in which the groups first appear."""
+    labels = list(np.asarray(groups).tolist())
+    if len(labels) != n_features:
+        raise ValueError(
+            f"groups has {len(labels)} labels, but X has {n_features} columns; "
+            "give one label per column."
+        )
+    columns: dict[Hashable, list[int]] = {}
+    for column, label in enumerate(labels):
+        columns.setdefault(label, []).append(column)
+    return [np.asarray(part, dtype=np.intp) for part in columns.values()]
