@@ -1,0 +1,306 @@
+"""What all ShareBoost estimators share: the fit, the path, and smaller models read off it."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from mixnorm.engines import greedy
+from mixnorm.estimators._inputs import DEFAULT_SIZE, check_weights
+from mixnorm.estimators._progress import CallbackSupportMixin, Progress
+from mixnorm.estimators._selector import ColumnSelectorMixin
+from mixnorm.exceptions import FewerFeaturesWarning, InterruptedFitWarning, MixnormWarning
+from mixnorm.pools import Columns, working_dtype
+
+
+class NotConvergedWarning(MixnormWarning, ConvergenceWarning):
+    """A corrective step used up ``max_iter`` before it reached its tolerance."""
+
+
+class BaseShareBoost(ColumnSelectorMixin, CallbackSupportMixin, BaseEstimator):
+    """Base of the classifier and the regressor, which add a loss and the form of the targets."""
+
+    n_features_to_select: int | None
+    alpha: float
+    loss: Any
+    rule: str
+    swaps: int
+    pool: Any
+    fit_intercept: bool
+    scale: bool
+    tol: float
+    max_iter: int
+    warm_start: bool
+
+    #: Targets of a regressor are centred and divided by this unit; labels are left alone.
+    _unit: float = 1.0
+    _centre: Any = 0.0
+
+    def _fit(
+        self,
+        X: Any,
+        y: Any,
+        target: Any,
+        n_outputs: int,
+        sample_weight: Any,
+        progress: Progress | None = None,
+    ) -> Self:
+        """Run the engine on validated data and store what it found.
+
+        The rounds are tasks of a fit of their own, or of the task below the given ``progress``.
+        """
+        loss, pool = self._loss(), self._pool()
+        weight = check_weights(sample_weight, X.shape[0], working_dtype(X))
+        data = pool.prepare(X, weight=weight, scale=self.scale, fit_intercept=self.fit_intercept)
+        wanted = self._wanted(int(data.n_usable))
+        begun = getattr(self, "_path", None) if self.warm_start else None
+        start = None if begun is None else _rescaled(begun, data, inward=True)
+        left = wanted if start is None else max(0, wanted - len(start.rounds))
+        if progress is None:
+            whole = Progress.of_fit(self, X, y, sample_weight, left)
+        else:
+            whole = progress.task("refit", left)
+        self._fitted_pool = pool
+        rounds = _Rounds(whole, left, lambda path: self._attributes(_outward(path, data), loss))
+        path = greedy.select(
+            data,
+            loss,
+            loss.encode(target, n_outputs, weight),
+            n_atoms=wanted,
+            n_outputs=n_outputs,
+            weight=weight,
+            alpha=self.alpha,
+            rule=self.rule,
+            swaps=self.swaps,
+            fit_intercept=self.fit_intercept,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            start=start,
+            on_round=rounds.end,
+        )
+        self.__dict__.update(self._attributes(_outward(path, data), loss))
+        self._report(path, wanted)
+        whole.end()
+        return self
+
+    def _loss(self) -> Any:
+        raise NotImplementedError
+
+    def _scores_out(self, weights: np.ndarray, intercept: np.ndarray) -> tuple[Any, Any]:
+        """Turn weights ``(n_columns, n_outputs)`` outward: ``coef_`` and ``intercept_``."""
+        raise NotImplementedError
+
+    def _predict_scores(self, scores: np.ndarray) -> np.ndarray:
+        raise NotImplementedError
+
+    def _pool(self) -> Any:
+        return Columns() if self.pool is None else self.pool
+
+    def _wanted(self, available: int) -> int:
+        """Return how many features to choose, with a warning where there are too few."""
+        if self.n_features_to_select is None:
+            return min(DEFAULT_SIZE, available)
+        if self.n_features_to_select > available:
+            warnings.warn(
+                f"n_features_to_select={self.n_features_to_select} asks for more features than "
+                f"the {available} that vary; all of these are chosen. Lower "
+                "n_features_to_select, or leave it at None.",
+                FewerFeaturesWarning,
+                stacklevel=4,
+            )
+        return min(int(self.n_features_to_select), available)
+
+    def _report(self, path: greedy.Path, wanted: int) -> None:
+        """Warn of a path that was cut short or not solved to its tolerance."""
+        done = len(path.rounds)
+        if path.interrupted:
+            warnings.warn(
+                f"Interrupted after {done} of {wanted} rounds, which are kept. Set "
+                "warm_start=True and call fit again to go on.",
+                InterruptedFitWarning,
+                stacklevel=4,
+            )
+        elif path.exhausted:
+            warnings.warn(
+                f"Stopped after {done} of {wanted} features: no other feature lowers the loss.",
+                FewerFeaturesWarning,
+                stacklevel=4,
+            )
+        if not path.converged:
+            gap = max(step.gap for step in path.rounds if not step.converged)
+            warnings.warn(
+                f"A corrective step stopped after max_iter={self.max_iter} with an estimated gain "
+                f"of {gap:.1e} left (tol {self.tol:g}). Raise max_iter, raise alpha, or raise tol.",
+                NotConvergedWarning,
+                stacklevel=4,
+            )
+
+    def _attributes(self, path: greedy.Path, loss: Any) -> dict[str, Any]:
+        """Return the fitted attributes that a path (with outward weights) stands for."""
+        pool, rounds, unit = self._fitted_pool, path.rounds, self._unit
+        support = rounds[-1].support if rounds else ()
+        features = pool.feature_indices(support, self.n_features_in_)
+        weights, intercept = self._outputs(rounds[-1] if rounds else None, path)
+        n_outputs = intercept.shape[0]
+        full = np.zeros((self.n_features_in_, n_outputs), dtype=weights.dtype)
+        full[features] = weights
+        coef, bias = self._scores_out(full, intercept)
+        return {
+            "_path": path,
+            "_fitted_loss": loss,
+            "coef_": coef,
+            "intercept_": bias,
+            "selected_": features,
+            "null_loss_": path.null_loss * unit**2,
+            "path_": {
+                "feature": np.asarray(pool.labels([step.atom for step in rounds])),
+                "loss": np.asarray([step.loss * unit**2 for step in rounds]),
+                "gradient": np.asarray([step.gradient * unit for step in rounds]),
+                "seconds": np.asarray([step.seconds for step in rounds]),
+            },
+            "n_iter_": max(1, sum(step.iterations for step in rounds)),
+        }
+
+    def _outputs(self, step: greedy.Round | None, path: greedy.Path) -> tuple[Any, Any]:
+        """Return a round's weights and intercept in the units of the targets."""
+        if step is None:
+            empty = np.zeros((0, path.null_intercept.shape[0]), path.null_intercept.dtype)
+            return empty, path.null_intercept * self._unit + self._centre
+        return step.weights * self._unit, step.intercept * self._unit + self._centre
+
+    def _staged_scores(self, X: Any) -> Iterator[np.ndarray]:
+        """Yield the scores after each round, reading each chosen column once."""
+        check_is_fitted(self)
+        X = self._check_new(X)
+        rounds, pool = self._path.rounds, self._fitted_pool
+        atoms = list(dict.fromkeys(atom for step in rounds for atom in step.support))
+        columns = {atom: _dense(pool.evaluate(X, [atom])) for atom in atoms}
+        for step in rounds:
+            weights, intercept = self._outputs(step, self._path)
+            design = np.concatenate([columns[atom] for atom in step.support], axis=1)
+            yield design @ weights + intercept
+
+    def _scores(self, X: Any) -> np.ndarray:
+        check_is_fitted(self)
+        X = self._check_new(X)
+        rounds, pool = self._path.rounds, self._fitted_pool
+        weights, intercept = self._outputs(rounds[-1] if rounds else None, self._path)
+        if not rounds:
+            return np.repeat(np.asarray(intercept)[None, :], X.shape[0], axis=0)
+        scores: np.ndarray = _dense(pool.evaluate(X, rounds[-1].support)) @ weights + intercept
+        return scores
+
+    def _check_new(self, X: Any) -> Any:
+        return validate_data(self, X, reset=False, accept_sparse=("csr", "csc"), dtype="numeric")
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict for new data.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            New data.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            Class labels, or predicted values.
+        """
+        return self._predict_scores(self._scores(X))
+
+    def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
+        """Predict with 1, 2, ... features.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            New data.
+
+        Yields
+        ------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            What ``truncate(m).predict(X)`` returns, for each ``m`` in turn.
+        """
+        for scores in self._staged_scores(X):
+            yield self._predict_scores(scores)
+
+    def truncate(self, n_features: int) -> Self:
+        """Return the fitted model with fewer features, read off the path.
+
+        No data is needed and nothing is refitted.
+
+        Parameters
+        ----------
+        n_features : int
+            Number of features (of groups, where the pool has groups) of the smaller model.
+
+        Returns
+        -------
+        estimator
+            A fitted copy; the model itself is unchanged.
+        """
+        check_is_fitted(self)
+        rounds = self._path.rounds
+        if not 1 <= n_features <= len(rounds):
+            raise ValueError(
+                f"truncate({n_features!r}): the path has models of 1 to {len(rounds)} features; "
+                "fit with a larger n_features_to_select for more."
+            )
+        smaller = copy.copy(self)
+        smaller.n_features_to_select = int(n_features)
+        path = replace(self._path, rounds=rounds[: int(n_features)])
+        smaller.__dict__.update(smaller._attributes(path, self._fitted_loss))
+        return smaller
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+class _Rounds:
+    """Opens a progress task for each round and closes it when the engine says so."""
+
+    def __init__(
+        self, whole: Progress, left: int, attributes: Callable[[greedy.Path], dict[str, Any]]
+    ) -> None:
+        self._whole, self._left, self._attributes = whole, left, attributes
+        self._task = self._next()
+
+    def _next(self) -> Progress | None:
+        self._left -= 1
+        return self._whole.task("round") if self._left >= 0 else None
+
+    def end(self, path: greedy.Path) -> bool:
+        """Close the task of the round just done; True if a callback asks to stop."""
+        stop = self._task is not None and self._task.end(lambda: self._attributes(path))
+        self._task = self._next()
+        return stop
+
+
+def _outward(path: greedy.Path, data: Any) -> greedy.Path:
+    """Undo the scaling of columns in every round of a path."""
+    return _rescaled(path, data, inward=False)
+
+
+def _rescaled(path: greedy.Path, data: Any, *, inward: bool) -> greedy.Path:
+    """Apply (inward) or undo the scaling of columns in every round of a path."""
+
+    def turned(step: greedy.Round) -> greedy.Round:
+        scales = np.concatenate([data.scale(atom) for atom in step.support])[:, None]
+        weights = step.weights * scales if inward else step.weights / scales
+        return replace(step, weights=weights)
+
+    return replace(path, rounds=tuple(turned(step) for step in path.rounds))
+
+
+def _dense(columns: Any) -> Any:
+    return columns.toarray() if hasattr(columns, "toarray") else columns

@@ -1,0 +1,310 @@
+"""ShareBoost with the number of features chosen by cross-validation."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import clone, is_classifier
+
+from mixnorm.estimators._base import BaseShareBoost, NotConvergedWarning
+from mixnorm.estimators._inputs import check_parameters
+from mixnorm.estimators._progress import Progress, with_callbacks
+from mixnorm.estimators._shareboost import ShareBoostClassifier, ShareBoostRegressor
+from mixnorm.exceptions import FewerFeaturesWarning, InterruptedFitWarning
+from mixnorm.selection import choose_size, standard_error
+
+
+class _SizeByCrossValidation(BaseShareBoost):
+    """One path per fold, then one path on all data to the size that did best."""
+
+    warm_start = False
+    n_features_to_select_: int
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Choose the number of features by cross-validation, then fit on all data.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training data.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Labels or targets.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the samples, in the fits and in the scores.
+        groups : array-like of shape (n_samples,), optional
+            Labels for splitters that keep groups of samples together.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        from sklearn.model_selection import check_cv
+
+        check_parameters(self)
+        X, y, *_ = self._check_training(X, y)
+        splitter = check_cv(self.cv, y, classifier=is_classifier(self))
+        splits = list(splitter.split(X, y, groups))
+        progress = Progress.of_fit(self, X, y, sample_weight, len(splits) + 1)
+        self._score_sizes(X, y, sample_weight, splits, progress)
+        self._fit_all(X, y, sample_weight, progress)
+        progress.end()
+        return self
+
+    def _score_sizes(
+        self, X: Any, y: Any, sample_weight: Any, splits: list[Any], progress: Progress
+    ) -> None:
+        """Score all sizes on held-out folds, and store the scores and the chosen size."""
+        from sklearn.utils.parallel import Parallel, delayed
+
+        plain, scorer = self._plain(), self._scorer()
+        jobs = (
+            delayed(_held_out_scores)(clone(plain), X, y, sample_weight, train, test, scorer)
+            for train, test in splits
+        )
+        curves = []
+        task = progress.task("fold")
+        for curve in Parallel(n_jobs=self.n_jobs, return_as="generator")(jobs):
+            curves.append(curve)
+            task.end()
+            if len(curves) < len(splits):
+                task = progress.task("fold")
+        longest = max(len(curve) for curve in curves)
+        # A path that ran out of features keeps its last model, if it has one.
+        scores = np.asarray(
+            [[*curve, *curve[-1:] * (longest - len(curve))] for curve in curves if curve]
+        ).reshape(-1, longest)
+        if longest == 0:
+            raise ValueError(
+                "No feature lowers the loss in any fold. Check that X has columns that vary, and "
+                "that y depends on them."
+            )
+        chosen = choose_size(scores, one_standard_error=self.one_standard_error)
+        self.n_features_to_select_ = chosen + 1
+        self.best_score_ = float(scores.mean(axis=0)[chosen])
+        self.cv_results_ = {
+            "n_features": np.arange(1, longest + 1),
+            "mean_test_score": scores.mean(axis=0),
+            "std_test_score": scores.std(axis=0),
+            "standard_error": standard_error(scores),
+            **{f"split{fold}_test_score": curve for fold, curve in enumerate(scores)},
+        }
+
+    def _fit_all(self, X: Any, y: Any, sample_weight: Any, progress: Progress) -> None:
+        raise NotImplementedError
+
+    def _plain(self) -> Any:
+        """Return the estimator without cross-validation, with the same parameters."""
+        kind = ShareBoostClassifier if is_classifier(self) else ShareBoostRegressor
+        own = self.get_params(deep=False)
+        return kind(**{name: own[name] for name in kind().get_params(deep=False) if name in own})
+
+    def _scorer(self) -> Callable[..., float] | None:
+        from sklearn.metrics import check_scoring
+
+        return None if self.scoring is None else check_scoring(self, scoring=self.scoring)
+
+    def _wanted(self, available: int) -> int:
+        return min(self.n_features_to_select_, available)
+
+
+def _held_out_scores(
+    model: Any, X: Any, y: Any, sample_weight: Any, train: Any, test: Any, scorer: Any
+) -> list[float]:
+    """Fit a path on the training rows and score every size on the others.
+
+    The other rows get weight zero instead of being cut out, so that no fold copies ``X``.
+    """
+    given = np.ones(X.shape[0]) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+    weight = np.zeros(X.shape[0])
+    weight[train] = given[train]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FewerFeaturesWarning)
+        warnings.simplefilter("ignore", NotConvergedWarning)
+        warnings.simplefilter("error", InterruptedFitWarning)
+        try:
+            model.fit(X, y, sample_weight=weight)
+        except InterruptedFitWarning:  # one fold's path cut short would bias the choice
+            raise KeyboardInterrupt from None
+    held = {} if sample_weight is None else {"sample_weight": given[test]}
+    if scorer is not None:
+        sizes = range(1, len(model.path_["loss"]) + 1)
+        return [float(scorer(model.truncate(m), X[test], y[test], **held)) for m in sizes]
+    from sklearn.metrics import accuracy_score, r2_score
+
+    score = accuracy_score if is_classifier(model) else r2_score
+    return [float(score(y[test], found, **held)) for found in model.staged_predict(X[test])]
+
+
+class ShareBoostClassifierCV(_SizeByCrossValidation, ShareBoostClassifier):
+    """ShareBoost classifier that chooses its number of features by cross-validation.
+
+    One path is fitted per fold, all sizes are scored on the held-out rows, and one path on all data
+    is fitted to the size that did best.
+
+    Parameters
+    ----------
+    n_features_to_select : int, optional
+        The largest number of features to try. None tries up to 20.
+    alpha, loss, rule, swaps, pool, fit_intercept, scale, tol, max_iter, random_state
+        As in :class:`ShareBoostClassifier`.
+    cv : int, cross-validation splitter or iterable, default=None
+        How to split; None takes five stratified folds.
+    scoring : str or callable, default=None
+        What to maximise; None takes accuracy.
+    one_standard_error : bool, default=False
+        Choose the smallest model whose mean score is within one standard error of the best.
+    n_jobs : int, default=None
+        Folds fitted at the same time; None means 1, -1 all processors.
+
+    Attributes
+    ----------
+    n_features_to_select_ : int
+        The chosen number of features.
+    cv_results_ : dict of ndarray
+        ``"n_features"``, ``"mean_test_score"``, ``"std_test_score"``, ``"standard_error"`` and
+        ``"split0_test_score"``, ... for every size.
+    best_score_ : float
+        Mean held-out score of the chosen size.
+    selected_, path_, coef_, intercept_, null_loss_, classes_, n_iter_, n_features_in_, \
+feature_names_in_
+        As in :class:`ShareBoostClassifier`, for the model fitted on all data.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from mixnorm import ShareBoostClassifierCV
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = ShareBoostClassifierCV(one_standard_error=True).fit(X, y)
+    >>> model.n_features_to_select_ <= 4
+    True
+    """
+
+    def __init__(
+        self,
+        n_features_to_select: int | None = None,
+        *,
+        alpha: float = 1e-6,
+        loss: Any = "margin",
+        rule: str = "joint",
+        swaps: int = 0,
+        pool: Any = None,
+        fit_intercept: bool = True,
+        scale: bool = True,
+        tol: float = 1e-4,
+        max_iter: int = 500,
+        random_state: Any = None,
+        cv: Any = None,
+        scoring: Any = None,
+        one_standard_error: bool = False,
+        n_jobs: int | None = None,
+    ) -> None:
+        super().__init__(
+            n_features_to_select,
+            alpha=alpha,
+            loss=loss,
+            rule=rule,
+            swaps=swaps,
+            pool=pool,
+            fit_intercept=fit_intercept,
+            scale=scale,
+            tol=tol,
+            max_iter=max_iter,
+            random_state=random_state,
+        )
+        self.cv = cv
+        self.scoring = scoring
+        self.one_standard_error = one_standard_error
+        self.n_jobs = n_jobs
+
+    def _fit_all(self, X: Any, y: Any, sample_weight: Any, progress: Progress) -> None:
+        labels = np.searchsorted(self.classes_, y)
+        self._fit(X, y, labels, len(self.classes_), sample_weight, progress)
+
+
+class ShareBoostRegressorCV(_SizeByCrossValidation, ShareBoostRegressor):
+    """ShareBoost regressor that chooses its number of features by cross-validation.
+
+    One path is fitted per fold, all sizes are scored on the held-out rows, and one path on all data
+    is fitted to the size that did best.
+
+    Parameters
+    ----------
+    n_features_to_select : int, optional
+        The largest number of features to try. None tries up to 20.
+    alpha, loss, rule, swaps, pool, fit_intercept, scale, tol, max_iter, random_state
+        As in :class:`ShareBoostRegressor`.
+    cv : int, cross-validation splitter or iterable, default=None
+        How to split; None takes five folds.
+    scoring : str or callable, default=None
+        What to maximise; None takes R².
+    one_standard_error : bool, default=False
+        Choose the smallest model whose mean score is within one standard error of the best.
+    n_jobs : int, default=None
+        Folds fitted at the same time; None means 1, -1 all processors.
+
+    Attributes
+    ----------
+    n_features_to_select_ : int
+        The chosen number of features.
+    cv_results_ : dict of ndarray
+        ``"n_features"``, ``"mean_test_score"``, ``"std_test_score"``, ``"standard_error"`` and
+        ``"split0_test_score"``, ... for every size.
+    best_score_ : float
+        Mean held-out score of the chosen size.
+    selected_, path_, coef_, intercept_, null_loss_, n_iter_, n_features_in_, feature_names_in_
+        As in :class:`ShareBoostRegressor`, for the model fitted on all data.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from mixnorm import ShareBoostRegressorCV
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = ShareBoostRegressorCV(one_standard_error=True).fit(X, y)
+    >>> bool(model.best_score_ > 0.4)
+    True
+    """
+
+    def __init__(
+        self,
+        n_features_to_select: int | None = None,
+        *,
+        alpha: float = 1e-6,
+        loss: Any = "squared",
+        rule: str = "joint",
+        swaps: int = 0,
+        pool: Any = None,
+        fit_intercept: bool = True,
+        scale: bool = True,
+        tol: float = 1e-4,
+        max_iter: int = 500,
+        random_state: Any = None,
+        cv: Any = None,
+        scoring: Any = None,
+        one_standard_error: bool = False,
+        n_jobs: int | None = None,
+    ) -> None:
+        super().__init__(
+            n_features_to_select,
+            alpha=alpha,
+            loss=loss,
+            rule=rule,
+            swaps=swaps,
+            pool=pool,
+            fit_intercept=fit_intercept,
+            scale=scale,
+            tol=tol,
+            max_iter=max_iter,
+            random_state=random_state,
+        )
+        self.cv = cv
+        self.scoring = scoring
+        self.one_standard_error = one_standard_error
+        self.n_jobs = n_jobs
+
+    def _fit_all(self, X: Any, y: Any, sample_weight: Any, progress: Progress) -> None:
+        self._fit(X, y, *self._targets(y, sample_weight), sample_weight, progress)

@@ -1,0 +1,51 @@
+"""Progress through scikit-learn's callbacks, which are experimental: this file alone knows them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self
+
+from sklearn.callback import CallbackSupportMixin, with_callbacks
+
+__all__ = ["CallbackSupportMixin", "Progress", "with_callbacks"]
+
+
+class Progress:
+    """A callback task that may have tasks below it: a fit and its rounds, or its folds.
+
+    Parameters
+    ----------
+    estimator : estimator
+        The estimator being fitted.
+    context : CallbackContext
+        The task.
+    data : dict
+        What the callbacks are offered: ``X``, ``y`` and ``metadata``.
+    """
+
+    def __init__(self, estimator: Any, context: Any, data: dict[str, Any]) -> None:
+        self._estimator, self._context, self._data = estimator, context, data
+        context.call_on_fit_task_begin(estimator=estimator, **data)
+
+    @classmethod
+    def of_fit(cls, estimator: Any, X: Any, y: Any, sample_weight: Any, n_tasks: int) -> Self:
+        """Begin the task of a whole fit, with at most ``n_tasks`` tasks below it."""
+        metadata = None if sample_weight is None else {"sample_weight": sample_weight}
+        context = estimator._init_callback_context(max_subtasks=n_tasks)
+        return cls(estimator, context, {"X": X, "y": y, "metadata": metadata})
+
+    def task(self, name: str, n_tasks: int = 0) -> Progress:
+        """Begin a task below this one."""
+        context = self._context.subcontext(task_name=name, max_subtasks=n_tasks)
+        return Progress(self._estimator, context, self._data)
+
+    def end(self, attributes: Callable[[], dict[str, Any]] = dict) -> bool:
+        """End the task; True if a callback asks to stop.
+
+        ``attributes`` gives what a copy of the estimator needs to predict as of now.
+        """
+        return bool(
+            self._context.call_on_fit_task_end(
+                estimator=self._estimator, reconstruction_attributes=attributes, **self._data
+            )
+        )

@@ -1,0 +1,62 @@
+"""The size of a model, from its scores on held-out folds."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def standard_error(scores: np.ndarray) -> np.ndarray:
+    """Return the standard error of the mean score of each size.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_folds, n_sizes)
+        Held-out scores.
+
+    Returns
+    -------
+    ndarray of shape (n_sizes,)
+        Zero where there is only one fold.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> standard_error(np.array([[0.0, 1.0], [2.0, 1.0]]))
+    array([1., 0.])
+    """
+    folds = scores.shape[0]
+    if folds < 2:
+        return np.zeros(scores.shape[1])
+    return np.asarray(scores.std(axis=0, ddof=1) / np.sqrt(folds))
+
+
+def choose_size(scores: np.ndarray, *, one_standard_error: bool = False) -> int:
+    """Return the position of the size to choose.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_folds, n_sizes)
+        Held-out scores, larger is better, sizes in increasing order.
+    one_standard_error : bool, default=False
+        Take the smallest size whose mean score is within one standard error of the best, instead
+        of the best (the smallest of the best, if several tie).
+
+    Returns
+    -------
+    int
+        Position along the second axis.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> scores = np.array([[0.5, 0.8, 0.82, 0.81], [0.6, 0.9, 0.90, 0.92]])
+    >>> choose_size(scores)
+    3
+    >>> choose_size(scores, one_standard_error=True)
+    1
+    """
+    mean = scores.mean(axis=0)
+    best = int(np.argmax(mean))
+    if not one_standard_error:
+        return best
+    return int(np.argmax(mean >= mean[best] - standard_error(scores)[best]))
