@@ -71,7 +71,7 @@ class CurvatureFactor:
     def gains(self, design: Any, blocks: list[Any], gradients: list[Any], ridge: float) -> Any:
         """Return what each block of new rows would gain if all weights moved to the minimum.
 
-        That is ``1/2 g^T S^{-1} g`` for the gradient ``g`` in the new weights and the Schur
+        That is ``1/2 g^T S^{-1} g`` for the gradient ``g`` in an output's new weights and the Schur
         complement ``S`` of the chosen rows: the curvature left to the new rows once the chosen
         ones follow. Single rows, the usual case, are done all at once.
         """
@@ -79,14 +79,14 @@ class CurvatureFactor:
         if any(block.shape[0] > 1 for block in blocks):
             pairs = zip(blocks, gradients, strict=True)
             return xp.stack([self._block_gain(design, *pair, ridge) for pair in pairs])
-        new, gradient = xp.concat(blocks), xp.concat(gradients)
+        new, gradient = xp.concat(blocks), xp.concat(gradients).T
         solved = self._inverse @ self._cross(design, new).mT
         part = new[:, :: self._stride]
         corner = self._weights @ (part * part).T
         left = corner - xp.sum(solved * solved, axis=1)
         floor = 32.0 * epsilon(design) * corner + ridge + _tiny(design)
         left = xp.where(left > 0.0, left, xp.zeros_like(left)) + floor
-        return 0.5 * xp.sum(gradient.T * gradient.T / left, axis=0)
+        return 0.5 * xp.sum(gradient * gradient / left, axis=0)
 
     def _block_gain(self, design: Any, new: Any, gradient: Any, ridge: float) -> Any:
         xp = namespace(design)
@@ -135,9 +135,10 @@ def _gram(design: Any, weights: Any) -> Any:
     step = max(128, _BLOCK_ENTRIES // max(1, size * factors))
     total = xp.zeros((factors * size, size), dtype=design.dtype, device=device_of(design))
     for start in range(0, n_samples, step):
-        block = design[:, start : start + step]
-        stacked = weights[:, None, start : start + step] * block[None, :, :]
-        total += xp.reshape(stacked, (factors * size, -1)) @ block.T
+        stop = min(start + step, n_samples)
+        block = design[:, start:stop]
+        stacked = weights[:, None, start:stop] * block[None, :, :]
+        total += xp.reshape(stacked, (factors * size, stop - start)) @ block.T
     return xp.reshape(total, (factors, size, size))
 
 

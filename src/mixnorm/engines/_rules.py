@@ -42,9 +42,7 @@ def choose(
         if score > 0.0:
             rows = pool.columns(atom)
             choices.append(Choice(atom, rows, rows @ support.residual))
-    xp = namespace(support.residual)
-    least = epsilon(support.residual) * float(xp.sum(xp.abs(support.residual)))
-    choices = [choice for choice in choices if choice.gradient > least]
+    choices = [choice for choice in choices if choice.gradient > support.noise]
     if refine is None or len(choices) < 2:
         return choices[0] if choices else None
     gains = refine(support, choices)
@@ -66,13 +64,28 @@ def joint_gains(support: Support, choices: list[Choice]) -> list[float]:
 
     Under the per-output curvature model that also drives the corrective step, so that it costs a
     fraction of ``column_gains`` and sees how much of a column the chosen ones explain already.
+    Newton's model promises far too much where the curvature grows along the step, as it does for a
+    column that is large on few samples; but no column can take away more loss than lies on the
+    samples it touches, so that the gain is cut there.
     """
     blocks = [choice.rows for choice in choices]
     slopes = [choice.slope for choice in choices]
-    ridge = 2.0 * support.problem.alpha
-    gains = support.curvature().gains(support.design, blocks, slopes, ridge)
+    gains = support.curvature().gains(support.design, blocks, slopes, 2.0 * support.problem.alpha)
     values: list[float] = to_numpy(gains).tolist()
-    return values
+    if support.problem.loss.constant_curvature:
+        return values
+    return [
+        min(value, _touched(support, block)) for value, block in zip(values, blocks, strict=True)
+    ]
+
+
+def _touched(support: Support, rows: Any) -> float:
+    """Return the loss on the samples that ``rows`` touch, each counted by how far it is touched."""
+    xp = namespace(rows)
+    reach = xp.sum(xp.abs(rows), axis=0)
+    errors = xp.sum(xp.abs(support.residual), axis=1)
+    share = float(reach @ errors) / (float(xp.max(reach)) * float(xp.sum(errors)))
+    return support.value * share
 
 
 def _line_gain(support: Support, choice: Choice) -> float:

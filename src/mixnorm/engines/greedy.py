@@ -174,7 +174,8 @@ def _round(
     if choice is None:
         return None
     support.append(choice.atom, choice.rows)
-    outcome = support.correct(tol, scale)
+    drop = support.promised_drop(choice.rows, choice.gradient)
+    outcome = support.correct(tol, scale, drop)
     for _ in range(swaps):
         swapped = _swap(support, pool, rule, tol, scale)
         if swapped is None:
@@ -186,15 +187,19 @@ def _round(
 def _swap(
     support: Support, pool: PreparedPool, rule: str, tol: float, scale: float
 ) -> tuple[Support, Outcome] | None:
-    """Replace the cheapest atom by a better one; None if that does not lower the objective."""
+    """Replace the cheapest atom by a better one; None if that does not lower the objective.
+
+    The newest atom stays: it was the best given the others, which may not be the best given it.
+    """
     if len(support.blocks) < 2:
         return None
     costs = support.removal_costs()
-    cheapest = min(costs, key=costs.__getitem__)
+    newest = next(reversed(support.blocks))
+    cheapest = min((atom for atom in costs if atom != newest), key=costs.__getitem__)
     trial = support.without(cheapest)
     trial.correct(tol, scale)
-    choice = choose(trial, pool, rule, frozenset(trial.blocks))
-    if choice is None or choice.atom == cheapest:
+    choice = choose(trial, pool, rule, frozenset(support.blocks))
+    if choice is None:
         return None
     trial.append(choice.atom, choice.rows)
     outcome = trial.correct(tol, scale)

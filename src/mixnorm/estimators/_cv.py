@@ -74,15 +74,15 @@ class _SizeByCrossValidation(BaseShareBoost):
             if len(curves) < len(splits):
                 task = progress.task("fold")
         longest = max(len(curve) for curve in curves)
-        # A path that ran out of features keeps its last model, if it has one.
-        scores = np.asarray(
-            [[*curve, *curve[-1:] * (longest - len(curve))] for curve in curves if curve]
-        ).reshape(-1, longest)
         if longest == 0:
             raise ValueError(
                 "No feature lowers the loss in any fold. Check that X has columns that vary, and "
                 "that y depends on them."
             )
+        # A path that ran out of features keeps its last model, if it has one.
+        scores = np.asarray(
+            [[*curve, *curve[-1:] * (longest - len(curve))] for curve in curves if curve]
+        )
         chosen = choose_size(scores, one_standard_error=self.one_standard_error)
         self.n_features_to_select_ = chosen + 1
         self.best_score_ = float(scores.mean(axis=0)[chosen])

@@ -29,7 +29,7 @@ class ColumnSelectorMixin(TransformerMixin):
         Returns
         -------
         ndarray
-            Boolean of shape (n_features_in_,), or integer of shape (n_selected,).
+            Boolean of shape (n_features,), or integer of shape (n_selected,).
         """
         check_is_fitted(self)
         mask = np.zeros(self.n_features_in_, dtype=bool)

@@ -84,7 +84,7 @@ class ShareBoostClassifier(ClassifierMixin, BaseShareBoost):
         Iterations of all corrective steps together.
     n_features_in_ : int
         Number of columns seen in ``fit``.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Names of the columns, where all are strings.
 
     See Also
@@ -329,7 +329,7 @@ class ShareBoostRegressor(RegressorMixin, BaseShareBoost):
         Iterations of all corrective steps together.
     n_features_in_ : int
         Number of columns seen in ``fit``.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Names of the columns, where all are strings.
 
     See Also

@@ -49,6 +49,10 @@ class Loss(Protocol):
         """Return the ``(n_outputs, n_outputs)`` Hessian in the weights of one column."""
         ...
 
+    def max_norm_smoothness(self, n_outputs: int) -> float:
+        """Return ``b`` in ``loss(u + v) <= loss(u) + <grad, v> + b max_r |v_r|^2``."""
+        ...
+
     def proba(self, scores: Any) -> Any:
         """Return class probabilities (classification losses only)."""
         ...

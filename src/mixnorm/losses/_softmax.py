@@ -74,7 +74,7 @@ class _Softmax(Parameters):
         xp = namespace(residual)
         k = residual.shape[1]
         size = xp.abs(residual)
-        inverse = xp.where(weight > 0, 1.0 / xp.where(weight > 0, weight, 1.0), 0.0)
+        inverse = _inverse(weight)
         return (size - size * (size * inverse[:, None])) * (k / (k - 1))
 
     def _probabilities(self, residual: Any, target: Labels, weight: Any) -> Any:
@@ -86,14 +86,14 @@ class _Softmax(Parameters):
         xp = namespace(residual)
         weighted = self._probabilities(residual, target, weight) * direction
         first = xp.sum(weighted, axis=1)
-        inverse = xp.where(weight > 0, 1.0 / xp.where(weight > 0, weight, 1.0), 0.0)
+        inverse = _inverse(weight)
         square = xp.sum(weighted * direction, axis=1)
         return float(xp.sum(square - first * first * inverse, dtype=xp.float64))
 
     def column_hessian(self, column: Any, residual: Any, target: Labels, weight: Any) -> Any:
         """Return ``sum_i w_i x_i^2 (diag p_i - p_i p_i^T)``."""
         xp = namespace(residual)
-        inverse = xp.where(weight > 0, 1.0 / xp.where(weight > 0, weight, 1.0), 0.0)
+        inverse = _inverse(weight)
         square = column * column
         weighted = self._probabilities(residual, target, weight).T * square[None, :]
         other = self._probabilities(residual, target, weight).T * inverse[None, :]
@@ -101,6 +101,10 @@ class _Softmax(Parameters):
         diagonal = xp.sum(weighted, axis=1)
         eye = xp.eye(residual.shape[1], dtype=residual.dtype, device=device_of(residual))
         return eye * diagonal[:, None] - cross
+
+    def max_norm_smoothness(self, n_outputs: int) -> float:
+        """Return 1, whatever the number of classes (Lemma 1 of the ShareBoost paper)."""
+        return 1.0
 
     def _softmax(self, scores: Any) -> Any:
         xp = namespace(scores)
@@ -125,6 +129,13 @@ class _Softmax(Parameters):
     def predict(self, scores: Any) -> Any:
         """Return the index of the largest score of each row."""
         return namespace(scores).argmax(scores, axis=1)
+
+
+def _inverse(weight: Any) -> Any:
+    """Return ``1 / weight``, and zero for weights that are zero or whose inverse would overflow."""
+    xp = namespace(weight)
+    large = weight > 4.0 * float(xp.finfo(weight.dtype).smallest_normal)
+    return xp.where(large, 1.0 / xp.where(large, weight, 1.0), 0.0)
 
 
 @dataclass

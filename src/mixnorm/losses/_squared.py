@@ -34,7 +34,7 @@ class Squared(Parameters):
         xp, device = namespace(like), device_of(like)
         y = xp.astype(xp.asarray(y, device=device), like.dtype)
         y = xp.reshape(y, (y.shape[0], n_outputs))
-        return xp.asarray(y.T, copy=True).T
+        return xp.reshape(xp.reshape(y.T, (-1,)), (n_outputs, y.shape[0])).T
 
     def value_and_residual(self, scores: Any, target: Any, weight: Any) -> tuple[float, Any]:
         """Return the weighted mean loss and ``weight * (scores - target)``."""
@@ -57,6 +57,10 @@ class Squared(Parameters):
         xp = namespace(residual)
         eye = xp.eye(residual.shape[1], dtype=residual.dtype, device=device_of(residual))
         return eye * xp.sum(column * column * weight)
+
+    def max_norm_smoothness(self, n_outputs: int) -> float:
+        """Return half the number of outputs."""
+        return 0.5 * n_outputs
 
     def proba(self, scores: Any) -> Any:
         """Raise: a regression loss has no class probabilities."""

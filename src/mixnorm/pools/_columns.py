@@ -76,7 +76,7 @@ class Columns(Parameters):
         """Return how to name ``atoms``: by column number, or by the label of the group."""
         if self.groups is None:
             return list(atoms)
-        labels = list(dict.fromkeys(np.asarray(self.groups).tolist()))
+        labels = list(dict.fromkeys(_labels(self.groups)))
         return [labels[atom] for atom in atoms]
 
     def feature_indices(self, atoms: Sequence[int], n_features: int) -> np.ndarray:
@@ -143,10 +143,13 @@ class PreparedColumns:
         gradient = self._matrix.gradient(residual)
         xp = namespace(gradient)
         if rule == "l1":
-            norms = xp.sum(xp.abs(gradient), axis=1)
+            norms = to_numpy(xp.sum(xp.abs(gradient), axis=1)) / self._scales
         else:
-            norms = xp.sqrt(xp.sum(gradient * gradient, axis=1))
-        scores = np.where(self._usable, to_numpy(norms) / self._scales, 0.0)
+            # Scaled first: the squares of a column as large as 1e20 would overflow in float32.
+            scales = xp.asarray(self._scales, device=device_of(gradient))
+            gradient = gradient / scales[:, None]
+            norms = to_numpy(xp.sqrt(xp.sum(gradient * gradient, axis=1)))
+        scores = np.where(self._usable, norms, 0.0)
         if self._members is None:
             return scores
         if rule == "l1":
@@ -158,7 +161,10 @@ def working_dtype(X: Any) -> Any:
     """Return the dtype to compute in: float32 for data that it holds exactly, else float64."""
     if not hasattr(X, "toarray") and not isinstance(X, np.ndarray):
         xp = namespace(X)
-        return xp.float64 if X.dtype == xp.float64 else xp.float32
+        if xp.isdtype(X.dtype, "real floating"):
+            return xp.float32 if xp.finfo(X.dtype).bits <= 32 else xp.float64
+        small = xp.isdtype(X.dtype, "bool") or xp.iinfo(X.dtype).bits <= 16
+        return xp.float32 if small else xp.float64
     narrow = X.dtype.kind in "fiub" and X.dtype.itemsize <= (4 if X.dtype.kind == "f" else 2)
     return np.dtype(np.float32 if narrow else np.float64)
 
@@ -169,9 +175,14 @@ def _ones_like_rows(X: Any, dtype: Any) -> Any:
     return namespace(X).ones((X.shape[0],), dtype=dtype, device=device_of(X))
 
 
+def _labels(groups: Any) -> list[Hashable]:
+    """Return group labels as Python values, whatever they came in."""
+    return list(groups.tolist() if hasattr(groups, "tolist") else groups)
+
+
 def _members(groups: Sequence[Hashable], n_features: int) -> list[np.ndarray]:
     """Return the columns of each group, in the order in which the groups first appear."""
-    labels = list(np.asarray(groups).tolist())
+    labels = _labels(groups)
     if len(labels) != n_features:
         raise ValueError(
             f"groups has {len(labels)} labels, but X has {n_features} columns; "

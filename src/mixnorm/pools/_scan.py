@@ -129,7 +129,7 @@ def column_statistics(matrix: DenseScan | SparseScan, weight: Any) -> tuple[Any,
     for rows, block in matrix.blocks():
         xp, used = namespace(block), weight[rows] > 0
         if not bool(xp.all(used)):
-            block = block[used, :]
+            block = xp.take(block, xp.nonzero(used)[0], axis=0)
         if block.shape[0]:
             lows.append(to_numpy(xp.min(block, axis=0)))
             highs.append(to_numpy(xp.max(block, axis=0)))

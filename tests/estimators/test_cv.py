@@ -1,0 +1,167 @@
+"""Choosing the size by cross-validation."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_diabetes, load_digits, load_iris, make_classification
+from sklearn.metrics import accuracy_score
+from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
+
+from mixnorm import (
+    ShareBoostClassifier,
+    ShareBoostClassifierCV,
+    ShareBoostRegressor,
+    ShareBoostRegressorCV,
+)
+from mixnorm.exceptions import FewerFeaturesWarning, InterruptedFitWarning
+
+
+@pytest.fixture(scope="module")
+def noisy():
+    """Five informative features among forty."""
+    return make_classification(
+        400, 40, n_informative=5, n_redundant=0, n_classes=3, n_clusters_per_class=1,
+        shuffle=False, random_state=0,
+    )  # fmt: skip
+
+
+def test_scores_are_those_of_separate_fits(noisy):
+    X, y = noisy
+    splitter = StratifiedKFold(3)
+    model = ShareBoostClassifierCV(6, cv=splitter).fit(X, y)
+    for fold, (train, test) in enumerate(splitter.split(X, y)):
+        alone = ShareBoostClassifier(6).fit(X[train], y[train])
+        curve = [accuracy_score(y[test], found) for found in alone.staged_predict(X[test])]
+        assert model.cv_results_[f"split{fold}_test_score"] == pytest.approx(curve, abs=0.02)
+
+
+def test_the_final_model_is_a_fit_of_the_chosen_size(noisy):
+    X, y = noisy
+    model = ShareBoostClassifierCV(12, cv=3).fit(X, y)
+    mean = model.cv_results_["mean_test_score"]
+    assert model.n_features_to_select_ == 1 + np.argmax(mean)
+    assert model.best_score_ == mean.max()
+    plain = ShareBoostClassifier(model.n_features_to_select_).fit(X, y)
+    assert np.array_equal(model.selected_, plain.selected_)
+    assert model.coef_ == pytest.approx(plain.coef_)
+    assert len(model.path_["loss"]) == model.n_features_to_select_
+    assert len(model.truncate(1).selected_) == 1
+
+
+def test_one_standard_error_gives_a_smaller_model(noisy):
+    X, y = noisy
+    best = ShareBoostClassifierCV(20).fit(X, y)
+    small = ShareBoostClassifierCV(20, one_standard_error=True).fit(X, y)
+    results = small.cv_results_
+    chosen, top = small.n_features_to_select_ - 1, best.n_features_to_select_ - 1
+    assert chosen <= top
+    threshold = results["mean_test_score"][top] - results["standard_error"][top]
+    assert results["mean_test_score"][chosen] >= threshold
+    assert np.all(results["mean_test_score"][:chosen] < threshold)
+    assert set(small.selected_[:3]) <= set(range(5))
+
+
+@pytest.mark.parametrize("scoring", ["accuracy", "neg_log_loss"])
+def test_scoring(noisy, scoring):
+    X, y = noisy
+    model = ShareBoostClassifierCV(4, cv=3, scoring=scoring).fit(X, y)
+    assert model.cv_results_["mean_test_score"].shape == (4,)
+    if scoring == "accuracy":
+        plain = ShareBoostClassifierCV(4, cv=3).fit(X, y)
+        assert np.array_equal(
+            plain.cv_results_["mean_test_score"], model.cv_results_["mean_test_score"]
+        )
+
+
+def test_weights_enter_fits_and_scores(noisy):
+    X, y = noisy
+    weight = np.where(y == 0, 0.0, 1.0)
+    model = ShareBoostClassifierCV(4, cv=3).fit(X, y, sample_weight=weight)
+    kept = y != 0
+    plain = ShareBoostClassifierCV(4, cv=KFold(3)).fit(X[kept], y[kept])
+    assert model.best_score_ > 0.5
+    assert plain.best_score_ > 0.5
+    assert 0 not in set(model.predict(X))
+
+
+def test_groups_of_rows_stay_together(noisy):
+    X, y = noisy
+    groups = np.arange(len(y)) // 10
+    model = ShareBoostClassifierCV(3, cv=GroupKFold(4)).fit(X, y, groups=groups)
+    assert "split3_test_score" in model.cv_results_
+
+
+def test_regression_with_many_outputs_and_jobs():
+    X, y = load_diabetes(return_X_y=True)
+    Y = np.column_stack([y, -y + 10 * X[:, 0]])
+    one = ShareBoostRegressorCV(6, cv=3).fit(X, Y)
+    two = ShareBoostRegressorCV(6, cv=3, n_jobs=2).fit(X, Y)
+    assert one.best_score_ == pytest.approx(two.best_score_)
+    assert one.best_score_ > 0.4
+    plain = ShareBoostRegressor(one.n_features_to_select_).fit(X, Y)
+    assert one.coef_ == pytest.approx(plain.coef_)
+
+
+def test_a_class_with_one_example():
+    X, y = load_iris(return_X_y=True)
+    rare = np.where(np.arange(150) == 149, 3, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # scikit-learn says it cannot stratify
+        model = ShareBoostClassifierCV(3, cv=3).fit(X, rare)
+    assert list(model.classes_) == [0, 1, 2, 3]
+
+
+def test_more_features_than_there_are():
+    X, y = load_iris(return_X_y=True)
+    model = ShareBoostClassifierCV(10, cv=3).fit(X, y)
+    assert list(model.cv_results_["n_features"]) == [1, 2, 3, 4]
+
+
+def test_nothing_to_choose_is_an_error():
+    with pytest.raises(ValueError, match="No feature lowers the loss"):
+        ShareBoostClassifierCV(2, cv=2).fit(np.ones((8, 2)), [0, 1] * 4)
+
+
+def test_interrupt_in_a_fold_is_an_interrupt(monkeypatch):
+    from mixnorm.engines import greedy
+
+    real, calls = greedy.choose, []
+
+    def choose(*args):
+        calls.append(1)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return real(*args)
+
+    monkeypatch.setattr(greedy, "choose", choose)
+    X, y = load_digits(return_X_y=True)
+    with pytest.raises(KeyboardInterrupt):
+        ShareBoostClassifierCV(4, cv=2).fit(X, y)
+    assert len(calls) == 3
+
+
+def test_interrupt_in_the_final_fit_keeps_its_rounds(monkeypatch):
+    from mixnorm.engines import greedy
+
+    real, calls = greedy.choose, []
+
+    def choose(*args):
+        calls.append(1)
+        if len(calls) == 11:
+            raise KeyboardInterrupt
+        return real(*args)
+
+    monkeypatch.setattr(greedy, "choose", choose)
+    X, y = load_digits(return_X_y=True)
+    model = ShareBoostClassifierCV(4, cv=2)
+    with pytest.warns(InterruptedFitWarning, match="after 2 of 4"):
+        model.fit(X, y)
+    assert len(model.selected_) == 2
+
+
+def test_folds_warn_of_nothing_that_the_final_fit_does_not():
+    X, y = load_iris(return_X_y=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", FewerFeaturesWarning)
+        ShareBoostClassifierCV(4, cv=3).fit(X, y)

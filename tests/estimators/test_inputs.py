@@ -1,0 +1,28 @@
+"""Weights and parameters, checked once."""
+
+import numpy as np
+import pytest
+
+from mixnorm.estimators._inputs import check_loss, check_weights
+from mixnorm.losses import MarginSoftmax, Squared
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("weight", [None, 2.0, [1, 2, 3], [1e-300, 0, 1e-300], [1e300, 1e300, 0]])
+def test_weights_sum_to_one(weight, dtype):
+    found = check_weights(weight, 3, dtype)
+    assert found.dtype == dtype
+    assert found.sum() == pytest.approx(1.0)
+    if isinstance(weight, list):
+        assert np.array_equal(found > 0, np.asarray(weight) > 0)
+
+
+def test_losses_by_name_and_object():
+    known = {"margin": MarginSoftmax}
+    assert check_loss("margin", known, classifier=True) == MarginSoftmax()
+    mine = MarginSoftmax(margin=2.0)
+    assert check_loss(mine, known, classifier=True) is mine
+    with pytest.raises(ValueError, match="no classification loss"):
+        check_loss(Squared(), known, classifier=True)
+    with pytest.raises(ValueError, match="not known"):
+        check_loss(3, known, classifier=True)
