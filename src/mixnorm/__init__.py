@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         losses,
         pools,
         selection,
+        testing,
     )
     from mixnorm.display import ShareBoostPathDisplay
     from mixnorm.estimators import (
@@ -49,6 +50,7 @@ __all__ = [
     "losses",
     "pools",
     "selection",
+    "testing",
 ]
 
 # Public names that live in a room; every other lazy name is a room itself.

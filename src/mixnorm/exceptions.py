@@ -3,6 +3,7 @@
 ::
 
     MixnormError
+    ├── ContractError          (also an AssertionError)
     ├── DatasetNotFoundError   (also a LookupError)
     └── DatasetFormatError     (also a ValueError)
 
@@ -16,6 +17,7 @@ wrong with.
 """
 
 __all__ = [
+    "ContractError",
     "DatasetFormatError",
     "DatasetNotFoundError",
     "FewerFeaturesWarning",
@@ -27,6 +29,10 @@ __all__ = [
 
 class MixnormError(Exception):
     """Base of the errors that are mixnorm's own."""
+
+
+class ContractError(MixnormError, AssertionError):
+    """A loss or a pool does not do what an engine relies on; a check of mixnorm.testing says so."""
 
 
 class DatasetNotFoundError(MixnormError, LookupError):

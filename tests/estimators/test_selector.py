@@ -16,7 +16,7 @@ def model():
 
 
 def test_support(model):
-    model, X = model
+    model, _ = model
     assert np.array_equal(model.get_support(indices=True), np.sort(model.selected_))
     assert np.array_equal(np.flatnonzero(model.get_support()), np.sort(model.selected_))
 
@@ -52,7 +52,7 @@ def test_inverse_transform_restores_places(model):
 
 def test_wrong_tables_are_refused(model):
     model, X = model
-    with pytest.raises(ValueError, match="features"):
+    with pytest.raises(ValueError, match="feature names"):
         model.transform(X.iloc[:, :2])
     with pytest.raises(ValueError, match="feature names"):
         model.predict(X.rename(columns={X.columns[0]: "other"}))

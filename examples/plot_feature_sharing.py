@@ -1,0 +1,74 @@
+r"""
+Features needed as classes grow
+===============================
+
+The first family of the ShareBoost paper's Appendix C: an example of class :math:`y` is
+:math:`x = [\mathrm{bin}(y),\, 2 \log_2(k)\, e_y]`. The :math:`\log_2 k` bits are enough
+to tell all :math:`k` classes apart, if the classes share them. The other :math:`k`
+columns tell one class each, and are larger. Penalties on single weights, l1 or l2,
+prefer those; ShareBoost, which pays per feature, takes the bits.
+
+The columns are used raw. Scaled to the same size, the indicators lose their advantage
+and the l1 and l2 penalties find the bits too. ShareBoost chooses by ``rule="l1"``, the
+paper's, which rates a feature by what it does for all classes together; the rules that
+divide by curvature would rate a feature that settles one class as highly.
+"""
+
+# %%
+# For each number of classes: how many features does a model need to be right on every
+# training example? ShareBoost is read off its path. From the regularised models the
+# features with the largest weights are kept, as many as it takes.
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+
+from mixnorm import ShareBoostClassifier
+from mixnorm.datasets import make_shared_bits
+
+
+def shareboost_needs(X, y, limit):
+    model = ShareBoostClassifier(limit, rule="l1", scale=False).fit(X, y)
+    for size, guess in enumerate(model.staged_predict(X), start=1):
+        if np.array_equal(guess, y):
+            return size
+    return np.nan
+
+
+def regularised_needs(X, y, l1_ratio):
+    solver = "saga" if l1_ratio else "lbfgs"
+    model = LogisticRegression(l1_ratio=l1_ratio, solver=solver, C=1.0, tol=1e-2, random_state=0)
+    model.fit(X, y)
+    largest_first = np.argsort(-np.abs(model.coef_).max(axis=0))
+    for size in range(1, X.shape[1] + 1):
+        kept = largest_first[:size]
+        scores = X[:, kept] @ model.coef_[:, kept].T + model.intercept_
+        if np.array_equal(scores.argmax(axis=1), y):
+            return size
+    return np.nan
+
+
+classes = [16, 32, 64, 128, 256]
+needed = {"ShareBoost": [], "l1 logistic regression": [], "l2 logistic regression": []}
+for k in classes:
+    X, y = make_shared_bits(k, n_samples=3 * k, random_state=0)
+    needed["ShareBoost"].append(shareboost_needs(X, y, limit=2 * k.bit_length()))
+    needed["l1 logistic regression"].append(regularised_needs(X, y, l1_ratio=1))
+    needed["l2 logistic regression"].append(regularised_needs(X, y, l1_ratio=0))
+
+for name, counts in needed.items():
+    print(f"{name:24s}", counts)
+
+# %%
+# ShareBoost needs about :math:`\log_2 k` features, the others about :math:`k`.
+
+fig, ax = plt.subplots()
+for name, counts in needed.items():
+    ax.plot(classes, counts, marker="o", label=name)
+ax.plot(classes, np.log2(classes), "k:", label="$\\log_2 k$")
+ax.plot(classes, classes, "k--", label="$k$")
+ax.set(xscale="log", yscale="log", xlabel="Number of classes $k$", ylabel="Features needed")
+ax.set_xticks(classes, labels=[str(k) for k in classes])
+ax.minorticks_off()
+ax.legend()
+plt.show()

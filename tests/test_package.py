@@ -1,0 +1,106 @@
+"""The package as a whole: its names, and what importing it costs."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import mixnorm
+
+TRIES = 5
+
+
+def run(code: str) -> str:
+    """Run code in a fresh interpreter and return what it printed."""
+    result = subprocess.run(
+        [sys.executable, "-c", code], check=False, capture_output=True, text=True
+    )
+    assert result.returncode == 0, result.stderr
+    return result.stdout.strip()
+
+
+def test_all_is_sorted_and_resolves():
+    assert list(mixnorm.__all__) == sorted(set(mixnorm.__all__))
+    for name in mixnorm.__all__:
+        assert getattr(mixnorm, name) is not None
+    assert dir(mixnorm) == mixnorm.__all__
+
+
+def test_unknown_name():
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = mixnorm.nothing
+
+
+def test_names_are_documented():
+    for name in mixnorm.__all__:
+        if name != "__version__":
+            assert getattr(mixnorm, name).__doc__, name
+
+
+def test_rooms_have_sorted_names():
+    for room in ("datasets", "display", "engines", "estimators", "exceptions", "losses", "pools"):
+        module = getattr(mixnorm, room)
+        names = list(getattr(module, "__all__", []))
+        assert names == sorted(names), room
+        for name in names:
+            assert hasattr(module, name), f"{room}.{name}"
+
+
+def test_typed():
+    assert Path(mixnorm.__file__).with_name("py.typed").exists()
+
+
+def test_right_copy_is_tested():
+    installed = os.environ.get("MIXNORM_INSTALLED")
+    if not installed:
+        pytest.skip("MIXNORM_INSTALLED is unset: not testing a built wheel")
+    assert Path(installed).resolve() in Path(mixnorm.__file__).resolve().parents
+
+
+def test_import_is_light():
+    heavy = run(
+        "import sys, mixnorm;"
+        "print(*sorted({'numpy', 'scipy', 'sklearn', 'numba', 'torch'} & set(sys.modules)))"
+    )
+    assert heavy == ""
+
+
+def test_shareboost_imports_nothing_optional():
+    # scikit-learn imports some of these itself where they are installed.
+    heavy = run(
+        "import sys, sklearn.base; before = set(sys.modules);"
+        "from mixnorm import ShareBoostClassifier;"
+        "optional = {'numba', 'torch', 'matplotlib', 'pandas', 'polars', 'dask', 'onnx'};"
+        "print(*sorted(optional & (set(sys.modules) - before)))"
+    )
+    assert heavy == ""
+
+
+def test_shareboost_on_columns_uses_no_numba():
+    loaded = run(
+        "import sys, numpy as np; from mixnorm import ShareBoostClassifier;"
+        "X = np.random.default_rng(0).normal(size=(30, 4));"
+        "ShareBoostClassifier(2).fit(X, X[:, 1] > 0).predict(X);"
+        "print('numba' in sys.modules)"
+    )
+    assert loaded == "False"
+
+
+def seconds(before: str, measured: str) -> float:
+    """Return the best time of a statement, over several fresh interpreters."""
+    code = (
+        f"import time; {before}; start = time.perf_counter(); {measured};"
+        "print(time.perf_counter() - start)"
+    )
+    return min(float(run(code)) for _ in range(TRIES))
+
+
+def test_import_is_quick():
+    assert seconds("pass", "import mixnorm") < 0.3
+
+
+def test_estimator_import_is_quick():
+    took = seconds("import sklearn.base", "from mixnorm import ShareBoostClassifier")
+    assert took < 0.3

@@ -1,0 +1,28 @@
+"""The README's example runs as it stands."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+README = Path(__file__).parents[1] / "README.md"
+
+
+def test_readme_starts_with_the_two_commands():
+    first = README.read_text(encoding="utf-8").splitlines()[1:3]
+    assert [line.split("#")[0].strip() for line in first] == ["make demo", "make test"]
+
+
+def test_readme_example_runs():
+    blocks = re.findall(r"^```python\n(.*?)^```", README.read_text(encoding="utf-8"), re.M | re.S)
+    assert blocks, "the README should show how the package is used"
+    names: dict[str, object] = {}
+    for block in blocks:
+        exec(compile(block, str(README), "exec"), names)
+    assert len(names["model"].selected_) == 20
+    assert len(names["small"].selected_) == 8
+
+
+@pytest.mark.parametrize("target", re.findall(r"\]\(([\w./]+)\)", README.read_text("utf-8")))
+def test_readme_links_exist(target):
+    assert (README.parent / target).exists()
