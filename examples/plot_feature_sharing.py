@@ -9,9 +9,7 @@ columns tell one class each, and are larger. Penalties on single weights, l1 or 
 prefer those; ShareBoost, which pays per feature, takes the bits.
 
 The columns are used raw. Scaled to the same size, the indicators lose their advantage
-and the l1 and l2 penalties find the bits too. ShareBoost chooses by ``rule="l1"``, the
-paper's, which rates a feature by what it does for all classes together; the rules that
-divide by curvature would rate a feature that settles one class as highly.
+and the l1 and l2 penalties find the bits too.
 """
 
 # %%
@@ -28,7 +26,7 @@ from mixnorm.datasets import make_shared_bits
 
 
 def shareboost_needs(X, y, limit):
-    model = ShareBoostClassifier(limit, rule="l1", scale=False).fit(X, y)
+    model = ShareBoostClassifier(limit, scale=False).fit(X, y)
     for size, guess in enumerate(model.staged_predict(X), start=1):
         if np.array_equal(guess, y):
             return size

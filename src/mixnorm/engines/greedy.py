@@ -113,8 +113,8 @@ def select(
     rule : {"l1", "l2", "line", "column", "joint"}
         How the next atom is chosen.
     swaps : int
-        Replacement steps after each round: the atom whose loss costs least gives way to the best
-        other atom, if that lowers the objective.
+        Replacement steps after each round: the older atom that costs least to drop gives way to
+        the best other one, if that lowers the objective.
     tol : float
         The last round ends when the estimated gain left is below ``tol`` times the objective
         (or 2 % of the empty model's loss, if that is more); earlier rounds at ten times that (or

@@ -44,8 +44,8 @@ class ShareBoostClassifier(ClassifierMixin, BaseShareBoost):
         minimises the loss along the gradient, ``"column"`` takes a Newton step in the weights of
         the new feature, ``"joint"`` one in the weights of all features.
     swaps : int, default=0
-        Replacement steps after each round: the feature that costs least to drop gives way to the
-        best other one, if that lowers the objective. Models of successive sizes are then not
+        Replacement steps after each round: the older feature that costs least to drop gives way to
+        the best other one, if that lowers the objective. Models of successive sizes are then not
         nested; the path stores each round's features.
     pool : pool object, optional
         Where columns come from; None takes :class:`~mixnorm.pools.Columns`. ``Columns(groups=...)``

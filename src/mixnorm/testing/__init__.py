@@ -1,0 +1,6 @@
+"""Contracts of losses and pools, as checks to run on objects of your own."""
+
+from mixnorm.testing._loss import check_loss
+from mixnorm.testing._pool import check_pool
+
+__all__ = ["check_loss", "check_pool"]
