@@ -32,7 +32,7 @@ def data(name, rows=800, columns=300):
         X, y = EMBEDDED[name](return_X_y=True)
     else:
         try:
-            stored = load(name)
+            stored = load(name, download_if_missing=False)
         except DatasetNotFoundError as error:
             pytest.skip(str(error))
         X, y = stored.X, stored.y

@@ -497,7 +497,7 @@ def test_penalties_on_single_weights_use_about_k(k, l1_ratio, solver):
 
 def test_sparse_text_with_many_classes():
     try:
-        reuters = load("reuters_r52")
+        reuters = load("reuters_r52", download_if_missing=False)
     except DatasetNotFoundError as error:
         pytest.skip(str(error))
     model = ShareBoostClassifier(20).fit(reuters.X, reuters.y)

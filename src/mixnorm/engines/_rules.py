@@ -74,9 +74,13 @@ def joint_gains(support: Support, choices: list[Choice]) -> list[float]:
     values: list[float] = to_numpy(gains).tolist()
     if support.problem.loss.constant_curvature:
         return values
-    return [
-        min(value, _touched(support, block)) for value, block in zip(values, blocks, strict=True)
-    ]
+    best = 0.0
+    for index in sorted(range(len(values)), key=values.__getitem__, reverse=True):
+        if values[index] <= best:  # cut or not, it is not the largest
+            break
+        values[index] = min(values[index], _touched(support, blocks[index]))
+        best = max(best, values[index])
+    return values
 
 
 def _touched(support: Support, rows: Any) -> float:

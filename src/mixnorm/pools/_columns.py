@@ -13,6 +13,10 @@ from mixnorm._params import Parameters
 from mixnorm.pools._scan import column_statistics, scan
 
 
+# Columns kept by a prepared pool; beside a table of 500 columns that is little.
+_RECENT = 16
+
+
 @dataclass
 class Columns(Parameters):
     """The columns of ``X``; with ``groups``, blocks of columns that are chosen together.
@@ -98,6 +102,7 @@ class PreparedColumns:
         self._members = members
         self._usable = usable
         self._scales = scales
+        self._recent: dict[int, Any] = {}
         self.n_atoms = len(usable) if members is None else len(members)
         if members is not None:
             self._atom_of = np.empty(len(usable), dtype=np.intp)
@@ -130,7 +135,18 @@ class PreparedColumns:
         return [(int(atom), float(scores[atom])) for atom in best if scores[atom] > 0.0]
 
     def columns(self, atom: int) -> Any:
-        """Return the scaled columns of ``atom``, one per row: ``(width, n_samples)``."""
+        """Return the scaled columns of ``atom``, one per row: ``(width, n_samples)``.
+
+        Recent ones are kept: a rule that looks at several candidates a round asks for many of them
+        again in the next, and gathering a column of a table stored by rows is slow.
+        """
+        if atom not in self._recent:
+            self._recent[atom] = self._gather(atom)
+            while len(self._recent) > _RECENT:
+                del self._recent[next(iter(self._recent))]
+        return self._recent[atom]
+
+    def _gather(self, atom: int) -> Any:
         index = [atom] if self._members is None else self._members[atom]
         rows = [self._matrix.column(int(j)) / self._scales[j].item() for j in index]
         return namespace(rows[0]).stack(rows)
