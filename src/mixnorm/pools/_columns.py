@@ -12,7 +12,6 @@ from mixnorm._array import device_of, namespace, to_numpy
 from mixnorm._params import Parameters
 from mixnorm.pools._scan import column_statistics, scan
 
-
 # Columns kept by a prepared pool; beside a table of 500 columns that is little.
 _RECENT = 16
 
@@ -132,28 +131,44 @@ class PreparedColumns:
             least = np.partition(scores, -m)[-m] if m < len(scores) else -np.inf
             near = np.flatnonzero(scores >= least)
             best = near[np.argsort(-scores[near], kind="stable")[:m]]
-        return [(int(atom), float(scores[atom])) for atom in best if scores[atom] > 0.0]
+        found = [(int(atom), float(scores[atom])) for atom in best if scores[atom] > 0.0]
+        if m > 1:  # whoever asks for several will look at their columns
+            self._gather([atom for atom, _ in found])
+        return found
 
     def columns(self, atom: int) -> Any:
-        """Return the scaled columns of ``atom``, one per row: ``(width, n_samples)``.
-
-        Recent ones are kept: a rule that looks at several candidates a round asks for many of them
-        again in the next, and gathering a column of a table stored by rows is slow.
-        """
-        if atom not in self._recent:
-            self._recent[atom] = self._gather(atom)
-            while len(self._recent) > _RECENT:
-                del self._recent[next(iter(self._recent))]
+        """Return the scaled columns of ``atom``, one per row: ``(width, n_samples)``."""
+        self._gather([atom])
         return self._recent[atom]
 
-    def _gather(self, atom: int) -> Any:
-        index = [atom] if self._members is None else self._members[atom]
-        rows = [self._matrix.column(int(j)) / self._scales[j].item() for j in index]
-        return namespace(rows[0]).stack(rows)
+    def _gather(self, atoms: Sequence[int]) -> None:
+        """Make sure that the columns of ``atoms`` are at hand, reading all others at once.
+
+        Recent ones are kept: a rule that looks at several candidates a round asks for many of them
+        again in the next.
+        """
+        for atom in atoms:  # move those at hand to the end, out of the way of what is dropped below
+            if atom in self._recent:
+                self._recent[atom] = self._recent.pop(atom)
+        missing = [atom for atom in atoms if atom not in self._recent]
+        if missing:
+            parts = [self._index(atom) for atom in missing]
+            index = np.concatenate(parts)
+            rows = self._matrix.columns(index.tolist())
+            scales = namespace(rows).asarray(self._scales[index], device=device_of(rows))
+            rows = rows / scales[:, None]
+            for atom, stop in zip(missing, np.cumsum([len(part) for part in parts]), strict=True):
+                self._recent[atom] = rows[int(stop) - len(self._index(atom)) : int(stop), :]
+        while len(self._recent) > max(_RECENT, len(atoms)):
+            del self._recent[next(iter(self._recent))]
+
+    def _index(self, atom: int) -> np.ndarray:
+        """Return the columns that ``atom`` stands for."""
+        return np.asarray([atom]) if self._members is None else self._members[atom]
 
     def scale(self, atom: int) -> np.ndarray:
         """Return what the columns of ``atom`` were divided by."""
-        return self._scales[[atom] if self._members is None else self._members[atom]]
+        return np.asarray(self._scales[self._index(atom)])
 
     def _scores(self, residual: Any, rule: str) -> np.ndarray:
         gradient = self._matrix.gradient(residual)

@@ -6,13 +6,13 @@ Each offers the same three things without ever copying the whole matrix: a pass 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from mixnorm._array import is_numpy, namespace, to_numpy
+from mixnorm._array import device_of, is_numpy, namespace, to_numpy
 
 # A block of rows read at once: large enough to stream from disk, small beside any matrix that
 # would not fit in memory.
@@ -38,10 +38,23 @@ class DenseScan:
             rows = slice(start, min(start + step, n))
             yield rows, self._convert(self._X[rows, :])
 
-    def column(self, j: int) -> Any:
-        """Return column ``j`` in the working dtype."""
-        column = self._convert(self._X[:, j])
-        return np.ascontiguousarray(column) if is_numpy(column) else column
+    def columns(self, index: Sequence[int]) -> Any:
+        """Return columns in the working dtype, one per row.
+
+        Several are gathered in one pass over the rows: a table in row order that lies in a file is
+        then read once, not once per column.
+        """
+        X = self._X
+        if not is_numpy(X):
+            xp = namespace(X)
+            chosen = xp.asarray(index, device=device_of(X))
+            return self._convert(xp.take(X, chosen, axis=1)).T
+        rows = np.empty((len(index), self.shape[0]), dtype=self.dtype)
+        step = max(1, _BLOCK_BYTES // max(1, X.itemsize * self.shape[1]))
+        for start in range(0, self.shape[0], step):
+            block = slice(start, start + step)
+            rows[:, block] = X[block, index].T
+        return rows
 
     def gradient(self, residual: Any) -> Any:
         """Return ``X^T residual``, of shape ``(n_features, n_outputs)``."""
@@ -89,12 +102,13 @@ class SparseScan:
         self.dtype = dtype
         self.shape: tuple[int, int] = self._X.shape
 
-    def column(self, j: int) -> np.ndarray:
-        """Return column ``j`` as a dense vector."""
-        X, column = self._X, np.zeros(self.shape[0], dtype=self.dtype)
-        part = slice(X.indptr[j], X.indptr[j + 1])
-        np.add.at(column, X.indices[part], X.data[part])
-        return column
+    def columns(self, index: Sequence[int]) -> np.ndarray:
+        """Return columns as dense rows."""
+        X, rows = self._X, np.zeros((len(index), self.shape[0]), dtype=self.dtype)
+        for row, j in zip(rows, index, strict=True):
+            part = slice(X.indptr[j], X.indptr[j + 1])
+            np.add.at(row, X.indices[part], X.data[part])
+        return rows
 
     def gradient(self, residual: np.ndarray) -> np.ndarray:
         """Return ``X^T residual``."""
