@@ -132,7 +132,8 @@ class Support:
         soft-max loss and no ridge it is the ``||G||_1^2 / 4`` of Theorem 2.
         """
         problem, xp = self.problem, self._xp
-        reach = float(xp.max(xp.sum(xp.abs(rows), axis=0)))
+        sums = xp.sum(xp.abs(rows), axis=0)
+        reach = float(xp.max(xp.where(problem.weight > 0, sums, 0.0)))
         bend = problem.loss.max_norm_smoothness(problem.n_outputs) * reach * reach
         bend += problem.alpha * problem.n_outputs * rows.shape[0]
         return gradient * gradient / (4.0 * bend) if bend > 0.0 else 0.0
@@ -161,7 +162,7 @@ class Support:
             length = self._line_search(step, slope, objective)
             self._age += 1
             if length == 0.0 and stalled:  # even a fresh model finds no descent: rounding rules
-                return Outcome(iteration, gap, True)
+                return Outcome(iteration, gap, gap <= max(tol, 1e-3) * max(objective, scale))
             stalled = length == 0.0
             objective, previous, gradient = self.objective, gradient, self.gradient()
             if self._refresh_if(1 if stalled else max(12, self.size)):

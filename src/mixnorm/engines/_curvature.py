@@ -14,12 +14,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from mixnorm._array import device_of, epsilon, namespace
 
 # Weighted copies of a block of samples are sized to stay in the second-level cache.
 _BLOCK_ENTRIES = 1 << 17
-# A model built on this many samples points as well as one built on all of them: with more, every
-# second, third, ... sample is used.
+# A model built on this many samples points as well as one built on all of them: with twice as many
+# or more, that many are drawn, the same ones in every fit.
 _SAMPLES = 8192
 
 
@@ -38,10 +40,15 @@ class CurvatureFactor:
 
     def __init__(self, design: Any, curvature: Any, ridge: Any) -> None:
         size, n_samples = design.shape
-        self._stride = max(1, n_samples // max(_SAMPLES, 32 * size))
-        self._weights = curvature.T[:, :: self._stride] * float(self._stride)
-        gram = _gram(design[:, :: self._stride], self._weights)
-        self._inverse = _inverse_cholesky(gram, ridge)
+        used = max(_SAMPLES, 32 * size)
+        self._samples = _drawn(n_samples, used, design) if n_samples >= 2 * used else None
+        self._curvature = curvature.T
+        self._weights = self._sampled(self._curvature)
+        if self._samples is not None:
+            self._weights = self._weights * (n_samples / used)
+        gram = _gram(self._sampled(design), self._weights)
+        missed = self._missed(design, namespace(gram).linalg.diagonal(gram))
+        self._inverse = _inverse_cholesky(gram, ridge + missed)
 
     def solve(self, gradient: Any) -> Any:
         """Return the inverse model applied to ``gradient`` of shape ``(n_rows, n_outputs)``."""
@@ -57,11 +64,9 @@ class CurvatureFactor:
         solved, corner = self._border(design[:size, :], design[size:, :])
         factors, width = corner.shape[0], corner.shape[1]
         options = {"dtype": design.dtype, "device": device_of(design)}
-        small = _inverse_cholesky(
-            corner - solved.mT @ solved,
-            xp.full((width,), ridge, **options),
-            xp.linalg.diagonal(corner),
-        )
+        seen = xp.linalg.diagonal(corner)
+        ridges = xp.full((width,), ridge, **options) + self._missed(design[size:, :], seen)
+        small = _inverse_cholesky(corner - solved.mT @ solved, ridges, seen)
         grown = xp.zeros((factors, size + width, size + width), **options)
         grown[:, :size, :size] = self._inverse
         grown[:, size:, :size] = -(small @ solved.mT @ self._inverse)
@@ -81,21 +86,41 @@ class CurvatureFactor:
             return xp.stack([self._block_gain(design, *pair, ridge) for pair in pairs])
         new, gradient = xp.concat(blocks), xp.concat(gradients).T
         solved = self._inverse @ self._cross(design, new).mT
-        part = new[:, :: self._stride]
+        part = self._sampled(new)
         corner = self._weights @ (part * part).T
         left = corner - xp.sum(solved * solved, axis=1)
-        floor = 32.0 * epsilon(design) * corner + ridge + _tiny(design)
+        floor = 32.0 * epsilon(design) * corner + ridge + _tiny(design) + self._missed(new, corner)
         left = xp.where(left > 0.0, left, xp.zeros_like(left)) + floor
         return 0.5 * xp.sum(gradient * gradient / left, axis=0)
 
     def _block_gain(self, design: Any, new: Any, gradient: Any, ridge: float) -> Any:
         xp = namespace(design)
         solved, corner = self._border(design, new)
-        ridges = xp.full((new.shape[0],), ridge, dtype=design.dtype, device=device_of(design))
-        left = corner - solved.mT @ solved
-        inverse = _inverse_cholesky(left, ridges, xp.linalg.diagonal(corner))
+        seen = xp.linalg.diagonal(corner)
+        inverse = _inverse_cholesky(
+            corner - solved.mT @ solved, ridge + self._missed(new, seen), seen
+        )
         step = inverse @ gradient.T[:, :, None]
         return 0.5 * xp.sum(step * step)
+
+    def _missed(self, rows: Any, seen: Any) -> Any:
+        """Return the curvature of ``rows`` that the samples in use fail to show.
+
+        Zero for most rows. A row that is large on few samples, all or most of them skipped, would
+        otherwise look flat and be given a step without bound.
+        """
+        xp = namespace(rows)
+        if self._samples is None:
+            return xp.zeros_like(seen)
+        overall = _squares(rows, xp.sum(self._curvature, axis=0)[None, :])[0, :]
+        if not bool(xp.any(overall > 2.0 * xp.sum(seen, axis=0))):  # the usual case, told cheaply
+            return xp.zeros_like(seen)
+        total = _squares(rows, self._curvature)
+        return xp.where(total > 2.0 * seen, total - seen, xp.zeros_like(seen))
+
+    def _sampled(self, rows: Any) -> Any:
+        """Return the columns of ``rows`` that belong to the samples in use."""
+        return rows if self._samples is None else namespace(rows).take(rows, self._samples, axis=1)
 
     def _border(self, design: Any, new: Any) -> tuple[Any, Any]:
         """Return the solved off-diagonal blocks and the corner that ``new`` rows would add."""
@@ -104,7 +129,7 @@ class CurvatureFactor:
     def _cross(self, design: Any, new: Any) -> Any:
         """Return ``new diag(w_c) design^T`` for every factor."""
         xp = namespace(design)
-        design, new = design[:, :: self._stride], new[:, :: self._stride]
+        design, new = self._sampled(design), self._sampled(new)
         factors, width = self._weights.shape[0], new.shape[0]
         flat = xp.reshape(self._weights[:, None, :] * new[None, :, :], (factors * width, -1))
         return xp.reshape(flat @ design.T, (factors, width, design.shape[0]))
@@ -124,6 +149,12 @@ class CurvatureFactor:
         return 0.5 * float(xp.sum(values * xp.linalg.solve(inner, values)))
 
 
+def _drawn(n_samples: int, used: int, like: Any) -> Any:
+    """Draw sample numbers: at random, since rows may come in a periodic order; always the same."""
+    chosen = np.sort(np.random.default_rng(0).choice(n_samples, used, replace=False))
+    return namespace(like).asarray(chosen, device=device_of(like))
+
+
 def _gram(design: Any, weights: Any) -> Any:
     """Return ``design diag(w_c) design^T`` for every row ``w_c`` of ``weights``.
 
@@ -140,6 +171,19 @@ def _gram(design: Any, weights: Any) -> Any:
         stacked = weights[:, None, start:stop] * block[None, :, :]
         total += xp.reshape(stacked, (factors * size, stop - start)) @ block.T
     return xp.reshape(total, (factors, size, size))
+
+
+def _squares(design: Any, weights: Any) -> Any:
+    """Return the diagonals of ``_gram``, of shape ``(factors, size)``."""
+    xp = namespace(design)
+    size, n_samples = design.shape
+    step = max(128, _BLOCK_ENTRIES // max(1, size))
+    total = xp.zeros((weights.shape[0], size), dtype=design.dtype, device=device_of(design))
+    for start in range(0, n_samples, step):
+        stop = min(start + step, n_samples)
+        block = design[:, start:stop]
+        total += weights[:, start:stop] @ (block * block).T
+    return total
 
 
 def _inverse_cholesky(gram: Any, ridge: Any, scale: Any | None = None) -> Any:

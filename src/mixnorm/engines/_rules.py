@@ -86,7 +86,7 @@ def joint_gains(support: Support, choices: list[Choice]) -> list[float]:
 def _touched(support: Support, rows: Any) -> float:
     """Return the loss on the samples that ``rows`` touch, each counted by how far it is touched."""
     xp = namespace(rows)
-    reach = xp.sum(xp.abs(rows), axis=0)
+    reach = xp.where(support.problem.weight > 0, xp.sum(xp.abs(rows), axis=0), 0.0)
     errors = xp.sum(xp.abs(support.residual), axis=1)
     share = float(reach @ errors) / (float(xp.max(reach)) * float(xp.sum(errors)))
     return support.value * share

@@ -56,7 +56,9 @@ def choose_size(scores: np.ndarray, *, one_standard_error: bool = False) -> int:
     1
     """
     mean = scores.mean(axis=0)
-    best = int(np.argmax(mean))
+    if np.all(np.isnan(mean)):
+        raise ValueError("Every size has a fold whose score is NaN; check the scoring function.")
+    best = int(np.nanargmax(mean))
     if not one_standard_error:
         return best
     return int(np.argmax(mean >= mean[best] - standard_error(scores)[best]))

@@ -1,0 +1,83 @@
+"""The whole engine in other array namespaces: the same atoms, the same weights."""
+
+import numpy as np
+import pytest
+
+from mixnorm._array import to_numpy
+from mixnorm.engines._rules import RULES
+from mixnorm.engines.greedy import select
+from mixnorm.losses import MarginSoftmax, MultinomialLogistic, Squared
+from mixnorm.pools import Columns
+
+GROUPS = [0, 0, 1, 1, 2, 3, 4, 5, 6, 7, 7, 8]
+
+
+def data(dtype="float64"):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((150, 12))
+    X[:, 3] = 1.0
+    scores = X[:, :3] @ rng.standard_normal((3, 3)) + rng.standard_normal((150, 3))
+    weight = rng.uniform(0.5, 1.5, 150)
+    weight[:4] = 0.0
+    return X.astype(dtype), scores, (weight / weight.sum()).astype(dtype)
+
+
+def run(xp, loss, dtype="float64", groups=None, fit_intercept=True, start=None, **options):
+    X, scores, weight = data(dtype)
+    y = scores.argmax(axis=1) if loss.is_classifier else scores
+    X, weight = xp.asarray(X), xp.asarray(weight)
+    pool = Columns(groups).prepare(X, weight=weight, fit_intercept=fit_intercept)
+    target = loss.encode(xp.asarray(y), 3, weight)
+    options = {"n_atoms": 4, "alpha": 1e-3, "tol": 1e-10} | options
+    return select(
+        pool,
+        loss,
+        target,
+        n_outputs=3,
+        weight=weight,
+        fit_intercept=fit_intercept,
+        start=start,
+        **options,
+    )
+
+
+def assert_same(there, here, xp, atol=1e-8):
+    assert len(there.rounds) == len(here.rounds)
+    assert there.null_loss == pytest.approx(here.null_loss, rel=1e-10)
+    for got, wanted in zip(there.rounds, here.rounds, strict=True):
+        assert got.atom == wanted.atom
+        assert got.support == wanted.support
+        assert got.loss == pytest.approx(wanted.loss, rel=1e-9)
+        assert type(got.weights) is type(xp.asarray([0.0]))
+        np.testing.assert_allclose(to_numpy(got.weights), wanted.weights, atol=atol)
+        np.testing.assert_allclose(to_numpy(got.intercept), wanted.intercept, atol=atol)
+
+
+@pytest.mark.parametrize("rule", sorted(RULES))
+@pytest.mark.parametrize("loss", [MarginSoftmax(), MultinomialLogistic(), Squared()], ids=repr)
+def test_rules(xp, loss, rule):
+    assert_same(run(xp, loss, rule=rule), run(np, loss, rule=rule), xp)
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("rule", ["l1", "l2", "joint"])
+def test_groups_and_swaps(xp, rule, fit_intercept):
+    options = {"rule": rule, "fit_intercept": fit_intercept, "groups": GROUPS, "swaps": 2}
+    assert_same(run(xp, MarginSoftmax(), **options), run(np, MarginSoftmax(), **options), xp)
+
+
+def test_going_on_from_a_path(xp):
+    here = run(np, MarginSoftmax(), n_atoms=2)
+    there = run(xp, MarginSoftmax(), n_atoms=2)
+    there = run(xp, MarginSoftmax(), start=there)
+    assert_same(there, run(np, MarginSoftmax(), start=here), xp)
+
+
+def test_single_precision_stays(xp):
+    loss = MarginSoftmax()
+    there, here = run(xp, loss, "float32", tol=1e-5), run(np, loss, "float32", tol=1e-5)
+    for got, wanted in zip(there.rounds, here.rounds, strict=True):
+        assert got.atom == wanted.atom
+        assert got.weights.dtype == xp.float32
+        assert wanted.weights.dtype == np.float32
+        assert got.loss == pytest.approx(wanted.loss, rel=1e-4)

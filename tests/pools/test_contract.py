@@ -1,0 +1,46 @@
+"""Every public pool keeps the contract: a new one is tested without touching this file."""
+
+import inspect
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from mixnorm import pools
+from mixnorm.testing import check_pool
+
+PUBLIC = [getattr(pools, name) for name in pools.__all__]
+CLASSES = [pool for pool in PUBLIC if inspect.isclass(pool) and hasattr(pool, "prepare")]
+
+
+def table(dtype="float64"):
+    rng = np.random.default_rng(0)
+    X = np.round(8.0 * rng.standard_normal((40, 9)))
+    X[:, 4] = 3.0
+    X[rng.random(X.shape) < 0.3] = 0.0
+    X = np.abs(X) if np.dtype(dtype).kind == "u" else X
+    return X.astype(dtype)
+
+
+def test_pools_are_found():
+    assert pools.Columns in CLASSES
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "int64", "uint8", "bool"])
+@pytest.mark.parametrize("cls", CLASSES)
+def test_dense(cls, dtype):
+    check_pool(cls(), table(dtype))
+    check_pool(cls(), np.asfortranarray(table(dtype)), n_outputs=1, random_state=1)
+
+
+@pytest.mark.parametrize("form", [sp.csr_array, sp.csc_array, sp.csr_matrix, sp.csc_matrix])
+@pytest.mark.parametrize("cls", CLASSES)
+def test_sparse(cls, form):
+    check_pool(cls(), form(table()))
+    check_pool(cls(), form(table("float32")), random_state=1)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "uint8"])
+@pytest.mark.parametrize("cls", CLASSES)
+def test_namespaces(cls, dtype, xp):
+    check_pool(cls(), xp.asarray(table(dtype)))
