@@ -45,6 +45,7 @@ class Support:
         weight = problem.weight
         self._xp = xp = namespace(weight)
         self._options = {"dtype": weight.dtype, "device": device_of(weight)}
+        self._epsilon = epsilon(weight)
         n_samples, n_outputs = weight.shape[0], problem.n_outputs
         self._buffer = xp.empty((capacity + fit_intercept, n_samples), **self._options)
         self._ridges = xp.full((capacity + fit_intercept,), 2.0 * problem.alpha, **self._options)
@@ -59,7 +60,7 @@ class Support:
         self._age = 0
         self.rescore()
         #: Gradients below this are rounding errors of the empty model's residual.
-        self.noise = 64.0 * epsilon(weight) * float(xp.sum(xp.abs(self.residual)))
+        self.noise = 64.0 * self._epsilon * float(xp.sum(xp.abs(self.residual)))
 
     @property
     def design(self) -> Any:
@@ -145,7 +146,7 @@ class Support:
         """
         if self.size == 0:
             return Outcome(0, 0.0, True)
-        precision = 2.0 * epsilon(self.weights)
+        precision = 2.0 * self._epsilon
         self._refresh_if(max(6, self.size // 2))
         history, gradient = self._history(), self.gradient()
         objective, stalled = self.objective, False
@@ -165,7 +166,7 @@ class Support:
                 return Outcome(iteration, gap, gap <= max(tol, 1e-3) * max(objective, scale))
             stalled = length == 0.0
             objective, previous, gradient = self.objective, gradient, self.gradient()
-            if self._refresh_if(1 if stalled else max(12, self.size)):
+            if self._refresh_if(1 if stalled else max(4, self.size)):
                 history = self._history()
             else:
                 history.record(-length * direction, self._xp.reshape(gradient - previous, (-1,)))
@@ -213,11 +214,12 @@ class Support:
     def _history(self) -> History:
         xp, shape, factor = self._xp, self.weights.shape, self.curvature()
         shift_invariant = self.problem.loss.shift_invariant
+        mean = xp.full((shape[1],), 1.0 / shape[1], **self._options)
 
         def solve(vector: Any) -> Any:
             step = factor.solve(xp.reshape(vector, shape))
             if shift_invariant:  # weights that sum to zero over outputs lose nothing
-                step -= xp.sum(step, axis=1, keepdims=True) * (1.0 / step.shape[1])
+                step -= (step @ mean)[:, None]
             return xp.reshape(step, (-1,))
 
         return History(solve)
@@ -226,7 +228,7 @@ class Support:
         """Move against ``step`` as far as the objective falls enough; return the length, or 0."""
         problem = self.problem
         change = (step.T @ self.design).T
-        noise = 4.0 * epsilon(self.weights) * abs(objective)
+        noise = 4.0 * self._epsilon * abs(objective)
         length = 1.0
         for _ in range(20):
             scores = self.scores - (change if length == 1.0 else length * change)

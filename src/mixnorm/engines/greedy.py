@@ -23,7 +23,7 @@ __all__ = ["Path", "PreparedPool", "Round", "select"]
 # times a share of the empty model's loss once the objective is below that share (separable data).
 # Rounds before the last stop earlier: they only have to point at the next column.
 _LAST = (1.0, 0.02)
-_EARLIER = (10.0, 0.1)
+_EARLIER = (20.0, 0.1)
 
 
 class PreparedPool(Protocol):
@@ -117,7 +117,7 @@ def select(
         the best other one, if that lowers the objective.
     tol : float
         The last round ends when the estimated gain left is below ``tol`` times the objective
-        (or 2 % of the empty model's loss, if that is more); earlier rounds at ten times that (or
+        (or 2 % of the empty model's loss, if that is more); earlier rounds at twenty times that (or
         10 %).
     max_iter : int
         Most iterations of one corrective step.

@@ -56,7 +56,7 @@ class ShareBoostClassifier(ClassifierMixin, BaseShareBoost):
         Divide each column by its largest magnitude. ``coef_`` is for the columns as given.
     tol : float, default=1e-4
         The last round ends when about ``tol`` times the objective is left to gain; earlier rounds
-        at ten times that.
+        at twenty times that.
     max_iter : int, default=500
         Most iterations of one corrective step.
     warm_start : bool, default=False
