@@ -39,10 +39,9 @@ def choose(
     m = 1 if refine is None else _SHORTLIST
     choices = []
     for atom, score in pool.top(support.residual, cheap, m, exclude):
-        if score > 0.0:
+        if score > support.noise:
             rows = pool.columns(atom)
             choices.append(Choice(atom, rows, rows @ support.residual))
-    choices = [choice for choice in choices if choice.gradient > support.noise]
     if refine is None or len(choices) < 2:
         return choices[0] if choices else None
     gains = refine(support, choices)
