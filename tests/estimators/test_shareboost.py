@@ -106,11 +106,33 @@ def test_warm_start_continues_the_path(digits):
     assert np.array_equal(grown.selected_, whole.selected_[:3])
 
 
+def test_warm_start_of_a_regressor_keeps_its_units():
+    X, Y = make_regression(80, 10, n_targets=2, noise=1.0, random_state=0)
+    grown = ShareBoostRegressor(3, warm_start=True).fit(X, Y)
+    before = grown.coef_.copy()
+    grown.set_params(n_features_to_select=3).fit(X, 5 * Y + 7)  # nothing left to do
+    assert grown.coef_ == pytest.approx(before)
+    with pytest.raises(ValueError, match="2 outputs"):
+        grown.fit(X, Y[:, 0])
+
+
+def test_warm_start_refuses_other_columns(digits):
+    X, y = digits
+    model = ShareBoostClassifier(2, warm_start=True).fit(X, y)
+    with pytest.raises(ValueError, match="64 columns, but X has 10"):
+        model.set_params(n_features_to_select=3).fit(X[:, :10], y)
+
+
 def test_warm_start_refuses_other_classes(digits):
     X, y = digits
     model = ShareBoostClassifier(2, warm_start=True).fit(X, y)
     with pytest.raises(ValueError, match="other classes"):
         model.fit(X, y % 3)
+
+
+def test_truncate_takes_a_whole_number(model):
+    with pytest.raises(TypeError, match="whole number"):
+        model.truncate(2.5)
 
 
 # --- classes, probabilities, losses

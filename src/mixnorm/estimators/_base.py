@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import numbers
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -19,6 +20,8 @@ from mixnorm.estimators._progress import CallbackSupportMixin, Progress
 from mixnorm.estimators._selector import ColumnSelectorMixin
 from mixnorm.exceptions import FewerFeaturesWarning, InterruptedFitWarning, MixnormWarning
 from mixnorm.pools import Columns, working_dtype
+
+_GO_ON = " Set warm_start=True and call fit again to go on."
 
 
 class NotConvergedWarning(MixnormWarning, ConvergenceWarning):
@@ -61,7 +64,12 @@ class BaseShareBoost(ColumnSelectorMixin, CallbackSupportMixin, BaseEstimator):
         weight = check_weights(sample_weight, X.shape[0], working_dtype(X))
         data = pool.prepare(X, weight=weight, scale=self.scale, fit_intercept=self.fit_intercept)
         wanted = self._wanted(int(data.n_usable))
-        begun = getattr(self, "_path", None) if self.warm_start else None
+        begun = self._begun()
+        if begun is not None and self.coef_.shape[-1] != X.shape[1]:
+            raise ValueError(
+                f"warm_start=True continues a path of {self.coef_.shape[-1]} columns, but X has "
+                f"{X.shape[1]}. Set warm_start=False to start anew."
+            )
         start = None if begun is None else _rescaled(begun, data, inward=True)
         left = wanted if start is None else max(0, wanted - len(start.rounds))
         if progress is None:
@@ -90,6 +98,10 @@ class BaseShareBoost(ColumnSelectorMixin, CallbackSupportMixin, BaseEstimator):
         self._report(path, wanted)
         whole.end()
         return self
+
+    def _begun(self) -> greedy.Path | None:
+        """Return the path to continue, if there is one."""
+        return getattr(self, "_path", None) if getattr(self, "warm_start", False) else None
 
     def _loss(self) -> Any:
         raise NotImplementedError
@@ -122,9 +134,9 @@ class BaseShareBoost(ColumnSelectorMixin, CallbackSupportMixin, BaseEstimator):
         """Warn of a path that was cut short or not solved to its tolerance."""
         done = len(path.rounds)
         if path.interrupted:
+            again = "" if not hasattr(self, "warm_start") else _GO_ON
             warnings.warn(
-                f"Interrupted after {done} of {wanted} rounds, which are kept. Set "
-                "warm_start=True and call fit again to go on.",
+                f"Interrupted after {done} of {wanted} rounds, which are kept.{again}",
                 InterruptedFitWarning,
                 stacklevel=4,
             )
@@ -249,6 +261,8 @@ class BaseShareBoost(ColumnSelectorMixin, CallbackSupportMixin, BaseEstimator):
         """
         check_is_fitted(self)
         rounds = self._path.rounds
+        if not isinstance(n_features, numbers.Integral):
+            raise TypeError(f"truncate({n_features!r}): give a whole number of features.")
         if not 1 <= n_features <= len(rounds):
             raise ValueError(
                 f"truncate({n_features!r}): the path has models of 1 to {len(rounds)} features; "

@@ -20,7 +20,6 @@ from mixnorm.selection import choose_size, standard_error
 class _SizeByCrossValidation(BaseShareBoost):
     """One path per fold, then one path on all data to the size that did best."""
 
-    warm_start = False
     n_features_to_select_: int
 
     @with_callbacks
@@ -216,6 +215,7 @@ feature_names_in_
             max_iter=max_iter,
             random_state=random_state,
         )
+        del self.warm_start  # every fit starts anew
         self.cv = cv
         self.scoring = scoring
         self.one_standard_error = one_standard_error
@@ -301,6 +301,7 @@ class ShareBoostRegressorCV(_SizeByCrossValidation, ShareBoostRegressor):
             max_iter=max_iter,
             random_state=random_state,
         )
+        del self.warm_start  # every fit starts anew
         self.cv = cv
         self.scoring = scoring
         self.one_standard_error = one_standard_error

@@ -180,7 +180,7 @@ class ShareBoostClassifier(ClassifierMixin, BaseShareBoost):
                 f"class: {classes[0]!r}."
             )
         known = getattr(self, "classes_", classes)
-        if self.warm_start and hasattr(self, "_path") and not np.array_equal(known, classes):
+        if self._begun() is not None and not np.array_equal(known, classes):
             raise ValueError(
                 "warm_start=True continues a path, but y has other classes than the last fit: "
                 f"{classes!r} instead of {known!r}. Set warm_start=False to start anew."
@@ -410,10 +410,10 @@ class ShareBoostRegressor(RegressorMixin, BaseShareBoost):
         """
         weight = check_weights(sample_weight, y.shape[0], np.float64)
         targets = y.reshape(y.shape[0], -1)
-        self._centre = weight @ targets if self.fit_intercept else np.zeros(targets.shape[1])
-        targets = targets - self._centre
-        self._unit = float(np.max(np.abs(targets), initial=0.0)) or 1.0
-        return targets / self._unit, targets.shape[1]
+        if self._begun() is None:  # a path goes on in the units in which it began
+            self._centre = weight @ targets if self.fit_intercept else np.zeros(targets.shape[1])
+            self._unit = float(np.max(np.abs(targets - self._centre), initial=0.0)) or 1.0
+        return (targets - self._centre) / self._unit, targets.shape[1]
 
     def _check_training(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
         X, y = validate_data(
@@ -426,9 +426,8 @@ class ShareBoostRegressor(RegressorMixin, BaseShareBoost):
             y_numeric=True,
         )
         y = np.asarray(y, dtype=np.float64)
-        known = getattr(self, "_path", None)
-        outputs = 1 if y.ndim == 1 else y.shape[1]
-        if self.warm_start and known is not None and known.null_intercept.shape[0] != outputs:
+        known, outputs = self._begun(), 1 if y.ndim == 1 else y.shape[1]
+        if known is not None and known.null_intercept.shape[0] != outputs:
             raise ValueError(
                 f"warm_start=True continues a path of {known.null_intercept.shape[0]} outputs, but "
                 f"y has {outputs}. Set warm_start=False to start anew."
