@@ -1,0 +1,27 @@
+"""``python -m benchmarks NAME``: run one benchmark."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+
+# Name on the command line -> module with ``add_arguments(parser)`` and ``main(args)``.
+BENCHMARKS = {"shareboost": "benchmarks.shareboost"}
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Parse the command line and run the benchmark it names."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    commands = parser.add_subparsers(dest="name", required=True, metavar="NAME")
+    for name, place in BENCHMARKS.items():
+        module = importlib.import_module(place)
+        summary = (module.__doc__ or "").splitlines()[0]
+        module.add_arguments(commands.add_parser(name, help=summary, description=module.__doc__))
+    args = parser.parse_args(argv)
+    status: int = importlib.import_module(BENCHMARKS[args.name]).main(args)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,96 @@
+"""The measuring process: reads one job, runs it, and appends what it finds to a file.
+
+``python -m benchmarks._child JOB.json``; started by ``benchmarks._harness.run_job``. Every stage
+is written as soon as it is known, so a process stopped in its second call leaves the first one's
+result.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import json
+import statistics
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks import _data
+from benchmarks._measure import limit_cpu, measured
+from benchmarks._methods import Method
+
+# A second call is always made where times are compared (all training rows); elsewhere only errors
+# count, and it is made when it costs little.
+CHEAP = 5.0
+# Fits below a second are called again, up to so many times, and the median counts.
+SHORT, REPEATS = 1.0, 5
+
+
+def find_method(suite: str, name: str) -> Method:
+    """Return ``METHODS[name]`` of a suite given as an importable module."""
+    method: Method = importlib.import_module(suite).METHODS[name]
+    return method
+
+
+def run(job: dict[str, Any], report: Path) -> None:
+    """Carry out one job, appending a line of JSON per finished stage."""
+
+    def tell(**stage: Any) -> None:
+        with report.open("a") as file:
+            file.write(json.dumps(stage) + "\n")
+
+    method = find_method(job["suite"], job["method"])
+    split = _data.read(Path(job["folder"]), job["resampling"])
+    X = method.convert(split.X)
+    split = dataclasses.replace(split, X=X, X_test=method.convert(split.X_test))
+    _, cost = measured(method.setup)
+    tell(import_seconds=cost.seconds, x_bytes=_data.matrix_bytes(X), rows=len(split.y))
+
+    size = min(job["size"], X.shape[1])
+    limit_cpu(job["limit"])
+    tuned, cost = measured(lambda: method.tune(X, split.y, size))
+    if tuned:
+        tell(search_seconds=cost.seconds, tuned=tuned)
+
+    limit_cpu(job["limit"])
+    fitted, first = measured(lambda: method.fit(X, split.y, size, **tuned))
+    tell(
+        points=scores(method, fitted, size, split),
+        seconds=first.seconds,
+        first_seconds=first.seconds,
+        wall_seconds=first.wall,
+        peak_bytes=first.peak_bytes,
+        peak_total_bytes=first.total_bytes,
+        calls=1,
+    )
+    del fitted
+    if job["resampling"] == 0 or first.seconds < CHEAP:
+        later: list[float] = []
+        while len(later) < (REPEATS if later and later[0] < SHORT else 1):
+            limit_cpu(job["limit"])
+            _, cost = measured(lambda: method.fit(X, split.y, size, **tuned))
+            later.append(cost.seconds)
+        tell(seconds=statistics.median(later), later_seconds=later, calls=1 + len(later))
+
+
+def scores(method: Method, fitted: Any, size: int, split: _data.Split) -> list[dict[str, Any]]:
+    """Test error in percent of every model the fit gave."""
+    points = []
+    for point in method.points(fitted, size):
+        wrong = np.asarray(point.predict(split.X_test)) != split.y_test
+        points.append(
+            {
+                "size": point.size,
+                "features": point.features,
+                "error": 100 * float(np.mean(wrong)),
+                "share": point.share,
+            }
+        )
+    return points
+
+
+if __name__ == "__main__":
+    order = json.loads(Path(sys.argv[1]).read_text())
+    run(order, Path(order["report"]))
