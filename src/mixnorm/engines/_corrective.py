@@ -227,11 +227,11 @@ class Support:
     def _line_search(self, step: Any, slope: float, objective: float) -> float:
         """Move against ``step`` as far as the objective falls enough; return the length, or 0."""
         problem = self.problem
-        change = (step.T @ self.design).T
         noise = 4.0 * self._epsilon * abs(objective)
         length = 1.0
         for _ in range(20):
-            scores = self.scores - (change if length == 1.0 else length * change)
+            scores = ((-length * step).T @ self.design).T  # again after a rare failure: less memory
+            scores += self.scores
             value, residual = problem.loss.value_and_residual(
                 scores, problem.target, problem.weight
             )

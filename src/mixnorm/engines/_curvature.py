@@ -128,11 +128,7 @@ class CurvatureFactor:
 
     def _cross(self, design: Any, new: Any) -> Any:
         """Return ``new diag(w_c) design^T`` for every factor."""
-        xp = namespace(design)
-        design, new = self._sampled(design), self._sampled(new)
-        factors, width = self._weights.shape[0], new.shape[0]
-        flat = xp.reshape(self._weights[:, None, :] * new[None, :, :], (factors * width, -1))
-        return xp.reshape(flat @ design.T, (factors, width, design.shape[0]))
+        return _gram(self._sampled(design), self._weights, self._sampled(new))
 
     def removal_cost(self, weights: Any, block: slice) -> float:
         """Return the predicted rise of the objective when the rows in ``block`` are dropped.
@@ -155,22 +151,23 @@ def _drawn(n_samples: int, used: int, like: Any) -> Any:
     return namespace(like).asarray(chosen, device=device_of(like))
 
 
-def _gram(design: Any, weights: Any) -> Any:
-    """Return ``design diag(w_c) design^T`` for every row ``w_c`` of ``weights``.
+def _gram(design: Any, weights: Any, new: Any = None) -> Any:
+    """Return ``new diag(w_c) design^T`` for every row ``w_c`` of ``weights``.
 
-    All factors of a block of samples come from one product of the stacked weighted rows.
+    ``new`` is ``design`` itself if not given. All factors of a block of samples come from one
+    product of the stacked weighted rows.
     """
     xp = namespace(design)
-    size, n_samples = design.shape
-    factors = weights.shape[0]
-    step = max(128, _BLOCK_ENTRIES // max(1, size * factors))
-    total = xp.zeros((factors * size, size), dtype=design.dtype, device=device_of(design))
+    new = design if new is None else new
+    n_samples, width, factors = design.shape[1], new.shape[0], weights.shape[0]
+    step = max(128, _BLOCK_ENTRIES // max(1, width * factors))
+    shape = (factors * width, design.shape[0])
+    total = xp.zeros(shape, dtype=design.dtype, device=device_of(design))
     for start in range(0, n_samples, step):
         stop = min(start + step, n_samples)
-        block = design[:, start:stop]
-        stacked = weights[:, None, start:stop] * block[None, :, :]
-        total += xp.reshape(stacked, (factors * size, stop - start)) @ block.T
-    return xp.reshape(total, (factors, size, size))
+        stacked = weights[:, None, start:stop] * new[None, :, start:stop]
+        total += xp.reshape(stacked, (factors * width, stop - start)) @ design[:, start:stop].T
+    return xp.reshape(total, (factors, width, design.shape[0]))
 
 
 def _squares(design: Any, weights: Any) -> Any:

@@ -152,11 +152,12 @@ def select(
             looser, floor = _LAST if last else _EARLIER
             step = _round(support, pool, rule, swaps, looser * tol, floor * path.null_loss)
             if step is None:
-                path = replace(path, exhausted=True)
+                path = replace(_polished(path, support, tol), exhausted=True)
                 break
             support, made = step
             path = replace(path, rounds=(*path.rounds, made))
             if on_round is not None and on_round(path):
+                path = _polished(path, support, tol)
                 break
     except KeyboardInterrupt:
         if not path.rounds:
@@ -182,6 +183,22 @@ def _round(
             break
         support, outcome = swapped
     return support, _record(support, choice.atom, choice.gradient, outcome, began)
+
+
+def _polished(path: Path, support: Support, tol: float) -> Path:
+    """Return the path with its last round solved to the tolerance of a last round."""
+    if not path.rounds:
+        return path
+    *earlier, last = path.rounds
+    began = time.perf_counter()
+    outcome = support.correct(_LAST[0] * tol, _LAST[1] * path.null_loss)
+    made = _record(support, last.atom, last.gradient, outcome, began)
+    made = replace(
+        made,
+        seconds=made.seconds + last.seconds,
+        iterations=made.iterations + last.iterations,
+    )
+    return replace(path, rounds=(*earlier, made))
 
 
 def _swap(

@@ -76,8 +76,11 @@ class _Softmax(Parameters):
         xp = namespace(residual)
         k = residual.shape[1]
         size = xp.abs(residual)
-        inverse = _inverse(weight)
-        return (size - size * (size * inverse[:, None])) * (k / (k - 1))
+        square = size * _inverse(weight)[:, None]
+        square *= size
+        size -= square
+        size *= k / (k - 1)
+        return size
 
     def _probabilities(self, residual: Any, target: Labels, weight: Any) -> Any:
         """Return ``weight * softmax(u)`` from the residual."""
