@@ -37,15 +37,27 @@ def choose(
     """Return the atom that ``rule`` prefers, or None if no atom has any gradient left."""
     cheap, refine = RULES[rule]
     m = 1 if refine is None else _SHORTLIST
-    choices = []
-    for atom, score in pool.top(support.residual, cheap, m, exclude):
-        if score > support.noise:
-            rows = pool.columns(atom)
-            choices.append(Choice(atom, rows, rows @ support.residual))
+    found = pool.top(support.residual, cheap, m, exclude)
+    atoms = [atom for atom, score in found if score > support.noise]
+    choices = _look(support, [(atom, pool.columns(atom)) for atom in atoms])
     if refine is None or len(choices) < 2:
         return choices[0] if choices else None
     gains = refine(support, choices)
     return choices[max(range(len(choices)), key=gains.__getitem__)]
+
+
+def _look(support: Support, found: list[tuple[Any, Any]]) -> list[Choice]:
+    """Compute the gradients of all candidates in one product."""
+    if not found:
+        return []
+    xp = namespace(support.residual)
+    rows = found[0][1] if len(found) == 1 else xp.concat([part for _, part in found])
+    slopes, start, choices = rows @ support.residual, 0, []
+    for atom, part in found:
+        stop = start + part.shape[0]
+        choices.append(Choice(atom, part, slopes[start:stop, :]))
+        start = stop
+    return choices
 
 
 def line_gains(support: Support, choices: list[Choice]) -> list[float]:

@@ -147,24 +147,28 @@ class PreparedColumns:
         Recent ones are kept: a rule that looks at several candidates a round asks for many of them
         again in the next.
         """
-        for atom in atoms:  # move those at hand to the end, out of the way of what is dropped below
-            if atom in self._recent:
-                self._recent[atom] = self._recent.pop(atom)
-        missing = [atom for atom in atoms if atom not in self._recent]
+        recent = self._recent
+        missing = [atom for atom in atoms if atom not in recent]
+        for atom in atoms:  # those at hand go to the end, out of the way of what is dropped below
+            if atom in recent:
+                recent[atom] = recent.pop(atom)
         if missing:
             parts = [self._index(atom) for atom in missing]
-            index = np.concatenate(parts)
-            rows = self._matrix.columns(index.tolist())
-            scales = namespace(rows).asarray(self._scales[index], device=device_of(rows))
-            rows = rows / scales[:, None]
-            for atom, stop in zip(missing, np.cumsum([len(part) for part in parts]), strict=True):
-                self._recent[atom] = rows[int(stop) - len(self._index(atom)) : int(stop), :]
-        while len(self._recent) > max(_RECENT, len(atoms)):
-            del self._recent[next(iter(self._recent))]
+            index = [column for part in parts for column in part]
+            rows = self._matrix.columns(index)
+            rows = (
+                rows / namespace(rows).asarray(self._scales[index], device=device_of(rows))[:, None]
+            )
+            start = 0
+            for atom, part in zip(missing, parts, strict=True):
+                recent[atom] = rows[start : start + len(part), :]
+                start += len(part)
+        while len(recent) > max(_RECENT, len(atoms)):
+            del recent[next(iter(recent))]
 
-    def _index(self, atom: int) -> np.ndarray:
+    def _index(self, atom: int) -> list[int]:
         """Return the columns that ``atom`` stands for."""
-        return np.asarray([atom]) if self._members is None else self._members[atom]
+        return [atom] if self._members is None else self._members[atom].tolist()
 
     def scale(self, atom: int) -> np.ndarray:
         """Return what the columns of ``atom`` were divided by."""
