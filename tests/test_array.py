@@ -4,7 +4,7 @@ import array_api_compat.numpy
 import numpy as np
 import pytest
 
-from mixnorm._array import device_of, epsilon, is_numpy, namespace, to_numpy
+from mixnorm._array import device_of, epsilon, exponential, is_numpy, namespace, to_numpy
 
 
 @pytest.fixture
@@ -43,3 +43,12 @@ def test_epsilon(xp, dtype):
     found = epsilon(xp.zeros(1, dtype=getattr(xp, dtype)))
     assert found == wanted
     assert type(found) is float
+
+
+def test_exponential_reuses_numpy_memory(xp):
+    values = np.linspace(-3, 3, 7)
+    wanted = np.exp(values)
+    assert to_numpy(exponential(xp.asarray(values))) == pytest.approx(wanted)
+    found = exponential(values)
+    assert found is values
+    assert found == pytest.approx(wanted)

@@ -45,3 +45,10 @@ def device_of(array: Any) -> Any:
 def epsilon(array: Any) -> float:
     """Return the machine epsilon of the floating dtype of ``array``."""
     return float(namespace(array).finfo(array.dtype).eps)
+
+
+def exponential(array: Any) -> Any:
+    """Return the exponential of ``array``, written over it where the namespace allows."""
+    if is_numpy(array):
+        return np.exp(array, out=array)
+    return namespace(array).exp(array)

@@ -56,6 +56,7 @@ class Support:
         self.has_intercept = fit_intercept
         self.weights = xp.zeros((self.size, n_outputs), **self._options)
         self.blocks: dict[Any, slice] = {}
+        self._offsets = xp.zeros((self.size,), **self._options)
         self._factor: CurvatureFactor | None = None
         self._age = 0
         self.rescore()
@@ -85,8 +86,49 @@ class Support:
             scores, problem.target, problem.weight
         )
 
-    def append(self, atom: Any, rows: Any, weights: Any | None = None) -> None:
-        """Add the columns of ``atom`` (one per row of ``rows``), with zero or given weights."""
+    def centred(self, rows: Any) -> tuple[Any, Any]:
+        """Return ``rows`` less their weighted means, and these; as they are without an intercept.
+
+        A free intercept makes the two problems one, but a column whose mean is large beside its
+        spread is nearly the intercept's, which the solver would have to tell apart.
+        """
+        if not self.has_intercept:
+            return rows, self._xp.zeros((rows.shape[0],), **self._options)
+        means = rows @ self.problem.weight
+        return rows - means[:, None], means
+
+    def centred_residual(self) -> Any:
+        """Return the residual that any column has the same product with as its centred self.
+
+        The intercept is solved to a tolerance only; what is left of its gradient, times a large
+        mean, would pass for the gradient of a column.
+        """
+        if not self.has_intercept:
+            return self.residual
+        left = self._xp.sum(self.residual, axis=0)
+        return self.residual - self.problem.weight[:, None] * left[None, :]
+
+    def intercept(self) -> Any:
+        """Return the intercept for columns that are not centred."""
+        if not self.has_intercept:
+            return self._xp.zeros((self.problem.n_outputs,), **self._options)
+        return self.weights[0, :] - self._offsets[1:] @ self.weights[1:, :]
+
+    def start_from(self, intercept: Any) -> None:
+        """Set the intercept, given for columns that are not centred."""
+        if self.has_intercept:
+            shift = intercept - self.intercept()
+            first = (self.weights[0, :] + shift)[None, :]
+            self.weights = self._xp.concat([first, self.weights[1:, :]])
+        self.rescore()
+
+    def append(
+        self, atom: Any, rows: Any, weights: Any | None = None, offset: Any | None = None
+    ) -> None:
+        """Add the columns of ``atom``, one per row of ``rows``.
+
+        Their weights are zero if not given; ``offset`` is what was subtracted from them.
+        """
         xp, start = self._xp, self.size
         stop = start + rows.shape[0]
         if stop > self._buffer.shape[0]:
@@ -100,6 +142,9 @@ class Support:
         if self._factor is not None:
             self._factor.extend(self.design, 2.0 * self.problem.alpha)
         self.blocks[atom] = slice(start, stop)
+        if offset is None:
+            offset = xp.zeros((rows.shape[0],), **self._options)
+        self._offsets = xp.concat([self._offsets, offset])
         if weights is None:
             weights = xp.zeros((rows.shape[0], self.problem.n_outputs), **self._options)
         self.weights = xp.concat([self.weights, weights], axis=0)
@@ -115,6 +160,7 @@ class Support:
         other._buffer[gone.start : self.size - width, :] = self._buffer[gone.stop : self.size, :]
         other.size = self.size - width
         other.weights = xp.concat([self.weights[: gone.start, :], self.weights[gone.stop :, :]])
+        other._offsets = xp.concat([self._offsets[: gone.start], self._offsets[gone.stop :]])
         other.blocks = {
             name: slice(part.start - width, part.stop - width) if part.start > gone.start else part
             for name, part in self.blocks.items()
@@ -128,13 +174,18 @@ class Support:
         """Return how far the objective falls at least when new ``rows`` come in at their best.
 
         The step of length ``s`` against the signs of the gradient moves no score by more than
-        ``s m``, ``m`` being the largest l1 norm of a sample's new columns. Minimising the upper
-        bound ``-s ||G||_1 + s^2 (b m^2 + alpha width k)`` gives the drop; for scaled columns, a
-        soft-max loss and no ridge it is the ``||G||_1^2 / 4`` of Theorem 2.
+        ``s m``, where ``m`` adds up the largest magnitudes of the new columns; with an intercept,
+        which takes up a constant, half their ranges. Minimising the upper bound
+        ``-s ||G||_1 + s^2 (b m^2 + alpha width k)`` gives the drop; for scaled columns, a soft-max
+        loss and no ridge it is at least the ``||G||_1^2 / 4`` of Theorem 2.
         """
         problem, xp = self.problem, self._xp
-        sums = xp.sum(xp.abs(rows), axis=0)
-        reach = float(xp.max(xp.where(problem.weight > 0, sums, 0.0)))
+        used = xp.where(problem.weight > 0, rows, xp.zeros_like(rows[:, :1]))
+        high, low = xp.max(used, axis=1), xp.min(used, axis=1)
+        if not self.has_intercept:
+            high, low = xp.maximum(xp.abs(high), xp.abs(low)), xp.zeros_like(low)
+            high = 2.0 * high
+        reach = 0.5 * float(xp.sum(high - low))
         bend = problem.loss.max_norm_smoothness(problem.n_outputs) * reach * reach
         bend += problem.alpha * problem.n_outputs * rows.shape[0]
         return gradient * gradient / (4.0 * bend) if bend > 0.0 else 0.0
@@ -151,7 +202,7 @@ class Support:
         history, gradient = self._history(), self.gradient()
         objective, stalled = self.objective, False
         goal = objective - drop
-        for iteration in range(self.problem.max_iter):
+        for iteration in range(self.problem.max_iter + 1):
             flat = self._xp.reshape(gradient, (-1,))
             direction = history.direction(flat)
             slope = float(flat @ direction)
@@ -159,6 +210,8 @@ class Support:
             enough = tol * max(objective, scale) if objective <= goal else 0.0
             if gap <= max(enough, precision * objective):
                 return Outcome(iteration, max(gap, 0.0), True)
+            if iteration == self.problem.max_iter:
+                break
             step = self._xp.reshape(direction, gradient.shape)
             length = self._line_search(step, slope, objective)
             self._age += 1

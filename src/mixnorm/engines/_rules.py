@@ -18,11 +18,12 @@ _SHORTLIST = 8
 
 @dataclass(frozen=True)
 class Choice:
-    """An atom, its columns (one per row), and the gradient in their weights."""
+    """An atom, its centred columns (one per row), the gradient in their weights, their means."""
 
     atom: Any
     rows: Any
     slope: Any
+    offset: Any = None
 
     @property
     def gradient(self) -> float:
@@ -37,7 +38,7 @@ def choose(
     """Return the atom that ``rule`` prefers, or None if no atom has any gradient left."""
     cheap, refine = RULES[rule]
     m = 1 if refine is None else _SHORTLIST
-    found = pool.top(support.residual, cheap, m, exclude)
+    found = pool.top(support.centred_residual(), cheap, m, exclude)
     atoms = [atom for atom, score in found if score > support.noise]
     choices = _look(support, [(atom, pool.columns(atom)) for atom in atoms])
     if refine is None or len(choices) < 2:
@@ -51,12 +52,12 @@ def _look(support: Support, found: list[tuple[Any, Any]]) -> list[Choice]:
     if not found:
         return []
     xp = namespace(support.residual)
-    rows = found[0][1] if len(found) == 1 else xp.concat([part for _, part in found])
+    rows, offsets = support.centred(xp.concat([part for _, part in found]))
     slopes, start, choices = rows @ support.residual, 0, []
     for atom, part in found:
-        stop = start + part.shape[0]
-        choices.append(Choice(atom, part, slopes[start:stop, :]))
-        start = stop
+        at = slice(start, start + part.shape[0])
+        choices.append(Choice(atom, rows[at, :], slopes[at, :], offsets[at]))
+        start = at.stop
     return choices
 
 

@@ -141,7 +141,7 @@ def select(
     problem = Problem(loss, target, weight, n_outputs, float(alpha), max_iter)
     support = Support(problem, fit_intercept, capacity=n_atoms)
     support.correct(min(tol, 1e-6), 0.0)
-    path = Path((), support.value, _intercept(support))
+    path = Path((), support.value, support.intercept())
     if start is not None and start.rounds:
         kept = min(n_atoms, len(start.rounds))
         path = replace(start, rounds=start.rounds[:kept], interrupted=False, exhausted=False)
@@ -174,7 +174,7 @@ def _round(
     choice = choose(support, pool, rule, frozenset(support.blocks))
     if choice is None:
         return None
-    support.append(choice.atom, choice.rows)
+    support.append(choice.atom, choice.rows, offset=choice.offset)
     drop = support.promised_drop(choice.rows, choice.gradient)
     outcome = support.correct(tol, scale, drop)
     for _ in range(swaps):
@@ -218,22 +218,20 @@ def _swap(
     choice = choose(trial, pool, rule, frozenset(support.blocks))
     if choice is None:
         return None
-    trial.append(choice.atom, choice.rows)
+    trial.append(choice.atom, choice.rows, offset=choice.offset)
     outcome = trial.correct(tol, scale)
     return (trial, outcome) if trial.objective < support.objective else None
 
 
 def _reload(support: Support, pool: PreparedPool, done: Round) -> None:
     """Put the atoms and weights of a finished round back into an empty support."""
-    xp = namespace(support.weights)
-    if support.has_intercept:
-        support.weights = xp.asarray(done.intercept, copy=True)[None, :]
     row = 0
     for atom in done.support:
-        rows = pool.columns(atom)
-        support.append(atom, rows, done.weights[row : row + rows.shape[0], :])
+        rows, offset = support.centred(pool.columns(atom))
+        weights = done.weights[row : row + rows.shape[0], :]
+        support.append(atom, rows, weights, offset)
         row += rows.shape[0]
-    support.rescore()
+    support.start_from(done.intercept)
 
 
 def _record(support: Support, atom: Any, gradient: float, outcome: Outcome, began: float) -> Round:
@@ -243,7 +241,7 @@ def _record(support: Support, atom: Any, gradient: float, outcome: Outcome, bega
         atom=atom,
         support=tuple(support.blocks),
         weights=xp.asarray(support.weights[first:, :], copy=True),
-        intercept=_intercept(support),
+        intercept=support.intercept(),
         loss=support.value,
         objective=support.objective,
         gradient=gradient,
@@ -252,10 +250,3 @@ def _record(support: Support, atom: Any, gradient: float, outcome: Outcome, bega
         gap=outcome.gap,
         converged=outcome.converged and math.isfinite(support.value),
     )
-
-
-def _intercept(support: Support) -> Any:
-    xp = namespace(support.weights)
-    if support.has_intercept:
-        return xp.asarray(support.weights[0, :], copy=True)
-    return xp.zeros_like(support.scores.T[:, 0])
