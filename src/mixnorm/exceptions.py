@@ -9,7 +9,8 @@
 
     MixnormWarning
     ├── FewerFeaturesWarning   (also a UserWarning)
-    └── InterruptedFitWarning  (also a RuntimeWarning)
+    ├── InterruptedFitWarning  (also a RuntimeWarning)
+    └── LargeOffsetWarning     (also a UserWarning)
 
 Bad values and bad types are plain ``ValueError`` and ``TypeError``, as in
 scikit-learn: catching ``MixnormError`` is for what only this package can go
@@ -22,6 +23,7 @@ __all__ = [
     "DatasetNotFoundError",
     "FewerFeaturesWarning",
     "InterruptedFitWarning",
+    "LargeOffsetWarning",
     "MixnormError",
     "MixnormWarning",
 ]
@@ -53,3 +55,7 @@ class FewerFeaturesWarning(MixnormWarning, UserWarning):
 
 class InterruptedFitWarning(MixnormWarning, RuntimeWarning):
     """``fit`` was interrupted; the rounds finished before that are kept."""
+
+
+class LargeOffsetWarning(MixnormWarning, UserWarning):
+    """A column varies little beside its size, so that scaling by its size makes it small."""

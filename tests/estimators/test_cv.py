@@ -165,3 +165,22 @@ def test_folds_warn_of_nothing_that_the_final_fit_does_not():
     with warnings.catch_warnings():
         warnings.simplefilter("error", FewerFeaturesWarning)
         ShareBoostClassifierCV(4, cv=3).fit(X, y)
+
+
+def test_truncating_keeps_the_largest_size_to_try():
+    X, y = load_iris(return_X_y=True)
+    model = ShareBoostClassifierCV(4, cv=3, scoring="neg_log_loss").fit(X, y)
+    smaller = model.truncate(1)
+    assert (smaller.n_features_to_select, smaller.n_features_to_select_) == (4, 1)
+    assert model.n_features_to_select_ >= 1
+
+
+@pytest.mark.parametrize(
+    ("options", "weight", "message"),
+    [({"cv": []}, None, "no folds"), ({}, np.ones(10), "one weight per row")],
+)
+def test_mistakes(options, weight, message):
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match=message):
+        ShareBoostClassifierCV(2, **options).fit(X, y, sample_weight=weight)
+    ShareBoostClassifierCV(2, cv=2).fit(X, y, sample_weight=2.0)

@@ -72,6 +72,12 @@ def test_scikit_learns_callbacks_work(iris, capsys):
     assert "ShareBoostClassifier" in capsys.readouterr().out
 
 
+def test_scikit_learns_callbacks_work_on_folds(iris):
+    model = ShareBoostClassifierCV(2, cv=2)
+    model.set_callbacks(ScoringMonitor(scoring="accuracy")).fit(*iris)
+    assert len(model.selected_) >= 1
+
+
 def test_under_a_grid_search(iris):
     search = GridSearchCV(ShareBoostClassifier(), {"n_features_to_select": [1, 2]}, cv=2)
     search.fit(*iris)

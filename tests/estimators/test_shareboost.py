@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_digits, load_iris, make_classification, make_regression
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 
 from mixnorm import ShareBoostClassifier, ShareBoostRegressor
@@ -16,8 +17,9 @@ from mixnorm.exceptions import (
     DatasetNotFoundError,
     FewerFeaturesWarning,
     InterruptedFitWarning,
+    LargeOffsetWarning,
 )
-from mixnorm.losses import MultinomialLogistic
+from mixnorm.losses import MarginSoftmax, MultinomialLogistic
 from mixnorm.pools import Columns
 
 
@@ -354,6 +356,13 @@ def test_fewer_rows_or_columns_than_features(shape):
         ({"swaps": -1}, ValueError, "swaps"),
         ({"rule": "best"}, ValueError, "joint"),
         ({"pool": Columns(groups=[0, 1])}, ValueError, "one label per column"),
+        ({"pool": Columns(groups=[0, 1, np.nan, 1])}, ValueError, "missing labels"),
+        ({"pool": Columns}, TypeError, "no pool"),
+        ({"pool": "columns"}, TypeError, "no pool"),
+        ({"loss": MultinomialLogistic}, ValueError, "loss object"),
+        ({"loss": MarginSoftmax(margin=np.nan)}, ValueError, "margin"),
+        ({"rule": ["l1"]}, ValueError, "joint"),
+        ({"fit_intercept": "no"}, TypeError, "True or False"),
     ],
 )
 def test_bad_parameters(parameters, error, message):
@@ -456,6 +465,99 @@ def test_groups_are_chosen_together():
     for rule in ("l1", "l2", "line", "column"):
         other = ShareBoostClassifier(2, pool=Columns(groups=groups), rule=rule, swaps=1).fit(X, y)
         assert "colour" in set(other.path_["feature"])
+
+
+# --- offsets
+
+
+@pytest.mark.parametrize("offset", [30.0, 1e3, 1e6])
+@pytest.mark.parametrize("rule", ["l1", "joint", "column", "line"])
+def test_a_large_offset_does_not_mislead_the_choice(offset, rule):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((500, 6))
+    score = X @ [3.0, 2.0, 1.0, 0.0, 0.0, 0.0] + 0.1 * rng.standard_normal(500)
+    y = (score > 0).astype(int) + (score > 3)
+    model = ShareBoostClassifier(3, alpha=0.0, rule=rule).fit(X + offset, y)
+    assert set(model.selected_) == {0, 1, 2}
+    assert model.score(X + offset, y) > 0.97
+    regressor = ShareBoostRegressor(3, alpha=0.0, rule=rule).fit(X + offset, score)
+    assert regressor.score(X + offset, score) > 0.99
+
+
+def test_a_large_offset_under_a_ridge_is_warned_of():
+    X, y = load_iris(return_X_y=True)
+    with pytest.warns(LargeOffsetWarning, match="StandardScaler"):
+        ShareBoostClassifier(2).fit(X + [0, 0, 1000, 0], y)
+
+
+# --- an earlier fit stays whole
+
+
+def test_a_failed_refit_leaves_the_model_as_it_was():
+    X, y = make_regression(60, 8, noise=1.0, random_state=0)
+    model = ShareBoostRegressor(3).fit(X, y)
+    before = model.predict(X)
+    with pytest.raises(ValueError, match="loss"):
+        model.set_params(loss="nope").fit(X, 1000 * y + 5)
+    with pytest.raises(ValueError, match="negative"):
+        model.set_params(loss="squared").fit(X[:, :4], y, sample_weight=-np.ones(60))
+    assert np.array_equal(model.predict(X), before)
+    labels = np.where(y > 0, "a", "b")
+    classifier = ShareBoostClassifier(3).fit(X, y > 0)
+    with pytest.raises(ValueError, match="one label per column"):
+        classifier.set_params(pool=Columns(groups=[0])).fit(X, labels)
+    assert classifier.predict(X).dtype == bool
+
+
+def test_a_failed_first_fit_is_no_fit():
+    X, y = load_iris(return_X_y=True)
+    model = ShareBoostRegressor()
+    with pytest.raises(ValueError, match="negative"):
+        model.fit(X, y, sample_weight=-np.ones(150))
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"pool": Columns(groups=[3, 2, 1, 0])},
+        {"loss": "logistic"},
+        {"alpha": 0.1},
+        {"fit_intercept": False},
+    ],
+)
+def test_warm_start_refuses_other_settings(change):
+    X, y = load_iris(return_X_y=True)
+    model = ShareBoostClassifier(2, warm_start=True).fit(X, y)
+    with pytest.raises(ValueError, match="has changed since"):
+        model.set_params(n_features_to_select=3, **change).fit(X, y)
+
+
+def test_rows_of_weight_zero_may_hold_anything():
+    X, y = make_regression(60, 8, noise=1.0, random_state=0)
+    weight = np.r_[0.0, np.ones(59)]
+    wild = np.where(weight > 0, y, 1e200)
+    model = ShareBoostRegressor(3).fit(X.astype(np.float32), wild, sample_weight=weight)
+    assert model.score(X[1:], y[1:]) > 0.5
+
+
+def test_targets_of_any_size():
+    X, y = make_regression(60, 8, noise=1.0, random_state=0)
+    model = ShareBoostRegressor(8).fit(X, 1e160 * y)
+    assert model.predict(X) / 1e160 == pytest.approx(y, abs=10)
+
+
+def test_warnings_point_at_the_caller():
+    X, y = load_iris(return_X_y=True)
+    with pytest.warns(FewerFeaturesWarning) as caught:
+        ShareBoostClassifier(9).fit(X, y)
+    assert caught[0].filename == __file__
+
+
+def test_one_iteration_that_solves_a_round_is_convergence():
+    X, y = make_regression(60, 8, noise=1.0, random_state=0)
+    ShareBoostRegressor(1, max_iter=1).fit(X, y)
 
 
 # --- interruption

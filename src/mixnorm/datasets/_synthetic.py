@@ -144,7 +144,7 @@ def _binary_codes(n_classes: int) -> Floats:
             f"n_classes={n_classes} must be a power of two, at least 2: "
             "the codes of the classes fill all combinations of bits."
         )
-    n_bits = n_classes.bit_length() - 1
+    n_bits = int(n_classes).bit_length() - 1
     shifts = np.arange(n_bits)[::-1]
     bits = (np.arange(n_classes)[:, None] >> shifts) & 1
     return np.where(bits == 1, 1.0, -1.0)

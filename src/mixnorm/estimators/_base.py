@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import numbers
+import pickle
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -18,9 +20,16 @@ from mixnorm.engines import greedy
 from mixnorm.estimators._inputs import DEFAULT_SIZE, check_weights
 from mixnorm.estimators._progress import CallbackSupportMixin, Progress
 from mixnorm.estimators._selector import ColumnSelectorMixin
-from mixnorm.exceptions import FewerFeaturesWarning, InterruptedFitWarning, MixnormWarning
+from mixnorm.exceptions import (
+    FewerFeaturesWarning,
+    InterruptedFitWarning,
+    LargeOffsetWarning,
+    MixnormWarning,
+)
 from mixnorm.pools import Columns, working_dtype
 
+# Columns that are larger than this beside half their range deserve a warning.
+_LARGE_OFFSET = 30.0
 _GO_ON = " Set warm_start=True and call fit again to go on."
 
 
@@ -64,12 +73,10 @@ class BaseShareBoost(ColumnSelectorMixin, CallbackSupportMixin, BaseEstimator):
         weight = check_weights(sample_weight, X.shape[0], working_dtype(X))
         data = pool.prepare(X, weight=weight, scale=self.scale, fit_intercept=self.fit_intercept)
         wanted = self._wanted(int(data.n_usable))
+        self._warn_of_offsets(*getattr(data, "most_offset", (-1, 0.0)))
         begun = self._begun()
-        if begun is not None and self.coef_.shape[-1] != X.shape[1]:
-            raise ValueError(
-                f"warm_start=True continues a path of {self.coef_.shape[-1]} columns, but X has "
-                f"{X.shape[1]}. Set warm_start=False to start anew."
-            )
+        if begun is not None:
+            self._check_continues(X.shape[1])
         start = None if begun is None else _rescaled(begun, data, inward=True)
         left = wanted if start is None else max(0, wanted - len(start.rounds))
         if progress is None:
@@ -95,9 +102,37 @@ class BaseShareBoost(ColumnSelectorMixin, CallbackSupportMixin, BaseEstimator):
             on_round=rounds.end,
         )
         self.__dict__.update(self._attributes(_outward(path, data), loss))
+        self._recipe = self._settings()
         self._report(path, wanted)
-        whole.end()
+        whole.end(dict)
         return self
+
+    def _settings(self) -> bytes:
+        """Return what a path cannot be continued without, in a form that compares."""
+        names = ("pool", "loss", "alpha", "fit_intercept", "scale")
+        return pickle.dumps([getattr(self, name) for name in names])
+
+    def _check_continues(self, n_columns: int) -> None:
+        """Raise unless the path at hand can be continued with these columns and settings."""
+        if self.coef_.shape[-1] != n_columns:
+            raise ValueError(
+                f"warm_start=True continues a path of {self.coef_.shape[-1]} columns, but X has "
+                f"{n_columns}. Set warm_start=False to start anew."
+            )
+        if self._recipe != self._settings():
+            raise ValueError(
+                "warm_start=True continues a path, but pool, loss, alpha, fit_intercept or scale "
+                "has changed since. Set warm_start=False to start anew."
+            )
+
+    def _warn_of_offsets(self, column: int, times: float) -> None:
+        if self.scale and self.alpha > 0 and times > _LARGE_OFFSET:
+            _warn(
+                f"Column {column} is {times:.0f} times as large as half its range. Divided by its "
+                "size it varies little, so that it is hardly chosen and heavily penalised. "
+                "Subtract a typical value first (StandardScaler), or set alpha=0.",
+                LargeOffsetWarning,
+            )
 
     def _begun(self) -> greedy.Path | None:
         """Return the path to continue, if there is one."""
@@ -121,12 +156,11 @@ class BaseShareBoost(ColumnSelectorMixin, CallbackSupportMixin, BaseEstimator):
         if self.n_features_to_select is None:
             return min(DEFAULT_SIZE, available)
         if self.n_features_to_select > available:
-            warnings.warn(
+            _warn(
                 f"n_features_to_select={self.n_features_to_select} asks for more features than "
                 f"the {available} that vary; all of these are chosen. Lower "
                 "n_features_to_select, or leave it at None.",
                 FewerFeaturesWarning,
-                stacklevel=4,
             )
         return min(int(self.n_features_to_select), available)
 
@@ -135,24 +169,21 @@ class BaseShareBoost(ColumnSelectorMixin, CallbackSupportMixin, BaseEstimator):
         done = len(path.rounds)
         if path.interrupted:
             again = "" if not hasattr(self, "warm_start") else _GO_ON
-            warnings.warn(
+            _warn(
                 f"Interrupted after {done} of {wanted} rounds, which are kept.{again}",
                 InterruptedFitWarning,
-                stacklevel=4,
             )
         elif path.exhausted:
-            warnings.warn(
+            _warn(
                 f"Stopped after {done} of {wanted} features: no other feature lowers the loss.",
                 FewerFeaturesWarning,
-                stacklevel=4,
             )
         if not path.converged:
             gap = max(step.gap for step in path.rounds if not step.converged)
-            warnings.warn(
+            _warn(
                 f"A corrective step stopped after max_iter={self.max_iter} with an estimated gain "
                 f"of {gap:.1e} left (tol {self.tol:g}). Raise max_iter, raise alpha, or raise tol.",
                 NotConvergedWarning,
-                stacklevel=4,
             )
 
     def _attributes(self, path: greedy.Path, loss: Any) -> dict[str, Any]:
@@ -171,10 +202,10 @@ class BaseShareBoost(ColumnSelectorMixin, CallbackSupportMixin, BaseEstimator):
             "coef_": coef,
             "intercept_": bias,
             "selected_": features,
-            "null_loss_": path.null_loss * unit**2,
+            "null_loss_": path.null_loss * unit * unit,
             "path_": {
-                "feature": np.asarray(pool.labels([step.atom for step in rounds])),
-                "loss": np.asarray([step.loss * unit**2 for step in rounds]),
+                "feature": _column(pool.labels([step.atom for step in rounds])),
+                "loss": np.asarray([step.loss * unit * unit for step in rounds]),
                 "gradient": np.asarray([step.gradient * unit for step in rounds]),
                 "seconds": np.asarray([step.seconds for step in rounds]),
             },
@@ -261,18 +292,25 @@ class BaseShareBoost(ColumnSelectorMixin, CallbackSupportMixin, BaseEstimator):
         """
         check_is_fitted(self)
         rounds = self._path.rounds
-        if not isinstance(n_features, numbers.Integral):
+        if not isinstance(n_features, numbers.Integral) or isinstance(n_features, bool):
             raise TypeError(f"truncate({n_features!r}): give a whole number of features.")
         if not 1 <= n_features <= len(rounds):
+            has = f"models of 1 to {len(rounds)} features" if rounds else "no model with features"
             raise ValueError(
-                f"truncate({n_features!r}): the path has models of 1 to {len(rounds)} features; "
+                f"truncate({n_features!r}): the path has {has}; "
                 "fit with a larger n_features_to_select for more."
             )
         smaller = copy.copy(self)
-        smaller.n_features_to_select = int(n_features)
+        smaller._resize(int(n_features))
         path = replace(self._path, rounds=rounds[: int(n_features)])
         smaller.__dict__.update(smaller._attributes(path, self._fitted_loss))
         return smaller
+
+    def _resize(self, n_features: int) -> None:
+        self.n_features_to_select = n_features
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_path")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -314,6 +352,24 @@ def _rescaled(path: greedy.Path, data: Any, *, inward: bool) -> greedy.Path:
         return replace(step, weights=weights)
 
     return replace(path, rounds=tuple(turned(step) for step in path.rounds))
+
+
+def _column(labels: list[Any]) -> np.ndarray:
+    """Return labels as one column: numbers as numbers, all else as the objects they are."""
+    if all(isinstance(label, int) for label in labels):
+        return np.asarray(labels, dtype=np.intp)
+    column = np.empty(len(labels), dtype=object)
+    column[:] = labels
+    return column
+
+
+def _warn(message: str, category: type[Warning]) -> None:
+    """Warn on behalf of the caller outside this package and scikit-learn's wrappers."""
+    inside = ("mixnorm.", "sklearn.callback", "contextlib")
+    frame, level = sys._getframe(1), 2
+    while frame.f_back and frame.f_globals.get("__name__", "").startswith(inside):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
 
 
 def _dense(columns: Any) -> Any:

@@ -10,8 +10,8 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 
 from mixnorm.estimators._base import BaseShareBoost, NotConvergedWarning
-from mixnorm.estimators._inputs import check_parameters
-from mixnorm.estimators._progress import Progress, with_callbacks
+from mixnorm.estimators._inputs import check_parameters, check_weights
+from mixnorm.estimators._progress import Progress, all_or_nothing, with_callbacks
 from mixnorm.estimators._shareboost import ShareBoostClassifier, ShareBoostRegressor
 from mixnorm.exceptions import FewerFeaturesWarning, InterruptedFitWarning
 from mixnorm.selection import choose_size, standard_error
@@ -45,14 +45,19 @@ class _SizeByCrossValidation(BaseShareBoost):
         from sklearn.model_selection import check_cv
 
         check_parameters(self)
-        X, y, *_ = self._check_training(X, y)
-        splitter = check_cv(self.cv, y, classifier=is_classifier(self))
-        splits = list(splitter.split(X, y, groups))
-        progress = Progress.of_fit(self, X, y, sample_weight, len(splits) + 1)
-        self._score_sizes(X, y, sample_weight, splits, progress)
-        self._fit_all(X, y, sample_weight, progress)
-        progress.end()
-        return self
+        with all_or_nothing(self):
+            X, y, *_ = self._check_training(X, y)
+            if sample_weight is not None:
+                sample_weight = check_weights(sample_weight, X.shape[0], np.float64)
+            splitter = check_cv(self.cv, y, classifier=is_classifier(self))
+            splits = list(splitter.split(X, y, groups))
+            if not splits:
+                raise ValueError(f"cv={self.cv!r} gives no folds; give at least one.")
+            progress = Progress.of_fit(self, X, y, sample_weight, len(splits) + 1)
+            self._score_sizes(X, y, sample_weight, splits, progress)
+            self._fit_all(X, y, sample_weight, progress)
+            progress.end(dict)
+            return self
 
     def _score_sizes(
         self, X: Any, y: Any, sample_weight: Any, splits: list[Any], progress: Progress
@@ -75,8 +80,8 @@ class _SizeByCrossValidation(BaseShareBoost):
         longest = max(len(curve) for curve in curves)
         if longest == 0:
             raise ValueError(
-                "No feature lowers the loss in any fold. Check that X has columns that vary, and "
-                "that y depends on them."
+                "No feature lowers the loss in any fold. Check that X has columns that vary, that "
+                "y depends on them, and that more than one class or value has weight."
             )
         # A path that ran out of features keeps its last model, if it has one.
         scores = np.asarray(
@@ -110,6 +115,9 @@ class _SizeByCrossValidation(BaseShareBoost):
     def _wanted(self, available: int) -> int:
         return min(self.n_features_to_select_, available)
 
+    def _resize(self, n_features: int) -> None:
+        self.n_features_to_select_ = n_features
+
 
 def _held_out_scores(
     model: Any, X: Any, y: Any, sample_weight: Any, train: Any, test: Any, scorer: Any
@@ -118,7 +126,7 @@ def _held_out_scores(
 
     The other rows get weight zero instead of being cut out, so that no fold copies ``X``.
     """
-    given = np.ones(X.shape[0]) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+    given = np.ones(X.shape[0]) if sample_weight is None else sample_weight
     weight = np.zeros(X.shape[0])
     weight[train] = given[train]
     with warnings.catch_warnings():

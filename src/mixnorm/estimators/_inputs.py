@@ -57,7 +57,16 @@ def check_parameters(estimator: Any) -> None:
     _check_number(estimator, "tol", least=0.0)
     _check_integer(estimator, "max_iter", least=1)
     _check_integer(estimator, "swaps", least=0)
-    if estimator.rule not in RULES:
+    for name in ("fit_intercept", "scale"):
+        value = getattr(estimator, name)
+        if not isinstance(value, (bool, np.bool_)):
+            raise TypeError(f"{name}={value!r} must be True or False.")
+    pool = estimator.pool
+    if pool is not None and (isinstance(pool, type) or not hasattr(pool, "prepare")):
+        raise TypeError(
+            f"pool={pool!r} is no pool; give None or an object of mixnorm.pools, Columns() say."
+        )
+    if not isinstance(estimator.rule, str) or estimator.rule not in RULES:
         raise ValueError(f"rule={estimator.rule!r} is not known; choose one of {sorted(RULES)}.")
 
 
@@ -81,7 +90,7 @@ def check_loss(loss: Any, known: dict[str, type], *, classifier: bool) -> Any:
     """Return the loss object for a name or an object."""
     if isinstance(loss, str) and loss in known:
         return known[loss]()
-    if isinstance(loss, str) or not isinstance(loss, Loss):
+    if isinstance(loss, (str, type)) or not isinstance(loss, Loss):
         raise ValueError(
             f"loss={loss!r} is not known; choose one of {sorted(known)} or give a loss object of "
             "mixnorm.losses."

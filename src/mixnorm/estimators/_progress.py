@@ -2,12 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Self
 
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 
-__all__ = ["CallbackSupportMixin", "Progress", "with_callbacks"]
+__all__ = ["CallbackSupportMixin", "Progress", "all_or_nothing", "with_callbacks"]
+
+# What scikit-learn sets on an estimator during a fit, and removes itself.
+_CALLBACK_STATE = ("_callback_fit_ctx", "_skl_callbacks_to_teardown")
+
+
+@contextmanager
+def all_or_nothing(estimator: Any) -> Iterator[None]:
+    """Put an estimator back as it was if the fit inside fails: an earlier fit stays whole."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        state = vars(estimator)
+        kept = {name: state[name] for name in _CALLBACK_STATE if name in state}
+        state.clear()
+        state.update(before, **kept)
+        raise
 
 
 class Progress:
@@ -39,10 +57,11 @@ class Progress:
         context = self._context.subcontext(task_name=name, max_subtasks=n_tasks)
         return Progress(self._estimator, context, self._data)
 
-    def end(self, attributes: Callable[[], dict[str, Any]] = dict) -> bool:
+    def end(self, attributes: Callable[[], dict[str, Any]] | None = None) -> bool:
         """End the task; True if a callback asks to stop.
 
-        ``attributes`` gives what a copy of the estimator needs to predict as of now.
+        ``attributes`` gives what a copy of the estimator needs to predict as of now; None if it
+        cannot predict yet.
         """
         return bool(
             self._context.call_on_fit_task_end(

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mixnorm.estimators._base import BaseShareBoost
 from mixnorm.estimators._inputs import check_loss, check_parameters, check_weights
-from mixnorm.estimators._progress import with_callbacks
+from mixnorm.estimators._progress import all_or_nothing, with_callbacks
 from mixnorm.losses import MarginSoftmax, MultinomialLogistic, Squared
 
 
@@ -166,8 +166,9 @@ class ShareBoostClassifier(ClassifierMixin, BaseShareBoost):
             The fitted classifier.
         """
         check_parameters(self)
-        X, y, labels = self._check_training(X, y)
-        return self._fit(X, y, labels, len(self.classes_), sample_weight)
+        with all_or_nothing(self):
+            X, y, labels = self._check_training(X, y)
+            return self._fit(X, y, labels, len(self.classes_), sample_weight)
 
     def _check_training(self, X: Any, y: Any) -> tuple[Any, Any, np.ndarray]:
         """Validate, and encode the labels as ``0 .. k-1``."""
@@ -399,8 +400,9 @@ class ShareBoostRegressor(RegressorMixin, BaseShareBoost):
             The fitted regressor.
         """
         check_parameters(self)
-        X, y = self._check_training(X, y)
-        return self._fit(X, y, *self._targets(y, sample_weight), sample_weight)
+        with all_or_nothing(self):
+            X, y = self._check_training(X, y)
+            return self._fit(X, y, *self._targets(y, sample_weight), sample_weight)
 
     def _targets(self, y: np.ndarray, sample_weight: Any) -> tuple[np.ndarray, int]:
         """Centre the targets and divide them by one unit, which keeps float32 accurate.
@@ -412,7 +414,10 @@ class ShareBoostRegressor(RegressorMixin, BaseShareBoost):
         targets = y.reshape(y.shape[0], -1)
         if self._begun() is None:  # a path goes on in the units in which it began
             self._centre = weight @ targets if self.fit_intercept else np.zeros(targets.shape[1])
-            self._unit = float(np.max(np.abs(targets - self._centre), initial=0.0)) or 1.0
+            spread = np.abs(targets[weight > 0] - self._centre)
+            self._unit = float(np.max(spread, initial=0.0)) or 1.0
+        # Rows of weight zero may hold anything, also what would overflow.
+        targets = np.where(weight[:, None] > 0, targets, self._centre)
         return (targets - self._centre) / self._unit, targets.shape[1]
 
     def _check_training(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:

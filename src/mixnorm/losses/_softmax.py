@@ -10,6 +10,7 @@ from mixnorm._array import device_of, exponential, namespace
 from mixnorm._params import Parameters
 
 _LEAST = 1e-13
+_LARGEST_MARGIN = 100.0
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,8 @@ class _Softmax(Parameters):
 
     def encode(self, y: Any, n_outputs: int, like: Any) -> Labels:
         """Prepare labels ``0 .. n_outputs - 1``: their one-hot rows and flat positions."""
+        if not 0.0 <= self.margin <= _LARGEST_MARGIN:
+            raise ValueError(f"margin={self.margin!r} must lie between 0 and {_LARGEST_MARGIN:g}.")
         xp, device = namespace(like), device_of(like)
         y = xp.astype(xp.asarray(y, device=device), xp.int64)
         classes = xp.arange(n_outputs, dtype=xp.int64, device=device)

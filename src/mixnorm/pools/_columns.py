@@ -10,7 +10,7 @@ import numpy as np
 
 from mixnorm._array import device_of, namespace, to_numpy
 from mixnorm._params import Parameters
-from mixnorm.pools._scan import column_statistics, scan
+from mixnorm.pools._scan import column_ranges, scan
 
 # Columns kept by a prepared pool; beside a table of 500 columns that is little.
 _RECENT = 16
@@ -59,13 +59,19 @@ class Columns(Parameters):
         matrix = scan(X, dtype)
         if weight is None:
             weight = _ones_like_rows(X, dtype)
-        largest, varies = column_statistics(matrix, weight)
-        usable = varies if fit_intercept else largest > 0
+        low, high = column_ranges(matrix, weight)
+        largest = np.maximum(np.abs(low), np.abs(high))
+        usable = high > low if fit_intercept else largest > 0
         # 1/largest must be finite, or the column's weight could not be turned outward.
         usable = usable & (largest > 4.0 * np.finfo(largest.dtype).tiny)
         scales = np.where(usable, largest, 1.0) if scale else np.ones_like(largest)
         members = None if self.groups is None else _members(self.groups, len(usable))
-        return PreparedColumns(matrix, members, usable, scales.astype(largest.dtype))
+        prepared = PreparedColumns(matrix, members, usable, scales.astype(largest.dtype))
+        if fit_intercept and np.any(usable):
+            with np.errstate(over="ignore"):
+                offsets = np.where(usable, largest / np.where(usable, 0.5 * high - 0.5 * low, 1), 0)
+            prepared.most_offset = (int(np.argmax(offsets)), float(np.max(offsets)))
+        return prepared
 
     def evaluate(self, X: Any, atoms: Sequence[int]) -> Any:
         """Return the unscaled columns of ``atoms`` on new data: ``(n_samples, total width)``."""
@@ -92,7 +98,16 @@ class Columns(Parameters):
 
 
 class PreparedColumns:
-    """Columns bound to a matrix."""
+    """Columns bound to a matrix.
+
+    Attributes
+    ----------
+    most_offset : (int, float)
+        The column that is largest beside half its range, and how many times; (-1, 0) without an
+        intercept.
+    """
+
+    most_offset: tuple[int, float] = (-1, 0.0)
 
     def __init__(
         self, matrix: Any, members: list[np.ndarray] | None, usable: np.ndarray, scales: np.ndarray
@@ -218,6 +233,8 @@ def _labels(groups: Any) -> list[Hashable]:
 def _members(groups: Sequence[Hashable], n_features: int) -> list[np.ndarray]:
     """Return the columns of each group, in the order in which the groups first appear."""
     labels = _labels(groups)
+    if any(label is None or label != label for label in labels):  # NaN is not itself
+        raise ValueError("groups has missing labels (None or NaN); give every column a label.")
     if len(labels) != n_features:
         raise ValueError(
             f"groups has {len(labels)} labels, but X has {n_features} columns; "

@@ -132,13 +132,13 @@ def scan(X: Any, dtype: Any) -> DenseScan | SparseScan:
     return SparseScan(X, dtype) if sp.issparse(X) else DenseScan(X, dtype)
 
 
-def column_statistics(matrix: DenseScan | SparseScan, weight: Any) -> tuple[Any, Any]:
-    """Return each column's largest magnitude and whether it varies, over rows of positive weight.
+def column_ranges(matrix: DenseScan | SparseScan, weight: Any) -> tuple[Any, Any]:
+    """Return each column's smallest and largest value over rows of positive weight.
 
     Both come back as NumPy arrays of length ``n_features``.
     """
     if isinstance(matrix, SparseScan):
-        return _sparse_statistics(matrix, to_numpy(weight))
+        return _sparse_ranges(matrix, to_numpy(weight))
     lows, highs = [], []
     for rows, block in matrix.blocks():
         xp, used = namespace(block), weight[rows] > 0
@@ -147,14 +147,11 @@ def column_statistics(matrix: DenseScan | SparseScan, weight: Any) -> tuple[Any,
         if block.shape[0]:
             lows.append(to_numpy(xp.min(block, axis=0)))
             highs.append(to_numpy(xp.max(block, axis=0)))
-    low, high = np.min(lows, axis=0), np.max(highs, axis=0)
-    return np.maximum(np.abs(low), np.abs(high)), high > low
+    return np.min(lows, axis=0), np.max(highs, axis=0)
 
 
-def _sparse_statistics(matrix: SparseScan, weight: np.ndarray) -> tuple[Any, Any]:
+def _sparse_ranges(matrix: SparseScan, weight: np.ndarray) -> tuple[Any, Any]:
     X = matrix.by_column
     if not np.all(weight > 0):
         X = X[np.flatnonzero(weight > 0), :]
-    low = X.min(axis=0).toarray().ravel()
-    high = X.max(axis=0).toarray().ravel()
-    return np.maximum(np.abs(low), np.abs(high)), high > low
+    return X.min(axis=0).toarray().ravel(), X.max(axis=0).toarray().ravel()
