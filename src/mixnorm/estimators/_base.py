@@ -40,21 +40,38 @@ class NotConvergedWarning(MixnormWarning, ConvergenceWarning):
 class BaseShareBoost(ColumnSelectorMixin, CallbackSupportMixin, BaseEstimator):
     """Base of the classifier and the regressor, which add a loss and the form of the targets."""
 
-    n_features_to_select: int | None
-    alpha: float
-    loss: Any
-    rule: str
-    swaps: int
-    pool: Any
-    fit_intercept: bool
-    scale: bool
-    tol: float
-    max_iter: int
-    warm_start: bool
-
     #: Targets of a regressor are centred and divided by this unit; labels are left alone.
     _unit: float = 1.0
     _centre: Any = 0.0
+
+    def __init__(
+        self,
+        n_features_to_select: int | None = None,
+        *,
+        alpha: float = 1e-6,
+        loss: Any = None,
+        rule: str = "joint",
+        swaps: int = 0,
+        pool: Any = None,
+        fit_intercept: bool = True,
+        scale: bool = True,
+        tol: float = 1e-4,
+        max_iter: int = 500,
+        warm_start: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.alpha = alpha
+        self.loss = loss
+        self.rule = rule
+        self.swaps = swaps
+        self.pool = pool
+        self.fit_intercept = fit_intercept
+        self.scale = scale
+        self.tol = tol
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+        self.random_state = random_state
 
     def _fit(
         self,

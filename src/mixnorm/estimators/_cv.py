@@ -22,6 +22,44 @@ class _SizeByCrossValidation(BaseShareBoost):
 
     n_features_to_select_: int
 
+    def __init__(
+        self,
+        n_features_to_select: int | None = None,
+        *,
+        alpha: float = 1e-6,
+        loss: Any = None,
+        rule: str = "joint",
+        swaps: int = 0,
+        pool: Any = None,
+        fit_intercept: bool = True,
+        scale: bool = True,
+        tol: float = 1e-4,
+        max_iter: int = 500,
+        random_state: Any = None,
+        cv: Any = None,
+        scoring: Any = None,
+        one_standard_error: bool = False,
+        n_jobs: int | None = None,
+    ) -> None:
+        super().__init__(
+            n_features_to_select,
+            alpha=alpha,
+            loss=loss,
+            rule=rule,
+            swaps=swaps,
+            pool=pool,
+            fit_intercept=fit_intercept,
+            scale=scale,
+            tol=tol,
+            max_iter=max_iter,
+            random_state=random_state,
+        )
+        del self.warm_start  # every fit starts anew
+        self.cv = cv
+        self.scoring = scoring
+        self.one_standard_error = one_standard_error
+        self.n_jobs = n_jobs
+
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Choose the number of features by cross-validation, then fit on all data.
@@ -191,44 +229,6 @@ feature_names_in_
     True
     """
 
-    def __init__(
-        self,
-        n_features_to_select: int | None = None,
-        *,
-        alpha: float = 1e-6,
-        loss: Any = "margin",
-        rule: str = "joint",
-        swaps: int = 0,
-        pool: Any = None,
-        fit_intercept: bool = True,
-        scale: bool = True,
-        tol: float = 1e-4,
-        max_iter: int = 500,
-        random_state: Any = None,
-        cv: Any = None,
-        scoring: Any = None,
-        one_standard_error: bool = False,
-        n_jobs: int | None = None,
-    ) -> None:
-        super().__init__(
-            n_features_to_select,
-            alpha=alpha,
-            loss=loss,
-            rule=rule,
-            swaps=swaps,
-            pool=pool,
-            fit_intercept=fit_intercept,
-            scale=scale,
-            tol=tol,
-            max_iter=max_iter,
-            random_state=random_state,
-        )
-        del self.warm_start  # every fit starts anew
-        self.cv = cv
-        self.scoring = scoring
-        self.one_standard_error = one_standard_error
-        self.n_jobs = n_jobs
-
     def _fit_all(self, X: Any, y: Any, sample_weight: Any, progress: Progress) -> None:
         labels = np.searchsorted(self.classes_, y)
         self._fit(X, y, labels, len(self.classes_), sample_weight, progress)
@@ -276,44 +276,6 @@ class ShareBoostRegressorCV(_SizeByCrossValidation, ShareBoostRegressor):
     >>> bool(model.best_score_ > 0.4)
     True
     """
-
-    def __init__(
-        self,
-        n_features_to_select: int | None = None,
-        *,
-        alpha: float = 1e-6,
-        loss: Any = "squared",
-        rule: str = "joint",
-        swaps: int = 0,
-        pool: Any = None,
-        fit_intercept: bool = True,
-        scale: bool = True,
-        tol: float = 1e-4,
-        max_iter: int = 500,
-        random_state: Any = None,
-        cv: Any = None,
-        scoring: Any = None,
-        one_standard_error: bool = False,
-        n_jobs: int | None = None,
-    ) -> None:
-        super().__init__(
-            n_features_to_select,
-            alpha=alpha,
-            loss=loss,
-            rule=rule,
-            swaps=swaps,
-            pool=pool,
-            fit_intercept=fit_intercept,
-            scale=scale,
-            tol=tol,
-            max_iter=max_iter,
-            random_state=random_state,
-        )
-        del self.warm_start  # every fit starts anew
-        self.cv = cv
-        self.scoring = scoring
-        self.one_standard_error = one_standard_error
-        self.n_jobs = n_jobs
 
     def _fit_all(self, X: Any, y: Any, sample_weight: Any, progress: Progress) -> None:
         self._fit(X, y, *self._targets(y, sample_weight), sample_weight, progress)

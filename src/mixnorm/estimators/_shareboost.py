@@ -35,9 +35,9 @@ class ShareBoostClassifier(ClassifierMixin, BaseShareBoost):
         or all if there are fewer.
     alpha : float, default=1e-6
         Ridge penalty, in the coordinates of the scaled features.
-    loss : {"margin", "logistic"} or loss object, default="margin"
-        ``"margin"`` is the paper's :class:`~mixnorm.losses.MarginSoftmax`, ``"logistic"`` is
-        :class:`~mixnorm.losses.MultinomialLogistic`.
+    loss : {"margin", "logistic"} or loss object, optional
+        ``"margin"``, also taken for None, is the paper's :class:`~mixnorm.losses.MarginSoftmax`;
+        ``"logistic"`` is :class:`~mixnorm.losses.MultinomialLogistic`.
     rule : {"joint", "l1", "l2", "line", "column"}, default="joint"
         How the next feature is chosen. ``"l1"`` (the paper's) and ``"l2"``: by the norm of its
         gradient over classes. The others look closer at the eight best of these: ``"line"``
@@ -118,35 +118,6 @@ class ShareBoostClassifier(ClassifierMixin, BaseShareBoost):
     (1797, 20)
     """
 
-    def __init__(
-        self,
-        n_features_to_select: int | None = None,
-        *,
-        alpha: float = 1e-6,
-        loss: Any = "margin",
-        rule: str = "joint",
-        swaps: int = 0,
-        pool: Any = None,
-        fit_intercept: bool = True,
-        scale: bool = True,
-        tol: float = 1e-4,
-        max_iter: int = 500,
-        warm_start: bool = False,
-        random_state: Any = None,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.alpha = alpha
-        self.loss = loss
-        self.rule = rule
-        self.swaps = swaps
-        self.pool = pool
-        self.fit_intercept = fit_intercept
-        self.scale = scale
-        self.tol = tol
-        self.max_iter = max_iter
-        self.warm_start = warm_start
-        self.random_state = random_state
-
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Choose features and fit.
@@ -191,7 +162,7 @@ class ShareBoostClassifier(ClassifierMixin, BaseShareBoost):
 
     def _loss(self) -> Any:
         known = {"margin": MarginSoftmax, "logistic": MultinomialLogistic}
-        return check_loss(self.loss, known, classifier=True)
+        return check_loss(self.loss or "margin", known, classifier=True)
 
     def _scores_out(self, weights: np.ndarray, intercept: np.ndarray) -> tuple[Any, Any]:
         if intercept.shape[0] == 2:
@@ -291,8 +262,8 @@ class ShareBoostRegressor(RegressorMixin, BaseShareBoost):
         or all if there are fewer.
     alpha : float, default=1e-6
         Ridge penalty, in the coordinates of the scaled features.
-    loss : {"squared"} or loss object, default="squared"
-        The loss.
+    loss : {"squared"} or loss object, optional
+        The loss; None takes the squared one.
     rule : {"joint", "l1", "l2", "line", "column"}, default="joint"
         How the next feature is chosen, as in :class:`ShareBoostClassifier`.
     swaps : int, default=0
@@ -351,35 +322,6 @@ class ShareBoostRegressor(RegressorMixin, BaseShareBoost):
     >>> bool(model.score(X, Y) > 0.99)
     True
     """
-
-    def __init__(
-        self,
-        n_features_to_select: int | None = None,
-        *,
-        alpha: float = 1e-6,
-        loss: Any = "squared",
-        rule: str = "joint",
-        swaps: int = 0,
-        pool: Any = None,
-        fit_intercept: bool = True,
-        scale: bool = True,
-        tol: float = 1e-4,
-        max_iter: int = 500,
-        warm_start: bool = False,
-        random_state: Any = None,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.alpha = alpha
-        self.loss = loss
-        self.rule = rule
-        self.swaps = swaps
-        self.pool = pool
-        self.fit_intercept = fit_intercept
-        self.scale = scale
-        self.tol = tol
-        self.max_iter = max_iter
-        self.warm_start = warm_start
-        self.random_state = random_state
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -441,7 +383,7 @@ class ShareBoostRegressor(RegressorMixin, BaseShareBoost):
         return X, y
 
     def _loss(self) -> Any:
-        return check_loss(self.loss, {"squared": Squared}, classifier=False)
+        return check_loss(self.loss or "squared", {"squared": Squared}, classifier=False)
 
     def _scores_out(self, weights: np.ndarray, intercept: np.ndarray) -> tuple[Any, Any]:
         if self._single:
