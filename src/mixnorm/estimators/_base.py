@@ -155,7 +155,10 @@ class BaseShareBoost(ColumnSelectorMixin, CallbackSupportMixin, BaseEstimator):
         """Return the path to continue, if there is one."""
         return getattr(self, "_path", None) if getattr(self, "warm_start", False) else None
 
+    # The classifier and the regressor give these three.
+
     def _loss(self) -> Any:
+        """Return the loss object that ``loss`` stands for."""
         raise NotImplementedError
 
     def _scores_out(self, weights: np.ndarray, intercept: np.ndarray) -> tuple[Any, Any]:
@@ -163,6 +166,7 @@ class BaseShareBoost(ColumnSelectorMixin, CallbackSupportMixin, BaseEstimator):
         raise NotImplementedError
 
     def _predict_scores(self, scores: np.ndarray) -> np.ndarray:
+        """Turn scores ``(n_samples, n_outputs)`` into predictions."""
         raise NotImplementedError
 
     def _pool(self) -> Any:

@@ -137,6 +137,7 @@ class _SizeByCrossValidation(BaseShareBoost):
         }
 
     def _fit_all(self, X: Any, y: Any, sample_weight: Any, progress: Progress) -> None:
+        """Fit on all data to the chosen size; the classifier and the regressor say how."""
         raise NotImplementedError
 
     def _plain(self) -> Any:
