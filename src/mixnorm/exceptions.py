@@ -5,7 +5,9 @@
     MixnormError
     ├── ContractError          (also an AssertionError)
     ├── DatasetNotFoundError   (also a LookupError)
-    └── DatasetFormatError     (also a ValueError)
+    ├── DatasetFormatError     (also a ValueError)
+    ├── ModelFileError         (also a ValueError)
+    └── TableError             (also a ValueError)
 
     MixnormWarning
     ├── FewerFeaturesWarning   (also a UserWarning)
@@ -26,6 +28,8 @@ __all__ = [
     "LargeOffsetWarning",
     "MixnormError",
     "MixnormWarning",
+    "ModelFileError",
+    "TableError",
 ]
 
 
@@ -43,6 +47,14 @@ class DatasetNotFoundError(MixnormError, LookupError):
 
 class DatasetFormatError(MixnormError, ValueError):
     """A stored data set cannot be read: damaged, or not in the expected form."""
+
+
+class ModelFileError(MixnormError, ValueError):
+    """A model file is damaged, foreign, or of a newer version, or a model cannot be stored."""
+
+
+class TableError(MixnormError, ValueError):
+    """A table cannot be read, or does not hold what is asked of it."""
 
 
 class MixnormWarning(Warning):

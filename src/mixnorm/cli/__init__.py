@@ -1,0 +1,100 @@
+"""The command line: ``mixnorm fit``, ``path``, ``predict``, ``show``, ``demo``."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from mixnorm.cli._parser import Usage, build_parser, check_options
+
+__all__ = ["main"]
+
+_DONE, _BAD_DATA, _BAD_USAGE, _INTERRUPTED = 0, 1, 2, 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit status.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        What stands behind ``mixnorm``; None takes it from the command line.
+
+    Returns
+    -------
+    int
+        0 for done, 1 for a problem with the data, 2 for wrong usage, 130 if interrupted before
+        there was anything to keep.
+    """
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    parser = build_parser()
+    try:
+        options = parser.parse_args(given)
+        check_options(options)
+    except SystemExit as stop:  # argparse has said why, or has printed the help
+        return int(stop.code or 0)
+    except Usage as error:
+        return _usage(given, str(error))
+    try:
+        return _run(options, given)
+    except BrokenPipeError:  # the reader went away: nobody is left to tell
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _DONE
+
+
+def _run(options: Any, given: list[str]) -> int:
+    """Run the command that was parsed, and turn what can go wrong into one line."""
+    from mixnorm.cli._screen import Screen
+
+    screen = Screen(json=getattr(options, "json", False), quiet=getattr(options, "quiet", False))
+    try:
+        _command(options, screen, given)
+    except Usage as error:
+        return _usage(given, str(error))
+    except KeyboardInterrupt:
+        screen.problem("interrupted before there was anything to keep")
+        return _INTERRUPTED
+    except BrokenPipeError:
+        raise
+    except MemoryError:
+        screen.problem("not enough memory for this table; give fewer rows or columns")
+        return _BAD_DATA
+    except Exception as error:
+        if os.environ.get("MIXNORM_DEBUG"):
+            raise
+        screen.problem(_line(error))
+        return _BAD_DATA
+    return _DONE
+
+
+def _command(options: Any, screen: Any, given: list[str]) -> None:
+    from mixnorm.cli import _commands
+
+    if options.command == "completion":
+        sys.stdout.write(_commands.completion(options) + "\n")
+    elif options.command == "demo":
+        from mixnorm.cli._demo import demo
+
+        demo(options, screen)
+    else:
+        getattr(_commands, options.command)(options, screen, given)
+
+
+def _usage(given: list[str], message: str) -> int:
+    command = next((word for word in given if not word.startswith("-")), "")
+    sys.stderr.write(f"mixnorm {command}: {message}. See mixnorm {command} --help.\n")
+    return _BAD_USAGE
+
+
+def _line(error: Exception) -> str:
+    """Return an error in one line: ours as they are, others with what they are."""
+    from mixnorm.exceptions import MixnormError
+
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    text = str(error).strip() or type(error).__name__
+    if isinstance(error, (MixnormError, ValueError, OSError)):
+        return text
+    return f"unexpected {type(error).__name__}: {text} (MIXNORM_DEBUG=1 shows where)"

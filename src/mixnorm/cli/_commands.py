@@ -1,0 +1,337 @@
+"""The commands: each reads its options, does one thing, and says what it did."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.table import Table as RichTable
+
+from mixnorm._files import written_whole
+from mixnorm.cli._data import Data, load_data
+from mixnorm.cli._full import FullFit, fit_full
+from mixnorm.cli._parser import Usage
+from mixnorm.cli._screen import Screen, error_text
+from mixnorm.cli._search import Search, mean_error, search
+from mixnorm.cli._summary import error_name, facts, make_report, multiply_adds, path_rows
+from mixnorm.exceptions import ModelFileError, TableError
+from mixnorm.storage import load, save
+from mixnorm.tables import SparseEncoder, SparseTable, Table, TableModel, find_column, read_table
+
+_MOST_SHOWN = 40
+
+
+def fit(options: argparse.Namespace, screen: Screen, command: Sequence[str]) -> None:
+    """``mixnorm fit``: search, write the model and the report, print what was found."""
+    place = _model_place(options)
+    data = load_data(options)
+    _tell(data, screen)
+    found = search(data, options, screen, whole=options.report is not None)
+    full = _full(data, found, options, screen)
+    told = facts(data, found, command, full)
+    model = TableModel(data.target, data.task, data.encoder, found.model, told)
+    save(model, place)
+    written = {"model": str(place)}
+    if options.report is not None:
+        make_report(data, found, told, full, place.stat().st_size).write(options.report)
+        written["report"] = options.report
+    _print_fit(told, found, screen, full)
+    for what, where in written.items():
+        screen.say(f"{what.capitalize()} written to {where}.")
+    screen.document({**told, **written})
+
+
+def _model_place(options: argparse.Namespace) -> Path:
+    """Return where the model goes; a name made up here never replaces a file."""
+    if options.model is not None:
+        return Path(options.model)
+    stem = Path(options.file).name.split(".")[0] or "model"
+    place = Path(f"{stem}.mixnorm")
+    if place.exists():
+        raise Usage(f"{place} exists; give --model {place} to replace it, or another name")
+    return place
+
+
+def _tell(data: Data, screen: Screen) -> None:
+    columns = len(data.encoder.names)
+    screen.remark(f"{data.name}: {len(data.y)} rows, {columns} columns to choose from.")
+    for note in data.notes:
+        screen.remark(note)
+
+
+def _full(data: Data, found: Search, options: argparse.Namespace, screen: Screen) -> FullFit | None:
+    """Fit the full model for the report, unless the user is in a hurry."""
+    if options.report is None or found.interrupted:
+        return None
+    try:
+        with screen.err.status("fitting the full model, for comparison"):
+            return fit_full(data, found.folds)
+    except KeyboardInterrupt:
+        screen.remark("The full model was skipped.")
+        return None
+
+
+def _print_fit(told: dict[str, Any], found: Search, screen: Screen, full: FullFit | None) -> None:
+    task = told["task"]
+    for note in found.notes:
+        screen.remark(note)
+    if found.interrupted:
+        screen.say(found.interrupted)
+    screen.show(_path_table(told["path"], task, None))
+    screen.say(
+        f"{told['chosen']} of {told['columns']} features: {told['error_name']} "
+        f"{error_text(told['error'], task)} on held-out rows (± "
+        f"{error_text(told['standard_error'], task)}), "
+        f"{error_text(told['null_error'], task)} without features."
+    )
+    if full is not None:
+        screen.say(f"All {full.n_features} features: {error_text(full.error, task)} ({full.note}).")
+    screen.say(f"{told['how_chosen']} {told['how_measured']}")
+
+
+def path(options: argparse.Namespace, screen: Screen, command: Sequence[str]) -> None:
+    """``mixnorm path``: print the curve and the size it suggests."""
+    data = load_data(options)
+    _tell(data, screen)
+    found = search(data, options, screen, whole=True)
+    rows, told = path_rows(data, found), facts(data, found, command, None)
+    screen.show(_path_table(rows, data.task, found.chosen))
+    if found.interrupted:
+        screen.say("The search was interrupted; this is what it had reached.")
+    screen.say(
+        f"Suggested: {found.chosen} features, {told['error_name']} "
+        f"{error_text(told['error'], data.task)} on held-out rows. {found.how_chosen}"
+    )
+    keys = ("table", "target", "task", "rows", "columns", "error_name", "null_error", "notes")
+    screen.document(
+        {
+            **{key: told[key] for key in keys},
+            "suggested": found.chosen,
+            "path": rows,
+            "interrupted": bool(found.interrupted),
+        }
+    )
+
+
+def _path_table(rows: list[dict[str, Any]], task: str, marked: int | None) -> RichTable:
+    """Return the path as a table for the terminal."""
+    from rich.markup import escape
+
+    table = RichTable(box=None, pad_edge=False)
+    for name in ("features", "added", "", "training loss", "held-out error"):
+        table.add_column(name, justify="left" if name in ("added", "") else "right")
+    table.add_column("")
+    shown = rows if len(rows) <= _MOST_SHOWN else rows[: _MOST_SHOWN - 1] + rows[-1:]
+    largest = max((row["error"] or 0.0 for row in rows), default=0.0) or 1.0
+    for row in shown:
+        error = error_text(row["error"], task)
+        if row["standard_error"] is not None:
+            error += f" ± {error_text(row['standard_error'], task)}"
+        bar = "█" * max(1, round(16 * (row["error"] or 0.0) / largest))
+        hint = " ← suggested" if row["features"] == marked else ""
+        table.add_row(
+            str(row["features"]),
+            escape(row["name"]),
+            escape(row["kind"]),
+            f"{row['loss']:.4g}",
+            error,
+            bar + hint,
+        )
+    return table
+
+
+def predict(options: argparse.Namespace, screen: Screen, command: Sequence[str]) -> None:
+    """``mixnorm predict``: apply a model to a new table."""
+    model = _table_model(options.model)
+    if options.features is not None:
+        model = _smaller(model, options.features)
+    if options.probabilities and model.classes is None:
+        raise Usage("--probabilities is for classification; the model predicts numbers")
+    sparse = isinstance(model.encoder, SparseEncoder)
+    table = read_table(
+        options.file,
+        file_format=options.format or ("libsvm" if sparse else None),
+        delimiter=options.delimiter,
+        header=options.header,
+        expect=model.needed,
+        zero_based=model.encoder.zero_based if isinstance(model.encoder, SparseEncoder) else None,
+    )
+    found = model.apply(table)
+    for note in [*table.notes, *found.notes]:
+        screen.remark(note)
+    columns = _kept(table, options.keep)
+    columns["prediction"] = found.values
+    if options.probabilities and model.classes is not None and found.probabilities is not None:
+        for label, chances in zip(model.classes, found.probabilities.T, strict=True):
+            columns[f"probability {label}"] = chances
+    told = _measured(model, table, found.values)
+    if told:
+        screen.remark(told["text"])
+    if options.output is not None:
+        with written_whole(options.output) as file:
+            file.write(_csv(columns).encode())
+        screen.say(f"{len(found.values)} predictions written to {options.output}.")
+    elif not screen.json:
+        sys.stdout.write(_csv(columns))
+    document: dict[str, Any] = {"rows": len(found.values), "notes": found.notes}
+    if told:
+        document["error"] = told["error"]
+    if options.output is None:
+        document["columns"] = columns
+    else:
+        document["output"] = options.output
+    screen.document(document)
+
+
+def _table_model(place: str) -> TableModel:
+    model = load(place)
+    if not isinstance(model, TableModel):
+        raise ModelFileError(
+            f"{place} holds a {type(model).__name__} saved from Python, which does not know how to "
+            "read tables; use mixnorm.load in Python, or mixnorm fit."
+        )
+    return model
+
+
+def _smaller(model: TableModel, size: int) -> TableModel:
+    if size > len(model.features):
+        raise TableError(f"The model has {len(model.features)} features, not {size}.")
+    return model.truncate(size)
+
+
+def _kept(table: Table | SparseTable, names: list[str]) -> dict[str, Any]:
+    """Return the columns of the table that the user wants beside the predictions."""
+    if names and isinstance(table, SparseTable):
+        raise Usage("--keep has no meaning for a LIBSVM file, whose columns have no names")
+    if isinstance(table, SparseTable):
+        return {}
+    found = [find_column(table.frame, name, table.name) for name in names]
+    return {
+        name: [
+            "" if gap else value
+            for value, gap in zip(table.frame[name].tolist(), table.frame[name].isna(), strict=True)
+        ]
+        for name in found
+    }
+
+
+def _measured(model: TableModel, table: Any, found: np.ndarray) -> dict[str, Any]:
+    """Return the error on a table that has its targets; nothing if it has none."""
+    import pandas as pd
+
+    from mixnorm.tables import read_target
+
+    if isinstance(table, SparseTable):
+        values = pd.Series(table.labels, name=model.target)
+    elif model.target in table.frame.columns:
+        values = table.frame[model.target]
+    else:
+        return {}
+    try:
+        target = read_target(values, model.task)
+    except TableError:
+        return {}
+    truth, guess = target.values, found[target.rows]
+    if model.task == "classification":
+        truth, guess = truth.astype(str), guess.astype(str)
+    error = mean_error(truth, guess, None, model.task)
+    name = error_name(model.task)
+    text = f"The table has the target: {name} {error_text(error, model.task)} on {len(truth)} rows."
+    return {"error": error, "text": text}
+
+
+def _csv(columns: dict[str, Any]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    parts = [part.tolist() if hasattr(part, "tolist") else part for part in columns.values()]
+    writer.writerows(zip(*parts, strict=True))
+    return text.getvalue()
+
+
+def show(options: argparse.Namespace, screen: Screen, command: Sequence[str]) -> None:
+    """``mixnorm show``: say what a model is."""
+    model = load(options.model)
+    size = Path(options.model).stat().st_size
+    if not isinstance(model, TableModel):
+        _show_estimator(model, options.model, size, screen)
+        return
+    told = {**model.facts, "bytes": size}
+    estimator, task = model.estimator, model.task
+    kind = type(estimator).__name__
+    classes = None if model.classes is None else [str(label) for label in model.classes]
+    screen.say(f"{options.model}: {kind}, predicts {model.target!r} ({task}).")
+    if classes is not None:
+        more = ", ..." if len(classes) > 10 else ""
+        screen.say(f"{len(classes)} classes: {', '.join(classes[:10])}{more}")
+    screen.show(_path_table(told.get("path", []), task, None))
+    if told.get("interrupted"):
+        screen.say(told["interrupted"])
+    if "error" in told:
+        screen.say(
+            f"{told['error_name'].capitalize()} {error_text(told['error'], task)} on held-out rows "
+            f"(± {error_text(told['standard_error'], task)}), "
+            f"{error_text(told['null_error'], task)} without features."
+        )
+    screen.say(
+        f"A prediction needs {len(model.needed)} columns of the table and "
+        f"{multiply_adds(estimator)} multiplications and additions; the file has {size:,} bytes."
+    )
+    if "created" in told:
+        screen.say(
+            f"Made {told['created']} with mixnorm {told['version']} from {told['table']} "
+            f"({told['rows']} rows, {told['columns']} columns):"
+        )
+        screen.say(f"  {told['command']}")
+    screen.document(
+        {
+            **told,
+            "estimator": kind,
+            "parameters": {
+                name: value
+                for name, value in estimator.get_params(deep=False).items()
+                if isinstance(value, (str, int, float, bool, type(None)))
+            },
+            "classes": classes,
+            "needed": model.needed,
+        }
+    )
+
+
+def _show_estimator(model: Any, place: str, size: int, screen: Screen) -> None:
+    """Say what an estimator saved from Python is."""
+    names = getattr(model, "feature_names_in_", None)
+    chosen = [int(index) for index in model.selected_]
+    shown = chosen if names is None else [str(names[index]) for index in chosen]
+    told = {
+        "estimator": type(model).__name__,
+        "features": shown,
+        "columns": int(model.n_features_in_),
+        "multiply_adds": multiply_adds(model),
+        "bytes": size,
+    }
+    screen.say(f"{place}: {told['estimator']}, saved from Python.")
+    screen.say(f"{len(chosen)} of {told['columns']} columns, in the order they were chosen:")
+    screen.say("  " + ", ".join(map(str, shown)))
+    screen.say(
+        f"A prediction needs {told['multiply_adds']} multiplications and additions; the file has "
+        f"{size:,} bytes."
+    )
+    screen.document(told)
+
+
+def completion(options: argparse.Namespace) -> str:
+    """``mixnorm completion``: return the script."""
+    from mixnorm.cli._parser import build_parser
+
+    try:
+        import shtab
+    except ImportError as error:
+        raise TableError("Completion needs shtab: pip install 'mixnorm[cli]'") from error
+    return str(shtab.complete(build_parser(), shell=options.shell))

@@ -1,0 +1,170 @@
+"""From the options of a command to a matrix and its targets."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mixnorm.cli._parser import Usage
+from mixnorm.exceptions import TableError
+from mixnorm.tables import (
+    SparseEncoder,
+    SparseTable,
+    Table,
+    TableEncoder,
+    Target,
+    find_column,
+    read_table,
+    read_target,
+    remarks,
+)
+
+_LEAST_ROWS = 4
+
+
+@dataclass
+class Data:
+    """What a search learns from.
+
+    Parameters
+    ----------
+    name : str
+        What to call the table.
+    target, task : str
+        The column to predict, and whether it holds labels or numbers.
+    X, y : array
+        The matrix and the targets of the rows that have one.
+    weight : ndarray or None
+        Sample weights.
+    encoder : TableEncoder or SparseEncoder
+        What made the matrix.
+    notes : list of str
+        What was found out and done, one sentence each.
+    """
+
+    name: str
+    target: str
+    task: str
+    X: Any
+    y: np.ndarray
+    weight: np.ndarray | None
+    encoder: TableEncoder | SparseEncoder
+    notes: list[str]
+
+
+def load_data(options: argparse.Namespace) -> Data:
+    """Read the table that the options name, and turn it into numbers."""
+    expect = [name for name in (options.target, options.weight) if name]
+    table = read_table(
+        options.file,
+        file_format=options.format,
+        delimiter=options.delimiter,
+        header=options.header,
+        expect=expect,
+    )
+    if isinstance(table, SparseTable):
+        return _sparse_data(table, options)
+    return _frame_data(table, options)
+
+
+def _frame_data(table: Table, options: argparse.Namespace) -> Data:
+    frame = table.frame
+    if options.target is None:
+        names = ", ".join(str(name) for name in frame.columns[:12])
+        raise Usage(f"--target is needed; {table.name} has the columns {names}")
+    if not len(frame):
+        raise TableError(f"{table.name} has a header but no rows.")
+    target = _target(frame, table.name, options)
+    weight = _weights(frame, options.weight, table.name)
+    dropped = [find_column(frame, name, table.name) for name in options.drop]
+    if target.name in dropped:
+        raise Usage(f"--drop names the target {target.name!r}")
+    named = {
+        option: [find_column(frame, name, table.name) for name in getattr(options, option)]
+        for option in ("number", "category")
+    }
+    weights = [] if options.weight is None else [find_column(frame, options.weight, table.name)]
+    rest = frame.drop(columns=list({target.name, *dropped, *weights}))
+    if len(target.rows) < len(frame):
+        rest = rest.iloc[target.rows]
+        weight = None if weight is None else weight[target.rows]
+    encoder = TableEncoder.plan(rest, numbers=named["number"], categories=named["category"])
+    if not encoder.columns:
+        raise TableError(_nothing_to_learn_from(table.name, target.name, encoder))
+    matrix, gaps = encoder.encode(rest)
+    notes = [*table.notes, *target.notes, *remarks(encoder, gaps, len(rest))]
+    return Data(table.name, target.name, target.task, matrix, target.values, weight, encoder, notes)
+
+
+def _target(frame: Any, name: str, options: argparse.Namespace) -> Target:
+    column = find_column(frame, options.target, name)
+    target = read_target(frame[column], options.task)
+    _check_targets(target, name)
+    return target
+
+
+def _check_targets(target: Target, name: str) -> None:
+    """Raise unless there is something to learn."""
+    if len(target.values) < _LEAST_ROWS:
+        rows = "1 row" if len(target.values) == 1 else f"{len(target.values)} rows"
+        raise TableError(
+            f"{name} has {rows} with a target; learning needs at least {_LEAST_ROWS}, and is "
+            "worth it from a few dozen."
+        )
+    values = np.unique(target.values)
+    if len(values) < 2:
+        kind = "class" if target.task == "classification" else "value"
+        raise TableError(
+            f"The target {target.name!r} has only one {kind}, {values[0]}: there is nothing to "
+            "tell apart."
+        )
+
+
+def _weights(frame: Any, name: str | None, table: str) -> np.ndarray | None:
+    if name is None:
+        return None
+    column = find_column(frame, name, table)
+    import pandas as pd
+
+    weight = np.asarray(pd.to_numeric(frame[column], errors="coerce"), dtype=np.float64)
+    if not np.all(np.isfinite(weight) & (weight >= 0)):
+        raise TableError(
+            f"The weights {column!r} must be numbers of at least 0 in every row; "
+            f"row {int(np.argmin(np.isfinite(weight) & (weight >= 0))) + 1} is not."
+        )
+    if not weight.any():
+        raise TableError(f"The weights {column!r} are zero in every row.")
+    return weight
+
+
+def _nothing_to_learn_from(table: str, target: str, encoder: TableEncoder) -> str:
+    if not encoder.left_out:
+        return (
+            f"{table} has no column beside {target!r} to learn from. If it should have, name the "
+            "delimiter with --delimiter."
+        )
+    reasons = "; ".join(f"{name}: {reason}" for name, reason in encoder.left_out[:4])
+    more = f"; and {len(encoder.left_out) - 4} more" if len(encoder.left_out) > 4 else ""
+    return f"{table} has no column to learn from ({reasons}{more})."
+
+
+def _sparse_data(table: SparseTable, options: argparse.Namespace) -> Data:
+    import pandas as pd
+
+    unused = ("target", "weight", "drop", "category", "number")
+    given = [name for name in unused if getattr(options, name)]
+    if given:
+        raise Usage(f"--{given[0]} has no meaning for a LIBSVM file, whose columns have no names")
+    if not table.matrix.shape[0]:
+        raise TableError(f"{table.name} has no rows.")
+    target = read_target(pd.Series(table.labels, name="label"), options.task)
+    _check_targets(target, table.name)
+    if not table.matrix.shape[1] or not table.matrix.nnz:
+        raise TableError(f"{table.name} has no entry other than zero to learn from.")
+    encoder = SparseEncoder(int(table.matrix.shape[1]), table.zero_based)
+    matrix, _ = encoder.encode(table)
+    notes = [*table.notes, *target.notes]
+    return Data(table.name, target.name, target.task, matrix, target.values, None, encoder, notes)

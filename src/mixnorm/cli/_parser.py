@@ -1,0 +1,287 @@
+"""What the command line understands. Imports nothing heavy: ``--help`` is to be quick."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from pathlib import Path
+from typing import Any
+
+from mixnorm import __version__
+
+FORMATS = ("csv", "tsv", "parquet", "libsvm")
+TASKS = ("classification", "regression")
+#: How far the search for a size goes when the user does not say.
+LONGEST = 30
+SHELLS = ("bash", "zsh", "tcsh")
+
+_ABOUT = """\
+Learn from a table with few features, shared by all classes.
+
+examples:
+  mixnorm fit cars.csv --target class --features 20 --report report.html
+  mixnorm path cars.csv --target class
+  mixnorm predict cars.mixnorm new.csv --output predictions.csv
+  mixnorm show cars.mixnorm
+  mixnorm demo
+"""
+_ENDINGS = """\
+exit status: 0 done, 1 the data do not allow it (one line says why), 2 wrong usage.
+"""
+_FIT = """\
+examples:
+  mixnorm fit cars.csv --target class --features 20 --report report.html --model cars.mixnorm
+  mixnorm fit cars.csv --target class            # the size is chosen by cross-validation
+  mixnorm fit prices.parquet --target price --task regression --drop id
+  zcat big.csv.gz | mixnorm fit - --target label --features 10 --model big.mixnorm
+  mixnorm fit news20.svm --features 50           # LIBSVM files carry their target
+Ctrl-C ends the search, keeps the features found so far, and writes model and report.
+"""
+_PATH = """\
+examples:
+  mixnorm path cars.csv --target class
+  mixnorm path cars.csv --target class --features 60 --json > curve.json
+"""
+_PREDICT = """\
+examples:
+  mixnorm predict cars.mixnorm new.csv --output predictions.csv
+  mixnorm predict cars.mixnorm new.csv --probabilities --keep id
+  cat new.csv | mixnorm predict cars.mixnorm -
+The new table needs only the columns that the model uses (mixnorm show lists them).
+"""
+
+
+class Usage(Exception):
+    """The command line asks for something that cannot be."""
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of ``mixnorm`` and its commands."""
+    parser = argparse.ArgumentParser(
+        prog="mixnorm",
+        description=_ABOUT,
+        epilog=_ENDINGS,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"mixnorm {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    _add_fit(commands)
+    _add_path(commands)
+    _add_predict(commands)
+    _add_show(commands)
+    _add_demo(commands)
+    _add_completion(commands)
+    return parser
+
+
+def _command(commands: Any, name: str, summary: str, epilog: str = "") -> Any:
+    made = commands.add_parser(
+        name,
+        help=summary,
+        description=summary[0].upper() + summary[1:] + ".",
+        epilog=epilog,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    made.add_argument("--json", action="store_true", help="print one JSON object, for programs")
+    made.add_argument("--quiet", "-q", action="store_true", help="no progress, no remarks")
+    return made
+
+
+def _add_fit(commands: Any) -> None:
+    fit = _command(commands, "fit", "choose features, fit a model, write it and a report", _FIT)
+    _add_table(fit)
+    _add_learning(fit, "features of the model; without it, cross-validation chooses the size")
+    written = fit.add_argument_group("what is written")
+    written.add_argument(
+        "--model", "-m", metavar="FILE", help="the model file (default: the table's name .mixnorm)"
+    )
+    written.add_argument("--report", "-r", metavar="FILE", help="an HTML page about the model")
+
+
+def _add_path(commands: Any) -> None:
+    path = _command(commands, "path", "print error against number of features", _PATH)
+    _add_table(path)
+    _add_learning(path, f"how many features to try (default {LONGEST})", limited=False)
+
+
+def _add_table(command: Any) -> None:
+    command.add_argument("file", metavar="FILE", help="CSV, TSV, Parquet or LIBSVM; - for stdin")
+    command.add_argument("--target", "-t", metavar="COLUMN", help="the column to predict")
+    table = command.add_argument_group("the table")
+    _add_format(table)
+    table.add_argument(
+        "--drop", metavar="COLUMN", action="append", default=[], help="leave a column out"
+    )
+    table.add_argument(
+        "--category",
+        metavar="COLUMN",
+        action="append",
+        default=[],
+        help="a column of categories, whatever it looks like",
+    )
+    table.add_argument(
+        "--number",
+        metavar="COLUMN",
+        action="append",
+        default=[],
+        help="a column of numbers, whatever it looks like",
+    )
+    table.add_argument("--weight", metavar="COLUMN", help="a column of sample weights")
+    table.add_argument("--task", choices=TASKS, help="default: told from the target")
+
+
+def _add_format(table: Any) -> None:
+    table.add_argument("--format", choices=FORMATS, help="default: told from the content")
+    table.add_argument(
+        "--delimiter", metavar="CHAR", type=_delimiter, help="default: told from the content"
+    )
+    table.add_argument(
+        "--header",
+        action=argparse.BooleanOptionalAction,
+        help="whether the first row holds names (default: unless it is all numbers)",
+    )
+
+
+def _add_learning(command: Any, features: str, *, limited: bool = True) -> None:
+    learning = command.add_argument_group("learning")
+    learning.add_argument("--features", "-k", metavar="N", type=_count, help=features)
+    if limited:
+        learning.add_argument(
+            "--max-features",
+            metavar="N",
+            type=_count,
+            default=LONGEST,
+            help=f"largest size that cross-validation tries (default {LONGEST})",
+        )
+    learning.add_argument(
+        "--folds", metavar="N", type=_folds, help="folds of the cross-validation (default 5)"
+    )
+    learning.add_argument(
+        "--alpha", metavar="A", type=_alpha, default=1e-6, help="ridge penalty (default 1e-6)"
+    )
+    learning.add_argument(
+        "--loss", choices=("margin", "logistic", "squared"), help="default: margin, or squared"
+    )
+    learning.add_argument(
+        "--rule",
+        choices=("joint", "l1", "l2", "line", "column"),
+        default="joint",
+        help="how the next feature is chosen (default joint)",
+    )
+    learning.add_argument(
+        "--swaps",
+        metavar="N",
+        type=_whole,
+        default=0,
+        help="replacement steps after each round (default 0)",
+    )
+    learning.add_argument(
+        "--seed", metavar="N", type=_whole, default=0, help="of the split into folds (default 0)"
+    )
+
+
+def _add_predict(commands: Any) -> None:
+    predict = _command(commands, "predict", "apply a model to a new table", _PREDICT)
+    predict.add_argument("model", metavar="MODEL", help="a file that mixnorm fit wrote")
+    predict.add_argument("file", metavar="FILE", help="the new table; - for stdin")
+    predict.add_argument("--output", "-o", metavar="FILE", help="default: standard output")
+    predict.add_argument(
+        "--probabilities", action="store_true", help="also the probability of every class"
+    )
+    predict.add_argument(
+        "--keep", metavar="COLUMN", action="append", default=[], help="copy a column of the table"
+    )
+    predict.add_argument(
+        "--features", "-k", metavar="N", type=_count, help="use only the first N features"
+    )
+    _add_format(predict.add_argument_group("the table"))
+
+
+def _add_show(commands: Any) -> None:
+    show = _command(commands, "show", "say what a model is, its features, and what it costs")
+    show.add_argument("model", metavar="MODEL", help="a file that mixnorm fit wrote")
+
+
+def _add_demo(commands: Any) -> None:
+    demo = _command(commands, "demo", "find the few pixels that tell ten digits apart")
+    demo.add_argument(
+        "--output", "-o", metavar="FOLDER", default="mixnorm-demo", help="default: mixnorm-demo"
+    )
+
+
+def _add_completion(commands: Any) -> None:
+    completion = commands.add_parser(
+        "completion",
+        help="print a script that completes commands and options in your shell",
+        description="Print a completion script.",
+        epilog="example:\n  mixnorm completion bash > ~/.local/share/bash-completion/"
+        "completions/mixnorm",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    completion.add_argument("shell", choices=SHELLS)
+
+
+def _count(text: str) -> int:
+    return _integer(text, least=1)
+
+
+def _whole(text: str) -> int:
+    return _integer(text, least=0)
+
+
+def _folds(text: str) -> int:
+    return _integer(text, least=2)
+
+
+def _integer(text: str, least: int) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        number = least - 1
+    if number < least:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number of at least {least}")
+    return number
+
+
+def _alpha(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 <= number < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of at least 0")
+    return number
+
+
+def _delimiter(text: str) -> str:
+    named = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "space": " ", "pipe": "|"}
+    char = named.get(text, text)
+    if len(char) != 1 or char in '"\r\n' or not char.isascii():
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no single character; give one, or tab, comma, semicolon, space, pipe"
+        )
+    return char
+
+
+def check_options(options: argparse.Namespace) -> None:
+    """Raise :class:`Usage` for what cannot work, before any time is spent on it."""
+    for name in ("model", "report", "output"):
+        place = getattr(options, name, None)
+        if place is None or (options.command in ("predict", "show") and name == "model"):
+            continue
+        if options.command != "demo":
+            _check_place(place, f"--{name}")
+    if getattr(options, "file", None) == "-" and options.command == "fit" and not options.model:
+        raise Usage("a table from standard input has no name; give --model FILE")
+    overlap = set(getattr(options, "category", ())) & set(getattr(options, "number", ()))
+    if overlap:
+        raise Usage(f"--category and --number both name {sorted(overlap)[0]!r}")
+
+
+def _check_place(place: str, option: str) -> None:
+    """Raise unless a file can be written there."""
+    folder = Path(place).absolute().parent
+    if not folder.is_dir():
+        raise Usage(f"{option} {place}: there is no folder {folder}")
+    if Path(place).is_dir():
+        raise Usage(f"{option} {place} is a folder; name a file")

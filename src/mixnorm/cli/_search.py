@@ -1,0 +1,365 @@
+"""The search for a model: held-out errors of every size, the choice of one, the fit on all rows.
+
+The paths of the folds come first, since they have a held-out error to show while they grow. What
+is finished is kept when the user interrupts: the first fold's path is then the model.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from mixnorm.cli._bar import SearchBar
+from mixnorm.cli._data import Data
+from mixnorm.cli._parser import LONGEST, Usage
+from mixnorm.cli._screen import Screen
+from mixnorm.exceptions import InterruptedFitWarning, MixnormWarning, TableError
+from mixnorm.selection import choose_size, standard_error
+
+# With this many rows one fifth set aside measures the error well enough, if the size is given.
+_MANY_ROWS = 20_000
+_FOLDS = 5
+
+
+@dataclass
+class Fold:
+    """One path, the rows it did not see, and what it says about them."""
+
+    model: Any
+    train: np.ndarray
+    test: np.ndarray
+    predictions: list[np.ndarray]
+    errors: list[float]
+
+
+@dataclass
+class Search:
+    """What a search found.
+
+    Parameters
+    ----------
+    model : estimator
+        The model of the chosen size.
+    path : estimator
+        The same path, gone on as far as it was looked at.
+    chosen : int
+        Number of features of the model.
+    errors, standard_errors : list of float
+        Held-out error at 1, 2, ... features, and its standard error.
+    null_error : float
+        Held-out error without features.
+    held_out : tuple of ndarray
+        Targets and the chosen model's predictions on held-out rows.
+    folds : list of Fold
+        The paths behind these.
+    how_chosen, how_measured, interrupted : str
+        One sentence each; the last is empty unless the user interrupted.
+    notes : list of str
+        Warnings of the fits.
+    seconds : float
+        What it all took.
+    """
+
+    model: Any
+    path: Any
+    chosen: int
+    errors: list[float]
+    standard_errors: list[float]
+    null_error: float
+    held_out: tuple[np.ndarray, np.ndarray]
+    folds: list[Fold]
+    how_chosen: str
+    how_measured: str
+    interrupted: str = ""
+    notes: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+
+def search(data: Data, options: argparse.Namespace, screen: Screen, *, whole: bool) -> Search:
+    """Measure all sizes on held-out rows, choose one, and fit it on all rows.
+
+    Parameters
+    ----------
+    data : Data
+        What to learn from.
+    options : Namespace
+        The options under "learning".
+    screen : Screen
+        Where to show progress.
+    whole : bool
+        Whether the path on all rows goes on beyond the chosen size.
+    """
+    return _Searcher(data, options, screen, whole).run()
+
+
+class _Searcher:
+    def __init__(
+        self, data: Data, options: argparse.Namespace, screen: Screen, whole: bool
+    ) -> None:
+        self.data, self.options, self.screen, self.whole = data, options, screen, whole
+        self.given = options.features if options.command == "fit" else None
+        self.limit = self._limit()
+        _check_loss(options.loss, data.task)
+        self.notes: list[str] = []
+        self.splits = self._splits()
+
+    def _limit(self) -> int:
+        asked = self.options.features or getattr(self.options, "max_features", LONGEST)
+        return int(min(asked, len(self.data.encoder.names)))
+
+    def run(self) -> Search:
+        """Search, and keep what there is if interrupted."""
+        began = time.perf_counter()
+        folds: list[Fold] = []
+        model = path = None
+        with SearchBar(self.screen, self.data.task, (len(self.splits) + 1) * self.limit) as bar:
+            try:
+                for number, (train, test) in enumerate(self.splits, start=1):
+                    folds.append(self._fold(bar, number, train, test))
+                self._check_found(folds)
+                chosen = self._choose(folds)
+                model, path = self._refit(bar, chosen, self._curve(folds)[0])
+            except _Interrupted as stop:
+                if stop.fold is not None and not folds:
+                    folds.append(stop.fold)
+            except KeyboardInterrupt:
+                pass
+        if not folds or not folds[0].errors:
+            raise KeyboardInterrupt
+        found = self._result(folds, model, path)
+        found.seconds = time.perf_counter() - began
+        return found
+
+    def _result(self, folds: list[Fold], model: Any, path: Any) -> Search:
+        errors, spread = self._curve(folds)
+        chosen = self._choose(folds) if model is None else len(model.path_["loss"])
+        interrupted = ""
+        asked = self.options.features
+        if model is not None and asked and asked > chosen and self.given:
+            self.notes.append(f"Of {asked} features asked for, only {chosen} lower the loss.")
+        if model is None:
+            kept = folds[0]
+            model, path = kept.model.truncate(chosen), kept.model
+            interrupted = (
+                f"The search was interrupted; the model of {chosen} features was fitted on "
+                f"{len(kept.train)} of {len(self.data.y)} rows."
+            )
+        return Search(
+            model=model,
+            path=path,
+            chosen=chosen,
+            errors=errors,
+            standard_errors=spread,
+            null_error=self._null_error(folds),
+            held_out=self._held_out(folds, chosen),
+            folds=folds,
+            how_chosen=self._how_chosen(folds, bool(interrupted)),
+            how_measured=self._how_measured(folds),
+            interrupted=interrupted,
+            notes=list(dict.fromkeys(self.notes)),
+        )
+
+    # Folds.
+
+    def _splits(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        from sklearn.model_selection import KFold, StratifiedKFold
+
+        y, count = self.data.y, self.options.folds or _FOLDS
+        count = min(count, len(y))
+        kind: Any = KFold
+        if self.data.task == "classification":
+            often = np.unique(y, return_counts=True)[1].max()
+            kind = StratifiedKFold if often >= count else KFold
+        splitter = kind(count, shuffle=True, random_state=self.options.seed)
+        with warnings.catch_warnings():  # of classes with fewer rows than folds, which is fine
+            warnings.simplefilter("ignore", UserWarning)
+            splits = list(splitter.split(np.zeros(len(y)), y))
+        one = self.given is not None and self.options.folds is None and len(y) > _MANY_ROWS
+        return splits[:1] if one else splits
+
+    def _fold(self, bar: SearchBar, number: int, train: np.ndarray, test: np.ndarray) -> Fold:
+        """Fit a path without the rows of a fold, and score it on them."""
+        data = self.data
+        held = data.X[test]
+        weight = np.zeros(len(data.y))
+        weight[train] = 1.0 if data.weight is None else data.weight[train]
+        name = "fitting" if len(self.splits) == 1 else f"fold {number} of {len(self.splits)}"
+        score = self._score(test)
+        callback = bar.stage(name, self.limit, lambda model: score(model.predict(held)))
+        model = self._estimator(self.limit).set_callbacks(callback)
+        interrupted = self._fit(model, weight, [])
+        predictions = list(model.staged_predict(held))
+        fold = Fold(model, train, test, predictions, [score(found) for found in predictions])
+        if interrupted:
+            raise _Interrupted(fold)
+        return fold
+
+    def _score(self, test: np.ndarray) -> Callable[[np.ndarray], float]:
+        """Return what gives the error of predictions for some rows."""
+        truth = self.data.y[test]
+        weight = None if self.data.weight is None else self.data.weight[test]
+        if weight is not None and not weight.any():
+            weight = None
+        return lambda found: mean_error(truth, found, weight, self.data.task)
+
+    def _estimator(self, size: int) -> Any:
+        from mixnorm.estimators import ShareBoostClassifier, ShareBoostRegressor
+        from mixnorm.pools import Columns
+
+        options, groups = self.options, self.data.encoder.groups
+        kind = ShareBoostClassifier if self.data.task == "classification" else ShareBoostRegressor
+        return kind(
+            size,
+            alpha=options.alpha,
+            loss=options.loss,
+            rule=options.rule,
+            swaps=options.swaps,
+            pool=None if groups is None else Columns(groups=groups),
+        )
+
+    def _fit(self, model: Any, weight: np.ndarray | None, notes: list[str]) -> bool:
+        """Fit, turn warnings into notes, and say whether the user interrupted."""
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model.fit(self.data.X, self.data.y, sample_weight=weight)
+        model.set_callbacks()
+        for warning in caught:
+            if issubclass(warning.category, InterruptedFitWarning):
+                continue
+            if issubclass(warning.category, MixnormWarning):
+                notes.append(str(warning.message))
+        return bool(model._path.interrupted)
+
+    # The curve, and the choice.
+
+    def _check_found(self, folds: list[Fold]) -> None:
+        if not all(fold.errors for fold in folds):
+            raise TableError(
+                f"No column of {self.data.name} helps to predict {self.data.target!r}: none lowers "
+                "the loss. Check that the target depends on the columns."
+            )
+
+    def _scores(self, folds: list[Fold]) -> np.ndarray:
+        """Return the errors of the folds, a path that ended early keeping its last."""
+        longest = max(len(fold.errors) for fold in folds)
+        return np.array(
+            [fold.errors + fold.errors[-1:] * (longest - len(fold.errors)) for fold in folds]
+        )
+
+    def _curve(self, folds: list[Fold]) -> tuple[list[float], list[float]]:
+        """Return the mean held-out error of every size and its standard error."""
+        scores = self._scores(folds)
+        if len(folds) > 1:
+            return scores.mean(axis=0).tolist(), standard_error(scores).tolist()
+        fold = folds[0]
+        truth = self.data.y[fold.test]
+        spread = [_spread(truth, found, self.data.task) for found in fold.predictions]
+        return scores[0].tolist(), spread
+
+    def _choose(self, folds: list[Fold]) -> int:
+        scores = self._scores(folds)
+        if self.given is not None:
+            return int(scores.shape[1])
+        return choose_size(-scores, one_standard_error=True) + 1
+
+    def _null_error(self, folds: list[Fold]) -> float:
+        errors = []
+        for fold in folds:
+            weight = None if self.data.weight is None else self.data.weight[fold.train]
+            best = _best_constant(self.data.y[fold.train], weight, self.data.task)
+            errors.append(self._score(fold.test)(np.full(len(fold.test), best)))
+        return float(np.mean(errors))
+
+    def _held_out(self, folds: list[Fold], chosen: int) -> tuple[np.ndarray, np.ndarray]:
+        truth = np.concatenate([self.data.y[fold.test] for fold in folds])
+        found = [fold.predictions[min(chosen, len(fold.predictions)) - 1] for fold in folds]
+        return truth, np.concatenate(found)
+
+    # The model.
+
+    def _refit(self, bar: SearchBar, chosen: int, errors: list[float]) -> tuple[Any, Any]:
+        """Fit on all rows to the chosen size, and go on from there if the whole path is wanted."""
+        last = self.limit if self.whole else chosen
+        bar.expect(last)
+
+        def error(model: Any) -> float:
+            return errors[min(len(model.path_["loss"]), len(errors)) - 1]
+
+        callback = bar.stage("all rows", last, error)
+        path = self._estimator(chosen).set_params(warm_start=True).set_callbacks(callback)
+        if self._fit(path, self.data.weight, self.notes):
+            raise _Interrupted(None)
+        model = copy.copy(path).set_params(warm_start=False)
+        if last > len(model.path_["loss"]):
+            path = copy.copy(path).set_params(n_features_to_select=last)
+            self._fit(path.set_callbacks(callback), self.data.weight, [])
+        return model, path
+
+    # Words.
+
+    def _how_chosen(self, folds: list[Fold], interrupted: bool) -> str:
+        if self.given is not None:
+            if interrupted:
+                return f"{self.given} features were asked for."
+            return "The number of features was given."
+        if len(folds) < 2:
+            return "The size with the smallest error on held-out rows, of those reached."
+        return (
+            "The smallest size whose held-out error is within one standard error of the best, "
+            f"by cross-validation with {len(folds)} folds."
+        )
+
+    def _how_measured(self, folds: list[Fold]) -> str:
+        rows = len(self.data.y)
+        if len(folds) == 1:
+            size = len(folds[0].test)
+            return f"Errors are measured on {size} of {rows} rows that the fit did not see."
+        return (
+            f"Errors are measured by cross-validation with {len(folds)} folds: "
+            "every row is predicted by a model that did not see it."
+        )
+
+
+def _check_loss(loss: str | None, task: str) -> None:
+    fitting = ("squared",) if task == "regression" else ("margin", "logistic")
+    if loss is not None and loss not in fitting:
+        raise Usage(f"--loss {loss} is not for {task}; choose {' or '.join(fitting)}")
+
+
+class _Interrupted(Exception):
+    """The user interrupted a fit; ``fold`` is what is left of it, if anything."""
+
+    def __init__(self, fold: Fold | None) -> None:
+        super().__init__()
+        self.fold = fold
+
+
+def mean_error(truth: np.ndarray, found: np.ndarray, weight: np.ndarray | None, task: str) -> float:
+    """Return the error rate, or the root of the mean squared error."""
+    if task == "classification":
+        return float(np.average(truth != found, weights=weight))
+    return float(np.sqrt(np.average((truth - found) ** 2, weights=weight)))
+
+
+def _spread(truth: np.ndarray, found: np.ndarray, task: str) -> float:
+    """Return the standard error of an error measured on one set of rows."""
+    each = (truth != found).astype(float) if task == "classification" else (truth - found) ** 2
+    spread = float(np.std(each) / np.sqrt(len(each)))
+    if task == "classification":
+        return spread
+    root = float(np.sqrt(np.mean(each)))
+    return spread / (2 * root) if root > 0 else 0.0
+
+
+def _best_constant(y: np.ndarray, weight: np.ndarray | None, task: str) -> Any:
+    if task == "regression":
+        return np.average(y, weights=weight)
+    classes, codes = np.unique(y, return_inverse=True)
+    return classes[int(np.argmax(np.bincount(codes, weights=weight)))]

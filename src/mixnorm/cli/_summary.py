@@ -1,0 +1,164 @@
+"""What there is to say of a finished search: facts for the model file, JSON, report and screen."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+from mixnorm import __version__
+from mixnorm.cli._data import Data
+from mixnorm.cli._full import FullFit
+from mixnorm.cli._search import Search
+from mixnorm.display import Feature, FullModel, Report
+
+# Rows looked at for the size of a feature's effect.
+_SAMPLE = 20_000
+
+
+def error_name(task: str) -> str:
+    """Return what the held-out error is called."""
+    return "error rate" if task == "classification" else "RMSE"
+
+
+def path_rows(data: Data, found: Search) -> list[dict[str, Any]]:
+    """Return the path as one row per size."""
+    losses = [float(found.path.null_loss_), *found.path.path_["loss"].tolist()]
+    atoms = [int(step.atom) for step in found.path._path.rounds]
+    names, kinds = data.encoder.names, data.encoder.kinds
+    rows = []
+    for size, atom in enumerate(atoms, start=1):
+        known = size <= len(found.errors)
+        rows.append(
+            {
+                "features": size,
+                "name": names[atom],
+                "kind": kinds[atom],
+                "loss": losses[size],
+                "gain": losses[size - 1] - losses[size],
+                "error": found.errors[size - 1] if known else None,
+                "standard_error": found.standard_errors[size - 1] if known else None,
+            }
+        )
+    return rows
+
+
+def multiply_adds(model: Any) -> int:
+    """Return what a prediction costs: one multiplication and addition per weight."""
+    return int(len(model.selected_) * np.atleast_2d(model.coef_).shape[0])
+
+
+def facts(
+    data: Data, found: Search, command: Sequence[str], full: FullFit | None
+) -> dict[str, Any]:
+    """Return how a model was made and what was measured, as plain values."""
+    now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    size = found.chosen
+    rows = path_rows(data, found)
+    return {
+        "created": now,
+        "command": shlex.join(["mixnorm", *command]),
+        "version": __version__,
+        "table": data.name,
+        "target": data.target,
+        "task": data.task,
+        "rows": len(data.y),
+        "columns": len(data.encoder.names),
+        "chosen": size,
+        "error_name": error_name(data.task),
+        "error": found.errors[min(size, len(found.errors)) - 1],
+        "standard_error": found.standard_errors[min(size, len(found.errors)) - 1],
+        "null_error": found.null_error,
+        "full_error": None if full is None else full.error,
+        "how_chosen": found.how_chosen,
+        "how_measured": found.how_measured,
+        "interrupted": found.interrupted,
+        "seconds": found.seconds,
+        "multiply_adds": multiply_adds(found.model),
+        "path": rows[:size],
+        "notes": [*data.notes, *found.notes],
+    }
+
+
+def make_report(
+    data: Data, found: Search, told: dict[str, Any], full: FullFit | None, model_bytes: int
+) -> Report:
+    """Return the page about a model."""
+    effects, signed = _effects(data, found.model)
+    return Report(
+        title=f"{data.target} from {data.name}",
+        task=data.task,
+        target=data.target,
+        created=told["created"],
+        version=__version__,
+        command=told["command"],
+        rows=told["rows"],
+        columns=told["columns"],
+        notes=tuple(told["notes"]),
+        chosen=found.chosen,
+        how_chosen=found.how_chosen,
+        how_measured=found.how_measured,
+        null_loss=float(found.path.null_loss_),
+        null_error=found.null_error,
+        features=tuple(_feature(row, data) for row in path_rows(data, found)),
+        standard_error=tuple(found.standard_errors),
+        classes=_class_names(data, found),
+        effects=effects,
+        signed=signed,
+        confusion=_confusion(found) if data.task == "classification" else None,
+        scatter=None if data.task == "classification" else np.column_stack(found.held_out),
+        multiply_adds=told["multiply_adds"],
+        model_bytes=model_bytes,
+        fit_seconds=found.seconds,
+        full=None if full is None else FullModel(*full),
+        interrupted=found.interrupted,
+        error_name=told["error_name"],
+    )
+
+
+def _feature(row: dict[str, Any], data: Data) -> Feature:
+    groups = data.encoder.groups
+    position = data.encoder.names.index(row["name"])
+    columns = 1 if groups is None else groups.count(position)
+    return Feature(row["name"], row["kind"], row["loss"], row["gain"], row["error"], columns)
+
+
+def _class_names(data: Data, found: Search) -> tuple[str, ...]:
+    if data.task == "regression":
+        return (data.target,)
+    return tuple(str(label) for label in found.model.classes_)
+
+
+def _confusion(found: Search) -> np.ndarray:
+    classes = found.model.classes_
+    truth, guess = (np.searchsorted(classes, part) for part in found.held_out)
+    counts = np.zeros((len(classes), len(classes)), dtype=np.int64)
+    np.add.at(counts, (truth, guess), 1)
+    return counts
+
+
+def _effects(data: Data, model: Any) -> tuple[np.ndarray, tuple[bool, ...]]:
+    """Return how far each feature moves each score: the deviation of its contribution over rows.
+
+    A feature of one column moves a score up or down with its value, hence the sign; one of several
+    columns does both.
+    """
+    step = max(1, data.X.shape[0] // _SAMPLE)
+    rows = data.X[::step]
+    pool, support = model._fitted_pool, model._path.rounds[-1].support
+    weights, _ = model._outputs(model._path.rounds[-1], model._path)
+    if data.task == "classification":
+        weights = weights - weights.mean(axis=1, keepdims=True)  # scores count relative to others
+    effects, signed, row = [], [], 0
+    for atom in support:
+        part = pool.evaluate(rows, [atom])
+        part = np.asarray(part.toarray() if hasattr(part, "toarray") else part, dtype=np.float64)
+        own = np.asarray(weights[row : row + part.shape[1]], dtype=np.float64)
+        row += part.shape[1]
+        moved = np.std(part @ own, axis=0)
+        effects.append(moved * np.sign(own[0]) if part.shape[1] == 1 else moved)
+        signed.append(part.shape[1] == 1)
+    return np.column_stack(effects), tuple(signed)

@@ -1,0 +1,27 @@
+"""Tables of people: files in, matrices out, and models that remember how."""
+
+from mixnorm.tables._columns import CategoryColumn, DateColumn, NumberColumn
+from mixnorm.tables._encoder import SparseEncoder, TableEncoder, remarks
+from mixnorm.tables._model import Predictions, TableModel
+from mixnorm.tables._read import SparseTable, Table, read_table
+from mixnorm.tables._sniff import FORMATS
+from mixnorm.tables._target import TASKS, Target, find_column, read_target
+
+__all__ = [
+    "FORMATS",
+    "TASKS",
+    "CategoryColumn",
+    "DateColumn",
+    "NumberColumn",
+    "Predictions",
+    "SparseEncoder",
+    "SparseTable",
+    "Table",
+    "TableEncoder",
+    "TableModel",
+    "Target",
+    "find_column",
+    "read_table",
+    "read_target",
+    "remarks",
+]

@@ -1,0 +1,206 @@
+"""How one column of a table becomes columns of a matrix: as a number, a category or a date."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from mixnorm.tables._values import as_numbers, as_seconds, as_texts
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_DAY = 86400.0
+_YEAR = 365.2425
+MISSING_LEVEL = "(missing)"
+OTHER_LEVEL = "(other)"
+
+
+@dataclass(frozen=True)
+class Gaps:
+    """What was not as it should be in a column: how many entries, and how they were taken."""
+
+    missing: int = 0
+    strange: int = 0
+    infinite: int = 0
+    unseen: int = 0
+    examples: tuple[str, ...] = ()
+
+    def __add__(self, other: Gaps) -> Gaps:
+        examples = tuple(dict.fromkeys(self.examples + other.examples))[:3]
+        return Gaps(
+            self.missing + other.missing,
+            self.strange + other.strange,
+            self.infinite + other.infinite,
+            self.unseen + other.unseen,
+            examples,
+        )
+
+
+@dataclass(frozen=True)
+class NumberColumn:
+    """A column of numbers.
+
+    Parameters
+    ----------
+    name : str
+        The column's name.
+    fill : float
+        What stands in for missing entries: the median.
+    centre : float
+        Subtracted, where the column would otherwise vary little beside its size.
+    style : {"plain", "thousands", "comma"}
+        How texts are written as numbers: ``1234.5``, ``1,234.5`` or ``1.234,5``.
+    """
+
+    name: str
+    fill: float
+    centre: float = 0.0
+    style: str = "plain"
+
+    width: ClassVar[int] = 1
+    kind: ClassVar[str] = "number"
+
+    def encode(self, values: pd.Series[Any]) -> tuple[np.ndarray, Gaps]:
+        """Return the matrix columns of a column's entries, and what was missing."""
+        numbers = as_numbers(values, self.style)
+        lost = ~np.isfinite(numbers)
+        gaps = Gaps()
+        if lost.any():
+            blank = values.isna().to_numpy()
+            infinite = np.isinf(numbers)
+            strange = lost & ~blank & ~infinite
+            gaps = Gaps(
+                missing=int(np.count_nonzero(blank)),
+                strange=int(np.count_nonzero(strange)),
+                infinite=int(np.count_nonzero(infinite)),
+                examples=_examples(values, strange),
+            )
+            numbers = np.where(lost, self.fill, numbers)
+        return (numbers - self.centre if self.centre else numbers)[:, None], gaps
+
+
+@dataclass(frozen=True)
+class CategoryColumn:
+    """A column of categories, one indicator per level; all of them count as one feature.
+
+    An entry that is no level, and that no level of its own stands for, has all indicators zero.
+
+    Parameters
+    ----------
+    name : str
+        The column's name.
+    levels : tuple of str
+        The levels, the most frequent first.
+    missing : bool
+        Whether missing entries have an indicator of their own.
+    other : bool
+        Whether rare levels share an indicator, which also stands for levels seen later.
+    """
+
+    name: str
+    levels: tuple[str, ...]
+    missing: bool = False
+    other: bool = False
+
+    @property
+    def width(self) -> int:
+        """Number of indicators."""
+        return len(self.levels) + self.missing + self.other
+
+    @property
+    def kind(self) -> str:
+        """What to call it."""
+        return f"category ({self.width} levels)"
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What the indicators stand for."""
+        return (
+            *self.levels,
+            *((MISSING_LEVEL,) if self.missing else ()),
+            *((OTHER_LEVEL,) if self.other else ()),
+        )
+
+    def encode(self, values: pd.Series[Any]) -> tuple[np.ndarray, Gaps]:
+        """Return the matrix columns of a column's entries, and what was missing or new."""
+        import pandas as pd
+
+        codes, found = pd.factorize(as_texts(values), use_na_sentinel=True)
+        place = {level: index for index, level in enumerate(self.levels)}
+        other = len(place) + self.missing if self.other else -1
+        turned = np.array([place.get(text, other) for text in found] + [-1], dtype=np.intp)
+        known = np.array([text in place for text in found] + [True])
+        index = np.where(codes < 0, len(place) if self.missing else -1, turned[codes])
+        matrix = np.zeros((len(values), self.width))
+        rows = np.flatnonzero(index >= 0)
+        matrix[rows, index[rows]] = 1.0
+        new = ~known[codes] & (codes >= 0)
+        gaps = Gaps(
+            missing=int(np.count_nonzero(codes < 0)),
+            unseen=int(np.count_nonzero(new)),
+            examples=_examples(values, new),
+        )
+        return matrix, gaps
+
+
+@dataclass(frozen=True)
+class DateColumn:
+    """A column of dates: days since the first, and where in the year, week and day they lie.
+
+    All of it counts as one feature.
+
+    Parameters
+    ----------
+    name : str
+        The column's name.
+    pattern : str
+        The format of dates written as text.
+    origin, fill : float
+        The first date, and the one that stands in for missing ones; seconds since 1970.
+    cycles : tuple of {"year", "week", "day"}
+        Which cycles are told from the date, each as a sine and a cosine.
+    """
+
+    name: str
+    pattern: str
+    origin: float
+    fill: float
+    cycles: tuple[str, ...] = ()
+
+    kind: ClassVar[str] = "date"
+
+    @property
+    def width(self) -> int:
+        """Number of matrix columns."""
+        return 1 + 2 * len(self.cycles)
+
+    def encode(self, values: pd.Series[Any]) -> tuple[np.ndarray, Gaps]:
+        """Return the matrix columns of a column's entries, and what was missing."""
+        seconds = as_seconds(values, self.pattern)
+        lost = np.isnan(seconds)
+        blank = values.isna().to_numpy()
+        gaps = Gaps(
+            missing=int(np.count_nonzero(blank)),
+            strange=int(np.count_nonzero(lost & ~blank)),
+            examples=_examples(values, lost & ~blank),
+        )
+        days = np.where(lost, self.fill, seconds) / _DAY
+        columns = [days - self.origin / _DAY]
+        lengths = {"year": _YEAR, "week": 7.0, "day": 1.0}
+        for cycle in self.cycles:
+            angle = 2 * np.pi * np.mod(days, lengths[cycle]) / lengths[cycle]
+            columns += [np.sin(angle), np.cos(angle)]
+        return np.column_stack(columns), gaps
+
+
+ColumnPlan = NumberColumn | CategoryColumn | DateColumn
+
+
+def _examples(values: pd.Series[Any], where: np.ndarray, most: int = 3) -> tuple[str, ...]:
+    """Return a few distinct entries, for a message."""
+    places = np.flatnonzero(where)[:1000]
+    texts = [str(value) for value in values.iloc[places].tolist()]
+    return tuple(dict.fromkeys(texts))[:most]

@@ -1,0 +1,289 @@
+"""Tables to matrices: every column's plan, and what has to be said about the data."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mixnorm.exceptions import TableError
+from mixnorm.tables._columns import CategoryColumn, ColumnPlan, DateColumn, Gaps, NumberColumn
+from mixnorm.tables._plan import plan_column
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from mixnorm.tables._read import SparseTable
+
+# Whole numbers up to here are exact in single precision.
+_EXACT = 2.0**24
+
+
+@dataclass(frozen=True)
+class TableEncoder:
+    """How a table becomes a matrix.
+
+    Made by :meth:`plan` from training data; :meth:`encode` then turns that table, or a new one with
+    the same columns, into a matrix. One column of the table is one feature, however many columns of
+    the matrix it takes.
+
+    Parameters
+    ----------
+    columns : tuple of column plans
+        One per column that is used, in the order of the table.
+    left_out : tuple of (str, str)
+        Columns that are not used, each with the reason.
+    dtype : {"float32", "float64"}
+        Type of the matrix: single precision where that is exact.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"power": [90.0, None, 210.0], "fuel": ["gas", "oil", "gas"]})
+    >>> encoder = TableEncoder.plan(frame)
+    >>> encoder.encode(frame)[0]
+    array([[ 90.,   1.,   0.],
+           [150.,   0.,   1.],
+           [210.,   1.,   0.]], dtype=float32)
+    >>> encoder.groups
+    [0, 1, 1]
+    """
+
+    columns: tuple[ColumnPlan, ...]
+    left_out: tuple[tuple[str, str], ...] = ()
+    dtype: str = "float64"
+
+    @classmethod
+    def plan(
+        cls,
+        frame: pd.DataFrame,
+        *,
+        numbers: Collection[str] = (),
+        categories: Collection[str] = (),
+    ) -> TableEncoder:
+        """Find out what the columns of a training table are.
+
+        Parameters
+        ----------
+        frame : DataFrame
+            The table, without its target.
+        numbers, categories : collection of str
+            Columns whose kind the user names.
+        """
+        kinds = {**dict.fromkeys(numbers, "number"), **dict.fromkeys(categories, "category")}
+        plans: list[ColumnPlan] = []
+        left_out: list[tuple[str, str]] = []
+        twins = _Twins(frame)
+        exact = True
+        for name in frame.columns:
+            values = frame[name]
+            plan = plan_column(values, kinds.get(str(name)))
+            if not isinstance(plan, str):
+                matrix, _ = plan.encode(values)
+                twin = twins.of(plan, matrix)
+                if twin is None:
+                    exact = exact and _is_exact(plan, matrix)
+                    plans.append(plan)
+                    continue
+                plan = f"it is a copy of {twin!r}"
+            left_out.append((str(name), plan))
+        return cls(tuple(plans), tuple(left_out), "float32" if exact else "float64")
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the features."""
+        return [plan.name for plan in self.columns]
+
+    @property
+    def kinds(self) -> list[str]:
+        """What each feature is, in words."""
+        return [plan.kind for plan in self.columns]
+
+    @property
+    def width(self) -> int:
+        """Number of columns of the matrix."""
+        return sum(plan.width for plan in self.columns)
+
+    @property
+    def groups(self) -> list[int] | None:
+        """The feature that each column of the matrix belongs to; None if that is itself."""
+        if self.width == len(self.columns):
+            return None
+        return [index for index, plan in enumerate(self.columns) for _ in range(plan.width)]
+
+    def encode(
+        self, frame: pd.DataFrame, needed: Collection[int] | None = None
+    ) -> tuple[np.ndarray, dict[str, Gaps]]:
+        """Return the matrix of a table, and by column what was missing or strange.
+
+        Parameters
+        ----------
+        frame : DataFrame
+            A table with the columns of the training table, in any order.
+        needed : collection of int, optional
+            Features that matter; the columns of the others are zero, and may be missing.
+        """
+        wanted = range(len(self.columns)) if needed is None else sorted(needed)
+        missing = [self.columns[index].name for index in wanted]
+        missing = [name for name in missing if name not in frame.columns]
+        if missing:
+            raise TableError(_missing_columns(missing, [str(name) for name in frame.columns]))
+        matrix = np.zeros((len(frame), self.width), dtype=self.dtype, order="F")
+        starts = np.cumsum([0] + [plan.width for plan in self.columns])
+        gaps: dict[str, Gaps] = {}
+        for index in wanted:
+            plan = self.columns[index]
+            part, gap = plan.encode(frame[plan.name])
+            matrix[:, starts[index] : starts[index + 1]] = part
+            if gap != Gaps():
+                gaps[plan.name] = gap
+        return matrix, gaps
+
+
+@dataclass(frozen=True)
+class SparseEncoder:
+    """The columns of a LIBSVM file, which are numbers already.
+
+    Parameters
+    ----------
+    width : int
+        Number of columns.
+    zero_based : bool
+        Whether the file counts them from 0.
+    """
+
+    width: int
+    zero_based: bool
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the columns: their numbers in the file."""
+        first = 0 if self.zero_based else 1
+        return [str(index) for index in range(first, first + self.width)]
+
+    @property
+    def kinds(self) -> list[str]:
+        """What each feature is, in words."""
+        return ["number"] * self.width
+
+    groups = None
+
+    def encode(
+        self, table: SparseTable, needed: Collection[int] | None = None
+    ) -> tuple[Any, dict[str, Gaps]]:
+        """Return the matrix of a table: wider ones are cut, narrower ones filled with zeros."""
+        from scipy import sparse
+
+        matrix = sparse.csr_array(table.matrix)
+        if matrix.shape[1] > self.width:
+            matrix = matrix[:, : self.width]
+        elif matrix.shape[1] < self.width:
+            blank = sparse.csr_array((matrix.shape[0], self.width - matrix.shape[1]))
+            matrix = sparse.hstack([matrix, blank], format="csr")
+        return matrix, {}
+
+
+class _Twins:
+    """Finds columns that hold the same as an earlier one, by checksum first."""
+
+    def __init__(self, frame: pd.DataFrame) -> None:
+        self._frame = frame
+        self._seen: dict[tuple[int, int], list[ColumnPlan]] = {}
+
+    def of(self, plan: ColumnPlan, matrix: np.ndarray) -> str | None:
+        """Return the earlier column that is the same, and remember this one if there is none."""
+        key = (matrix.shape[1], zlib.crc32(np.ascontiguousarray(matrix).data))
+        for earlier in self._seen.setdefault(key, []):
+            if np.array_equal(matrix, earlier.encode(self._frame[earlier.name])[0]):
+                return earlier.name
+        self._seen[key].append(plan)
+        return None
+
+
+def _is_exact(plan: ColumnPlan, matrix: np.ndarray) -> bool:
+    """Whether single precision holds an encoded column as it is."""
+    if isinstance(plan, CategoryColumn):
+        return True
+    if isinstance(plan, DateColumn):
+        return False
+    return bool(np.max(np.abs(matrix)) < _EXACT and np.all(matrix == np.rint(matrix)))
+
+
+def _missing_columns(missing: list[str], given: list[str]) -> str:
+    import difflib
+
+    hints = []
+    for name in missing[:5]:
+        close = difflib.get_close_matches(name, given, n=1)
+        hints.append(f"{name!r}" + (f" (is it {close[0]!r}?)" if close else ""))
+    more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
+    what = "column" if len(missing) == 1 else "columns"
+    return f"The table lacks the {what} {', '.join(hints)}{more}, which the model needs."
+
+
+def remarks(encoder: TableEncoder, gaps: dict[str, Gaps], rows: int) -> list[str]:
+    """Return in sentences what was done to the training data.
+
+    Parameters
+    ----------
+    encoder : TableEncoder
+        The plans.
+    gaps : dict
+        What :meth:`TableEncoder.encode` found missing or strange.
+    rows : int
+        Number of rows.
+    """
+    said: list[str] = []
+    grouped = [
+        f"{plan.name} ({plan.width} levels)"
+        for plan in encoder.columns
+        if isinstance(plan, CategoryColumn)
+    ]
+    if grouped:
+        said.append(f"Categories, each counted as one feature: {shortened(grouped)}.")
+    dates = [plan.name for plan in encoder.columns if isinstance(plan, DateColumn)]
+    if dates:
+        said.append(f"Dates, each counted as one feature: {shortened(dates)}.")
+    filled = [_filled(plan, gaps[plan.name]) for plan in encoder.columns if plan.name in gaps]
+    filled = [text for text in filled if text]
+    if filled:
+        said.append(f"Missing values, of {rows} rows: {shortened(filled)}.")
+    for name, gap in gaps.items():
+        if gap.strange or gap.infinite:
+            said.append(f"Taken as missing in {name}: {_strange(gap)}.")
+    reasons: dict[str, list[str]] = {}
+    for name, reason in encoder.left_out:
+        reasons.setdefault(reason, []).append(name)
+    said += [f"Left out: {shortened(names)} ({reason})." for reason, names in reasons.items()]
+    return said
+
+
+def _filled(plan: ColumnPlan, gap: Gaps) -> str:
+    """Return how missing entries of a column were filled."""
+    if not gap.missing:
+        return ""
+    if isinstance(plan, NumberColumn):
+        return f"{plan.name} ({gap.missing}, filled with the median {plan.fill:g})"
+    if isinstance(plan, DateColumn):
+        day = np.datetime64(int(plan.fill), "s").astype("datetime64[D]")
+        return f"{plan.name} ({gap.missing}, filled with the median {day})"
+    return f"{plan.name} ({gap.missing}, a level of their own)"
+
+
+def _strange(gap: Gaps) -> str:
+    parts = []
+    if gap.infinite:
+        parts.append(f"{gap.infinite} infinite")
+    if gap.strange:
+        texts = ", ".join(repr(text) for text in gap.examples)
+        parts.append(f"{gap.strange} unreadable ({texts})")
+    return " and ".join(parts)
+
+
+def shortened(names: Sequence[str], most: int = 6) -> str:
+    """Return names as a list, cut after a few."""
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

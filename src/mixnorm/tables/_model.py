@@ -1,0 +1,174 @@
+"""A fitted model together with what turns a table into its matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mixnorm.exceptions import TableError
+from mixnorm.tables._columns import Gaps
+from mixnorm.tables._encoder import SparseEncoder, TableEncoder, shortened
+from mixnorm.tables._read import SparseTable, Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Entries of the matrix made at a time for a prediction: 64 MB in double precision.
+_BLOCK = 1 << 23
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """What a model says about a table.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_rows,)
+        Labels or numbers.
+    probabilities : ndarray of shape (n_rows, n_classes), or None
+        Of the classes, in the order of ``TableModel.classes``; None for regression.
+    notes : list of str
+        What had to be ignored or filled in the table, one sentence each.
+    """
+
+    values: np.ndarray
+    probabilities: np.ndarray | None
+    notes: list[str]
+
+
+@dataclass(frozen=True)
+class TableModel:
+    """A fitted estimator that reads tables: what the command line fits, stores and applies.
+
+    Parameters
+    ----------
+    target : str
+        Name of the column it predicts.
+    task : {"classification", "regression"}
+        What it predicts.
+    encoder : TableEncoder or SparseEncoder
+        Turns tables into matrices.
+    estimator : estimator
+        Fitted on such a matrix.
+    facts : dict
+        How it was made and what was measured: plain values only.
+    """
+
+    target: str
+    task: str
+    encoder: TableEncoder | SparseEncoder
+    estimator: Any
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def classes(self) -> np.ndarray | None:
+        """The class labels; None for regression."""
+        return getattr(self.estimator, "classes_", None)
+
+    @property
+    def features(self) -> list[int]:
+        """The features that the model uses, by position, in the order in which they were chosen."""
+        rounds = self.estimator._path.rounds
+        return [int(atom) for atom in rounds[-1].support] if rounds else []
+
+    @property
+    def needed(self) -> list[str]:
+        """Names of the table's columns that a prediction needs."""
+        names = self.encoder.names
+        return [names[index] for index in self.features]
+
+    def truncate(self, n_features: int) -> TableModel:
+        """Return the model with fewer features, read off the path."""
+        return replace(self, estimator=self.estimator.truncate(n_features))
+
+    def predict(self, table: pd.DataFrame | Table | SparseTable) -> np.ndarray:
+        """Predict for the rows of a table.
+
+        Parameters
+        ----------
+        table : DataFrame, Table or SparseTable
+            With the columns in :attr:`needed`; others are ignored. A missing value is filled as in
+            training. A level of a category that training never saw counts as its rare levels do,
+            where those share an indicator, and else as none of its levels.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Labels or numbers.
+        """
+        return self.apply(table).values
+
+    def apply(self, table: pd.DataFrame | Table | SparseTable) -> Predictions:
+        """Predict for the rows of a table, and tell what had to be ignored or filled."""
+        values, probabilities = [], []
+        gaps: dict[str, Gaps] = {}
+        for matrix, found in self._blocks(table):
+            for name, gap in found.items():
+                gaps[name] = gaps.get(name, Gaps()) + gap
+            values.append(self.estimator.predict(matrix))
+            if self.classes is not None:
+                probabilities.append(self.estimator.predict_proba(matrix))
+        notes = self._about_columns(table) + _about_gaps(gaps, sum(map(len, values)))
+        if not values:
+            return self._nothing(notes)
+        chances = np.concatenate(probabilities) if probabilities else None
+        return Predictions(np.concatenate(values), chances, notes)
+
+    def _nothing(self, notes: list[str]) -> Predictions:
+        """Return the predictions for no rows."""
+        if self.classes is None:
+            return Predictions(np.empty(0), None, notes)
+        return Predictions(self.classes[:0], np.empty((0, len(self.classes))), notes)
+
+    def _blocks(self, table: Any) -> Iterator[tuple[Any, dict[str, Gaps]]]:
+        """Yield the matrix of a table in blocks of rows, with what was missing in them."""
+        if isinstance(self.encoder, SparseEncoder):
+            if not isinstance(table, SparseTable):
+                raise TableError("The model was fitted on a LIBSVM file; give it another of those.")
+            if table.matrix.shape[0]:
+                yield self.encoder.encode(table)
+            return
+        if isinstance(table, SparseTable):
+            raise TableError(
+                f"The model was fitted on a table with named columns ({shortened(self.needed)}), "
+                "not on a LIBSVM file; give it such a table."
+            )
+        frame = table.frame if isinstance(table, Table) else table
+        rows = max(1, _BLOCK // max(1, self.encoder.width))
+        for start in range(0, max(1, len(frame)), rows):
+            block = self.encoder.encode(frame.iloc[start : start + rows], self.features)
+            if len(frame):
+                yield block
+
+    def _about_columns(self, table: Any) -> list[str]:
+        """Say which columns of a table the model does not know."""
+        if isinstance(table, SparseTable):
+            extra = table.matrix.shape[1] - self.encoder.width
+            return [f"Ignored: {extra} columns that training did not have."] if extra > 0 else []
+        frame = table.frame if isinstance(table, Table) else table
+        known = {*self.encoder.names, self.target}
+        known.update(name for name, _ in getattr(self.encoder, "left_out", ()))
+        extra = [str(name) for name in frame.columns if str(name) not in known]
+        if not extra:
+            return []
+        return [f"Ignored: {shortened(extra)}, which training did not have."]
+
+
+def _about_gaps(gaps: dict[str, Gaps], rows: int) -> list[str]:
+    """Say what was missing, strange or new in the columns that matter."""
+    notes = []
+    for name, gap in gaps.items():
+        if gap.missing:
+            notes.append(f"{name} is missing in {gap.missing} of {rows} rows; filled in.")
+        if gap.strange or gap.infinite:
+            texts = ", ".join(map(repr, gap.examples))
+            said = f" ({texts})" if texts else ""
+            count = gap.strange + gap.infinite
+            notes.append(f"{name} is unreadable{said} in {count} of {rows} rows; taken as missing.")
+        if gap.unseen:
+            texts = ", ".join(map(repr, gap.examples))
+            notes.append(f"{name} has levels that training did not: {texts} ({gap.unseen} rows).")
+    return notes

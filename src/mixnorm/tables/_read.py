@@ -1,0 +1,366 @@
+"""Tables from files: CSV, TSV, Parquet and LIBSVM, packed or not, from a path or a stream."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import sys
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mixnorm.exceptions import TableError
+from mixnorm.tables import _sniff
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Entries that stand for a missing value, beside an empty one.
+MISSING = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "-nan", "-NaN", "NULL", "null",
+           "None", "none", "NONE", "<NA>", "-", ".")  # fmt: skip
+# Arrow guesses a column's type from its first block; a block holds at most this many bytes.
+_BLOCK = 1 << 22
+_LARGEST_BLOCK = 1 << 30
+_INSTALL = "Reading tables needs pandas and pyarrow: pip install 'mixnorm[cli]'"
+
+
+@dataclass
+class Table:
+    """A table as it was read.
+
+    Parameters
+    ----------
+    name : str
+        What to call it in messages.
+    frame : DataFrame
+        Its columns, with unique names.
+    notes : list of str
+        What was found out or done on reading, one sentence each.
+    """
+
+    name: str
+    frame: pd.DataFrame
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass
+class SparseTable:
+    """A LIBSVM file as it was read: a sparse matrix with the label of each row.
+
+    Parameters
+    ----------
+    name : str
+        What to call it in messages.
+    matrix : csr_array of shape (n_rows, n_columns)
+        The rows.
+    labels : ndarray of shape (n_rows,)
+        The first entry of each line.
+    zero_based : bool
+        Whether the file counts columns from 0.
+    notes : list of str
+        What was found out or done on reading, one sentence each.
+    """
+
+    name: str
+    matrix: Any
+    labels: Any
+    zero_based: bool
+    notes: list[str] = field(default_factory=list)
+
+
+def read_table(
+    source: str | os.PathLike[str],
+    *,
+    file_format: str | None = None,
+    delimiter: str | None = None,
+    header: bool | None = None,
+    expect: Collection[str] = (),
+    zero_based: bool | None = None,
+) -> Table | SparseTable:
+    r"""Read a table from a file, or from standard input if ``source`` is ``"-"``.
+
+    Parameters
+    ----------
+    source : path-like
+        A CSV, TSV, Parquet or LIBSVM file, also packed (gzip, bzip2, xz, zstandard).
+    file_format : {"csv", "tsv", "parquet", "libsvm"}, optional
+        None tells it from the content.
+    delimiter : str, optional
+        None tells it from the first lines.
+    header : bool, optional
+        Whether the first row holds names. None says yes unless it holds only numbers.
+    expect : collection of str
+        Names that the table should have: a header of numbers that holds one of them is a header.
+    zero_based : bool, optional
+        Whether a LIBSVM file counts columns from 0. None tells it from the indices.
+
+    Returns
+    -------
+    Table or SparseTable
+        The latter for LIBSVM.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "cars.csv"
+    >>> _ = path.write_text("class;power\nvan;90\nbus;210\n")
+    >>> read_table(path).frame["power"].tolist()
+    [90, 210]
+    """
+    content, name = _open(source)
+    head = content[: _sniff.HEAD].tobytes()
+    kind = file_format or _sniff.file_format(head, name)
+    if kind == "parquet":
+        return _read_parquet(content, name)
+    if kind == "libsvm":
+        return _read_libsvm(content, name, zero_based)
+    if file_format is None and str(source).lower().endswith((".tsv", ".tab")):
+        kind = "tsv"
+    if delimiter is None:
+        text = _sniff.head_text(head, name)
+        delimiter = "\t" if kind == "tsv" else _sniff.delimiter(text)
+    return _Csv(content, name, delimiter, header, expect).read()
+
+
+def _open(source: str | os.PathLike[str]) -> tuple[memoryview, str]:
+    """Return the unpacked bytes of a file, mapped where they can be, and its name."""
+    try:
+        import pyarrow as pa
+    except ImportError as error:
+        raise TableError(_INSTALL) from error
+    if str(source) == "-":
+        name, data = "standard input", pa.py_buffer(sys.stdin.buffer.read())
+    else:
+        name = Path(source).name
+        if Path(source).is_dir():
+            raise TableError(f"{source} is a folder; name a file in it.")
+        if Path(source).is_file():
+            with pa.memory_map(os.fspath(source)) as file:
+                data = file.read_buffer()
+        else:  # a pipe, say; raises what open raises for a missing file
+            with open(source, "rb") as stream:
+                data = pa.py_buffer(stream.read())
+    packed = _sniff.packing(memoryview(data)[:8].tobytes()) if data.size else None
+    if packed is not None:
+        data = _unpack(data, packed, name)
+    return memoryview(data), name
+
+
+def _unpack(data: Any, packed: str, name: str) -> Any:
+    import bz2
+    import gzip
+    import lzma
+
+    import pyarrow as pa
+
+    openers: dict[str, Any] = {"gzip": gzip.open, "bz2": bz2.open, "xz": lzma.open}
+    try:
+        if packed == "zstd":
+            return pa.CompressedInputStream(pa.BufferReader(data), "zstd").read_buffer()
+        with openers[packed](pa.BufferReader(data)) as stream:
+            return pa.py_buffer(stream.read())
+    except (OSError, EOFError, lzma.LZMAError, pa.ArrowInvalid) as error:
+        raise TableError(f"{name} is a damaged {packed} file ({error}).") from error
+
+
+def _read_parquet(content: memoryview, name: str) -> Table:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        table = pq.read_table(pa.BufferReader(pa.py_buffer(content)))
+    except (pa.ArrowException, OSError) as error:
+        reason = str(error).splitlines()[0]
+        raise TableError(f"{name} cannot be read as Parquet ({reason}).") from error
+    return _to_table(table, name, [])
+
+
+def _read_libsvm(content: memoryview, name: str, zero_based: bool | None) -> SparseTable:
+    from sklearn.datasets import load_svmlight_file
+
+    based: Any = "auto" if zero_based is None else zero_based
+    try:
+        raw, labels = load_svmlight_file(io.BytesIO(content), zero_based=True)
+        if based == "auto":
+            based = bool(raw.nnz and raw.indices.min() == 0)
+        elif not based and raw.nnz and raw.indices.min() == 0:
+            raise ValueError("it has a column 0, but columns should be counted from 1")
+    except (ValueError, OverflowError) as error:
+        raise TableError(f"{name} cannot be read as LIBSVM ({error}).") from error
+    matrix = raw if based else raw[:, 1:]
+    return SparseTable(name, matrix.tocsr(), labels, bool(based))
+
+
+class _Csv:
+    """A text table: read with Arrow, again with more care where the first try fails."""
+
+    def __init__(
+        self,
+        content: memoryview,
+        name: str,
+        delimiter: str,
+        header: bool | None,
+        expect: Collection[str],
+    ) -> None:
+        self.name, self.delimiter = name, delimiter
+        self.notes: list[str] = []
+        self.encoding = _sniff.encoding(content[: _sniff.HEAD].tobytes())
+        if self.encoding == "utf-16":
+            content = memoryview(_decode(content, "utf-16", name).encode())
+            self.encoding = "utf-8-sig"
+        self.content = content
+        self.header = header if header is not None else self._has_header(expect)
+
+    def _has_header(self, expect: Collection[str]) -> bool:
+        import csv
+
+        text = _sniff.head_text(self.content[: _sniff.HEAD].tobytes(), self.name)
+        lines = [line for line in text.splitlines() if line.strip()]
+        names = next(csv.reader(lines[:1], delimiter=self.delimiter), [])
+        names = [name.strip() for name in names]
+        if set(names) & set(expect) or not _sniff.header_is_data(names):
+            return True
+        self.notes.append(
+            "The first row holds only numbers, so it is taken as data; columns are called "
+            "column_1, column_2, ... (--header takes it as names)."
+        )
+        return False
+
+    def read(self) -> Table:
+        """Return the table."""
+        import pyarrow as pa
+
+        try:
+            table = self._parsed()
+        except (pa.ArrowException, UnicodeDecodeError) as error:
+            raise TableError(self._explained(str(error))) from error
+        if self.encoding not in ("utf-8", "utf-8-sig"):
+            self.notes.append(f"The file is not UTF-8; it was read as {self.encoding}.")
+        if not self.header:
+            names = [f"column_{place}" for place in range(1, table.num_columns + 1)]
+            table = table.rename_columns(names)
+        return _to_table(table, self.name, self.notes)
+
+    def _parsed(self) -> Any:
+        """Try the quick way, then a line break within quotes, then types from all rows."""
+        import pyarrow as pa
+
+        block, breaks = _BLOCK, False
+        while True:
+            try:
+                table = self._arrow(block, breaks)
+            except pa.ArrowInvalid as error:
+                conversion = "conversion error" in str(error) or "straddling" in str(error)
+                if conversion and block < min(len(self.content), _LARGEST_BLOCK):
+                    block = min(max(len(self.content), 64), _LARGEST_BLOCK)
+                elif not conversion and not breaks and self.content.obj is not None:
+                    breaks = True
+                else:
+                    raise
+                continue
+            binary = any(pa.types.is_binary(kind) for kind in table.schema.types)
+            if not binary or self.encoding not in ("utf-8", "utf-8-sig"):
+                return table
+            self.encoding = _sniff.western(bytes(self.content))
+
+    def _arrow(self, block: int, breaks: bool) -> Any:
+        import pyarrow as pa
+        from pyarrow import csv
+
+        plain = self.encoding in ("utf-8", "utf-8-sig")
+        return csv.read_csv(
+            pa.BufferReader(pa.py_buffer(self.content)),
+            read_options=csv.ReadOptions(
+                block_size=block,
+                autogenerate_column_names=not self.header,
+                encoding="utf8" if plain else self.encoding,
+            ),
+            parse_options=csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=breaks),
+            convert_options=csv.ConvertOptions(
+                null_values=list(MISSING), strings_can_be_null=True, check_utf8=True
+            ),
+        )
+
+    def _explained(self, reason: str) -> str:
+        """Return Arrow's complaint in the words of somebody who has a file."""
+        first = reason.splitlines()[0] if reason else "no reason given"
+        found = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", first)
+        if found:
+            row, wanted, got = found.groups()
+            return (
+                f"{self.name} is no table: row {row} has {got} entries where the first has "
+                f"{wanted} (delimiter {self.delimiter!r}). Mend the row, or name the delimiter "
+                "with --delimiter."
+            )
+        if "Empty CSV" in first:
+            return f"{self.name} is empty; give a table with a header and rows."
+        return f"{self.name} cannot be read as a table ({first})."
+
+
+def _decode(content: memoryview, encoding: str, name: str) -> str:
+    try:
+        return bytes(content).decode(encoding)
+    except UnicodeDecodeError as error:
+        raise TableError(f"{name} is damaged: not valid {encoding} text ({error}).") from error
+
+
+def _to_table(table: Any, name: str, notes: list[str]) -> Table:
+    """Turn an Arrow table into a DataFrame with plain types and unique names."""
+    import pyarrow as pa
+
+    columns = [_plain(column) for column in table.columns]
+    names, renamed = _unique([text.strip() for text in table.column_names])
+    if renamed:
+        notes.append(f"Names that occur more than once, or are empty, became {_listed(renamed)}.")
+    arrow = pa.table(columns, names=names)
+    del table, columns
+    # The buffers of a column are freed as soon as it is converted.
+    frame = arrow.to_pandas(split_blocks=True, self_destruct=True, date_as_object=False)
+    return Table(name, frame, notes)
+
+
+def _plain(column: Any) -> Any:
+    """Return an Arrow column as a type that pandas knows well: times as hours, decimals floats."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = column.type
+    if pa.types.is_time(kind):
+        seconds = pc.cast(pc.cast(column, pa.time64("us")), pa.int64())
+        return pc.divide(pc.cast(seconds, pa.float64()), 3.6e9)
+    if pa.types.is_decimal(kind) or pa.types.is_float16(kind):
+        return pc.cast(column, pa.float64())
+    if pa.types.is_duration(kind):
+        return pc.divide(pc.cast(pc.cast(column, pa.int64()), pa.float64()), _per_second(kind.unit))
+    if pa.types.is_date(kind):
+        return pc.cast(column, pa.timestamp("s"))
+    return column
+
+
+def _per_second(unit: str) -> float:
+    return {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}[unit]
+
+
+def _unique(names: list[str]) -> tuple[list[str], list[str]]:
+    """Return names that differ, and those that had to be changed."""
+    seen: set[str] = set()
+    unique, changed = [], []
+    taken = set(names)
+    for place, name in enumerate(names, start=1):
+        fresh = name or f"column_{place}"
+        count = 1
+        while fresh in seen or (fresh != name and fresh in taken):
+            count += 1
+            fresh = f"{name or f'column_{place}'}.{count}"
+        seen.add(fresh)
+        unique.append(fresh)
+        if fresh != name:
+            changed.append(fresh)
+    return unique, changed
+
+
+def _listed(names: list[str], most: int = 5) -> str:
+    shown = ", ".join(repr(name) for name in names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

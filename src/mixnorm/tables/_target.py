@@ -1,0 +1,153 @@
+"""The column to predict: labels or numbers, and which of the two."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mixnorm.exceptions import TableError
+from mixnorm.tables._values import as_numbers, as_texts, is_date_type, is_number_type, number_style
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+TASKS = ("classification", "regression")
+# Whole numbers are labels if there are at most this many of them, each this often on average.
+_MOST_LABELS = 30
+_LEAST_ROWS = 5
+
+
+@dataclass
+class Target:
+    """The targets of a table.
+
+    Parameters
+    ----------
+    name : str
+        The column's name.
+    task : {"classification", "regression"}
+        What they call for.
+    values : ndarray of shape (n_kept,)
+        Labels (texts or whole numbers) or floats.
+    rows : ndarray of shape (n_kept,)
+        The rows that have a target.
+    notes : list of str
+        What was decided or left out, one sentence each.
+    """
+
+    name: str
+    task: str
+    values: np.ndarray
+    rows: np.ndarray
+    notes: list[str] = field(default_factory=list)
+
+
+def find_column(frame: pd.DataFrame, name: str, table: str) -> str:
+    """Return the column of that name, or raise with the nearest ones."""
+    names = [str(column) for column in frame.columns]
+    if name in names:
+        return name
+    folded = [column for column in names if column.casefold() == name.strip().casefold()]
+    if len(folded) == 1:
+        return folded[0]
+    close = difflib.get_close_matches(name, names, n=3)
+    hint = f"Did you mean {' or '.join(map(repr, close))}?" if close else _some(names)
+    raise TableError(f"{table} has no column {name!r}. {hint}")
+
+
+def _some(names: list[str]) -> str:
+    shown = ", ".join(map(repr, names[:8]))
+    return f"It has {shown}{', ...' if len(names) > 8 else ''}."
+
+
+def read_target(values: pd.Series[Any], task: str | None = None) -> Target:
+    """Return the targets in a column.
+
+    Rows without a target are left out. Texts and truth values are labels; so are whole numbers, if
+    there are few different ones that occur often; other numbers call for regression.
+
+    Parameters
+    ----------
+    values : Series
+        The column.
+    task : {"classification", "regression"}, optional
+        What the user asks for; None finds out.
+    """
+    name = str(values.name)
+    present = ~values.isna().to_numpy()
+    if not present.any():
+        raise TableError(f"The target {name!r} is missing in every row.")
+    notes = []
+    if not present.all():
+        lost = int(np.count_nonzero(~present))
+        notes.append(f"{lost} of {len(values)} rows have no target {name!r} and are left out.")
+        values = values[present]
+    chosen = task or _task(values)
+    found = _labels(values, name) if chosen == "classification" else _numbers(values, name)
+    if task is None:
+        notes.append(_why(chosen, name, found))
+    return Target(name, chosen, found, np.flatnonzero(present), notes)
+
+
+def _task(values: pd.Series[Any]) -> str:
+    if is_date_type(values):
+        return "regression"
+    if not is_number_type(values):
+        distinct = np.unique(as_texts(values).astype(str)).astype(object)
+        # Prices in a text column, say: "1,50".
+        numeric = len(distinct) > _MOST_LABELS and number_style(distinct, 1.0) is not None
+        return "regression" if numeric else "classification"
+    if values.dtype.kind == "b":
+        return "classification"
+    distinct = np.unique(as_numbers(values))
+    if len(distinct) <= 2:
+        return "classification"
+    whole = bool(np.all(np.isfinite(distinct)) and np.all(distinct == np.rint(distinct)))
+    few = len(distinct) <= _MOST_LABELS and len(values) >= _LEAST_ROWS * len(distinct)
+    return "classification" if whole and few else "regression"
+
+
+def _why(task: str, name: str, found: np.ndarray) -> str:
+    if task == "regression":
+        return f"{name!r} holds numbers: regression (--task classification overrules)."
+    count = len(np.unique(found))
+    overrule = "" if found.dtype.kind == "U" else " (--task regression overrules)"
+    return f"{name!r} holds {count} classes: classification{overrule}."
+
+
+def _labels(values: pd.Series[Any], name: str) -> np.ndarray:
+    """Return labels as whole numbers where all are, else as texts."""
+    if is_number_type(values) and values.dtype.kind != "b":
+        numbers = as_numbers(values)
+        if np.all(np.abs(numbers) < 2**53) and np.all(numbers == np.rint(numbers)):
+            return numbers.astype(np.int64)
+    labels = as_texts(values).astype(str)
+    if len(np.unique(labels)) > max(2, len(labels) // 2):
+        raise TableError(
+            f"The target {name!r} has {len(np.unique(labels))} different labels in {len(labels)} "
+            "rows, too many to learn. Choose another column, or --task regression for numbers."
+        )
+    return labels
+
+
+def _numbers(values: pd.Series[Any], name: str) -> np.ndarray:
+    if is_date_type(values):
+        raise TableError(
+            f"The target {name!r} holds dates; turn them into numbers first (days, say)."
+        )
+    style = "plain"
+    if not is_number_type(values):
+        distinct = np.unique(as_texts(values).astype(str)).astype(object)
+        style = number_style(distinct, 1.0) or "plain"
+    numbers = as_numbers(values, style)
+    wrong = ~np.isfinite(numbers)
+    if wrong.any():
+        first = values.iloc[int(np.argmax(wrong))]
+        raise TableError(
+            f"The target {name!r} is no number in {np.count_nonzero(wrong)} rows ({first!r}, say); "
+            "mend them, or use --task classification."
+        )
+    return numbers
