@@ -1,0 +1,120 @@
+"""Markup that cannot be broken by what users call their columns."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from html import escape as _escape
+
+__all__ = ["Html", "clean", "join", "name_tag", "one_line", "scroll", "table", "tag"]
+
+# What XML 1.0 forbids or HTML calls an error: controls, half surrogates (a file name that is no
+# UTF-8 holds them) and non-characters. Bidirectional embeddings, overrides and isolates are legal,
+# but one that is never closed turns the rest of a line around.
+_UNFIT = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufdd0-\ufdef\ufeff\ufff9-\ufffb"
+    + "".join(
+        f"{chr(plane + 0xFFFE)}{chr(plane + 0xFFFF)}" for plane in range(0, 0x110000, 0x10000)
+    )
+    + "]"
+)
+
+# Elements that have no content; closed in the way of XML, which HTML allows.
+_VOID = frozenset({"br", "circle", "line", "link", "meta", "path", "polygon", "polyline"})
+
+
+class Html(str):
+    """Text that is markup already, and is not escaped again."""
+
+    __slots__ = ()
+
+
+def clean(text: str, gap: str = "") -> str:
+    """Return text with every character that cannot stand in a page replaced by ``gap``."""
+    return _UNFIT.sub(gap, text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def one_line(text: str) -> str:
+    """Return a name as one line that is never empty."""
+    return " ".join(clean(text).split()) or "(no name)"
+
+
+def join(parts: Iterable[str | None], between: str = "") -> Html:
+    """Join pieces; what is not markup is escaped."""
+    return Html(between.join(_inner(part) for part in parts if part is not None))
+
+
+def _inner(part: str) -> str:
+    return part if isinstance(part, Html) else _escape(clean(part), quote=False)
+
+
+def tag(element: str, *content: str | None, **attributes: str | float | bool | None) -> Html:
+    """Return one element.
+
+    Parameters
+    ----------
+    element : str
+        Its name.
+    *content : str or None
+        What is in it, in order. Plain text is escaped, ``None`` is left out.
+    **attributes : str, float, bool or None
+        Underscores become hyphens, and one at the end is dropped (``class_``). Numbers are written
+        with at most two decimals; ``None`` and ``False`` leave the attribute out.
+
+    Returns
+    -------
+    Html
+        The element, well-formed for HTML and for XML.
+    """
+    opening = element + "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{_attribute(value)}"'
+        for key, value in attributes.items()
+        if value is not None and value is not False
+    )
+    if element in _VOID or (element == "rect" and not content):
+        return Html(f"<{opening}/>")
+    return Html(f"<{opening}>{join(content)}</{element}>")
+
+
+def _attribute(value: str | float | bool) -> str:
+    if value is True:
+        return ""
+    if isinstance(value, str):
+        return _escape(clean(value), quote=True)
+    return f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+def name_tag(name: str, most: int = 500) -> Html:
+    """Return a user's name, kept apart from the text around it where it runs right to left."""
+    line = one_line(name)
+    return tag("bdi", line if len(line) <= most else line[: most - 1] + "…", class_="name")
+
+
+def scroll(label: str, *content: str | None) -> Html:
+    """Return a box that scrolls sideways, reachable by keyboard and announced by its label."""
+    return tag("div", *content, class_="scroll", tabindex="0", role="region", aria_label=label)
+
+
+def table(
+    caption: str,
+    head: Iterable[str],
+    rows: Iterable[Iterable[str]],
+    *,
+    class_: str | None = None,
+) -> Html:
+    """Return a table whose first cell of each row is a heading, in a box that scrolls."""
+    body = (
+        tag("tr", *(tag("td" if i else "th", cell, scope=None if i else "row")
+                    for i, cell in enumerate(row)))
+        for row in rows
+    )  # fmt: skip
+    return scroll(
+        caption,
+        tag(
+            "table",
+            tag("caption", caption),
+            tag("thead", tag("tr", *(tag("th", cell, scope="col") for cell in head))),
+            tag("tbody", join(body, "\n")),
+            class_=class_,
+        ),
+    )

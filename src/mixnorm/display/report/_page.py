@@ -1,0 +1,103 @@
+"""The page as a whole."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+from mixnorm.display.report._confusion import confusion_section
+from mixnorm.display.report._curves import curve_figures
+from mixnorm.display.report._effects import effects_section
+from mixnorm.display.report._html import Html, join, one_line, tag
+from mixnorm.display.report._scatter import scatter_section
+from mixnorm.display.report._sections import (
+    cost_section,
+    data_section,
+    features_section,
+    made_section,
+    masthead,
+    tiles,
+)
+
+if TYPE_CHECKING:
+    from mixnorm.display.report._report import Report
+
+__all__ = ["page"]
+
+# Nothing is loaded and no script runs, whatever the page came to hold. Styles stand in the page.
+_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:;"
+    " base-uri 'none'; form-action 'none'"
+)
+
+
+@cache
+def _style() -> Html:
+    return Html(files(__package__).joinpath("style.css").read_text(encoding="utf-8"))
+
+
+def page(report: Report) -> str:
+    """Return the whole document."""
+    sections = _sections(report)
+    body = tag(
+        "body",
+        tag("div", masthead(report), tiles(report), _contents(sections), class_="top"),
+        tag("main", join((_section(*section) for section in sections), "\n")),
+        _footer(report),
+    )
+    return f"<!DOCTYPE html>\n{tag('html', _head(report), body, lang='en')}\n"
+
+
+def _head(report: Report) -> Html:
+    return tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", http_equiv="Content-Security-Policy", content=_POLICY),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="color-scheme", content="light dark"),
+        tag("meta", name="format-detection", content="telephone=no"),
+        tag("meta", name="generator", content=f"mixnorm {one_line(report.version)}"),
+        tag("title", one_line(report.title)),
+        tag("link", rel="icon", href="data:,"),  # else a server is asked for one
+        tag("style", _style()),
+    )
+
+
+def _sections(report: Report) -> list[tuple[str, str, Html]]:
+    """Return id, heading and content of every section there is something for."""
+    regression = report.task == "regression"
+    errors = scatter_section(report) if regression else confusion_section(report)
+    found: list[tuple[str, str, Html | None]] = [
+        ("curves", "How many features are enough", _curves(report)),
+        ("features", "The features", features_section(report)),
+        ("errors", "How far it is off" if regression else "Where it errs", errors),
+        ("effects", "What the features do", effects_section(report)),
+        ("cost", "What a prediction costs", cost_section(report)),
+        ("data", "The data", data_section(report)),
+        ("origin", "How it was made", made_section(report)),
+    ]
+    return [(ident, name, content) for ident, name, content in found if content is not None]
+
+
+def _curves(report: Report) -> Html:
+    measured = one_line(report.how_measured) if report.how_measured else None
+    return join((tag("p", measured) if measured else None, curve_figures(report)))
+
+
+def _section(ident: str, name: str, content: Html) -> Html:
+    heading = tag("h2", name, id=f"{ident}-heading")
+    return tag("section", heading, content, id=ident, aria_labelledby=f"{ident}-heading")
+
+
+def _contents(sections: list[tuple[str, str, Html]]) -> Html:
+    links = (tag("li", tag("a", ident.capitalize(), href=f"#{ident}")) for ident, _, _ in sections)
+    return tag("nav", tag("ul", *links), aria_label="Contents")
+
+
+def _footer(report: Report) -> Html:
+    words = (
+        f"mixnorm {one_line(report.version)} · {one_line(report.created)} · This page is complete:"
+        " it loads nothing and runs no script."
+    )
+    return tag("footer", tag("p", words))
