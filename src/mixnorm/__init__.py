@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         losses,
         pools,
         selection,
+        storage,
         testing,
     )
     from mixnorm.display import ShareBoostPathDisplay
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
         ShareBoostRegressor,
         ShareBoostRegressorCV,
     )
+    from mixnorm.storage import load, save
 
 __all__ = [
     "ShareBoostClassifier",
@@ -47,9 +49,12 @@ __all__ = [
     "engines",
     "estimators",
     "exceptions",
+    "load",
     "losses",
     "pools",
+    "save",
     "selection",
+    "storage",
     "testing",
 ]
 
@@ -60,6 +65,8 @@ _HOMES = {
     "ShareBoostPathDisplay": "display",
     "ShareBoostRegressor": "estimators",
     "ShareBoostRegressorCV": "estimators",
+    "load": "storage",
+    "save": "storage",
 }
 
 

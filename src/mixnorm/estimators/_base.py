@@ -20,6 +20,7 @@ from mixnorm.engines import greedy
 from mixnorm.estimators._inputs import DEFAULT_SIZE, check_weights
 from mixnorm.estimators._progress import CallbackSupportMixin, Progress
 from mixnorm.estimators._selector import ColumnSelectorMixin
+from mixnorm.estimators._stored import StoredPathMixin
 from mixnorm.exceptions import (
     FewerFeaturesWarning,
     InterruptedFitWarning,
@@ -37,7 +38,7 @@ class NotConvergedWarning(MixnormWarning, ConvergenceWarning):
     """A corrective step used up ``max_iter`` before it reached its tolerance."""
 
 
-class BaseShareBoost(ColumnSelectorMixin, CallbackSupportMixin, BaseEstimator):
+class BaseShareBoost(StoredPathMixin, ColumnSelectorMixin, CallbackSupportMixin, BaseEstimator):
     """Base of the classifier and the regressor, which add a loss and the form of the targets."""
 
     #: Targets of a regressor are centred and divided by this unit; labels are left alone.

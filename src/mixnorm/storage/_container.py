@@ -1,0 +1,209 @@
+r"""The bytes of a model file: a first line, a checksum, one JSON document, and raw arrays.
+
+::
+
+    mixnorm model 1\n
+    <SHA-256 of all that follows, in hexadecimal>\n
+    <length of the JSON document in bytes>\n
+    <JSON document><array 0><array 1>...
+
+Nothing in here knows what the document means, but for its list of arrays.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from collections.abc import Sequence
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from mixnorm.exceptions import ModelFileError
+
+FORMAT = 1
+
+_MAGIC = b"mixnorm model "
+_FIRST_LINE = re.compile(rb"mixnorm model ([1-9][0-9]{0,8})\n")
+_LONGEST_FIRST_LINE = 32
+_CHECKSUM = re.compile(rb"[0-9a-f]{64}\n")
+_LENGTH = re.compile(rb"([1-9][0-9]{0,17})\n")
+_UNIT = r"(?:[1-9][0-9]{0,8})?(?:Y|M|W|D|h|m|s|ms|us|ns|ps|fs|as)"
+_DTYPE = re.compile(rf"\|b1|\|[iu]1|<[iu][248]|<f[248]|<U[1-9][0-9]{{0,8}}|<[mM]8(?:\[{_UNIT}\])?")
+_LAST_CHARACTER = 0x10FFFF
+
+_ANOTHER_COPY = "Get another copy of the file, or save the model again."
+
+
+# --- writing
+
+
+def plain(array: np.ndarray) -> np.ndarray | None:
+    """Return an array as it is stored, contiguous and little-endian; None if it cannot be."""
+    if array.dtype.kind not in "biufUmM":
+        return None
+    if array.dtype.str.endswith("U0"):  # NumPy itself would make it one character wide
+        array = array.astype("<U1")
+    array = array.astype(array.dtype.newbyteorder("<"), copy=False)
+    if not _DTYPE.fullmatch(array.dtype.str):
+        return None
+    # Fortran order is kept: sums in another order would change the last bit of a prediction.
+    return array if array.flags.f_contiguous else np.asarray(array, order="C")
+
+
+def pack(document: dict[str, Any], arrays: Sequence[np.ndarray]) -> list[bytes | memoryview]:
+    """Return the file in parts; ``arrays`` are as :func:`plain` returns them."""
+    document = {**document, "arrays": [_described(array) for array in arrays]}
+    text = json.dumps(document, allow_nan=False, separators=(",", ":")).encode("ascii")
+    body: list[bytes | memoryview] = [b"%d\n" % len(text), text]
+    body += [_raw(array) for array in arrays]
+    checksum = hashlib.sha256()
+    for part in body:
+        checksum.update(part)
+    return [_MAGIC + b"%d\n" % FORMAT, checksum.hexdigest().encode() + b"\n", *body]
+
+
+def _described(array: np.ndarray) -> dict[str, Any]:
+    order = "C" if array.flags.c_contiguous else "F"
+    return {"dtype": array.dtype.str, "shape": list(array.shape), "order": order}
+
+
+def _raw(array: np.ndarray) -> memoryview:
+    flat = array.reshape(-1, order="C" if array.flags.c_contiguous else "F")
+    raw: memoryview = flat.view(np.uint8).data
+    return raw
+
+
+# --- reading
+
+
+def unpack(stream: BinaryIO, name: str) -> tuple[Any, memoryview]:
+    """Return the document of a file and the bytes of its arrays, once the checksum is right.
+
+    A foreign file is refused by its first bytes, so that however large it is, no more is read.
+    """
+    _check_first_line(stream.readline(_LONGEST_FIRST_LINE), name)
+    promised = stream.read(65)
+    body = stream.read() if _CHECKSUM.fullmatch(promised) else b""
+    if hashlib.sha256(body).hexdigest().encode() + b"\n" != promised:
+        raise ModelFileError(
+            f"{name} is damaged or incomplete: its content does not match its checksum. "
+            f"{_ANOTHER_COPY}"
+        )
+    length = _LENGTH.match(body)
+    if length is None:
+        raise ModelFileError(f"{name} does not say how long its JSON document is. {_ANOTHER_COPY}")
+    start = length.end()
+    end = start + int(length[1])
+    if end > len(body):
+        raise ModelFileError(
+            f"{name} says that its JSON document has {int(length[1])} bytes, but only "
+            f"{len(body) - start} follow. {_ANOTHER_COPY}"
+        )
+    return _parsed(body[start:end], name), memoryview(body)[end:]
+
+
+def _check_first_line(line: bytes, name: str) -> None:
+    match = _FIRST_LINE.fullmatch(line)
+    if match is None:
+        raise ModelFileError(f"{name} {_strangeness(line)}")
+    version = int(match[1])
+    if version > FORMAT:
+        raise ModelFileError(
+            f"{name} has format {version} and was written by a newer mixnorm; this one reads "
+            f"format {FORMAT}. Upgrade with `pip install --upgrade mixnorm`."
+        )
+
+
+def _strangeness(line: bytes) -> str:
+    """Say what a file that does not begin as ours may be."""
+    if line.startswith(_MAGIC):
+        return f"is damaged: its first line is not whole. {_ANOTHER_COPY}"
+    if not line:
+        return f"is no mixnorm model file: it is empty. {_ANOTHER_COPY}"
+    no_model = "is no mixnorm model file; those are written by mixnorm.save."
+    if line[0] == 0x80:
+        return f"{no_model} It looks like a pickle, which can run code, and was not opened."
+    if line.startswith(b"PK"):
+        return f"{no_model} It looks like a zip archive (skops files are such), and was not opened."
+    return no_model
+
+
+def _parsed(text: bytes, name: str) -> Any:
+    """Return a JSON document: ASCII, no key twice, no NaN."""
+    try:
+        return json.loads(
+            text.decode("ascii"), object_pairs_hook=_unrepeated, parse_constant=_no_constant
+        )
+    except (ValueError, RecursionError) as error:
+        raise ModelFileError(
+            f"{name} holds no readable JSON document: {error}. {_ANOTHER_COPY}"
+        ) from error
+
+
+def _unrepeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    content = dict(pairs)
+    if len(content) != len(pairs):
+        raise ValueError("a key stands twice in one object")
+    return content
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON number")
+
+
+def read_arrays(described: Any, raw: memoryview) -> list[np.ndarray]:
+    """Return the arrays, which follow one another without gaps and to the last byte."""
+    if not isinstance(described, list):
+        raise ModelFileError("its arrays are not described by a list")
+    arrays, start = [], 0
+    for entry in described:
+        array = _array(entry, raw[start:])
+        arrays.append(array)
+        start += array.nbytes
+    if start != len(raw):
+        raise ModelFileError(f"its arrays take {start} bytes, but it has {len(raw)} for them")
+    return arrays
+
+
+def _array(entry: Any, raw: memoryview) -> np.ndarray:
+    """Return a copy of the array at the beginning of ``raw``."""
+    if not isinstance(entry, dict) or entry.keys() != {"dtype", "shape", "order"}:
+        raise ModelFileError("an array is not described by its dtype, shape and order")
+    shape, order = checked_shape(entry["shape"]), entry["order"]
+    if order not in ("C", "F"):
+        raise ModelFileError(f"order {order!r} of an array is neither 'C' nor 'F'")
+    dtype = checked_dtype(entry["dtype"])
+    # Python's whole numbers do not overflow; the comparison comes before any memory is asked for.
+    if math.prod(shape) * dtype.itemsize > len(raw):
+        raise ModelFileError(f"an array of shape {shape} and {dtype} runs over the end of the file")
+    stored: np.ndarray = np.ndarray(shape, dtype, buffer=raw, order=order)
+    return checked_content(stored.astype(dtype.newbyteorder("="), order="K", copy=True))
+
+
+def checked_shape(shape: Any) -> tuple[int, ...]:
+    """Return a shape read from a file, or raise."""
+    if not isinstance(shape, list) or len(shape) > 32:
+        raise ModelFileError("the shape of an array is no list of up to 32 lengths")
+    if any(type(length) is not int or length < 0 for length in shape):
+        raise ModelFileError("a shape has a length that is no whole number from zero up")
+    return tuple(shape)
+
+
+def checked_dtype(name: Any) -> np.dtype[Any]:
+    """Return a dtype read from a file, or raise."""
+    if not isinstance(name, str) or not _DTYPE.fullmatch(name):
+        raise ModelFileError(f"{str(name)[:40]!r} is no dtype that a model file holds")
+    return np.dtype(name)
+
+
+def checked_content(array: np.ndarray) -> np.ndarray:
+    """Return the array if all its bytes stand for values: truth values, characters."""
+    flat = array.reshape(-1, order="A")
+    if array.dtype.kind == "b" and np.any(flat.view(np.uint8) > 1):
+        raise ModelFileError("an array of truth values holds something else")
+    if array.dtype.kind == "U" and np.any(flat.view(np.uint32) > _LAST_CHARACTER):
+        raise ModelFileError("an array of texts holds what is no character")
+    return array

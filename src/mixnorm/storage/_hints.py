@@ -1,0 +1,79 @@
+"""Whether a value read from a file has the type that a dataclass asks for."""
+
+from __future__ import annotations
+
+import numbers
+import types
+from dataclasses import fields
+from functools import cache
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+from mixnorm.exceptions import ModelFileError
+
+
+def check_fields(kind: type, content: dict[str, Any]) -> None:
+    """Raise unless each value fits the annotation of its field."""
+    hints = _hints(kind)
+    for name, value in content.items():
+        if name in hints and not fits(value, hints[name]):
+            raise ModelFileError(
+                f"{kind.__name__}.{name} must be {hints[name]}, but is of type "
+                f"{type(value).__name__}"
+            )
+
+
+@cache
+def _hints(kind: type) -> dict[str, Any]:
+    """Return the annotations of the fields; none where they name what only a checker imports."""
+    try:
+        hints = get_type_hints(kind)
+    except NameError:
+        return {}
+    return {field.name: hints[field.name] for field in fields(kind)}
+
+
+def fits(value: Any, hint: Any) -> bool:
+    """Tell whether a value fits an annotation; annotations not understood fit everything.
+
+    Examples
+    --------
+    >>> fits((1, 2), tuple[int, ...]), fits((1, "2"), tuple[int, ...])
+    (True, False)
+    >>> fits(None, float | None), fits(True, float | None)
+    (True, False)
+    """
+    if hint is Any:
+        return True
+    origin, args = get_origin(hint), get_args(hint)
+    if origin in (Union, types.UnionType):
+        return any(fits(value, arg) for arg in args)
+    if origin is Literal:
+        return any(type(value) is type(arg) and value == arg for arg in args)
+    if origin is tuple:
+        return isinstance(value, tuple) and _fit_in_tuple(value, args)
+    if origin is list:
+        return isinstance(value, list) and all(fits(item, args[0]) for item in value)
+    if origin is dict:
+        return isinstance(value, dict) and all(
+            fits(key, args[0]) and fits(item, args[1]) for key, item in value.items()
+        )
+    return origin is not None or _is_a(value, hint)
+
+
+def _fit_in_tuple(value: tuple[Any, ...], args: tuple[Any, ...]) -> bool:
+    if len(args) == 2 and args[1] is Ellipsis:
+        return all(fits(item, args[0]) for item in value)
+    return len(value) == len(args) and all(map(fits, value, args))
+
+
+def _is_a(value: Any, hint: Any) -> bool:
+    if hint is bool:
+        return isinstance(value, (bool, np.bool_))
+    if hint in (int, float):
+        number = numbers.Integral if hint is int else numbers.Real
+        return isinstance(value, number) and not isinstance(value, bool)
+    if not isinstance(hint, type) or getattr(hint, "_is_protocol", False):
+        return True
+    return isinstance(value, hint)

@@ -1,0 +1,102 @@
+"""The classes that a model file may name: a closed list, looked up and never imported by path."""
+
+from __future__ import annotations
+
+from dataclasses import is_dataclass
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+from mixnorm.exceptions import ModelFileError
+
+ESTIMATORS = "estimators"
+MODELS = "tables"  # the room whose dataclasses may stand for a whole model, as estimators do
+_PARTS = ("engines.greedy", "kernels", "losses", "norms", "pools", MODELS)
+_PACKAGE = __name__.partition(".")[0]
+
+#: Public splitters of scikit-learn, which the ``cv`` of an estimator may be.
+SPLITTERS = (
+    "GroupKFold",
+    "GroupShuffleSplit",
+    "KFold",
+    "LeaveOneGroupOut",
+    "LeaveOneOut",
+    "LeavePGroupsOut",
+    "LeavePOut",
+    "PredefinedSplit",
+    "RepeatedKFold",
+    "RepeatedStratifiedKFold",
+    "ShuffleSplit",
+    "StratifiedGroupKFold",
+    "StratifiedKFold",
+    "StratifiedShuffleSplit",
+    "TimeSeriesSplit",
+)
+
+
+def estimator_class(name: Any) -> type:
+    """Return the estimator that a file calls ``name``."""
+    return _found(name, _exported(ESTIMATORS), "estimator")
+
+
+def dataclass_class(name: Any) -> type:
+    """Return the dataclass that a file calls ``name``, its room included: ``losses.Squared``."""
+    room, _, short = name.rpartition(".") if isinstance(name, str) else ("", "", name)
+    return _found(short, _exported(room) if room in _PARTS else {}, "part of a model", name)
+
+
+def splitter_class(name: Any) -> type:
+    """Return scikit-learn's splitter of that name."""
+    selection = import_module("sklearn.model_selection")
+    known = {name: getattr(selection, name) for name in SPLITTERS}
+    return _found(name, known, "splitter")
+
+
+def name_of(kind: type) -> tuple[str, str] | None:
+    """Return the kind of node and the name under which a class is stored; None if it is not."""
+    module, name = kind.__module__, kind.__name__
+    if module.startswith("sklearn.") and name in SPLITTERS and splitter_class(name) is kind:
+        return "splitter", name
+    for room in (ESTIMATORS, *_PARTS):
+        home = f"{_PACKAGE}.{room}"
+        if (module == home or module.startswith(f"{home}.")) and _exported(room).get(name) is kind:
+            return ("estimator", name) if room == ESTIMATORS else ("dataclass", f"{room}.{name}")
+    return None
+
+
+def is_model(value: Any) -> bool:
+    """Tell whether ``value`` can be saved on its own: an estimator, or a model made of one."""
+    kind, name = name_of(type(value)) or ("", "")
+    return kind == "estimator" or (name.startswith(f"{MODELS}.") and hasattr(value, "predict"))
+
+
+def _found(short: Any, known: dict[str, type], what: str, name: Any = None) -> type:
+    if not isinstance(short, str) or short not in known:
+        raise ModelFileError(f"it names {name or short!r}, which is no {what} of this mixnorm")
+    return known[short]
+
+
+def _exported(room: str) -> dict[str, type]:
+    """Return the classes of a room that can be stored: its public estimators or dataclasses."""
+    module = _room(room)
+    names = getattr(module, "__all__", ())
+    exported = {name: getattr(module, name) for name in names}
+    return {
+        name: value
+        for name, value in exported.items()
+        if isinstance(value, type) and (room == ESTIMATORS or is_dataclass(value))
+    }
+
+
+def _room(room: str) -> ModuleType | None:
+    """Import a room of this package; None where this version has no such room."""
+    name = f"{_PACKAGE}.{room}"
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name == name:
+            return None
+        raise ModelFileError(
+            f"it needs the package {error.name!r}, which is not installed; "
+            f"`pip install {error.name}` first"
+        ) from error

@@ -1,0 +1,370 @@
+"""Files with a right checksum that are made to do harm: refused, or a model that predicts."""
+
+import re
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from mixnorm import ShareBoostClassifier, ShareBoostRegressorCV
+from mixnorm.exceptions import ModelFileError
+
+MODEL = ("model", "estimator")
+STATE = (*MODEL, "state")
+PATH = (*STATE, "_path", "dataclass", "fields")
+ROUND = (*PATH, "rounds", "tuple", 2, "dataclass", "fields")
+GONE = "<gone>"  # as tools.edited understands it
+
+
+@pytest.fixture(scope="module")
+def whole(tools, content):
+    return tools.opened(content)
+
+
+def refused(tools, whole, *edits, match=""):
+    document, raw = whole
+    with pytest.raises(ModelFileError, match=f"^the file .*{match}"):
+        tools.read(tools.forged(tools.edited(document, *edits), raw))
+
+
+def test_an_unedited_forgery_is_read(tools, whole, model, digits):
+    document, raw = whole
+    found = tools.read(tools.forged(tools.edited(document), raw))
+    assert tools.same(model.predict(digits[0]), found.predict(digits[0]))
+
+
+# --- one thing wrong
+
+
+ARRAY = ("arrays", 2)  # the weights of the first round
+WRONG = [
+    # the document
+    (("model",), GONE, "other entries"),
+    (("arrays",), GONE, "other entries"),
+    (("mixnorm",), GONE, "other entries"),
+    (("more",), 1, "other entries"),
+    (("model",), None, "NoneType instead of a model"),
+    (("model",), [], "list instead of a model"),
+    (("model",), {"dict": []}, "instead of a model|belongs to nothing"),
+    (("model",), {"dataclass": {"class": "losses.Squared", "fields": {}}}, ""),
+    (("model",), {}, "0 kinds"),
+    (("model",), {"tuple": [], "dict": []}, "2 kinds"),
+    (("model",), {"pickle": "gASVAAAA"}, "unknown kind 'pickle'"),
+    (("model",), {"array": 0}, ""),
+    # arrays
+    (("arrays",), {}, "described by a list"),
+    (("arrays", 0), GONE, "shape|runs over|array"),
+    ((*ARRAY, "dtype"), GONE, "dtype, shape and order"),
+    ((*ARRAY, "offset"), 0, "dtype, shape and order"),
+    ((*ARRAY, "order"), "A", "neither 'C' nor 'F'"),
+    ((*ARRAY, "order"), ["C"], "neither 'C' nor 'F'"),
+    *[
+        ((*ARRAY, "dtype"), dtype, "is no dtype")
+        for dtype in ["O", "|O", "object", "<c16", ">f8", "=f8", "f8", "<f16", "<V8", "|S8", "<U0",
+                      "<f8,<f8", [["a", "<f8"]], None, 8, "<M8[0s]", "<M8[fortnight]", "<f8 ",
+                      "<U99999999999"]
+    ],
+    ((*ARRAY, "dtype"), "<U999999999", ""),
+    ((*ARRAY, "dtype"), "<f4", "bytes"),
+    ((*ARRAY, "dtype"), "<i8", "floats"),
+    *[
+        ((*ARRAY, "shape"), shape, "")
+        for shape in [None, 10, "10", [], [-1, 10], [1, -10], [1.0, 10], [True, 10], [10, 1], [10],
+                      [1, 11], [2**62, 4], [2**31, 2**31], [2**64, 0], [0, 10**15], [10**4000],
+                      [1] * 40, [[1, 10]], [None, 10], [1, 10, 1]]
+    ],
+    # names
+    ((*MODEL, "class"), "ShareBoost", "'ShareBoost', which is no estimator"),
+    ((*MODEL, "class"), "BaseShareBoost", "is no estimator"),
+    ((*MODEL, "class"), ["ShareBoostClassifier"], "is no estimator"),
+    ((*MODEL, "class"), None, "is no estimator"),
+    ((*MODEL, "class"), "ShareBoostRegressor", ""),
+    ((*MODEL, "kind"), 1, "entries"),
+    ((*MODEL, "state"), GONE, "entries"),
+    ((*MODEL, "params"), [], "list|dict"),
+    ((*MODEL, "state"), [], "dict"),
+    ((*MODEL, "state"), None, "belongs to nothing|not fitted"),
+    # parameters
+    ((*MODEL, "params", "depth"), 3, "has no 'depth'"),
+    ((*MODEL, "params", "self"), 3, "has no 'self'"),
+    ((*MODEL, "params", "random_state"), float("nan"), "NaN is no JSON number"),
+    ((*MODEL, "params", "alpha"), "big", "alpha='big' must be a number"),
+    ((*MODEL, "params", "alpha"), -1.0, "alpha=-1.0 must be at least 0"),
+    ((*MODEL, "params", "alpha"), {"float": "nan"}, "alpha=nan"),
+    ((*MODEL, "params", "max_iter"), {"float": "nan"}, "max_iter=nan must be a whole number"),
+    ((*MODEL, "params", "rule"), {"dict": []}, "rule=.* is not known"),
+    ((*MODEL, "params", "pool"), {"dict": []}, "is no pool"),
+    ((*MODEL, "params", "scale"), "yes", "must be True or False"),
+    # plain values
+    ((*MODEL, "params", "tol"), {"float": "1.0"}, "neither nan nor infinite"),
+    ((*MODEL, "params", "tol"), {"float": 1.0}, "neither nan nor infinite"),
+    ((*MODEL, "params", "swaps"), {"int": "12"}, "hexadecimal"),
+    ((*MODEL, "params", "swaps"), {"int": 12}, "hexadecimal"),
+    ((*MODEL, "params", "swaps"), {"int": "0x1_0"}, "hexadecimal"),
+    ((*MODEL, "params", "loss"), {"str": [0x110000]}, "range"),
+    ((*MODEL, "params", "loss"), {"str": "margin"}, "stands where a list must be"),
+    ((*MODEL, "params", "loss"), {"tuple": {}}, "stands where a list must be"),
+    ((*MODEL, "params", "loss"), {"dict": {}}, "stands where a list must be"),
+    ((*MODEL, "params", "loss"), {"dict": [[1]]}, ""),
+    ((*MODEL, "params", "loss"), {"dict": ["ab"]}, "stands where a list must be"),
+    ((*MODEL, "params", "loss"), {"dict": [[1, 2], [1, 3]]}, "one key twice"),
+    ((*MODEL, "params", "loss"), {"dict": [[[1], 2]]}, "unhashable"),
+    ((*MODEL, "params", "loss"), {"array": 99}, "which it does not hold"),
+    ((*MODEL, "params", "loss"), {"array": -1}, "which it does not hold"),
+    ((*MODEL, "params", "loss"), {"array": 0}, "two values"),
+    ((*MODEL, "params", "loss"), {"array": True}, "which it does not hold"),
+    ((*MODEL, "params", "loss"), {"array": 1e308}, "which it does not hold"),
+    ((*MODEL, "params", "loss"), {"scalar": {"dtype": "<f8", "bytes": "00"}}, "has 1 bytes"),
+    ((*MODEL, "params", "loss"), {"scalar": {"dtype": "O", "bytes": "00"}}, "is no dtype"),
+    ((*MODEL, "params", "loss"), {"scalar": {"dtype": "<f8", "bytes": "no"}}, ""),
+    ((*MODEL, "params", "loss"), {"scalar": {"dtype": "|b1", "bytes": "02"}}, "truth values"),
+    ((*MODEL, "params", "loss"), {"scalar": {"dtype": "<U1", "bytes": "ffffffff"}}, "character"),
+    ((*MODEL, "params", "loss"), {"objects": {"shape": [2], "items": [1]}}, ""),
+    ((*MODEL, "params", "loss"), {"objects": {"shape": [-1], "items": [1]}}, "from zero up"),
+    ((*MODEL, "params", "loss"), {"objects": {"shape": [2**40, 2**40], "items": []}}, ""),
+    ((*MODEL, "params", "loss"), {"objects": {"items": [1]}}, "entries"),
+    # objects
+    ((*PATH, "rounds"), GONE, "rounds"),
+    ((*PATH, "rounds"), [], "Path.rounds must be"),
+    ((*PATH, "rounds"), {"tuple": [1, 2]}, "Path.rounds must be"),
+    ((*PATH, "more"), 1, "Path has no 'more'"),
+    ((*PATH, "null_loss"), "low", "Path.null_loss must be"),
+    ((*PATH, "null_intercept"), 3.0, "intercept without features"),
+    ((*PATH, "interrupted"), 1, "Path.interrupted must be"),
+    ((*STATE, "_path"), GONE, ""),
+    ((*STATE, "_path"), None, "_path must be a Path"),
+    ((*ROUND, "atom"), 64, "atom 64 lies outside the 64 columns"),
+    ((*ROUND, "atom"), -1, "whole numbers from 0 up"),
+    ((*ROUND, "atom"), 2**80, ""),
+    ((*ROUND, "atom"), {"float": "nan"}, "whole numbers from 0 up"),
+    ((*ROUND, "atom"), 1.5, "whole numbers from 0 up"),
+    ((*ROUND, "atom"), [1], "unhashable"),
+    ((*ROUND, "support"), {"tuple": []}, "no atoms"),
+    ((*ROUND, "support"), {"tuple": [1, 2]}, "rows of weights"),
+    ((*ROUND, "support"), {"tuple": [1, 1, 2]}, "twice"),
+    ((*ROUND, "support"), {"tuple": [1, 2, 64]}, "outside"),
+    ((*ROUND, "support"), {"tuple": [1, 2, "3"]}, "whole numbers from 0 up"),
+    ((*ROUND, "support"), [1, 2, 3], "Round.support must be"),
+    ((*ROUND, "loss"), None, "Round.loss must be"),
+    ((*ROUND, "iterations"), {"float": "nan"}, "Round.iterations must be"),
+    ((*ROUND, "weights"), [[0.0] * 10] * 3, "weights of a round"),
+    ((*STATE, "_fitted_pool", "dataclass", "fields", "groups"), [1, 2], "2 labels"),
+    ((*STATE, "_fitted_pool", "dataclass", "fields", "groups"), [None] * 64, "missing labels"),
+    ((*STATE, "_fitted_pool", "dataclass", "fields", "groups"), [[]] * 64, "unhashable"),
+    ((*STATE, "_fitted_pool", "dataclass", "fields", "groups"), [0] * 64, ""),
+    ((*STATE, "_fitted_pool", "dataclass", "fields", "groups"), 5, ""),
+    ((*STATE, "_fitted_pool"), 5, ""),
+    ((*STATE, "_fitted_pool"), GONE, ""),
+    ((*STATE, "_fitted_loss"), "margin", ""),
+    ((*STATE, "_fitted_loss"), None, ""),
+    ((*STATE, "_fitted_loss", "dataclass", "class"), "losses.Squared", ""),
+    ((*STATE, "_fitted_loss", "dataclass", "fields", "margin"), "x", "MarginSoftmax.margin must"),
+    ((*STATE, "_fitted_loss", "dataclass", "fields", "margin"), 1e9, "margin=1000000000.0 must"),
+    ((*STATE, "_fitted_loss", "dataclass", "fields", "margin"), {"float": "nan"}, "margin=nan"),
+    ((*STATE, "n_features_in_"), GONE, ""),
+    ((*STATE, "n_features_in_"), 0, "whole number from 1 up"),
+    ((*STATE, "n_features_in_"), -5, "whole number from 1 up"),
+    ((*STATE, "n_features_in_"), 3, "outside the 3 columns"),
+    ((*STATE, "n_features_in_"), 64.0, "whole number from 1 up"),
+    ((*STATE, "n_features_in_"), True, "whole number from 1 up"),
+    ((*STATE, "n_features_in_"), 10**12, "takes too much memory"),
+    ((*STATE, "n_features_in_"), 10**40, "takes too much memory"),
+    (
+        (*STATE, "n_features_in_"),
+        {"scalar": {"dtype": "<i8", "bytes": "0000000000000040"}},
+        "takes too much memory",
+    ),
+    ((*STATE, "feature_names_in_"), ["a"] * 64, "64 names"),
+    ((*STATE, "feature_names_in_"), {"objects": {"shape": [2], "items": ["a", "b"]}}, "64 names"),
+    ((*STATE, "feature_names_in_"), {"objects": {"shape": [64], "items": [1] * 64}}, "64 names"),
+    ((*STATE, "classes_"), list(range(10)), "classes_ must be"),
+    ((*STATE, "classes_"), {"objects": {"shape": [2], "items": [0, 1]}}, "classes_ must be"),
+    ((*STATE, "_continues"), GONE, ""),
+    ((*STATE, "_unit"), 2.0, "no unit"),
+    ((*STATE, "_centre"), {"float": "nan"}, "no unit"),
+    # attributes that hide something
+    *[
+        ((*STATE, name), 1, "cannot be a fitted attribute")
+        for name in ["__class__", "__dict__", "__init__", "__reduce__", "__getattr__", "predict",
+                     "fit", "_scores", "_restore", "get_params", "alpha", "rule", "set_output",
+                     "not a name", "", "a.b", "__x", "_repr_html_", "_skl_callbacks",
+                     "_metadata_request", "_callback_fit_ctx"]
+    ],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "match"), WRONG, ids=lambda part: re.sub(r"\W+", ".", str(part))[:60]
+)
+def test_one_thing_wrong(tools, whole, place, value, match):
+    refused(tools, whole, (place, value), match=match)
+
+
+REGRESSOR = [
+    (("_unit",), 0.0, "unit"),
+    (("_unit",), {"float": "inf"}, "unit"),
+    (("_unit",), "1", "unit"),
+    (("_single",), True, "one column"),
+    (("_single",), 0, "one column"),
+    (("_single",), GONE, "_single"),
+    (("_centre",), 0.0, "centre"),
+    (("_centre",), GONE, ""),
+]
+
+
+@pytest.mark.parametrize(("place", "value", "match"), REGRESSOR)
+def test_one_thing_wrong_in_a_regressor(tools, digits, place, value, match):
+    X, _ = digits
+    model = ShareBoostRegressorCV(3, cv=2).fit(X, X[:, 20:22] ** 2)
+    whole = tools.opened(tools.packed(model))
+    refused(tools, whole, ((*STATE, *place), value), match=match)
+
+
+def test_missing_parameters_take_their_defaults(tools, whole, digits, model):
+    # So that a file can be read by a later version, whose estimators have more parameters.
+    document, raw = whole
+    found = tools.read(
+        tools.forged(tools.edited(document, ((*MODEL, "params", "swaps"), GONE)), raw)
+    )
+    assert found.swaps == 0
+    assert tools.same(found.predict(digits[0]), model.predict(digits[0]))
+
+
+def test_an_estimator_that_is_not_fitted(tools, whole):
+    document, _ = whole
+    document = tools.edited(document, (STATE, None), (("arrays",), []))
+    with pytest.raises(ModelFileError, match="not fitted yet"):
+        tools.read(tools.forged(document))
+
+
+def test_a_file_of_another_version_says_so(tools, whole):
+    refused(tools, whole, (("mixnorm",), "9.9"), (("model",), None), match="mixnorm '9.9' wrote it")
+    refused(tools, whole, (("mixnorm",), ["9.9"]), (("model",), None), match="another copy")
+
+
+def test_more_memory_on_request(tools, whole, digits, model):
+    document, raw = whole
+    size = 8 * 64 * 10
+    assert tools.read(tools.forged(document, raw), max_bytes=size).coef_.shape == (10, 64)
+    with pytest.raises(ModelFileError, match=f"takes {size} bytes, .* load it with a larger max"):
+        tools.read(tools.forged(document, raw), max_bytes=size - 1)
+
+
+# --- the text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"",
+        b"{",
+        b"null",
+        b"[]",
+        b"1" * 5000,
+        b'{"model": NaN}',
+        b'{"model": Infinity, "arrays": []}',
+        b'{"model": null, "model": null, "arrays": []}',
+        b'{"model": "\xff"}',
+        '{"model": "é"}'.encode(),
+        b"\xef\xbb\xbf{}",
+        b'{"arrays": [], "model": 1} {}',
+        b"[" * 10_000 + b"]" * 10_000,
+        b"[" * 2_000_000,
+        b'{"a":' * 10_000 + b"1" + b"}" * 10_000,
+    ],
+    ids=range(15),
+)
+def test_texts(tools, text):
+    with pytest.raises(ModelFileError):
+        tools.read(tools.forged(text))
+
+
+def test_keys_that_stand_twice_anywhere(tools, content):
+    document, raw = tools.opened(content)
+    text = tools.forged(document, raw)
+    body = text.split(b"\n", 3)[3]
+    twice = body[: len(body) - len(raw)].replace(b'"alpha"', b'"alpha": 1, "alpha"', 1)
+    with pytest.raises(ModelFileError, match="twice"):
+        tools.read(tools.forged(twice, raw))
+
+
+@pytest.mark.parametrize("depth", [90, 300, 900, 10_000, 200_000])
+@pytest.mark.parametrize(
+    ("opening", "closing"), [("[", "]"), ('{"tuple":[', "]}"), ('{"dict":[[1,', "]]}")]
+)
+def test_deep_nesting(tools, whole, depth, opening, closing):
+    document, raw = whole
+    marked = tools.edited(document, ((*MODEL, "params", "random_state"), "HERE"))
+    text = tools.forged(marked).split(b"\n", 3)[3]
+    deep = text.replace(b'"HERE"', (opening * depth + "1" + closing * depth).encode())
+    if depth == 90:
+        assert tools.read(tools.forged(deep, raw)).random_state is not None
+        return
+    with pytest.raises(ModelFileError):
+        tools.read(tools.forged(deep, raw))
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"\n", b"5", b"5\n", b"-1\n{}", b"02\n{}", b"+2\n{}", b" 2\n{}", b"2\r\n{}",
+             b"9999999999999999999\n{}", b"999999999999\n{}", b"0\n", b"2.0\n{}", b"0x2\n{}"],
+)  # fmt: skip
+def test_lengths_of_the_document(tools, body):
+    with pytest.raises(ModelFileError):
+        tools.read(tools.sealed(body))
+
+
+def test_bytes_left_over_or_missing(tools, whole):
+    document, raw = whole
+    for other in (raw + b"\0", raw[:-1], raw[1:], b"", raw * 2):
+        with pytest.raises(ModelFileError, match="bytes|runs over"):
+            tools.read(tools.forged(document, other))
+
+
+def test_an_array_that_belongs_to_nothing(tools, whole):
+    document, raw = whole
+    more = tools.edited(document)
+    more["arrays"].append({"dtype": "<f8", "shape": [2], "order": "C"})
+    with pytest.raises(ModelFileError, match="belongs to nothing"):
+        tools.read(tools.forged(more, raw + bytes(16)))
+
+
+def test_one_array_is_not_many(tools, whole):
+    document, raw = whole
+    many = tools.edited(document, ((*MODEL, "params", "loss"), [{"array": 0}] * 100_000))
+    with pytest.raises(ModelFileError, match="stands for two values"):
+        tools.read(tools.forged(many, raw))
+
+
+def test_strange_bytes_in_arrays(tools, digits):
+    X, y = digits
+    texts = ShareBoostClassifier(1).fit(X, np.array(["a", "b"])[y % 2])
+    document, raw = tools.opened(tools.packed(texts))
+    place = document["model"]["estimator"]["state"]["classes_"]["array"]
+    start = sum(
+        int(np.prod(each["shape"])) * np.dtype(each["dtype"]).itemsize
+        for each in document["arrays"][:place]
+    )
+    with pytest.raises(ModelFileError, match="no character"):
+        tools.read(tools.forged(document, raw[:start] + b"\xff" * 4 + raw[start + 4 :]))
+    truth = tools.edited(
+        document, (("arrays", place), {"dtype": "|b1", "shape": [8], "order": "C"})
+    )
+    with pytest.raises(ModelFileError, match="truth values"):
+        tools.read(tools.forged(truth, raw))
+
+
+def test_refusals_take_no_memory(tools, whole):
+    document, raw = whole
+    files = [
+        tools.forged(tools.edited(document, ((*ARRAY, "shape"), [2**40, 10])), raw),
+        tools.forged(tools.edited(document, ((*ARRAY, "dtype"), "<U500000000")), raw),
+        tools.forged(tools.edited(document, ((*STATE, "n_features_in_"), 2**40)), raw),
+        tools.forged(b"[" * 1_000_000),
+    ]
+    for file in files:
+        tracemalloc.start()
+        with pytest.raises(ModelFileError):
+            tools.read(file)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 10 * len(file) + (1 << 20)

@@ -1,0 +1,128 @@
+"""What cannot be stored is refused with the name of the parameter and what to do."""
+
+import functools
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import accuracy_score, make_scorer
+from sklearn.model_selection import KFold
+from sklearn.pipeline import make_pipeline
+
+import mixnorm
+from mixnorm import ShareBoostClassifier, ShareBoostClassifierCV, estimators
+from mixnorm.exceptions import ModelFileError
+from mixnorm.losses import MarginSoftmax
+from mixnorm.pools import Columns
+
+
+class OwnPool(Columns):
+    pass
+
+
+class OwnLoss(MarginSoftmax):
+    pass
+
+
+class OwnEstimator(ShareBoostClassifier):
+    pass
+
+
+def score(model, X, y):
+    return accuracy_score(y, model.predict(X))
+
+
+@pytest.mark.parametrize(
+    ("params", "said"),
+    [
+        ({"scoring": score}, r"\.scoring = <function score.*Set it to a name or to None"),
+        ({"scoring": make_scorer(accuracy_score)}, r"\.scoring = make_scorer.*to None"),
+        ({"scoring": functools.partial(score)}, r"\.scoring = functools.partial"),
+        ({"random_state": np.random.RandomState(0)}, r"\.random_state = .*whole number or None"),
+        ({"random_state": np.random.default_rng(0)}, r"\.random_state = .*whole number or None"),
+        ({"pool": OwnPool()}, r"\.pool = OwnPool.*holds no .*OwnPool.*objects of your own"),
+        ({"loss": OwnLoss()}, r"\.loss = OwnLoss.*objects of your own"),
+        ({"pool": Columns(groups=pd.Series(range(64)))}, r"\.pool\.groups = .*a NumPy array"),
+        ({"pool": Columns(groups=range(64))}, r"\.pool\.groups = .*list"),
+        (
+            {"cv": KFold(3, shuffle=True, random_state=np.random.RandomState(0))},
+            r"\.cv\.random_state = ",
+        ),
+        ({"cv": {"a": [object()]}}, r"\.cv\['a'\] = <object"),
+    ],
+)
+def test_parameters(tmp_path, digits, params, said):
+    X, y = digits
+    model = ShareBoostClassifierCV(2, cv=2).fit(X, y).set_params(**params)
+    with pytest.raises(ModelFileError, match=f"Cannot store ShareBoostClassifierCV{said}"):
+        mixnorm.save(model, tmp_path / "model.mixnorm")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_generator_of_splits(tmp_path, digits):
+    X, y = digits
+    model = ShareBoostClassifierCV(2, cv=KFold(2).split(X)).fit(X, y)
+    with pytest.raises(ModelFileError, match=r"\.cv = <generator.*Give a list"):
+        mixnorm.save(model, tmp_path / "model.mixnorm")
+
+
+def test_fitted_attributes(tmp_path, digits):
+    model = ShareBoostClassifier(2).fit(*digits)
+    model.extra_ = {"here": object()}
+    with pytest.raises(ModelFileError, match=r"ShareBoostClassifier\.extra_\['here'\] = <object"):
+        mixnorm.save(model, tmp_path / "model.mixnorm")
+
+
+@pytest.mark.parametrize("name", estimators.__all__)
+def test_unfitted_estimators(tmp_path, name):
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        mixnorm.save(getattr(estimators, name)(), tmp_path / "model.mixnorm")
+    assert not list(tmp_path.iterdir())
+
+
+def test_other_things(tmp_path, digits):
+    X, y = digits
+    things = [
+        None,
+        {"a": 1},
+        np.zeros(3),
+        MarginSoftmax(),
+        Columns(),
+        LogisticRegression(max_iter=10_000).fit(X, y > 4),
+        make_pipeline(ShareBoostClassifier(2)).fit(X, y),
+        OwnEstimator(2).fit(X, y),
+        ShareBoostClassifier,
+    ]
+    for thing in things:
+        with pytest.raises(ModelFileError, match="a model file holds an estimator of mixnorm.est"):
+            mixnorm.save(thing, tmp_path / "model.mixnorm")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_class_that_only_claims_to_be_ours(tmp_path, digits):
+    class Impostor(ShareBoostClassifier):
+        pass
+
+    Impostor.__name__ = "ShareBoostClassifier"
+    Impostor.__module__ = "mixnorm.estimators._shareboost"
+    with pytest.raises(ModelFileError, match="of that very class"):
+        mixnorm.save(Impostor(2).fit(*digits), tmp_path / "model.mixnorm")
+
+
+def test_a_model_broken_since_its_fit(tmp_path, digits):
+    # What could not be read again is not written, however it came about.
+    model = ShareBoostClassifier(2).fit(*digits)
+    for name, value, said in [
+        ("alpha", -1.0, "alpha=-1.0 must be at least 0"),
+        ("classes_", np.arange(3), "classes_ must be"),
+        ("n_features_in_", 1, "outside the 1 columns"),
+    ]:
+        kept = getattr(model, name)
+        setattr(model, name, value)
+        with pytest.raises(ModelFileError, match=f"could not be read again: .*{said}"):
+            mixnorm.save(model, tmp_path / "model.mixnorm")
+        setattr(model, name, kept)
+    assert not list(tmp_path.iterdir())
+    mixnorm.save(model, tmp_path / "model.mixnorm")
