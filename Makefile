@@ -30,8 +30,8 @@ find_python = for p in $(or $(PYTHON),python3.13 python3.12 python3.11 python3);
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: $(VENV)/.stamp-demo  ## Find the few pixels that tell ten digits apart
-	@$(BIN)/python -m mixnorm.demo $(ARGS)
+demo: $(VENV)/.stamp-cli  ## Find the few pixels that tell ten digits apart, and write a report
+	@$(BIN)/mixnorm demo $(ARGS)
 
 test: $(VENV)/.stamp-test  ## Run the tests and the examples in docstrings and user guide
 	$(ONE_THREAD) MPLBACKEND=Agg $(BIN)/python -m pytest -n $(JOBS) --maxprocesses=8 $(ARGS)
@@ -57,19 +57,14 @@ bench: $(BENCH_VENV)/.stamp  ## Run a benchmark beside its peers (BENCH=shareboo
 	$(BENCH_VENV)/bin/python -m benchmarks $(BENCH) $(ARGS)
 
 clean:  ## Remove environments, caches and everything built
-	rm -rf $(VENV) $(BENCH_VENV) build dist docs/_build docs/generated docs/auto_examples docs/sg_execution_times.rst
+	rm -rf $(VENV) $(BENCH_VENV) build dist mixnorm-demo docs/_build docs/generated docs/auto_examples docs/sg_execution_times.rst
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find src tests docs examples -type d -name __pycache__ -prune -exec rm -rf {} +
 
 $(VENV)/bin/python:
 	@python=$$($(find_python)); "$$python" -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
 
-$(VENV)/.stamp-demo: pyproject.toml constraints.txt | $(VENV)/bin/python
-	@echo "Installing mixnorm into $(VENV)"
-	@$(INSTALL) -e .
-	@touch $@
-
-# .stamp-test, .stamp-lint, .stamp-docs: mixnorm with the extra of that name.
+# .stamp-cli, .stamp-test, .stamp-lint, .stamp-docs: mixnorm with the extra of that name.
 $(VENV)/.stamp-%: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@echo "Installing mixnorm[$*] into $(VENV)"
 	@$(INSTALL) -e ".[$*]"
@@ -81,5 +76,5 @@ $(BENCH_VENV)/bin/python:
 # The peers choose their own versions, so the constraints do not apply here.
 $(BENCH_VENV)/.stamp: pyproject.toml benchmarks/requirements.txt | $(BENCH_VENV)/bin/python
 	@echo "Installing mixnorm and the peers into $(BENCH_VENV)"
-	@$(BENCH_VENV)/bin/python -m pip install $(PIP_FLAGS) -r benchmarks/requirements.txt -e .
+	@$(BENCH_VENV)/bin/python -m pip install $(PIP_FLAGS) -r benchmarks/requirements.txt -e ".[cli]"
 	@touch $@

@@ -7,7 +7,7 @@ import importlib
 import sys
 
 # Name on the command line -> module with ``add_arguments(parser)`` and ``main(args)``.
-BENCHMARKS = {"shareboost": "benchmarks.shareboost"}
+BENCHMARKS = {"cli": "benchmarks.cli", "shareboost": "benchmarks.shareboost"}
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -65,6 +65,7 @@ class SearchBar:
 
     def stage(self, name: str, rounds: int, error: Callable[[Any], float | None]) -> RoundCallback:
         """Return a callback for one path; ``error`` gives the held-out error of its models."""
+        self._progress.update(self._bar, description=name)
         return RoundCallback(lambda model: self._advance(name, rounds, model, error(model)))
 
     def _advance(self, name: str, rounds: int, model: Any, error: float | None) -> None:

@@ -30,8 +30,7 @@ _MOST_SHOWN = 40
 def fit(options: argparse.Namespace, screen: Screen, command: Sequence[str]) -> None:
     """``mixnorm fit``: search, write the model and the report, print what was found."""
     place = _model_place(options)
-    data = load_data(options)
-    _tell(data, screen)
+    data = _read(options, screen)
     found = search(data, options, screen, whole=options.report is not None)
     full = _full(data, found, options, screen)
     told = facts(data, found, command, full)
@@ -58,11 +57,16 @@ def _model_place(options: argparse.Namespace) -> Path:
     return place
 
 
-def _tell(data: Data, screen: Screen) -> None:
+def _read(options: argparse.Namespace, screen: Screen) -> Data:
+    """Read the table, and tell what was found in it."""
+    with screen.working(f"reading {options.file}"):
+        data = load_data(options)
     columns = len(data.encoder.names)
-    screen.remark(f"{data.name}: {len(data.y)} rows, {columns} columns to choose from.")
+    choice = "1 column" if columns == 1 else f"{columns} columns"
+    screen.remark(f"{data.name}: {len(data.y)} rows, {choice} to choose from.")
     for note in data.notes:
         screen.remark(note)
+    return data
 
 
 def _full(data: Data, found: Search, options: argparse.Namespace, screen: Screen) -> FullFit | None:
@@ -70,7 +74,7 @@ def _full(data: Data, found: Search, options: argparse.Namespace, screen: Screen
     if options.report is None or found.interrupted:
         return None
     try:
-        with screen.err.status("fitting the full model, for comparison"):
+        with screen.working("fitting the full model, for comparison"):
             return fit_full(data, found.folds)
     except KeyboardInterrupt:
         screen.remark("The full model was skipped.")
@@ -97,8 +101,7 @@ def _print_fit(told: dict[str, Any], found: Search, screen: Screen, full: FullFi
 
 def path(options: argparse.Namespace, screen: Screen, command: Sequence[str]) -> None:
     """``mixnorm path``: print the curve and the size it suggests."""
-    data = load_data(options)
-    _tell(data, screen)
+    data = _read(options, screen)
     found = search(data, options, screen, whole=True)
     rows, told = path_rows(data, found), facts(data, found, command, None)
     screen.show(_path_table(rows, data.task, found.chosen))
@@ -124,21 +127,22 @@ def _path_table(rows: list[dict[str, Any]], task: str, marked: int | None) -> Ri
     from rich.markup import escape
 
     table = RichTable(box=None, pad_edge=False)
-    for name in ("features", "added", "", "training loss", "held-out error"):
-        table.add_column(name, justify="left" if name in ("added", "") else "right")
-    table.add_column("")
+    table.add_column("features", justify="right", no_wrap=True, min_width=8)
+    table.add_column("added", no_wrap=True, overflow="ellipsis", max_width=40)
+    table.add_column("training loss", justify="right", no_wrap=True)
+    table.add_column("held-out error", justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True)
     shown = rows if len(rows) <= _MOST_SHOWN else rows[: _MOST_SHOWN - 1] + rows[-1:]
     largest = max((row["error"] or 0.0 for row in rows), default=0.0) or 1.0
     for row in shown:
         error = error_text(row["error"], task)
         if row["standard_error"] is not None:
             error += f" ± {error_text(row['standard_error'], task)}"
-        bar = "█" * max(1, round(16 * (row["error"] or 0.0) / largest))
+        bar = "█" * max(1, round(12 * (row["error"] or 0.0) / largest))
         hint = " ← suggested" if row["features"] == marked else ""
         table.add_row(
             str(row["features"]),
-            escape(row["name"]),
-            escape(row["kind"]),
+            escape(row["name"] + ("" if row["kind"] == "number" else f", {row['kind']}")),
             f"{row['loss']:.4g}",
             error,
             bar + hint,

@@ -5,10 +5,19 @@ from __future__ import annotations
 import json
 import math
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
+
+
+class _Console(Console):
+    """A console that leaves it to the command what to do when its reader goes away."""
+
+    def on_broken_pipe(self) -> None:
+        """Pass the error on, instead of ending the program."""
+        raise BrokenPipeError
 
 
 class Screen:
@@ -24,8 +33,8 @@ class Screen:
 
     def __init__(self, *, json: bool = False, quiet: bool = False) -> None:
         self.json, self.quiet = json, quiet
-        self.out = Console(highlight=False, soft_wrap=True)
-        self.err = Console(stderr=True, highlight=False, soft_wrap=True)
+        self.out = _Console(highlight=False, soft_wrap=True)
+        self.err = _Console(stderr=True, highlight=False, soft_wrap=True)
 
     def say(self, text: str = "") -> None:
         """Print a line of the result, unless the result is JSON."""
@@ -41,6 +50,10 @@ class Screen:
         """Print a line about the work, beside the result."""
         if not self.quiet:
             self.err.print(f"[dim]{escape(text)}[/dim]")
+
+    def working(self, what: str) -> AbstractContextManager[Any]:
+        """Show that something goes on that has no measure of progress."""
+        return nullcontext() if self.quiet else self.err.status(escape(what))
 
     def document(self, content: dict[str, Any]) -> None:
         """Print the result as JSON, if that was asked for."""

@@ -12,7 +12,7 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -123,15 +123,15 @@ class _Searcher:
             try:
                 for number, (train, test) in enumerate(self.splits, start=1):
                     folds.append(self._fold(bar, number, train, test))
-                self._check_found(folds)
-                chosen = self._choose(folds)
-                model, path = self._refit(bar, chosen, self._curve(folds)[0])
+                folds = [fold for fold in folds if fold.errors] or self._fail()
+                model, path = self._refit(bar, self._choose(folds), self._curve(folds)[0])
             except _Interrupted as stop:
                 if stop.fold is not None and not folds:
                     folds.append(stop.fold)
             except KeyboardInterrupt:
                 pass
-        if not folds or not folds[0].errors:
+        folds = [fold for fold in folds if fold.errors]
+        if not folds:
             raise KeyboardInterrupt
         found = self._result(folds, model, path)
         found.seconds = time.perf_counter() - began
@@ -239,12 +239,11 @@ class _Searcher:
 
     # The curve, and the choice.
 
-    def _check_found(self, folds: list[Fold]) -> None:
-        if not all(fold.errors for fold in folds):
-            raise TableError(
-                f"No column of {self.data.name} helps to predict {self.data.target!r}: none lowers "
-                "the loss. Check that the target depends on the columns."
-            )
+    def _fail(self) -> NoReturn:
+        raise TableError(
+            f"No column of {self.data.name} helps to predict {self.data.target!r}: none lowers "
+            "the loss. Check that the target depends on the columns."
+        )
 
     def _scores(self, folds: list[Fold]) -> np.ndarray:
         """Return the errors of the folds, a path that ended early keeping its last."""
@@ -296,6 +295,8 @@ class _Searcher:
         path = self._estimator(chosen).set_params(warm_start=True).set_callbacks(callback)
         if self._fit(path, self.data.weight, self.notes):
             raise _Interrupted(None)
+        if not len(path.path_["loss"]):
+            self._fail()
         model = copy.copy(path).set_params(warm_start=False)
         if last > len(model.path_["loss"]):
             path = copy.copy(path).set_params(n_features_to_select=last)
@@ -321,6 +322,11 @@ class _Searcher:
         if len(folds) == 1:
             size = len(folds[0].test)
             return f"Errors are measured on {size} of {rows} rows that the fit did not see."
+        if len(folds) < len(self.splits):
+            return (
+                f"Errors are measured on {len(folds)} of {len(self.splits)} folds of the "
+                "cross-validation, the others being interrupted."
+            )
         return (
             f"Errors are measured by cross-validation with {len(folds)} folds: "
             "every row is predicted by a model that did not see it."

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from mixnorm.tables._values import as_numbers, as_seconds, as_texts
+from mixnorm.tables._values import as_numbers, as_seconds, as_texts, is_missing, level_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,9 +69,9 @@ class NumberColumn:
         lost = ~np.isfinite(numbers)
         gaps = Gaps()
         if lost.any():
-            blank = values.isna().to_numpy()
             infinite = np.isinf(numbers)
-            strange = lost & ~blank & ~infinite
+            blank = lost & ~infinite & is_missing(values)
+            strange = lost & ~infinite & ~blank
             gaps = Gaps(
                 missing=int(np.count_nonzero(blank)),
                 strange=int(np.count_nonzero(strange)),
@@ -128,12 +128,14 @@ class CategoryColumn:
         """Return the matrix columns of a column's entries, and what was missing or new."""
         import pandas as pd
 
-        codes, found = pd.factorize(as_texts(values), use_na_sentinel=True)
-        place = {level: index for index, level in enumerate(self.levels)}
-        other = len(place) + self.missing if self.other else -1
+        codes, texts = pd.factorize(as_texts(values), use_na_sentinel=True)
+        found = [level_text(text) for text in texts]
+        place = {level_text(level): index for index, level in enumerate(self.levels)}
+        gap = len(self.levels) if self.missing else -1
+        other = len(self.levels) + self.missing if self.other else -1
         turned = np.array([place.get(text, other) for text in found] + [-1], dtype=np.intp)
         known = np.array([text in place for text in found] + [True])
-        index = np.where(codes < 0, len(place) if self.missing else -1, turned[codes])
+        index = np.where(codes < 0, gap, turned[codes])
         matrix = np.zeros((len(values), self.width))
         rows = np.flatnonzero(index >= 0)
         matrix[rows, index[rows]] = 1.0
@@ -181,12 +183,14 @@ class DateColumn:
         """Return the matrix columns of a column's entries, and what was missing."""
         seconds = as_seconds(values, self.pattern)
         lost = np.isnan(seconds)
-        blank = values.isna().to_numpy()
-        gaps = Gaps(
-            missing=int(np.count_nonzero(blank)),
-            strange=int(np.count_nonzero(lost & ~blank)),
-            examples=_examples(values, lost & ~blank),
-        )
+        gaps = Gaps()
+        if lost.any():
+            strange = lost & ~is_missing(values)
+            gaps = Gaps(
+                missing=int(np.count_nonzero(lost & ~strange)),
+                strange=int(np.count_nonzero(strange)),
+                examples=_examples(values, strange),
+            )
         days = np.where(lost, self.fill, seconds) / _DAY
         columns = [days - self.origin / _DAY]
         lengths = {"year": _YEAR, "week": 7.0, "day": 1.0}

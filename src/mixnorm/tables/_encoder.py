@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 # Whole numbers up to here are exact in single precision.
 _EXACT = 2.0**24
+# What larger numbers in a new table count as in single precision, whose end is at 3e38.
+_LARGEST = 1e30
 
 
 @dataclass(frozen=True)
@@ -73,14 +75,16 @@ class TableEncoder:
         numbers, categories : collection of str
             Columns whose kind the user names.
         """
-        kinds = {**dict.fromkeys(numbers, "number"), **dict.fromkeys(categories, "category")}
+        kinds = {str(name): "number" for name in numbers}
+        kinds.update({str(name): "category" for name in categories})
+        columns = _Columns(frame)
         plans: list[ColumnPlan] = []
         left_out: list[tuple[str, str]] = []
-        twins = _Twins(frame)
+        twins = _Twins(columns)
         exact = True
-        for name in frame.columns:
-            values = frame[name]
-            plan = plan_column(values, kinds.get(str(name)))
+        for name in columns.names:
+            values = columns[name]
+            plan = plan_column(values, kinds.get(name))
             if not isinstance(plan, str):
                 matrix, _ = plan.encode(values)
                 twin = twins.of(plan, matrix)
@@ -89,7 +93,7 @@ class TableEncoder:
                     plans.append(plan)
                     continue
                 plan = f"it is a copy of {twin!r}"
-            left_out.append((str(name), plan))
+            left_out.append((name, plan))
         return cls(tuple(plans), tuple(left_out), "float32" if exact else "float64")
 
     @property
@@ -127,16 +131,19 @@ class TableEncoder:
             Features that matter; the columns of the others are zero, and may be missing.
         """
         wanted = range(len(self.columns)) if needed is None else sorted(needed)
+        columns = _Columns(frame)
         missing = [self.columns[index].name for index in wanted]
-        missing = [name for name in missing if name not in frame.columns]
+        missing = [name for name in missing if name not in columns.names]
         if missing:
-            raise TableError(_missing_columns(missing, [str(name) for name in frame.columns]))
+            raise TableError(_missing_columns(missing, list(columns.names)))
         matrix = np.zeros((len(frame), self.width), dtype=self.dtype, order="F")
         starts = np.cumsum([0] + [plan.width for plan in self.columns])
         gaps: dict[str, Gaps] = {}
         for index in wanted:
             plan = self.columns[index]
-            part, gap = plan.encode(frame[plan.name])
+            part, gap = plan.encode(columns[plan.name])
+            if self.dtype == "float32":
+                part = np.clip(part, -_LARGEST, _LARGEST)
             matrix[:, starts[index] : starts[index + 1]] = part
             if gap != Gaps():
                 gaps[plan.name] = gap
@@ -186,18 +193,37 @@ class SparseEncoder:
         return matrix, {}
 
 
-class _Twins:
-    """Finds columns that hold the same as an earlier one, by checksum first."""
+class _Columns:
+    """The columns of a table by the text of their names, which need not be texts."""
 
     def __init__(self, frame: pd.DataFrame) -> None:
         self._frame = frame
+        self.names: dict[str, int] = {}
+        self._twice: set[str] = set()
+        for place, name in enumerate(map(str, frame.columns)):
+            if self.names.setdefault(name, place) != place:
+                self._twice.add(name)
+
+    def __getitem__(self, name: str) -> pd.Series[Any]:
+        if name in self._twice:
+            raise TableError(f"The table has more than one column {name!r}; rename or drop some.")
+        values = self._frame.iloc[:, self.names[name]]
+        values.name = name
+        return values
+
+
+class _Twins:
+    """Finds columns that hold the same as an earlier one, by checksum first."""
+
+    def __init__(self, columns: _Columns) -> None:
+        self._columns = columns
         self._seen: dict[tuple[int, int], list[ColumnPlan]] = {}
 
     def of(self, plan: ColumnPlan, matrix: np.ndarray) -> str | None:
         """Return the earlier column that is the same, and remember this one if there is none."""
         key = (matrix.shape[1], zlib.crc32(np.ascontiguousarray(matrix).data))
         for earlier in self._seen.setdefault(key, []):
-            if np.array_equal(matrix, earlier.encode(self._frame[earlier.name])[0]):
+            if np.array_equal(matrix, earlier.encode(self._columns[earlier.name])[0]):
                 return earlier.name
         self._seen[key].append(plan)
         return None

@@ -137,6 +137,9 @@ class TableModel:
                 "not on a LIBSVM file; give it such a table."
             )
         frame = table.frame if isinstance(table, Table) else table
+        if not hasattr(frame, "iloc"):
+            given = type(table).__name__
+            raise TypeError(f"Give a DataFrame, or what read_table returns; got {given}.")
         rows = max(1, _BLOCK // max(1, self.encoder.width))
         for start in range(0, max(1, len(frame)), rows):
             block = self.encoder.encode(frame.iloc[start : start + rows], self.features)

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from datetime import date
+from decimal import Decimal
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,8 +17,10 @@ from mixnorm.tables._values import (
     as_seconds,
     as_texts,
     date_format,
+    distinct_texts,
     is_date_type,
     is_number_type,
+    level_text,
     number_style,
 )
 
@@ -32,9 +39,11 @@ _FEW = 20
 # hardly vary.
 _FAR = 10.0
 _DAY = 86400.0
+_KEY_NAME = re.compile(r"(?i:(^|[ _.-])(id|idx|index|key|row|no|nr|uid|number)$)|[a-z]I[dD]$")
 
 CONSTANT = "every entry is the same"
 EMPTY = "no entries"
+NO_NUMBERS = "no entry is a number that can be computed with"
 
 
 def plan_column(values: pd.Series[Any], kind: str | None = None) -> ColumnPlan | str:
@@ -48,8 +57,8 @@ def plan_column(values: pd.Series[Any], kind: str | None = None) -> ColumnPlan |
         What the user says it is; None finds out.
     """
     name = str(values.name)
-    if kind == "category":
-        return _category(name, as_texts(values), forced=True)
+    if kind == "category" or (kind is None and _is_category(values)):
+        return _category(name, as_texts(values), forced=kind == "category")
     if is_number_type(values):
         return _number(name, as_numbers(values), "plain", forced=kind == "number")
     if is_date_type(values):
@@ -57,59 +66,84 @@ def plan_column(values: pd.Series[Any], kind: str | None = None) -> ColumnPlan |
     if not _is_text(values):
         return "its entries are neither numbers, texts nor dates"
     texts = as_texts(values)
-    distinct = np.unique(texts[texts != None].astype(str)).astype(object)  # noqa: E711
+    distinct = distinct_texts(texts)
     if not len(distinct):
         return EMPTY
     style = number_style(distinct, 0.0 if kind == "number" else _MOSTLY_NUMBERS)
     if style is not None:
-        return _number(name, as_numbers(values, style), style, forced=kind == "number")
+        found = _number(name, as_numbers(values, style), style, forced=kind == "number")
+        return NO_NUMBERS if found == EMPTY else found
     pattern = date_format(distinct, _MOSTLY_DATES)
     if pattern is not None:
         return _date(name, as_seconds(values, pattern), pattern)
     return _category(name, texts, forced=False)
 
 
+def _is_category(values: pd.Series[Any]) -> bool:
+    """Whether a column is stored as categories, or as truth values of which some are missing."""
+    import pandas as pd
+
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        return True
+    return values.dtype.kind == "b" and bool(values.isna().any())
+
+
 def _is_text(values: pd.Series[Any]) -> bool:
-    """Whether the first entries are texts, truth values or plain numbers."""
+    """Whether the first entries are texts, truth values, dates or real numbers."""
     present = values.dropna().head(100).tolist()
-    return all(isinstance(value, (str, bool, int, float)) for value in present)
+    return all(isinstance(value, (str, np.bool_, date, Decimal, Real)) for value in present)
 
 
 def _number(name: str, numbers: np.ndarray, style: str, *, forced: bool) -> ColumnPlan | str:
     present = numbers[np.isfinite(numbers)]
     if not len(present):
-        return EMPTY
+        return EMPTY if np.isnan(numbers).all() else NO_NUMBERS
     low, high = float(present.min()), float(present.max())
     if low == high and len(present) == len(numbers):
         return CONSTANT
     if low == high:  # filled with the median, nothing would be left of it
         return "every entry that is not missing is the same"
-    if not forced and len(numbers) > _FEW and _counts_rows(numbers):
-        return "it only numbers the rows"
+    if not forced and len(numbers) > _FEW and _numbers_rows(name, numbers):
+        return f"it only numbers the rows; --number {name} takes it all the same"
     half = high / 2 - low / 2
     far = max(abs(low), abs(high)) > _FAR * half
-    full = len(present) == len(numbers) and not far
-    median = 0.0 if full else float(np.median(present))
+    median = float(np.median(present))  # new tables may have gaps where this one has none
     return NumberColumn(name, fill=median, centre=median if far else 0.0, style=style)
 
 
-def _counts_rows(numbers: np.ndarray) -> bool:
-    """Whether a column is 1, 2, 3, ... from any start: a row number, which tells of nothing."""
-    return bool(np.all(np.diff(numbers) == 1.0))
+def _numbers_rows(name: str, numbers: np.ndarray) -> bool:
+    """Whether a column is a row number, which tells of nothing but the order of a sorted file.
+
+    It counts 1, 2, 3, ... from any start; or is called a key, and has another whole number in
+    every row.
+    """
+    if np.all(np.diff(numbers) == 1.0):
+        return True
+    if not _KEY_NAME.search(name) or np.any(numbers != np.rint(numbers)):
+        return False
+    return len(np.unique(numbers)) == len(numbers)
 
 
 def _category(name: str, texts: np.ndarray, *, forced: bool) -> ColumnPlan | str:
-    missing = texts == None  # noqa: E711
-    levels, counts = np.unique(texts[~missing].astype(str), return_counts=True)
-    if not len(levels):
+    present = [text for text in texts if text is not None]
+    if not present:
         return EMPTY
-    if len(levels) == 1 and not missing.any():
+    levels = _levels(present)
+    missing = len(present) < len(texts)
+    if len(levels) == 1 and not missing:
         return CONSTANT
-    if not forced and len(levels) > max(_FEW, _KEYLIKE * np.count_nonzero(~missing)):
-        return f"nearly every text differs ({len(levels)} of {np.count_nonzero(~missing)})"
-    order = np.lexsort((levels, -counts))
-    kept = tuple(str(level) for level in levels[order][:MOST_LEVELS])
-    return CategoryColumn(name, kept, bool(missing.any()), other=len(levels) > MOST_LEVELS)
+    if not forced and len(levels) > max(_FEW, _KEYLIKE * len(present)):
+        return f"nearly every text differs ({len(levels)} of {len(present)})"
+    return CategoryColumn(name, levels[:MOST_LEVELS], missing, other=len(levels) > MOST_LEVELS)
+
+
+def _levels(texts: list[str]) -> tuple[str, ...]:
+    """Return the levels, the most frequent first, each as it is written most often."""
+    spelled: dict[str, str] = {}
+    counts: Counter[str] = Counter()
+    for text, count in sorted(Counter(texts).items(), key=lambda item: (-item[1], item[0])):
+        counts[spelled.setdefault(level_text(text), text)] += count
+    return tuple(sorted(counts, key=lambda level: (-counts[level], level)))
 
 
 def _date(name: str, seconds: np.ndarray, pattern: str) -> ColumnPlan | str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 import os
 import re
@@ -11,15 +12,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from mixnorm.exceptions import TableError
 from mixnorm.tables import _sniff
 
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Entries that stand for a missing value, beside an empty one.
-MISSING = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "-nan", "-NaN", "NULL", "null",
-           "None", "none", "NONE", "<NA>", "-", ".")  # fmt: skip
+# Also with a space before or after, as in files whose columns are aligned.
+_MISSING = [text for mark in _sniff.MISSING for text in (mark, f" {mark}", f"{mark} ")]
 # Arrow guesses a column's type from its first block; a block holds at most this many bytes.
 _BLOCK = 1 << 22
 _LARGEST_BLOCK = 1 << 30
@@ -109,6 +111,7 @@ def read_table(
     >>> read_table(path).frame["power"].tolist()
     [90, 210]
     """
+    _check_options(file_format, delimiter)
     content, name = _open(source)
     head = content[: _sniff.HEAD].tobytes()
     kind = file_format or _sniff.file_format(head, name)
@@ -122,6 +125,18 @@ def read_table(
         text = _sniff.head_text(head, name)
         delimiter = "\t" if kind == "tsv" else _sniff.delimiter(text)
     return _Csv(content, name, delimiter, header, expect).read()
+
+
+def _check_options(file_format: str | None, delimiter: str | None) -> None:
+    if file_format is not None and file_format not in _sniff.FORMATS:
+        raise TableError(f"file_format={file_format!r} is none of {', '.join(_sniff.FORMATS)}.")
+    if delimiter is None:
+        return
+    if len(delimiter) != 1 or delimiter in '"\r\n' or not delimiter.isascii():
+        raise TableError(
+            f"delimiter={delimiter!r} cannot divide columns; give one ASCII character, no quote "
+            "and no line break."
+        )
 
 
 def _open(source: str | os.PathLike[str]) -> tuple[memoryview, str]:
@@ -152,6 +167,7 @@ def _unpack(data: Any, packed: str, name: str) -> Any:
     import bz2
     import gzip
     import lzma
+    import zlib
 
     import pyarrow as pa
 
@@ -161,7 +177,7 @@ def _unpack(data: Any, packed: str, name: str) -> Any:
             return pa.CompressedInputStream(pa.BufferReader(data), "zstd").read_buffer()
         with openers[packed](pa.BufferReader(data)) as stream:
             return pa.py_buffer(stream.read())
-    except (OSError, EOFError, lzma.LZMAError, pa.ArrowInvalid) as error:
+    except (OSError, EOFError, lzma.LZMAError, zlib.error, pa.ArrowInvalid) as error:
         raise TableError(f"{name} is a damaged {packed} file ({error}).") from error
 
 
@@ -170,19 +186,23 @@ def _read_parquet(content: memoryview, name: str) -> Table:
     import pyarrow.parquet as pq
 
     try:
-        table = pq.read_table(pa.BufferReader(pa.py_buffer(content)))
-    except (pa.ArrowException, OSError) as error:
+        table = pq.ParquetFile(pa.BufferReader(pa.py_buffer(content))).read()
+        table.validate(full=True)  # texts that are none would fail later
+        return _to_table(table, name, [])
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         reason = str(error).splitlines()[0]
         raise TableError(f"{name} cannot be read as Parquet ({reason}).") from error
-    return _to_table(table, name, [])
 
 
 def _read_libsvm(content: memoryview, name: str, zero_based: bool | None) -> SparseTable:
     from sklearn.datasets import load_svmlight_file
 
     based: Any = "auto" if zero_based is None else zero_based
+    text = bytes(content).removeprefix(codecs.BOM_UTF8)
     try:
-        raw, labels = load_svmlight_file(io.BytesIO(content), zero_based=True)
+        raw, labels = load_svmlight_file(io.BytesIO(text), zero_based=True)
+        if not np.all(np.isfinite(raw.data)):
+            raise ValueError("it has entries that are infinite or no numbers")
         if based == "auto":
             based = bool(raw.nnz and raw.indices.min() == 0)
         elif not based and raw.nnz and raw.indices.min() == 0:
@@ -206,21 +226,21 @@ class _Csv:
     ) -> None:
         self.name, self.delimiter = name, delimiter
         self.notes: list[str] = []
+        self.block, self.threads = _BLOCK, True
+        self.texts: set[int] = set()
         self.encoding = _sniff.encoding(content[: _sniff.HEAD].tobytes())
         if self.encoding == "utf-16":
             content = memoryview(_decode(content, "utf-16", name).encode())
             self.encoding = "utf-8-sig"
         self.content = content
-        self.header = header if header is not None else self._has_header(expect)
+        # Quotes may hold line breaks. Not told so, Arrow loses rows behind a quote that is never
+        # closed, without a word; told so, it takes half as long again.
+        self.breaks = re.search(b'"', content) is not None
+        self.header = self._has_header(expect) if header is None else header
 
     def _has_header(self, expect: Collection[str]) -> bool:
-        import csv
-
         text = _sniff.head_text(self.content[: _sniff.HEAD].tobytes(), self.name)
-        lines = [line for line in text.splitlines() if line.strip()]
-        names = next(csv.reader(lines[:1], delimiter=self.delimiter), [])
-        names = [name.strip() for name in names]
-        if set(names) & set(expect) or not _sniff.header_is_data(names):
+        if _sniff.has_header(text, self.delimiter, expect):
             return True
         self.notes.append(
             "The first row holds only numbers, so it is taken as data; columns are called "
@@ -234,7 +254,7 @@ class _Csv:
 
         try:
             table = self._parsed()
-        except (pa.ArrowException, UnicodeDecodeError) as error:
+        except pa.ArrowException as error:
             raise TableError(self._explained(str(error))) from error
         if self.encoding not in ("utf-8", "utf-8-sig"):
             self.notes.append(f"The file is not UTF-8; it was read as {self.encoding}.")
@@ -244,44 +264,70 @@ class _Csv:
         return _to_table(table, self.name, self.notes)
 
     def _parsed(self) -> Any:
-        """Try the quick way, then a line break within quotes, then types from all rows."""
+        """Try the quick way, then with more care for as long as that helps."""
         import pyarrow as pa
 
-        block, breaks = _BLOCK, False
         while True:
             try:
-                table = self._arrow(block, breaks)
+                table = self._arrow()
             except pa.ArrowInvalid as error:
-                conversion = "conversion error" in str(error) or "straddling" in str(error)
-                if conversion and block < min(len(self.content), _LARGEST_BLOCK):
-                    block = min(max(len(self.content), 64), _LARGEST_BLOCK)
-                elif not conversion and not breaks and self.content.obj is not None:
-                    breaks = True
-                else:
+                if not self._mended(str(error)):
                     raise
                 continue
-            binary = any(pa.types.is_binary(kind) for kind in table.schema.types)
-            if not binary or self.encoding not in ("utf-8", "utf-8-sig"):
+            if _is_text(table) or not self._is_utf8:
                 return table
-            self.encoding = _sniff.western(bytes(self.content))
+            self._take_as_western()
 
-    def _arrow(self, block: int, breaks: bool) -> Any:
+    @property
+    def _is_utf8(self) -> bool:
+        return self.encoding in ("utf-8", "utf-8-sig")
+
+    def _take_as_western(self) -> None:
+        self.encoding = _sniff.western(bytes(self.content))
+
+    def _mended(self, reason: str) -> bool:
+        """Change how the file is read, after a failure; False if there is nothing left to try."""
+        if "invalid UTF8" in reason and self._is_utf8:
+            self._take_as_western()
+            return True
+        size = len(self.content) * (1 if self._is_utf8 else 3)  # three bytes for a euro sign
+        largest = min(size, _LARGEST_BLOCK)
+        if re.search("conversion error|straddling|Empty CSV", reason) and self.block < largest:
+            self.block = largest  # types from all rows, not from the first; room for a long row
+            return True
+        if "Empty CSV" in reason and bytes(self.content[-1:]) not in b"\r\n":
+            self.content = memoryview(bytes(self.content) + b"\n")  # a header and nothing else
+            return True
+        found = re.search(r"In CSV column #(\d+): .*conversion error", reason)
+        if found and int(found[1]) not in self.texts:
+            self.texts.add(int(found[1]))
+            return True
+        if "Expected" in reason and self.threads:  # only one thread knows the number of the row
+            self.threads = False
+            return True
+        return False
+
+    def _arrow(self) -> Any:
+        """Read the table with Arrow."""
         import pyarrow as pa
         from pyarrow import csv
 
-        plain = self.encoding in ("utf-8", "utf-8-sig")
-        return csv.read_csv(
-            pa.BufferReader(pa.py_buffer(self.content)),
-            read_options=csv.ReadOptions(
-                block_size=block,
-                autogenerate_column_names=not self.header,
-                encoding="utf8" if plain else self.encoding,
-            ),
-            parse_options=csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=breaks),
-            convert_options=csv.ConvertOptions(
-                null_values=list(MISSING), strings_can_be_null=True, check_utf8=True
-            ),
+        read = csv.ReadOptions(
+            block_size=self.block,
+            use_threads=self.threads,
+            autogenerate_column_names=not self.header,
+            encoding="utf8" if self._is_utf8 else self.encoding,
         )
+        parse = csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=self.breaks)
+        source = pa.py_buffer(self.content)
+        types = {}
+        if self.texts:
+            head = csv.open_csv(pa.BufferReader(source), read, parse).schema.names
+            types = {head[column]: pa.string() for column in self.texts}
+        convert = csv.ConvertOptions(
+            null_values=_MISSING, strings_can_be_null=True, column_types=types
+        )
+        return csv.read_csv(pa.BufferReader(source), read, parse, convert)
 
     def _explained(self, reason: str) -> str:
         """Return Arrow's complaint in the words of somebody who has a file."""
@@ -289,14 +335,26 @@ class _Csv:
         found = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", first)
         if found:
             row, wanted, got = found.groups()
+            entries = "1 entry" if got == "1" else f"{got} entries"
             return (
-                f"{self.name} is no table: row {row} has {got} entries where the first has "
+                f"{self.name} is no table: row {row} has {entries} where the first has "
                 f"{wanted} (delimiter {self.delimiter!r}). Mend the row, or name the delimiter "
                 "with --delimiter."
             )
         if "Empty CSV" in first:
             return f"{self.name} is empty; give a table with a header and rows."
         return f"{self.name} cannot be read as a table ({first})."
+
+
+def _is_text(table: Any) -> bool:
+    """Whether all names and entries of an Arrow table are valid text."""
+    import pyarrow as pa
+
+    try:
+        table.column_names  # noqa: B018
+    except UnicodeDecodeError:
+        return False
+    return not any(pa.types.is_binary(kind) for kind in table.schema.types)
 
 
 def _decode(content: memoryview, encoding: str, name: str) -> str:
@@ -322,20 +380,24 @@ def _to_table(table: Any, name: str, notes: list[str]) -> Table:
 
 
 def _plain(column: Any) -> Any:
-    """Return an Arrow column as a type that pandas knows well: times as hours, decimals floats."""
+    """Return a column in a type that pandas knows well: times in hours, decimals as floats."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    if isinstance(column.type, pa.BaseExtensionType):
+        column = pc.cast(column, column.type.storage_type)
     kind = column.type
     if pa.types.is_time(kind):
-        seconds = pc.cast(pc.cast(column, pa.time64("us")), pa.int64())
-        return pc.divide(pc.cast(seconds, pa.float64()), 3.6e9)
+        nanoseconds = pc.cast(pc.cast(column, pa.time64("ns")), pa.int64())
+        return pc.divide(pc.cast(nanoseconds, pa.float64(), safe=False), 3.6e12)
     if pa.types.is_decimal(kind) or pa.types.is_float16(kind):
         return pc.cast(column, pa.float64())
     if pa.types.is_duration(kind):
         return pc.divide(pc.cast(pc.cast(column, pa.int64()), pa.float64()), _per_second(kind.unit))
     if pa.types.is_date(kind):
         return pc.cast(column, pa.timestamp("s"))
+    if pa.types.is_timestamp(kind) and kind.tz is not None:  # pandas may not know the zone
+        return pc.cast(column, pa.timestamp(kind.unit, "UTC"))
     return column
 
 

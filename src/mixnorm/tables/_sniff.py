@@ -3,35 +3,52 @@
 from __future__ import annotations
 
 import codecs
+import csv
+import io
 import re
+from collections.abc import Collection
 
 from mixnorm.exceptions import TableError
 
 FORMATS = ("csv", "tsv", "parquet", "libsvm")
 #: Bytes that are looked at.
 HEAD = 1 << 16
+#: Entries that stand for a missing value, beside an empty one.
+MISSING = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "-nan", "-NaN", "NULL", "null",
+           "None", "none", "NONE", "<NA>", "n.a.", "N.A.", "-", ".")  # fmt: skip
 
-_PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd", b"\xfd7zXZ": "xz"}
+_PACKED = {
+    rb"\x1f\x8b": "gzip",
+    rb"BZh[1-9](1AY&|\x17rE8)": "bz2",
+    rb"\x28\xb5\x2f\xfd": "zstd",
+    rb"\xfd7zXZ": "xz",
+}
+# Parquet goes on in binary; a table may well have a column PAR1.
+_PARQUET = re.compile(rb"PAR1[\s\S]{0,8}[\x00-\x08\x0b\x0c\x0e-\x1f]")
 _BINARY = {
     b"PK\x03\x04": "a zip archive (an Excel workbook is one); save the sheet as CSV",
     b"\xd0\xcf\x11\xe0": "an old Excel workbook; save the sheet as CSV",
     b"%PDF": "a PDF",
     b"\x89PNG": "a picture",
     b"\xff\xd8\xff": "a picture",
+    b"\x80\x02": "a pickle, which is never opened; write the table as CSV or Parquet",
+    b"\x80\x03": "a pickle, which is never opened; write the table as CSV or Parquet",
     b"\x80\x04": "a pickle, which is never opened; write the table as CSV or Parquet",
     b"\x80\x05": "a pickle, which is never opened; write the table as CSV or Parquet",
     b"\x93NUMPY": "a NumPy array; write the table as CSV or Parquet",
     b"SQLite format 3": "a database; export the table as CSV",
-    b"mixnorm model ": "a mixnorm model, not a table",
+    b"mixnorm model ": "a mixnorm model",
 }
 _TEXT = {"{": "JSON", "[": "JSON", "<": "HTML or XML"}
-_LIBSVM = re.compile(r"\s*[-+]?[0-9.eE+-]+(\s+qid:\d+)?(\s+\d+:[-+0-9.eEnaifNAIF]+)+\s*(#.*)?")
+_JSON = re.compile(r"\{\s*[\"}]|\[\s*[\[{\"\]]|\[[^\]]*\]\s*$")
+_MARKUP = re.compile(r"<(!|\?|html|[a-z][\w:.-]*(\s[^<>]*=|>\s*<))", re.IGNORECASE)
+_LIBSVM = re.compile(r"\s*[-+]?[0-9.eE+-]+(\s+qid:\d+)?(\s+\d+:[-+0-9.eEnaifNAIF]+)*\s*(#.*)?")
 _DELIMITERS = ",;\t|"
 
 
 def packing(head: bytes) -> str | None:
     """Return how a file is compressed, None if it is not."""
-    return next((kind for magic, kind in _PACKED.items() if head.startswith(magic)), None)
+    return next((kind for magic, kind in _PACKED.items() if re.match(magic, head)), None)
 
 
 def file_format(head: bytes, name: str) -> str:
@@ -44,7 +61,7 @@ def file_format(head: bytes, name: str) -> str:
     name : str
         What to call the file in a message.
     """
-    if head.startswith(b"PAR1"):
+    if _PARQUET.match(head):
         return "parquet"
     for magic, what in _BINARY.items():
         if head.startswith(magic):
@@ -52,15 +69,27 @@ def file_format(head: bytes, name: str) -> str:
     text = head_text(head, name)
     if not text.strip():
         raise TableError(f"{name} is empty; give a table with a header and rows.")
-    first = text.lstrip()[0]
-    if first in _TEXT and not any(mark in text.lstrip().splitlines()[0] for mark in ",;\t|"):
+    _check_is_table(text.lstrip(), name)
+    return "libsvm" if _is_libsvm(text) else "csv"
+
+
+def _check_is_table(text: str, name: str) -> None:
+    """Raise if a text is JSON, HTML or XML."""
+    first = text[0]
+    if first not in _TEXT:
+        return
+    delimited = any(mark in text.splitlines()[0] for mark in _DELIMITERS)
+    if not delimited or (_MARKUP if first == "<" else _JSON).match(text):
         raise TableError(f"{name} is no table but looks like {_TEXT[first]}; write it as CSV.")
-    if first in "{<" and re.match(r"\{\s*(\"|\n|\})|<(!|\?|html)", text.lstrip(), re.I):
-        raise TableError(f"{name} is no table but looks like {_TEXT[first]}; write it as CSV.")
+
+
+def _is_libsvm(text: str) -> bool:
+    """Whether the first lines are labels with numbered entries; some rows may have none."""
     lines = [line for line in complete_lines(text) if line.strip() and not line.startswith("#")]
-    if lines and all(_LIBSVM.fullmatch(line) for line in lines[:20]):
-        return "libsvm"
-    return "csv"
+    if len(lines) == 1 and is_cut(text):  # perhaps within its last entry
+        lines = lines[0].rsplit(None, 1)[:1]
+    lines = lines[:20]
+    return any(":" in line for line in lines) and all(map(_LIBSVM.fullmatch, lines))
 
 
 def head_text(head: bytes, name: str) -> str:
@@ -95,35 +124,61 @@ def western(head: bytes) -> str:
 
 
 def delimiter(text: str) -> str:
-    """Return the delimiter that divides the first lines most evenly."""
+    """Return the delimiter that divides the first lines most evenly.
+
+    Numbers may be written with a comma: of two that are as even, it is the other.
+    """
     lines = [re.sub(r'"[^"]*"', "", line) for line in complete_lines(text)][:20]
     lines = [line for line in lines if line.strip()]
-    best, chosen = (0, 0, 0), ","
+    best, chosen = (0, False, 0), ","
     for candidate in _DELIMITERS:
         counts = [line.count(candidate) for line in lines]
         if not counts or not counts[0]:
             continue
         even = sum(count == counts[0] for count in counts)
-        rank = (even, counts[0], -_DELIMITERS.index(candidate))
+        rank = (even, candidate != ",", counts[0])
         if rank > best:
             best, chosen = rank, candidate
     return chosen
 
 
+def is_cut(text: str) -> bool:
+    """Whether a text may be the head of a longer one."""
+    return len(text) >= HEAD // 4
+
+
 def complete_lines(text: str) -> list[str]:
     """Return the lines of the head of a file, without the last where it was cut."""
     lines = text.splitlines()
-    return lines[:-1] if len(lines) > 1 and len(text) >= HEAD // 4 else lines
+    return lines[:-1] if len(lines) > 1 and is_cut(text) else lines
 
 
-def header_is_data(names: list[str]) -> bool:
-    """Whether a header holds nothing but numbers, so that it must be a row."""
-    return bool(names) and all(_is_number(name) for name in names)
+def has_header(text: str, delimiter: str, expect: Collection[str] = ()) -> bool:
+    """Whether the first row holds names: one that is expected, or anything but numbers.
+
+    Parameters
+    ----------
+    text : str
+        The head of the file.
+    delimiter : str
+        What divides its entries.
+    expect : collection of str
+        Names that make it a header even if they are numbers.
+    """
+    rows = csv.reader(io.StringIO(text.lstrip("\r\n"), newline=None), delimiter=delimiter)
+    names = [name.strip() for name in next(rows, [])]
+    if len(names) > 1 and is_cut(text) and next(rows, None) is None:
+        names.pop()  # perhaps half a number
+    if set(names) & set(expect):
+        return True
+    # A first row of data may have gaps, but a header may start with one: that of row numbers.
+    rest = [name for name in names if name not in MISSING]
+    return not rest or not names[0] or not all(map(_is_number, rest))
 
 
 def _is_number(text: str) -> bool:
     try:
-        float(text)
+        float(text.replace(",", ".", 1))
     except ValueError:
         return False
-    return True
+    return text.isascii() and "_" not in text

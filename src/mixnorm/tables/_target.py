@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mixnorm.exceptions import TableError
-from mixnorm.tables._values import as_numbers, as_texts, is_date_type, is_number_type, number_style
+from mixnorm.tables._values import (
+    as_numbers,
+    as_texts,
+    distinct_texts,
+    is_date_type,
+    is_missing,
+    is_number_type,
+    number_style,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,7 +85,7 @@ def read_target(values: pd.Series[Any], task: str | None = None) -> Target:
         What the user asks for; None finds out.
     """
     name = str(values.name)
-    present = ~values.isna().to_numpy()
+    present = ~is_missing(values)
     if not present.any():
         raise TableError(f"The target {name!r} is missing in every row.")
     notes = []
@@ -96,7 +104,7 @@ def _task(values: pd.Series[Any]) -> str:
     if is_date_type(values):
         return "regression"
     if not is_number_type(values):
-        distinct = np.unique(as_texts(values).astype(str)).astype(object)
+        distinct = distinct_texts(as_texts(values))
         # Prices in a text column, say: "1,50".
         numeric = len(distinct) > _MOST_LABELS and number_style(distinct, 1.0) is not None
         return "regression" if numeric else "classification"
@@ -120,17 +128,19 @@ def _why(task: str, name: str, found: np.ndarray) -> str:
 
 def _labels(values: pd.Series[Any], name: str) -> np.ndarray:
     """Return labels as whole numbers where all are, else as texts."""
-    if is_number_type(values) and values.dtype.kind != "b":
+    texts = as_texts(values)
+    labels, few = texts, 2
+    if is_number_type(values) and values.dtype.kind not in "bm":
         numbers = as_numbers(values)
         if np.all(np.abs(numbers) < 2**53) and np.all(numbers == np.rint(numbers)):
-            return numbers.astype(np.int64)
-    labels = as_texts(values).astype(str)
-    if len(np.unique(labels)) > max(2, len(labels) // 2):
+            labels, few = numbers.astype(np.int64), _MOST_LABELS
+    count = len(distinct_texts(texts))
+    if count > max(few, len(texts) // 2):
         raise TableError(
-            f"The target {name!r} has {len(np.unique(labels))} different labels in {len(labels)} "
-            "rows, too many to learn. Choose another column, or --task regression for numbers."
+            f"The target {name!r} has {count} different labels in {len(texts)} rows, too many to "
+            "learn. Choose another column, or --task regression for numbers."
         )
-    return labels
+    return labels if labels.dtype.kind == "i" else labels.astype(str)
 
 
 def _numbers(values: pd.Series[Any], name: str) -> np.ndarray:
@@ -140,12 +150,12 @@ def _numbers(values: pd.Series[Any], name: str) -> np.ndarray:
         )
     style = "plain"
     if not is_number_type(values):
-        distinct = np.unique(as_texts(values).astype(str)).astype(object)
+        distinct = distinct_texts(as_texts(values))
         style = number_style(distinct, 1.0) or "plain"
     numbers = as_numbers(values, style)
     wrong = ~np.isfinite(numbers)
     if wrong.any():
-        first = values.iloc[int(np.argmax(wrong))]
+        first = str(values.iloc[int(np.argmax(wrong))])
         raise TableError(
             f"The target {name!r} is no number in {np.count_nonzero(wrong)} rows ({first!r}, say); "
             "mend them, or use --task classification."

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime, time
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,23 +12,34 @@ import numpy as np
 if TYPE_CHECKING:
     import pandas as pd
 
-# How a text is written as a number; the first style that fits wins.
+# How a text is written as a number; of those that fit best, the first is taken.
 STYLES = ("plain", "thousands", "comma")
 _THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?")
-_COMMA = re.compile(r"[-+]?(\d+|\d{1,3}(\.\d{3})+),\d+([eE][-+]?\d+)?")
-# Dates as people write them, beside ISO 8601; day first unless that does not fit.
+_COMMA = re.compile(r"[-+]?(\d+,\d+|\d{1,3}(\.\d{3})+(,\d+)?)([eE][-+]?\d+)?")
+_WHOLE = re.compile(r"[-+]?\d{1,30}", re.ASCII)
+_DECIMAL = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", re.ASCII)
+_TRUTHS = {"true": 1.0, "false": 0.0}
+# Larger numbers count as infinite: so would their squares.
+_LARGEST = 1e150
+# Dates as people write them, beside ISO 8601; of those that fit best, the first is taken: day
+# before month with dots and hyphens, month before day with slashes.
 _DAYS = ("%d.%m.%Y", "%d.%m.%y", "%m/%d/%Y", "%d/%m/%Y", "%Y/%m/%d", "%m/%d/%y", "%d/%m/%y",
          "%d-%m-%Y", "%m-%d-%Y", "%d %b %Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y", "%d-%b-%Y",
          "%d-%b-%y")  # fmt: skip
 _HOURS = ("", " %H:%M", " %H:%M:%S", " %I:%M %p")
 DATE_FORMATS = ("ISO8601", *(day + hour for day in _DAYS for hour in _HOURS))
 _DATE_LIKE = re.compile(r"(?=.*\d)[0-9A-Za-z ,./:+-]{6,40}")
+# Texts that are tried as dates, and those that a format has to fit before all of these are.
+_SAMPLE = 2000
+_FEW = 20
 
 
 def is_number_type(values: pd.Series[Any]) -> bool:
-    """Whether a column is stored as numbers or truth values."""
+    """Whether a column is stored as numbers, truth values or durations."""
     from pandas.api import types
 
+    if values.dtype.kind in "cm":
+        return values.dtype.kind == "m"
     return bool(types.is_numeric_dtype(values) or types.is_bool_dtype(values))
 
 
@@ -37,33 +50,63 @@ def is_date_type(values: pd.Series[Any]) -> bool:
     return bool(types.is_datetime64_any_dtype(values))
 
 
+def is_missing(values: pd.Series[Any]) -> np.ndarray:
+    """Return where a column has no entry, or a blank one."""
+    if is_number_type(values) or is_date_type(values):
+        return np.asarray(values.isna().to_numpy())
+    return np.asarray(as_texts(values) == None)  # noqa: E711
+
+
 def as_numbers(values: pd.Series[Any], style: str = "plain") -> np.ndarray:
-    """Return a column as floats; NaN where an entry is missing or no number."""
+    """Return a column as floats, durations in seconds; NaN where an entry is missing or no number.
+
+    Numbers too large to compute with are infinite.
+    """
+    if is_number_type(values):
+        numbers = _stored_numbers(values)
+    else:
+        texts = as_texts(values)
+        numbers = _numbers(texts, style)
+        for place in np.flatnonzero(np.isnan(numbers)):
+            if texts[place] is not None:
+                numbers[place] = _TRUTHS.get(texts[place].lower(), np.nan)
+    large = np.abs(numbers) > _LARGEST
+    if large.any():
+        numbers = np.where(large, np.copysign(np.inf, numbers), numbers)
+    return numbers
+
+
+def _stored_numbers(values: pd.Series[Any]) -> np.ndarray:
+    if values.dtype.kind == "m":
+        values = values.dt.total_seconds()
+    if isinstance(values.dtype, np.dtype):
+        return np.asarray(values.to_numpy(), dtype=np.float64)
+    return np.asarray(values.to_numpy(dtype=np.float64, na_value=np.nan))
+
+
+def _numbers(texts: np.ndarray, style: str) -> np.ndarray:
+    """Return texts as floats; NaN where one is missing or no number."""
     import pandas as pd
 
-    if is_number_type(values):
-        if values.dtype.kind in "iufb":
-            return np.asarray(values.to_numpy(), dtype=np.float64)
-        return np.asarray(values.to_numpy(dtype=np.float64, na_value=np.nan))
-    texts = pd.Series(as_texts(values), dtype="object")
+    written = [text if text is not None and text.isascii() else None for text in texts]
     if style == "thousands":
-        texts = texts.map(lambda text: _plain(text, _THOUSANDS, ",", ""), na_action="ignore")
+        written = [text and _replaced(text, _THOUSANDS, ((",", ""),)) for text in written]
     elif style == "comma":
-        texts = texts.map(_from_comma, na_action="ignore")
-    found = pd.to_numeric(texts, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
-    return np.asarray(found)
+        written = [text and _replaced(text, _COMMA, ((".", ""), (",", "."))) for text in written]
+    found = pd.to_numeric(pd.Series(written, dtype="object"), errors="coerce")
+    return np.array(found.to_numpy(dtype=np.float64, na_value=np.nan))
 
 
-def _plain(text: str, pattern: re.Pattern[str], old: str, new: str) -> str:
-    return text.replace(old, new) if pattern.fullmatch(text) else text
-
-
-def _from_comma(text: str) -> str:
-    return text.replace(".", "").replace(",", ".") if _COMMA.fullmatch(text) else text
+def _replaced(text: str, pattern: re.Pattern[str], pairs: tuple[tuple[str, str], ...]) -> str:
+    """Return a text that has a pattern as Python writes the number."""
+    if pattern.fullmatch(text):
+        for old, new in pairs:
+            text = text.replace(old, new)
+    return text
 
 
 def number_style(texts: np.ndarray, least: float) -> str | None:
-    """Return the style in which at least this share of texts are numbers, None if there is none.
+    """Return the style in which most texts are numbers, None if that is less than a share of them.
 
     Parameters
     ----------
@@ -72,52 +115,91 @@ def number_style(texts: np.ndarray, least: float) -> str | None:
     least : float
         The share that has to be a number.
     """
-    import pandas as pd
-
-    for style in STYLES:
-        numbers = as_numbers(pd.Series(texts, dtype="object"), style)
-        if np.count_nonzero(~np.isnan(numbers)) >= least * len(texts):
-            return style
-    return None
+    counts = {style: int(np.count_nonzero(~np.isnan(_numbers(texts, style)))) for style in STYLES}
+    best = max(STYLES, key=counts.__getitem__)
+    return best if counts[best] >= least * len(texts) else None
 
 
 def as_texts(values: pd.Series[Any]) -> np.ndarray:
     """Return a column as texts, the same text for 3, 3.0 and "3"; None where it is missing."""
     found = np.empty(len(values), dtype=object)
     missing = values.isna().to_numpy()
-    if is_number_type(values) and values.dtype.kind not in "b":
-        numbers = as_numbers(values)
-        found[~missing] = [_number_text(number) for number in numbers[~missing]]
-    else:
-        present = values[~missing]
-        found[~missing] = [_text(value) for value in present.tolist()]
-        found[found == ""] = None
+    found[~missing] = [_text(value) for value in values[~missing].tolist()]
+    found[found == ""] = None
     return found
 
 
+def distinct_texts(texts: np.ndarray) -> np.ndarray:
+    """Return the different texts of a column, in order; without missing ones."""
+    return np.array(sorted({text for text in texts if text is not None}), dtype=object)
+
+
 def _text(value: Any) -> str:
-    if isinstance(value, float) and not isinstance(value, bool):
-        return _number_text(value)
+    if isinstance(value, (float, np.floating, Decimal)):
+        return _number_text(float(value))
+    if isinstance(value, datetime) and value.tzinfo is None and value.time() == time():
+        return str(value.date())
     return str(value).strip()
 
 
 def _number_text(number: float) -> str:
-    whole = float(number).is_integer() and abs(number) < 2**63
-    return str(int(number)) if whole else repr(float(number))
+    whole = number.is_integer() and abs(number) < 2**63
+    return str(int(number)) if whole else repr(number)
+
+
+def level_text(text: str) -> str:
+    """Return what a text is compared by as a level of a category.
+
+    A file whose entries all are numbers or truth values is read as such, another is not: "01" and
+    1 have to be one level, and so have "true" and True.
+    """
+    if text.lower() in _TRUTHS:
+        return text.capitalize()
+    if _WHOLE.fullmatch(text) and abs(int(text)) < 2**63:
+        return str(int(text))
+    return _number_text(float(text)) if _DECIMAL.fullmatch(text) else text
 
 
 def date_format(texts: np.ndarray, least: float) -> str | None:
-    """Return the format in which at least this share of texts are dates, None if there is none."""
+    """Return the format in which most texts are dates, None if that is less than a share of them.
+
+    Parameters
+    ----------
+    texts : ndarray of object
+        Distinct texts in order, none missing.
+    least : float
+        The share that has to be a date.
+    """
+    sample = _spread(texts, _SAMPLE)
+    few = _spread(sample, _FEW)
+    if sum(_DATE_LIKE.fullmatch(text) is not None for text in few) <= len(few) / 2:
+        return None
+    marks = set("".join(few))
+    best, chosen = 0.0, None
+    for pattern in DATE_FORMATS:
+        if pattern != "ISO8601" and not set(re.sub("%.", "", pattern)) <= marks:
+            continue
+        if _share_of_dates(few, pattern) <= 0.5:
+            continue
+        share = _share_of_dates(sample, pattern)
+        if share > best:
+            best, chosen = share, pattern
+        if best == 1.0:
+            break
+    return chosen if best >= least else None
+
+
+def _spread(texts: np.ndarray, most: int) -> np.ndarray:
+    """Return some of the texts, from everywhere: the first ones of a sorted list are alike."""
+    return texts[:: max(1, -(-len(texts) // most))]
+
+
+def _share_of_dates(texts: np.ndarray, pattern: str) -> float:
     import pandas as pd
 
-    if not len(texts) or not all(_DATE_LIKE.fullmatch(text) for text in texts[:20]):
-        return None
-    distinct = pd.Series(texts[:2000], dtype="object")
-    for pattern in DATE_FORMATS:
-        dates = pd.to_datetime(distinct, format=pattern, errors="coerce", utc=True)
-        if dates.notna().mean() >= least:
-            return pattern
-    return None
+    series = pd.Series(texts, dtype="object")
+    dates = pd.to_datetime(series, format=pattern, errors="coerce", utc=True)
+    return float(dates.notna().mean())
 
 
 def as_seconds(values: pd.Series[Any], pattern: str) -> np.ndarray:
@@ -125,12 +207,10 @@ def as_seconds(values: pd.Series[Any], pattern: str) -> np.ndarray:
     import pandas as pd
 
     if is_date_type(values):
-        dates = values
+        dates = pd.to_datetime(values, utc=True)
     else:
         texts = pd.Series(as_texts(values), dtype="object")
         dates = pd.to_datetime(texts, format=pattern, errors="coerce", utc=True)
-    if getattr(dates.dtype, "tz", None) is not None:
-        dates = dates.dt.tz_convert("UTC").dt.tz_localize(None)
-    stamps = dates.to_numpy(dtype="datetime64[ms]")
+    stamps = dates.dt.tz_localize(None).to_numpy(dtype="datetime64[ms]")
     seconds = stamps.astype(np.int64) / 1e3
     return np.asarray(np.where(np.isnat(stamps), np.nan, seconds))

@@ -1,0 +1,89 @@
+"""Tables that people have, and the command line run in this process."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+pd = pytest.importorskip("pandas", reason="the command line reads tables with pandas")
+pytest.importorskip("pyarrow", reason="the command line reads tables with pyarrow")
+
+from mixnorm.cli import main
+
+
+@dataclass
+class Result:
+    """What a command printed, and its exit status."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self):
+        return json.loads(self.out)
+
+
+@pytest.fixture
+def mixnorm(capsys, monkeypatch, tmp_path):
+    """Runs a command in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.delenv("MIXNORM_DEBUG", raising=False)
+
+    def run(*words) -> Result:
+        code = main([str(word) for word in words])
+        return Result(code, *capsys.readouterr())
+
+    return run
+
+
+def passengers(rows: int = 160) -> pd.DataFrame:
+    """A table like the Titanic's: texts, gaps, dates, a key, constant and repeated columns."""
+    rng = np.random.default_rng(0)
+    sex = rng.choice(["male", "female"], rows)
+    survived = np.where(rng.random(rows) < 0.1, sex == "male", sex == "female").astype(int)
+    fare = rng.gamma(2.0, 20.0, rows).round(2)
+    return pd.DataFrame(
+        {
+            "PassengerId": np.arange(1, rows + 1),
+            "Survived": survived,
+            "Name": [f"Person, Mr. {row}" for row in range(rows)],
+            "Sex": sex,
+            "Age": np.where(rng.random(rows) < 0.2, np.nan, rng.integers(1, 80, rows)),
+            "Fare": fare,
+            "Cabin": np.where(rng.random(rows) < 0.7, None, rng.choice(list("ABC"), rows)),
+            "Boarded": pd.date_range("1912-04-01", periods=rows, freq="7h").strftime("%Y-%m-%d"),
+            "Ship": "Titanic",
+            "Price": fare,
+            "Remarks": None,
+        }
+    )
+
+
+def flowers() -> pd.DataFrame:
+    """The irises, with a row number as in the file that everybody downloads."""
+    from sklearn.datasets import load_iris
+
+    bunch = load_iris(as_frame=True)
+    frame = bunch.frame.rename(columns={"target": "species"})
+    frame["species"] = bunch.target_names[frame["species"]]
+    frame.insert(0, "Id", np.arange(1, len(frame) + 1))
+    return frame
+
+
+@pytest.fixture
+def titanic(tmp_path):
+    place = tmp_path / "titanic.csv"
+    passengers().to_csv(place, index=False)
+    return place
+
+
+@pytest.fixture
+def iris(tmp_path):
+    place = tmp_path / "iris.csv"
+    flowers().to_csv(place, index=False)
+    return place

@@ -1,0 +1,144 @@
+"""The command as installed: how quickly it starts, what it imports, completion, the demo."""
+
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+from mixnorm.cli._parser import SHELLS
+
+TRIES = 5
+
+
+def run(*words, code=None, **options):
+    command = [sys.executable, "-m", "mixnorm", *words] if code is None else [sys.executable, "-c"]
+    return subprocess.run(
+        [*command, *([code] if code else [])],
+        check=False,
+        capture_output=True,
+        text=True,
+        **options,
+    )
+
+
+@pytest.mark.parametrize("command", [[], ["fit"], ["path"], ["predict"], ["show"], ["demo"]])
+def test_help_has_examples(command):
+    found = run(*command, "--help")
+    assert found.returncode == 0
+    assert "usage: mixnorm" in found.stdout
+    if command in ([], ["fit"], ["path"], ["predict"]):
+        assert "examples:" in found.stdout
+
+
+def test_help_is_quick():
+    times = []
+    for _ in range(TRIES):
+        began = time.perf_counter()
+        run("--help")
+        times.append(time.perf_counter() - began)
+    assert min(times) < 0.4
+
+
+def test_help_imports_nothing_heavy():
+    heavy = run(
+        code="import sys; from mixnorm.cli import main; main(['fit', '--help']);"
+        "print(sorted({'numpy', 'scipy', 'sklearn', 'pandas', 'pyarrow', 'rich', 'numba'}"
+        " & set(sys.modules)), file=sys.stderr)"
+    )
+    assert heavy.stderr.strip() == "[]"
+
+
+def test_version():
+    import mixnorm
+
+    assert run("--version").stdout.strip() == f"mixnorm {mixnorm.__version__}"
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_completion(mixnorm, shell):
+    pytest.importorskip("shtab")
+    found = mixnorm("completion", shell)
+    assert found.code == 0
+    for word in ("predict", "features", "report"):
+        assert word in found.out
+
+
+def test_bash_takes_the_completion(mixnorm, tmp_path):
+    pytest.importorskip("shtab")
+    (tmp_path / "c.sh").write_text(mixnorm("completion", "bash").out)
+    checked = subprocess.run(["bash", "-n", "c.sh"], check=False, cwd=tmp_path)
+    assert checked.returncode == 0
+
+
+def test_a_reader_that_goes_away(titanic):
+    found = run("predict", "--help")
+    assert found.returncode == 0
+    command = f"{sys.executable} -m mixnorm path {titanic} --target Survived -q | head -n 1"
+    piped = subprocess.run(
+        ["bash", "-c", f"{command}; exit ${{PIPESTATUS[0]}}"],
+        check=False,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+    assert piped.returncode == 0, piped.stderr
+    assert "Traceback" not in piped.stderr
+    assert "BrokenPipe" not in piped.stderr
+
+
+def test_unexpected_errors_are_one_line(mixnorm, titanic, monkeypatch):
+    from mixnorm.cli import _commands
+
+    def broken(*words, **options):
+        raise RuntimeError("two\nlines")
+
+    monkeypatch.setattr(_commands, "search", broken)
+    found = mixnorm("path", titanic, "--target", "Survived", "-q")
+    assert found.code == 1
+    assert found.err.strip() == (
+        "mixnorm: unexpected RuntimeError: two lines (MIXNORM_DEBUG=1 shows where)"
+    )
+    monkeypatch.setenv("MIXNORM_DEBUG", "1")
+    with pytest.raises(RuntimeError):
+        mixnorm("path", titanic, "--target", "Survived", "-q")
+
+
+def test_full_memory_and_full_disk(mixnorm, titanic, monkeypatch, tmp_path):
+    from mixnorm.cli import _commands
+
+    def full(model, place):
+        raise OSError(28, "No space left on device", str(place))
+
+    monkeypatch.setattr(_commands, "save", full)
+    found = mixnorm("fit", titanic, "--target", "Survived", "-k", 1, "--model", "m", "-q")
+    assert found.code == 1
+    assert found.err.strip() == "mixnorm: m: No space left on device"
+
+    def big(options):
+        raise MemoryError
+
+    monkeypatch.setattr(_commands, "load_data", big)
+    found = mixnorm("path", titanic, "--target", "Survived", "-q")
+    assert found.code == 1
+    assert "not enough memory" in found.err
+
+
+def test_markup_in_names_is_only_text(mixnorm, tmp_path):
+    lines = "".join(f"{row},{'ab'[row % 2]}\n" for row in range(40))
+    (tmp_path / "t.csv").write_text("[red]x[/red],[/bold]y\n" + lines)
+    found = mixnorm("path", "t.csv", "--target", "[/bold]y", "--number", "[red]x[/red]")
+    assert found.code == 0, found.err
+    assert "[red]x[/red]" in found.out
+
+
+def test_demo(mixnorm, tmp_path):
+    found = mixnorm("demo")
+    assert found.code == 0
+    folder = tmp_path / "mixnorm-demo"
+    names = {"digits.csv", "new.csv", "digits.mixnorm", "report.html", "predictions.csv"}
+    assert {path.name for path in folder.iterdir()} == names
+    assert "$ mixnorm fit mixnorm-demo/digits.csv --target digit --features 20" in found.out
+    assert found.out.count("·") == 64 - 20
+    assert mixnorm("demo", "--output", "other", "-q").code == 0
