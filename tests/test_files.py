@@ -59,7 +59,7 @@ def test_a_failing_disk_leaves_all_as_it_was(tmp_path, monkeypatch, step):
     path = tmp_path / "file"
     path.write_bytes(b"old")
 
-    def fail(*_):
+    def fail(*_, **__):
         raise OSError("No space left on device")
 
     monkeypatch.setattr(_files.os, step, fail)

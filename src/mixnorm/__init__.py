@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         pools,
         selection,
         storage,
+        tables,
         testing,
     )
     from mixnorm.display import ShareBoostPathDisplay
@@ -55,6 +56,7 @@ __all__ = [
     "save",
     "selection",
     "storage",
+    "tables",
     "testing",
 ]
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import tempfile
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO
 
 
 @contextmanager
@@ -36,23 +36,16 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         with place.open("wb") as straight:
             yield straight
         return
-    handle, name = tempfile.mkstemp(prefix=f".{place.name}.", suffix=".part", dir=place.parent)
+    # Not the whole name, which may be as long as names can be.
+    part = place.with_name(f".{place.name[:40]}.{secrets.token_hex(6)}.part")
     try:
-        with os.fdopen(handle, "wb") as file:
-            yield cast(BinaryIO, file)
+        with part.open("xb") as file:
+            yield file
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(name, _mode(place))
-        os.replace(name, place)
+        if place.exists():
+            part.chmod(place.stat().st_mode & 0o777)
+        part.replace(place)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        part.unlink(missing_ok=True)
         raise
-
-
-def _mode(place: Path) -> int:
-    """Return the mode of the file that is replaced, or what a new file would get."""
-    if place.exists():
-        return place.stat().st_mode & 0o777
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask

@@ -11,7 +11,7 @@ import pytest
 pd = pytest.importorskip("pandas", reason="the command line reads tables with pandas")
 pytest.importorskip("pyarrow", reason="the command line reads tables with pyarrow")
 
-from mixnorm.cli import main
+from mixnorm.cli import main  # noqa: E402
 
 
 @dataclass

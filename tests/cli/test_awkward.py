@@ -241,4 +241,6 @@ def test_libsvm_files(mixnorm, tmp_path):
     wide = mixnorm("predict", "data.mixnorm", "wide.svm")
     assert wide.out == narrow.out
     assert "Ignored: 3 columns" in wide.err
-    one_line(mixnorm("fit", "data.svm", "--target", "x", "--model", "m"), 2, "--target has no meaning")
+    one_line(
+        mixnorm("fit", "data.svm", "--target", "x", "--model", "m"), 2, "--target has no meaning"
+    )

@@ -142,3 +142,16 @@ def test_demo(mixnorm, tmp_path):
     assert "$ mixnorm fit mixnorm-demo/digits.csv --target digit --features 20" in found.out
     assert found.out.count("·") == 64 - 20
     assert mixnorm("demo", "--output", "other", "-q").code == 0
+
+
+def test_choices_are_those_of_the_reader():
+    # The parser repeats them, because the reader's room takes too long to import.
+    from typing import get_args
+
+    from mixnorm.cli import _parser
+    from mixnorm.engines._rules import RULES
+    from mixnorm.tables import Task, _sniff
+
+    assert _parser.FORMATS == _sniff.FORMATS
+    assert get_args(Task) == _parser.TASKS
+    assert set(_parser.RULES) == set(RULES)

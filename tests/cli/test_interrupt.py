@@ -37,8 +37,9 @@ def test_in_the_first_path(mixnorm, iris, interrupt, tmp_path):
     words = ["fit", iris, "--target", "species", "-k", 4, "--report", "r.html", "--json"]
     told = mixnorm(*words).json
     assert told["chosen"] == 3
-    assert "interrupted; the model of 3 features was fitted on 120 of 150 rows" in (
-        told["interrupted"]
+    assert (
+        "interrupted; the model of 3 features was fitted on 120 of 150 rows"
+        in (told["interrupted"])
     )
     assert told["how_measured"].startswith("Errors are measured on 30 of 150 rows")
     assert len(package.load(tmp_path / "iris.mixnorm").needed) == 3

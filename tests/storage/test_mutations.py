@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mixnorm import ShareBoostClassifier, ShareBoostRegressorCV
-from mixnorm.exceptions import ModelFileError
+from mixnorm.exceptions import ModelFileError, TableError
 from mixnorm.losses import MarginSoftmax
 from mixnorm.pools import Columns
 
@@ -98,3 +98,64 @@ def test_mutations_are_refused_or_predict(tools, victims, seed):
             width = getattr(model, "n_features_in_", 12)
             assert len(model.predict(np.ones((5, width)))) == 5
     assert 0 < read < 200  # both ends were met
+
+
+@pytest.fixture(scope="module")
+def table():
+    pd = pytest.importorskip("pandas", reason="tables are data frames")
+    rng = np.random.default_rng(0)
+    return pd.DataFrame(
+        {
+            "age": rng.integers(20, 60, 80).astype(float),
+            "fuel": rng.choice(["gas", "oil", None], 80),
+            "year": rng.integers(1990, 2000, 80),
+            "sold": pd.date_range("2020-01-01", periods=80, freq="9D").strftime("%d.%m.%Y"),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def table_victims(tools, table):
+    """Models of tables, with every kind of column, taken apart."""
+    from mixnorm.tables import TableEncoder, TableModel
+
+    encoder = TableEncoder.plan(table)
+    X, pool = encoder.encode(table)[0], Columns(groups=encoder.groups)
+    y = np.where(table["age"] > 40, "old", "young")
+    classifier = ShareBoostClassifier(3, pool=pool).fit(X, y)
+    regressor = ShareBoostRegressorCV(3, cv=2, pool=pool).fit(X, X[:, 0] + X[:, 1])
+    models = [
+        TableModel("y", "classification", encoder, classifier, {"rows": 80}),
+        TableModel("y", "regression", encoder, regressor),
+    ]
+    return [tools.opened(tools.packed(model)) for model in models]
+
+
+def predicts(model, table):
+    """Tell whether a model predicts for all rows; None if it wants columns of other names."""
+    width = getattr(model, "n_features_in_", None)
+    try:
+        return len(model.predict(table if width is None else np.ones((80, width)))) == 80
+    except TableError as error:
+        return None if "lacks the column" in str(error) else False
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_mutated_models_of_tables_are_refused_or_predict(tools, table, table_victims, seed):
+    rng = random.Random(seed)
+    found = {True: 0, None: 0, False: 0}
+    for _ in range(250):
+        document, raw = rng.choice(table_victims)
+        try:
+            document = tools.edited(document, mutation(tools, document, rng))
+        except (LookupError, TypeError):  # a part went into itself, or all is gone
+            continue
+        try:
+            model = tools.read(tools.forged(document, raw))
+        except ModelFileError:
+            continue
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # scores that overflow
+            found[predicts(model, table)] += 1
+    assert found[False] == 0
+    assert 0 < found[True] < 200  # both ends were met

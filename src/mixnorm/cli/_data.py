@@ -16,6 +16,7 @@ from mixnorm.tables import (
     Table,
     TableEncoder,
     Target,
+    Task,
     find_column,
     read_table,
     read_target,
@@ -47,7 +48,7 @@ class Data:
 
     name: str
     target: str
-    task: str
+    task: Task
     X: Any
     y: np.ndarray
     weight: np.ndarray | None

@@ -11,6 +11,7 @@ from mixnorm import __version__
 
 FORMATS = ("csv", "tsv", "parquet", "libsvm")
 TASKS = ("classification", "regression")
+RULES = ("joint", "l1", "l2", "line", "column")
 #: How far the search for a size goes when the user does not say.
 LONGEST = 30
 SHELLS = ("bash", "zsh", "tcsh")
@@ -164,7 +165,7 @@ def _add_learning(command: Any, features: str, *, limited: bool = True) -> None:
     )
     learning.add_argument(
         "--rule",
-        choices=("joint", "l1", "l2", "line", "column"),
+        choices=RULES,
         default="joint",
         help="how the next feature is chosen (default joint)",
     )

@@ -4,12 +4,9 @@ from mixnorm.tables._columns import CategoryColumn, DateColumn, NumberColumn
 from mixnorm.tables._encoder import SparseEncoder, TableEncoder, remarks
 from mixnorm.tables._model import Predictions, TableModel
 from mixnorm.tables._read import SparseTable, Table, read_table
-from mixnorm.tables._sniff import FORMATS
-from mixnorm.tables._target import TASKS, Target, find_column, read_target
+from mixnorm.tables._target import Target, Task, find_column, read_target
 
 __all__ = [
-    "FORMATS",
-    "TASKS",
     "CategoryColumn",
     "DateColumn",
     "NumberColumn",
@@ -20,6 +17,7 @@ __all__ = [
     "TableEncoder",
     "TableModel",
     "Target",
+    "Task",
     "find_column",
     "read_table",
     "read_target",

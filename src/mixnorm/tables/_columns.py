@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from mixnorm.tables._values import as_numbers, as_seconds, as_texts, is_missing, level_text
+from mixnorm.tables._values import (
+    DATE_FORMATS,
+    Style,
+    as_numbers,
+    as_seconds,
+    as_texts,
+    is_missing,
+    level_text,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _DAY = 86400.0
 _YEAR = 365.2425
+Cycle = Literal["year", "week", "day"]
 MISSING_LEVEL = "(missing)"
 OTHER_LEVEL = "(other)"
 
@@ -58,10 +67,13 @@ class NumberColumn:
     name: str
     fill: float
     centre: float = 0.0
-    style: str = "plain"
+    style: Style = "plain"
 
     width: ClassVar[int] = 1
     kind: ClassVar[str] = "number"
+
+    def _check_stored(self) -> None:
+        _check_finite(self.name, self.fill, self.centre)
 
     def encode(self, values: pd.Series[Any]) -> tuple[np.ndarray, Gaps]:
         """Return the matrix columns of a column's entries, and what was missing."""
@@ -104,6 +116,10 @@ class CategoryColumn:
     levels: tuple[str, ...]
     missing: bool = False
     other: bool = False
+
+    def _check_stored(self) -> None:
+        if len(set(self.levels)) != len(self.levels) or not self.width:
+            raise ValueError(f"the levels of {self.name!r} must differ, and there must be some")
 
     @property
     def width(self) -> int:
@@ -170,9 +186,14 @@ class DateColumn:
     pattern: str
     origin: float
     fill: float
-    cycles: tuple[str, ...] = ()
+    cycles: tuple[Cycle, ...] = ()
 
     kind: ClassVar[str] = "date"
+
+    def _check_stored(self) -> None:
+        _check_finite(self.name, self.origin, self.fill)
+        if self.pattern not in DATE_FORMATS or len(set(self.cycles)) != len(self.cycles):
+            raise ValueError(f"the format or the cycles of the date {self.name!r} are not known")
 
     @property
     def width(self) -> int:
@@ -198,6 +219,11 @@ class DateColumn:
             angle = 2 * np.pi * np.mod(days, lengths[cycle]) / lengths[cycle]
             columns += [np.sin(angle), np.cos(angle)]
         return np.column_stack(columns), gaps
+
+
+def _check_finite(name: str, *numbers: float) -> None:
+    if not all(abs(number) < np.inf for number in numbers):
+        raise ValueError(f"the column {name!r} has a fill or a centre that is no finite number")
 
 
 ColumnPlan = NumberColumn | CategoryColumn | DateColumn

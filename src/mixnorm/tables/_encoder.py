@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -56,7 +56,11 @@ class TableEncoder:
 
     columns: tuple[ColumnPlan, ...]
     left_out: tuple[tuple[str, str], ...] = ()
-    dtype: str = "float64"
+    dtype: Literal["float32", "float64"] = "float64"
+
+    def _check_stored(self) -> None:
+        if len(set(self.names)) != len(self.columns):
+            raise ValueError("two columns of the table have one name")
 
     @classmethod
     def plan(

@@ -12,6 +12,7 @@ from mixnorm.exceptions import TableError
 from mixnorm.tables._columns import Gaps
 from mixnorm.tables._encoder import SparseEncoder, TableEncoder, shortened
 from mixnorm.tables._read import SparseTable, Table
+from mixnorm.tables._target import Task
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,10 +59,29 @@ class TableModel:
     """
 
     target: str
-    task: str
+    task: Task
     encoder: TableEncoder | SparseEncoder
     estimator: Any
     facts: dict[str, Any] = field(default_factory=dict)
+
+    def _check_stored(self) -> None:
+        """Raise unless the parts of a model read from a file fit together."""
+        from sklearn.base import is_classifier
+
+        encoder, estimator = self.encoder, self.estimator
+        if not hasattr(estimator, "_path") or is_classifier(estimator) != (
+            self.task == "classification"
+        ):
+            raise ValueError(f"the estimator is not one fitted for {self.task}")
+        if estimator.n_features_in_ != encoder.width:
+            raise ValueError(
+                f"the table gives {encoder.width} columns where the estimator takes "
+                f"{estimator.n_features_in_}"
+            )
+        if getattr(estimator._fitted_pool, "groups", None) != encoder.groups:
+            raise ValueError("the estimator groups columns otherwise than the table does")
+        if any(feature >= len(encoder.names) for feature in self.features):
+            raise ValueError("the estimator uses a feature that the table does not have")
 
     @property
     def classes(self) -> np.ndarray | None:

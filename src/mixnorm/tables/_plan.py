@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mixnorm.tables._columns import CategoryColumn, ColumnPlan, DateColumn, NumberColumn
+from mixnorm.tables._columns import CategoryColumn, ColumnPlan, Cycle, DateColumn, NumberColumn
 from mixnorm.tables._values import (
+    Style,
     as_numbers,
     as_seconds,
     as_texts,
@@ -94,7 +95,7 @@ def _is_text(values: pd.Series[Any]) -> bool:
     return all(isinstance(value, (str, np.bool_, date, Decimal, Real)) for value in present)
 
 
-def _number(name: str, numbers: np.ndarray, style: str, *, forced: bool) -> ColumnPlan | str:
+def _number(name: str, numbers: np.ndarray, style: Style, *, forced: bool) -> ColumnPlan | str:
     present = numbers[np.isfinite(numbers)]
     if not len(present):
         return EMPTY if np.isnan(numbers).all() else NO_NUMBERS
@@ -153,7 +154,7 @@ def _date(name: str, seconds: np.ndarray, pattern: str) -> ColumnPlan | str:
     low, high = float(present.min()), float(present.max())
     if low == high:
         return CONSTANT
-    cycles = []
+    cycles: list[Cycle] = []
     if high - low > 60 * _DAY:
         cycles.append("year")
     if high - low > 7 * _DAY:

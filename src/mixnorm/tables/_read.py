@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # Also with a space before or after, as in files whose columns are aligned.
 _MISSING = [text for mark in _sniff.MISSING for text in (mark, f" {mark}", f"{mark} ")]
-# Arrow guesses a column's type from its first block; a block holds at most this many bytes.
+# Bytes that Arrow takes at a time, and how many it may if a row does not fit in.
 _BLOCK = 1 << 22
 _LARGEST_BLOCK = 1 << 30
 _INSTALL = "Reading tables needs pandas and pyarrow: pip install 'mixnorm[cli]'"
@@ -119,10 +119,12 @@ def read_table(
         return _read_parquet(content, name)
     if kind == "libsvm":
         return _read_libsvm(content, name, zero_based)
+    text = _sniff.head_text(head, name)
+    if not text.strip():
+        raise TableError(_sniff.EMPTY.format(name))
     if file_format is None and str(source).lower().endswith((".tsv", ".tab")):
         kind = "tsv"
     if delimiter is None:
-        text = _sniff.head_text(head, name)
         delimiter = "\t" if kind == "tsv" else _sniff.delimiter(text)
     return _Csv(content, name, delimiter, header, expect).read()
 
@@ -227,7 +229,6 @@ class _Csv:
         self.name, self.delimiter = name, delimiter
         self.notes: list[str] = []
         self.block, self.threads = _BLOCK, True
-        self.texts: set[int] = set()
         self.encoding = _sniff.encoding(content[: _sniff.HEAD].tobytes())
         if self.encoding == "utf-16":
             content = memoryview(_decode(content, "utf-16", name).encode())
@@ -256,7 +257,7 @@ class _Csv:
             table = self._parsed()
         except pa.ArrowException as error:
             raise TableError(self._explained(str(error))) from error
-        if self.encoding not in ("utf-8", "utf-8-sig"):
+        if not self._is_utf8:
             self.notes.append(f"The file is not UTF-8; it was read as {self.encoding}.")
         if not self.header:
             names = [f"column_{place}" for place in range(1, table.num_columns + 1)]
@@ -276,31 +277,21 @@ class _Csv:
                 continue
             if _is_text(table) or not self._is_utf8:
                 return table
-            self._take_as_western()
+            self.encoding = _sniff.western(bytes(self.content))
 
     @property
     def _is_utf8(self) -> bool:
         return self.encoding in ("utf-8", "utf-8-sig")
 
-    def _take_as_western(self) -> None:
-        self.encoding = _sniff.western(bytes(self.content))
-
     def _mended(self, reason: str) -> bool:
         """Change how the file is read, after a failure; False if there is nothing left to try."""
-        if "invalid UTF8" in reason and self._is_utf8:
-            self._take_as_western()
-            return True
         size = len(self.content) * (1 if self._is_utf8 else 3)  # three bytes for a euro sign
         largest = min(size, _LARGEST_BLOCK)
-        if re.search("conversion error|straddling|Empty CSV", reason) and self.block < largest:
-            self.block = largest  # types from all rows, not from the first; room for a long row
+        if re.search("straddling|Empty CSV", reason) and self.block < largest:
+            self.block = largest  # a long row, or a long header
             return True
         if "Empty CSV" in reason and bytes(self.content[-1:]) not in b"\r\n":
             self.content = memoryview(bytes(self.content) + b"\n")  # a header and nothing else
-            return True
-        found = re.search(r"In CSV column #(\d+): .*conversion error", reason)
-        if found and int(found[1]) not in self.texts:
-            self.texts.add(int(found[1]))
             return True
         if "Expected" in reason and self.threads:  # only one thread knows the number of the row
             self.threads = False
@@ -319,15 +310,8 @@ class _Csv:
             encoding="utf8" if self._is_utf8 else self.encoding,
         )
         parse = csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=self.breaks)
-        source = pa.py_buffer(self.content)
-        types = {}
-        if self.texts:
-            head = csv.open_csv(pa.BufferReader(source), read, parse).schema.names
-            types = {head[column]: pa.string() for column in self.texts}
-        convert = csv.ConvertOptions(
-            null_values=_MISSING, strings_can_be_null=True, column_types=types
-        )
-        return csv.read_csv(pa.BufferReader(source), read, parse, convert)
+        convert = csv.ConvertOptions(null_values=_MISSING, strings_can_be_null=True)
+        return csv.read_csv(pa.BufferReader(pa.py_buffer(self.content)), read, parse, convert)
 
     def _explained(self, reason: str) -> str:
         """Return Arrow's complaint in the words of somebody who has a file."""
@@ -342,7 +326,7 @@ class _Csv:
                 "with --delimiter."
             )
         if "Empty CSV" in first:
-            return f"{self.name} is empty; give a table with a header and rows."
+            return _sniff.EMPTY.format(self.name)
         return f"{self.name} cannot be read as a table ({first})."
 
 

@@ -11,6 +11,7 @@ from collections.abc import Collection
 from mixnorm.exceptions import TableError
 
 FORMATS = ("csv", "tsv", "parquet", "libsvm")
+EMPTY = "{} is empty; give a table with a header and rows."
 #: Bytes that are looked at.
 HEAD = 1 << 16
 #: Entries that stand for a missing value, beside an empty one.
@@ -68,7 +69,7 @@ def file_format(head: bytes, name: str) -> str:
             raise TableError(f"{name} is no table but {what}.")
     text = head_text(head, name)
     if not text.strip():
-        raise TableError(f"{name} is empty; give a table with a header and rows.")
+        raise TableError(EMPTY.format(name))
     _check_is_table(text.lstrip(), name)
     return "libsvm" if _is_libsvm(text) else "csv"
 

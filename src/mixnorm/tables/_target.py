@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from mixnorm.tables._values import (
 if TYPE_CHECKING:
     import pandas as pd
 
-TASKS = ("classification", "regression")
+Task = Literal["classification", "regression"]
 # Whole numbers are labels if there are at most this many of them, each this often on average.
 _MOST_LABELS = 30
 _LEAST_ROWS = 5
@@ -47,7 +47,7 @@ class Target:
     """
 
     name: str
-    task: str
+    task: Task
     values: np.ndarray
     rows: np.ndarray
     notes: list[str] = field(default_factory=list)
@@ -71,7 +71,7 @@ def _some(names: list[str]) -> str:
     return f"It has {shown}{', ...' if len(names) > 8 else ''}."
 
 
-def read_target(values: pd.Series[Any], task: str | None = None) -> Target:
+def read_target(values: pd.Series[Any], task: Task | None = None) -> Target:
     """Return the targets in a column.
 
     Rows without a target are left out. Texts and truth values are labels; so are whole numbers, if
@@ -100,7 +100,7 @@ def read_target(values: pd.Series[Any], task: str | None = None) -> Target:
     return Target(name, chosen, found, np.flatnonzero(present), notes)
 
 
-def _task(values: pd.Series[Any]) -> str:
+def _task(values: pd.Series[Any]) -> Task:
     if is_date_type(values):
         return "regression"
     if not is_number_type(values):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import datetime, time
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 # How a text is written as a number; of those that fit best, the first is taken.
-STYLES = ("plain", "thousands", "comma")
+Style = Literal["plain", "thousands", "comma"]
+STYLES: tuple[Style, ...] = ("plain", "thousands", "comma")
 _THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?")
 _COMMA = re.compile(r"[-+]?(\d+,\d+|\d{1,3}(\.\d{3})+(,\d+)?)([eE][-+]?\d+)?")
 _WHOLE = re.compile(r"[-+]?\d{1,30}", re.ASCII)
@@ -105,7 +106,7 @@ def _replaced(text: str, pattern: re.Pattern[str], pairs: tuple[tuple[str, str],
     return text
 
 
-def number_style(texts: np.ndarray, least: float) -> str | None:
+def number_style(texts: np.ndarray, least: float) -> Style | None:
     """Return the style in which most texts are numbers, None if that is less than a share of them.
 
     Parameters
