@@ -30,9 +30,18 @@ class PreparedPool(Protocol):
     """What the engine asks of a pool bound to its data."""
 
     def top(
-        self, residual: Any, rule: str, m: int, exclude: frozenset[Hashable]
+        self,
+        residual: Any,
+        rule: str,
+        m: int,
+        exclude: frozenset[Hashable],
+        inputs: frozenset[int] | None = None,
     ) -> list[tuple[Any, float]]:
-        """Return up to ``m`` atoms with their scores, best first, none of them excluded."""
+        """Return up to ``m`` atoms with their scores, best first, none of them excluded.
+
+        With ``inputs``, only atoms that read no other columns of the data than these; asked for
+        only if the number of inputs is limited.
+        """
         ...
 
     def columns(self, atom: Any) -> Any:

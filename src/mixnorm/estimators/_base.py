@@ -27,7 +27,7 @@ from mixnorm.exceptions import (
     LargeOffsetWarning,
     MixnormWarning,
 )
-from mixnorm.pools import Columns, working_dtype
+from mixnorm.pools import Columns, Cost, working_dtype
 
 # Columns that are larger than this beside half their range deserve a warning.
 _LARGE_OFFSET = 30.0
@@ -214,16 +214,18 @@ class BaseShareBoost(StoredPathMixin, ColumnSelectorMixin, CallbackSupportMixin,
         support = rounds[-1].support if rounds else ()
         features = pool.feature_indices(support, self.n_features_in_)
         weights, intercept = self._outputs(rounds[-1] if rounds else None, path)
-        n_outputs = intercept.shape[0]
-        full = np.zeros((self.n_features_in_, n_outputs), dtype=weights.dtype)
-        full[features] = weights
-        coef, bias = self._scores_out(full, intercept)
+        if getattr(pool, "linear", False):  # the weights are those of columns of X
+            full = np.zeros((self.n_features_in_, intercept.shape[0]), dtype=weights.dtype)
+            full[features] = weights
+            weights = full
+        coef, bias = self._scores_out(weights, intercept)
         return {
             "_path": path,
             "_fitted_loss": loss,
             "coef_": coef,
             "intercept_": bias,
-            "selected_": features,
+            "selected_": np.asarray(list(dict.fromkeys(features.tolist())), dtype=np.intp),
+            "cost_": self._cost(support, np.atleast_2d(coef).shape[0]),
             "null_loss_": path.null_loss * unit * unit,
             "path_": {
                 "feature": _column(pool.labels([step.atom for step in rounds])),
@@ -233,6 +235,16 @@ class BaseShareBoost(StoredPathMixin, ColumnSelectorMixin, CallbackSupportMixin,
             },
             "n_iter_": max(1, sum(step.iterations for step in rounds)),
         }
+
+    def _cost(self, support: tuple[Any, ...], n_outputs: int) -> Cost:
+        """Return what a prediction costs: the atoms' columns, and a weight for each and output."""
+        pool = self._fitted_pool
+        if not hasattr(pool, "cost"):  # a pool of the user's own need not tell
+            return Cost(0, 0)
+        costs = [pool.cost(atom, self.n_features_in_) for atom in support]
+        widths = [pool.n_columns(atom, self.n_features_in_) for atom in support]
+        adds = sum(cost.multiply_adds for cost in costs) + n_outputs * sum(widths)
+        return Cost(adds, sum(cost.comparisons for cost in costs))
 
     def _outputs(self, step: greedy.Round | None, path: greedy.Path) -> tuple[Any, Any]:
         """Return a round's weights and intercept in the units of the targets."""

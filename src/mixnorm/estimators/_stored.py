@@ -11,10 +11,10 @@ from sklearn.base import is_classifier
 
 from mixnorm.engines.greedy import Path, Round
 from mixnorm.estimators._inputs import check_loss, check_parameters
-from mixnorm.pools import Columns
 
 # Attributes that follow from the path and the parameters.
-_REBUILT = {"coef_", "intercept_", "selected_", "null_loss_", "path_", "n_iter_", "_recipe"}
+_REBUILT = {"coef_", "cost_", "intercept_", "selected_", "null_loss_", "path_", "n_iter_"}
+_REBUILT |= {"_recipe"}
 # The objects used in the fit, and the parameters that they mostly are.
 _GIVEN = {"_fitted_pool": "pool", "_fitted_loss": "loss"}
 
@@ -117,18 +117,9 @@ def _check_columns(model: Any, n_outputs: int, max_bytes: int) -> None:
 def _check_rounds(path: Path, pool: Any, n_features: int) -> None:
     """Raise unless every round has atoms of the pool, and a row of weights for each column."""
     atoms = {atom: None for step in path.rounds for atom in (step.atom, *step.support)}
-    if isinstance(pool, Columns) and any(type(atom) is not int or atom < 0 for atom in atoms):
-        raise ValueError("atoms of a Columns pool must be whole numbers from 0 up")
-    widths = {atom: _width(pool, atom, n_features) for atom in atoms}
+    widths = {atom: pool.n_columns(atom, n_features) for atom in atoms}
     for step in path.rounds:
         _check_support(step, sum(widths[atom] for atom in step.support))
-
-
-def _width(pool: Any, atom: Any, n_features: int) -> int:
-    columns = pool.feature_indices([atom], n_features)
-    if len(columns) == 0 or np.min(columns) < 0 or np.max(columns) >= n_features:
-        raise ValueError(f"atom {atom!r} lies outside the {n_features} columns")
-    return len(columns)
 
 
 def _check_support(step: Round, n_columns: int) -> None:

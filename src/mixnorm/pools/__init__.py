@@ -1,5 +1,6 @@
 """Pools: where the columns that the greedy engine chooses come from."""
 
 from mixnorm.pools._columns import Columns, working_dtype
+from mixnorm.pools._cost import Cost
 
-__all__ = ["Columns", "working_dtype"]
+__all__ = ["Columns", "Cost", "working_dtype"]

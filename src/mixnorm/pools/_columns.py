@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from mixnorm._array import device_of, namespace, to_numpy
 from mixnorm._params import Parameters
+from mixnorm.pools._cost import Cost
 from mixnorm.pools._scan import column_ranges, scan
 
 # Columns kept by a prepared pool; beside a table of 500 columns that is little.
@@ -38,6 +39,9 @@ class Columns(Parameters):
     """
 
     groups: Sequence[Hashable] | None = None
+
+    #: The columns of an atom are columns of ``X``, in the order of ``feature_indices``.
+    linear: ClassVar[bool] = True
 
     def prepare(
         self, X: Any, *, weight: Any | None = None, scale: bool = True, fit_intercept: bool = True
@@ -87,6 +91,24 @@ class Columns(Parameters):
             return list(atoms)
         labels = list(dict.fromkeys(_labels(self.groups)))
         return [labels[atom] for atom in atoms]
+
+    def describe(self, atom: int, names: Sequence[str]) -> str:
+        """Return an atom in words, for columns of these names."""
+        index = self.feature_indices([atom], len(names))
+        return ", ".join(names[column] for column in index)
+
+    def cost(self, atom: int, n_features: int) -> Cost:
+        """Return what a row costs before the weights: nothing, for columns as they are."""
+        return Cost(0, 0)
+
+    def n_columns(self, atom: Any, n_features: int) -> int:
+        """Return how many columns ``atom`` has; raise for what is no atom of such data."""
+        if type(atom) is not int or atom < 0:
+            raise ValueError(f"atoms of a Columns pool are whole numbers from 0 up, not {atom!r}")
+        index = self.feature_indices([atom], n_features)
+        if len(index) == 0 or np.max(index) >= n_features:
+            raise ValueError(f"atom {atom!r} lies outside the {n_features} columns")
+        return len(index)
 
     def feature_indices(self, atoms: Sequence[int], n_features: int) -> np.ndarray:
         """Return the columns that ``atoms`` stand for, in order."""
