@@ -2,5 +2,6 @@
 
 from mixnorm.pools._columns import Columns, working_dtype
 from mixnorm.pools._cost import Cost
+from mixnorm.pools._stumps import Stumps
 
-__all__ = ["Columns", "Cost", "working_dtype"]
+__all__ = ["Columns", "Cost", "Stumps", "working_dtype"]

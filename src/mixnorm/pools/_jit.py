@@ -1,0 +1,62 @@
+"""Compiled loops of the stumps pool. Each has a plain NumPy twin in the tests."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, prange
+
+
+@njit(cache=True, parallel=True, nogil=True)
+def code_columns(X, edges, starts, codes):  # type: ignore[no-untyped-def]
+    """Write into ``codes`` how many thresholds of its column lie below each entry.
+
+    ``edges[starts[j]:starts[j + 1]]`` are the thresholds of column ``j``, in increasing order.
+    """
+    n_samples, n_columns = X.shape
+    for j in prange(n_columns):
+        first, last = starts[j], starts[j + 1]
+        for i in range(n_samples):
+            low, high = first, last
+            value = X[i, j]
+            while low < high:
+                middle = (low + high) // 2
+                if edges[middle] < value:
+                    low = middle + 1
+                else:
+                    high = middle
+            codes[j, i] = low - first
+
+
+@njit(cache=True, parallel=True, nogil=True, fastmath={"contract"})
+def threshold_scores(codes, modes, starts, columns, residual, total, squared, scores):  # type: ignore[no-untyped-def]
+    """Write the norm of the gradient of every stump of some columns into ``scores``.
+
+    The gradient of ``1[x <= threshold]`` is the sum of the residuals of the rows at or below it:
+    sums by code, added up. Rows with a column's most frequent code are not visited, their sum being
+    what is left of the total.
+    """
+    n_samples, n_outputs = residual.shape
+    for c in prange(len(columns)):
+        j = columns[c]
+        first, count = starts[j], starts[j + 1] - starts[j]
+        if count == 0:
+            continue
+        sums = np.zeros((count + 1, n_outputs), dtype=residual.dtype)
+        mode = modes[j]
+        for i in range(n_samples):
+            code = codes[j, i]
+            if code != mode:
+                for k in range(n_outputs):
+                    sums[code, k] += residual[i, k]
+        for k in range(n_outputs):
+            rest = total[k]
+            for code in range(count + 1):
+                rest -= sums[code, k]
+            sums[mode, k] = rest
+        running = np.zeros(n_outputs, dtype=np.float64)
+        for b in range(count):
+            norm = 0.0
+            for k in range(n_outputs):
+                running[k] += sums[b, k]
+                norm += running[k] * running[k] if squared else abs(running[k])
+            scores[first + b] = np.sqrt(norm) if squared else norm

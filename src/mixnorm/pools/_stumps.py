@@ -1,0 +1,276 @@
+"""Stumps: every threshold of every column as an atom."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from mixnorm._array import is_numpy, to_numpy
+from mixnorm._params import Parameters
+from mixnorm.pools._columns import working_dtype
+from mixnorm.pools._cost import Cost
+
+# With more rows than this, thresholds are quantiles unless the user wants all of them.
+_MANY_ROWS = 20_000
+_BINS = 255
+# Rows that quantiles are taken from.
+_SAMPLE = 100_000
+
+Atom = tuple[int, float]
+
+
+@dataclass
+class Stumps(Parameters):
+    """Indicators ``1[x_j <= threshold]`` of all columns ``j`` and all thresholds.
+
+    A model of stumps bends each input as it likes, and still reads few of them.
+
+    Parameters
+    ----------
+    max_bins : int or None, default=255
+        Thresholds per column beyond 20,000 rows: that many quantiles. Below, and with None always,
+        all thresholds between two values of a column are tried; so they are for a column that has
+        no more values than ``max_bins``.
+
+    Notes
+    -----
+    A round costs one pass over the table: the residuals are summed by the bin that a row falls
+    into, and added up over bins. Thresholds lie half-way between two values. An atom is a pair of
+    column and threshold.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mixnorm import ShareBoostClassifier
+    >>> X = np.arange(12.0).reshape(12, 1)
+    >>> y = (X[:, 0] > 2) & (X[:, 0] < 8)
+    >>> model = ShareBoostClassifier(2, pool=Stumps()).fit(X, y)
+    >>> sorted(model.path_["feature"])
+    [(0, 2.5), (0, 7.5)]
+    >>> bool(model.score(X, y) == 1.0)
+    True
+    """
+
+    max_bins: int | None = _BINS
+
+    linear: ClassVar[bool] = False
+
+    def prepare(
+        self, X: Any, *, weight: Any | None = None, scale: bool = True, fit_intercept: bool = True
+    ) -> PreparedStumps:
+        """Bind the pool to data: thresholds are found, and rows sorted into bins.
+
+        Parameters
+        ----------
+        X : ndarray or sparse matrix of shape (n_samples, n_features)
+            The data; kept as one byte per entry, or two or four where bins are many.
+        weight : array of shape (n_samples,), optional
+            Rows of weight zero do not count for the thresholds.
+        scale : bool
+            Without effect: an indicator is never larger than one.
+        fit_intercept : bool
+            Without effect: no stump is constant.
+        """
+        if self.max_bins is not None and not 1 <= self.max_bins < 2**31:
+            raise ValueError(f"Stumps(max_bins={self.max_bins!r}) must be at least 1, or None.")
+        if not hasattr(X, "toarray") and not is_numpy(X):
+            raise TypeError(
+                f"Stumps takes NumPy arrays and sparse matrices, not {type(X).__name__}; "
+                "convert X with numpy.asarray first."
+            )
+        dtype = working_dtype(X) if weight is None else weight.dtype
+        used = np.ones(X.shape[0], bool) if weight is None else to_numpy(weight) > 0
+        edges = [self._edges(column[used]) for column in _columns(X)]
+        return PreparedStumps(X, edges, dtype)
+
+    def _edges(self, column: np.ndarray) -> np.ndarray:
+        """Return the thresholds of a column, in increasing order."""
+        values = np.unique(column)
+        most = self.max_bins
+        if most is not None and len(values) - 1 > most and len(column) > _MANY_ROWS:
+            step = max(1, len(column) // _SAMPLE)
+            levels = np.arange(1, most + 1) / (most + 1)
+            low = np.unique(np.quantile(column[::step], levels, method="lower"))
+            place = np.searchsorted(values, low)
+            place = place[place < len(values) - 1]
+            return _between(values[place], values[place + 1])
+        return _between(values[:-1], values[1:])
+
+    def evaluate(self, X: Any, atoms: Sequence[Atom]) -> np.ndarray:
+        """Return the indicators of ``atoms`` on new data: ``(n_samples, n_atoms)``."""
+        index = [column for column, _ in atoms]
+        part = X[:, index]
+        part = part.toarray() if hasattr(part, "toarray") else part
+        thresholds = np.asarray([threshold for _, threshold in atoms], dtype=np.float64)
+        return np.asarray(part <= thresholds, dtype=working_dtype(X))
+
+    def labels(self, atoms: Sequence[Atom]) -> list[Any]:
+        """Return how to name ``atoms``: pairs of column and threshold."""
+        return list(atoms)
+
+    def describe(self, atom: Atom, names: Sequence[str]) -> str:
+        """Return an atom in words, for columns of these names."""
+        return f"{names[atom[0]]} ≤ {atom[1]:.6g}"
+
+    def feature_indices(self, atoms: Sequence[Atom], n_features: int) -> np.ndarray:
+        """Return the columns that ``atoms`` read, in order."""
+        return np.asarray([column for column, _ in atoms], dtype=np.intp)
+
+    def cost(self, atom: Atom, n_features: int) -> Cost:
+        """Return what a row costs before the weights: one comparison."""
+        return Cost(0, 1)
+
+    def n_columns(self, atom: Any, n_features: int) -> int:
+        """Return 1; raise for what is no stump of such data."""
+        good = isinstance(atom, tuple) and len(atom) == 2
+        good = good and type(atom[0]) is int and type(atom[1]) is float
+        if not good or not 0 <= atom[0] < n_features or not abs(atom[1]) < np.inf:
+            raise ValueError(
+                f"atoms of a Stumps pool are pairs of a column below {n_features} and a "
+                f"threshold, not {atom!r}"
+            )
+        return 1
+
+
+class PreparedStumps:
+    """Stumps bound to data.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix
+        The data.
+    edges : list of ndarray
+        The thresholds of each column, in increasing order.
+    dtype : dtype
+        Of the columns handed out.
+    """
+
+    def __init__(self, X: Any, edges: list[np.ndarray], dtype: Any) -> None:
+        self._dtype = np.dtype(dtype)
+        counts = np.asarray([len(part) for part in edges], dtype=np.int64)
+        self._starts = np.concatenate([[0], np.cumsum(counts)])
+        self._edges = np.concatenate([*edges, np.empty(0)])
+        self._column = np.repeat(np.arange(len(edges)), counts)
+        self._codes = _coded(X, self._edges, self._starts, int(counts.max(initial=0)))
+        self._modes = np.asarray([_mode(row) for row in self._codes], dtype=np.int64)
+
+    @property
+    def n_usable(self) -> int:
+        """Number of stumps."""
+        return len(self._edges)
+
+    def top(
+        self,
+        residual: Any,
+        rule: str,
+        m: int,
+        exclude: frozenset[Hashable],
+        inputs: frozenset[int] | None = None,
+    ) -> list[tuple[Atom, float]]:
+        """Return the ``m`` stumps with the largest gradients, with their scores, best first."""
+        scores = self._scores(residual, rule, exclude, inputs)
+        if m < len(scores):
+            near = np.flatnonzero(scores >= np.partition(scores, -m)[-m])
+        else:
+            near = np.arange(len(scores))
+        return self._named(near, scores, m)
+
+    def _named(self, places: np.ndarray, scores: np.ndarray, m: int) -> list[tuple[Atom, float]]:
+        """Return the best of some stumps as atoms with their scores."""
+        order = places[np.argsort(-scores[places], kind="stable")[:m]]
+        return [
+            ((int(self._column[place]), float(self._edges[place])), float(scores[place]))
+            for place in order
+            if scores[place] > 0.0
+        ]
+
+    def _scores(
+        self,
+        residual: Any,
+        rule: str,
+        exclude: frozenset[Hashable],
+        inputs: frozenset[int] | None,
+    ) -> np.ndarray:
+        """Return the scores of all stumps; zero for those that are not wanted."""
+        from mixnorm.pools._jit import threshold_scores
+
+        residual = np.ascontiguousarray(residual)
+        columns = np.arange(len(self._starts) - 1) if inputs is None else np.asarray(sorted(inputs))
+        scores = np.zeros(len(self._edges))
+        threshold_scores(
+            self._codes,
+            self._modes,
+            self._starts,
+            columns.astype(np.int64),
+            residual,
+            residual.sum(axis=0),
+            rule == "l2",
+            scores,
+        )
+        for atom in exclude:
+            scores[self._place(atom)] = 0.0
+        return scores
+
+    def _place(self, atom: Any) -> int:
+        column, threshold = atom
+        first, last = self._starts[column], self._starts[column + 1]
+        return int(first + np.searchsorted(self._edges[first:last], threshold))
+
+    def columns(self, atom: Atom) -> np.ndarray:
+        """Return the indicator of ``atom`` as a row: ``(1, n_samples)``."""
+        below = self._codes[atom[0]] <= self._place(atom) - self._starts[atom[0]]
+        return np.asarray(below[None, :], dtype=self._dtype)
+
+    def scale(self, atom: Atom) -> np.ndarray:
+        """Return one: indicators are not scaled."""
+        return np.ones(1, dtype=self._dtype)
+
+    def inputs(self, atom: Atom) -> frozenset[int]:
+        """Return the column that ``atom`` reads."""
+        return frozenset([atom[0]])
+
+
+def _columns(X: Any) -> Any:
+    """Yield the columns of a table, one at a time."""
+    if hasattr(X, "tocsc"):
+        X = X.tocsc()
+        for j in range(X.shape[1]):
+            yield X[:, [j]].toarray()[:, 0]
+        return
+    for j in range(X.shape[1]):
+        yield np.asarray(X[:, j])
+
+
+def _between(low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """Return a number between each pair: half-way, unless rounding would reach the upper one.
+
+    It can be told from both in the dtype of the data, so that a comparison in single precision
+    comes out the same.
+    """
+    if low.dtype.kind != "f":
+        return low.astype(np.float64) / 2 + high.astype(np.float64) / 2
+    middle = low / 2 + high / 2
+    return np.where((low <= middle) & (middle < high), middle, low).astype(np.float64)
+
+
+def _coded(X: Any, edges: np.ndarray, starts: np.ndarray, most: int) -> np.ndarray:
+    """Return by column and row the number of thresholds below an entry."""
+    from mixnorm.pools._jit import code_columns
+
+    kind = np.uint8 if most < 2**8 else np.uint16 if most < 2**16 else np.uint32
+    codes = np.empty((X.shape[1], X.shape[0]), dtype=kind)
+    if hasattr(X, "tocsc"):
+        for j, column in enumerate(_columns(X)):
+            codes[j] = np.searchsorted(edges[starts[j] : starts[j + 1]], column)
+        return codes
+    values = X if X.dtype.kind in "iuf" and X.dtype != np.float16 else X.astype(np.float32)
+    code_columns(values, edges, starts, codes)
+    return codes
+
+
+def _mode(codes: np.ndarray) -> int:
+    """Return the most frequent code of some."""
+    return int(np.argmax(np.bincount(codes))) if len(codes) else 0
