@@ -108,6 +108,28 @@ def test_gains(size, widths, outputs):
 
 
 @pytest.mark.parametrize("outputs", [1, 3])
+@pytest.mark.parametrize("widths", [(1, 1), (2, 1)])
+def test_gains_are_beyond_those_of_the_chosen_rows(widths, outputs):
+    design, curvature, ridge = draw(4, outputs=outputs)
+    rng = np.random.default_rng(3)
+    left = rng.standard_normal((4, 3))
+    blocks = [rng.uniform(-1.0, 1.0, (width, 60)) for width in widths]
+    gradients = [rng.standard_normal((width, 3)) for width in widths]
+    factor = CurvatureFactor(design, curvature, ridge)
+    got = factor.gains(design, blocks, gradients, 1e-3, left)
+    for gain, block, gradient in zip(got, blocks, gradients, strict=True):
+        ridges = np.concatenate([ridge, np.full(len(block), 1e-3)])
+        matrices = dense(np.concatenate([design, block]), curvature, ridges)
+        matrices = matrices * 3 if outputs == 1 else matrices
+        wanted = 0.0
+        for c in range(3):  # a Newton step on all rows, less one on the chosen ones
+            both = np.concatenate([left[:, c], gradient[:, c]])
+            wanted += 0.5 * both @ np.linalg.solve(matrices[c], both)
+            wanted -= 0.5 * left[:, c] @ np.linalg.solve(matrices[c][:4, :4], left[:, c])
+        assert gain == pytest.approx(wanted, rel=1e-8)
+
+
+@pytest.mark.parametrize("outputs", [1, 3])
 @pytest.mark.parametrize("block", [slice(1, 2), slice(2, 4), slice(4, 5)])
 def test_removal_cost(block, outputs):
     design, curvature, ridge = draw(outputs=outputs)

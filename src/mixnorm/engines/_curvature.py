@@ -73,29 +73,48 @@ class CurvatureFactor:
         grown[:, size:, size:] = small
         self._inverse = grown
 
-    def gains(self, design: Any, blocks: list[Any], gradients: list[Any], ridge: float) -> Any:
-        """Return what each block of new rows would gain if all weights moved to the minimum.
+    def gains(
+        self,
+        design: Any,
+        blocks: list[Any],
+        gradients: list[Any],
+        ridge: float,
+        left: Any | None = None,
+    ) -> Any:
+        """Return what each block of new rows would gain beyond what the chosen ones still can.
 
-        That is ``1/2 g^T S^{-1} g`` for the gradient ``g`` in an output's new weights and the Schur
-        complement ``S`` of the chosen rows: the curvature left to the new rows once the chosen
-        ones follow. Single rows, the usual case, are done all at once.
+        That is ``1/2 g^T S^{-1} g`` for the Schur complement ``S`` of the chosen rows, the
+        curvature left to the new rows once the chosen ones follow, and the gradient ``g`` that is
+        left to them once the chosen ones have taken theirs (``left``, which is not zero as the
+        corrective step ends before; None if it is): a copy of a chosen row has neither. Single
+        rows, the usual case, are done all at once.
         """
         xp = namespace(design)
         if any(block.shape[0] > 1 for block in blocks):
             pairs = zip(blocks, gradients, strict=True)
-            return xp.stack([self._block_gain(design, *pair, ridge) for pair in pairs])
+            return xp.stack([self._block_gain(design, *pair, ridge, left) for pair in pairs])
         new, gradient = xp.concat(blocks), xp.concat(gradients).T
         solved = self._inverse @ self._cross(design, new).mT
+        if left is not None:
+            gradient = gradient - self._taken(solved, left)
         part = self._sampled(new)
         corner = self._weights @ (part * part).T
-        left = corner - xp.sum(solved * solved, axis=1)
+        bend = corner - xp.sum(solved * solved, axis=1)
         floor = 32.0 * epsilon(design) * corner + ridge + _tiny(design) + self._missed(new, corner)
-        left = xp.where(left > 0.0, left, xp.zeros_like(left)) + floor
-        return 0.5 * xp.sum(gradient * gradient / left, axis=0)
+        bend = xp.where(bend > 0.0, bend, xp.zeros_like(bend)) + floor
+        return 0.5 * xp.sum(gradient * gradient / bend, axis=0)
 
-    def _block_gain(self, design: Any, new: Any, gradient: Any, ridge: float) -> Any:
+    def _taken(self, solved: Any, left: Any) -> Any:
+        """Return by output how the gradient in the new rows falls as the chosen ones follow."""
+        return (solved.mT @ (self._inverse @ left.T[:, :, None]))[:, :, 0]
+
+    def _block_gain(
+        self, design: Any, new: Any, gradient: Any, ridge: float, left: Any | None
+    ) -> Any:
         xp = namespace(design)
         solved, corner = self._border(design, new)
+        if left is not None:
+            gradient = gradient - self._taken(solved, left).T
         seen = xp.linalg.diagonal(corner)
         inverse = _inverse_cholesky(
             corner - solved.mT @ solved, ridge + self._missed(new, seen), seen

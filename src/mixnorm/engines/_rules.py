@@ -82,7 +82,8 @@ def joint_gains(support: Support, choices: list[Choice]) -> list[float]:
     """
     blocks = [choice.rows for choice in choices]
     slopes = [choice.slope for choice in choices]
-    gains = support.curvature().gains(support.design, blocks, slopes, 2.0 * support.problem.alpha)
+    ridge, left = 2.0 * support.problem.alpha, support.gradient()
+    gains = support.curvature().gains(support.design, blocks, slopes, ridge, left)
     values: list[float] = to_numpy(gains).tolist()
     if support.problem.loss.constant_curvature:
         return values
