@@ -132,11 +132,13 @@ def model_gain(support, choice):
     rows = np.concatenate([support.design, choice.rows])
     ridge = np.full(len(rows), 2.0 * task.alpha)
     ridge[0] = 0.0
-    size, gain = len(support.design), 0.0
+    size, gain, left = len(support.design), 0.0, support.gradient()
     for c in range(3):
-        inverse = np.linalg.inv(rows * curvature[:, c] @ rows.T + np.diag(ridge))
+        matrix = rows * curvature[:, c] @ rows.T + np.diag(ridge)
+        inner, cross = matrix[:size, :size], matrix[:size, size:]
+        slope = choice.slope[:, c] - cross.T @ np.linalg.solve(inner, left[:, c])
         # The corner of the inverse is the inverse of the Schur complement.
-        gain += 0.5 * choice.slope[:, c] @ inverse[size:, size:] @ choice.slope[:, c]
+        gain += 0.5 * slope @ np.linalg.inv(matrix)[size:, size:] @ slope
     return gain
 
 
