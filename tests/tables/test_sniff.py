@@ -18,6 +18,11 @@ from mixnorm.tables import _sniff
 PNG = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"
 
 
+def label(value):
+    """Return what to call a parameter: packed files hold the time, which would be another name."""
+    return f"{len(value)} bytes" if isinstance(value, bytes) else None
+
+
 def zipped():
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:
@@ -43,6 +48,7 @@ def numpy_file():
         (b"a,b\n", None),
         (b"", None),
     ],
+    ids=label,
 )
 def test_packing(content, kind):
     assert _sniff.packing(content[:8]) == kind
@@ -74,6 +80,7 @@ def test_packing(content, kind):
         ("a,b\n1,2\n".encode("utf-16-le"), "binary data"),
         ("a,b\n1,2\n".encode("utf-32"), "binary data"),
     ],
+    ids=label,
 )
 def test_what_is_no_table(content, what):
     with pytest.raises(TableError, match=f"it.csv is no table.*{what}"):
@@ -177,7 +184,7 @@ def test_an_expected_name_makes_a_header():
 
 
 def test_a_first_row_that_was_cut():
-    row = ",".join(["-1.5"] * 20_000)[: _sniff.HEAD - 1]
-    assert row.endswith(",-1")
+    row = ("-1.5," * 20_000)[: _sniff.HEAD]
+    assert row.endswith(",-")
     assert not _sniff.has_header(row, ",")
-    assert not _sniff.has_header(row[:-1], ",")  # ends in a lone minus
+    assert _sniff.has_header(f"{row}x\n1,2\n", ",")

@@ -100,11 +100,12 @@ def _number(name: str, numbers: np.ndarray, style: Style, *, forced: bool) -> Co
     if not len(present):
         return EMPTY if np.isnan(numbers).all() else NO_NUMBERS
     low, high = float(present.min()), float(present.max())
-    if low == high and len(present) == len(numbers):
+    full = len(present) == len(numbers)
+    if low == high and full:
         return CONSTANT
     if low == high:  # filled with the median, nothing would be left of it
         return "every entry that is not missing is the same"
-    if not forced and len(numbers) > _FEW and _numbers_rows(name, numbers):
+    if full and not forced and len(numbers) > _FEW and _numbers_rows(name, numbers):
         return f"it only numbers the rows; --number {name} takes it all the same"
     half = high / 2 - low / 2
     far = max(abs(low), abs(high)) > _FAR * half

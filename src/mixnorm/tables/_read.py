@@ -25,6 +25,8 @@ _MISSING = [text for mark in _sniff.MISSING for text in (mark, f" {mark}", f"{ma
 # Bytes that Arrow takes at a time, and how many it may if a row does not fit in.
 _BLOCK = 1 << 22
 _LARGEST_BLOCK = 1 << 30
+# A line for Excel, which is no row.
+_SEPARATOR = re.compile(rb'(?:\xef\xbb\xbf)?"?sep=([\t -!#-~])"?\r?\n')
 _INSTALL = "Reading tables needs pandas and pyarrow: pip install 'mixnorm[cli]'"
 
 
@@ -233,6 +235,9 @@ class _Csv:
         if self.encoding == "utf-16":
             content = memoryview(_decode(content, "utf-16", name).encode())
             self.encoding = "utf-8-sig"
+        told = _SEPARATOR.match(content)
+        if told:
+            self.delimiter, content = told[1].decode(), content[told.end() :]
         self.content = content
         # Quotes may hold line breaks. Not told so, Arrow loses rows behind a quote that is never
         # closed, without a word; told so, it takes half as long again.
@@ -257,12 +262,25 @@ class _Csv:
             table = self._parsed()
         except pa.ArrowException as error:
             raise TableError(self._explained(str(error))) from error
+        self._check_quotes(table)
         if not self._is_utf8:
             self.notes.append(f"The file is not UTF-8; it was read as {self.encoding}.")
         if not self.header:
             names = [f"column_{place}" for place in range(1, table.num_columns + 1)]
             table = table.rename_columns(names)
         return _to_table(table, self.name, self.notes)
+
+    def _check_quotes(self, table: Any) -> None:
+        """Raise if a quote is never closed: the rest of the file is then one entry, the last."""
+        if not self.breaks or not table.num_rows:
+            return
+        last = table.column(-1)[-1].as_py()
+        broken = isinstance(last, str) and re.search("[\r\n]", last)
+        if broken and not bytes(self.content[-8:]).rstrip().endswith(b'"'):
+            raise TableError(self._unclosed(table.num_rows + self.header))
+
+    def _unclosed(self, row: int) -> str:
+        return f"{self.name} is no table: a quote in row {row} is never closed."
 
     def _parsed(self) -> Any:
         """Try the quick way, then with more care for as long as that helps."""
@@ -319,12 +337,13 @@ class _Csv:
         found = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", first)
         if found:
             row, wanted, got = found.groups()
-            entries = "1 entry" if got == "1" else f"{got} entries"
             return (
-                f"{self.name} is no table: row {row} has {entries} where the first has "
+                f"{self.name} is no table: row {row} has {got} entries where the first has "
                 f"{wanted} (delimiter {self.delimiter!r}). Mend the row, or name the delimiter "
                 "with --delimiter."
             )
+        if "Empty CSV" in first and self.breaks:
+            return self._unclosed(1)
         if "Empty CSV" in first:
             return _sniff.EMPTY.format(self.name)
         return f"{self.name} cannot be read as a table ({first})."

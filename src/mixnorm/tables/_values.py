@@ -20,8 +20,8 @@ _COMMA = re.compile(r"[-+]?(\d+,\d+|\d{1,3}(\.\d{3})+(,\d+)?)([eE][-+]?\d+)?")
 _WHOLE = re.compile(r"[-+]?\d{1,30}", re.ASCII)
 _DECIMAL = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", re.ASCII)
 _TRUTHS = {"true": 1.0, "false": 0.0}
-# Larger numbers count as infinite: so would their squares.
-_LARGEST = 1e150
+# Larger numbers count as infinite: so would their sums and products with small ones.
+_LARGEST = 1e304
 # Dates as people write them, beside ISO 8601; of those that fit best, the first is taken: day
 # before month with dots and hyphens, month before day with slashes.
 _DAYS = ("%d.%m.%Y", "%d.%m.%y", "%m/%d/%Y", "%d/%m/%Y", "%Y/%m/%d", "%m/%d/%y", "%d/%m/%y",

@@ -1,0 +1,309 @@
+"""Tables to matrices: the same for every order and block of rows and columns."""
+
+import datetime as dt
+import math
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mixnorm.exceptions import TableError
+from mixnorm.tables import (
+    CategoryColumn,
+    DateColumn,
+    NumberColumn,
+    SparseEncoder,
+    SparseTable,
+    TableEncoder,
+    read_table,
+    remarks,
+)
+from mixnorm.tables._columns import Gaps
+
+pd = pytest.importorskip("pandas")
+
+KINDS = {
+    "whole": st.integers(-1000, 1000),
+    "large": st.integers(2**24, 2**24 + 50),
+    "float": st.floats(-1e6, 1e6),
+    "gaps": st.floats(-1e6, 1e6) | st.none() | st.just(math.inf),
+    "bool": st.booleans(),
+    "truth": st.booleans() | st.none(),
+    "word": st.sampled_from(["red", "green", "blue"]),
+    "words": st.sampled_from(["x", "y", "01", "2.50", "true", "", None]),
+    "german": st.sampled_from(["1,5", "2,25", "1.000,5", None]),
+    "date": st.dates(dt.date(1900, 1, 1), dt.date(2100, 1, 1)) | st.none(),
+    "day": st.sampled_from(["31.12.2020", "01.02.2021", "15.03.1999", None]),
+}
+
+
+@st.composite
+def frames(draw):
+    rows = draw(st.integers(2, 25))
+    kinds = draw(st.lists(st.sampled_from(list(KINDS)), min_size=1, max_size=6))
+    data = {}
+    for place, kind in enumerate(kinds):
+        values = draw(st.lists(KINDS[kind], min_size=rows, max_size=rows))
+        data[f"{kind}{place}"] = pd.Series(values, index=range(5, 5 + rows))
+    return pd.DataFrame(data)
+
+
+def check_same(encoder, frame, other, rows=slice(None)):
+    """Check that another table has the matrix of some rows of a table."""
+    whole, _ = encoder.encode(frame)
+    part, _ = encoder.encode(other)
+    assert part.dtype == encoder.dtype
+    np.testing.assert_array_equal(part, whole[rows])
+
+
+@given(frames(), st.integers(1, 10))
+def test_blocks_of_rows(frame, size):
+    encoder = TableEncoder.plan(frame)
+    whole, gaps = encoder.encode(frame)
+    assert whole.shape == (len(frame), encoder.width)
+    assert np.isfinite(whole).all()
+    total = {}
+    for start in range(0, len(frame), size):
+        block = frame.iloc[start : start + size]
+        part, found = encoder.encode(block)
+        np.testing.assert_array_equal(part, whole[start : start + size])
+        for name, gap in found.items():
+            total[name] = total.get(name, Gaps()) + gap
+    assert total == gaps
+
+
+@given(frames(), st.randoms(use_true_random=False))
+def test_order_of_columns_and_further_columns(frame, random):
+    encoder = TableEncoder.plan(frame)
+    names = list(frame.columns)
+    random.shuffle(names)
+    check_same(encoder, frame, frame[names].assign(more="x", still=1))
+
+
+@given(frames())
+def test_rows_read_from_files_one_by_one(tmp_path_factory, frame):
+    # A file with few rows may have other types: no gap, no text, nothing at all.
+    pytest.importorskip("pyarrow")
+    path = tmp_path_factory.getbasetemp() / "rows.csv"
+    frame.to_csv(path, index=False, sep=";")
+    whole = read_table(path, delimiter=";").frame
+    encoder = TableEncoder.plan(whole)
+    for rows in (slice(0, 1), slice(1, 2), slice(2, 10)):
+        frame.iloc[rows].to_csv(path, index=False, sep=";")
+        check_same(encoder, whole, read_table(path, delimiter=";").frame, rows)
+
+
+@given(frames())
+def test_what_encoders_say_of_themselves(frame):
+    encoder = TableEncoder.plan(frame)
+    used = [plan.name for plan in encoder.columns]
+    assert encoder.names == used
+    assert sorted([*used, *(name for name, _ in encoder.left_out)]) == sorted(frame.columns)
+    assert len(encoder.kinds) == len(used)
+    assert encoder.width == sum(plan.width for plan in encoder.columns)
+    if encoder.groups is None:
+        assert encoder.width == len(used)
+    else:
+        assert len(encoder.groups) == encoder.width
+        assert encoder.groups == sorted(encoder.groups)
+    matrix, gaps = encoder.encode(frame)
+    assert all(isinstance(text, str) for text in remarks(encoder, gaps, len(frame)))
+    if encoder.dtype == "float32":
+        exact = [plan.encode(frame[plan.name])[0] for plan in encoder.columns]
+        if exact:
+            np.testing.assert_array_equal(matrix, np.hstack(exact))
+
+
+# -- planning ----------------------------------------------------------------------------------
+
+
+def test_plan_of_a_small_table():
+    frame = pd.DataFrame(
+        {
+            "number": [1.0, 2.5, None, 7.0],
+            "word": ["x", "y", "x", None],
+            "date": pd.to_datetime(["2020-01-01", "2020-01-02", None, "2020-01-05"]),
+            "same": [1, 1, 1, 1],
+            "copy": [1.0, 2.5, None, 7.0],
+            "lists": [[1], [2], [3], [4]],
+        }
+    )
+    encoder = TableEncoder.plan(frame)
+    assert [type(plan) for plan in encoder.columns] == [NumberColumn, CategoryColumn, DateColumn]
+    assert dict(encoder.left_out) == {
+        "same": "every entry is the same",
+        "copy": "it is a copy of 'number'",
+        "lists": "its entries are neither numbers, texts nor dates",
+    }
+    assert encoder.groups == [0, 1, 1, 1, 2]
+    assert encoder.kinds == ["number", "category (3 levels)", "date"]
+    matrix, gaps = encoder.encode(frame)
+    expected = [[1, 1, 0, 0, 0], [2.5, 0, 1, 0, 1], [2.5, 1, 0, 0, 1], [7, 0, 0, 1, 4]]
+    assert matrix.tolist() == expected
+    assert gaps == {name: Gaps(missing=1) for name in ("number", "word", "date")}
+    said = remarks(encoder, gaps, 4)
+    assert "Categories, each counted as one feature: word (3 levels)." in said
+    assert "Dates, each counted as one feature: date." in said
+    (filled,) = [text for text in said if text.startswith("Missing")]
+    assert "number (1, filled with the median 2.5)" in filled
+    assert "word (1, a level of their own)" in filled
+    assert "date (1, filled with the median 2020-01-02)" in filled
+    assert "Left out: same (every entry is the same)." in said
+
+
+def test_what_was_strange_is_said():
+    numbers = [*map(str, range(0, 60, 2)), "many", "inf"]
+    frame = pd.DataFrame({"a": numbers})
+    encoder = TableEncoder.plan(frame)
+    said = remarks(encoder, encoder.encode(frame)[1], len(frame))
+    assert said == ["Taken as missing in a: 1 infinite and 1 unreadable ('many')."]
+
+
+def test_long_lists_are_shortened():
+    frame = pd.DataFrame({f"c{index}": [1, 1] for index in range(10)})
+    (said,) = remarks(TableEncoder.plan(frame), {}, 2)
+    assert said == "Left out: c0, c1, c2, c3, c4, c5 and 4 more (every entry is the same)."
+
+
+@pytest.mark.parametrize(
+    ("values", "dtype"),
+    [
+        ([1, 2, 5], "float32"),
+        ([2**24 - 1, 0, 1], "float32"),
+        ([2**24 + 1, 0, 1], "float64"),
+        ([0.5, 1.5, 3], "float64"),
+        ([2**40, 2**40 + 1, 2**40 + 3], "float32"),  # centred
+        ([True, False, True], "float32"),
+        (["x", "y", "x"], "float32"),
+        (["2020-01-01", "2020-01-02", "2020-02-02"], "float64"),
+        ([1, None, 2], "float64"),  # filled with one and a half
+    ],
+)
+def test_single_precision_only_where_it_is_exact(values, dtype):
+    frame = pd.DataFrame({"a": values})
+    encoder = TableEncoder.plan(frame)
+    assert encoder.dtype == dtype
+    assert encoder.encode(frame)[0].dtype == dtype
+    mixed = frame.assign(b=[0.25, 0.5, 1])
+    assert TableEncoder.plan(mixed).dtype == "float64"
+
+
+def test_numbers_that_single_precision_does_not_hold():
+    encoder = TableEncoder.plan(pd.DataFrame({"a": [1, 2, 5]}))
+    matrix, gaps = encoder.encode(pd.DataFrame({"a": [1e35, -1e45, 1e305, 3]}))
+    assert matrix[:, 0].tolist() == [np.float32(1e30), np.float32(-1e30), 2, 3]
+    assert gaps == {"a": Gaps(infinite=1)}
+
+
+def test_copies():
+    frame = pd.DataFrame(
+        {"a": [1, 2, 5], "b": [1, 2, 6], "c": [1.0, 2.0, 5.0], "d": ["1", "2", "5"]}
+    )
+    encoder = TableEncoder.plan(frame)
+    assert encoder.names == ["a", "b"]
+    assert [reason for _, reason in encoder.left_out] == ["it is a copy of 'a'"] * 2
+
+
+def test_kinds_that_the_user_names():
+    frame = pd.DataFrame({"a": [1, 2, 3, 3], "b": range(4), 3: [1, 2, 1, 2], 4: [3, 1, 2, 2]})
+    encoder = TableEncoder.plan(frame, numbers=["b", 3], categories=["a", 4])
+    kinds = dict(zip(encoder.names, encoder.kinds, strict=True))
+    assert kinds == {
+        "a": "category (3 levels)",
+        "b": "number",
+        "3": "number",
+        "4": "category (3 levels)",
+    }
+
+
+def test_no_columns_and_no_rows():
+    empty = TableEncoder.plan(pd.DataFrame({"a": []}))
+    assert empty.columns == ()
+    assert empty.encode(pd.DataFrame({"a": [1, 2]}))[0].shape == (2, 0)
+    encoder = TableEncoder.plan(pd.DataFrame({"a": [1, 2, 4], "b": ["x", "y", "y"]}))
+    assert encoder.encode(pd.DataFrame({"b": [], "a": []}))[0].shape == (0, 3)
+
+
+# -- names -------------------------------------------------------------------------------------
+
+
+def test_missing_columns_are_named_with_near_ones():
+    encoder = TableEncoder.plan(pd.DataFrame({"power": [1, 2, 4], "weight": [3, 1, 1]}))
+    with pytest.raises(TableError, match=r"lacks the column 'power' \(is it 'powr'\?\)"):
+        encoder.encode(pd.DataFrame({"powr": [1], "weight": [1]}))
+    with pytest.raises(TableError, match="lacks the columns 'power', 'weight'"):
+        encoder.encode(pd.DataFrame({"x": [1]}))
+    many = TableEncoder.plan(pd.DataFrame({f"name {i}": [i, 2 * i + 1, 1] for i in range(9)}))
+    with pytest.raises(TableError, match="and 4 more, which the model needs"):
+        many.encode(pd.DataFrame({"x": [1]}))
+
+
+def test_columns_that_are_not_needed_may_be_absent():
+    frame = pd.DataFrame({"a": [1, 2, 4], "b": ["x", "y", "y"], "c": [3, 1, 1]})
+    encoder = TableEncoder.plan(frame)
+    matrix, _ = encoder.encode(frame[["c", "b"]], needed=[2, 1])
+    assert matrix.tolist() == [[0, 0, 1, 3], [0, 1, 0, 1], [0, 1, 0, 1]]
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        [0, 1, 2],
+        [1.5, None, True],
+        [dt.date(2020, 1, 1), "x", 3],
+        pd.MultiIndex.from_tuples([("a", 1), ("a", 2), ("b", 1)]),
+    ],
+)
+def test_names_that_are_no_texts(names):
+    plain = pd.DataFrame({"a": [1, 2, 4], "b": ["x", "y", "y"], "c": [1, 2, 4]})
+    frame = plain.set_axis(names, axis=1)
+    encoder = TableEncoder.plan(frame)
+    texts = [str(name) for name in frame.columns]
+    assert encoder.names == texts[:2]
+    assert encoder.left_out == ((texts[2], f"it is a copy of {texts[0]!r}"),)
+    matrix = TableEncoder.plan(plain).encode(plain)[0]
+    np.testing.assert_array_equal(encoder.encode(frame)[0], matrix)
+    np.testing.assert_array_equal(encoder.encode(frame.iloc[:, ::-1])[0], matrix)
+
+
+def test_names_that_occur_twice():
+    frame = pd.DataFrame([[1, 2, 3], [2, 3, 5]], columns=["a", "a", "b"])
+    with pytest.raises(TableError, match="more than one column 'a'"):
+        TableEncoder.plan(frame)
+    for name, found in (("a", None), ("b", [[3], [5]])):
+        encoder = TableEncoder.plan(pd.DataFrame({name: [1, 2, 9]}))
+        if found is None:
+            with pytest.raises(TableError, match="more than one column 'a'"):
+                encoder.encode(frame)
+        else:
+            assert encoder.encode(frame)[0].tolist() == found
+
+
+def test_the_table_is_left_as_it_was():
+    frame = pd.DataFrame({0: [1, None, 4], 1: ["x", " y", "y"]}, index=[3, 3, 1])
+    before = frame.copy(deep=True)
+    TableEncoder.plan(frame).encode(frame)
+    pd.testing.assert_frame_equal(frame, before)
+
+
+# -- sparse tables -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("zero_based", "names"), [(True, ["0", "1"]), (False, ["1", "2"])])
+def test_sparse_encoder(zero_based, names):
+    encoder = SparseEncoder(2, zero_based)
+    assert encoder.names == names
+    assert encoder.kinds == ["number", "number"]
+    assert encoder.groups is None
+
+
+@pytest.mark.parametrize("width", [0, 1, 3, 5])
+def test_sparse_tables_of_any_width(width):
+    rows = np.arange(2 * width, dtype=float).reshape(2, width)
+    matrix, gaps = SparseEncoder(3, True).encode(SparseTable("t", sp.csr_array(rows), [1, 2], True))
+    assert gaps == {}
+    expected = np.zeros((2, 3))
+    expected[:, : min(width, 3)] = rows[:, :3]
+    np.testing.assert_array_equal(matrix.toarray(), expected)
