@@ -29,17 +29,18 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     binary file
         To write to.
     """
-    place = Path(path).resolve()
-    if place.is_dir():
+    given = Path(path)
+    if given.is_dir():
         raise IsADirectoryError(f"{path} is a folder; name a file in it.")
-    if place.exists() and not place.is_file():
-        with place.open("wb") as straight:
+    if given.exists() and not given.is_file():
+        with given.open("wb") as straight:
             yield straight
         return
+    place = given.resolve()
     # Not the whole name, which may be as long as names can be.
     part = place.with_name(f".{place.name[:40]}.{secrets.token_hex(6)}.part")
     try:
-        with part.open("xb") as file:
+        with _opened(part, path) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -48,4 +49,13 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         part.replace(place)
     except BaseException:
         part.unlink(missing_ok=True)
+        raise
+
+
+def _opened(part: Path, path: str | os.PathLike[str]) -> BinaryIO:
+    """Create the file to write to; an error names the file that the user asked for."""
+    try:
+        return part.open("xb")
+    except OSError as error:
+        error.filename = os.fspath(path)
         raise

@@ -158,7 +158,7 @@ def test_problems_as_json(mixnorm, tmp_path, case):
     (tmp_path / "table").write_bytes(BAD[case][0])
     found = mixnorm("path", "table", "--target", "class", "--json")
     assert found.code == 1
-    assert BAD[case][1] in found.json["error"]
+    assert BAD[case][1] in found.json["problem"]
 
 
 def test_a_missing_file_and_a_folder(mixnorm, tmp_path):
@@ -240,7 +240,7 @@ def test_libsvm_files(mixnorm, tmp_path):
     assert narrow.out.split() == ["prediction", "1", "0"]
     wide = mixnorm("predict", "data.mixnorm", "wide.svm")
     assert wide.out == narrow.out
-    assert "Ignored: 3 columns" in wide.err
+    assert "Ignored: 1 of its columns" in wide.err
     one_line(
         mixnorm("fit", "data.svm", "--target", "x", "--model", "m"), 2, "--target has no meaning"
     )

@@ -185,7 +185,7 @@ def test_weights_count_as_repeated_rows(mixnorm, tmp_path):
 def test_more_features_than_there_are(mixnorm, iris):
     told = mixnorm("fit", iris, "--target", "species", "-k", 9, "--json", "-q").json
     assert told["chosen"] == 4
-    assert "Of 9 features asked for, only 4 lower the loss." in told["notes"]
+    assert "Of 9 features asked for, only 4 are there." in told["notes"]
 
 
 def test_nothing_to_find(mixnorm, tmp_path):

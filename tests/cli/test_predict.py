@@ -76,7 +76,7 @@ def test_unseen_levels_and_gaps_are_told(mixnorm, model, tmp_path):
     frame.to_csv(tmp_path / "new.csv", index=False)
     found = mixnorm("predict", model, "new.csv")
     assert "Sex has levels that training did not: 'other' (5 rows)." in found.err
-    assert "Sex is missing in 1 of 160 rows; filled in." in found.err
+    assert "Sex is missing in 1 of 160 rows; taken as none of its levels." in found.err
     assert len(rows(found.out)) == 160
 
 

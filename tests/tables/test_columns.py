@@ -91,7 +91,7 @@ def test_categories_with_missing_and_new_levels(missing, other):
     new = [0, 0] + [0] * missing + [1] * other
     none = [0] * (missing + other)
     assert matrix == [[0, 1, *none], gap, new, new, gap, [1, 0, *none]]
-    assert gaps == Gaps(missing=2, unseen=2, examples=("new", "newer"))
+    assert gaps == Gaps(missing=2, unseen=2, examples=("new", "newer"), filled=missing)
 
 
 @given(

@@ -293,7 +293,7 @@ def test_the_table_is_left_as_it_was():
 
 @pytest.mark.parametrize(("zero_based", "names"), [(True, ["0", "1"]), (False, ["1", "2"])])
 def test_sparse_encoder(zero_based, names):
-    encoder = SparseEncoder(2, zero_based)
+    encoder = SparseEncoder(np.arange(2), zero_based)
     assert encoder.names == names
     assert encoder.kinds == ["number", "number"]
     assert encoder.groups is None
@@ -302,8 +302,17 @@ def test_sparse_encoder(zero_based, names):
 @pytest.mark.parametrize("width", [0, 1, 3, 5])
 def test_sparse_tables_of_any_width(width):
     rows = np.arange(2 * width, dtype=float).reshape(2, width)
-    matrix, gaps = SparseEncoder(3, True).encode(SparseTable("t", sp.csr_array(rows), [1, 2], True))
+    encoder = SparseEncoder(np.arange(3), True)
+    matrix, gaps = encoder.encode(SparseTable("t", sp.csr_array(rows), [1, 2], True))
     assert gaps == {}
     expected = np.zeros((2, 3))
     expected[:, : min(width, 3)] = rows[:, :3]
     np.testing.assert_array_equal(matrix.toarray(), expected)
+
+
+def test_sparse_tables_with_few_of_many_columns():
+    entries = ([1.0, 2.0, 3.0], ([0, 1, 2], [5, 2_000_000_000, 5]))
+    table = SparseTable("t", sp.csr_array(entries, shape=(3, 2_000_000_001)), [0, 1, 0], True)
+    encoder = SparseEncoder.plan(table)
+    assert encoder.names == ["5", "2000000000"]
+    np.testing.assert_array_equal(encoder.encode(table)[0].toarray(), [[1, 0], [0, 2], [3, 0]])

@@ -151,7 +151,7 @@ def test_gaps_are_filled_and_said(frame, model):
 def test_new_levels_are_said(frame, model):
     rows = frame.head(4).assign(fuel=["coal", None, "gas", "wood"])
     found = model.apply(rows)
-    assert "fuel is missing in 1 of 4 rows; filled in." in found.notes
+    assert "fuel is missing in 1 of 4 rows; taken as none of its levels." in found.notes
     assert "fuel has levels that training did not: 'coal', 'wood' (2 rows)." in found.notes
     assert len(found.values) == 4
 
@@ -213,7 +213,7 @@ def sparse():
     matrix = rng.integers(0, 4, (60, 5)).astype(float)
     labels = (matrix[:, 2] > 1).astype(int)
     table = SparseTable("t", sp.csr_array(matrix), labels, False)
-    encoder = SparseEncoder(5, False)
+    encoder = SparseEncoder.plan(table)
     estimator = ShareBoostClassifier(1).fit(encoder.encode(table)[0], labels)
     return TableModel("label", "classification", encoder, estimator), table
 
@@ -228,7 +228,7 @@ def test_sparse_tables(sparse):
     np.testing.assert_array_equal(model.predict(narrow), found.values)
     more = sp.csr_array(sp.hstack([table.matrix, np.ones((60, 2))]))
     wide = model.apply(dataclasses.replace(table, matrix=more))
-    assert wide.notes == ["Ignored: 2 columns that training did not have."]
+    assert wide.notes == ["Ignored: 2 of its columns, which training did not have."]
     np.testing.assert_array_equal(wide.values, found.values)
     none = model.apply(dataclasses.replace(table, matrix=table.matrix[:0]))
     assert none.values.shape == (0,)

@@ -324,7 +324,7 @@ def test_three_types_in_turn(columns, monkeypatch):
     [
         (["NA", "?", "null"], [None] * 3),
         (["1", "NA", "3"], [1.0, None, 3.0]),
-        (["x", "NA", "-"], ["x", None, None]),
+        (["x", "NA", "-"], ["x", None, "-"]),
         ([" 1", " NA", " "], [1.0, None, None]),  # aligned columns
         (["9223372036854775807", "-1"], [2**63 - 1, -1]),
         (["9223372036854775808", "-1"], [2.0**63, -1.0]),

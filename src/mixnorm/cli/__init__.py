@@ -29,17 +29,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         there was anything to keep.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
-    parser = build_parser()
+    for stream in (sys.stdout, sys.stderr):  # a poor terminal shows less, but ends no command
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
     try:
-        options = parser.parse_args(given)
+        options = build_parser().parse_args(given)
         check_options(options)
-    except SystemExit as stop:  # argparse has said why, or has printed the help
+        return _run(options, given)
+    except SystemExit as stop:  # the help or the version was asked for
         return int(stop.code or 0)
     except Usage as error:
         return _usage(given, str(error))
-    try:
-        return _run(options, given)
-    except BrokenPipeError:  # the reader went away: nobody is left to tell
+    except BrokenPipeError:  # the reader of the result went away: nobody is left to tell
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _DONE
 
@@ -47,17 +48,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(options: Any, given: list[str]) -> int:
     """Run the command that was parsed, and turn what can go wrong into one line."""
     from mixnorm.cli._screen import Screen
+    from mixnorm.cli._signals import endings_as_interrupts
 
     screen = Screen(json=getattr(options, "json", False), quiet=getattr(options, "quiet", False))
     try:
-        _command(options, screen, given)
-    except Usage as error:
-        return _usage(given, str(error))
+        with endings_as_interrupts():
+            _command(options, screen, given)
+    except (Usage, BrokenPipeError):
+        raise
     except KeyboardInterrupt:
         screen.problem("interrupted before there was anything to keep")
         return _INTERRUPTED
-    except BrokenPipeError:
-        raise
     except MemoryError:
         screen.problem("not enough memory for this table; give fewer rows or columns")
         return _BAD_DATA
@@ -84,7 +85,12 @@ def _command(options: Any, screen: Any, given: list[str]) -> None:
 
 def _usage(given: list[str], message: str) -> int:
     command = next((word for word in given if not word.startswith("-")), "")
-    sys.stderr.write(f"mixnorm {command}: {message}. See mixnorm {command} --help.\n")
+    name = f"mixnorm {command}".strip()
+    sys.stderr.write(f"{name}: {message}. See {name} --help.\n")
+    if "--json" in given:
+        import json
+
+        sys.stdout.write(json.dumps({"problem": message}) + "\n")
     return _BAD_USAGE
 
 

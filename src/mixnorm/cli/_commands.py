@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import csv
 import io
-import sys
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,12 +17,22 @@ from mixnorm._files import written_whole
 from mixnorm.cli._data import Data, load_data
 from mixnorm.cli._full import FullFit, fit_full
 from mixnorm.cli._parser import Usage
-from mixnorm.cli._screen import Screen, error_text
+from mixnorm.cli._screen import Screen, counted, error_text, safe, write_out
 from mixnorm.cli._search import Search, mean_error, search
+from mixnorm.cli._signals import uninterrupted
 from mixnorm.cli._summary import error_name, facts, make_report, multiply_adds, path_rows
 from mixnorm.exceptions import ModelFileError, TableError
 from mixnorm.storage import load, save
-from mixnorm.tables import SparseEncoder, SparseTable, Table, TableModel, find_column, read_table
+from mixnorm.tables import (
+    SparseEncoder,
+    SparseTable,
+    Table,
+    TableModel,
+    as_target_numbers,
+    compare_labels,
+    find_column,
+    read_table,
+)
 
 _MOST_SHOWN = 40
 
@@ -33,13 +43,14 @@ def fit(options: argparse.Namespace, screen: Screen, command: Sequence[str]) -> 
     data = _read(options, screen)
     found = search(data, options, screen, whole=options.report is not None)
     full = _full(data, found, options, screen)
-    told = facts(data, found, command, full)
-    model = TableModel(data.target, data.task, data.encoder, found.model, told)
-    save(model, place)
     written = {"model": str(place)}
-    if options.report is not None:
-        make_report(data, found, told, full, place.stat().st_size).write(options.report)
-        written["report"] = options.report
+    with uninterrupted():
+        told = facts(data, found, command, full)
+        save(TableModel(data.target, data.task, data.encoder, found.model, told), place)
+        if options.report is not None:
+            size = place.stat().st_size if place.is_file() else 0
+            make_report(data, found, told, full, size).write(options.report)
+            written["report"] = options.report
     _print_fit(told, found, screen, full)
     for what, where in written.items():
         screen.say(f"{what.capitalize()} written to {where}.")
@@ -62,8 +73,9 @@ def _read(options: argparse.Namespace, screen: Screen) -> Data:
     with screen.working(f"reading {options.file}"):
         data = load_data(options)
     columns = len(data.encoder.names)
-    choice = "1 column" if columns == 1 else f"{columns} columns"
-    screen.remark(f"{data.name}: {len(data.y)} rows, {choice} to choose from.")
+    screen.remark(
+        f"{data.name}: {counted(len(data.y), 'row')}, {counted(columns, 'column')} to choose from."
+    )
     for note in data.notes:
         screen.remark(note)
     return data
@@ -108,7 +120,7 @@ def path(options: argparse.Namespace, screen: Screen, command: Sequence[str]) ->
     if found.interrupted:
         screen.say("The search was interrupted; this is what it had reached.")
     screen.say(
-        f"Suggested: {found.chosen} features, {told['error_name']} "
+        f"Suggested: {counted(found.chosen, 'feature')}, {told['error_name']} "
         f"{error_text(told['error'], data.task)} on held-out rows. {found.how_chosen}"
     )
     keys = ("table", "target", "task", "rows", "columns", "error_name", "null_error", "notes")
@@ -124,8 +136,6 @@ def path(options: argparse.Namespace, screen: Screen, command: Sequence[str]) ->
 
 def _path_table(rows: list[dict[str, Any]], task: str, marked: int | None) -> RichTable:
     """Return the path as a table for the terminal."""
-    from rich.markup import escape
-
     table = RichTable(box=None, pad_edge=False)
     table.add_column("features", justify="right", no_wrap=True, min_width=8)
     table.add_column("added", no_wrap=True, overflow="ellipsis", max_width=40)
@@ -142,7 +152,7 @@ def _path_table(rows: list[dict[str, Any]], task: str, marked: int | None) -> Ri
         hint = " ← suggested" if row["features"] == marked else ""
         table.add_row(
             str(row["features"]),
-            escape(row["name"] + ("" if row["kind"] == "number" else f", {row['kind']}")),
+            safe(row["name"] + ("" if row["kind"] == "number" else f", {row['kind']}")),
             f"{row['loss']:.4g}",
             error,
             bar + hint,
@@ -165,6 +175,8 @@ def predict(options: argparse.Namespace, screen: Screen, command: Sequence[str])
         header=options.header,
         expect=model.needed,
         zero_based=model.encoder.zero_based if isinstance(model.encoder, SparseEncoder) else None,
+        texts=model.texts,
+        keep=options.keep,
     )
     found = model.apply(table)
     for note in [*table.notes, *found.notes]:
@@ -182,7 +194,7 @@ def predict(options: argparse.Namespace, screen: Screen, command: Sequence[str])
             file.write(_csv(columns).encode())
         screen.say(f"{len(found.values)} predictions written to {options.output}.")
     elif not screen.json:
-        sys.stdout.write(_csv(columns))
+        write_out(_csv(columns))
     document: dict[str, Any] = {"rows": len(found.values), "notes": found.notes}
     if told:
         document["error"] = told["error"]
@@ -215,21 +227,16 @@ def _kept(table: Table | SparseTable, names: list[str]) -> dict[str, Any]:
         raise Usage("--keep has no meaning for a LIBSVM file, whose columns have no names")
     if isinstance(table, SparseTable):
         return {}
-    found = [find_column(table.frame, name, table.name) for name in names]
-    return {
-        name: [
-            "" if gap else value
-            for value, gap in zip(table.frame[name].tolist(), table.frame[name].isna(), strict=True)
-        ]
-        for name in found
-    }
+    for name in names:
+        if name == "prediction" or name.startswith("probability "):
+            raise Usage(f"--keep {name}: the output has a column of that name itself")
+        find_column(table.frame, name, table.name)
+    return {name: table.kept[name] for name in names if name in table.kept}
 
 
 def _measured(model: TableModel, table: Any, found: np.ndarray) -> dict[str, Any]:
     """Return the error on a table that has its targets; nothing if it has none."""
     import pandas as pd
-
-    from mixnorm.tables import read_target
 
     if isinstance(table, SparseTable):
         values = pd.Series(table.labels, name=model.target)
@@ -237,16 +244,19 @@ def _measured(model: TableModel, table: Any, found: np.ndarray) -> dict[str, Any
         values = table.frame[model.target]
     else:
         return {}
-    try:
-        target = read_target(values, model.task)
-    except TableError:
+    if model.classes is not None:
+        rows, wrong, unknown = compare_labels(values, found, model.classes)
+        error = float(np.mean(wrong)) if len(rows) else math.nan
+    else:
+        truth = as_target_numbers(values)
+        rows, unknown = np.flatnonzero(np.isfinite(truth)), []
+        error = mean_error(truth[rows], found[rows], None, model.task) if len(rows) else math.nan
+    if not len(rows):
         return {}
-    truth, guess = target.values, found[target.rows]
-    if model.task == "classification":
-        truth, guess = truth.astype(str), guess.astype(str)
-    error = mean_error(truth, guess, None, model.task)
-    name = error_name(model.task)
-    text = f"The table has the target: {name} {error_text(error, model.task)} on {len(truth)} rows."
+    shown = f"{error_name(model.task)} {error_text(error, model.task)}"
+    text = f"The table has the target: {shown} on {counted(len(rows), 'row')}."
+    if unknown:
+        text += f" Labels that training did not have: {', '.join(unknown[:5])}."
     return {"error": error, "text": text}
 
 

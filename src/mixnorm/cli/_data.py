@@ -163,9 +163,9 @@ def _sparse_data(table: SparseTable, options: argparse.Namespace) -> Data:
         raise TableError(f"{table.name} has no rows.")
     target = read_target(pd.Series(table.labels, name="label"), options.task)
     _check_targets(target, table.name)
-    if not table.matrix.shape[1] or not table.matrix.nnz:
+    if not table.matrix.count_nonzero():
         raise TableError(f"{table.name} has no entry other than zero to learn from.")
-    encoder = SparseEncoder(int(table.matrix.shape[1]), table.zero_based)
+    encoder = SparseEncoder.plan(table)
     matrix, _ = encoder.encode(table)
     notes = [*table.notes, *target.notes]
     return Data(table.name, target.name, target.task, matrix, target.values, None, encoder, notes)

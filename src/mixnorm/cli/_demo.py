@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import csv
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -27,17 +28,30 @@ def demo(options: argparse.Namespace, screen: Screen) -> None:
         f"{training} images of digits, 8 x 8 pixels each, are in {places['digits.csv']}, "
         f"{new} more in {places['new.csv']}."
     )
-    parser = build_parser()
-    switches = [f"--{name}" for name in ("json", "quiet") if getattr(options, name)]
+    parser, inner = build_parser(), _Gathering(json=options.json, quiet=options.quiet)
     for words in _steps(places):
         screen.say()
         screen.say("$ mixnorm " + " ".join(words))
-        chosen = parser.parse_args([*words, *switches])
-        getattr(_commands, chosen.command)(chosen, screen, words)
+        chosen = parser.parse_args(words)
+        getattr(_commands, chosen.command)(chosen, inner, words)
     model = load(places["digits.mixnorm"])
     screen.say("\nThe pixels, in the order in which they were chosen:\n")
     screen.say(_picture(model.needed))
     screen.say(f"\nOpen {places['report.html']} in a browser for the report.")
+    fit, predict = inner.gathered
+    screen.document({"folder": str(folder), "files": places, "fit": fit, "predict": predict})
+
+
+class _Gathering(Screen):
+    """Keeps what the commands of the demo would print as JSON, which is to be one object."""
+
+    def __init__(self, *, json: bool, quiet: bool) -> None:
+        super().__init__(json=json, quiet=quiet)
+        self.gathered: list[dict[str, Any]] = []
+
+    def document(self, content: dict[str, Any]) -> None:
+        """Keep the result of a command."""
+        self.gathered.append(content)
 
 
 _FILES = ("digits.csv", "new.csv", "report.html", "digits.mixnorm", "predictions.csv")

@@ -46,8 +46,8 @@ def fit_full(data: Data, folds: list[Fold]) -> FullFit | None:
     """
     outputs = len(np.unique(data.y)) if data.task == "classification" else 1
     per_row = data.X.shape[1] * (1 if outputs == 2 else outputs)
-    if len(folds) * len(folds[0].train) * per_row > _QUICK:
-        folds = folds[:1]
+    one = len(folds) > 1 and len(folds) * len(folds[0].train) * per_row > _QUICK
+    folds = folds[:1] if one else folds
     if outputs > 1 and any(len(np.unique(data.y[fold.train])) < 2 for fold in folds):
         return None
     train, note = _affordable(folds[0].train, per_row)
@@ -56,6 +56,8 @@ def fit_full(data: Data, folds: list[Fold]) -> FullFit | None:
         _error(data, train if fold is folds[0] else fold.train, fold.test, iterations)
         for fold in folds
     ]
+    if one:
+        note += ", on the first fold only"
     name = "logistic regression" if data.task == "classification" else "ridge regression"
     if data.task == "classification" and iterations < _ITERATIONS:
         note += f", {iterations} iterations"

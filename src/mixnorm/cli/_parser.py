@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from mixnorm import __version__
 
@@ -56,9 +57,17 @@ class Usage(Exception):
     """The command line asks for something that cannot be."""
 
 
+class _Parser(argparse.ArgumentParser):
+    """A parser that raises, so that wrong usage is told in one place."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise :class:`Usage`."""
+        raise Usage(message)
+
+
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of ``mixnorm`` and its commands."""
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="mixnorm",
         description=_ABOUT,
         epilog=_ENDINGS,
@@ -266,12 +275,11 @@ def _delimiter(text: str) -> str:
 
 def check_options(options: argparse.Namespace) -> None:
     """Raise :class:`Usage` for what cannot work, before any time is spent on it."""
-    for name in ("model", "report", "output"):
-        place = getattr(options, name, None)
-        if place is None or (options.command in ("predict", "show") and name == "model"):
-            continue
-        if options.command != "demo":
-            _check_place(place, f"--{name}")
+    written = {"fit": ("model", "report"), "predict": ("output",)}.get(options.command, ())
+    for name in written:
+        if getattr(options, name) is not None:
+            _check_place(getattr(options, name), f"--{name}")
+    _check_distinct(options, written)
     if getattr(options, "file", None) == "-" and options.command == "fit" and not options.model:
         raise Usage("a table from standard input has no name; give --model FILE")
     overlap = set(getattr(options, "category", ())) & set(getattr(options, "number", ()))
@@ -286,3 +294,27 @@ def _check_place(place: str, option: str) -> None:
         raise Usage(f"{option} {place}: there is no folder {folder}")
     if Path(place).is_dir():
         raise Usage(f"{option} {place} is a folder; name a file")
+    if not os.access(place if Path(place).exists() else folder, os.W_OK):
+        raise Usage(f"{option} {place} cannot be written: no permission")
+
+
+def _check_distinct(options: argparse.Namespace, written: tuple[str, ...]) -> None:
+    """Raise if what is written would replace what is read, or what else is written."""
+    places = {
+        name: getattr(options, name)
+        for name in ("file", "model", *written)
+        if written and getattr(options, name) not in (None, "-")
+    }
+    for name in written:
+        for other, place in places.items():
+            if other != name and name in places and _same_file(places[name], place):
+                raise Usage(f"--{name} {places[name]} would replace {_SPOKEN[other]}")
+
+
+_SPOKEN = {"file": "the table", "model": "the model", "report": "the report"}
+
+
+def _same_file(one: str, other: str) -> bool:
+    if Path(one).exists() and not Path(one).is_file():  # a pipe, a terminal
+        return False
+    return Path(one).resolve() == Path(other).resolve()

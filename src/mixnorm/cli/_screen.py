@@ -4,20 +4,35 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import sys
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
 
+# Tables are as wide as they need to be where no terminal says how wide it is.
+_WIDE = 200
+
 
 class _Console(Console):
-    """A console that leaves it to the command what to do when its reader goes away."""
+    """A console that falls silent when its reader goes away, instead of ending the program.
+
+    The work may be far from done: files are still to be written.
+    """
 
     def on_broken_pipe(self) -> None:
-        """Pass the error on, instead of ending the program."""
-        raise BrokenPipeError
+        """Say no more."""
+        self.quiet = True
+        os.dup2(os.open(os.devnull, os.O_WRONLY), self.file.fileno())
+
+
+def _console(*, stderr: bool) -> Console:
+    console = _Console(stderr=stderr, highlight=False, soft_wrap=True)
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = _WIDE
+    return console
 
 
 class Screen:
@@ -33,13 +48,13 @@ class Screen:
 
     def __init__(self, *, json: bool = False, quiet: bool = False) -> None:
         self.json, self.quiet = json, quiet
-        self.out = _Console(highlight=False, soft_wrap=True)
-        self.err = _Console(stderr=True, highlight=False, soft_wrap=True)
+        self.out = _console(stderr=False)
+        self.err = _console(stderr=True)
 
     def say(self, text: str = "") -> None:
         """Print a line of the result, unless the result is JSON."""
         if not self.json:
-            self.out.print(escape(text))
+            self.out.print(safe(text))
 
     def show(self, table: Any) -> None:
         """Print a table of the result, unless the result is JSON."""
@@ -49,22 +64,41 @@ class Screen:
     def remark(self, text: str) -> None:
         """Print a line about the work, beside the result."""
         if not self.quiet:
-            self.err.print(f"[dim]{escape(text)}[/dim]")
+            self.err.print(f"[dim]{safe(text)}[/dim]")
 
     def working(self, what: str) -> AbstractContextManager[Any]:
         """Show that something goes on that has no measure of progress."""
-        return nullcontext() if self.quiet else self.err.status(escape(what))
+        return nullcontext() if self.quiet else self.err.status(safe(what))
 
     def document(self, content: dict[str, Any]) -> None:
         """Print the result as JSON, if that was asked for."""
         if self.json:
-            sys.stdout.write(json.dumps(plain(content), indent=2, ensure_ascii=False) + "\n")
+            write_out(json.dumps(plain(content), indent=2, ensure_ascii=False) + "\n")
 
     def problem(self, text: str) -> None:
         """Print why it cannot be done, in one line."""
         line = " ".join(text.split())
-        self.err.print(f"[red]mixnorm: {escape(line)}[/red]")
-        self.document({"error": line})
+        self.err.print(f"[red]mixnorm: {safe(line)}[/red]")
+        with suppress(OSError):  # a full disk, perhaps, which is what has been told
+            self.document({"problem": line})
+
+
+def safe(text: str) -> str:
+    """Return a text for the terminal: no markup, and no character that steers it.
+
+    Names come from files, and these from anywhere.
+    """
+    return escape("".join(char if char.isprintable() or char == "\n" else "�" for char in text))
+
+
+def write_out(text: str) -> None:
+    """Write to standard output in UTF-8, whatever the terminal's encoding: others will read it."""
+    sys.stdout.flush()
+    if hasattr(sys.stdout, "buffer"):
+        sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace"))
+        sys.stdout.buffer.flush()
+    else:
+        sys.stdout.write(text)
 
 
 def plain(value: Any) -> Any:
@@ -90,3 +124,8 @@ def error_text(error: float | None, task: str) -> str:
     if error is None or not math.isfinite(error):
         return "-"
     return percent(error) if task == "classification" else f"{error:.4g}"
+
+
+def counted(number: int, thing: str) -> str:
+    """Return a number of things in words: ``1 row``, ``2 rows``."""
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"

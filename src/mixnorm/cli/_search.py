@@ -57,6 +57,8 @@ class Search:
         Held-out error without features.
     held_out : tuple of ndarray
         Targets and the chosen model's predictions on held-out rows.
+    held_weight : ndarray or None
+        The weights of these rows, where there are any.
     folds : list of Fold
         The paths behind these.
     how_chosen, how_measured, interrupted : str
@@ -74,6 +76,7 @@ class Search:
     standard_errors: list[float]
     null_error: float
     held_out: tuple[np.ndarray, np.ndarray]
+    held_weight: np.ndarray | None
     folds: list[Fold]
     how_chosen: str
     how_measured: str
@@ -143,7 +146,9 @@ class _Searcher:
         interrupted = ""
         asked = self.options.features
         if model is not None and asked and asked > chosen and self.given:
-            self.notes.append(f"Of {asked} features asked for, only {chosen} lower the loss.")
+            there = len(self.data.encoder.names)
+            why = "are there" if there <= chosen else "lower the loss"
+            self.notes.append(f"Of {asked} features asked for, only {chosen} {why}.")
         if model is None:
             kept = folds[0]
             model, path = kept.model.truncate(chosen), kept.model
@@ -159,6 +164,7 @@ class _Searcher:
             standard_errors=spread,
             null_error=self._null_error(folds),
             held_out=self._held_out(folds, chosen),
+            held_weight=self._weight(np.concatenate([fold.test for fold in folds])),
             folds=folds,
             how_chosen=self._how_chosen(folds, bool(interrupted)),
             how_measured=self._how_measured(folds),
@@ -181,6 +187,13 @@ class _Searcher:
         with warnings.catch_warnings():  # of classes with fewer rows than folds, which is fine
             warnings.simplefilter("ignore", UserWarning)
             splits = list(splitter.split(np.zeros(len(y)), y))
+        if self.data.weight is not None and any(
+            not self.data.weight[train].any() for train, _ in splits
+        ):
+            raise TableError(
+                "The weights are positive in too few rows to hold some of them out; give fewer "
+                "--folds, or weights to more rows."
+            )
         one = self.given is not None and self.options.folds is None and len(y) > _MANY_ROWS
         return splits[:1] if one else splits
 
@@ -203,11 +216,13 @@ class _Searcher:
 
     def _score(self, test: np.ndarray) -> Callable[[np.ndarray], float]:
         """Return what gives the error of predictions for some rows."""
-        truth = self.data.y[test]
-        weight = None if self.data.weight is None else self.data.weight[test]
-        if weight is not None and not weight.any():
-            weight = None
+        truth, weight = self.data.y[test], self._weight(test)
         return lambda found: mean_error(truth, found, weight, self.data.task)
+
+    def _weight(self, rows: np.ndarray) -> np.ndarray | None:
+        """Return the weights of some rows; None if all count alike."""
+        weight = None if self.data.weight is None else self.data.weight[rows]
+        return weight if weight is not None and weight.any() else None
 
     def _estimator(self, size: int) -> Any:
         from mixnorm.estimators import ShareBoostClassifier, ShareBoostRegressor
@@ -258,8 +273,8 @@ class _Searcher:
         if len(folds) > 1:
             return scores.mean(axis=0).tolist(), standard_error(scores).tolist()
         fold = folds[0]
-        truth = self.data.y[fold.test]
-        spread = [_spread(truth, found, self.data.task) for found in fold.predictions]
+        truth, weight = self.data.y[fold.test], self._weight(fold.test)
+        spread = [_spread(truth, found, weight, self.data.task) for found in fold.predictions]
         return scores[0].tolist(), spread
 
     def _choose(self, folds: list[Fold]) -> int:
@@ -293,12 +308,13 @@ class _Searcher:
 
         callback = bar.stage("all rows", last, error)
         path = self._estimator(chosen).set_params(warm_start=True).set_callbacks(callback)
-        if self._fit(path, self.data.weight, self.notes):
+        stopped = self._fit(path, self.data.weight, self.notes)
+        if stopped and len(path.path_["loss"]) < chosen:
             raise _Interrupted(None)
         if not len(path.path_["loss"]):
             self._fail()
         model = copy.copy(path).set_params(warm_start=False)
-        if last > len(model.path_["loss"]):
+        if last > len(model.path_["loss"]) and not stopped:
             path = copy.copy(path).set_params(n_features_to_select=last)
             self._fit(path.set_callbacks(callback), self.data.weight, [])
         return model, path
@@ -318,19 +334,23 @@ class _Searcher:
         )
 
     def _how_measured(self, folds: list[Fold]) -> str:
-        rows = len(self.data.y)
+        rows, weighted = len(self.data.y), ""
+        if self.data.weight is not None:
+            weighted = " Rows count by their weight."
         if len(folds) == 1:
             size = len(folds[0].test)
-            return f"Errors are measured on {size} of {rows} rows that the fit did not see."
-        if len(folds) < len(self.splits):
-            return (
+            said = f"Errors are measured on {size} of {rows} rows that the fit did not see."
+        elif len(folds) < len(self.splits):
+            said = (
                 f"Errors are measured on {len(folds)} of {len(self.splits)} folds of the "
                 "cross-validation, the others being interrupted."
             )
-        return (
-            f"Errors are measured by cross-validation with {len(folds)} folds: "
-            "every row is predicted by a model that did not see it."
-        )
+        else:
+            said = (
+                f"Errors are measured by cross-validation with {len(folds)} folds: "
+                "every row is predicted by a model that did not see it."
+            )
+        return said + weighted
 
 
 def _check_loss(loss: str | None, task: str) -> None:
@@ -354,13 +374,16 @@ def mean_error(truth: np.ndarray, found: np.ndarray, weight: np.ndarray | None, 
     return float(np.sqrt(np.average((truth - found) ** 2, weights=weight)))
 
 
-def _spread(truth: np.ndarray, found: np.ndarray, task: str) -> float:
+def _spread(truth: np.ndarray, found: np.ndarray, weight: np.ndarray | None, task: str) -> float:
     """Return the standard error of an error measured on one set of rows."""
     each = (truth != found).astype(float) if task == "classification" else (truth - found) ** 2
-    spread = float(np.std(each) / np.sqrt(len(each)))
+    share = np.full(len(each), 1.0) if weight is None else weight
+    share = share / share.sum()
+    mean = float(share @ each)
+    spread = float(np.sqrt(share**2 @ (each - mean) ** 2))
     if task == "classification":
         return spread
-    root = float(np.sqrt(np.mean(each)))
+    root = float(np.sqrt(mean))
     return spread / (2 * root) if root > 0 else 0.0
 
 

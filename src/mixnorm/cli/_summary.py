@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -88,6 +89,8 @@ def make_report(
 ) -> Report:
     """Return the page about a model."""
     effects, signed = _effects(data, found.model)
+    rows = path_rows(data, found)
+    spread = [math.nan if row["error"] is None else row["standard_error"] for row in rows]
     return Report(
         title=f"{data.target} from {data.name}",
         task=data.task,
@@ -103,8 +106,8 @@ def make_report(
         how_measured=found.how_measured,
         null_loss=float(found.path.null_loss_),
         null_error=found.null_error,
-        features=tuple(_feature(row, data) for row in path_rows(data, found)),
-        standard_error=tuple(found.standard_errors),
+        features=tuple(_feature(row, data) for row in rows),
+        standard_error=tuple(spread),
         classes=_class_names(data, found),
         effects=effects,
         signed=signed,
@@ -135,8 +138,8 @@ def _class_names(data: Data, found: Search) -> tuple[str, ...]:
 def _confusion(found: Search) -> np.ndarray:
     classes = found.model.classes_
     truth, guess = (np.searchsorted(classes, part) for part in found.held_out)
-    counts = np.zeros((len(classes), len(classes)), dtype=np.int64)
-    np.add.at(counts, (truth, guess), 1)
+    counts = np.zeros((len(classes), len(classes)))
+    np.add.at(counts, (truth, guess), 1.0 if found.held_weight is None else found.held_weight)
     return counts
 
 

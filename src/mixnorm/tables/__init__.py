@@ -4,7 +4,14 @@ from mixnorm.tables._columns import CategoryColumn, DateColumn, NumberColumn
 from mixnorm.tables._encoder import SparseEncoder, TableEncoder, remarks
 from mixnorm.tables._model import Predictions, TableModel
 from mixnorm.tables._read import SparseTable, Table, read_table
-from mixnorm.tables._target import Target, Task, find_column, read_target
+from mixnorm.tables._target import (
+    Target,
+    Task,
+    as_target_numbers,
+    compare_labels,
+    find_column,
+    read_target,
+)
 
 __all__ = [
     "CategoryColumn",
@@ -18,6 +25,8 @@ __all__ = [
     "TableModel",
     "Target",
     "Task",
+    "as_target_numbers",
+    "compare_labels",
     "find_column",
     "read_table",
     "read_target",

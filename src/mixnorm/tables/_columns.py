@@ -36,6 +36,7 @@ class Gaps:
     infinite: int = 0
     unseen: int = 0
     examples: tuple[str, ...] = ()
+    filled: bool = True
 
     def __add__(self, other: Gaps) -> Gaps:
         examples = tuple(dict.fromkeys(self.examples + other.examples))[:3]
@@ -45,6 +46,7 @@ class Gaps:
             self.infinite + other.infinite,
             self.unseen + other.unseen,
             examples,
+            self.filled and other.filled,
         )
 
 
@@ -160,6 +162,7 @@ class CategoryColumn:
             missing=int(np.count_nonzero(codes < 0)),
             unseen=int(np.count_nonzero(new)),
             examples=_examples(values, new),
+            filled=self.missing or not np.any(codes < 0),
         )
         return matrix, gaps
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -154,28 +155,46 @@ class TableEncoder:
         return matrix, gaps
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SparseEncoder:
     """The columns of a LIBSVM file, which are numbers already.
 
     Parameters
     ----------
-    width : int
-        Number of columns.
+    columns : ndarray of int
+        The columns that have entries in training, counted from 0 and in order: the numbers of a
+        file may well be hashes, with few of them in use.
     zero_based : bool
         Whether the file counts them from 0.
     """
 
-    width: int
+    columns: np.ndarray
     zero_based: bool
 
+    def _check_stored(self) -> None:
+        columns = self.columns
+        good = columns.ndim == 1 and columns.dtype == np.int64 and len(columns) > 0
+        if not good or columns[0] < 0 or np.any(np.diff(columns) <= 0):
+            raise ValueError("the columns of a LIBSVM file must be whole numbers in order")
+
+    @classmethod
+    def plan(cls, table: SparseTable) -> SparseEncoder:
+        """Find out which columns of a training table have entries."""
+        stored = table.matrix.indices[table.matrix.data != 0]
+        return cls(np.unique(stored).astype(np.int64), table.zero_based)
+
     @property
+    def width(self) -> int:
+        """Number of columns of the matrix."""
+        return len(self.columns)
+
+    @cached_property
     def names(self) -> list[str]:
         """Names of the columns: their numbers in the file."""
         first = 0 if self.zero_based else 1
-        return [str(index) for index in range(first, first + self.width)]
+        return [str(column) for column in (self.columns + first).tolist()]
 
-    @property
+    @cached_property
     def kinds(self) -> list[str]:
         """What each feature is, in words."""
         return ["number"] * self.width
@@ -185,16 +204,14 @@ class SparseEncoder:
     def encode(
         self, table: SparseTable, needed: Collection[int] | None = None
     ) -> tuple[Any, dict[str, Gaps]]:
-        """Return the matrix of a table: wider ones are cut, narrower ones filled with zeros."""
+        """Return the matrix of a table; columns without entries in training are left out."""
         from scipy import sparse
 
-        matrix = sparse.csr_array(table.matrix)
-        if matrix.shape[1] > self.width:
-            matrix = matrix[:, : self.width]
-        elif matrix.shape[1] < self.width:
-            blank = sparse.csr_array((matrix.shape[0], self.width - matrix.shape[1]))
-            matrix = sparse.hstack([matrix, blank], format="csr")
-        return matrix, {}
+        matrix = table.matrix.tocoo()
+        place = np.minimum(np.searchsorted(self.columns, matrix.col), self.width - 1)
+        known = self.columns[place] == matrix.col
+        entries = (matrix.data[known], (matrix.row[known], place[known]))
+        return sparse.csr_array(entries, shape=(matrix.shape[0], self.width)), {}
 
 
 class _Columns:

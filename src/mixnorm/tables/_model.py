@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mixnorm.exceptions import TableError
-from mixnorm.tables._columns import Gaps
+from mixnorm.tables._columns import Gaps, NumberColumn
 from mixnorm.tables._encoder import SparseEncoder, TableEncoder, shortened
 from mixnorm.tables._read import SparseTable, Table
 from mixnorm.tables._target import Task
@@ -100,6 +100,18 @@ class TableModel:
         names = self.encoder.names
         return [names[index] for index in self.features]
 
+    @property
+    def texts(self) -> list[str]:
+        """Names of the number columns that a file has to be read as texts for.
+
+        Those with decimal commas or separators of thousands: "1.234" alone looks like a number.
+        """
+        return [
+            plan.name
+            for plan in getattr(self.encoder, "columns", ())
+            if isinstance(plan, NumberColumn) and plan.style != "plain"
+        ]
+
     def truncate(self, n_features: int) -> TableModel:
         """Return the model with fewer features, read off the path."""
         return replace(self, estimator=self.estimator.truncate(n_features))
@@ -169,8 +181,9 @@ class TableModel:
     def _about_columns(self, table: Any) -> list[str]:
         """Say which columns of a table the model does not know."""
         if isinstance(table, SparseTable):
-            extra = table.matrix.shape[1] - self.encoder.width
-            return [f"Ignored: {extra} columns that training did not have."] if extra > 0 else []
+            used = np.unique(table.matrix.indices[table.matrix.data != 0])
+            new = len(np.setdiff1d(used, getattr(self.encoder, "columns", used)))
+            return [f"Ignored: {new} of its columns, which training did not have."] if new else []
         frame = table.frame if isinstance(table, Table) else table
         known = {*self.encoder.names, self.target}
         known.update(name for name, _ in getattr(self.encoder, "left_out", ()))
@@ -185,7 +198,8 @@ def _about_gaps(gaps: dict[str, Gaps], rows: int) -> list[str]:
     notes = []
     for name, gap in gaps.items():
         if gap.missing:
-            notes.append(f"{name} is missing in {gap.missing} of {rows} rows; filled in.")
+            done = "filled in" if gap.filled else "taken as none of its levels"
+            notes.append(f"{name} is missing in {gap.missing} of {rows} rows; {done}.")
         if gap.strange or gap.infinite:
             texts = ", ".join(map(repr, gap.examples))
             said = f" ({texts})" if texts else ""

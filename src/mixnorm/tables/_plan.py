@@ -67,9 +67,9 @@ def plan_column(values: pd.Series[Any], kind: str | None = None) -> ColumnPlan |
     if not _is_text(values):
         return "its entries are neither numbers, texts nor dates"
     texts = as_texts(values)
-    distinct = distinct_texts(texts)
+    distinct = distinct_texts(texts, words=False)
     if not len(distinct):
-        return EMPTY
+        return EMPTY if not len(distinct_texts(texts)) else _category(name, texts, forced=False)
     style = number_style(distinct, 0.0 if kind == "number" else _MOSTLY_NUMBERS)
     if style is not None:
         found = _number(name, as_numbers(values, style), style, forced=kind == "number")

@@ -42,11 +42,14 @@ class Table:
         Its columns, with unique names.
     notes : list of str
         What was found out or done on reading, one sentence each.
+    kept : dict of str to list of str
+        Columns letter by letter, if any were asked for.
     """
 
     name: str
     frame: pd.DataFrame
     notes: list[str] = field(default_factory=list)
+    kept: dict[str, list[str]] = field(default_factory=dict)
 
 
 @dataclass
@@ -82,6 +85,8 @@ def read_table(
     header: bool | None = None,
     expect: Collection[str] = (),
     zero_based: bool | None = None,
+    texts: Collection[str] = (),
+    keep: Collection[str] = (),
 ) -> Table | SparseTable:
     r"""Read a table from a file, or from standard input if ``source`` is ``"-"``.
 
@@ -99,6 +104,10 @@ def read_table(
         Names that the table should have: a header of numbers that holds one of them is a header.
     zero_based : bool, optional
         Whether a LIBSVM file counts columns from 0. None tells it from the indices.
+    texts : collection of str
+        Columns of a CSV file to read as texts, whatever they look like.
+    keep : collection of str
+        Columns to keep letter by letter too, in ``Table.kept``.
 
     Returns
     -------
@@ -118,7 +127,7 @@ def read_table(
     head = content[: _sniff.HEAD].tobytes()
     kind = file_format or _sniff.file_format(head, name)
     if kind == "parquet":
-        return _read_parquet(content, name)
+        return _read_parquet(content, name, keep)
     if kind == "libsvm":
         return _read_libsvm(content, name, zero_based)
     text = _sniff.head_text(head, name)
@@ -128,7 +137,7 @@ def read_table(
         kind = "tsv"
     if delimiter is None:
         delimiter = "\t" if kind == "tsv" else _sniff.delimiter(text)
-    return _Csv(content, name, delimiter, header, expect).read()
+    return _Csv(content, name, delimiter, header, expect).read(texts, keep)
 
 
 def _check_options(file_format: str | None, delimiter: str | None) -> None:
@@ -185,14 +194,14 @@ def _unpack(data: Any, packed: str, name: str) -> Any:
         raise TableError(f"{name} is a damaged {packed} file ({error}).") from error
 
 
-def _read_parquet(content: memoryview, name: str) -> Table:
+def _read_parquet(content: memoryview, name: str, keep: Collection[str]) -> Table:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
         table = pq.ParquetFile(pa.BufferReader(pa.py_buffer(content))).read()
         table.validate(full=True)  # texts that are none would fail later
-        return _to_table(table, name, [])
+        return _to_table(table, name, [], dict.fromkeys(keep, table))
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         reason = str(error).splitlines()[0]
         raise TableError(f"{name} cannot be read as Parquet ({reason}).") from error
@@ -254,12 +263,13 @@ class _Csv:
         )
         return False
 
-    def read(self) -> Table:
-        """Return the table."""
+    def read(self, texts: Collection[str], keep: Collection[str]) -> Table:
+        """Return the table, some columns as texts, some also as they stand in the file."""
         import pyarrow as pa
 
         try:
-            table = self._parsed()
+            table = self._parsed(texts)
+            kept = self._letter_by_letter(table, keep)
         except pa.ArrowException as error:
             raise TableError(self._explained(str(error))) from error
         self._check_quotes(table)
@@ -268,7 +278,19 @@ class _Csv:
         if not self.header:
             names = [f"column_{place}" for place in range(1, table.num_columns + 1)]
             table = table.rename_columns(names)
-        return _to_table(table, self.name, self.notes)
+        return _to_table(table, self.name, self.notes, kept)
+
+    def _letter_by_letter(self, table: Any, keep: Collection[str]) -> dict[str, Any]:
+        """Return tables in which the columns to keep are what the file says."""
+        if not keep:
+            return {}
+        from pyarrow import csv
+
+        types = dict.fromkeys(table.column_names, "string")
+        raw = self._arrow(csv.ConvertOptions(null_values=[], column_types=types))
+        if not self.header:
+            raw = raw.rename_columns([f"column_{place + 1}" for place in range(raw.num_columns)])
+        return dict.fromkeys(keep, raw)
 
     def _check_quotes(self, table: Any) -> None:
         """Raise if a quote is never closed: the rest of the file is then one entry, the last."""
@@ -282,13 +304,18 @@ class _Csv:
     def _unclosed(self, row: int) -> str:
         return f"{self.name} is no table: a quote in row {row} is never closed."
 
-    def _parsed(self) -> Any:
+    def _parsed(self, texts: Collection[str]) -> Any:
         """Try the quick way, then with more care for as long as that helps."""
         import pyarrow as pa
+        from pyarrow import csv
 
+        types = {spelt: "string" for text in texts for spelt in (text, f" {text}", f"{text} ")}
+        convert = csv.ConvertOptions(
+            null_values=_MISSING, strings_can_be_null=True, column_types=types
+        )
         while True:
             try:
-                table = self._arrow()
+                table = self._arrow(convert)
             except pa.ArrowInvalid as error:
                 if not self._mended(str(error)):
                     raise
@@ -316,7 +343,7 @@ class _Csv:
             return True
         return False
 
-    def _arrow(self) -> Any:
+    def _arrow(self, convert: Any) -> Any:
         """Read the table with Arrow."""
         import pyarrow as pa
         from pyarrow import csv
@@ -328,7 +355,6 @@ class _Csv:
             encoding="utf8" if self._is_utf8 else self.encoding,
         )
         parse = csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=self.breaks)
-        convert = csv.ConvertOptions(null_values=_MISSING, strings_can_be_null=True)
         return csv.read_csv(pa.BufferReader(pa.py_buffer(self.content)), read, parse, convert)
 
     def _explained(self, reason: str) -> str:
@@ -367,19 +393,37 @@ def _decode(content: memoryview, encoding: str, name: str) -> str:
         raise TableError(f"{name} is damaged: not valid {encoding} text ({error}).") from error
 
 
-def _to_table(table: Any, name: str, notes: list[str]) -> Table:
-    """Turn an Arrow table into a DataFrame with plain types and unique names."""
+def _to_table(table: Any, name: str, notes: list[str], kept: dict[str, Any]) -> Table:
+    """Turn an Arrow table into a DataFrame with plain types and unique names.
+
+    ``kept`` holds, by the final name of a column, a table in which it is as it shall be copied.
+    """
     import pyarrow as pa
 
     columns = [_plain(column) for column in table.columns]
     names, renamed = _unique([text.strip() for text in table.column_names])
+    letters = {
+        text: _letters(raw.column(names.index(text))) for text, raw in kept.items() if text in names
+    }
     if renamed:
         notes.append(f"Names that occur more than once, or are empty, became {_listed(renamed)}.")
     arrow = pa.table(columns, names=names)
     del table, columns
     # The buffers of a column are freed as soon as it is converted.
     frame = arrow.to_pandas(split_blocks=True, self_destruct=True, date_as_object=False)
-    return Table(name, frame, notes)
+    return Table(name, frame, notes, letters)
+
+
+def _letters(column: Any) -> list[str]:
+    """Return the entries of an Arrow column as texts, missing ones as empty."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    try:
+        found = pc.cast(column, pa.string()).to_pylist()
+    except pa.ArrowException:  # a list, say
+        found = [None if entry is None else str(entry) for entry in column.to_pylist()]
+    return ["" if entry is None else entry for entry in found]
 
 
 def _plain(column: Any) -> Any:

@@ -16,7 +16,7 @@ EMPTY = "{} is empty; give a table with a header and rows."
 HEAD = 1 << 16
 #: Entries that stand for a missing value, beside an empty one.
 MISSING = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "-nan", "-NaN", "NULL", "null",
-           "None", "none", "NONE", "<NA>", "n.a.", "N.A.", "-", ".")  # fmt: skip
+           "<NA>")  # fmt: skip
 
 _PACKED = {
     rb"\x1f\x8b": "gzip",

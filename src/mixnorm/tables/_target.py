@@ -16,6 +16,7 @@ from mixnorm.tables._values import (
     is_date_type,
     is_missing,
     is_number_type,
+    level_text,
     number_style,
 )
 
@@ -85,15 +86,17 @@ def read_target(values: pd.Series[Any], task: Task | None = None) -> Target:
         What the user asks for; None finds out.
     """
     name = str(values.name)
-    present = ~is_missing(values)
+    present = ~is_missing(values, words=True)
     if not present.any():
         raise TableError(f"The target {name!r} is missing in every row.")
+    chosen = task or _task(values[present])
+    if chosen == "regression":
+        present = ~is_missing(values)
     notes = []
     if not present.all():
         lost = int(np.count_nonzero(~present))
         notes.append(f"{lost} of {len(values)} rows have no target {name!r} and are left out.")
         values = values[present]
-    chosen = task or _task(values)
     found = _labels(values, name) if chosen == "classification" else _numbers(values, name)
     if task is None:
         notes.append(_why(chosen, name, found))
@@ -104,7 +107,7 @@ def _task(values: pd.Series[Any]) -> Task:
     if is_date_type(values):
         return "regression"
     if not is_number_type(values):
-        distinct = distinct_texts(as_texts(values))
+        distinct = distinct_texts(as_texts(values), words=False)
         # Prices in a text column, say: "1,50".
         numeric = len(distinct) > _MOST_LABELS and number_style(distinct, 1.0) is not None
         return "regression" if numeric else "classification"
@@ -141,6 +144,46 @@ def _labels(values: pd.Series[Any], name: str) -> np.ndarray:
             "learn. Choose another column, or --task regression for numbers."
         )
     return labels if labels.dtype.kind == "i" else labels.astype(str)
+
+
+def as_target_numbers(values: pd.Series[Any]) -> np.ndarray:
+    """Return the target of a new table as numbers, however they are written; NaN where none is."""
+    style = "plain"
+    if not is_number_type(values):
+        distinct = distinct_texts(as_texts(values), words=False)
+        style = number_style(distinct, 0.0) or "plain"
+    return as_numbers(values, style)
+
+
+def compare_labels(
+    values: pd.Series[Any], found: np.ndarray, known: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, list[str]]:
+    """Compare predicted labels with those of a new table, however these are written there.
+
+    Parameters
+    ----------
+    values : Series
+        The target of the new table; rows without one do not count.
+    found : ndarray of shape (n_rows,)
+        The predicted labels.
+    known : ndarray
+        All labels of the training table.
+
+    Returns
+    -------
+    rows, wrong : ndarray
+        The rows that have a target, and which of these are predicted wrongly.
+    unknown : list of str
+        Labels that training did not have.
+    """
+    texts = as_texts(values)
+    rows = np.flatnonzero(texts != None)  # noqa: E711
+    told = {str(label): level_text(str(label)) for label in np.unique(known)}
+    truth = [level_text(text) for text in texts[rows]]
+    guess = [told[str(label)] for label in found[rows]]
+    wrong = np.array([one != other for one, other in zip(truth, guess, strict=True)], dtype=bool)
+    unknown = sorted(set(truth) - set(told.values()))
+    return rows, wrong, unknown
 
 
 def _numbers(values: pd.Series[Any], name: str) -> np.ndarray:

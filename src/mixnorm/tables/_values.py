@@ -19,6 +19,10 @@ _THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?")
 _COMMA = re.compile(r"[-+]?(\d+,\d+|\d{1,3}(\.\d{3})+(,\d+)?)([eE][-+]?\d+)?")
 _WHOLE = re.compile(r"[-+]?\d{1,30}", re.ASCII)
 _DECIMAL = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", re.ASCII)
+# Missing among numbers and dates, but a word like any other among texts: pain may be "none".
+_BLANKS = frozenset({"none", "None", "NONE", "-", "--", ".", "n.a.", "N.A."})
+# What may stand around a number: 12 %, $ 3.50, 7 €.
+_UNITS = re.compile(r"([-+]?)[$€£¥]?\s*(.*?)\s*[%$€£¥]?", re.DOTALL)
 _TRUTHS = {"true": 1.0, "false": 0.0}
 # Larger numbers count as infinite: so would their sums and products with small ones.
 _LARGEST = 1e304
@@ -51,11 +55,17 @@ def is_date_type(values: pd.Series[Any]) -> bool:
     return bool(types.is_datetime64_any_dtype(values))
 
 
-def is_missing(values: pd.Series[Any]) -> np.ndarray:
-    """Return where a column has no entry, or a blank one."""
+def is_missing(values: pd.Series[Any], *, words: bool = False) -> np.ndarray:
+    """Return where a column has no entry, or a blank one.
+
+    With ``words``, for columns of texts, what only means "nothing" among numbers is an entry.
+    """
     if is_number_type(values) or is_date_type(values):
         return np.asarray(values.isna().to_numpy())
-    return np.asarray(as_texts(values) == None)  # noqa: E711
+    texts = as_texts(values)
+    if words:
+        return np.asarray(texts == None)  # noqa: E711
+    return np.asarray([text is None or text in _BLANKS for text in texts], dtype=bool)
 
 
 def as_numbers(values: pd.Series[Any], style: str = "plain") -> np.ndarray:
@@ -89,13 +99,22 @@ def _numbers(texts: np.ndarray, style: str) -> np.ndarray:
     """Return texts as floats; NaN where one is missing or no number."""
     import pandas as pd
 
-    written = [text if text is not None and text.isascii() else None for text in texts]
+    written = [_bare(text) for text in texts]
     if style == "thousands":
         written = [text and _replaced(text, _THOUSANDS, ((",", ""),)) for text in written]
     elif style == "comma":
         written = [text and _replaced(text, _COMMA, ((".", ""), (",", "."))) for text in written]
     found = pd.to_numeric(pd.Series(written, dtype="object"), errors="coerce")
     return np.array(found.to_numpy(dtype=np.float64, na_value=np.nan))
+
+
+def _bare(text: str | None) -> str | None:
+    """Return a text without what may stand around a number; None if it can be none."""
+    if text is None:
+        return None
+    found = _UNITS.fullmatch(text)
+    text = text if found is None else found[1] + found[2]
+    return text if text.isascii() else None
 
 
 def _replaced(text: str, pattern: re.Pattern[str], pairs: tuple[tuple[str, str], ...]) -> str:
@@ -130,9 +149,13 @@ def as_texts(values: pd.Series[Any]) -> np.ndarray:
     return found
 
 
-def distinct_texts(texts: np.ndarray) -> np.ndarray:
-    """Return the different texts of a column, in order; without missing ones."""
-    return np.array(sorted({text for text in texts if text is not None}), dtype=object)
+def distinct_texts(texts: np.ndarray, *, words: bool = True) -> np.ndarray:
+    """Return the different texts of a column, in order; without missing ones.
+
+    Without ``words``, also without what means "nothing" among numbers and dates.
+    """
+    found = {text for text in texts if text is not None}
+    return np.array(sorted(found if words else found - _BLANKS), dtype=object)
 
 
 def _text(value: Any) -> str:

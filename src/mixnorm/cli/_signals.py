@@ -1,0 +1,45 @@
+"""What signals do: an interrupt keeps what there is, and never falls into the writing of files."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+# Asked to end, or left by its terminal: as Ctrl-C.
+_ENDINGS = ("SIGTERM", "SIGHUP")
+
+
+@contextmanager
+def endings_as_interrupts() -> Iterator[None]:
+    """Let requests to end the program do what Ctrl-C does, within the block."""
+
+    def interrupt(number: int, frame: Any) -> None:
+        raise KeyboardInterrupt
+
+    with _handled(interrupt, _ENDINGS):
+        yield
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Ignore interrupts within the block, which is to be short."""
+    with _handled(signal.SIG_IGN, ("SIGINT", *_ENDINGS)):
+        yield
+
+
+@contextmanager
+def _handled(handler: Any, names: tuple[str, ...]) -> Iterator[None]:
+    """Handle signals within the block; without effect outside the main thread."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
+    before = [(number, signal.signal(number, handler)) for number in numbers]
+    try:
+        yield
+    finally:
+        for number, earlier in before:
+            signal.signal(number, signal.SIG_DFL if earlier is None else earlier)

@@ -1,0 +1,283 @@
+"""What users met: files at risk, readers that go away, numbers and labels written otherwise."""
+
+import csv
+import io
+import itertools
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import mixnorm as package
+from mixnorm.cli import _commands
+from mixnorm.cli._search import _Searcher
+
+from .conftest import flowers
+
+
+def table(text):
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_a_path_on_all_rows_shorter_than_those_of_the_folds(mixnorm, tmp_path):
+    # Balanced on all rows, so that only A has a gradient there; not so on the folds.
+    rows = itertools.product((-1, 1), repeat=3)
+    lines = [f"{a},{b},{c},{10 * a + 3 * a * b + 0.5 * a * b * c + 7.25}" for a, b, c in rows] * 12
+    (tmp_path / "doe.csv").write_text("A,B,C,y\n" + "\n".join(lines))
+    found = mixnorm("fit", "doe.csv", "--target", "y", "--report", "r.html", "--json")
+    assert found.code == 0, found.err
+    assert found.json["chosen"] == 1
+    assert (tmp_path / "r.html").exists()
+
+
+def test_an_interrupt_beyond_the_chosen_size(mixnorm, iris, monkeypatch, tmp_path):
+    monkeypatch.setattr(_Searcher, "_choose", lambda self, folds: 1)
+    refit = _Searcher._refit
+
+    def stopped(self, bar, chosen, errors):
+        advance = bar._advance
+
+        def interrupting(name, rounds, model, error):
+            if name == "all rows" and len(model.path_["loss"]) == 3:
+                raise KeyboardInterrupt
+            advance(name, rounds, model, error)
+
+        bar._advance = interrupting
+        return refit(self, bar, chosen, errors)
+
+    monkeypatch.setattr(_Searcher, "_refit", stopped)
+    found = mixnorm("fit", iris, "--target", "species", "--report", "r.html", "--json")
+    assert found.code == 0, found.err
+    assert found.json["chosen"] == 1
+    assert found.json["interrupted"] == ""
+    assert (tmp_path / "r.html").exists()
+
+
+@pytest.mark.parametrize("step", ["facts", "save", "make_report"])
+def test_an_interrupt_while_files_are_written_waits(mixnorm, iris, monkeypatch, tmp_path, step):
+    inner = getattr(_commands, step)
+
+    def interrupted(*words, **options):
+        os.kill(os.getpid(), signal.SIGINT)
+        return inner(*words, **options)
+
+    monkeypatch.setattr(_commands, step, interrupted)
+    found = mixnorm("fit", iris, "--target", "species", "-k", 2, "--report", "r.html")
+    assert found.code == 0
+    assert (tmp_path / "r.html").exists()
+    package.load(tmp_path / "iris.mixnorm")
+
+
+def test_a_request_to_end_keeps_what_there_is(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4000, 120)).round(3)
+    frame = pd.DataFrame(X, columns=[f"x{column}" for column in range(120)])
+    frame["y"] = [f"c{label}" for label in (X[:, :40] @ rng.normal(size=(40, 8))).argmax(axis=1)]
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    command = [sys.executable, "-m", "mixnorm", "fit", "t.csv", "--target", "y", "-k", "110"]
+    process = subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    process.stderr.readline()  # the table is read
+    time.sleep(2.0)
+    process.send_signal(signal.SIGTERM)
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    assert "Model written" in out
+    package.load(tmp_path / "t.mixnorm")
+
+
+@pytest.mark.parametrize("stream", ["2> >(head -n 1 >/dev/null)", "2>&1 | head -n 1 >/dev/null"])
+def test_files_are_written_though_nobody_listens(tmp_path, stream):
+    flowers().to_csv(tmp_path / "iris.csv", index=False)
+    command = f"{sys.executable} -m mixnorm fit iris.csv --target species -k 2 --model m {stream}"
+    done = subprocess.run(["bash", "-c", command], cwd=tmp_path, check=False, timeout=120)
+    assert done.returncode == 0
+    package.load(tmp_path / "m")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["fit", "t.csv", "--target", "y", "--model", "t.csv"], "would replace the table"),
+        (["fit", "t.csv", "--target", "y", "--report", "./t.csv"], "would replace the table"),
+        (["fit", "t.csv", "--target", "y", "--model", "z", "--report", "z"], "would replace the"),
+        (["predict", "m", "t.csv", "--output", "t.csv"], "would replace the table"),
+        (["predict", "m", "t.csv", "--output", "m"], "would replace the model"),
+    ],
+)
+def test_no_file_replaces_another(mixnorm, tmp_path, words, message):
+    (tmp_path / "t.csv").write_text("a,y\n" + "1,p\n2,q\n" * 20)
+    (tmp_path / "m").write_text("a model")
+    found = mixnorm(*words)
+    assert found.code == 2
+    assert message in found.err
+    assert (tmp_path / "t.csv").read_text().startswith("a,y")
+    assert (tmp_path / "m").read_text() == "a model"
+
+
+def test_output_into_a_pipe(mixnorm, iris, tmp_path):
+    mixnorm("fit", iris, "--target", "species", "-k", 2, "-q")
+    command = f"{sys.executable} -m mixnorm predict iris.mixnorm iris.csv -q -o /dev/stdout | cat"
+    done = subprocess.run(
+        ["bash", "-c", command], cwd=tmp_path, check=False, capture_output=True, text=True
+    )
+    lines = done.stdout.splitlines()
+    assert lines[0] == "prediction"
+    assert len([line for line in lines if line in ("setosa", "versicolor", "virginica")]) == 150
+
+
+@pytest.mark.parametrize(
+    ("labels", "new"),
+    [(["true", "false", "unknown"], "true"), (["01", "02", "x"], "01"), (["1", "2", "2.5"], "1")],
+)
+def test_labels_are_the_same_however_they_are_read(mixnorm, tmp_path, labels, new):
+    lines = "".join(f"{place},{labels[place % 3]}\n" for place in range(3)) * 20
+    (tmp_path / "t.csv").write_text("x,y\n" + lines)
+    mixnorm("fit", "t.csv", "--target", "y", "-k", 1, "--task", "classification", "--category", "x")
+    (tmp_path / "new.csv").write_text(f"x,y\n0,{new}\n0,{new}\n")
+    told = mixnorm("predict", "t.mixnorm", "new.csv", "--json").json
+    assert told["error"] == 0.0
+
+
+def test_the_error_of_a_few_rows_and_of_unknown_labels(mixnorm, iris, tmp_path):
+    mixnorm("fit", iris, "--target", "species", "-k", 2, "-q")
+    frame = flowers().iloc[[0, 60, 120, 1, 2]].copy()
+    frame.loc[1, "species"] = "rose"
+    frame.to_csv(tmp_path / "few.csv", index=False)
+    found = mixnorm("predict", "iris.mixnorm", "few.csv", "--json")
+    assert found.json["error"] >= 0.2
+    assert "on 5 rows. Labels that training did not have: rose." in found.err
+
+
+def test_none_can_be_a_class_and_means_nothing_among_numbers(mixnorm, tmp_path):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=150).round(2)
+    pain = np.select([x < -0.4, x < 0.4], ["none", "mild"], "severe")
+    frame = pd.DataFrame({"x": x.astype(object), "pain": pain})
+    frame.loc[::25, "x"] = "-"
+    frame.to_csv(tmp_path / "survey.csv", index=False)
+    told = mixnorm("fit", "survey.csv", "--target", "pain", "-k", 1, "--json").json
+    assert told["rows"] == 150
+    assert any("Missing values, of 150 rows: x (6" in note for note in told["notes"])
+    assert set(mixnorm("show", "survey.mixnorm", "--json").json["classes"]) == set(pain)
+
+
+def test_kept_columns_are_copied_letter_by_letter(mixnorm, iris, tmp_path):
+    mixnorm("fit", iris, "--target", "species", "-k", 2, "-q")
+    frame = flowers().head(3).astype(object)
+    frame["key"] = ["00012", "9007199254740993", ""]
+    frame["day"] = ["2024-01-02", "NA", "2024-01-03"]
+    frame["yes"] = ["true", "false", "None"]
+    frame.to_csv(tmp_path / "new.csv", index=False)
+    words = [word for name in ("key", "day", "yes") for word in ("--keep", name)]
+    rows = table(mixnorm("predict", "iris.mixnorm", "new.csv", *words, "-q").out)
+    for name in ("key", "day", "yes"):
+        assert [row[name] for row in rows] == frame[name].tolist()
+    clash = mixnorm("predict", "iris.mixnorm", "new.csv", "--keep", "prediction")
+    assert clash.code == 2
+
+
+def test_decimal_commas_are_read_alike_in_a_new_table(mixnorm, tmp_path):
+    rng = np.random.default_rng(0)
+    price = rng.uniform(1000, 9000, 80).round(2)
+    german = [f"{value:,.2f}".translate(str.maketrans(",.", ".,")) for value in price]
+    pd.DataFrame({"price": german, "y": 3.0 * price}).to_csv(
+        tmp_path / "t.csv", sep=";", index=False
+    )
+    mixnorm("fit", "t.csv", "--target", "y", "-k", 1, "-q")
+    (tmp_path / "new.csv").write_text("price;z\n1.234;1\n")
+    found = table(mixnorm("predict", "t.mixnorm", "new.csv", "-q").out)
+    assert float(found[0]["prediction"]) == pytest.approx(3702.0, rel=1e-3)
+
+
+def test_currencies_and_per_cent(mixnorm, tmp_path):
+    rng = np.random.default_rng(0)
+    price, rate = rng.uniform(1, 99, 90).round(2), rng.integers(1, 99, 90)
+    frame = pd.DataFrame({"p": [f"${x}" for x in price], "r": [f"{x} %" for x in rate]})
+    frame["y"] = 2 * price - rate
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    told = mixnorm("fit", "t.csv", "--target", "y", "-k", 2, "--json", "-q").json
+    assert told["error"] < 0.01
+    assert [row["kind"] for row in told["path"]] == ["number", "number"]
+
+
+def test_weighted_errors_agree_everywhere(mixnorm, tmp_path):
+    frame = flowers().drop(columns="Id")
+    frame["w"] = 1 + 9 * (np.arange(150) % 3 == 0)
+    frame.to_csv(tmp_path / "w.csv", index=False)
+    words = ["--target", "species", "-k", 1, "--weight", "w", "--report", "r.html", "--json"]
+    told = mixnorm("fit", "w.csv", *words).json
+    assert "Rows count by their weight." in told["how_measured"]
+    lone = frame.assign(w=(np.arange(150) == 3).astype(int))
+    lone.to_csv(tmp_path / "lone.csv", index=False)
+    found = mixnorm("fit", "lone.csv", "--target", "species", "--weight", "w")
+    assert found.code == 1
+    assert "positive in too few rows" in found.err
+
+
+def test_wide_tables_where_there_is_no_terminal(mixnorm, titanic, monkeypatch):
+    monkeypatch.delenv("COLUMNS")
+    found = mixnorm("path", titanic, "--target", "Survived")
+    assert "…" not in found.out
+    assert "training loss" in found.out
+
+
+def test_output_that_is_no_utf8(iris, tmp_path):
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    for words in (
+        ["fit", "iris.csv", "--target", "species", "-k", "2", "--model", "m"],
+        ["show", "m"],
+        ["path", "iris.csv", "--target", "species"],
+    ):
+        done = subprocess.run(
+            [sys.executable, "-m", "mixnorm", *words],
+            cwd=tmp_path,
+            env=environment,
+            check=False,
+            capture_output=True,
+        )
+        assert done.returncode == 0, done.stderr
+
+
+def test_names_do_not_steer_the_terminal(mixnorm, tmp_path):
+    lines = "".join(f"{row * 7 % 11},{'ab'[row % 2]}\n" for row in range(40))
+    (tmp_path / "t.csv").write_text("\x1b]0;title\x07\x1b[31mx,y\n" + lines)
+    for words in (["fit", "t.csv", "--target", "y", "--model", "m"], ["show", "m"]):
+        found = mixnorm(*words)
+        assert found.code == 0, found.err
+        assert "\x1b" not in found.out + found.err
+        assert "\x07" not in found.out + found.err
+
+
+def test_json_is_one_object_also_for_usage_and_the_demo(mixnorm):
+    assert set(mixnorm("demo", "--json", "-q").json) == {"folder", "files", "fit", "predict"}
+    assert "--features" in mixnorm("fit", "x.csv", "--features", "0", "--json").json["problem"]
+
+
+def test_a_full_disk_is_told_once(tmp_path, iris):
+    done = subprocess.run(
+        f"{sys.executable} -m mixnorm path iris.csv --target species --json -q > /dev/full",
+        shell=True,
+        cwd=tmp_path,
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert "No space left on device" in done.stderr
+
+
+def test_large_indices_of_libsvm_files(mixnorm, tmp_path):
+    lines = "".join(f"{row % 2} 7:{row % 5} 2000000000:{row % 2}\n" for row in range(40))
+    (tmp_path / "hashed.svm").write_text(lines)
+    told = mixnorm("fit", "hashed.svm", "-k", 1, "--json", "-q").json
+    assert [row["name"] for row in told["path"]] == ["2000000000"]
+    assert json.dumps(told)
