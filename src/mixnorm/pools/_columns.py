@@ -42,6 +42,8 @@ class Columns(Parameters):
 
     #: The columns of an atom are columns of ``X``, in the order of ``feature_indices``.
     linear: ClassVar[bool] = True
+    #: Arrays of other libraries are taken as they are.
+    array_api: ClassVar[bool] = True
 
     def prepare(
         self, X: Any, *, weight: Any | None = None, scale: bool = True, fit_intercept: bool = True
