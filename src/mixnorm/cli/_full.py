@@ -12,8 +12,8 @@ from mixnorm.cli._search import Fold, mean_error
 
 # Rows times columns times outputs of a fit that takes about a second, and of the largest that is
 # worth the wait; in between fewer iterations are made.
-_QUICK = 1e8
-_LARGEST = 4e8
+_QUICK = 6e7
+_LARGEST = 1.5e8
 _ITERATIONS = 100
 
 
