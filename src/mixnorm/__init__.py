@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     )
     from mixnorm.display import ShareBoostPathDisplay
     from mixnorm.estimators import (
+        JointBoostClassifier,
+        OneVsRestGreedy,
         ShareBoostClassifier,
         ShareBoostClassifierCV,
         ShareBoostRegressor,
@@ -39,6 +41,8 @@ if TYPE_CHECKING:
     from mixnorm.storage import load, save
 
 __all__ = [
+    "JointBoostClassifier",
+    "OneVsRestGreedy",
     "ShareBoostClassifier",
     "ShareBoostClassifierCV",
     "ShareBoostPathDisplay",
@@ -62,6 +66,8 @@ __all__ = [
 
 # Public names that live in a room; every other lazy name is a room itself.
 _HOMES = {
+    "JointBoostClassifier": "estimators",
+    "OneVsRestGreedy": "estimators",
     "ShareBoostClassifier": "estimators",
     "ShareBoostClassifierCV": "estimators",
     "ShareBoostPathDisplay": "display",

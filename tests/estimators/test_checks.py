@@ -15,6 +15,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mixnorm import (
+    JointBoostClassifier,
+    OneVsRestGreedy,
     ShareBoostClassifier,
     ShareBoostClassifierCV,
     ShareBoostRegressor,
@@ -28,6 +30,8 @@ ALL = [
     ShareBoostRegressor(),
     ShareBoostClassifierCV(),
     ShareBoostRegressorCV(),
+    OneVsRestGreedy(),
+    JointBoostClassifier(n_rounds=20),
 ]
 
 
@@ -44,11 +48,12 @@ def iris():
 @pytest.mark.parametrize("estimator", ALL, ids=lambda e: type(e).__name__)
 def test_clone_and_pickle(estimator):
     X, y = load_diabetes(return_X_y=True) if "Regressor" in str(estimator) else iris()
-    model = clone(estimator).set_params(n_features_to_select=3).fit(X, y)
+    size = "n_rounds" if "n_rounds" in estimator.get_params() else "n_features_to_select"
+    model = clone(estimator).set_params(**{size: 3}).fit(X, y)
     copy = pickle.loads(pickle.dumps(model))
     assert np.array_equal(copy.predict(X), model.predict(X))
     assert np.array_equal(copy.truncate(1).predict(X), model.truncate(1).predict(X))
-    assert not hasattr(clone(model), "coef_")
+    assert not hasattr(clone(model), "path_")
 
 
 def test_pipeline_and_grid_search():

@@ -1,11 +1,35 @@
 """Estimators: the scikit-learn doors to the engines."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from mixnorm.estimators._cv import ShareBoostClassifierCV, ShareBoostRegressorCV
 from mixnorm.estimators._shareboost import ShareBoostClassifier, ShareBoostRegressor
 
+if TYPE_CHECKING:
+    from mixnorm.estimators._jointboost import JointBoostClassifier
+    from mixnorm.estimators._one_vs_rest import OneVsRestGreedy
+
 __all__ = [
+    "JointBoostClassifier",
+    "OneVsRestGreedy",
     "ShareBoostClassifier",
     "ShareBoostClassifierCV",
     "ShareBoostRegressor",
     "ShareBoostRegressorCV",
 ]
+
+# Imported on first use: whoever wants ShareBoost need not wait for what it is compared with.
+_LATE = {"JointBoostClassifier": "_jointboost", "OneVsRestGreedy": "_one_vs_rest"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_LATE[name]}"), name)
+    globals()[name] = value  # the next lookup does not come here
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

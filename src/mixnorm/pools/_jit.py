@@ -60,3 +60,26 @@ def threshold_scores(codes, modes, starts, columns, residual, total, squared, sc
                 running[k] += sums[b, k]
                 norm += running[k] * running[k] if squared else abs(running[k])
             scores[first + b] = np.sqrt(norm) if squared else norm
+
+
+@njit(cache=True, parallel=True, nogil=True)
+def stump_scores(X, columns, starts, edges, tables, scores):  # type: ignore[no-untyped-def]
+    """Add to ``scores`` what the stumps of every row give.
+
+    Column ``columns[c]`` has the thresholds ``edges[starts[c]:starts[c + 1]]``, and for each number
+    of thresholds below an entry a row of ``tables``, from ``starts[c] + c`` on.
+    """
+    n_outputs = scores.shape[1]
+    for i in prange(X.shape[0]):
+        for c in range(len(columns)):
+            value = X[i, columns[c]]
+            low, high = starts[c], starts[c + 1]
+            while low < high:
+                middle = (low + high) // 2
+                if edges[middle] < value:
+                    low = middle + 1
+                else:
+                    high = middle
+            row = low + c
+            for k in range(n_outputs):
+                scores[i, k] += tables[row, k]

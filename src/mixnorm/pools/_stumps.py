@@ -12,6 +12,7 @@ from mixnorm._array import is_numpy, to_numpy
 from mixnorm._params import Parameters
 from mixnorm.pools._columns import working_dtype
 from mixnorm.pools._cost import Cost
+from mixnorm.pools._scorers import StumpScorer
 
 # With more rows than this, thresholds are quantiles unless the user wants all of them.
 _MANY_ROWS = 20_000
@@ -106,6 +107,12 @@ class Stumps(Parameters):
         part = part.toarray() if hasattr(part, "toarray") else part
         thresholds = np.asarray([threshold for _, threshold in atoms], dtype=np.float64)
         return np.asarray(part <= thresholds, dtype=working_dtype(X))
+
+    def scorer(
+        self, atoms: Sequence[Atom], weights: np.ndarray, intercept: np.ndarray
+    ) -> StumpScorer:
+        """Return what computes the scores of rows without making the columns first."""
+        return StumpScorer(atoms, weights, intercept)
 
     def labels(self, atoms: Sequence[Atom]) -> list[Any]:
         """Return how to name ``atoms``: pairs of column and threshold."""

@@ -1,0 +1,253 @@
+"""The two loops of JointBoost that NumPy has no words for: weighted histograms, and the subset.
+
+Tables are flat: feature after feature, in each class after class, and for each class the sums up
+to and with every bin. Feature ``j`` has bins ``starts[j]`` to ``starts[j + 1]`` of all bins.
+``parallel`` without ``nogil``: threads of Python never meet inside, which numba's simplest
+threading layer could not bear.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numba import get_num_threads, njit, prange, set_num_threads
+
+# Keeps an empty side at 0/tiny; beside weights that sum to one it changes nothing else.
+_TINY = 1e-300
+# Bounds that miss a gain by less do not decide.
+_CLOSE = 1e-9
+# Gains that differ by less are alike, and the first is taken: rounding must not choose, or a weight
+# of two could lead elsewhere than a row that is there twice.
+TIE = 1e-12
+# Operations below which threads wait for one another longer than they work.
+_LITTLE = 4_000_000
+
+
+@contextmanager
+def threads_for(operations: int) -> Iterator[None]:
+    """Use one thread for little work, and all that numba may use for more."""
+    before = get_num_threads()
+    set_num_threads(1 if operations < _LITTLE else before)
+    try:
+        yield
+    finally:
+        set_num_threads(before)
+
+
+@njit(cache=True, error_model="numpy")
+def _histogram(row: Any, weights: Any, target: Any, mass: Any, signed: Any) -> None:
+    """Fill the tables of one feature, whose bins are in ``row``."""
+    n_samples, n_classes = weights.shape
+    size = len(mass) // n_classes
+    total = np.zeros((size, n_classes))
+    right = np.zeros((size, n_classes))
+    for i in range(n_samples):
+        b = row[i]
+        for c in range(n_classes):
+            total[b, c] += weights[i, c]
+        if target[i] >= 0:
+            right[b, target[i]] += weights[i, target[i]]
+    for c in range(n_classes):
+        so_far, so_far_signed = 0.0, 0.0
+        for b in range(size):
+            so_far += total[b, c]
+            so_far_signed += 2.0 * right[b, c] - total[b, c]
+            mass[c * size + b] = so_far
+            signed[c * size + b] = so_far_signed
+
+
+@njit(cache=True, parallel=True, error_model="numpy")
+def histograms(
+    codes: Any, features: Any, starts: Any, weights: Any, target: Any, mass: Any, signed: Any
+) -> None:
+    """Fill the tables ``mass`` and ``signed`` with the sums of ``w`` and of ``w z``.
+
+    Row ``i`` has label +1 in class ``target[i]`` (none if that is negative) and -1 in all others,
+    so that one entry per row is enough to tell ``w z`` from ``w``.
+    """
+    n_classes = weights.shape[1]
+    for j in prange(len(features)):
+        part = slice(starts[j] * n_classes, starts[j + 1] * n_classes)
+        _histogram(codes[features[j]], weights, target, mass[part], signed[part])
+
+
+@njit(cache=True, inline="always", error_model="numpy")
+def _gain(low_mass: float, low_signed: float, mass: float, signed: float) -> float:
+    """Return ``(sum w z)^2 / sum w`` of both sides of a cut; the upper side is what is left.
+
+    Rounding may leave that side a little too large or too small. No mean of labels is beyond one,
+    and cut to that, what rounding adds to the gain is rounding of the total, not more.
+    """
+    high_mass = max(mass - low_mass, 0.0)
+    high_signed = min(max(signed - low_signed, -high_mass), high_mass)
+    low = low_signed * low_signed / (low_mass + _TINY)
+    return low + high_signed * high_signed / (high_mass + _TINY)
+
+
+# Without NaN and signed zeros a maximum can be taken over several cuts at once.
+@njit(cache=True, error_model="numpy", fastmath={"nnan", "nsz"})
+def _best_gain(
+    mass: Any, signed: Any, low_mass: Any, low_signed: Any, all_mass: float, all_signed: float
+) -> float:
+    """Return the largest gain over the cuts of one feature, when one class joins a subset."""
+    best = 0.0
+    for b in range(len(mass) - 1):
+        gain = _gain(low_mass[b] + mass[b], low_signed[b] + signed[b], all_mass, all_signed)
+        best = max(best, gain)
+    return best
+
+
+@njit(cache=True, error_model="numpy")
+def _best_cut(low_mass: Any, low_signed: Any, all_mass: float, all_signed: float) -> int:
+    """Return the cut of one feature at which a subset gains most."""
+    gains = np.empty(len(low_mass) - 1)  # above the last bin there is nothing
+    for b in range(len(gains)):
+        gains[b] = _gain(low_mass[b], low_signed[b], all_mass, all_signed)
+    return int(np.argmax(gains >= gains.max() - TIE))
+
+
+@njit(cache=True, error_model="numpy")
+def _choose(best: Any, waiting: Any, constant: Any, outside: float) -> tuple[int, int, float]:
+    """Return the class and the feature that gain most, with the others' constants, and the gain."""
+    top = -np.inf
+    for c in range(len(waiting)):
+        if waiting[c]:
+            top = max(top, best[:, c].max() + (outside - constant[c]))
+    for c in range(len(waiting)):
+        if waiting[c]:
+            for j in range(len(best)):
+                if best[j, c] + (outside - constant[c]) >= top - TIE:
+                    return c, j, top
+    return -1, -1, top  # not reached while a class is waiting
+
+
+@njit(cache=True, error_model="numpy")
+def _scan_feature(
+    mass: Any,
+    signed: Any,
+    low_mass: Any,
+    low_signed: Any,
+    joined: int,
+    waiting: Any,
+    all_mass: Any,
+    all_signed: Any,
+    bound: Any,
+    needed: Any,
+    best: Any,
+) -> None:
+    """Let a class join the sums of a subset, and find what each class would gain with it."""
+    size = len(low_mass)
+    if joined >= 0:
+        for b in range(size):
+            low_mass[b] += mass[joined * size + b]
+            low_signed[b] += signed[joined * size + b]
+    for c in range(len(waiting)):
+        if waiting[c] and bound[c] >= needed[c]:
+            part = slice(c * size, (c + 1) * size)
+            best[c] = _best_gain(
+                mass[part], signed[part], low_mass, low_signed, all_mass[c], all_signed[c]
+            )
+        else:
+            best[c] = bound[c]
+
+
+@njit(cache=True, parallel=True, error_model="numpy")
+def _scan(
+    mass: Any,
+    signed: Any,
+    starts: Any,
+    low_mass: Any,
+    low_signed: Any,
+    joined: int,
+    waiting: Any,
+    all_mass: Any,
+    all_signed: Any,
+    bound: Any,
+    needed: Any,
+    best: Any,
+) -> None:
+    """Fill ``best[j, c]`` with the gain of the best cut of feature ``j`` for a subset and class c.
+
+    ``low_mass`` and ``low_signed`` are the sums of the subset up to each bin, to which class
+    ``joined`` is added first (none if that is negative); ``all_mass[c]`` and ``all_signed[c]`` the
+    sums of subset and class over all rows. Where ``bound[j, c]``, which is never less than the
+    gain, is below ``needed[c]``, or a class is not ``waiting``, the bound stands in its place.
+    """
+    n_classes = len(waiting)
+    for j in prange(len(starts) - 1):
+        first, end = starts[j], starts[j + 1]
+        _scan_feature(
+            mass[first * n_classes : end * n_classes],
+            signed[first * n_classes : end * n_classes],
+            low_mass[first:end],
+            low_signed[first:end],
+            joined,
+            waiting,
+            all_mass,
+            all_signed,
+            bound[j],
+            needed,
+            best[j],
+        )
+
+
+@njit(cache=True, error_model="numpy")
+def grow_subset(
+    mass: Any, signed: Any, starts: Any, total_mass: Any, total_signed: Any
+) -> tuple[Any, Any, Any, Any]:
+    """Grow a subset of the classes, each time by the class with which one stump gains most.
+
+    Takes the tables of :func:`histograms` and the sums of each class over all rows. The gain is
+    what the weighted squared error is below the sum of all weights: ``(sum w z)^2 / sum w`` of the
+    subset below the cut, the same above it, and the same of each class outside.
+
+    On any cut ``(s + t)^2 / (v + w) <= s^2 / v + t^2 / w``: a subset and a class gain at most what
+    they gain apart. Features that for this reason cannot reach the gain at the last best cut are
+    passed over, which leaves the result as it is.
+
+    Returns for each size of the subset the class that came in, the feature, the cut and the gain.
+    """
+    n_features, n_classes = len(starts) - 1, len(total_mass)
+    constant = total_signed * total_signed / (total_mass + _TINY)
+    outside = constant.sum()
+    low_mass, low_signed = np.zeros(starts[-1]), np.zeros(starts[-1])
+    all_mass, all_signed = total_mass.copy(), total_signed.copy()
+    waiting, needed = np.ones(n_classes, np.bool_), np.full(n_classes, -np.inf)
+    best, bound = np.empty((n_features, n_classes)), np.zeros((n_features, n_classes))
+    alone = bound
+    order, where = np.empty(n_classes, np.int64), np.empty(n_classes, np.int64)
+    cuts, gains = np.empty(n_classes, np.int64), np.empty(n_classes)
+    chosen = -1
+    for step in range(n_classes):
+        _scan(
+            *(mass, signed, starts, low_mass, low_signed, chosen),
+            *(waiting, all_mass, all_signed, bound, needed, best),
+        )
+        if step == 0:
+            alone = best.copy()
+        chosen, feature, gains[step] = _choose(best, waiting, constant, outside)
+        first, end = starts[feature], starts[feature + 1]
+        at = first * n_classes + chosen * (end - first)
+        here_mass = low_mass[first:end] + mass[at : at + end - first]
+        here_signed = low_signed[first:end] + signed[at : at + end - first]
+        cut = _best_cut(here_mass, here_signed, all_mass[chosen], all_signed[chosen])
+        order[step], where[step], cuts[step] = chosen, feature, cut
+        waiting[chosen] = False
+        outside -= constant[chosen]
+        all_mass = all_mass[chosen] + total_mass
+        all_signed = all_signed[chosen] + total_signed
+        floor = 0.0  # what the next class gains at this cut
+        for c in range(n_classes):
+            if waiting[c]:
+                at = first * n_classes + c * (end - first) + cut
+                low, low_z = here_mass[cut] + mass[at], here_signed[cut] + signed[at]
+                gain = _gain(low, low_z, all_mass[c], all_signed[c])
+                floor = max(floor, gain + (outside - constant[c]))
+        for c in range(n_classes):
+            needed[c] = floor - (outside - constant[c]) - _CLOSE
+            for j in range(n_features):
+                bound[j, c] = best[j, chosen] + alone[j, c]
+    return order, where, cuts, gains

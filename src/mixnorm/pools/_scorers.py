@@ -1,0 +1,63 @@
+"""Scores of chosen atoms, ready to be computed many times: what prediction runs on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+# Fewer rows than this are quicker without compiled code, and its threads.
+_FEW_ROWS = 256
+
+
+class StumpScorer:
+    """Scores of stumps: their weights added up by column, so that one search finds all of a column.
+
+    Parameters
+    ----------
+    atoms : sequence of (int, float)
+        Columns and thresholds.
+    weights : ndarray of shape (n_atoms, n_outputs)
+        Weights of the indicators.
+    intercept : ndarray of shape (n_outputs,)
+        Added to every row.
+    """
+
+    def __init__(
+        self, atoms: Sequence[tuple[int, float]], weights: np.ndarray, intercept: np.ndarray
+    ) -> None:
+        self._index = np.asarray([column for column, _ in atoms], dtype=np.intp)
+        self._thresholds = np.asarray([threshold for _, threshold in atoms], dtype=np.float64)
+        self._weights, self._intercept = weights, intercept
+        self._columns = np.unique(self._index)
+        edges, tables, starts = [], [], [0]
+        for column in self._columns:
+            own = np.flatnonzero(self._index == column)
+            own = own[np.argsort(self._thresholds[own], kind="stable")]
+            edges.append(self._thresholds[own])
+            starts.append(starts[-1] + len(own))
+            # With c thresholds below an entry, the stumps from the c-th on are one.
+            above = np.cumsum(weights[own][::-1], axis=0)[::-1]
+            tables.append(np.vstack([above, np.zeros_like(weights[:1])]))
+        self._edges = np.concatenate([*edges, np.empty(0)])
+        self._tables = np.concatenate([*tables, weights[:0]])
+        self._starts = np.asarray(starts, dtype=np.int64)
+
+    def row(self, x: np.ndarray) -> np.ndarray:
+        """Return the scores of one row."""
+        below = (x[self._index] <= self._thresholds).astype(self._weights.dtype)
+        scores: np.ndarray = below @ self._weights + self._intercept
+        return scores
+
+    def __call__(self, X: np.ndarray) -> np.ndarray:
+        """Return the scores of some rows: ``(n_samples, n_outputs)``."""
+        if len(X) < _FEW_ROWS:
+            below = (X[:, self._index] <= self._thresholds).astype(self._weights.dtype)
+            few: np.ndarray = below @ self._weights + self._intercept
+            return few
+        from mixnorm.pools._jit import stump_scores
+
+        scores = np.repeat(self._intercept[None, :], len(X), axis=0)
+        values = X if X.dtype.kind in "iuf" and X.dtype != np.float16 else X.astype(np.float64)
+        stump_scores(values, self._columns, self._starts, self._edges, self._tables, scores)
+        return scores
