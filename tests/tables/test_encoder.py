@@ -316,3 +316,16 @@ def test_sparse_tables_with_few_of_many_columns():
     encoder = SparseEncoder.plan(table)
     assert encoder.names == ["5", "2000000000"]
     np.testing.assert_array_equal(encoder.encode(table)[0].toarray(), [[1, 0], [0, 2], [3, 0]])
+
+
+@pytest.mark.parametrize(
+    ("dates", "said"),
+    [
+        (["01/02/2020", "03/04/2020", "05/06/2020"], "sold (month first)"),
+        (["31.01.2020", "01.02.2020", "05.06.2020"], "sold (day first)"),
+        (["2020-01-31", "2020-02-01", "2020-06-05"], "sold"),
+    ],
+)
+def test_the_order_of_day_and_month_is_said(dates, said):
+    encoder = TableEncoder.plan(pd.DataFrame({"sold": dates}))
+    assert remarks(encoder, {}, 3) == [f"Dates, each counted as one feature: {said}."]

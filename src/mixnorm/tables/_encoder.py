@@ -291,7 +291,7 @@ def remarks(encoder: TableEncoder, gaps: dict[str, Gaps], rows: int) -> list[str
     ]
     if grouped:
         said.append(f"Categories, each counted as one feature: {shortened(grouped)}.")
-    dates = [plan.name for plan in encoder.columns if isinstance(plan, DateColumn)]
+    dates = [_dated(plan) for plan in encoder.columns if isinstance(plan, DateColumn)]
     if dates:
         said.append(f"Dates, each counted as one feature: {shortened(dates)}.")
     filled = [_filled(plan, gaps[plan.name]) for plan in encoder.columns if plan.name in gaps]
@@ -306,6 +306,12 @@ def remarks(encoder: TableEncoder, gaps: dict[str, Gaps], rows: int) -> list[str
         reasons.setdefault(reason, []).append(name)
     said += [f"Left out: {shortened(names)} ({reason})." for reason, names in reasons.items()]
     return said
+
+
+def _dated(plan: DateColumn) -> str:
+    """Return the name of a date with how it was read, where that could be mistaken."""
+    order = {"%m": " (month first)", "%d": " (day first)"}
+    return plan.name + order.get(plan.pattern[:2], "")
 
 
 def _filled(plan: ColumnPlan, gap: Gaps) -> str:
