@@ -367,3 +367,99 @@ def test_namespaces_agree(xp, groups):
             np.testing.assert_array_equal(there.scale(atom), here.scale(atom))
     found = pool.evaluate(xp.asarray(X), [1, 0])
     np.testing.assert_array_equal(to_numpy(found), pool.evaluate(X, [1, 0]))
+
+
+def test_inputs():
+    X, residual = table(), residual_for(50)
+    prepared = Columns().prepare(X)
+    everything = prepared.top(residual, "l1", 8, NONE)
+    found = prepared.top(residual, "l1", 8, NONE, frozenset({1, 4, 6}))
+    assert found == [pair for pair in everything if pair[0] in {1, 4, 6}]
+    assert prepared.top(residual, "l1", 2, frozenset({4}), frozenset({4})) == []
+    assert prepared.top(residual, "l1", 2, NONE, frozenset()) == []
+    assert prepared.top(residual, "l1", 8, NONE, frozenset(range(20))) == everything
+    grouped = Columns(list("aabbbccc")).prepare(X)
+    found = grouped.top(residual, "l1", 8, NONE, inputs=frozenset({0, 1, 2, 3, 5, 6, 7}))
+    assert {atom for atom, _ in found} == {0, 2}  # group b lacks a column
+    assert grouped.inputs(1) == {2, 3, 4}
+
+
+@pytest.mark.parametrize("rule", ["l1", "l2"])
+def test_costs_rank_by_gain_per_cost(rule):
+    X, residual = table(), residual_for(50)
+    costs = np.array([1.0, 100.0, 0.01, 4.0, 1.0, 25.0, 1.0, 1.0])
+    plain, priced = Columns().prepare(X), Columns(costs=costs).prepare(X)
+    scores = all_scores(plain, residual, rule)
+    found = priced.top(residual, rule, 8, NONE)
+    assert dict(found) == scores  # the scores stay the norms of the gradients
+    assert [atom for atom, _ in found] == sorted(
+        scores, key=lambda atom: -scores[atom] / np.sqrt(costs[atom])
+    )
+    assert found[0][0] == 2
+    assert priced.top(residual, rule, 1, NONE) == found[:1]
+    assert [priced.price(atom) for atom in range(8)] == costs.tolist()
+    assert not hasattr(plain, "price")
+    cheap = priced.top(residual, rule, 8, NONE, budget=1.0)
+    assert cheap == [pair for pair in found if costs[pair[0]] <= 1.0]
+    assert priced.top(residual, rule, 8, NONE, budget=0.001) == []
+    few = priced.top(residual, rule, 8, frozenset({2}), frozenset({2, 3, 4}), budget=4.0)
+    assert few == [pair for pair in found if pair[0] in {3, 4}]
+
+
+@pytest.mark.parametrize(
+    ("groups", "costs"),
+    [
+        (list("aabbbccc"), [3.0, 1.0, 2.0]),
+        (list("aabbbccc"), {"b": 1.0, "c": 2, "a": 3.0}),
+        (np.array(list("aabbbccc")), np.array([3, 1, 2])),
+        ([9, 9, 4, 4, 4, 7, 7, 7], {4: 1.0, 7: 2.0, 9: 3.0}),
+        (None, {0: 3, 1: 1, 2: 2, 3: 4, 4: 4, 5: 4, 6: 4, 7: 4}),
+        (None, (3.0, 1.0, 2.0, 4.0, 4.0, 4.0, 4.0, 4.0)),
+    ],
+)
+def test_forms_of_costs(groups, costs):
+    pool = Columns(groups, costs)
+    prepared = pool.prepare(table())
+    assert [prepared.price(atom) for atom in range(3)] == [3.0, 1.0, 2.0]
+    check_pool(pool, table())
+    check_pool(pool, sp.csc_array(table().astype(np.float32)))
+
+
+@pytest.mark.parametrize(
+    ("costs", "error", "message"),
+    [
+        ([1.0] * 7, ValueError, r"costs has shape \(7,\), but there are 8"),
+        ([[1.0] * 8], ValueError, r"costs has shape \(1, 8\)"),
+        (3.0, ValueError, r"costs has shape \(\)"),
+        ([1.0] * 7 + [0.0], ValueError, "costs has 0.0 for 7; costs must be positive"),
+        ([1.0, -2.0] + [1.0] * 6, ValueError, "costs has -2.0 for 1"),
+        ([np.nan] + [1.0] * 7, ValueError, "costs has nan for 0"),
+        ([np.inf] + [1.0] * 7, ValueError, "costs has inf for 0"),
+        (["dear"] * 8, TypeError, "costs must be numbers"),
+        ([None] * 8, ValueError, "costs has nan"),
+        (dict.fromkeys(range(7), 1.0), ValueError, "no cost for column 7"),
+        (dict.fromkeys(range(9), 1.0), ValueError, "a cost for the unknown column 8"),
+        ({**dict.fromkeys(range(7), 1.0), 7: 0.0}, ValueError, "costs has 0.0 for 7"),
+    ],
+)
+def test_costs_that_are_none(costs, error, message):
+    with pytest.raises(error, match=message):
+        Columns(costs=costs).prepare(table())
+
+
+def test_costs_of_groups_are_named_by_label():
+    with pytest.raises(ValueError, match="no cost for group 'b'"):
+        Columns(list("aabbbbbb"), {"a": 1.0}).prepare(table())
+    with pytest.raises(ValueError, match="costs has -1.0 for 'b'"):
+        Columns(list("aabbbbbb"), [1.0, -1.0]).prepare(table())
+
+
+def test_costs_survive_copying_and_namespaces(xp):
+    X, residual = table(), residual_for(50)
+    pool = Columns(costs=np.arange(1.0, 9.0))
+    wanted = pool.prepare(X).top(residual, "l1", 8, NONE, budget=5.0)
+    for copy in (clone(pool), pickle.loads(pickle.dumps(pool))):
+        assert copy.prepare(X).top(residual, "l1", 8, NONE, budget=5.0) == wanted
+    there = Columns(costs=xp.asarray(np.arange(1.0, 9.0))).prepare(xp.asarray(X))
+    found = there.top(xp.asarray(residual), "l1", 8, NONE, budget=5.0)
+    assert [atom for atom, _ in found] == [atom for atom, _ in wanted]

@@ -11,13 +11,22 @@ from mixnorm.testing import check_pool
 
 PUBLIC = [getattr(pools, name) for name in pools.__all__]
 CLASSES = [pool for pool in PUBLIC if inspect.isclass(pool) and hasattr(pool, "prepare")]
+WITH_DEFAULTS = [cls for cls in CLASSES if cls is not pools.Union]
+# Those that cannot do without parameters, or deserve a second look with others.
+OTHERS = [
+    pools.Columns(groups=list("aabbccdde"), costs=[1.0, 4.0, 0.5, 2.0, 3.0]),
+    pools.Products(linear_terms=False, squares=False),
+    pools.Pieces(n_centers=6, n_radii=4),
+    pools.Union([pools.Columns(), pools.Products(linear_terms=False)]),
+    pools.Union([pools.Pieces(5, 3), pools.Columns(costs=range(1, 10))]),
+]
 
 
-def table(dtype="float64"):
+def table(dtype="float64", filled=0.7):
     rng = np.random.default_rng(0)
     X = np.round(8.0 * rng.standard_normal((40, 9)))
     X[:, 4] = 3.0
-    X[rng.random(X.shape) < 0.3] = 0.0
+    X[rng.random(X.shape) > filled] = 0.0
     X = np.abs(X) if np.dtype(dtype).kind == "u" else X
     return X.astype(dtype)
 
@@ -26,22 +35,33 @@ def test_pools_are_found():
     assert pools.Columns in CLASSES
 
 
+def test_every_pool_is_checked():
+    assert {*WITH_DEFAULTS, *map(type, OTHERS)} == set(CLASSES)
+
+
 @pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "int64", "uint8", "bool"])
-@pytest.mark.parametrize("cls", CLASSES)
+@pytest.mark.parametrize("cls", WITH_DEFAULTS)
 def test_dense(cls, dtype):
     check_pool(cls(), table(dtype))
     check_pool(cls(), np.asfortranarray(table(dtype)), n_outputs=1, random_state=1)
 
 
 @pytest.mark.parametrize("form", [sp.csr_array, sp.csc_array, sp.csr_matrix, sp.csc_matrix])
-@pytest.mark.parametrize("cls", CLASSES)
+@pytest.mark.parametrize("cls", WITH_DEFAULTS)
 def test_sparse(cls, form):
     check_pool(cls(), form(table()))
-    check_pool(cls(), form(table("float32")), random_state=1)
+    check_pool(cls(), form(table("float32", filled=0.1)), random_state=1)
+
+
+@pytest.mark.parametrize("pool", OTHERS, ids=repr)
+def test_other_parameters(pool):
+    check_pool(pool, table())
+    check_pool(pool, table("float32"), n_outputs=1, random_state=1)
+    check_pool(pool, sp.csr_array(table("uint8", filled=0.1)))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "uint8"])
-@pytest.mark.parametrize("cls", CLASSES)
+@pytest.mark.parametrize("cls", WITH_DEFAULTS)
 def test_namespaces(cls, dtype, xp):
     if not getattr(cls, "array_api", False):  # told in a clear error, not left to fail inside
         with pytest.raises(TypeError, match="NumPy arrays"):

@@ -7,8 +7,10 @@ import pytest
 
 from mixnorm._params import Parameters
 from mixnorm.exceptions import ContractError
-from mixnorm.pools import Columns
+from mixnorm.pools import Columns, Cost
 from mixnorm.testing import check_pool
+
+NONE = frozenset()
 
 
 class Prepared:
@@ -34,28 +36,102 @@ class Broken(Parameters):
         return inner if change is None else Prepared(inner, **change(inner, X))
 
     def evaluate(self, X, atoms):
-        return Columns().evaluate(X, atoms) + (self.fault == "evaluation")
+        values = Columns().evaluate(X, atoms) + (self.fault == "evaluation")
+        return values + (X[:, [7]] if self.fault == "reads" and self.other(X) else 0.0)
+
+    @staticmethod
+    def other(X):
+        return not np.array_equal(X, table(X.dtype.name))
 
     def labels(self, atoms):
         return [] if self.fault == "names" else list(atoms)
 
+    def feature_indices(self, atoms, n_features):
+        index = Columns().feature_indices(atoms, n_features)
+        if self.fault == "outside":
+            return index + n_features
+        return index.astype(float) if self.fault == "not whole" else index
+
+    def n_columns(self, atom, n_features):
+        if self.fault == "stranger" and atom == (-1,):
+            return 1
+        return Columns().n_columns(atom, n_features) + (self.fault == "breadth")
+
+    def cost(self, atom, n_features):
+        return Cost(-1 if self.fault == "operations" else 0, 0)
+
+    def describe(self, atom, names):
+        return "" if self.fault == "words" else names[atom]
+
     def scores(self, inner, X):
-        def top(*args):
-            return [(atom, 1.001 * score) for atom, score in inner.top(*args)]
+        def top(*args, inputs=None):
+            return [(atom, 1.001 * score) for atom, score in inner.top(*args, inputs=inputs)]
 
         return {"top": top}
 
     def order(self, inner, X):
-        return {"top": lambda *args: inner.top(*args)[::-1]}
+        return {"top": lambda *args, inputs=None: inner.top(*args)[::-1]}
 
     def exclusion(self, inner, X):
-        def top(residual, rule, m, exclude):
+        def top(residual, rule, m, exclude, inputs=None):
             return inner.top(residual, rule, m, frozenset())
 
         return {"top": top}
 
     def number(self, inner, X):
-        return {"top": lambda residual, rule, m, exclude: inner.top(residual, rule, 99, exclude)}
+        def top(residual, rule, m, exclude, inputs=None):
+            return inner.top(residual, rule, 99, exclude)
+
+        return {"top": top}
+
+    def keyword(self, inner, X):
+        return {"top": lambda *args: inner.top(*args)}
+
+    def inputs(self, inner, X):
+        return {"top": lambda *args, inputs=None: inner.top(*args)}
+
+    def missing(self, inner, X):
+        def top(*args, inputs=None):
+            return inner.top(*args, inputs=inputs)[inputs is not None :]
+
+        return {"top": top}
+
+    def reading(self, inner, X):
+        return {"inputs": lambda atom: frozenset([atom, atom + 1])}
+
+    def kind(self, inner, X):
+        def top(*args, inputs=None):
+            return [(np.int64(atom), score) for atom, score in inner.top(*args, inputs=inputs)]
+
+        return {"top": top}
+
+    def price(self, inner, X):
+        return {"price": lambda atom: 0.0 if atom == 3 else 1.0}
+
+    def budget(self, inner, X):
+        def top(residual, rule, m, exclude, inputs=None, budget=None):
+            found = inner.top(residual, rule, 99, exclude, inputs)
+            return sorted(found, key=lambda pair: -pair[1] / np.sqrt(1.0 + pair[0]))[:m]
+
+        return {"price": lambda atom: 1.0 + atom, "top": top}
+
+    def thrift(self, inner, X):
+        def top(*args, inputs=None, budget=None):
+            return inner.top(*args, inputs=inputs)[: 0 if budget else None]
+
+        return {"price": lambda atom: 1.0, "top": top}
+
+    def shortlisted(self, inner, X):
+        return {"shortlist": lambda *args: inner.top(*args)[1:]}
+
+    def shortlist_twice(self, inner, X):
+        return {"shortlist": lambda *args: inner.top(*args)[:1] * 2}
+
+    def shortlist_all(self, inner, X):
+        return {"shortlist": lambda residual, rule, m, exclude: inner.top(residual, rule, 99, NONE)}
+
+    def shortlist_again(self, inner, X):
+        return {"shortlist": lambda residual, rule, m, exclude: inner.top(residual, rule, m, NONE)}
 
     def shape(self, inner, X):
         return {"columns": lambda atom: inner.columns(atom).T}
@@ -67,9 +143,9 @@ class Broken(Parameters):
         return {"scale": lambda atom: np.ones(2)}
 
     def memory(self, inner, X):
-        def top(residual, rule, m, exclude):
+        def top(residual, rule, m, exclude, inputs=None):
             shift[0] += 1
-            return inner.top(residual, rule, m, exclude)[: 9 - shift[0]]
+            return inner.top(residual, rule, m, exclude, inputs)[: 9 - shift[0]]
 
         shift = [0]
         return {"top": top}
@@ -91,11 +167,30 @@ PROMISES = {
     "width": "scale has one entry per column",
     "memory": "breaks its contract",
     "vandal": "breaks its contract",
+    "keyword": "takes the keyword inputs",
+    "inputs": "only atoms that read these columns",
+    "missing": "all atoms that read only these columns",
+    "reads": "reads no columns but those of feature_indices",
+    "reading": "are the columns of feature_indices",
+    "outside": "are columns of the data",
+    "not whole": "array of integers",
+    "breadth": "is the number of its columns",
+    "stranger": "raises a ValueError for",
+    "kind": "made of numbers",
+    "operations": "counts operations",
+    "words": "one line of text",
+    "price": "prices are positive",
+    "budget": "no atom that costs more",
+    "thrift": "offers what costs no more",
+    "shortlisted": "begins with the best atom",
+    "shortlist_twice": "atoms of a shortlist differ",
+    "shortlist_all": "shortlist returns at most m atoms",
+    "shortlist_again": "are not on a shortlist",
 }
 
 
 def table(dtype="float64"):
-    return np.random.default_rng(0).standard_normal((30, 8)).astype(dtype)
+    return np.random.default_rng(0).standard_normal((30, 9)).astype(dtype)
 
 
 @pytest.mark.parametrize("fault", PROMISES)

@@ -2,6 +2,9 @@
 
 from mixnorm.pools._columns import Columns, working_dtype
 from mixnorm.pools._cost import Cost
+from mixnorm.pools._pieces import Pieces
+from mixnorm.pools._products import Products
 from mixnorm.pools._stumps import Stumps
+from mixnorm.pools._union import Union
 
-__all__ = ["Columns", "Cost", "Stumps", "working_dtype"]
+__all__ = ["Columns", "Cost", "Pieces", "Products", "Stumps", "Union", "working_dtype"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -26,6 +26,11 @@ class Columns(Parameters):
     groups : array-like of shape (n_features,), optional
         A label per column; columns with one label are one atom (the indicators of one category,
         say). Atoms are numbered in the order in which their labels first appear.
+    costs : array-like of shape (n_atoms,), or mapping, optional
+        What an atom costs, a positive number: the price of a measurement, say. In the order in
+        which atoms are numbered, or by column number, or by the label of the group. Atoms are then
+        chosen by what they promise per cost: a step gains at least in proportion to the square of
+        an atom's score, so that they are ranked by ``score / sqrt(cost)``.
 
     Examples
     --------
@@ -36,9 +41,13 @@ class Columns(Parameters):
     [(1, 1.0)]
     >>> pool.columns(1)
     array([[ 1., -1.]])
+    >>> dear = Columns(costs=[1.0, 9.0, 1.0]).prepare(X)
+    >>> dear.top(np.array([[0.5], [-0.5]]), "l1", 1, frozenset())
+    [(0, 0.5)]
     """
 
     groups: Sequence[Hashable] | None = None
+    costs: Sequence[float] | Mapping[Any, float] | None = None
 
     #: The columns of an atom are columns of ``X``, in the order of ``feature_indices``.
     linear: ClassVar[bool] = True
@@ -72,12 +81,42 @@ class Columns(Parameters):
         usable = usable & (largest > 4.0 * np.finfo(largest.dtype).tiny)
         scales = np.where(usable, largest, 1.0) if scale else np.ones_like(largest)
         members = None if self.groups is None else _members(self.groups, len(usable))
-        prepared = PreparedColumns(matrix, members, usable, scales.astype(largest.dtype))
-        if fit_intercept and np.any(usable):
-            with np.errstate(over="ignore"):
-                offsets = np.where(usable, largest / np.where(usable, 0.5 * high - 0.5 * low, 1), 0)
-            prepared.most_offset = (int(np.argmax(offsets)), float(np.max(offsets)))
+        scales = scales.astype(largest.dtype)
+        prepared = PreparedColumns(matrix, members, usable, scales)
+        if self.costs is not None:
+            prices = self._prices(self.costs, prepared.n_atoms)
+            prepared = PricedColumns(matrix, members, usable, scales, prices)
+        if fit_intercept:
+            prepared.most_offset = most_offset(low, high, usable)
         return prepared
+
+    def _prices(self, costs: Any, n_atoms: int) -> np.ndarray:
+        """Return the costs by atom, checked."""
+        if isinstance(costs, Mapping):
+            labels = dict.fromkeys(self.labels(range(n_atoms)))
+            missing = [label for label in labels if label not in costs]
+            stray = [label for label in costs if label not in labels]
+            if missing or stray:
+                what = "no cost for" if missing else "a cost for the unknown"
+                kind = "column" if self.groups is None else "group"
+                raise ValueError(
+                    f"costs has {what} {kind} {(missing or stray)[0]!r}; give one cost for each of "
+                    f"the {n_atoms} {kind}s."
+                )
+            costs = [costs[label] for label in labels]
+        prices = _numbers(costs)
+        if prices.shape != (n_atoms,):
+            raise ValueError(
+                f"costs has shape {prices.shape}, but there are {n_atoms} columns or groups to "
+                "choose from; give one cost for each."
+            )
+        bad = np.flatnonzero(~(np.isfinite(prices) & (prices > 0.0)))
+        if len(bad):
+            raise ValueError(
+                f"costs has {prices[bad[0]]} for {self.labels([int(bad[0])])[0]!r}; costs must be "
+                "positive and finite."
+            )
+        return prices
 
     def evaluate(self, X: Any, atoms: Sequence[int]) -> Any:
         """Return the unscaled columns of ``atoms`` on new data: ``(n_samples, total width)``."""
@@ -134,7 +173,11 @@ class PreparedColumns:
     most_offset: tuple[int, float] = (-1, 0.0)
 
     def __init__(
-        self, matrix: Any, members: list[np.ndarray] | None, usable: np.ndarray, scales: np.ndarray
+        self,
+        matrix: Any,
+        members: list[np.ndarray] | None,
+        usable: np.ndarray,
+        scales: np.ndarray,
     ) -> None:
         self._matrix = matrix
         self._members = members
@@ -155,25 +198,46 @@ class PreparedColumns:
         return sum(bool(np.any(self._usable[columns])) for columns in self._members)
 
     def top(
-        self, residual: Any, rule: str, m: int, exclude: frozenset[Hashable]
+        self,
+        residual: Any,
+        rule: str,
+        m: int,
+        exclude: frozenset[Hashable],
+        inputs: frozenset[int] | None = None,
     ) -> list[tuple[int, float]]:
         """Return the ``m`` atoms with the largest gradients, with their scores, best first.
 
         ``rule`` is ``"l1"`` (magnitudes summed over the atom's columns and outputs) or ``"l2"``.
+        With ``inputs``, only atoms made of these columns.
         """
         scores = self._scores(residual, rule)
+        return self._best(scores, scores, m, exclude, inputs)
+
+    def _best(
+        self,
+        scores: np.ndarray,
+        worth: np.ndarray,
+        m: int,
+        exclude: frozenset[Hashable],
+        inputs: frozenset[int] | None,
+    ) -> list[tuple[int, float]]:
+        """Return the ``m`` atoms that are worth most, with their scores."""
         if exclude:
-            scores[np.fromiter(exclude, dtype=np.intp)] = -np.inf
-        if m == 1:
-            best = np.asarray([np.argmax(scores)])
-        else:
-            least = np.partition(scores, -m)[-m] if m < len(scores) else -np.inf
-            near = np.flatnonzero(scores >= least)
-            best = near[np.argsort(-scores[near], kind="stable")[:m]]
-        found = [(int(atom), float(scores[atom])) for atom in best if scores[atom] > 0.0]
+            worth[np.fromiter(exclude, dtype=np.intp)] = -np.inf
+        if inputs is not None:
+            worth[self._reading_others(inputs)] = -np.inf
+        found = [(atom, float(scores[atom])) for atom in best_places(worth, m)]
         if m > 1:  # whoever asks for several will look at their columns
             self._gather([atom for atom, _ in found])
         return found
+
+    def _reading_others(self, inputs: frozenset[int]) -> np.ndarray:
+        """Tell which atoms have a column that is not among ``inputs``."""
+        other = np.ones(len(self._usable), dtype=bool)
+        other[[column for column in inputs if 0 <= column < len(other)]] = False
+        if self._members is None:
+            return other
+        return np.bincount(self._atom_of, weights=other, minlength=self.n_atoms) > 0
 
     def columns(self, atom: int) -> Any:
         """Return the scaled columns of ``atom``, one per row: ``(width, n_samples)``."""
@@ -209,6 +273,10 @@ class PreparedColumns:
         """Return the columns that ``atom`` stands for."""
         return [atom] if self._members is None else self._members[atom].tolist()
 
+    def inputs(self, atom: int) -> frozenset[int]:
+        """Return the columns of the data that ``atom`` reads."""
+        return frozenset(self._index(atom))
+
     def scale(self, atom: int) -> np.ndarray:
         """Return what the columns of ``atom`` were divided by."""
         return np.asarray(self._scales[self._index(atom)])
@@ -231,6 +299,65 @@ class PreparedColumns:
         return np.sqrt(np.bincount(self._atom_of, weights=scores**2, minlength=self.n_atoms))
 
 
+class PricedColumns(PreparedColumns):
+    """Columns that have a price, bound to a matrix."""
+
+    def __init__(
+        self,
+        matrix: Any,
+        members: list[np.ndarray] | None,
+        usable: np.ndarray,
+        scales: np.ndarray,
+        prices: np.ndarray,
+    ) -> None:
+        super().__init__(matrix, members, usable, scales)
+        self._prices = prices
+
+    def top(
+        self,
+        residual: Any,
+        rule: str,
+        m: int,
+        exclude: frozenset[Hashable],
+        inputs: frozenset[int] | None = None,
+        budget: float | None = None,
+    ) -> list[tuple[int, float]]:
+        """Return the ``m`` atoms with the largest scores over the roots of their prices.
+
+        The scores themselves are returned with them. With ``budget``, only atoms that cost no more.
+        """
+        scores = self._scores(residual, rule)
+        worth = scores / np.sqrt(self._prices)
+        if budget is not None:
+            worth[self._prices > budget] = -np.inf
+        return self._best(scores, worth, m, exclude, inputs)
+
+    def price(self, atom: int) -> float:
+        """Return what ``atom`` costs."""
+        return float(self._prices[atom])
+
+
+def best_places(worth: np.ndarray, m: int) -> list[int]:
+    """Return where the ``m`` largest positive numbers lie, largest first, ties in order."""
+    if m == 1:
+        best = np.asarray([np.argmax(worth)]) if len(worth) else np.empty(0, dtype=np.intp)
+    else:
+        least = np.partition(worth, -m)[-m] if m < len(worth) else -np.inf
+        near = np.flatnonzero(worth >= least)
+        best = near[np.argsort(-worth[near], kind="stable")[:m]]
+    return [int(place) for place in best if worth[place] > 0.0]
+
+
+def most_offset(low: np.ndarray, high: np.ndarray, usable: np.ndarray) -> tuple[int, float]:
+    """Return the usable column that is largest beside half its range, and how many times."""
+    if not np.any(usable):
+        return -1, 0.0
+    largest = np.maximum(np.abs(low), np.abs(high))
+    with np.errstate(over="ignore"):
+        offsets = np.where(usable, largest / np.where(usable, 0.5 * high - 0.5 * low, 1), 0)
+    return int(np.argmax(offsets)), float(np.max(offsets))
+
+
 def working_dtype(X: Any) -> Any:
     """Return the dtype to compute in: float32 for data that it holds exactly, else float64."""
     if not hasattr(X, "toarray") and not isinstance(X, np.ndarray):
@@ -247,6 +374,15 @@ def _ones_like_rows(X: Any, dtype: Any) -> Any:
     if hasattr(X, "toarray"):
         return np.ones(X.shape[0], dtype=dtype)
     return namespace(X).ones((X.shape[0],), dtype=dtype, device=device_of(X))
+
+
+def _numbers(costs: Any) -> np.ndarray:
+    """Return costs as an array of floats."""
+    try:
+        prices = np.asarray(to_numpy(costs), dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"costs must be numbers, one per column or group: {error}.") from error
+    return prices
 
 
 def _labels(groups: Any) -> list[Hashable]:

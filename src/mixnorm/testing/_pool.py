@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +14,10 @@ from mixnorm.pools import working_dtype
 from mixnorm.testing._contract import require, require_close, require_parameters
 
 _RULES = ("l1", "l2")
+# What no pool has as an atom; a model file of a stranger's may say otherwise.
+_NO_ATOMS = (None, True, -1, 1.5, math.nan, "0", b"0", (), (None,), (-1,), (-1, 0), ((), ()))
+# Atoms looked at where each costs some evaluations.
+_FEW = 5
 
 
 @dataclass(frozen=True)
@@ -22,7 +28,7 @@ class _Case:
     X: Any
     weight: Any
     residual: Any
-    options: dict[str, bool]
+    options: dict[str, Any]
     max_atoms: int
 
     def prepared(self, pool: Any | None = None) -> Any:
@@ -32,6 +38,15 @@ class _Case:
     def eps(self) -> float:
         return float(np.finfo(to_numpy(self.weight).dtype).eps)
 
+    def top(self, prepared: Any, rule: str = "l1", **limits: Any) -> list[tuple[Any, float]]:
+        found: list[tuple[Any, float]] = prepared.top(
+            self.residual, rule, self.max_atoms, frozenset(), **limits
+        )
+        return found
+
+    def read(self, atom: Any) -> set[int]:
+        return set(to_numpy(self.pool.feature_indices([atom], self.X.shape[1])).tolist())
+
 
 def check_pool(
     pool: Any, X: Any, *, n_outputs: int = 3, max_atoms: int = 50, random_state: int = 0
@@ -39,7 +54,10 @@ def check_pool(
     """Check that a pool keeps the promises the greedy engine and prediction rely on.
 
     Scores are compared with the gradients of the columns that the pool hands out, these with what
-    ``evaluate`` returns on the same data, and copies of the pool with the pool itself.
+    ``evaluate`` returns on the same data, and copies of the pool with the pool itself. What a pool
+    need not have (``cost``, ``describe``; bound to data, ``inputs``, ``price`` and ``shortlist``)
+    is checked where it is there. A pool with a true attribute ``draws`` is given a
+    ``random_state``.
 
     Parameters
     ----------
@@ -75,14 +93,21 @@ def check_pool(
     before = _snapshot(X)
     for scale in (True, False):
         for fit_intercept in (True, False):
-            options = {"scale": scale, "fit_intercept": fit_intercept}
+            options: dict[str, Any] = {"scale": scale, "fit_intercept": fit_intercept}
+            if getattr(pool, "draws", False):
+                options["random_state"] = random_state
             case = _Case(pool, X, *arrays, options, max_atoms)
             prepared = case.prepared()
             _check_columns(case, prepared)
+            _check_atoms(case, prepared)
             for rule in _RULES:
+                _check_prices(case, prepared, rule)
                 _check_scores(case, prepared, rule)
                 _check_exclusion(case, prepared, rule)
+                _check_shortlist(case, prepared, rule)
+                _check_inputs(case, prepared, rule)
             _check_copies(case, prepared)
+    _check_strangers(case)
     require(np.array_equal(before, _snapshot(X)), pool, "the data are left as they were")
 
 
@@ -103,26 +128,32 @@ def _snapshot(X: Any) -> np.ndarray:
 
 
 def _check_scores(case: _Case, prepared: Any, rule: str) -> None:
-    ranked = prepared.top(case.residual, rule, case.max_atoms, frozenset())
-    scores = np.asarray([score for _, score in ranked])
+    ranked = case.top(prepared, rule)
     require(len(ranked) <= case.max_atoms, case.pool, "top returns at most m atoms")
     require(len({atom for atom, _ in ranked}) == len(ranked), case.pool, "atoms differ, and hash")
+    scores = np.asarray([score for _, score in ranked])
     require(np.all(scores > 0.0), case.pool, "scores of offered atoms are positive")
-    require(np.all(np.diff(scores) <= 0.0), case.pool, "top returns the best atom first")
-    residual = to_numpy(case.residual).astype(np.float64)
+    price = getattr(prepared, "price", lambda atom: 1.0)
+    worth = np.asarray([score / math.sqrt(price(atom)) for atom, score in ranked])
+    require(np.all(np.diff(worth) <= 0.0), case.pool, "top returns the best atom first")
     for atom, score in ranked:
-        rows = to_numpy(prepared.columns(atom)).astype(np.float64)
-        gradient = rows @ residual
-        wanted = np.abs(gradient).sum() if rule == "l1" else np.sqrt((gradient**2).sum())
-        # Rounding of a sum of n products, and of the scaled columns themselves.
-        size = float((np.abs(rows) @ np.abs(residual)).sum())
-        atol = 4.0 * case.eps() * np.sqrt(rows.shape[1]) * size
-        promise = f"the {rule} score of atom {atom!r} is the norm of its columns' gradient"
-        require_close(score, wanted, case.pool, promise, atol=atol)
+        _check_score(case, prepared, rule, atom, score)
+
+
+def _check_score(case: _Case, prepared: Any, rule: str, atom: Any, score: float) -> None:
+    residual = to_numpy(case.residual).astype(np.float64)
+    rows = to_numpy(prepared.columns(atom)).astype(np.float64)
+    gradient = rows @ residual
+    wanted = np.abs(gradient).sum() if rule == "l1" else np.sqrt((gradient**2).sum())
+    # Rounding of a sum of n products, and of the scaled columns themselves.
+    size = float((np.abs(rows) @ np.abs(residual)).sum())
+    atol = 4.0 * case.eps() * np.sqrt(rows.shape[1]) * size
+    promise = f"the {rule} score of atom {atom!r} is the norm of its columns' gradient"
+    require_close(score, wanted, case.pool, promise, atol=atol)
 
 
 def _check_exclusion(case: _Case, prepared: Any, rule: str) -> None:
-    ranked = prepared.top(case.residual, rule, case.max_atoms, frozenset())
+    ranked = case.top(prepared, rule)
     if len(ranked) < 2:
         return
     promise = "top(m=1) is the first of top(m)"
@@ -137,9 +168,67 @@ def _check_exclusion(case: _Case, prepared: Any, rule: str) -> None:
     require(offered[: len(wanted)] == wanted, case.pool, promise, f"got {offered}, not {wanted}")
 
 
+def _check_shortlist(case: _Case, prepared: Any, rule: str) -> None:
+    if not hasattr(prepared, "shortlist"):
+        return
+    listed = prepared.shortlist(case.residual, rule, 8, frozenset())
+    atoms = [atom for atom, _ in listed]
+    require(len(listed) <= 8, case.pool, "shortlist returns at most m atoms")
+    require(len(set(atoms)) == len(atoms), case.pool, "atoms of a shortlist differ")
+    best = prepared.top(case.residual, rule, 1, frozenset())
+    require(listed[:1] == best, case.pool, "a shortlist begins with the best atom")
+    for atom, score in listed:
+        _check_score(case, prepared, rule, atom, score)
+    left = prepared.shortlist(case.residual, rule, 8, frozenset(atoms))
+    promise = "excluded atoms are not on a shortlist"
+    require(not {atom for atom, _ in left} & set(atoms), case.pool, promise)
+
+
+def _check_inputs(case: _Case, prepared: Any, rule: str) -> None:
+    keywords = inspect.signature(prepared.top).parameters
+    require("inputs" in keywords, case.pool, "top takes the keyword inputs")
+    ranked = case.top(prepared, rule)
+    for some in (ranked[:1], ranked[:2], ranked[-1:]):
+        inputs = frozenset(column for atom, _ in some for column in case.read(atom))
+        found = case.top(prepared, rule, inputs=inputs)
+        for atom, score in found:
+            require(
+                case.read(atom) <= inputs,
+                case.pool,
+                "with inputs, top offers only atoms that read these columns",
+                f"atom {atom!r} reads {sorted(case.read(atom))}, and inputs are {sorted(inputs)}",
+            )
+            _check_score(case, prepared, rule, atom, score)
+        fitting = {atom for atom, _ in ranked if case.read(atom) <= inputs}
+        offered = {atom for atom, _ in found}
+        missed = fitting - offered
+        # Scores may round otherwise here, so that the last of a full list may be another.
+        promise = "with inputs, top offers all atoms that read only these columns"
+        require(not missed or len(offered) == case.max_atoms, case.pool, promise, f"not {missed}")
+    require(
+        not case.top(prepared, rule, inputs=frozenset()), case.pool, "every atom reads a column"
+    )
+
+
+def _check_prices(case: _Case, prepared: Any, rule: str) -> None:
+    if not hasattr(prepared, "price"):
+        return
+    ranked = case.top(prepared, rule)
+    prices = [prepared.price(atom) for atom, _ in ranked]
+    good = all(0.0 < price < math.inf for price in prices)
+    require(good, case.pool, "prices are positive and finite", f"got {prices}")
+    if not prices:
+        return
+    budget = float(np.median(prices))
+    found = {atom: prepared.price(atom) for atom, _ in case.top(prepared, rule, budget=budget)}
+    promise = f"with budget={budget:g}, top offers no atom that costs more"
+    require(all(price <= budget for price in found.values()), case.pool, promise, f"got {found}")
+    missed = [atom for atom, _ in ranked if prepared.price(atom) <= budget and atom not in found]
+    require(not missed, case.pool, "with a budget, top offers what costs no more", f"not {missed}")
+
+
 def _check_columns(case: _Case, prepared: Any) -> None:
-    ranked = prepared.top(case.residual, "l1", case.max_atoms, frozenset())
-    atoms = [atom for atom, _ in ranked]
+    atoms = [atom for atom, _ in case.top(prepared)]
     blocks = [prepared.columns(atom) for atom in atoms]
     n_samples = case.X.shape[0]
     for atom, block in zip(atoms, blocks, strict=True):
@@ -169,9 +258,78 @@ def _check_columns(case: _Case, prepared: Any) -> None:
 
 
 def _check_copies(case: _Case, prepared: Any) -> None:
-    wanted = prepared.top(case.residual, "l1", case.max_atoms, frozenset())
-    again = prepared.top(case.residual, "l1", case.max_atoms, frozenset())
+    wanted, again = case.top(prepared), case.top(prepared)
     require(again == wanted, case.pool, "top gives the same again when called again")
     for pool in (case.pool, *require_parameters(case.pool)):
-        found = case.prepared(pool).top(case.residual, "l1", case.max_atoms, frozenset())
+        found = case.top(case.prepared(pool))
         require(found == wanted, case.pool, "preparing it again, or a copy, gives the same atoms")
+
+
+def _check_atoms(case: _Case, prepared: Any) -> None:
+    pool, d = case.pool, case.X.shape[1]
+    names = [f"column {j}" for j in range(d)]
+    atoms = [atom for atom, _ in case.top(prepared)]
+    atoms = atoms[:_FEW] + atoms[_FEW:][-_FEW:]
+    apart = [to_numpy(pool.feature_indices([atom], d)) for atom in atoms]
+    together = to_numpy(pool.feature_indices(atoms, d))
+    require(together.dtype.kind == "i", pool, "feature_indices returns an array of integers")
+    same = together.tolist() == [column for part in apart for column in part.tolist()]
+    require(same, pool, "feature_indices puts the columns of several atoms in a row")
+    for atom in atoms:
+        promise = f"atom {atom!r} is made of numbers, texts and tuples"
+        require(_is_plain(atom), pool, promise)
+        width = prepared.columns(atom).shape[0]
+        found = pool.n_columns(atom, d)
+        promise = f"n_columns({atom!r}) is the number of its columns, {width}"
+        require(type(found) is int and found == width, pool, promise, f"got {found!r}")
+        read = case.read(atom)
+        promise = f"feature_indices({atom!r}) are columns of the data"
+        require(read and read <= set(range(d)), pool, promise, f"got {sorted(read)}")
+        if hasattr(prepared, "inputs"):
+            promise = f"inputs({atom!r}) are the columns of feature_indices"
+            require(prepared.inputs(atom) == read, pool, promise, f"got {prepared.inputs(atom)}")
+        _check_words(case, atom, names)
+        _check_reads(case, atom, read)
+
+
+def _is_plain(atom: Any) -> bool:
+    if type(atom) is tuple:
+        return all(map(_is_plain, atom))
+    return type(atom) in (int, float, str)
+
+
+def _check_words(case: _Case, atom: Any, names: list[str]) -> None:
+    if hasattr(case.pool, "describe"):
+        words = case.pool.describe(atom, names)
+        good = type(words) is str and bool(words.strip()) and "\n" not in words
+        require(good, case.pool, f"describe({atom!r}) is one line of text", f"got {words!r}")
+    if hasattr(case.pool, "cost"):
+        cost = case.pool.cost(atom, case.X.shape[1])
+        counts = (cost.multiply_adds, cost.comparisons)
+        good = all(type(count) is int and count >= 0 for count in counts)
+        require(good, case.pool, f"cost({atom!r}) counts operations", f"got {cost!r}")
+
+
+def _check_reads(case: _Case, atom: Any, read: set[int]) -> None:
+    """Turn all other columns upside down: the atom must not notice."""
+    others = [column for column in range(case.X.shape[1]) if column not in read]
+    changed = _snapshot(case.X)
+    changed[:, others] = changed[::-1][:, others]
+    if hasattr(case.X, "toarray"):
+        other: Any = type(case.X)(changed)
+    else:
+        other = namespace(case.X).asarray(changed, device=device_of(case.X))
+    found, wanted = (_dense(case.pool.evaluate(X, [atom])) for X in (other, case.X))
+    promise = f"atom {atom!r} reads no columns but those of feature_indices"
+    require_close(found, wanted, case.pool, promise)
+
+
+def _check_strangers(case: _Case) -> None:
+    d = case.X.shape[1]
+    for stranger in _NO_ATOMS:
+        try:
+            found = case.pool.n_columns(stranger, d)
+        except ValueError:
+            continue
+        promise = f"n_columns raises a ValueError for {stranger!r}, which is no atom"
+        require(False, case.pool, promise, f"got {found!r}")

@@ -1,0 +1,112 @@
+"""Compiled loops of the products pool. Each has a plain NumPy twin in the tests.
+
+Pairs of columns ``i <= j`` are numbered row by row of the upper triangle: those of column ``i``
+start at ``starts[i]``, in the order of ``j``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+from numba import get_num_threads, njit, prange, set_num_threads
+
+# Operations that take as long as waking other threads, and waiting for them on a busy machine.
+_LITTLE = 1_000_000
+
+
+@contextmanager
+def threads_for(work: int) -> Iterator[None]:
+    """Let compiled loops use one thread only where there are fewer operations than pay."""
+    before = get_num_threads()
+    set_num_threads(1 if work < _LITTLE else before)
+    try:
+        yield
+    finally:
+        set_num_threads(before)
+
+
+# No entry is NaN; without saying so, smallest and largest are found one entry at a time.
+@njit(cache=True, parallel=True, nogil=True, fastmath={"nnan", "nsz"})
+def dense_sizes(Z, starts, skip_constant, sizes):  # type: ignore[no-untyped-def]
+    """Write the largest magnitude of every product of two rows of ``Z`` into ``sizes``.
+
+    With ``skip_constant``, zero for a product that is the same everywhere.
+    """
+    n_columns, n_samples = Z.shape
+    for c in prange(n_columns):
+        i = _shuffled(c, n_columns)
+        for j in range(i, n_columns):
+            low = high = Z[i, 0] * Z[j, 0]
+            for s in range(n_samples):
+                value = Z[i, s] * Z[j, s]
+                low = min(low, value)
+                high = max(high, value)
+            sizes[starts[i] + j - i] = _size(low, high, skip_constant)
+
+
+@njit(cache=True, parallel=True, nogil=True)
+def sparse_sizes(  # type: ignore[no-untyped-def]
+    pointers, rows, values, row_pointers, columns, row_values, starts, skip_constant, sizes
+):
+    """Do what ``dense_sizes`` does, for a matrix given by columns and by rows."""
+    n_columns, n_samples = len(pointers) - 1, len(row_pointers) - 1
+    for c in prange(n_columns):
+        i = _shuffled(c, n_columns)
+        low = np.zeros(n_columns - i, dtype=values.dtype)
+        high = np.zeros(n_columns - i, dtype=values.dtype)
+        count = np.zeros(n_columns - i, dtype=np.int64)
+        for t in range(pointers[i], pointers[i + 1]):
+            row = rows[t]
+            for u in range(row_pointers[row], row_pointers[row + 1]):
+                j = columns[u] - i
+                if j >= 0:
+                    value = values[t] * row_values[u]
+                    # Where a product is nowhere zero, the zeros to start from do not count.
+                    low[j] = min(low[j], value) if count[j] else value
+                    high[j] = max(high[j], value) if count[j] else value
+                    count[j] += 1
+        for j in range(n_columns - i):
+            if count[j] < n_samples:
+                low[j], high[j] = min(low[j], 0), max(high[j], 0)
+            sizes[starts[i] + j] = _size(low[j], high[j], skip_constant)
+
+
+@njit(cache=True, parallel=True, nogil=True, fastmath={"contract"})
+def sparse_norms(  # type: ignore[no-untyped-def]
+    pointers, rows, values, row_pointers, columns, row_values, starts, residual, squared, norms
+):
+    """Write the norm of the gradient of every product of two columns into ``norms``.
+
+    Only rows in which both columns have entries are visited.
+    """
+    n_columns, n_outputs = len(pointers) - 1, residual.shape[1]
+    for c in prange(n_columns):
+        i = _shuffled(c, n_columns)
+        gradient = np.zeros((n_columns - i, n_outputs), dtype=residual.dtype)
+        for t in range(pointers[i], pointers[i + 1]):
+            row = rows[t]
+            for u in range(row_pointers[row], row_pointers[row + 1]):
+                j = columns[u] - i
+                if j >= 0:
+                    value = values[t] * row_values[u]
+                    for k in range(n_outputs):
+                        gradient[j, k] += value * residual[row, k]
+        for j in range(n_columns - i):
+            norm = 0.0
+            for k in range(n_outputs):
+                part = np.float64(gradient[j, k])
+                norm += part * part if squared else abs(part)
+            norms[starts[i] + j] = np.sqrt(norm) if squared else norm
+
+
+@njit(cache=True)
+def _shuffled(c, n):  # type: ignore[no-untyped-def]
+    """Take numbers from both ends in turn: early rows of a triangle are long, late ones short."""
+    return c // 2 if c % 2 == 0 else n - 1 - c // 2
+
+
+@njit(cache=True)
+def _size(low, high, skip_constant):  # type: ignore[no-untyped-def]
+    return 0.0 if skip_constant and low == high else max(-low, high)

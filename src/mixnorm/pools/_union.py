@@ -1,0 +1,265 @@
+"""Several pools as one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, cast
+
+import numpy as np
+
+from mixnorm._params import Parameters
+from mixnorm.pools._cost import Cost
+from mixnorm.pools._products import check_numpy
+
+# Of an atom whose pool knows no prices, beside one that does.
+_PRICE = 1.0
+
+Atom = tuple[int, Any]
+
+
+@dataclass
+class Union(Parameters):
+    """The atoms of several pools: ``(0, atom)`` for those of the first, and so on.
+
+    Parameters
+    ----------
+    pools : sequence of pools
+        Where atoms come from; a tie goes to the earlier pool. Beside a pool with costs, an atom
+        of a pool without them costs 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mixnorm import ShareBoostClassifier
+    >>> from mixnorm.pools import Columns, Products
+    >>> X = np.random.default_rng(0).standard_normal((200, 5))
+    >>> y = X[:, 0] + 2 * X[:, 1] * X[:, 3] > 0
+    >>> pool = Union((Columns(), Products(linear_terms=False)))
+    >>> model = ShareBoostClassifier(2, pool=pool).fit(X, y)
+    >>> sorted(model.path_["feature"])
+    [(0, 0), (1, (1, 3))]
+    """
+
+    pools: Sequence[Any]
+
+    linear: ClassVar[bool] = False
+
+    @property
+    def draws(self) -> bool:
+        """Whether a pool among them draws at random."""
+        return any(getattr(pool, "draws", False) for pool in self._members())
+
+    def _members(self) -> Sequence[Any]:
+        """Return the pools, if pools they are."""
+        if isinstance(self.pools, str) or not isinstance(self.pools, Sequence) or not self.pools:
+            raise TypeError(f"Union(pools={self.pools!r}) needs a list or tuple of pools.")
+        for pool in self.pools:
+            if isinstance(pool, type) or not hasattr(pool, "prepare"):
+                raise TypeError(f"Union: {pool!r} is no pool; give an object, Columns() say.")
+        return self.pools
+
+    def prepare(
+        self,
+        X: Any,
+        *,
+        weight: Any | None = None,
+        scale: bool = True,
+        fit_intercept: bool = True,
+        random_state: Any = None,
+    ) -> PreparedUnion:
+        """Bind all pools to data.
+
+        Parameters
+        ----------
+        X : ndarray or sparse matrix of shape (n_samples, n_features)
+            The data, of a kind that all pools take.
+        weight : array of shape (n_samples,), optional
+            Sample weights.
+        scale, fit_intercept : bool
+            As for the pools.
+        random_state : int, RandomState instance or None
+            For the pools that draw at random.
+        """
+        check_numpy(X, "Union")
+        options = {"weight": weight, "scale": scale, "fit_intercept": fit_intercept}
+        drawing = {**options, "random_state": random_state}
+        pools = [
+            pool.prepare(X, **(drawing if getattr(pool, "draws", False) else options))
+            for pool in self._members()
+        ]
+        priced = any(hasattr(pool, "price") for pool in pools)
+        return PricedUnion(pools) if priced else PreparedUnion(pools)
+
+    def evaluate(self, X: Any, atoms: Sequence[Atom]) -> Any:
+        """Return the unscaled columns of ``atoms`` on new data: ``(n_samples, total width)``."""
+        check_numpy(X, "Union")
+        widths = [self.n_columns(atom, X.shape[1]) for atom in atoms]
+        ends = np.cumsum(widths, dtype=np.intp)
+        values: Any = None
+        for number, pool in enumerate(self._members()):
+            places = [place for place, atom in enumerate(atoms) if atom[0] == number]
+            if not places:
+                continue
+            part = pool.evaluate(X, [atoms[place][1] for place in places])
+            part = part.toarray() if hasattr(part, "toarray") else part
+            if values is None:
+                values = np.empty((X.shape[0], sum(widths)), dtype=part.dtype)
+            elif part.dtype != values.dtype:
+                values = values.astype(np.result_type(values, part))
+            at = [np.arange(ends[place] - widths[place], ends[place]) for place in places]
+            values[:, np.concatenate(at)] = part
+        return np.empty((X.shape[0], 0)) if values is None else values
+
+    def labels(self, atoms: Sequence[Atom]) -> list[Any]:
+        """Return how to name ``atoms``: by pool, and by what the pool calls them."""
+        pools = self._members()
+        return [(number, pools[number].labels([atom])[0]) for number, atom in atoms]
+
+    def describe(self, atom: Atom, names: Sequence[str]) -> str:
+        """Return an atom in the words of its pool, for columns of these names."""
+        return str(self._members()[atom[0]].describe(atom[1], names))
+
+    def feature_indices(self, atoms: Sequence[Atom], n_features: int) -> np.ndarray:
+        """Return the columns that ``atoms`` read, in order."""
+        pools = self._members()
+        parts = [pools[number].feature_indices([atom], n_features) for number, atom in atoms]
+        return np.concatenate([*parts, np.empty(0, dtype=np.intp)]).astype(np.intp)
+
+    def cost(self, atom: Atom, n_features: int) -> Cost:
+        """Return what a row costs before the weights."""
+        cost: Cost = self._members()[atom[0]].cost(atom[1], n_features)
+        return cost
+
+    def n_columns(self, atom: Any, n_features: int) -> int:
+        """Return how many columns ``atom`` has; raise for what is no atom of these pools."""
+        pools = self._members()
+        good = type(atom) is tuple and len(atom) == 2 and type(atom[0]) is int
+        if not good or not 0 <= atom[0] < len(pools):
+            raise ValueError(
+                f"atoms of a Union are pairs of a pool's number below {len(pools)} and an atom of "
+                f"that pool, not {str(atom)[:100]}"
+            )
+        return int(pools[atom[0]].n_columns(atom[1], n_features))
+
+
+class PreparedUnion:
+    """Several pools bound to the same data.
+
+    Attributes
+    ----------
+    most_offset : (int, float)
+        The column that is largest beside half its range, and how many times, as any pool tells.
+    """
+
+    def __init__(self, pools: list[Any]) -> None:
+        self._pools = pools
+        offsets = [getattr(pool, "most_offset", (-1, 0.0)) for pool in pools]
+        self.most_offset: tuple[int, float] = max(offsets, key=lambda pair: pair[1])
+
+    @property
+    def n_usable(self) -> int:
+        """Number of atoms that can be chosen, of all pools."""
+        return sum(int(pool.n_usable) for pool in self._pools)
+
+    def top(
+        self,
+        residual: Any,
+        rule: str,
+        m: int,
+        exclude: frozenset[Hashable],
+        inputs: frozenset[int] | None = None,
+    ) -> list[tuple[Atom, float]]:
+        """Return the ``m`` atoms with the largest gradients, with their scores, best first."""
+        return self._merged("top", residual, rule, m, exclude, inputs)
+
+    def shortlist(
+        self,
+        residual: Any,
+        rule: str,
+        m: int,
+        exclude: frozenset[Hashable],
+        inputs: frozenset[int] | None = None,
+    ) -> list[tuple[Atom, float]]:
+        """Return ``m`` good atoms, different ones where a pool can tell, best first."""
+        return self._merged("shortlist", residual, rule, m, exclude, inputs)
+
+    def _merged(
+        self,
+        method: str,
+        residual: Any,
+        rule: str,
+        m: int,
+        exclude: frozenset[Hashable],
+        inputs: frozenset[int] | None,
+        budget: float | None = None,
+    ) -> list[tuple[Atom, float]]:
+        """Ask all pools, and put what they offer in order."""
+        found: list[tuple[Atom, float]] = []
+        for number, pool in enumerate(self._pools):
+            limits: dict[str, Any] = {} if inputs is None else {"inputs": inputs}
+            if budget is not None and hasattr(pool, "price"):
+                limits["budget"] = budget
+            elif budget is not None and budget < _PRICE:
+                continue
+            own = frozenset(atom for owner, atom in cast(Any, exclude) if owner == number)
+            offers = getattr(pool, method, pool.top)(residual, rule, m, own, **limits)
+            found += [((number, atom), score) for atom, score in offers]
+        found.sort(key=self._worth, reverse=True)
+        return found[:m]
+
+    def _worth(self, offer: tuple[Atom, float]) -> float:
+        """Return what offers are ranked by."""
+        return offer[1]
+
+    def columns(self, atom: Atom) -> Any:
+        """Return the scaled columns of ``atom``, one per row: ``(width, n_samples)``."""
+        return self._pools[atom[0]].columns(atom[1])
+
+    def scale(self, atom: Atom) -> Any:
+        """Return what the columns of ``atom`` were divided by."""
+        return self._pools[atom[0]].scale(atom[1])
+
+    def inputs(self, atom: Atom) -> frozenset[int]:
+        """Return the columns that ``atom`` reads."""
+        return frozenset(self._pools[atom[0]].inputs(atom[1]))
+
+
+class PricedUnion(PreparedUnion):
+    """Several pools bound to the same data, the atoms of some of which have a price.
+
+    Best means then the largest score over the root of the price.
+    """
+
+    def top(
+        self,
+        residual: Any,
+        rule: str,
+        m: int,
+        exclude: frozenset[Hashable],
+        inputs: frozenset[int] | None = None,
+        budget: float | None = None,
+    ) -> list[tuple[Atom, float]]:
+        """Return the ``m`` best atoms with their scores; with ``budget``, none that costs more."""
+        return self._merged("top", residual, rule, m, exclude, inputs, budget)
+
+    def shortlist(
+        self,
+        residual: Any,
+        rule: str,
+        m: int,
+        exclude: frozenset[Hashable],
+        inputs: frozenset[int] | None = None,
+        budget: float | None = None,
+    ) -> list[tuple[Atom, float]]:
+        """Return ``m`` good atoms; with ``budget``, none that costs more."""
+        return self._merged("shortlist", residual, rule, m, exclude, inputs, budget)
+
+    def _worth(self, offer: tuple[Atom, float]) -> float:
+        return offer[1] / math.sqrt(self.price(offer[0]))
+
+    def price(self, atom: Atom) -> float:
+        """Return what ``atom`` costs."""
+        pool = self._pools[atom[0]]
+        return float(pool.price(atom[1])) if hasattr(pool, "price") else _PRICE

@@ -1,0 +1,168 @@
+"""Several pools as one."""
+
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+
+import mixnorm
+from mixnorm import ShareBoostClassifier
+from mixnorm.pools import Columns, Cost, Pieces, Products, Stumps, Union
+
+NONE = frozenset()
+
+
+def table(n_samples=60, n_features=4, seed=0):
+    return np.random.default_rng(seed).standard_normal((n_samples, n_features))
+
+
+def residual_for(n_samples, n_outputs=3, seed=1):
+    residual = np.random.default_rng(seed).standard_normal((n_samples, n_outputs)) / n_samples
+    return residual - residual.mean(axis=0)
+
+
+POOLS = (Columns(groups=[0, 0, 1, 2]), Products(linear_terms=False), Stumps(), Pieces(6, 3))
+
+
+@pytest.mark.parametrize("rule", ["l1", "l2"])
+@pytest.mark.parametrize("method", ["top", "shortlist"])
+def test_offers_are_merged(rule, method):
+    X, residual = table(), residual_for(60)
+    together = Union(POOLS).prepare(X, random_state=0)
+    assert Union(POOLS).draws
+    apart = [
+        pool.prepare(X, **({"random_state": 0} if isinstance(pool, Pieces) else {}))
+        for pool in POOLS
+    ]
+    assert together.n_usable == sum(pool.n_usable for pool in apart)
+    offers = [
+        ((number, atom), score)
+        for number, pool in enumerate(apart)
+        for atom, score in getattr(pool, method, pool.top)(residual, rule, 10, NONE)
+    ]
+    wanted = sorted(offers, key=lambda offer: -offer[1])[:10]
+    assert getattr(together, method)(residual, rule, 10, NONE) == wanted
+    excluded = frozenset(atom for atom, _ in wanted[:4])
+    left = together.top(residual, rule, 10, excluded)
+    assert not excluded & {atom for atom, _ in left}
+    for atom, _ in wanted:
+        number, own = atom
+        np.testing.assert_array_equal(together.columns(atom), apart[number].columns(own))
+        np.testing.assert_array_equal(together.scale(atom), apart[number].scale(own))
+        assert together.inputs(atom) == apart[number].inputs(own)
+
+
+def test_evaluation_keeps_the_order():
+    X, pool = table(), Union(POOLS)
+    piece = ((0.0, 0.0, 0.0, 0.0), 2.0)
+    atoms = [(1, (0, 2)), (0, 1), (3, piece), (0, 0), (2, (1, 0.25)), (1, (3, 3)), (3, piece)]
+    parts = [POOLS[number].evaluate(X, [atom]) for number, atom in atoms]
+    wanted = np.concatenate(parts, axis=1)
+    np.testing.assert_array_equal(pool.evaluate(X, atoms), wanted)
+    np.testing.assert_array_equal(pool.evaluate(sp.csr_array(X), atoms), wanted)
+    assert pool.evaluate(X, []).shape == (60, 0)
+    assert [pool.n_columns(atom, 4) for atom in atoms] == [part.shape[1] for part in parts]
+    integers = np.round(10 * X).astype(np.int16)
+    found = pool.evaluate(integers, [(0, 1), (1, (0, 2))])
+    assert found.dtype == np.float32
+    np.testing.assert_array_equal(found[:, 1], integers[:, 0].astype(float) * integers[:, 2])
+
+
+def test_ties_go_to_the_earlier_pool():
+    same = Union((Columns(), Columns())).prepare(table()).top(residual_for(60), "l1", 4, NONE)
+    assert [atom[0] for atom, _ in same] == [0, 1, 0, 1]
+
+
+def test_prices():
+    X, residual = table(), residual_for(60)
+    free = Union((Columns(), Products(linear_terms=False))).prepare(X)
+    assert not hasattr(free, "price")
+    dear = Columns(costs=[100.0, 0.5, 100.0, 2.0])
+    pool = Union((dear, Products(linear_terms=False)))
+    prepared = pool.prepare(X)
+    assert [prepared.price((0, j)) for j in range(4)] == [100.0, 0.5, 100.0, 2.0]
+    assert prepared.price((1, (0, 1))) == 1.0
+    found = prepared.top(residual, "l1", 99, NONE)
+    assert len(found) == 14
+    worth = [score / np.sqrt(prepared.price(atom)) for atom, score in found]
+    assert worth == sorted(worth, reverse=True)
+    for method in (prepared.top, prepared.shortlist):
+        cheap = {atom for atom, _ in method(residual, "l1", 99, NONE, budget=1.0)}
+        assert cheap == {atom for atom, _ in found if prepared.price(atom) <= 1.0}
+        assert {a for a, _ in method(residual, "l1", 99, NONE, budget=0.7)} == {(0, 1)}
+        inputs = method(residual, "l1", 99, NONE, frozenset({1, 3}))
+        assert {a for a, _ in inputs} == {(0, 1), (0, 3), (1, (1, 1)), (1, (1, 3)), (1, (3, 3))}
+
+
+def test_a_fit_equals_the_fit_on_materialised_columns():
+    X = table(150)
+    y = X[:, 0] + X[:, 1] * X[:, 2] > 0
+    pool = Union((Columns(), Products(linear_terms=False, squares=False)))
+    model = ShareBoostClassifier(4, pool=pool, alpha=1e-4).fit(X, y)
+    pairs = [(i, j) for i in range(4) for j in range(i + 1, 4)]
+    columns = np.column_stack([X, *(X[:, i] * X[:, j] for i, j in pairs)])
+    other = ShareBoostClassifier(4, alpha=1e-4).fit(columns, y)
+    atoms = [(0, j) for j in range(4)] + [(1, pair) for pair in pairs]
+    assert model.path_["feature"].tolist() == [atoms[j] for j in other.path_["feature"]]
+    np.testing.assert_allclose(model.path_["loss"], other.path_["loss"], rtol=1e-6)
+    np.testing.assert_allclose(
+        model.decision_function(X), other.decision_function(columns), rtol=1e-4, atol=1e-4
+    )
+
+
+def test_a_model_is_stored_and_read(tmp_path):
+    X = table(100)
+    y = np.digitize(X[:, 0] + X[:, 1] * X[:, 2], [-0.5, 0.5])
+    model = ShareBoostClassifier(4, pool=Union([Columns(), Products()])).fit(X, y)
+    mixnorm.save(model, tmp_path / "model")
+    loaded = mixnorm.load(tmp_path / "model")
+    assert loaded.pool == model.pool
+    assert loaded.path_["feature"].tolist() == model.path_["feature"].tolist()
+    np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
+
+
+def test_copies():
+    pool = Union((Columns(), Union((Stumps(), Pieces(3, 2)))))
+    assert pool.draws
+    for copy in (clone(pool), pickle.loads(pickle.dumps(pool))):
+        assert copy == pool
+        assert copy.pools[0] is not pool.pools[0]
+    assert not Union([Columns(), Stumps()]).draws
+
+
+def test_atoms_in_words_and_numbers():
+    pool, names = Union((Columns(groups=["x", "x", "y", "z"]), Products())), list("abcd")
+    assert pool.describe((0, 0), names) == "a, b"
+    assert pool.describe((1, (0, 3)), names) == "a × d"
+    assert pool.labels([(0, 1), (1, (0, 3))]) == [(0, "y"), (1, (0, 3))]
+    assert pool.cost((1, (0, 3)), 4) == Cost(1, 0)
+    assert pool.feature_indices([(1, (0, 3)), (0, 0)], 4).tolist() == [0, 3, 0, 1]
+    assert pool.feature_indices([], 4).dtype.kind == "i"
+
+
+@pytest.mark.parametrize(
+    "atom", [(2, 0), (-1, 0), (0,), (0, 9), (0, (0, 1)), (1, 0), (True, 0), [0, 0], 0, None]
+)
+def test_strange_atoms(atom):
+    with pytest.raises(ValueError, match=r"atom"):
+        Union((Columns(), Products())).n_columns(atom, 4)
+
+
+@pytest.mark.parametrize(
+    "pools", [(), None, "Columns", Columns(), [Columns], [Columns(), None], {0: Columns()}]
+)
+def test_what_is_no_pool(pools):
+    with pytest.raises(TypeError, match="Union"):
+        Union(pools).prepare(table())
+    with pytest.raises(TypeError, match="Union"):
+        Union(pools).n_columns((0, 0), 4)
+
+
+def test_most_offset():
+    X = table()
+    X[:, 2] += 50.0
+    prepared = Union((Stumps(), Columns())).prepare(X)
+    assert prepared.most_offset == Columns().prepare(X).most_offset
+    assert Union((Stumps(),)).prepare(X).most_offset == (-1, 0.0)
