@@ -22,11 +22,13 @@ def data(dtype="float64"):
     return X.astype(dtype), scores, (weight / weight.sum()).astype(dtype)
 
 
-def run(xp, loss, dtype="float64", groups=None, fit_intercept=True, start=None, **options):
+def run(
+    xp, loss, dtype="float64", groups=None, costs=None, fit_intercept=True, start=None, **options
+):
     X, scores, weight = data(dtype)
     y = scores.argmax(axis=1) if loss.is_classifier else scores
     X, weight = xp.asarray(X), xp.asarray(weight)
-    pool = Columns(groups).prepare(X, weight=weight, fit_intercept=fit_intercept)
+    pool = Columns(groups, costs).prepare(X, weight=weight, fit_intercept=fit_intercept)
     target = loss.encode(xp.asarray(y), 3, weight)
     options = {"n_atoms": 4, "alpha": 1e-3, "tol": 1e-10} | options
     return select(
@@ -64,6 +66,51 @@ def test_rules(xp, loss, rule):
 def test_groups_and_swaps(xp, rule, fit_intercept):
     options = {"rule": rule, "fit_intercept": fit_intercept, "groups": GROUPS, "swaps": 2}
     assert_same(run(xp, MarginSoftmax(), **options), run(np, MarginSoftmax(), **options), xp)
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("penalty", ["linf,1", "l1"])
+@pytest.mark.parametrize("loss", [MarginSoftmax(), Squared()], ids=repr)
+def test_penalties(xp, loss, penalty, fit_intercept):
+    options = {"penalty": penalty, "rule": "joint", "fit_intercept": fit_intercept}
+    there, here = run(xp, loss, **options), run(np, loss, **options)
+    assert_same(there, here, xp, atol=1e-5)
+    if penalty == "l1":
+        for got, wanted in zip(there.rounds, here.rounds, strict=True):
+            np.testing.assert_array_equal(to_numpy(got.weights) == 0.0, wanted.weights == 0.0)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"backward": 3},
+        {"backward": 2, "swaps": 1, "rule": "joint"},
+        {"atoms_per_round": 3, "rule": "joint"},
+        {"atoms_per_round": 2, "groups": GROUPS},
+        {"max_inputs": 3, "groups": GROUPS},
+        {"max_inputs": 2, "rule": "joint", "n_atoms": 3},
+        {"budget": 3.0, "costs": [2.0, 1.0, 0.5, 1.0] * 3, "rule": "joint"},
+        {"backward": 2, "penalty": "l1", "rule": "exact"},
+    ],
+    ids=str,
+)
+def test_variants(xp, options):
+    loss = MarginSoftmax()
+    assert_same(run(xp, loss, **options), run(np, loss, **options), xp, atol=1e-5)
+
+
+def test_a_pool_of_products(xp, pools):
+    paths = []
+    for space in (xp, np):
+        X, scores, weight = data()
+        X, weight = space.asarray(X[:, :4]), space.asarray(weight)
+        pool, loss = pools["priced"](X, np.linspace(0.5, 2.0, 10)), MarginSoftmax()
+        target = loss.encode(space.asarray(scores.argmax(axis=1)), 3, weight)
+        options = {"max_inputs": 3, "budget": 4.0, "rule": "joint", "tol": 1e-10}
+        paths.append(
+            select(pool, loss, target, n_atoms=5, n_outputs=3, weight=weight, alpha=1e-3, **options)
+        )
+    assert_same(*paths, xp, atol=1e-6)
 
 
 def test_going_on_from_a_path(xp):

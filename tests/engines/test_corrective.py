@@ -125,3 +125,36 @@ def test_too_few_iterations_are_reported(classes):
     state = support(X, y, alpha=0.0)
     state.problem = Problem(**{**state.problem.__dict__, "max_iter": 1})
     assert not state.correct(1e-12, 0.0).converged
+
+
+@pytest.mark.parametrize("own_room", [False, True])
+def test_a_branch_leaves_the_support_as_it_is(classes, own_room):
+    X, y = classes
+    state = support(X[:, :4], y)
+    state.correct(1e-10, 0.0)
+    before = dict(vars(state)), state.design.copy(), state.gradient()
+    for column in (4, 5):
+        other = state.branch(own_room=own_room)
+        other.append(column, np.ascontiguousarray(X[:, [column]].T))
+        other.correct(1e-12, 0.0)
+        direct = support(X[:, [0, 1, 2, 3, column]], y)
+        direct.correct(1e-12, 0.0)
+        assert other.objective == pytest.approx(direct.objective, rel=1e-9)
+    assert np.array_equal(state.design, before[1])
+    assert np.array_equal(state.gradient(), before[2])
+    for name in ("weights", "scores", "residual", "value", "size", "blocks"):
+        assert vars(state)[name] is before[0][name]
+    assert list(state.blocks) == [0, 1, 2, 3]
+
+
+def test_a_branch_with_its_own_room_may_grow_beside_its_parent(classes):
+    X, y = classes
+    state = support(X, y)  # with room for all columns
+    for column in (5, 4, 3, 2):
+        state = state.without(column)
+    other = state.branch(own_room=True)
+    rows = np.ascontiguousarray(X.T)
+    other.append(2, rows[2:3])
+    state.append(3, rows[3:4])
+    assert np.array_equal(other.design[3], rows[2])
+    assert np.array_equal(state.design[3], rows[3])

@@ -130,6 +130,51 @@ def test_gains_are_beyond_those_of_the_chosen_rows(widths, outputs):
 
 
 @pytest.mark.parametrize("outputs", [1, 3])
+def test_a_ridge_for_every_output(outputs):
+    """Built, extended, asked for gains and removal costs: one matrix per output."""
+    design, curvature, _ = draw(6, outputs=outputs)
+    rng = np.random.default_rng(11)
+    ridge, gradient = rng.uniform(0.001, 0.1, (3, 6)), rng.standard_normal((6, 3))
+    shared = np.broadcast_to(curvature, (60, 3))
+    matrices = [dense(design, shared[:, [c]], ridge[c])[0] for c in range(3)]
+    built = CurvatureFactor(design, curvature, ridge)
+    np.testing.assert_allclose(built.solve(gradient), solve(matrices, gradient), rtol=1e-8)
+    grown = CurvatureFactor(design[:4], curvature, ridge[:, :4])
+    grown.extend(design, 0.02)
+    ridge[:, 4:] = 0.02
+    matrices = [dense(design, shared[:, [c]], ridge[c])[0] for c in range(3)]
+    np.testing.assert_allclose(grown.solve(gradient), solve(matrices, gradient), rtol=1e-8)
+    small = CurvatureFactor(design[:5], curvature, ridge[:, :5])
+    (gain,) = small.gains(design[:5], [design[5:]], [gradient[5:]], 0.02)
+    wanted = sum(schur_gain(matrices[c], 5, gradient[5:, c]) for c in range(3))
+    assert gain == pytest.approx(wanted, rel=1e-8)
+    values, cost = rng.standard_normal((6, 3)), 0.0
+    for c, matrix in enumerate(matrices):
+        inner = np.linalg.inv(matrix)[2:4, 2:4]
+        cost += 0.5 * values[2:4, c] @ np.linalg.solve(inner, values[2:4, c])
+    assert grown.removal_cost(values, slice(2, 4)) == pytest.approx(cost, rel=1e-8)
+
+
+@pytest.mark.parametrize("outputs", [1, 3])
+@given(seed=st.integers(0, 100))
+def test_restricted_to_free_weights(outputs, seed):
+    design, curvature, ridge = draw(outputs=outputs, seed=seed)
+    rng = np.random.default_rng(seed)
+    free, gradient = rng.random((3, 5)) < 0.6, rng.standard_normal((5, 3))
+    factor = CurvatureFactor(design[:3], curvature, ridge[:3])
+    factor.extend(design, 1e-3)
+    before = factor.solve(gradient)
+    got = factor.restricted(free).solve(gradient)
+    matrices = dense(design, curvature, ridge)
+    matrices = matrices * 3 if outputs == 1 else matrices
+    for c, used in enumerate(free):
+        assert not got[~used, c].any()
+        wanted = np.linalg.solve(matrices[c][np.ix_(used, used)], gradient[used, c])
+        np.testing.assert_allclose(got[used, c], wanted, rtol=1e-7)
+    np.testing.assert_array_equal(factor.solve(gradient), before)
+
+
+@pytest.mark.parametrize("outputs", [1, 3])
 @pytest.mark.parametrize("block", [slice(1, 2), slice(2, 4), slice(4, 5)])
 def test_removal_cost(block, outputs):
     design, curvature, ridge = draw(outputs=outputs)
@@ -269,6 +314,9 @@ def test_namespaces_agree(xp, outputs):
     close = {"rtol": 1e-9}
     got = to_numpy(there.solve(xp.asarray(gradient)))
     np.testing.assert_allclose(got, here.solve(gradient), **close)
+    free = np.random.default_rng(9).random((3, 6)) < 0.5
+    got = to_numpy(there.restricted(xp.asarray(free)).solve(xp.asarray(gradient)))
+    np.testing.assert_allclose(got, here.restricted(free).solve(gradient), **close)
     block = slice(1, 3)
     cost = there.removal_cost(xp.asarray(gradient), block)
     assert cost == pytest.approx(here.removal_cost(gradient, block), rel=1e-9)

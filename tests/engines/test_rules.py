@@ -8,11 +8,11 @@ from scipy.optimize import minimize_scalar
 from sklearn.datasets import load_iris
 
 from mixnorm import ShareBoostClassifier
+from mixnorm.engines._choice import choose
 from mixnorm.engines._corrective import Problem, Support
 from mixnorm.engines._rules import (
     RULES,
     Choice,
-    choose,
     column_gains,
     joint_gains,
     line_gains,

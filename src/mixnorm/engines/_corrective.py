@@ -1,18 +1,21 @@
 """The corrective step: all chosen columns re-optimised together, from where they stood.
 
-The objective is ``sum_i w_i loss(z_i, y_i) + alpha * ||W||^2`` with ``z = B^T W`` for the chosen
+The objective is ``sum_i w_i loss(z_i, y_i) + alpha * penalty(W)`` with ``z = B^T W`` for the chosen
 columns ``B`` (one per row of a growing buffer) and a free intercept as the first row.
 """
 
 from __future__ import annotations
 
+import copy
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from mixnorm._array import device_of, epsilon, namespace
 from mixnorm.engines._curvature import CurvatureFactor
 from mixnorm.engines._lbfgs import History
+from mixnorm.engines._orthant import Orthant, shrunk
+from mixnorm.engines.penalties import Penalty, Ridge
 from mixnorm.losses import Loss
 
 
@@ -26,6 +29,22 @@ class Problem:
     n_outputs: int
     alpha: float
     max_iter: int
+    penalty: Penalty = field(default_factory=Ridge)
+
+    @property
+    def new_ridge(self) -> float:
+        """Curvature of the penalty in weights that are zero."""
+        return self.alpha * self.penalty.curvature_at_zero(self.n_outputs)
+
+    @property
+    def kink(self) -> float:
+        """What a gradient must exceed to move a weight from zero."""
+        return self.alpha * self.penalty.kink
+
+    @property
+    def settles(self) -> bool:
+        """Whether a constant added to all weights of a row is left to the penalty, not the loss."""
+        return self.loss.shift_invariant and self.alpha > 0.0 and not self.penalty.least_at_mean
 
 
 @dataclass(frozen=True)
@@ -48,11 +67,9 @@ class Support:
         self._epsilon = epsilon(weight)
         n_samples, n_outputs = weight.shape[0], problem.n_outputs
         self._buffer = xp.empty((capacity + fit_intercept, n_samples), **self._options)
-        self._ridges = xp.full((capacity + fit_intercept,), 2.0 * problem.alpha, **self._options)
         self.size = int(fit_intercept)
         if fit_intercept:
             self._buffer[0, :] = 1.0
-            self._ridges[0] = 0.0
         self.has_intercept = fit_intercept
         self.weights = xp.zeros((self.size, n_outputs), **self._options)
         self.blocks: dict[Any, slice] = {}
@@ -135,12 +152,10 @@ class Support:
             grown = xp.empty((max(stop, 3 * start // 2), self._buffer.shape[1]), **self._options)
             grown[:start, :] = self.design
             self._buffer = grown
-            more = xp.full((stop,), 2.0 * self.problem.alpha, **self._options)
-            self._ridges = xp.concat([self._ridges, more])
         self._buffer[start:stop, :] = rows
         self.size = stop
         if self._factor is not None:
-            self._factor.extend(self.design, 2.0 * self.problem.alpha)
+            self._factor.extend(self.design, self.problem.new_ridge)
         self.blocks[atom] = slice(start, stop)
         if offset is None:
             offset = xp.zeros((rows.shape[0],), **self._options)
@@ -149,10 +164,28 @@ class Support:
             weights = xp.zeros((rows.shape[0], self.problem.n_outputs), **self._options)
         self.weights = xp.concat([self.weights, weights], axis=0)
 
+    def columns(self, atom: Any) -> tuple[Any, Any]:
+        """Return the centred columns of a chosen atom, and what was subtracted from them."""
+        block = self.blocks[atom]
+        return self._buffer[block, :], self._offsets[block]
+
+    def branch(self, *, own_room: bool = False) -> Support:
+        """Return a support to go on with; this one stays as it is.
+
+        Both share the chosen columns and the room for more: only one may grow, unless the other
+        has ``own_room``.
+        """
+        other = copy.copy(self)
+        other.blocks = dict(self.blocks)
+        other._factor = copy.copy(self._factor)
+        if own_room:
+            other._buffer = self._xp.empty(self._buffer.shape, **self._options)
+            other._buffer[: self.size, :] = self.design
+        return other
+
     def without(self, atom: Any) -> Support:
         """Return a copy that lacks ``atom``; the other weights stand as they were."""
-        other = Support.__new__(Support)
-        other.__dict__.update(self.__dict__)
+        other = copy.copy(self)
         xp, gone = self._xp, self.blocks[atom]
         width = gone.stop - gone.start
         other._buffer = xp.empty(self._buffer.shape, **self._options)
@@ -176,8 +209,9 @@ class Support:
         The step of length ``s`` against the signs of the gradient moves no score by more than
         ``s m``, where ``m`` adds up the largest magnitudes of the new columns; with an intercept,
         which takes up a constant, half their ranges. Minimising the upper bound
-        ``-s ||G||_1 + s^2 (b m^2 + alpha width k)`` gives the drop; for scaled columns, a soft-max
-        loss and no ridge it is at least the ``||G||_1^2 / 4`` of Theorem 2.
+        ``-s ||G||_1 + s^2 (b m^2 + alpha width c)``, with ``c`` of the penalty (``k`` for a ridge),
+        gives the drop; for scaled columns, a soft-max loss and no penalty it is at least the
+        ``||G||_1^2 / 4`` of Theorem 2. The gradient is less what kinks of the penalty take.
         """
         problem, xp = self.problem, self._xp
         used = xp.where(problem.weight > 0, rows, xp.zeros_like(rows[:, :1]))
@@ -187,49 +221,65 @@ class Support:
             high = 2.0 * high
         reach = 0.5 * float(xp.sum(high - low))
         bend = problem.loss.max_norm_smoothness(problem.n_outputs) * reach * reach
-        bend += problem.alpha * problem.n_outputs * rows.shape[0]
+        smoothness = problem.penalty.max_norm_smoothness(problem.n_outputs)
+        bend += problem.alpha * smoothness * rows.shape[0]
         return gradient * gradient / (4.0 * bend) if bend > 0.0 else 0.0
 
-    def correct(self, tol: float, scale: float, drop: float = 0.0) -> Outcome:
+    def correct(self, tol: float, scale: float, goal: float = math.inf) -> Outcome:
         """Minimise over all weights until about ``tol * max(objective, scale)`` is left to gain.
 
-        The objective falls by at least ``drop`` first, unless rounding forbids.
+        The objective falls to ``goal`` first, unless rounding forbids.
         """
         if self.size == 0:
             return Outcome(0, 0.0, True)
         precision = 2.0 * self._epsilon
         self._refresh_if(max(6, self.size // 2))
-        history, gradient = self._history(), self.gradient()
+        gradient, orthant = self._slopes()
+        history = self._history(orthant)
         objective, stalled = self.objective, False
-        goal = objective - drop
         for iteration in range(self.problem.max_iter + 1):
-            flat = self._xp.reshape(gradient, (-1,))
-            direction = history.direction(flat)
-            slope = float(flat @ direction)
+            step, slope = self._step(history, gradient, orthant)
             gap = 0.5 * slope
             enough = tol * max(objective, scale) if objective <= goal else 0.0
+            last = iteration == self.problem.max_iter
             if gap <= max(enough, precision * objective):
-                return Outcome(iteration, max(gap, 0.0), True)
-            if iteration == self.problem.max_iter:
+                if last or not self._doubts():
+                    return Outcome(iteration, max(gap, 0.0), True)
+                history = self._history(orthant)
+                continue
+            if last:
                 break
-            step = self._xp.reshape(direction, gradient.shape)
-            length = self._line_search(step, slope, objective)
+            moved = self._line_search(step, slope, objective, orthant)
             self._age += 1
-            if length == 0.0 and stalled:  # even a fresh model finds no descent: rounding rules
+            if moved is None and stalled:  # even a fresh model finds no descent: rounding rules
                 return Outcome(iteration, gap, gap <= max(tol, 1e-3) * max(objective, scale))
-            stalled = length == 0.0
-            objective, previous, gradient = self.objective, gradient, self.gradient()
-            if self._refresh_if(1 if stalled else max(4, self.size)):
-                history = self._history()
-            else:
-                history.record(-length * direction, self._xp.reshape(gradient - previous, (-1,)))
+            stalled = moved is None
+            objective, previous, before = self.objective, gradient, orthant
+            gradient, orthant = self._slopes()
+            fresh = self._refresh_if(1 if stalled else max(4, self.size))
+            if fresh or (orthant is not None and not orthant.same_as(before)):
+                history = self._history(orthant)
+            elif moved is not None:
+                self._remember(history, moved, gradient - previous, orthant)
         return Outcome(self.problem.max_iter, gap, False)
 
     def gradient(self) -> Any:
-        """Return the gradient of the objective in the weights."""
-        gradient = self.design @ self.residual
-        gradient += self._ridge[:, None] * self.weights
+        """Return the gradient of the loss and the smooth part of the penalty in the weights."""
+        gradient, first = self.design @ self.residual, int(self.has_intercept)
+        gradient[first:, :] += self.problem.alpha * self.problem.penalty.gradient(
+            self.weights[first:, :]
+        )
         return gradient
+
+    def slope(self) -> Any:
+        """Return the gradient of the objective; with kinks, in directions that weights can go."""
+        gradient, orthant = self._slopes()
+        return gradient if orthant is None else orthant.slope
+
+    def slope_at_zero(self, rows: Any) -> Any:
+        """Return the same for weights of new ``rows``, which are zero."""
+        gradient, kink = rows @ self.residual, self.problem.kink
+        return shrunk(gradient, kink) if kink > 0.0 else gradient
 
     def removal_costs(self) -> dict[Any, float]:
         """Return for each atom the predicted rise of the objective if it were dropped."""
@@ -246,17 +296,25 @@ class Support:
 
     @property
     def _ridge(self) -> Any:
-        """Second derivative of the penalty in each row's weights."""
-        return self._ridges[: self.size]
+        """Curvature of the penalty in each row, or in each output and row."""
+        xp, problem, first = self._xp, self.problem, int(self.has_intercept)
+        if problem.penalty.constant_curvature:
+            ridge = xp.full((self.size,), problem.new_ridge, **self._options)
+            ridge[:first] = 0.0
+            return ridge
+        bends = problem.alpha * problem.penalty.curvature(self.weights[first:, :])
+        free = xp.zeros((first, problem.n_outputs), **self._options)
+        return xp.concat([free, bends]).T
 
     def _penalty(self, weights: Any) -> float:
-        part = self._xp.reshape(weights[int(self.has_intercept) :, :], (-1,))
-        return self.problem.alpha * float(part @ part)
+        problem = self.problem
+        return problem.alpha * problem.penalty.value(weights[int(self.has_intercept) :, :])
 
     def _refresh_if(self, age: float) -> bool:
         """Rebuild the curvature model if it is missing, or if ``age`` steps old and changing."""
         loss = self.problem.loss
-        stale = self._age >= age and not loss.constant_curvature
+        constant = loss.constant_curvature and self.problem.penalty.constant_curvature
+        stale = self._age >= age and not constant
         if self._factor is not None and not stale:
             return False
         curvature = loss.curvature(self.residual, self.problem.target, self.problem.weight)
@@ -264,37 +322,94 @@ class Support:
         self._age = 0
         return True
 
-    def _history(self) -> History:
+    def _doubts(self) -> bool:
+        """Rebuild an old curvature model before its word on what is left to gain is taken.
+
+        Where the penalty is linear and the loss flat, it may say far too little. Squares bend
+        everywhere, and need no second look.
+        """
+        return self.problem.penalty.degree < 2 and self._refresh_if(1)
+
+    def _slopes(self) -> tuple[Any, Orthant | None]:
+        """Return the gradient and, for a penalty with kinks, the orthant for the next step."""
+        gradient = self.gradient()
+        if self.problem.kink == 0.0:
+            return gradient, None
+        kinks = self._xp.full((self.size, 1), self.problem.kink, **self._options)
+        kinks[: int(self.has_intercept), :] = 0.0
+        return gradient, Orthant(self.weights, gradient, kinks)
+
+    def _step(self, history: History, gradient: Any, orthant: Orthant | None) -> tuple[Any, float]:
+        """Return the step to subtract, and how steeply the objective falls along it."""
+        xp = self._xp
+        slopes = gradient if orthant is None else orthant.slope
+        flat = xp.reshape(slopes, (-1,))
+        direction = history.direction(flat)
+        step = xp.reshape(direction, gradient.shape)
+        if orthant is not None:
+            step = orthant.aligned(step)
+            direction = xp.reshape(step, (-1,))
+        return step, float(flat @ direction)
+
+    def _remember(self, history: History, moved: Any, change: Any, orthant: Orthant | None) -> None:
+        """Tell the history how the gradient changed along a step; only free weights count."""
+        xp = self._xp
+        if orthant is not None:
+            change = xp.where(orthant.free, change, xp.zeros_like(change))
+        history.record(xp.reshape(moved, (-1,)), xp.reshape(change, (-1,)))
+
+    def _history(self, orthant: Orthant | None) -> History:
         xp, shape, factor = self._xp, self.weights.shape, self.curvature()
-        shift_invariant = self.problem.loss.shift_invariant
         mean = xp.full((shape[1],), 1.0 / shape[1], **self._options)
+        if orthant is None:
+            whole = None
+        else:
+            factor = factor.restricted(orthant.free.T)
+            # A row with a weight that stays at zero cannot move by a constant.
+            whole = xp.astype(xp.all(orthant.free, axis=1), self.weights.dtype)
 
         def solve(vector: Any) -> Any:
             step = factor.solve(xp.reshape(vector, shape))
-            if shift_invariant:  # weights that sum to zero over outputs lose nothing
-                step -= (step @ mean)[:, None]
+            if self.problem.loss.shift_invariant:  # steps of mean zero over outputs lose nothing
+                shift = step @ mean
+                step -= (shift if whole is None else shift * whole)[:, None]
             return xp.reshape(step, (-1,))
 
         return History(solve)
 
-    def _line_search(self, step: Any, slope: float, objective: float) -> float:
-        """Move against ``step`` as far as the objective falls enough; return the length, or 0."""
+    def _line_search(
+        self, step: Any, slope: float, objective: float, orthant: Orthant | None
+    ) -> Any | None:
+        """Move against ``step`` as far as the objective falls enough; return the move, or None."""
         problem = self.problem
         noise = 4.0 * self._epsilon * abs(objective)
         length = 1.0
         for _ in range(20):
-            scores = ((-length * step).T @ self.design).T  # again after a rare failure: less memory
+            weights, move = self.weights - length * step, -length * step
+            if orthant is not None:
+                weights = orthant.landed(weights)
+                move = weights - self.weights
+                slope = max(0.0, -float(self._xp.sum(orthant.slope * move)) / length)
+            scores = (move.T @ self.design).T  # again after a rare failure: less memory
             scores += self.scores
             value, residual = problem.loss.value_and_residual(
                 scores, problem.target, problem.weight
             )
-            weights = self.weights - length * step
             reached = value + self._penalty(weights)
             if reached <= objective - 1e-4 * length * slope + noise:
                 self.weights, self.scores = weights, scores
                 self.value, self.residual = value, residual
-                return length
+                self._settle()
+                return move
             bend = reached - objective + length * slope
             wanted = 0.5 * slope * length * length / bend if bend > 0 else 0.5 * length
             length = min(max(wanted, 0.1 * length), 0.5 * length)
-        return 0.0
+        return None
+
+    def _settle(self) -> None:
+        """Subtract from each row the constant that costs least, which the loss does not see."""
+        if self.problem.settles:
+            first = int(self.has_intercept)
+            weights = self.weights[first:, :]
+            weights = weights - self.problem.penalty.shift(weights)
+            self.weights = self._xp.concat([self.weights[:first, :], weights])

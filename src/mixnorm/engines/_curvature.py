@@ -11,6 +11,7 @@ the steps, so that a share of the samples is enough. A loss whose curvature is s
 
 from __future__ import annotations
 
+import copy
 import math
 from typing import Any
 
@@ -34,7 +35,7 @@ class CurvatureFactor:
         The chosen columns, one per row.
     curvature : array of shape (n_samples, n_factors)
         Weights of the samples, one column per output or a single shared one.
-    ridge : array of shape (n_rows,)
+    ridge : array of shape (n_rows,) or (n_outputs, n_rows)
         Added to the diagonal: the second derivative of the penalty, zero for the intercept.
     """
 
@@ -62,7 +63,7 @@ class CurvatureFactor:
         xp = namespace(design)
         size = self._inverse.shape[1]
         solved, corner = self._border(design[:size, :], design[size:, :])
-        factors, width = corner.shape[0], corner.shape[1]
+        factors, width = self._inverse.shape[0], corner.shape[1]
         options = {"dtype": design.dtype, "device": device_of(design)}
         seen = xp.linalg.diagonal(corner)
         ridges = xp.full((width,), ridge, **options) + self._missed(design[size:, :], seen)
@@ -72,6 +73,21 @@ class CurvatureFactor:
         grown[:, size:, :size] = -(small @ solved.mT @ self._inverse)
         grown[:, size:, size:] = small
         self._inverse = grown
+
+    def restricted(self, free: Any) -> CurvatureFactor:
+        """Return the model for steps that move only the ``free`` weights, ``(n_outputs, n_rows)``.
+
+        Its blocks are those of the free weights alone; ``solve`` gives zero for all others.
+        """
+        xp = namespace(self._inverse)
+        used = xp.astype(free, self._inverse.dtype)
+        lower = xp.linalg.inv(self._inverse)
+        gram = (lower @ lower.mT) * (used[:, :, None] * used[:, None, :])
+        eye = xp.eye(gram.shape[-1], dtype=gram.dtype, device=device_of(gram))
+        gram = gram + eye * (1.0 - used)[:, :, None]  # ones keep the others apart and regular
+        other = copy.copy(self)
+        other._inverse = _inverse_cholesky(gram, 0.0) * used[:, None, :]
+        return other
 
     def gains(
         self,

@@ -1,8 +1,8 @@
-"""How the greedy engine chooses the next atom."""
+"""How the greedy engine ranks candidates: what each would gain."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,20 +10,26 @@ from mixnorm._array import device_of, epsilon, namespace, to_numpy
 
 if TYPE_CHECKING:
     from mixnorm.engines._corrective import Support
-    from mixnorm.engines.greedy import PreparedPool
 
-# Candidates of the cheap rule that a costlier rule looks at more closely.
-_SHORTLIST = 8
+# A trial of the exact rule ends when this share of the gain that it is about is left.
+_TRIAL = 0.02
 
 
 @dataclass(frozen=True)
 class Choice:
-    """An atom, its centred columns (one per row), the gradient in their weights, their means."""
+    """An atom that may come in.
+
+    Its centred columns (one per row), the gradient of the objective in their weights (less what
+    kinks of the penalty take), their means, its price, and the gain it promised when it was chosen
+    with others.
+    """
 
     atom: Any
     rows: Any
     slope: Any
     offset: Any = None
+    price: float = 1.0
+    promise: float = 0.0
 
     @property
     def gradient(self) -> float:
@@ -32,33 +38,15 @@ class Choice:
         return float(xp.sum(xp.abs(self.slope)))
 
 
-def choose(
-    support: Support, pool: PreparedPool, rule: str, exclude: frozenset[Hashable]
-) -> Choice | None:
-    """Return the atom that ``rule`` prefers, or None if no atom has any gradient left."""
-    cheap, refine = RULES[rule]
-    m = 1 if refine is None else _SHORTLIST
-    found = pool.top(support.centred_residual(), cheap, m, exclude)
-    atoms = [atom for atom, score in found if score > support.noise]
-    choices = _look(support, [(atom, pool.columns(atom)) for atom in atoms])
-    if refine is None or len(choices) < 2:
-        return choices[0] if choices else None
-    gains = refine(support, choices)
-    return choices[max(range(len(choices)), key=gains.__getitem__)]
+def sum_gains(support: Support, choices: list[Choice]) -> list[float]:
+    """Return the squared l1 norms of the gradients: a step gains in proportion to them."""
+    return [choice.gradient**2 for choice in choices]
 
 
-def _look(support: Support, found: list[tuple[Any, Any]]) -> list[Choice]:
-    """Compute the gradients of all candidates in one product."""
-    if not found:
-        return []
+def square_gains(support: Support, choices: list[Choice]) -> list[float]:
+    """Return the squared l2 norms of the gradients."""
     xp = namespace(support.residual)
-    rows, offsets = support.centred(xp.concat([part for _, part in found]))
-    slopes, start, choices = rows @ support.residual, 0, []
-    for atom, part in found:
-        at = slice(start, start + part.shape[0])
-        choices.append(Choice(atom, rows[at, :], slopes[at, :], offsets[at]))
-        start = at.stop
-    return choices
+    return [float(xp.sum(choice.slope * choice.slope)) for choice in choices]
 
 
 def line_gains(support: Support, choices: list[Choice]) -> list[float]:
@@ -78,21 +66,21 @@ def joint_gains(support: Support, choices: list[Choice]) -> list[float]:
     fraction of ``column_gains`` and sees how much of a column the chosen ones explain already.
     Newton's model promises far too much where the curvature grows along the step, as it does for a
     column that is large on few samples; but no column can take away more loss than lies on the
-    samples it touches, so that the gain is cut there.
+    samples it touches, so that the gain is cut there, unless it is not the best per price anyway.
     """
     blocks = [choice.rows for choice in choices]
     slopes = [choice.slope for choice in choices]
-    ridge, left = 2.0 * support.problem.alpha, support.gradient()
+    ridge, left = support.problem.new_ridge, support.slope()
     gains = support.curvature().gains(support.design, blocks, slopes, ridge, left)
     values: list[float] = to_numpy(gains).tolist()
     if support.problem.loss.constant_curvature:
         return values
-    best = 0.0
-    for index in sorted(range(len(values)), key=values.__getitem__, reverse=True):
-        if values[index] <= best:  # cut or not, it is not the largest
+    best, worth = 0.0, [gain / each.price for gain, each in zip(values, choices, strict=True)]
+    for index in sorted(range(len(values)), key=worth.__getitem__, reverse=True):
+        if worth[index] <= best:  # cut or not, it is not the best
             break
         values[index] = min(values[index], _touched(support, blocks[index]))
-        best = max(best, values[index])
+        best = max(best, values[index] / choices[index].price)
     return values
 
 
@@ -105,28 +93,42 @@ def _touched(support: Support, rows: Any) -> float:
     return support.value * share
 
 
+def exact_gains(support: Support, choices: list[Choice]) -> list[float]:
+    """Return how far the objective falls when all columns are re-optimised with each choice."""
+    support.curvature(fresh=True)  # once for all trials, which extend it by their columns
+    promised = max(joint_gains(support, choices))
+    before, gains = support.objective, []
+    for choice in choices:
+        trial = support.branch()
+        trial.append(choice.atom, choice.rows, offset=choice.offset)
+        trial.correct(_TRIAL * promised / before if before > 0.0 else 0.0, 0.0)
+        gains.append(before - trial.objective)
+    return gains
+
+
 def _line_gain(support: Support, choice: Choice) -> float:
     """Take a few one-dimensional Newton steps; one that overshoots is halved."""
-    problem = support.problem
-    loss, target, weight = problem.loss, problem.target, problem.weight
-    gradient = choice.slope
+    problem, gradient = support.problem, choice.slope
+    loss, target, weight, penalty = problem.loss, problem.target, problem.weight, problem.penalty
     xp = namespace(gradient)
-    norm = float(xp.sum(gradient * gradient))
+    squares, kinks = gradient * gradient, problem.kink * choice.gradient
+    norm = float(xp.sum(squares))
     change = (gradient.T @ choice.rows).T
     scores, residual, value = support.scores, support.residual, support.value
-    penalty, length = 2.0 * problem.alpha * norm, 0.0
-    best = objective = value
+    best, length = value, 0.0
     for _ in range(4):
-        slope = float(xp.sum(change * residual)) - penalty * length
-        bend = loss.hessian_form(change, residual, target, weight) + penalty
+        weights = -length * gradient
+        pull = float(xp.sum(penalty.gradient(weights) * gradient))
+        slope = float(xp.sum(change * residual)) + problem.alpha * pull - kinks
+        bend = loss.hessian_form(change, residual, target, weight)
+        bend += problem.alpha * float(xp.sum(penalty.curvature(weights) * squares))
         if bend <= 0.0 or abs(slope) <= 1e-3 * norm:
             break
         move = slope / bend
         for _ in range(10):
-            value, residual = loss.value_and_residual(
-                scores - (length + move) * change, target, weight
-            )
-            objective = value + 0.5 * penalty * (length + move) ** 2
+            ahead = length + move
+            value, residual = loss.value_and_residual(scores - ahead * change, target, weight)
+            objective = value + problem.alpha * penalty.value(-ahead * gradient)
             if objective < best:
                 break
             move *= 0.5
@@ -138,9 +140,11 @@ def _line_gain(support: Support, choice: Choice) -> float:
 
 def _column_gain(support: Support, choice: Choice) -> float:
     """Use the true Hessian of each column over all outputs; the columns of an atom add up."""
-    problem, rows = support.problem, choice.rows
+    problem, rows, slopes = support.problem, choice.rows, choice.slope
     xp = namespace(rows)
     eye = xp.eye(problem.n_outputs, dtype=rows.dtype, device=device_of(rows))
+    if problem.kink > 0.0 and problem.loss.shift_invariant:
+        slopes = slopes - xp.mean(slopes, axis=1, keepdims=True)
     gain = 0.0
     for row in range(rows.shape[0]):
         hessian = problem.loss.column_hessian(
@@ -148,17 +152,22 @@ def _column_gain(support: Support, choice: Choice) -> float:
         )
         # A shift-invariant loss has a null direction; the gradient has no part in it.
         floor = epsilon(rows) * 32.0 * float(xp.sum(xp.linalg.diagonal(hessian)))
-        hessian = hessian + eye * (2.0 * problem.alpha + floor)
-        step = xp.linalg.solve(hessian, choice.slope[row, :][:, None])
-        gain += 0.5 * float(choice.slope[row, :] @ step[:, 0])
+        hessian = hessian + eye * (problem.new_ridge + floor)
+        step = xp.linalg.solve(hessian, slopes[row, :][:, None])
+        gain += 0.5 * float(slopes[row, :] @ step[:, 0])
     return gain
 
 
+Gains = Callable[["Support", list[Choice]], list[float]]
+
 #: The cheap rule that shortlists, and the gains that decide among the shortlist (None: the first).
-RULES: dict[str, tuple[str, Callable[[Support, list[Choice]], list[float]] | None]] = {
+RULES: dict[str, tuple[str, Gains | None]] = {
     "column": ("l1", column_gains),
+    "exact": ("l1", exact_gains),
     "joint": ("l1", joint_gains),
     "l1": ("l1", None),
     "l2": ("l2", None),
     "line": ("l1", line_gains),
 }
+#: What the cheap rules go by.
+NORMS: dict[str, Gains] = {"l1": sum_gains, "l2": square_gains}

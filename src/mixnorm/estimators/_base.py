@@ -17,6 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mixnorm.engines import greedy
+from mixnorm.engines.penalties import as_penalty
 from mixnorm.estimators._inputs import DEFAULT_SIZE, check_weights
 from mixnorm.estimators._progress import CallbackSupportMixin, Progress
 from mixnorm.estimators._selector import ColumnSelectorMixin
@@ -50,10 +51,15 @@ class BaseShareBoost(StoredPathMixin, ColumnSelectorMixin, CallbackSupportMixin,
         n_features_to_select: int | None = None,
         *,
         alpha: float = 1e-6,
+        penalty: Any = "ridge",
         loss: Any = None,
         rule: str = "joint",
         swaps: int = 0,
+        backward: int = 0,
+        atoms_per_round: int = 1,
         pool: Any = None,
+        max_inputs: int | None = None,
+        cost_budget: float | None = None,
         fit_intercept: bool = True,
         scale: bool = True,
         tol: float = 1e-4,
@@ -63,10 +69,15 @@ class BaseShareBoost(StoredPathMixin, ColumnSelectorMixin, CallbackSupportMixin,
     ) -> None:
         self.n_features_to_select = n_features_to_select
         self.alpha = alpha
+        self.penalty = penalty
         self.loss = loss
         self.rule = rule
         self.swaps = swaps
+        self.backward = backward
+        self.atoms_per_round = atoms_per_round
         self.pool = pool
+        self.max_inputs = max_inputs
+        self.cost_budget = cost_budget
         self.fit_intercept = fit_intercept
         self.scale = scale
         self.tol = tol
@@ -97,6 +108,8 @@ class BaseShareBoost(StoredPathMixin, ColumnSelectorMixin, CallbackSupportMixin,
             self._check_continues(X.shape[1])
         start = None if begun is None else _rescaled(begun, data, inward=True)
         left = wanted if start is None else max(0, wanted - len(start.rounds))
+        if self.backward:
+            left = 2 * (wanted + self.backward) - 1  # there and back
         if progress is None:
             whole = Progress.of_fit(self, X, y, sample_weight, left)
         else:
@@ -110,14 +123,9 @@ class BaseShareBoost(StoredPathMixin, ColumnSelectorMixin, CallbackSupportMixin,
             n_atoms=wanted,
             n_outputs=n_outputs,
             weight=weight,
-            alpha=self.alpha,
-            rule=self.rule,
-            swaps=self.swaps,
-            fit_intercept=self.fit_intercept,
-            tol=self.tol,
-            max_iter=self.max_iter,
             start=start,
             on_round=rounds.end,
+            **self._options(),
         )
         self.__dict__.update(self._attributes(_outward(path, data), loss))
         self._recipe = self._settings()
@@ -125,9 +133,27 @@ class BaseShareBoost(StoredPathMixin, ColumnSelectorMixin, CallbackSupportMixin,
         whole.end(dict)
         return self
 
+    def _options(self) -> dict[str, Any]:
+        """Return what the engine is told of the parameters."""
+        penalty = as_penalty(self.penalty)
+        return {
+            # The loss goes with the square of the unit of the targets, and not every penalty does.
+            "alpha": self.alpha * self._unit ** (penalty.degree - 2),
+            "penalty": penalty,
+            "rule": self.rule,
+            "swaps": self.swaps,
+            "backward": self.backward,
+            "atoms_per_round": self.atoms_per_round,
+            "max_inputs": self.max_inputs,
+            "budget": self.cost_budget,
+            "fit_intercept": self.fit_intercept,
+            "tol": self.tol,
+            "max_iter": self.max_iter,
+        }
+
     def _settings(self) -> bytes:
         """Return what a path cannot be continued without, in a form that compares."""
-        names = ("pool", "loss", "alpha", "fit_intercept", "scale")
+        names = ("pool", "loss", "alpha", "penalty", "backward", "fit_intercept", "scale")
         return pickle.dumps([getattr(self, name) for name in names])
 
     def _check_continues(self, n_columns: int) -> None:
@@ -139,8 +165,13 @@ class BaseShareBoost(StoredPathMixin, ColumnSelectorMixin, CallbackSupportMixin,
             )
         if self._recipe != self._settings():
             raise ValueError(
-                "warm_start=True continues a path, but pool, loss, alpha, fit_intercept or scale "
-                "has changed since. Set warm_start=False to start anew."
+                "warm_start=True continues a path, but pool, loss, alpha, penalty, backward, "
+                "fit_intercept or scale has changed since. Set warm_start=False to start anew."
+            )
+        if self.backward:
+            raise ValueError(
+                f"warm_start=True cannot continue a path made with backward={self.backward}: the "
+                "way back goes over all sizes again. Set warm_start=False to start anew."
             )
 
     def _warn_of_offsets(self, column: int, times: float) -> None:
@@ -176,7 +207,7 @@ class BaseShareBoost(StoredPathMixin, ColumnSelectorMixin, CallbackSupportMixin,
     def _wanted(self, available: int) -> int:
         """Return how many features to choose, with a warning where there are too few."""
         if self.n_features_to_select is None:
-            return min(DEFAULT_SIZE, available)
+            return available if self.cost_budget is not None else min(DEFAULT_SIZE, available)
         if self.n_features_to_select > available:
             _warn(
                 f"n_features_to_select={self.n_features_to_select} asks for more features than "
@@ -195,9 +226,10 @@ class BaseShareBoost(StoredPathMixin, ColumnSelectorMixin, CallbackSupportMixin,
                 f"Interrupted after {done} of {wanted} rounds, which are kept.{again}",
                 InterruptedFitWarning,
             )
-        elif path.exhausted:
+        elif path.exhausted and (self.n_features_to_select is not None or not self._limits()):
             _warn(
-                f"Stopped after {done} of {wanted} features: no other feature lowers the loss.",
+                f"Stopped after {done} of {wanted} features: no other feature{self._limits()} "
+                "lowers the loss.",
                 FewerFeaturesWarning,
             )
         if not path.converged:
@@ -207,6 +239,12 @@ class BaseShareBoost(StoredPathMixin, ColumnSelectorMixin, CallbackSupportMixin,
                 f"of {gap:.1e} left (tol {self.tol:g}). Raise max_iter, raise alpha, or raise tol.",
                 NotConvergedWarning,
             )
+
+    def _limits(self) -> str:
+        """Return in words what may end a path early, as it was meant to."""
+        names = ("max_inputs", "cost_budget")
+        given = [f"{name}={value}" for name in names if (value := getattr(self, name)) is not None]
+        return f" within {' and '.join(given)}" if given else ""
 
     def _attributes(self, path: greedy.Path, loss: Any) -> dict[str, Any]:
         """Return the fitted attributes that a path (with outward weights) stands for."""

@@ -27,10 +27,15 @@ class _SizeByCrossValidation(BaseShareBoost):
         n_features_to_select: int | None = None,
         *,
         alpha: float = 1e-6,
+        penalty: Any = "ridge",
         loss: Any = None,
         rule: str = "joint",
         swaps: int = 0,
+        backward: int = 0,
+        atoms_per_round: int = 1,
         pool: Any = None,
+        max_inputs: int | None = None,
+        cost_budget: float | None = None,
         fit_intercept: bool = True,
         scale: bool = True,
         tol: float = 1e-4,
@@ -44,10 +49,15 @@ class _SizeByCrossValidation(BaseShareBoost):
         super().__init__(
             n_features_to_select,
             alpha=alpha,
+            penalty=penalty,
             loss=loss,
             rule=rule,
             swaps=swaps,
+            backward=backward,
+            atoms_per_round=atoms_per_round,
             pool=pool,
+            max_inputs=max_inputs,
+            cost_budget=cost_budget,
             fit_intercept=fit_intercept,
             scale=scale,
             tol=tol,
@@ -195,8 +205,9 @@ class ShareBoostClassifierCV(_SizeByCrossValidation, ShareBoostClassifier):
     Parameters
     ----------
     n_features_to_select : int, optional
-        The largest number of features to try. None tries up to 20.
-    alpha, loss, rule, swaps, pool, fit_intercept, scale, tol, max_iter, random_state
+        The largest number of features to try. None tries up to 20, or what ``cost_budget`` allows.
+    alpha, penalty, loss, rule, swaps, backward, atoms_per_round, pool, max_inputs, cost_budget, \
+fit_intercept, scale, tol, max_iter, random_state
         As in :class:`ShareBoostClassifier`.
     cv : int, cross-validation splitter or iterable, default=None
         How to split; None takes five stratified folds.
@@ -244,8 +255,9 @@ class ShareBoostRegressorCV(_SizeByCrossValidation, ShareBoostRegressor):
     Parameters
     ----------
     n_features_to_select : int, optional
-        The largest number of features to try. None tries up to 20.
-    alpha, loss, rule, swaps, pool, fit_intercept, scale, tol, max_iter, random_state
+        The largest number of features to try. None tries up to 20, or what ``cost_budget`` allows.
+    alpha, penalty, loss, rule, swaps, backward, atoms_per_round, pool, max_inputs, cost_budget, \
+fit_intercept, scale, tol, max_iter, random_state
         As in :class:`ShareBoostRegressor`.
     cv : int, cross-validation splitter or iterable, default=None
         How to split; None takes five folds.

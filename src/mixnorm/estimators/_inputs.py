@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from mixnorm.engines._rules import RULES
+from mixnorm.engines.penalties import as_penalty
 from mixnorm.losses import Loss
 
 #: Features chosen when the user does not say how many.
@@ -57,6 +58,15 @@ def check_parameters(estimator: Any) -> None:
     _check_number(estimator, "tol", least=0.0)
     _check_integer(estimator, "max_iter", least=1)
     _check_integer(estimator, "swaps", least=0)
+    _check_integer(estimator, "backward", least=0)
+    _check_integer(estimator, "atoms_per_round", least=1)
+    if estimator.max_inputs is not None:
+        _check_integer(estimator, "max_inputs", least=1)
+    if estimator.cost_budget is not None:
+        _check_number(estimator, "cost_budget", least=0.0)
+        if not estimator.cost_budget > 0:
+            raise ValueError(f"cost_budget={estimator.cost_budget!r} must be positive, or None.")
+    as_penalty(estimator.penalty)
     for name in ("fit_intercept", "scale"):
         value = getattr(estimator, name)
         if not isinstance(value, (bool, np.bool_)):

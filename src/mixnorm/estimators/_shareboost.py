@@ -23,33 +23,53 @@ class ShareBoostClassifier(ClassifierMixin, BaseShareBoost):
     optimised together. One fit gives the whole curve from one feature to ``n_features_to_select``.
     The model after each round minimises
 
-    .. math:: \sum_i w_i\, \ell(W x_i + b, y_i) + \alpha \|W\|_F^2
+    .. math:: \sum_i w_i\, \ell(W x_i + b, y_i) + \alpha\, \Omega(W)
 
     over the chosen columns of :math:`W`, with weights :math:`w_i` that sum to one, features divided
-    by their largest magnitude, and a free intercept :math:`b`.
+    by their largest magnitude, a penalty :math:`\Omega` (:math:`\|W\|_F^2` by default), and a free
+    intercept :math:`b`.
 
     Parameters
     ----------
     n_features_to_select : int, optional
         Number of features of the final model (of groups, if the pool has groups). None chooses 20,
-        or all if there are fewer.
+        or all if there are fewer; with ``cost_budget``, as many as that allows.
     alpha : float, default=1e-6
-        Ridge penalty, in the coordinates of the scaled features.
+        Weight of the penalty, in the coordinates of the scaled features.
+    penalty : {"ridge", "linf,1", "l1"} or penalty object, default="ridge"
+        What large weights cost: ``"ridge"`` the sum of their squares; ``"linf,1"``, smoothed, the
+        largest magnitude of each feature's weights, added up over features; ``"l1"`` the sum of
+        magnitudes, which leaves single weights of chosen features at exactly zero. The objects are
+        in :mod:`mixnorm.engines.penalties`.
     loss : {"margin", "logistic"} or loss object, optional
         ``"margin"``, also taken for None, is the paper's :class:`~mixnorm.losses.MarginSoftmax`;
         ``"logistic"`` is :class:`~mixnorm.losses.MultinomialLogistic`.
-    rule : {"joint", "l1", "l2", "line", "column"}, default="joint"
+    rule : {"joint", "l1", "l2", "line", "column", "exact"}, default="joint"
         How the next feature is chosen. ``"l1"`` (the paper's) and ``"l2"``: by the norm of its
         gradient over classes. The others look closer at the eight best of these: ``"line"``
         minimises the loss along the gradient, ``"column"`` takes a Newton step in the weights of
-        the new feature, ``"joint"`` one in the weights of all features.
+        the new feature, ``"joint"`` one in the weights of all features, and ``"exact"`` refits all
+        weights with each of the eight in turn.
     swaps : int, default=0
         Replacement steps after each round: the older feature that costs least to drop gives way to
         the best other one, if that lowers the objective. Models of successive sizes are then not
         nested; the path stores each round's features.
+    backward : int, default=0
+        Go that many features further than asked, then drop features one at a time, always the one
+        that costs least, refitting the others, and keep the better model of each size. Such a path
+        cannot be continued by ``warm_start``.
+    atoms_per_round : int, default=1
+        Features chosen from one scan of the pool. They still come in one by one, and the path still
+        has a model for every number of features; only choosing is quicker, and less careful.
     pool : pool object, optional
         Where columns come from; None takes :class:`~mixnorm.pools.Columns`. ``Columns(groups=...)``
         chooses groups of columns together.
+    max_inputs : int, optional
+        Most columns of ``X`` that all chosen features together may read. That differs from their
+        number where the pool makes features of columns.
+    cost_budget : float, optional
+        Most that all chosen features together may cost, by the prices of the pool
+        (``Columns(costs=...)``); features are chosen by gain per price.
     fit_intercept : bool, default=True
         Fit an intercept, which is not penalised and does not count as a feature.
     scale : bool, default=True
@@ -71,7 +91,9 @@ class ShareBoostClassifier(ClassifierMixin, BaseShareBoost):
     path_ : dict of ndarray
         One row per round: ``"feature"`` (the column chosen, or its group's label), ``"loss"`` (the
         weighted mean training loss), ``"gradient"`` (the l1 norm of the chosen column's gradient
-        before the round) and ``"seconds"``. ``pandas.DataFrame(model.path_)`` works.
+        before the round) and ``"seconds"``. ``pandas.DataFrame(model.path_)`` works. For a model
+        that ``backward`` found, ``"feature"`` is the one that the next smaller model lacks (the
+        last of its features, if it lacks several).
     coef_ : ndarray of shape (n_classes, n_features), or (1, n_features) for two classes
         Weights, zero for columns not chosen.
     intercept_ : ndarray of shape (n_classes,) or (1,)
@@ -250,26 +272,37 @@ class ShareBoostRegressor(RegressorMixin, BaseShareBoost):
     Simultaneous orthogonal matching pursuit: features are chosen one at a time and all weights
     refitted after each choice. The model after each round minimises
 
-    .. math:: \tfrac12 \sum_i w_i \|W x_i + b - y_i\|_2^2 + \alpha \|W\|_F^2
+    .. math:: \tfrac12 \sum_i w_i \|W x_i + b - y_i\|_2^2 + \alpha\, \Omega(W)
 
     over the chosen columns of :math:`W`, with weights :math:`w_i` that sum to one, features divided
-    by their largest magnitude, and a free intercept :math:`b`.
+    by their largest magnitude, a penalty :math:`\Omega` (:math:`\|W\|_F^2` by default), and a free
+    intercept :math:`b`.
 
     Parameters
     ----------
     n_features_to_select : int, optional
         Number of features of the final model (of groups, if the pool has groups). None chooses 20,
-        or all if there are fewer.
+        or all if there are fewer; with ``cost_budget``, as many as that allows.
     alpha : float, default=1e-6
-        Ridge penalty, in the coordinates of the scaled features.
+        Weight of the penalty, in the coordinates of the scaled features.
+    penalty : {"ridge", "linf,1", "l1"} or penalty object, default="ridge"
+        What large weights cost, as in :class:`ShareBoostClassifier`. The smoothing of ``"linf,1"``
+        counts in units of the largest deviation of the targets from their mean.
     loss : {"squared"} or loss object, optional
         The loss; None takes the squared one.
-    rule : {"joint", "l1", "l2", "line", "column"}, default="joint"
+    rule : {"joint", "l1", "l2", "line", "column", "exact"}, default="joint"
         How the next feature is chosen, as in :class:`ShareBoostClassifier`.
-    swaps : int, default=0
-        Replacement steps after each round, as in :class:`ShareBoostClassifier`.
+    swaps, backward : int, default=0
+        Replacement steps after each round, and features dropped again after the last, as in
+        :class:`ShareBoostClassifier`.
+    atoms_per_round : int, default=1
+        Features chosen from one scan of the pool.
     pool : pool object, optional
         Where columns come from; None takes :class:`~mixnorm.pools.Columns`.
+    max_inputs : int, optional
+        Most columns of ``X`` that all chosen features together may read.
+    cost_budget : float, optional
+        Most that all chosen features together may cost, as in :class:`ShareBoostClassifier`.
     fit_intercept : bool, default=True
         Fit an intercept, which is not penalised and does not count as a feature.
     scale : bool, default=True

@@ -1,0 +1,334 @@
+"""Penalties, limits, several features per round and the way back, as a user meets them."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_diabetes, load_iris, load_wine, make_regression
+from sklearn.linear_model import Lasso
+from sklearn.model_selection import GridSearchCV
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import mixnorm
+from mixnorm import (
+    ShareBoostClassifier,
+    ShareBoostClassifierCV,
+    ShareBoostRegressor,
+    ShareBoostRegressorCV,
+)
+from mixnorm.engines.penalties import SmoothMaxNorm
+from mixnorm.exceptions import FewerFeaturesWarning, InterruptedFitWarning
+from mixnorm.pools import Columns
+
+CLASSIFIERS = [ShareBoostClassifier, ShareBoostClassifierCV]
+EVERYTHING = {
+    "penalty": "l1",
+    "backward": 2,
+    "atoms_per_round": 2,
+    "max_inputs": 4,
+    "cost_budget": 5.0,
+    "rule": "exact",
+}
+
+
+@pytest.mark.filterwarnings("ignore")  # the checks feed data that deserves warnings
+@parametrize_with_checks(
+    [
+        ShareBoostClassifier(penalty="l1", backward=2, atoms_per_round=2, alpha=1e-4),
+        ShareBoostRegressor(penalty="linf,1", max_inputs=3, rule="exact"),
+    ]
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("name", ["penalty", "backward", "atoms_per_round", "max_inputs"])
+def test_defaults_are_what_was_there_before(digits, name):
+    X, y = digits
+    default = {"penalty": "ridge", "backward": 0, "atoms_per_round": 1, "max_inputs": None}
+    plain = ShareBoostClassifier(8).fit(X, y)
+    told = ShareBoostClassifier(8, **{name: default[name]}).fit(X, y)
+    assert np.array_equal(plain.coef_, told.coef_)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "error", "message"),
+    [
+        ({"penalty": "l2"}, ValueError, "'l1', 'linf,1', 'ridge'"),
+        ({"penalty": ["l1"]}, ValueError, "penalty"),
+        ({"penalty": SmoothMaxNorm(beta=0.0)}, ValueError, "beta=0.0"),
+        ({"penalty": SmoothMaxNorm}, ValueError, "penalty object"),
+        ({"backward": -1}, ValueError, "backward=-1 must be at least 0"),
+        ({"backward": 1.5}, TypeError, "backward=1.5 must be a whole number"),
+        ({"atoms_per_round": 0}, ValueError, "atoms_per_round=0 must be at least 1"),
+        ({"atoms_per_round": True}, TypeError, "atoms_per_round"),
+        ({"max_inputs": 0}, ValueError, "max_inputs=0 must be at least 1"),
+        ({"max_inputs": "all"}, TypeError, "max_inputs"),
+        ({"cost_budget": 0}, ValueError, "cost_budget=0 must be positive"),
+        ({"cost_budget": -2.0}, ValueError, "cost_budget"),
+        ({"cost_budget": np.inf}, ValueError, "cost_budget"),
+        ({"cost_budget": "little"}, TypeError, "cost_budget"),
+    ],
+)
+@pytest.mark.parametrize("estimator", [*CLASSIFIERS, ShareBoostRegressor, ShareBoostRegressorCV])
+def test_bad_parameters(estimator, parameters, error, message):
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(error, match=message):
+        estimator(**parameters).fit(X, y)
+
+
+# --- penalties
+
+
+def test_l1_leaves_weights_at_zero(digits):
+    X, y = digits
+    model = ShareBoostClassifier(12, penalty="l1", alpha=1e-3).fit(X, y)
+    chosen = model.coef_[:, model.selected_]
+    assert 0.2 < np.mean(chosen == 0.0) < 0.9
+    assert np.all(np.any(chosen != 0.0, axis=0))
+    assert model.score(X, y) > 0.8
+
+
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e4])
+def test_l1_regression_is_the_lasso_on_the_chosen_columns(size):
+    """In the units of the targets, whatever they are."""
+    X, Y = make_regression(80, 20, n_informative=4, n_targets=3, noise=5.0, random_state=0)
+    Y, alpha = size * Y, 2.0 * size
+    model = ShareBoostRegressor(4, penalty="l1", alpha=alpha, tol=1e-12).fit(X, Y)
+    scale = np.abs(X[:, model.selected_]).max(axis=0)
+    peer = Lasso(alpha=alpha, tol=1e-10, max_iter=100_000).fit(X[:, model.selected_] / scale, Y)
+    got = model.coef_[:, model.selected_] * scale
+    np.testing.assert_allclose(got, peer.coef_, rtol=1e-4, atol=1e-4 * size)
+    np.testing.assert_allclose(model.intercept_, peer.intercept_, rtol=1e-4, atol=1e-4 * size)
+
+
+@pytest.mark.parametrize("penalty", ["ridge", "linf,1", "l1"])
+def test_the_unit_of_the_targets_does_not_matter(penalty):
+    """A penalty of degree p on targets in another unit is one of another weight."""
+    X, y = load_diabetes(return_X_y=True)
+    degree = 2 if penalty == "ridge" else 1
+    one = ShareBoostRegressor(5, penalty=penalty, alpha=0.5, tol=1e-10).fit(X, y)
+    alpha = 0.5 * 1000.0 ** (2 - degree)
+    other = ShareBoostRegressor(5, penalty=penalty, alpha=alpha, tol=1e-10).fit(X, 1000.0 * y)
+    assert np.array_equal(one.selected_, other.selected_)
+    np.testing.assert_allclose(other.coef_, 1000.0 * one.coef_, rtol=1e-5, atol=1e-5)
+
+
+def test_linf_evens_out_the_weights_of_a_feature(digits):
+    X, y = digits
+    shares = []
+    for penalty in ("ridge", SmoothMaxNorm(beta=50.0)):
+        model = ShareBoostClassifier(8, penalty=penalty, alpha=1e-3).fit(X, y)
+        sizes = np.sort(np.abs(model.coef_[:, model.selected_]), axis=0)
+        shares.append(np.mean(sizes[-3] / sizes[-1]))
+    assert shares[1] > shares[0] + 0.1
+
+
+def test_a_penalty_in_a_grid():
+    X, y = load_iris(return_X_y=True)
+    model = ShareBoostClassifier(2, penalty=SmoothMaxNorm())
+    search = GridSearchCV(model, {"penalty__beta": [1.0, 10.0]}, cv=2).fit(X, y)
+    assert search.best_estimator_.penalty.beta in (1.0, 10.0)
+
+
+# --- limits
+
+
+@pytest.mark.parametrize("estimator", CLASSIFIERS)
+def test_max_inputs(digits, estimator):
+    X, y = digits
+    groups = np.repeat(np.arange(32), 2)
+    pool = Columns(groups=groups)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # a limit that was asked for is nothing to warn of
+        model = estimator(max_inputs=6, pool=pool).fit(X, y)
+    assert len(model.selected_) <= 6
+    assert model.get_support().sum() <= 6
+
+
+def test_a_size_that_the_limits_do_not_allow_is_warned_of(digits):
+    X, y = digits
+    with pytest.warns(FewerFeaturesWarning, match="3 of 5 features: no other feature within max_"):
+        ShareBoostClassifier(5, max_inputs=3).fit(X, y)
+    with pytest.warns(FewerFeaturesWarning, match="within cost_budget=2.5 lowers"):
+        ShareBoostClassifier(5, cost_budget=2.5, pool=Columns(costs=np.ones(64))).fit(X, y)
+
+
+@pytest.mark.parametrize("estimator", CLASSIFIERS)
+def test_cost_budget(estimator):
+    X, y = load_wine(return_X_y=True)
+    costs = np.arange(1.0, 14.0)
+    pool = Columns(costs=costs)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = estimator(cost_budget=30.0, pool=pool).fit(X, y)
+    assert costs[model.selected_].sum() <= 30.0
+    everything = estimator(cost_budget=91.0, pool=pool).fit(X, y)
+    assert costs[everything.selected_].sum() <= 91.0
+
+
+def test_a_budget_alone_decides_how_many(digits):
+    X, y = digits
+    pool = Columns(costs=np.full(64, 0.25))
+    model = ShareBoostClassifier(cost_budget=8.0, pool=pool).fit(X, y)
+    assert len(model.selected_) == 32  # more than the twenty without a budget
+    assert model.score(X, y) > 0.97
+
+
+def test_cheap_features_come_first():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 4))
+    y = (X[:, 0] + X[:, 1] > 0).astype(int)
+    X[:, 2] = X[:, 0] + rng.standard_normal(300)  # not as good, but a tenth of the price
+    dear = ShareBoostClassifier(1, pool=Columns(costs=[10.0, 10.0, 1.0, 1.0])).fit(X, y)
+    even = ShareBoostClassifier(1).fit(X, y)
+    assert dear.selected_.tolist() == [2]
+    assert even.selected_[0] in (0, 1)
+
+
+class NoPrices:
+    """A pool of the user's own that knows neither inputs nor prices."""
+
+    def prepare(self, X, **options):
+        data = Columns().prepare(X, **options)
+
+        class Prepared:
+            n_usable = data.n_usable
+            top, columns, scale = data.top, data.columns, data.scale
+
+        return Prepared()
+
+
+@pytest.mark.parametrize(("name", "missing"), [("max_inputs", "inputs"), ("cost_budget", "price")])
+def test_pools_that_cannot_keep_a_limit(name, missing):
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(TypeError, match=f"no method {missing}"):
+        ShareBoostClassifier(pool=NoPrices(), **{name: 2}).fit(X, y)
+
+
+# --- several features per round, and the way back
+
+
+def test_path_with_several_features_per_round(digits):
+    X, y = digits
+    model = ShareBoostClassifier(15, atoms_per_round=4).fit(X, y)
+    assert len(model.path_["loss"]) == 15
+    assert np.all(np.diff(model.path_["loss"]) < 0.0)
+    stages = list(model.staged_predict(X))
+    for size in (1, 6, 15):
+        smaller = model.truncate(size)
+        assert len(smaller.selected_) == size
+        assert np.array_equal(smaller.predict(X), stages[size - 1])
+
+
+def test_the_way_back_gives_better_small_models(digits):
+    X, y = digits
+    options = dict(alpha=1e-6, rule="l1")
+    there = ShareBoostClassifier(20, **options).fit(X, y)
+    back = ShareBoostClassifier(20, backward=4, **options).fit(X, y)
+    assert len(back.selected_) == 20 == len(back.path_["loss"])
+    ratio = back.path_["loss"] / there.path_["loss"]
+    assert ratio.max() < 1.02  # each solved to a tolerance of its own
+    assert ratio.min() < 0.97
+    for size in (3, 7, 20):
+        smaller = back.truncate(size)
+        assert len(smaller.selected_) == size
+        assert smaller.path_["feature"][-1] in smaller.selected_
+
+
+def test_a_path_from_the_way_back_is_not_continued(digits):
+    X, y = digits
+    model = ShareBoostClassifier(4, backward=2, warm_start=True).fit(X, y)
+    with pytest.raises(ValueError, match="backward=2.*warm_start=False"):
+        model.set_params(n_features_to_select=6).fit(X, y)
+    with pytest.raises(ValueError, match="backward.*has changed since"):
+        model.set_params(backward=0).fit(X, y)
+    assert len(model.set_params(warm_start=False).fit(X, y).selected_) == 6
+
+
+def test_warm_start_refuses_another_penalty():
+    X, y = load_iris(return_X_y=True)
+    model = ShareBoostClassifier(2, warm_start=True).fit(X, y)
+    with pytest.raises(ValueError, match="has changed since"):
+        model.set_params(n_features_to_select=3, penalty="l1").fit(X, y)
+
+
+def test_warm_start_under_limits(digits):
+    X, y = digits
+    model = ShareBoostClassifier(4, max_inputs=4, warm_start=True).fit(X, y)
+    model.set_params(n_features_to_select=6, max_inputs=6, atoms_per_round=2).fit(X, y)
+    assert len(model.selected_) == 6
+    with pytest.raises(ValueError, match="max_inputs=3"):
+        model.set_params(max_inputs=3).fit(X, y)
+    assert len(model.selected_) == 6
+
+
+def test_interrupt_beyond_the_wanted_size(digits, interrupt_at):
+    X, y = digits
+    interrupt_at(8)
+    with pytest.warns(InterruptedFitWarning, match="after 6 of 6 rounds"):
+        model = ShareBoostClassifier(6, backward=4).fit(X, y)
+    assert len(model.selected_) == 6
+
+
+class Counter:
+    """Counts rounds, and may ask to stop."""
+
+    def __init__(self, stop_at=None):
+        self.stop_at, self.begun, self.sizes = stop_at, 0, []
+
+    def setup(self, estimator, context):
+        pass
+
+    def teardown(self, estimator, context):
+        pass
+
+    def on_fit_task_begin(self, estimator, context):
+        self.begun += context.task_name == "round"
+
+    def on_fit_task_end(self, estimator, context, *, fitted_estimator):
+        if context.task_name == "round":
+            self.sizes.append(len(fitted_estimator.selected_))
+        return len(self.sizes) == self.stop_at
+
+
+def test_progress_goes_there_and_back(digits):
+    X, y = digits
+    counter = Counter()
+    ShareBoostClassifier(5, backward=2).set_callbacks(counter).fit(X, y)
+    assert counter.sizes == [1, 2, 3, 4, 5, 5, 5] + [5] * 6
+    assert counter.begun == 13
+    counter = Counter(stop_at=9)
+    model = ShareBoostClassifier(5, backward=2).set_callbacks(counter).fit(X, y)
+    assert len(counter.sizes) == 9
+    assert len(model.selected_) == 5
+
+
+# --- together, and stored
+
+
+@pytest.mark.filterwarnings("ignore::mixnorm.exceptions.FewerFeaturesWarning")
+@pytest.mark.parametrize("estimator", [*CLASSIFIERS, ShareBoostRegressor, ShareBoostRegressorCV])
+def test_everything_together(estimator, tmp_path):
+    X, y = load_wine(return_X_y=True)
+    pool = Columns(costs=np.linspace(0.5, 2.0, 13))
+    model = estimator(4, alpha=1e-4, pool=pool, **EVERYTHING)
+    model.fit(X, y)
+    assert 1 <= len(model.selected_) <= 4
+    assert model.score(X, y) > 0.5
+    copies = [pickle.loads(pickle.dumps(model)), clone(model).fit(X, y)]
+    mixnorm.save(model, tmp_path / "model.mixnorm")
+    copies.append(mixnorm.load(tmp_path / "model.mixnorm"))
+    for copy in copies:
+        assert np.array_equal(copy.predict(X), model.predict(X))
+        assert copy.get_params()["penalty"] == "l1"
+
+
+def test_the_cross_validated_form_passes_its_parameters_on(digits):
+    X, y = digits
+    model = ShareBoostClassifierCV(5, cv=2, pool=Columns(costs=np.ones(64)), **EVERYTHING)
+    plain = model._plain()
+    assert {name: getattr(plain, name) for name in EVERYTHING} == EVERYTHING
+    assert len(model.fit(X[:400], y[:400]).selected_) <= 4
