@@ -5,7 +5,7 @@ from itertools import combinations_with_replacement
 import numpy as np
 import pytest
 
-from mixnorm._array import to_numpy
+from mixnorm._array import namespace, to_numpy
 
 
 class SmallPool:
@@ -15,7 +15,7 @@ class SmallPool:
     """
 
     def __init__(self, X, prices=None, linear=True):
-        xp = np if isinstance(X, np.ndarray) else X.__array_namespace__()
+        xp = namespace(X)
         d = X.shape[1]
         atoms = [(i, j) for i, j in combinations_with_replacement(range(d), 2) if i != j]
         self.atoms = [(i,) for i in range(d)] * linear + atoms

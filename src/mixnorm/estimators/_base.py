@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mixnorm.engines import greedy
 from mixnorm.engines.penalties import as_penalty
 from mixnorm.estimators._inputs import DEFAULT_SIZE, check_weights
+from mixnorm.estimators._predictor import Predictor
 from mixnorm.estimators._progress import CallbackSupportMixin, Progress
 from mixnorm.estimators._selector import ColumnSelectorMixin
 from mixnorm.estimators._stored import StoredPathMixin
@@ -310,7 +311,11 @@ class BaseShareBoost(StoredPathMixin, ColumnSelectorMixin, CallbackSupportMixin,
         weights, intercept = self._outputs(rounds[-1] if rounds else None, self._path)
         if not rounds:
             return np.repeat(np.asarray(intercept)[None, :], X.shape[0], axis=0)
-        scores: np.ndarray = _dense(pool.evaluate(X, rounds[-1].support)) @ weights + intercept
+        support = rounds[-1].support
+        if hasattr(pool, "scorer") and isinstance(X, np.ndarray):
+            quick: np.ndarray = pool.scorer(support, weights, intercept)(X)
+            return quick
+        scores: np.ndarray = _dense(pool.evaluate(X, support)) @ weights + intercept
         return scores
 
     def _check_new(self, X: Any) -> Any:
@@ -330,6 +335,17 @@ class BaseShareBoost(StoredPathMixin, ColumnSelectorMixin, CallbackSupportMixin,
             Class labels, or predicted values.
         """
         return self._predict_scores(self._scores(X))
+
+    def predictor(self) -> Predictor:
+        """Return the model as a lean function of arrays, for single rows and hot loops.
+
+        Returns
+        -------
+        Predictor
+            Takes a row, or several, and returns what ``predict`` does, unchecked.
+        """
+        check_is_fitted(self)
+        return Predictor(self)
 
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
         """Predict with 1, 2, ... features.

@@ -137,7 +137,7 @@ class Products(Parameters):
         if not good or not 0 <= atom[0] <= atom[-1] < n_features:
             raise ValueError(
                 f"atoms of a Products pool are one column or a pair of columns in order, numbered "
-                f"below {n_features}, not {atom!r}"
+                f"below {n_features}, not {str(atom)[:100]}"
             )
         return 1
 

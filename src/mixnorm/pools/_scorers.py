@@ -3,11 +3,73 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 # Fewer rows than this are quicker without compiled code, and its threads.
 _FEW_ROWS = 256
+
+
+class PoolScorer:
+    """Scores of the atoms of any pool: its columns, weighted.
+
+    Parameters
+    ----------
+    pool : pool
+        What evaluates the atoms.
+    atoms : sequence
+        The atoms.
+    weights : ndarray of shape (n_columns, n_outputs)
+        Weights of their columns.
+    intercept : ndarray of shape (n_outputs,)
+        Added to every row.
+    """
+
+    def __init__(
+        self, pool: Any, atoms: Sequence[Any], weights: np.ndarray, intercept: np.ndarray
+    ) -> None:
+        self._pool, self._atoms = pool, list(atoms)
+        self._weights, self._intercept = weights, intercept
+
+    def row(self, x: np.ndarray) -> np.ndarray:
+        """Return the scores of one row."""
+        scores: np.ndarray = self(x[None, :])[0]
+        return scores
+
+    def __call__(self, X: Any) -> np.ndarray:
+        """Return the scores of some rows: ``(n_samples, n_outputs)``."""
+        columns = self._pool.evaluate(X, self._atoms)
+        columns = columns.toarray() if hasattr(columns, "toarray") else columns
+        scores: np.ndarray = columns @ self._weights + self._intercept
+        return scores
+
+
+class ColumnScorer:
+    """Scores of columns as they are.
+
+    Parameters
+    ----------
+    index : ndarray of int
+        The columns.
+    weights : ndarray of shape (n_columns, n_outputs)
+        Their weights.
+    intercept : ndarray of shape (n_outputs,)
+        Added to every row.
+    """
+
+    def __init__(self, index: np.ndarray, weights: np.ndarray, intercept: np.ndarray) -> None:
+        self._index, self._weights, self._intercept = index, weights, intercept
+
+    def row(self, x: np.ndarray) -> np.ndarray:
+        """Return the scores of one row."""
+        scores: np.ndarray = x[self._index] @ self._weights + self._intercept
+        return scores
+
+    def __call__(self, X: np.ndarray) -> np.ndarray:
+        """Return the scores of some rows: ``(n_samples, n_outputs)``."""
+        scores: np.ndarray = X[:, self._index] @ self._weights + self._intercept
+        return scores
 
 
 class StumpScorer:
