@@ -332,3 +332,18 @@ def test_the_cross_validated_form_passes_its_parameters_on(digits):
     plain = model._plain()
     assert {name: getattr(plain, name) for name in EVERYTHING} == EVERYTHING
     assert len(model.fit(X[:400], y[:400]).selected_) <= 4
+
+
+def test_a_pool_that_draws_is_given_the_random_state():
+    from mixnorm.pools import Pieces
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 2))
+    y = (np.hypot(*X.T) < 1.0).astype(int)
+    pool = Pieces(n_centers=10, n_radii=4)
+    first = ShareBoostClassifier(3, pool=pool, random_state=0).fit(X, y)
+    again = ShareBoostClassifier(3, pool=pool, random_state=0).fit(X, y)
+    other = ShareBoostClassifier(3, pool=pool, random_state=1).fit(X, y)
+    assert first.path_["feature"].tolist() == again.path_["feature"].tolist()
+    assert first.path_["feature"].tolist() != other.path_["feature"].tolist()
+    assert first.score(X, y) > 0.8

@@ -101,7 +101,10 @@ class BaseShareBoost(StoredPathMixin, ColumnSelectorMixin, CallbackSupportMixin,
         """
         loss, pool = self._loss(), self._pool()
         weight = check_weights(sample_weight, X.shape[0], working_dtype(X))
-        data = pool.prepare(X, weight=weight, scale=self.scale, fit_intercept=self.fit_intercept)
+        drawn = {"random_state": self.random_state} if getattr(pool, "draws", False) else {}
+        data = pool.prepare(
+            X, weight=weight, scale=self.scale, fit_intercept=self.fit_intercept, **drawn
+        )
         wanted = self._wanted(int(data.n_usable))
         self._warn_of_offsets(*getattr(data, "most_offset", (-1, 0.0)))
         begun = self._begun()
