@@ -12,7 +12,7 @@ from mixnorm import __version__
 
 FORMATS = ("csv", "tsv", "parquet", "libsvm")
 TASKS = ("classification", "regression")
-RULES = ("joint", "l1", "l2", "line", "column")
+RULES = ("joint", "l1", "l2", "line", "column", "exact")
 #: How far the search for a size goes when the user does not say.
 LONGEST = 30
 SHELLS = ("bash", "zsh", "tcsh")

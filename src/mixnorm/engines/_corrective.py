@@ -385,7 +385,8 @@ class Support:
         noise = 4.0 * self._epsilon * abs(objective)
         length = 1.0
         for _ in range(20):
-            weights, move = self.weights - length * step, -length * step
+            move = -length * step
+            weights = self.weights + move
             if orthant is not None:
                 weights = orthant.landed(weights)
                 move = weights - self.weights
