@@ -224,7 +224,7 @@ def test_groups(digits):
 class Squares(Columns):
     """Squares of columns, with no more than the engine and prediction need."""
 
-    linear = False
+    plain = False
     prepared = 0
 
     def prepare(self, X, **options):

@@ -15,9 +15,9 @@ WITH_DEFAULTS = [cls for cls in CLASSES if cls is not pools.Union]
 # Those that cannot do without parameters, or deserve a second look with others.
 OTHERS = [
     pools.Columns(groups=list("aabbccdde"), costs=[1.0, 4.0, 0.5, 2.0, 3.0]),
-    pools.Products(linear_terms=False, squares=False),
+    pools.Products(linear=False, squares=False),
     pools.Pieces(n_centers=6, n_radii=4),
-    pools.Union([pools.Columns(), pools.Products(linear_terms=False)]),
+    pools.Union([pools.Columns(), pools.Products(linear=False)]),
     pools.Union([pools.Pieces(5, 3), pools.Columns(costs=range(1, 10))]),
 ]
 

@@ -34,7 +34,7 @@ def residual_for(n_samples, n_outputs=3, seed=1):
 
 def atoms_of(pool, n_features):
     """All atoms there could be, in order."""
-    singles = [(i,) for i in range(n_features)] if pool.linear_terms else []
+    singles = [(i,) for i in range(n_features)] if pool.linear else []
     pairs = itertools.combinations_with_replacement(range(n_features), 2)
     return singles + [pair for pair in pairs if pool.squares or pair[0] != pair[1]]
 
@@ -52,7 +52,7 @@ def brute_force(pool, X, residual, rule, *, used=None, scale=True, fit_intercept
         column = product(X, atom)
         if not np.any(column) or (fit_intercept and np.ptp(column) == 0.0):
             continue
-        if pool.linear_terms and len(atom) == 2 and repeats(X, atom, fit_intercept):
+        if pool.linear and len(atom) == 2 and repeats(X, atom, fit_intercept):
             continue
         column = column / np.abs(column).max() if scale else column
         gradient = column @ residual
@@ -119,7 +119,7 @@ def test_blocks_change_nothing(monkeypatch, rule, filled, n_outputs):
 def test_the_counts_of_the_paper(n_features, count):
     """Section A.3: products of two different columns of satimage and of pendigits."""
     X = table(50, n_features)
-    assert Products(linear_terms=False, squares=False).prepare(X).n_usable == count
+    assert Products(linear=False, squares=False).prepare(X).n_usable == count
     assert Products().prepare(X).n_usable == count + 2 * n_features
 
 
@@ -147,7 +147,7 @@ def test_sparse_is_not_made_dense():
     X = sp.csr_array((np.arange(1.0, 61.0), (rows, np.tile([3, 7, 150], 20))), (1_000_000, 1000))
     residual = np.zeros((1_000_000, 1))
     residual[:20, 0] = np.linspace(-1, 1, 20)
-    prepared = Products(linear_terms=False).prepare(X)
+    prepared = Products(linear=False).prepare(X)
     assert prepared.n_usable == 6
     (best,) = prepared.top(residual, "l1", 1, NONE)
     assert best[0] in {(3, 3), (3, 7), (3, 150), (7, 7), (7, 150), (150, 150)}
@@ -169,7 +169,7 @@ def test_what_repeats_a_linear_term_is_left_out():
     assert offered(Products(), X) == singles | crossed | {(4, 4)}
     without = offered(Products(), X, fit_intercept=False)
     assert without == singles | {(3,)} | crossed | {(4, 4), (1, 1), (2, 2)}
-    no_terms = offered(Products(linear_terms=False), X)
+    no_terms = offered(Products(linear=False), X)
     times_constant = {(0, 3), (1, 3), (2, 3), (3, 4)}
     assert no_terms == crossed | {(4, 4), (0, 0), (1, 1)} | times_constant
 

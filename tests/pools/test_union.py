@@ -23,7 +23,7 @@ def residual_for(n_samples, n_outputs=3, seed=1):
     return residual - residual.mean(axis=0)
 
 
-POOLS = (Columns(groups=[0, 0, 1, 2]), Products(linear_terms=False), Stumps(), Pieces(6, 3))
+POOLS = (Columns(groups=[0, 0, 1, 2]), Products(linear=False), Stumps(), Pieces(6, 3))
 
 
 @pytest.mark.parametrize("rule", ["l1", "l2"])
@@ -77,10 +77,10 @@ def test_ties_go_to_the_earlier_pool():
 
 def test_prices():
     X, residual = table(), residual_for(60)
-    free = Union((Columns(), Products(linear_terms=False))).prepare(X)
+    free = Union((Columns(), Products(linear=False))).prepare(X)
     assert not hasattr(free, "price")
     dear = Columns(costs=[100.0, 0.5, 100.0, 2.0])
-    pool = Union((dear, Products(linear_terms=False)))
+    pool = Union((dear, Products(linear=False)))
     prepared = pool.prepare(X)
     assert [prepared.price((0, j)) for j in range(4)] == [100.0, 0.5, 100.0, 2.0]
     assert prepared.price((1, (0, 1))) == 1.0
@@ -99,7 +99,7 @@ def test_prices():
 def test_a_fit_equals_the_fit_on_materialised_columns():
     X = table(150)
     y = X[:, 0] + X[:, 1] * X[:, 2] > 0
-    pool = Union((Columns(), Products(linear_terms=False, squares=False)))
+    pool = Union((Columns(), Products(linear=False, squares=False)))
     model = ShareBoostClassifier(4, pool=pool, alpha=1e-4).fit(X, y)
     pairs = [(i, j) for i in range(4) for j in range(i + 1, 4)]
     columns = np.column_stack([X, *(X[:, i] * X[:, j] for i, j in pairs)])

@@ -256,7 +256,7 @@ class BaseShareBoost(StoredPathMixin, ColumnSelectorMixin, CallbackSupportMixin,
         support = rounds[-1].support if rounds else ()
         features = pool.feature_indices(support, self.n_features_in_)
         weights, intercept = self._outputs(rounds[-1] if rounds else None, path)
-        if getattr(pool, "linear", False):  # the weights are those of columns of X
+        if getattr(pool, "plain", False):  # the weights are those of columns of X
             full = np.zeros((self.n_features_in_, intercept.shape[0]), dtype=weights.dtype)
             full[features] = weights
             weights = full

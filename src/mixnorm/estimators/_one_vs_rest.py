@@ -254,7 +254,7 @@ class OneVsRestGreedy(StagedClassifier):
     def coef_(self) -> np.ndarray:
         """Weights of the columns, a row per class."""
         check_is_fitted(self)
-        if not getattr(self.estimators_[0]._fitted_pool, "linear", False):
+        if not getattr(self.estimators_[0]._fitted_pool, "plain", False):
             raise AttributeError(
                 f"{type(self).__name__} has no coef_ for pools whose atoms are no columns of X; "
                 "each of estimators_ has the weights of its own atoms."

@@ -71,7 +71,7 @@ def _scorer(
     """Return the quickest way to the scores that the pool has."""
     if hasattr(pool, "scorer"):
         return pool.scorer(support, weights, intercept)
-    if getattr(pool, "linear", False):
+    if getattr(pool, "plain", False):
         index = np.asarray(pool.feature_indices(support, n_features), dtype=np.intp)
         return ColumnScorer(index, weights, intercept)
     return PoolScorer(pool, support, weights, intercept)

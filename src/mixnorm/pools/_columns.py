@@ -50,7 +50,7 @@ class Columns(Parameters):
     costs: Sequence[float] | Mapping[Any, float] | None = None
 
     #: The columns of an atom are columns of ``X``, in the order of ``feature_indices``.
-    linear: ClassVar[bool] = True
+    plain: ClassVar[bool] = True
     #: Arrays of other libraries are taken as they are.
     array_api: ClassVar[bool] = True
 

@@ -67,7 +67,7 @@ class Pieces(Parameters):
     n_centers: int = 1500
     n_radii: int = 35
 
-    linear: ClassVar[bool] = False
+    plain: ClassVar[bool] = False
     #: Centres depend on the ``random_state`` given to ``prepare``.
     draws: ClassVar[bool] = True
 

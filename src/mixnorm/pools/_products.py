@@ -33,7 +33,7 @@ class Products(Parameters):
 
     Parameters
     ----------
-    linear_terms : bool, default=True
+    linear : bool, default=True
         Offer the columns themselves too.
     squares : bool, default=True
         Offer their squares too.
@@ -45,7 +45,7 @@ class Products(Parameters):
     pool keeps one number per pair. A sparse table of which no more than a tenth is filled stays
     sparse, and a round then visits the pairs of entries of each row; any other is made dense.
 
-    What only repeats another atom is never offered: with ``linear_terms``, squares of columns that
+    What only repeats another atom is never offered: with ``linear``, squares of columns that
     have two values, and products with a constant column.
 
     Examples
@@ -58,10 +58,10 @@ class Products(Parameters):
     [(1, 3)]
     """
 
-    linear_terms: bool = True
+    linear: bool = True
     squares: bool = True
 
-    linear: ClassVar[bool] = False
+    plain: ClassVar[bool] = False
 
     def prepare(
         self, X: Any, *, weight: Any | None = None, scale: bool = True, fit_intercept: bool = True
@@ -87,15 +87,15 @@ class Products(Parameters):
         table = _table(matrix, used, np.maximum(-low, high))
         usable = high > low if fit_intercept else (high != 0) | (low != 0)
         sizes = table.sizes(fit_intercept)
-        repeats = _repeats(table, low, high, fit_intercept) if self.linear_terms else None
+        repeats = _repeats(table, low, high, fit_intercept) if self.linear else None
         for i, pairs in enumerate(_triangle(sizes, len(low))):
             _drop_useless(pairs, table.exponents[i] + table.exponents[i:])
             if not self.squares or (repeats is not None and repeats[i]):
                 pairs[0] = 0.0
-            if self.linear_terms:  # times a constant column, it is the other column again
+            if self.linear:  # times a constant column, it is the other column again
                 pairs[(low[i:] == high[i:]) | (low[i] == high[i])] = 0.0
         singles = np.ldexp(np.maximum(-low, high), -table.exponents).astype(dtype)
-        singles[~usable | (not self.linear_terms)] = 0.0
+        singles[~usable | (not self.linear)] = 0.0
         _drop_useless(singles, table.exponents)
         prepared = PreparedProducts(matrix, table, used, singles, sizes, scale)
         if fit_intercept:

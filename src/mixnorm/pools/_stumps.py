@@ -57,7 +57,7 @@ class Stumps(Parameters):
 
     max_bins: int | None = _BINS
 
-    linear: ClassVar[bool] = False
+    plain: ClassVar[bool] = False
 
     def prepare(
         self, X: Any, *, weight: Any | None = None, scale: bool = True, fit_intercept: bool = True

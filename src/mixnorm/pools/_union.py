@@ -36,7 +36,7 @@ class Union(Parameters):
     >>> from mixnorm.pools import Columns, Products
     >>> X = np.random.default_rng(0).standard_normal((200, 5))
     >>> y = X[:, 0] + 2 * X[:, 1] * X[:, 3] > 0
-    >>> pool = Union((Columns(), Products(linear_terms=False)))
+    >>> pool = Union((Columns(), Products(linear=False)))
     >>> model = ShareBoostClassifier(2, pool=pool).fit(X, y)
     >>> sorted(model.path_["feature"])
     [(0, 0), (1, (1, 3))]
@@ -44,7 +44,7 @@ class Union(Parameters):
 
     pools: Sequence[Any]
 
-    linear: ClassVar[bool] = False
+    plain: ClassVar[bool] = False
 
     @property
     def draws(self) -> bool:
