@@ -14,6 +14,7 @@ from mixnorm.exceptions import (
     DatasetNotFoundError,
 )
 from mixnorm.losses import MultinomialLogistic
+from mixnorm.pools import Pieces, Products, Stumps
 
 
 @pytest.fixture(scope="module")
@@ -104,6 +105,18 @@ def test_warm_start_of_a_regressor_keeps_its_units():
     assert grown.coef_ == pytest.approx(before)
     with pytest.raises(ValueError, match="2 outputs"):
         grown.fit(X, Y[:, 0])
+
+
+@pytest.mark.parametrize("pool", [Stumps(), Products(), Pieces(20, 5)], ids=lambda pool: str(pool))
+def test_warm_start_with_features_made_of_columns(pool):
+    X, y = make_regression(80, 6, noise=1.0, random_state=0)
+    options = dict(pool=pool, rule="l1", random_state=0)
+    whole = ShareBoostRegressor(5, **options).fit(X, y)
+    grown = ShareBoostRegressor(2, warm_start=True, **options).fit(X, y)
+    grown.set_params(n_features_to_select=5).fit(X, y)
+    assert grown.path_["loss"] == pytest.approx(whole.path_["loss"], rel=1e-4)
+    with pytest.raises(ValueError, match="a path of 6 columns, but X has 5"):
+        grown.fit(X[:, :5], y)
 
 
 def test_warm_start_refuses_other_columns(digits):

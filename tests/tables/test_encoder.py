@@ -193,7 +193,7 @@ def test_single_precision_only_where_it_is_exact(values, dtype):
 def test_numbers_that_single_precision_does_not_hold():
     encoder = TableEncoder.plan(pd.DataFrame({"a": [1, 2, 5]}))
     matrix, gaps = encoder.encode(pd.DataFrame({"a": [1e35, -1e45, 1e305, 3]}))
-    assert matrix[:, 0].tolist() == [np.float32(1e30), np.float32(-1e30), 2, 3]
+    assert matrix[:, 0].tolist() == [np.float32(1e15), np.float32(-1e15), 2, 3]
     assert gaps == {"a": Gaps(infinite=1)}
 
 
@@ -329,3 +329,117 @@ def test_sparse_tables_with_few_of_many_columns():
 def test_the_order_of_day_and_month_is_said(dates, said):
     encoder = TableEncoder.plan(pd.DataFrame({"sold": dates}))
     assert remarks(encoder, {}, 3) == [f"Dates, each counted as one feature: {said}."]
+
+
+def test_names_of_matrix_columns():
+    frame = pd.DataFrame(
+        {
+            "age": [20, 35, 70, 41],
+            "year": [1998, 1999, 2001, 2004],
+            "colour": ["red", "blue", None, "red"],
+            "seen": ["2024-01-01", "2024-03-31", "2024-02-01", "2024-01-15"],
+        }
+    )
+    encoder = TableEncoder.plan(frame)
+    assert encoder.owners == [0, 1, 2, 2, 2, 3, 3, 3, 3, 3]
+    age, year, red, _, missing, days, sine, *_ = names = encoder.column_names
+    assert len(names) == encoder.width
+    assert [*map(str, names[:6])] == [
+        "age",
+        "year",
+        "colour = red",
+        "colour = blue",
+        "colour = (missing)",
+        "seen (days since 2024-01-01)",
+    ]
+    assert sine == "seen (time of year, sine)"
+    assert age.below(30.5) == "age ≤ 30.5"
+    assert year.below(-1.5) == "year ≤ 1998.5"  # it is centred
+    assert (age.factor, year.factor) == ("age", "(year − 2000)")
+    assert red.below(0.5) == "colour is not red"
+    assert missing.below(0.5) == "colour is not (missing)"
+    assert (red.at(1.0), red.at(0.0), red.at(0.25)) == (
+        "colour = red",
+        "colour ≠ red",
+        "colour = red 25%",
+    )
+    assert red.factor == "(colour = red)"
+    assert days.below(31.5) == "seen ≤ 2024-02-01"
+    assert days.at(0.0) == "seen 2024-01-01"
+    assert sine.below(0.5) == "seen (time of year, sine) ≤ 0.5"
+    timed = TableEncoder.plan(pd.DataFrame({"t": ["2024-01-01 08:00", "2024-01-02 09:30"]}))
+    assert timed.column_names[0].below(0.5) == "t ≤ 2024-01-01 20:00"
+
+
+@pytest.mark.parametrize(
+    ("centre", "scale", "threshold", "text"),
+    [
+        (0.0, 1.0, 1234567.5, "1234567.5"),
+        (0.0, 1.0, 1e-9, "1e-09"),
+        (0.0, 1.0, 2.5e20, "2.5e+20"),
+        (0.0, 1.0, 0.0, "0"),
+        (1e6, 1.0, 0.00125, "1000000.00125"),
+        (-3.0, 2.0, 0.25, "-2.5"),
+        (0.0, 1.0, float(np.float32(0.3)), "0.3"),
+    ],
+)
+def test_thresholds_in_the_units_of_the_table(centre, scale, threshold, text):
+    plan = NumberColumn("x", 0.0, centre, scale=scale)
+    assert plan.column_names[0].below(threshold) == f"x ≤ {text}"
+
+
+def test_columns_on_one_scale():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "a": rng.integers(0, 1000, 50),
+            "b": 1e200 * (5 + rng.random(50)),
+            "c": rng.choice(list("xyz"), 50),
+            "d": pd.date_range("2020-01-01", periods=50, freq="3D"),
+        }
+    )
+    plain, scaled = TableEncoder.plan(frame), TableEncoder.plan(frame, standardise=True)
+    assert scaled.dtype == "float64"
+    before, after = plain.encode(frame)[0], scaled.encode(frame)[0]
+    np.testing.assert_allclose(after[:, :2].mean(axis=0), 0.0, atol=1e-9)
+    np.testing.assert_allclose(after[:, :2].std(axis=0), 1.0)
+    np.testing.assert_array_equal(after[:, 2:5], before[:, 2:5])  # indicators stay
+    assert after[:, 5].std() == pytest.approx(1.0)
+    np.testing.assert_allclose(after[:, 6:], before[:, 6:])
+    half = (after[10, 0] + after[11, 0]) / 2
+    shown = float(scaled.column_names[0].below(half).split()[-1])
+    assert shown == pytest.approx((frame["a"][10] + frame["a"][11]) / 2, abs=1e-3)
+    assert scaled.column_names[5].below(after[7, 5] + 1e-9) == "d ≤ 2020-01-22"
+
+
+def test_sparse_columns_on_one_scale():
+    matrix = sp.random(60, 6, density=0.4, random_state=0, format="csr") * 1e5
+    matrix = sp.csr_array(sp.hstack([matrix, np.ones((60, 1))]))
+    table = SparseTable("t", matrix, np.zeros(60), False)
+    encoder = SparseEncoder.plan(table, standardise=True)
+    found = encoder.encode(table)[0].toarray()
+    np.testing.assert_allclose(found[:, :6].std(axis=0), 1.0)
+    assert np.all(found[:, 6] == 1.0)
+    assert encoder.column_names[0].below(1.0) == f"column 1 ≤ {encoder.scales[0]:.6g}"
+    encoder._check_stored()
+    for scales in (np.ones(3), np.zeros(7), np.ones(7, dtype=np.float32)):
+        with pytest.raises(ValueError, match="must be positive, one for each"):
+            SparseEncoder(encoder.columns, False, scales)._check_stored()
+
+
+def test_remarks_where_columns_are_features_of_their_own():
+    frame = pd.DataFrame({"c": list("xyxy"), "d": ["2020-01-01", "2020-02-01"] * 2})
+    encoder = TableEncoder.plan(frame)
+    said = remarks(encoder, {}, 4, together=False)
+    assert "Categories, each level a column of its own: c (2 levels)." in said
+    assert "Dates, as days, and by their cycles: d." in said
+
+
+@pytest.mark.parametrize("scale", [0.0, -1.0, np.inf, np.nan])
+def test_scales_of_stored_plans_are_checked(scale):
+    for plan in (
+        NumberColumn("x", 0.0, scale=scale),
+        DateColumn("x", "ISO8601", 0.0, 0.0, scale=scale),
+    ):
+        with pytest.raises(ValueError, match="scale that is no positive number"):
+            plan._check_stored()

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from mixnorm import ShareBoostClassifier, ShareBoostRegressor
 from mixnorm.exceptions import TableError
-from mixnorm.pools import Columns
+from mixnorm.pools import Columns, Pieces, Products, Stumps, Union
 from mixnorm.tables import SparseEncoder, SparseTable, Table, TableEncoder, TableModel, _model
 
 pd = pytest.importorskip("pandas")
@@ -204,6 +204,78 @@ def test_pickled(frame, model):
     assert again.encoder == model.encoder
 
 
+# -- pools beyond columns ----------------------------------------------------------------------
+
+
+def pooled(frame, target, pool, n_features=3, **options):
+    encoder = TableEncoder.plan(frame.drop(columns=["class", "price"]), **options)
+    kind = ShareBoostClassifier if target == "class" else ShareBoostRegressor
+    matrix, _ = encoder.encode(frame)
+    estimator = kind(n_features, pool=pool, random_state=0).fit(matrix, frame[target].to_numpy())
+    task = "classification" if target == "class" else "regression"
+    return TableModel(target, task, encoder, estimator)
+
+
+POOLS = {
+    "stumps": Stumps(),
+    "products": Products(),
+    "pieces": Pieces(20, 7),
+    "union": Union([Columns(), Stumps()]),
+}
+
+
+@pytest.mark.parametrize("target", ["class", "price"])
+@pytest.mark.parametrize("pool", POOLS)
+def test_pools_read_the_columns_that_they_need(frame, target, pool):
+    model = pooled(frame, target, POOLS[pool], standardise=pool == "pieces")
+    model._check_stored()
+    read = model.needed
+    said = " ".join(model.describe(step.atom) for step in model.estimator._path.rounds)
+    all_ = ["noise", "power", "fuel"]
+    assert read == (all_ if pool == "pieces" else sorted(read, key=said.index))
+    assert set(read) == {name for name in all_ if name in said}
+    assert pool == "pieces" or len(read) == 2
+    assert model.size == 3
+    assert model.truncate(1).size == 1
+    whole = model.estimator.predict(model.encoder.encode(frame)[0])
+    found = model.predict(frame[read])
+    if target == "class":
+        np.testing.assert_array_equal(found, whole)
+    else:
+        np.testing.assert_allclose(found, whole, rtol=1e-5)
+    with pytest.raises(TableError, match=f"lacks the column '{read[0]}'"):
+        model.predict(frame.drop(columns=read[0]))
+
+
+def test_features_in_words(frame):
+    stumps = pooled(frame, "price", Stumps(), 30)
+    names = {stumps.describe(step.atom) for step in stumps.estimator._path.rounds}
+    assert "fuel is not sun" in names
+    assert any(name.startswith("power ≤ 1") for name in names)
+    products = pooled(frame, "price", Products(), 2)
+    assert [products.describe(step.atom) for step in products.estimator._path.rounds] == [
+        "power",
+        "fuel = sun",
+    ]
+    assert products.describe((1, 1)) == "power²"
+    assert products.describe((1, 2)).startswith("power × (fuel = ")
+    pieces = pooled(frame, "price", Pieces(20, 7), 1, standardise=True)
+    said = pieces.describe(pieces.estimator._path.rounds[0].atom)
+    assert said.startswith("within ")
+    power = float(said.split("power ")[1].split(",")[0])
+    assert 50 <= power <= 250
+    assert "fuel" in said
+    columns = fitted(frame, "price", ShareBoostRegressor)
+    assert columns.describe(2) == "fuel"
+
+
+@pytest.mark.parametrize("pool", ["stumps", "products"])
+def test_numbers_that_training_did_not_have(frame, pool):
+    model = pooled(frame, "price", POOLS[pool])
+    found = model.predict(frame.head(3).assign(power=[1e35, -1e300, 1e308]))
+    assert np.isfinite(found).all()
+
+
 # -- sparse tables -----------------------------------------------------------------------------
 
 
@@ -241,3 +313,18 @@ def test_tables_of_the_wrong_kind(sparse, classifier, frame):
         model.predict(frame)
     with pytest.raises(TableError, match="named columns .*(power|fuel).* not on a LIBSVM file"):
         classifier.predict(table)
+
+
+@pytest.mark.parametrize("pool", [Stumps(), Products(), Pieces(10, 5)], ids=["s", "p", "b"])
+def test_pools_over_sparse_tables(sparse, pool):
+    _, table = sparse
+    encoder = SparseEncoder.plan(table, standardise=isinstance(pool, Pieces))
+    estimator = ShareBoostClassifier(2, pool=pool, random_state=0)
+    estimator.fit(encoder.encode(table)[0], table.labels)
+    model = TableModel("label", "classification", encoder, estimator)
+    model._check_stored()
+    assert "column " in model.describe(estimator._path.rounds[0].atom)
+    assert (model.predict(table) == table.labels).mean() > 0.8
+    if isinstance(pool, Stumps):
+        assert model.needed[0] == "3"
+        assert model.describe(estimator._path.rounds[0].atom) == "column 3 ≤ 1.5"

@@ -26,10 +26,12 @@ class SearchBar:
         Says how errors are written.
     rounds : int
         Number of rounds of all paths together, as far as is known.
+    word : str
+        What a round adds.
     """
 
-    def __init__(self, screen: Screen, task: str, rounds: int) -> None:
-        self._screen, self._task = screen, task
+    def __init__(self, screen: Screen, task: str, rounds: int, word: str = "feature") -> None:
+        self._screen, self._task, self._word = screen, task, word
         self._last = time.monotonic()
         self._done = 0
         self._progress = Progress(
@@ -72,7 +74,7 @@ class SearchBar:
         self._done += 1
         size, loss = len(model.path_["loss"]), float(model.path_["loss"][-1])
         shown = {
-            "size": f"{size}/{rounds} features",
+            "size": f"{size}/{rounds} {self._word}s",
             "loss": f"{loss:.4g}",
             "error": error_text(error, self._task),
         }

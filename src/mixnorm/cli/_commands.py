@@ -20,7 +20,7 @@ from mixnorm.cli._parser import Usage
 from mixnorm.cli._screen import Screen, counted, error_text, safe, write_out
 from mixnorm.cli._search import Search, mean_error, search
 from mixnorm.cli._signals import uninterrupted
-from mixnorm.cli._summary import error_name, facts, make_report, multiply_adds, path_rows
+from mixnorm.cli._summary import cost_text, error_name, facts, make_report, path_rows, size_text
 from mixnorm.exceptions import ModelFileError, TableError
 from mixnorm.storage import load, save
 from mixnorm.tables import (
@@ -99,16 +99,28 @@ def _print_fit(told: dict[str, Any], found: Search, screen: Screen, full: FullFi
         screen.remark(note)
     if found.interrupted:
         screen.say(found.interrupted)
-    screen.show(_path_table(told["path"], task, None))
+    word = told["word"]
+    screen.show(_path_table(told["path"], task, None, word))
+    _say_replaced(told, screen)
     screen.say(
-        f"{told['chosen']} of {told['columns']} features: {told['error_name']} "
+        f"{size_text(told)}: {told['error_name']} "
         f"{error_text(told['error'], task)} on held-out rows (± "
         f"{error_text(told['standard_error'], task)}), "
-        f"{error_text(told['null_error'], task)} without features."
+        f"{error_text(told['null_error'], task)} without {word}s."
     )
     if full is not None:
-        screen.say(f"All {full.n_features} features: {error_text(full.error, task)} ({full.note}).")
+        all_ = counted(full.n_features, word if word == "feature" else "column")
+        screen.say(f"All {all_}: {error_text(full.error, task)} ({full.note}).")
     screen.say(f"{told['how_chosen']} {told['how_measured']}")
+
+
+def _say_replaced(told: dict[str, Any], screen: Screen) -> None:
+    """Say what a model consists of, where replacements made that another than what was chosen."""
+    names = told.get("replaced")
+    if names:
+        more = ", ..." if len(names) > _MOST_SHOWN else ""
+        shown = ", ".join(names[:_MOST_SHOWN]) + more
+        screen.say(f"Earlier choices were replaced; the {told['word']}s are now: {shown}")
 
 
 def path(options: argparse.Namespace, screen: Screen, command: Sequence[str]) -> None:
@@ -116,14 +128,24 @@ def path(options: argparse.Namespace, screen: Screen, command: Sequence[str]) ->
     data = _read(options, screen)
     found = search(data, options, screen, whole=True)
     rows, told = path_rows(data, found), facts(data, found, command, None)
-    screen.show(_path_table(rows, data.task, found.chosen))
+    screen.show(_path_table(rows, data.task, found.chosen, data.word))
     if found.interrupted:
         screen.say("The search was interrupted; this is what it had reached.")
     screen.say(
-        f"Suggested: {counted(found.chosen, 'feature')}, {told['error_name']} "
+        f"Suggested: {counted(found.chosen, data.word)}, {told['error_name']} "
         f"{error_text(told['error'], data.task)} on held-out rows. {found.how_chosen}"
     )
-    keys = ("table", "target", "task", "rows", "columns", "error_name", "null_error", "notes")
+    keys = (
+        "table",
+        "target",
+        "task",
+        "rows",
+        "columns",
+        "pool",
+        "error_name",
+        "null_error",
+        "notes",
+    )
     screen.document(
         {
             **{key: told[key] for key in keys},
@@ -134,11 +156,14 @@ def path(options: argparse.Namespace, screen: Screen, command: Sequence[str]) ->
     )
 
 
-def _path_table(rows: list[dict[str, Any]], task: str, marked: int | None) -> RichTable:
+def _path_table(
+    rows: list[dict[str, Any]], task: str, marked: int | None, word: str = "feature"
+) -> RichTable:
     """Return the path as a table for the terminal."""
     table = RichTable(box=None, pad_edge=False)
-    table.add_column("features", justify="right", no_wrap=True, min_width=8)
-    table.add_column("added", no_wrap=True, overflow="ellipsis", max_width=40)
+    widest = 40 if word == "feature" else 60
+    table.add_column(f"{word}s", justify="right", no_wrap=True, min_width=8)
+    table.add_column("added", no_wrap=True, overflow="ellipsis", max_width=widest)
     table.add_column("training loss", justify="right", no_wrap=True)
     table.add_column("held-out error", justify="right", no_wrap=True)
     table.add_column("", no_wrap=True)
@@ -152,7 +177,7 @@ def _path_table(rows: list[dict[str, Any]], task: str, marked: int | None) -> Ri
         hint = " ← suggested" if row["features"] == marked else ""
         table.add_row(
             str(row["features"]),
-            safe(row["name"] + ("" if row["kind"] == "number" else f", {row['kind']}")),
+            safe(row["name"] + ("" if row["kind"] in ("number", word) else f", {row['kind']}")),
             f"{row['loss']:.4g}",
             error,
             bar + hint,
@@ -216,8 +241,9 @@ def _table_model(place: str) -> TableModel:
 
 
 def _smaller(model: TableModel, size: int) -> TableModel:
-    if size > len(model.features):
-        raise TableError(f"The model has {len(model.features)} features, not {size}.")
+    if size > model.size:
+        word = model.facts.get("word", "feature")
+        raise TableError(f"The model has {counted(model.size, word)}, not {size}.")
     return model.truncate(size)
 
 
@@ -284,19 +310,25 @@ def show(options: argparse.Namespace, screen: Screen, command: Sequence[str]) ->
     if classes is not None:
         more = ", ..." if len(classes) > 10 else ""
         screen.say(f"{len(classes)} classes: {', '.join(classes[:10])}{more}")
-    screen.show(_path_table(told.get("path", []), task, None))
+    word = told.get("word", "feature")
+    screen.show(_path_table(told.get("path", []), task, None, word))
+    _say_replaced(told, screen)
     if told.get("interrupted"):
         screen.say(told["interrupted"])
     if "error" in told:
         screen.say(
             f"{told['error_name'].capitalize()} {error_text(told['error'], task)} on held-out rows "
             f"(± {error_text(told['standard_error'], task)}), "
-            f"{error_text(told['null_error'], task)} without features."
+            f"{error_text(told['null_error'], task)} without {word}s."
         )
+    needed = model.needed
     screen.say(
-        f"A prediction needs {len(model.needed)} columns of the table and "
-        f"{multiply_adds(estimator)} multiplications and additions; the file has {size:,} bytes."
+        f"A prediction needs {counted(len(needed), 'column')} of the table and "
+        f"{cost_text(estimator)}; the file has {size:,} bytes."
     )
+    if word != "feature":  # whose names are not those of columns
+        more = ", ..." if len(needed) > _MOST_SHOWN else ""
+        screen.say(f"Columns: {', '.join(needed[:_MOST_SHOWN])}{more}")
     if "created" in told:
         screen.say(
             f"Made {told['created']} with mixnorm {told['version']} from {told['table']} "
@@ -323,21 +355,35 @@ def _show_estimator(model: Any, place: str, size: int, screen: Screen) -> None:
     names = getattr(model, "feature_names_in_", None)
     chosen = [int(index) for index in model.selected_]
     shown = chosen if names is None else [str(names[index]) for index in chosen]
+    made = _made_of_columns(model, names)
     told = {
         "estimator": type(model).__name__,
         "features": shown,
         "columns": int(model.n_features_in_),
-        "multiply_adds": multiply_adds(model),
+        "multiply_adds": model.cost_.multiply_adds,
+        "comparisons": model.cost_.comparisons,
         "bytes": size,
+        **({"made_of_them": made} if made else {}),
     }
     screen.say(f"{place}: {told['estimator']}, saved from Python.")
     screen.say(f"{len(chosen)} of {told['columns']} columns, in the order they were chosen:")
     screen.say("  " + ", ".join(map(str, shown)))
-    screen.say(
-        f"A prediction needs {told['multiply_adds']} multiplications and additions; the file has "
-        f"{size:,} bytes."
-    )
+    if made:
+        screen.say(f"{counted(len(made), 'feature')} made of them, in that order too:")
+        screen.say("  " + ", ".join(made))
+    screen.say(f"A prediction needs {cost_text(model)}; the file has {size:,} bytes.")
     screen.document(told)
+
+
+def _made_of_columns(model: Any, names: Any) -> list[str]:
+    """Return the features of an estimator in words, where they are no plain columns."""
+    pool: Any = getattr(model, "_fitted_pool", None)
+    path = getattr(model, "_path", None)
+    if path is None or not path.rounds or getattr(pool, "plain", True):
+        return []
+    if names is None:
+        names = [f"column {column}" for column in range(model.n_features_in_)]
+    return [str(pool.describe(atom, names)) for atom in path.rounds[-1].support]
 
 
 def completion(options: argparse.Namespace) -> str:

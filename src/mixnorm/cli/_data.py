@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from mixnorm.cli._parser import Usage
+from mixnorm.cli._pools import WORDS, check_size
 from mixnorm.exceptions import TableError
 from mixnorm.tables import (
     SparseEncoder,
@@ -44,6 +45,8 @@ class Data:
         What made the matrix.
     notes : list of str
         What was found out and done, one sentence each.
+    pool : {"columns", "stumps", "products", "pieces"}
+        What features are made of the columns.
     """
 
     name: str
@@ -54,6 +57,12 @@ class Data:
     weight: np.ndarray | None
     encoder: TableEncoder | SparseEncoder
     notes: list[str]
+    pool: str = "columns"
+
+    @property
+    def word(self) -> str:
+        """What a feature is called."""
+        return WORDS[self.pool]
 
 
 def load_data(options: argparse.Namespace) -> Data:
@@ -92,12 +101,20 @@ def _frame_data(table: Table, options: argparse.Namespace) -> Data:
     if len(target.rows) < len(frame):
         rest = rest.iloc[target.rows]
         weight = None if weight is None else weight[target.rows]
-    encoder = TableEncoder.plan(rest, numbers=named["number"], categories=named["category"])
+    encoder = TableEncoder.plan(
+        rest,
+        numbers=named["number"],
+        categories=named["category"],
+        standardise=options.pool == "pieces",
+    )
     if not encoder.columns:
         raise TableError(_nothing_to_learn_from(table.name, target.name, encoder))
+    check_size(options.pool, len(rest), encoder.width)
     matrix, gaps = encoder.encode(rest)
-    notes = [*table.notes, *target.notes, *remarks(encoder, gaps, len(rest))]
-    return Data(table.name, target.name, target.task, matrix, target.values, weight, encoder, notes)
+    together = options.pool == "columns"
+    notes = [*table.notes, *target.notes, *remarks(encoder, gaps, len(rest), together=together)]
+    found = (target.name, target.task, matrix, target.values, weight, encoder)
+    return Data(table.name, *found, [*notes, *_scaled(options.pool)], options.pool)
 
 
 def _target(frame: Any, name: str, options: argparse.Namespace) -> Target:
@@ -165,7 +182,16 @@ def _sparse_data(table: SparseTable, options: argparse.Namespace) -> Data:
     _check_targets(target, table.name)
     if not table.matrix.count_nonzero():
         raise TableError(f"{table.name} has no entry other than zero to learn from.")
-    encoder = SparseEncoder.plan(table)
+    encoder = SparseEncoder.plan(table, standardise=options.pool == "pieces")
+    check_size(options.pool, table.matrix.shape[0], encoder.width)
     matrix, _ = encoder.encode(table)
-    notes = [*table.notes, *target.notes]
-    return Data(table.name, target.name, target.task, matrix, target.values, None, encoder, notes)
+    notes = [*table.notes, *target.notes, *_scaled(options.pool)]
+    found = (target.name, target.task, matrix, target.values, None, encoder)
+    return Data(table.name, *found, notes, options.pool)
+
+
+def _scaled(pool: str) -> list[str]:
+    """Say what was done to the columns for a pool that measures distances."""
+    if pool != "pieces":
+        return []
+    return ["Numbers are divided by their standard deviations, to measure distances between rows."]

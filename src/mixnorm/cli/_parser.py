@@ -12,6 +12,7 @@ from mixnorm import __version__
 
 FORMATS = ("csv", "tsv", "parquet", "libsvm")
 TASKS = ("classification", "regression")
+POOLS = ("columns", "stumps", "products", "pieces")
 RULES = ("joint", "l1", "l2", "line", "column", "exact")
 #: How far the search for a size goes when the user does not say.
 LONGEST = 30
@@ -37,6 +38,7 @@ examples:
   mixnorm fit prices.parquet --target price --task regression --drop id
   zcat big.csv.gz | mixnorm fit - --target label --features 10 --model big.mixnorm
   mixnorm fit news20.svm --features 50           # LIBSVM files carry their target
+  mixnorm fit cars.csv --target class --pool stumps --max-inputs 5 --max-features 60
 Ctrl-C ends the search, keeps the features found so far, and writes model and report.
 """
 _PATH = """\
@@ -164,6 +166,20 @@ def _add_learning(command: Any, features: str, *, limited: bool = True) -> None:
             help=f"largest size that cross-validation tries (default {LONGEST})",
         )
     learning.add_argument(
+        "--pool",
+        choices=POOLS,
+        default="columns",
+        help="what features are: columns of the table (the default), stumps (a column is at most "
+        "some threshold), products of two columns, or pieces (linear near some point)",
+    )
+    learning.add_argument(
+        "--max-inputs",
+        metavar="N",
+        type=_count,
+        help="most columns that all features together read; every level of a category counts as "
+        "a column, and so do the parts of a date",
+    )
+    learning.add_argument(
         "--folds", metavar="N", type=_folds, help="folds of the cross-validation (default 5)"
     )
     learning.add_argument(
@@ -186,7 +202,11 @@ def _add_learning(command: Any, features: str, *, limited: bool = True) -> None:
         help="replacement steps after each round (default 0)",
     )
     learning.add_argument(
-        "--seed", metavar="N", type=_whole, default=0, help="of the split into folds (default 0)"
+        "--seed",
+        metavar="N",
+        type=_whole,
+        default=0,
+        help="of the split into folds, and of the centres of pieces (default 0)",
     )
 
 
@@ -282,6 +302,8 @@ def check_options(options: argparse.Namespace) -> None:
     _check_distinct(options, written)
     if getattr(options, "file", None) == "-" and options.command == "fit" and not options.model:
         raise Usage("a table from standard input has no name; give --model FILE")
+    if getattr(options, "pool", None) == "pieces" and options.max_inputs is not None:
+        raise Usage("--max-inputs has no meaning for --pool pieces: each piece reads all columns")
     overlap = set(getattr(options, "category", ())) & set(getattr(options, "number", ()))
     if overlap:
         raise Usage(f"--category and --number both name {sorted(overlap)[0]!r}")

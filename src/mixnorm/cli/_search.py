@@ -19,7 +19,8 @@ import numpy as np
 from mixnorm.cli._bar import SearchBar
 from mixnorm.cli._data import Data
 from mixnorm.cli._parser import LONGEST, Usage
-from mixnorm.cli._screen import Screen
+from mixnorm.cli._pools import make_pool
+from mixnorm.cli._screen import Screen, counted
 from mixnorm.exceptions import InterruptedFitWarning, MixnormWarning, TableError
 from mixnorm.selection import choose_size, standard_error
 
@@ -114,15 +115,16 @@ class _Searcher:
         self.splits = self._splits()
 
     def _limit(self) -> int:
-        asked = self.options.features or getattr(self.options, "max_features", LONGEST)
-        return int(min(asked, len(self.data.encoder.names)))
+        asked = int(self.options.features or getattr(self.options, "max_features", LONGEST))
+        return min(asked, len(self.data.encoder.names)) if self.data.pool == "columns" else asked
 
     def run(self) -> Search:
         """Search, and keep what there is if interrupted."""
         began = time.perf_counter()
         folds: list[Fold] = []
         model = path = None
-        with SearchBar(self.screen, self.data.task, (len(self.splits) + 1) * self.limit) as bar:
+        rounds = (len(self.splits) + 1) * self.limit
+        with SearchBar(self.screen, self.data.task, rounds, self.data.word) as bar:
             try:
                 for number, (train, test) in enumerate(self.splits, start=1):
                     folds.append(self._fold(bar, number, train, test))
@@ -146,14 +148,13 @@ class _Searcher:
         interrupted = ""
         asked = self.options.features
         if model is not None and asked and asked > chosen and self.given:
-            there = len(self.data.encoder.names)
-            why = "are there" if there <= chosen else "lower the loss"
-            self.notes.append(f"Of {asked} features asked for, only {chosen} {why}.")
+            self.notes.append(self._why_fewer(asked, chosen))
         if model is None:
             kept = folds[0]
             model, path = kept.model.truncate(chosen), kept.model
             interrupted = (
-                f"The search was interrupted; the model of {chosen} features was fitted on "
+                f"The search was interrupted; the model of "
+                f"{counted(chosen, self.data.word)} was fitted on "
                 f"{len(kept.train)} of {len(self.data.y)} rows."
             )
         return Search(
@@ -226,9 +227,8 @@ class _Searcher:
 
     def _estimator(self, size: int) -> Any:
         from mixnorm.estimators import ShareBoostClassifier, ShareBoostRegressor
-        from mixnorm.pools import Columns
 
-        options, groups = self.options, self.data.encoder.groups
+        options, pool = self.options, make_pool(self.data.pool, self.data.encoder.groups)
         kind = ShareBoostClassifier if self.data.task == "classification" else ShareBoostRegressor
         return kind(
             size,
@@ -236,7 +236,9 @@ class _Searcher:
             loss=options.loss,
             rule=options.rule,
             swaps=options.swaps,
-            pool=None if groups is None else Columns(groups=groups),
+            pool=pool,
+            max_inputs=options.max_inputs,
+            random_state=options.seed if getattr(pool, "draws", False) else None,
         )
 
     def _fit(self, model: Any, weight: np.ndarray | None, notes: list[str]) -> bool:
@@ -321,11 +323,20 @@ class _Searcher:
 
     # Words.
 
+    def _why_fewer(self, asked: int, chosen: int) -> str:
+        """Say why there are fewer features than were asked for."""
+        most = self.options.max_inputs
+        if self.data.pool == "columns" and len(self.data.encoder.names) <= chosen:
+            why = "are there"
+        else:
+            why = "lower the loss" + (f" within --max-inputs {most}" if most else "")
+        return f"Of {asked} {self.data.word}s asked for, only {chosen} {why}."
+
     def _how_chosen(self, folds: list[Fold], interrupted: bool) -> str:
         if self.given is not None:
             if interrupted:
-                return f"{self.given} features were asked for."
-            return "The number of features was given."
+                return f"{self.given} {self.data.word}s were asked for."
+            return f"The number of {self.data.word}s was given."
         if len(folds) < 2:
             return "The size with the smallest error on held-out rows, of those reached."
         return (

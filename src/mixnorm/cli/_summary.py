@@ -13,8 +13,10 @@ import numpy as np
 from mixnorm import __version__
 from mixnorm.cli._data import Data
 from mixnorm.cli._full import FullFit
+from mixnorm.cli._screen import counted
 from mixnorm.cli._search import Search
 from mixnorm.display import Feature, FullModel, Report
+from mixnorm.tables import TableModel
 
 # Rows looked at for the size of a feature's effect.
 _SAMPLE = 20_000
@@ -28,16 +30,16 @@ def error_name(task: str) -> str:
 def path_rows(data: Data, found: Search) -> list[dict[str, Any]]:
     """Return the path as one row per size."""
     losses = [float(found.path.null_loss_), *found.path.path_["loss"].tolist()]
-    atoms = [int(step.atom) for step in found.path._path.rounds]
-    names, kinds = data.encoder.names, data.encoder.kinds
+    model = TableModel(data.target, data.task, data.encoder, found.path)
+    atoms = [step.atom for step in found.path._path.rounds]
     rows = []
     for size, atom in enumerate(atoms, start=1):
         known = size <= len(found.errors)
         rows.append(
             {
                 "features": size,
-                "name": names[atom],
-                "kind": kinds[atom],
+                "name": model.describe(atom),
+                "kind": data.encoder.kinds[atom] if data.pool == "columns" else data.word,
                 "loss": losses[size],
                 "gain": losses[size - 1] - losses[size],
                 "error": found.errors[size - 1] if known else None,
@@ -47,9 +49,26 @@ def path_rows(data: Data, found: Search) -> list[dict[str, Any]]:
     return rows
 
 
-def multiply_adds(model: Any) -> int:
-    """Return what a prediction costs: one multiplication and addition per weight."""
-    return int(len(model.selected_) * np.atleast_2d(model.coef_).shape[0])
+def size_text(told: dict[str, Any]) -> str:
+    """Return the size of a model in words: ``3 of 8 features``, ``9 stumps of 3 columns (of 8)``.
+
+    Parameters
+    ----------
+    told : dict
+        What :func:`facts` returned, perhaps of an earlier version.
+    """
+    size, columns, word = told["chosen"], told["columns"], told.get("word", "feature")
+    if word == "feature":
+        return f"{size} of {columns} features"
+    if told["columns_read"] == columns:
+        return f"{counted(size, word)} of all {counted(columns, 'column')}"
+    return f"{counted(size, word)} of {counted(told['columns_read'], 'column')} (of {columns})"
+
+
+def cost_text(model: Any) -> str:
+    """Return what a prediction costs, in words."""
+    text = f"{model.cost_.multiply_adds} multiplications and additions"
+    return text + (f", {model.cost_.comparisons} comparisons" if model.cost_.comparisons else "")
 
 
 def facts(
@@ -59,6 +78,7 @@ def facts(
     now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     size = found.chosen
     rows = path_rows(data, found)
+    model = TableModel(data.target, data.task, data.encoder, found.model)
     return {
         "created": now,
         "command": shlex.join(["mixnorm", *command]),
@@ -69,6 +89,9 @@ def facts(
         "rows": len(data.y),
         "columns": len(data.encoder.names),
         "chosen": size,
+        "pool": data.pool,
+        "word": data.word,
+        "columns_read": len(model.features),
         "error_name": error_name(data.task),
         "error": found.errors[min(size, len(found.errors)) - 1],
         "standard_error": found.standard_errors[min(size, len(found.errors)) - 1],
@@ -78,10 +101,19 @@ def facts(
         "how_measured": found.how_measured,
         "interrupted": found.interrupted,
         "seconds": found.seconds,
-        "multiply_adds": multiply_adds(found.model),
+        "multiply_adds": found.model.cost_.multiply_adds,
+        "comparisons": found.model.cost_.comparisons,
         "path": rows[:size],
+        "replaced": _members(model, rows[:size]),
         "notes": [*data.notes, *found.notes],
     }
+
+
+def _members(model: TableModel, rows: list[dict[str, Any]]) -> list[str] | None:
+    """Return the features of a model, where replacements made them others than those chosen."""
+    rounds = model.estimator._path.rounds
+    names = [model.describe(atom) for atom in rounds[-1].support]
+    return None if names == [row["name"] for row in rows] else names
 
 
 def make_report(
@@ -90,6 +122,7 @@ def make_report(
     """Return the page about a model."""
     effects, signed = _effects(data, found.model)
     rows = path_rows(data, found)
+    atoms = [step.atom for step in found.path._path.rounds]
     spread = [math.nan if row["error"] is None else row["standard_error"] for row in rows]
     return Report(
         title=f"{data.target} from {data.name}",
@@ -106,7 +139,9 @@ def make_report(
         how_measured=found.how_measured,
         null_loss=float(found.path.null_loss_),
         null_error=found.null_error,
-        features=tuple(_feature(row, data) for row in rows),
+        features=tuple(
+            _feature(row, data, found, atom) for row, atom in zip(rows, atoms, strict=True)
+        ),
         standard_error=tuple(spread),
         classes=_class_names(data, found),
         effects=effects,
@@ -119,14 +154,17 @@ def make_report(
         full=None if full is None else FullModel(*full),
         interrupted=found.interrupted,
         error_name=told["error_name"],
+        word=data.word,
+        columns_read=told["columns_read"],
+        comparisons=told["comparisons"],
+        members=None if told["replaced"] is None else tuple(told["replaced"]),
     )
 
 
-def _feature(row: dict[str, Any], data: Data) -> Feature:
-    groups = data.encoder.groups
-    position = data.encoder.names.index(row["name"])
-    columns = 1 if groups is None else groups.count(position)
-    return Feature(row["name"], row["kind"], row["loss"], row["gain"], row["error"], columns)
+def _feature(row: dict[str, Any], data: Data, found: Search, atom: Any) -> Feature:
+    columns = found.path._fitted_pool.n_columns(atom, data.encoder.width)
+    kind = row["kind"] if data.pool == "columns" else ""
+    return Feature(row["name"], kind, row["loss"], row["gain"], row["error"], columns)
 
 
 def _class_names(data: Data, found: Search) -> tuple[str, ...]:

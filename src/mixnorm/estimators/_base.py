@@ -162,9 +162,9 @@ class BaseShareBoost(StoredPathMixin, ColumnSelectorMixin, CallbackSupportMixin,
 
     def _check_continues(self, n_columns: int) -> None:
         """Raise unless the path at hand can be continued with these columns and settings."""
-        if self.coef_.shape[-1] != n_columns:
+        if self._width != n_columns:
             raise ValueError(
-                f"warm_start=True continues a path of {self.coef_.shape[-1]} columns, but X has "
+                f"warm_start=True continues a path of {self._width} columns, but X has "
                 f"{n_columns}. Set warm_start=False to start anew."
             )
         if self._recipe != self._settings():
@@ -264,6 +264,7 @@ class BaseShareBoost(StoredPathMixin, ColumnSelectorMixin, CallbackSupportMixin,
         return {
             "_path": path,
             "_fitted_loss": loss,
+            "_width": self.n_features_in_,  # which a new fit replaces before it can be compared
             "coef_": coef,
             "intercept_": bias,
             "selected_": np.asarray(list(dict.fromkeys(features.tolist())), dtype=np.intp),

@@ -151,9 +151,15 @@ class Pieces(Parameters):
         return list(atoms)
 
     def describe(self, atom: Atom, names: Sequence[str]) -> str:
-        """Return an atom in words, for columns of these names."""
+        """Return an atom in words, for columns of these names.
+
+        A name may tell itself what a value is (``at``), in units of its own.
+        """
         centre, radius = atom
-        shown = [f"{name} {value:.3g}" for name, value in zip(names[:3], centre[:3], strict=True)]
+        shown = [
+            name.at(value) if hasattr(name, "at") else f"{name} {value:.3g}"
+            for name, value in zip(names[:3], centre[:3], strict=True)
+        ]
         rest = ", …" if len(centre) > 3 else ""
         return f"within {radius:.3g} of ({', '.join(shown)}{rest})"
 

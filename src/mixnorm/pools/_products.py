@@ -116,11 +116,14 @@ class Products(Parameters):
         return list(atoms)
 
     def describe(self, atom: Atom, names: Sequence[str]) -> str:
-        """Return an atom in words, for columns of these names."""
+        """Return an atom in words, for columns of these names.
+
+        A name may tell itself how to write it in a product (``factor``).
+        """
         if len(atom) == 1:
             return names[atom[0]]
-        first, second = atom
-        return f"{names[first]}²" if first == second else f"{names[first]} × {names[second]}"
+        first, second = (getattr(names[column], "factor", names[column]) for column in atom)
+        return f"{first}²" if atom[0] == atom[1] else f"{first} × {second}"
 
     def feature_indices(self, atoms: Sequence[Atom], n_features: int) -> np.ndarray:
         """Return the columns that ``atoms`` read, in order."""

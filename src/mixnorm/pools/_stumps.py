@@ -119,8 +119,14 @@ class Stumps(Parameters):
         return list(atoms)
 
     def describe(self, atom: Atom, names: Sequence[str]) -> str:
-        """Return an atom in words, for columns of these names."""
-        return f"{names[atom[0]]} ≤ {atom[1]:.6g}"
+        """Return an atom in words, for columns of these names.
+
+        A name may tell itself what lies below a threshold (``below``), in units of its own.
+        """
+        name, threshold = names[atom[0]], atom[1]
+        if hasattr(name, "below"):
+            return str(name.below(threshold))
+        return f"{name} ≤ {threshold:.6g}"
 
     def feature_indices(self, atoms: Sequence[Atom], n_features: int) -> np.ndarray:
         """Return the columns that ``atoms`` read, in order."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
+from mixnorm.tables._names import ColumnName, DayName, LevelName, NumberName
 from mixnorm.tables._values import (
     DATE_FORMATS,
     Style,
@@ -64,18 +65,27 @@ class NumberColumn:
         Subtracted, where the column would otherwise vary little beside its size.
     style : {"plain", "thousands", "comma"}
         How texts are written as numbers: ``1234.5``, ``1,234.5`` or ``1.234,5``.
+    scale : float
+        What is left is divided by this, where columns are to be on one scale.
     """
 
     name: str
     fill: float
     centre: float = 0.0
     style: Style = "plain"
+    scale: float = 1.0
 
     width: ClassVar[int] = 1
     kind: ClassVar[str] = "number"
 
     def _check_stored(self) -> None:
         _check_finite(self.name, self.fill, self.centre)
+        _check_scale(self.name, self.scale)
+
+    @property
+    def column_names(self) -> tuple[ColumnName, ...]:
+        """Names of the matrix columns."""
+        return (NumberName(self.name, self.centre, self.scale),)
 
     def encode(self, values: pd.Series[Any]) -> tuple[np.ndarray, Gaps]:
         """Return the matrix columns of a column's entries, and what was missing."""
@@ -93,7 +103,13 @@ class NumberColumn:
                 examples=_examples(values, strange),
             )
             numbers = np.where(lost, self.fill, numbers)
-        return (numbers - self.centre if self.centre else numbers)[:, None], gaps
+        numbers = numbers - self.centre if self.centre else numbers
+        return (numbers / self.scale if self.scale != 1 else numbers)[:, None], gaps
+
+    def standardised(self, matrix: np.ndarray) -> NumberColumn:
+        """Return the plan that makes mean 0 and deviation 1 of what this one made ``matrix`` of."""
+        mean, deviation = _spread(matrix[:, 0])
+        return replace(self, centre=self.centre + mean, scale=deviation)
 
 
 @dataclass(frozen=True)
@@ -142,6 +158,11 @@ class CategoryColumn:
             *((OTHER_LEVEL,) if self.other else ()),
         )
 
+    @property
+    def column_names(self) -> tuple[ColumnName, ...]:
+        """Names of the matrix columns."""
+        return tuple(LevelName(self.name, label) for label in self.labels)
+
     def encode(self, values: pd.Series[Any]) -> tuple[np.ndarray, Gaps]:
         """Return the matrix columns of a column's entries, and what was missing or new."""
         import pandas as pd
@@ -166,6 +187,13 @@ class CategoryColumn:
         )
         return matrix, gaps
 
+    def standardised(self, matrix: np.ndarray) -> CategoryColumn:
+        """Return the plan itself.
+
+        Two different levels are as far apart as two numbers of deviation 1 are on average.
+        """
+        return self
+
 
 @dataclass(frozen=True)
 class DateColumn:
@@ -183,6 +211,8 @@ class DateColumn:
         The first date, and the one that stands in for missing ones; seconds since 1970.
     cycles : tuple of {"year", "week", "day"}
         Which cycles are told from the date, each as a sine and a cosine.
+    scale : float
+        What the days are divided by, where columns are to be on one scale.
     """
 
     name: str
@@ -190,11 +220,13 @@ class DateColumn:
     origin: float
     fill: float
     cycles: tuple[Cycle, ...] = ()
+    scale: float = 1.0
 
     kind: ClassVar[str] = "date"
 
     def _check_stored(self) -> None:
         _check_finite(self.name, self.origin, self.fill)
+        _check_scale(self.name, self.scale)
         if self.pattern not in DATE_FORMATS or len(set(self.cycles)) != len(self.cycles):
             raise ValueError(f"the format or the cycles of the date {self.name!r} are not known")
 
@@ -202,6 +234,17 @@ class DateColumn:
     def width(self) -> int:
         """Number of matrix columns."""
         return 1 + 2 * len(self.cycles)
+
+    @property
+    def column_names(self) -> tuple[ColumnName, ...]:
+        """Names of the matrix columns."""
+        days = DayName(self.name, self.origin, self.scale, timed="day" in self.cycles)
+        waves = (
+            ColumnName(f"{self.name} (time of {cycle}, {wave})")
+            for cycle in self.cycles
+            for wave in ("sine", "cosine")
+        )
+        return (days, *waves)
 
     def encode(self, values: pd.Series[Any]) -> tuple[np.ndarray, Gaps]:
         """Return the matrix columns of a column's entries, and what was missing."""
@@ -216,17 +259,33 @@ class DateColumn:
                 examples=_examples(values, strange),
             )
         days = np.where(lost, self.fill, seconds) / _DAY
-        columns = [days - self.origin / _DAY]
+        columns = [(days - self.origin / _DAY) / self.scale]
         lengths = {"year": _YEAR, "week": 7.0, "day": 1.0}
         for cycle in self.cycles:
             angle = 2 * np.pi * np.mod(days, lengths[cycle]) / lengths[cycle]
             columns += [np.sin(angle), np.cos(angle)]
         return np.column_stack(columns), gaps
 
+    def standardised(self, matrix: np.ndarray) -> DateColumn:
+        """Return the plan that makes days of deviation 1; cycles are on that scale already."""
+        return replace(self, scale=_spread(matrix[:, 0])[1])
+
+
+def _spread(values: np.ndarray) -> tuple[float, float]:
+    """Return mean and standard deviation, of numbers of any size."""
+    largest = float(np.max(np.abs(values)))
+    reduced = values / largest
+    return largest * float(np.mean(reduced)), largest * float(np.std(reduced))
+
 
 def _check_finite(name: str, *numbers: float) -> None:
     if not all(abs(number) < np.inf for number in numbers):
         raise ValueError(f"the column {name!r} has a fill or a centre that is no finite number")
+
+
+def _check_scale(name: str, scale: float) -> None:
+    if not 0 < scale < np.inf:
+        raise ValueError(f"the column {name!r} has a scale that is no positive number")
 
 
 ColumnPlan = NumberColumn | CategoryColumn | DateColumn

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from mixnorm.exceptions import TableError
 from mixnorm.tables._columns import CategoryColumn, ColumnPlan, DateColumn, Gaps, NumberColumn
+from mixnorm.tables._names import ColumnName, NumberName
 from mixnorm.tables._plan import plan_column
 
 if TYPE_CHECKING:
@@ -21,8 +22,9 @@ if TYPE_CHECKING:
 
 # Whole numbers up to here are exact in single precision.
 _EXACT = 2.0**24
-# What larger numbers in a new table count as in single precision, whose end is at 3e38.
-_LARGEST = 1e30
+# What larger numbers in a new table count as in single precision, whose end is at 3e38: products of
+# two, and sums of these, have to stay below it.
+_LARGEST = 1e15
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,7 @@ class TableEncoder:
 
     Made by :meth:`plan` from training data; :meth:`encode` then turns that table, or a new one with
     the same columns, into a matrix. One column of the table is one feature, however many columns of
-    the matrix it takes.
+    the matrix it takes (unless the estimator's pool makes features of single matrix columns).
 
     Parameters
     ----------
@@ -70,6 +72,7 @@ class TableEncoder:
         *,
         numbers: Collection[str] = (),
         categories: Collection[str] = (),
+        standardise: bool = False,
     ) -> TableEncoder:
         """Find out what the columns of a training table are.
 
@@ -79,6 +82,9 @@ class TableEncoder:
             The table, without its target.
         numbers, categories : collection of str
             Columns whose kind the user names.
+        standardise : bool
+            Put columns on one scale, for pools that measure distances between rows: numbers, and
+            dates as days, get standard deviation 1. Indicators stay 0 and 1.
         """
         kinds = {str(name): "number" for name in numbers}
         kinds.update({str(name): "category" for name in categories})
@@ -94,8 +100,9 @@ class TableEncoder:
                 matrix, _ = plan.encode(values)
                 twin = twins.of(plan, matrix)
                 if twin is None:
-                    exact = exact and _is_exact(plan, matrix)
-                    plans.append(plan)
+                    scaled = plan.standardised(matrix) if standardise else plan
+                    exact = exact and scaled == plan and _is_exact(plan, matrix)
+                    plans.append(scaled)
                     continue
                 plan = f"it is a copy of {twin!r}"
             left_out.append((name, plan))
@@ -121,7 +128,17 @@ class TableEncoder:
         """The feature that each column of the matrix belongs to; None if that is itself."""
         if self.width == len(self.columns):
             return None
+        return self.owners
+
+    @property
+    def owners(self) -> list[int]:
+        """The feature that each column of the matrix belongs to."""
         return [index for index, plan in enumerate(self.columns) for _ in range(plan.width)]
+
+    @property
+    def column_names(self) -> list[ColumnName]:
+        """Names of the columns of the matrix: ``age``, ``colour = red``."""
+        return [name for plan in self.columns for name in plan.column_names]
 
     def encode(
         self, frame: pd.DataFrame, needed: Collection[int] | None = None
@@ -166,22 +183,40 @@ class SparseEncoder:
         file may well be hashes, with few of them in use.
     zero_based : bool
         Whether the file counts them from 0.
+    scales : ndarray of float, optional
+        What the columns are divided by, where they are to be on one scale.
     """
 
     columns: np.ndarray
     zero_based: bool
+    scales: np.ndarray | None = None
 
     def _check_stored(self) -> None:
         columns = self.columns
         good = columns.ndim == 1 and columns.dtype == np.int64 and len(columns) > 0
         if not good or columns[0] < 0 or np.any(np.diff(columns) <= 0):
             raise ValueError("the columns of a LIBSVM file must be whole numbers in order")
+        scales = self.scales
+        if scales is None:
+            return
+        good = scales.shape == columns.shape and scales.dtype == np.float64
+        if not good or not np.all((scales > 0) & (scales < np.inf)):
+            raise ValueError("the scales of a LIBSVM file's columns must be positive, one for each")
 
     @classmethod
-    def plan(cls, table: SparseTable) -> SparseEncoder:
-        """Find out which columns of a training table have entries."""
+    def plan(cls, table: SparseTable, *, standardise: bool = False) -> SparseEncoder:
+        """Find out which columns of a training table have entries.
+
+        Parameters
+        ----------
+        table : SparseTable
+            The table.
+        standardise : bool
+            Divide columns by their standard deviations, for pools that measure distances.
+        """
         stored = table.matrix.indices[table.matrix.data != 0]
-        return cls(np.unique(stored).astype(np.int64), table.zero_based)
+        found = cls(np.unique(stored).astype(np.int64), table.zero_based)
+        return replace(found, scales=_deviations(found.encode(table)[0])) if standardise else found
 
     @property
     def width(self) -> int:
@@ -201,6 +236,20 @@ class SparseEncoder:
 
     groups = None
 
+    @property
+    def owners(self) -> range:
+        """The feature that each column of the matrix belongs to: itself."""
+        return range(self.width)
+
+    @cached_property
+    def column_names(self) -> list[ColumnName]:
+        """Names of the columns of the matrix; a number alone would not look like a name."""
+        scales = np.ones(self.width) if self.scales is None else self.scales
+        return [
+            NumberName(f"column {name}", scale=scale)
+            for name, scale in zip(self.names, scales.tolist(), strict=True)
+        ]
+
     def encode(
         self, table: SparseTable, needed: Collection[int] | None = None
     ) -> tuple[Any, dict[str, Gaps]]:
@@ -210,8 +259,22 @@ class SparseEncoder:
         matrix = table.matrix.tocoo()
         place = np.minimum(np.searchsorted(self.columns, matrix.col), self.width - 1)
         known = self.columns[place] == matrix.col
-        entries = (matrix.data[known], (matrix.row[known], place[known]))
+        values = matrix.data[known]
+        if self.scales is not None:
+            values = values / self.scales[place[known]]
+        entries = (values, (matrix.row[known], place[known]))
         return sparse.csr_array(entries, shape=(matrix.shape[0], self.width)), {}
+
+
+def _deviations(matrix: Any) -> np.ndarray:
+    """Return the standard deviations of sparse columns; 1 for constants."""
+    largest = np.asarray(abs(matrix).max(axis=0).todense(), dtype=np.float64).reshape(-1)
+    reduced = matrix.tocsc(copy=True)
+    reduced.data = reduced.data / np.repeat(largest, np.diff(reduced.indptr))
+    mean = np.asarray(reduced.mean(axis=0)).reshape(-1)
+    square = np.asarray(reduced.power(2).mean(axis=0)).reshape(-1)
+    spread = np.sqrt(np.maximum(square - mean**2, 0.0))
+    return np.where(spread > 1e-7, largest * spread, 1.0)
 
 
 class _Columns:
@@ -271,7 +334,9 @@ def _missing_columns(missing: list[str], given: list[str]) -> str:
     return f"The table lacks the {what} {', '.join(hints)}{more}, which the model needs."
 
 
-def remarks(encoder: TableEncoder, gaps: dict[str, Gaps], rows: int) -> list[str]:
+def remarks(
+    encoder: TableEncoder, gaps: dict[str, Gaps], rows: int, *, together: bool = True
+) -> list[str]:
     """Return in sentences what was done to the training data.
 
     Parameters
@@ -282,6 +347,8 @@ def remarks(encoder: TableEncoder, gaps: dict[str, Gaps], rows: int) -> list[str
         What :meth:`TableEncoder.encode` found missing or strange.
     rows : int
         Number of rows.
+    together : bool
+        Whether the matrix columns of a category or a date are one feature.
     """
     said: list[str] = []
     grouped = [
@@ -290,10 +357,12 @@ def remarks(encoder: TableEncoder, gaps: dict[str, Gaps], rows: int) -> list[str
         if isinstance(plan, CategoryColumn)
     ]
     if grouped:
-        said.append(f"Categories, each counted as one feature: {shortened(grouped)}.")
+        how = "each counted as one feature" if together else "each level a column of its own"
+        said.append(f"Categories, {how}: {shortened(grouped)}.")
     dates = [_dated(plan) for plan in encoder.columns if isinstance(plan, DateColumn)]
     if dates:
-        said.append(f"Dates, each counted as one feature: {shortened(dates)}.")
+        how = "each counted as one feature" if together else "as days, and by their cycles"
+        said.append(f"Dates, {how}: {shortened(dates)}.")
     filled = [_filled(plan, gaps[plan.name]) for plan in encoder.columns if plan.name in gaps]
     filled = [text for text in filled if text]
     if filled:

@@ -78,10 +78,9 @@ class TableModel:
                 f"the table gives {encoder.width} columns where the estimator takes "
                 f"{estimator.n_features_in_}"
             )
-        if getattr(estimator._fitted_pool, "groups", None) != encoder.groups:
+        pool = estimator._fitted_pool
+        if getattr(pool, "plain", False) and getattr(pool, "groups", None) != encoder.groups:
             raise ValueError("the estimator groups columns otherwise than the table does")
-        if any(feature >= len(encoder.names) for feature in self.features):
-            raise ValueError("the estimator uses a feature that the table does not have")
 
     @property
     def classes(self) -> np.ndarray | None:
@@ -89,16 +88,31 @@ class TableModel:
         return getattr(self.estimator, "classes_", None)
 
     @property
+    def size(self) -> int:
+        """Number of features of the model: of columns, or of what the pool makes of them."""
+        return len(self.estimator._path.rounds)
+
+    @property
     def features(self) -> list[int]:
-        """The features that the model uses, by position, in the order in which they were chosen."""
-        rounds = self.estimator._path.rounds
-        return [int(atom) for atom in rounds[-1].support] if rounds else []
+        """The table's columns that the model reads, by position, in the order of its features."""
+        rounds, owners = self.estimator._path.rounds, self.encoder.owners
+        support = rounds[-1].support if rounds else ()
+        read = self.estimator._fitted_pool.feature_indices(support, self.encoder.width)
+        return list(dict.fromkeys(owners[column] for column in read.tolist()))
 
     @property
     def needed(self) -> list[str]:
         """Names of the table's columns that a prediction needs."""
         names = self.encoder.names
         return [names[index] for index in self.features]
+
+    def describe(self, atom: Any) -> str:
+        """Return a feature of the estimator in words, in the names and units of the table."""
+        pool = self.estimator._fitted_pool
+        groups = self.encoder.groups
+        if getattr(pool, "plain", False) and getattr(pool, "groups", None) == groups:
+            return self.encoder.names[int(atom)]
+        return str(pool.describe(atom, self.encoder.column_names))
 
     @property
     def texts(self) -> list[str]:

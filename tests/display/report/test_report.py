@@ -134,6 +134,36 @@ def test_cost_beside_the_full_model(classification):
     assert "Trained on 2,000 of 4,000 rows." in text
 
 
+def test_features_made_of_columns_have_their_own_word(classification):
+    report = classification(
+        3, 4, 6, word="stump", columns_read=2, comparisons=4, multiply_adds=12, columns=64
+    )
+    text = words(report.to_html())
+    assert "4 stumps of 2 columns (of 64) ;" in text
+    assert "with a linear model of all 64 columns" in text
+    assert "How many stumps are enough" in text
+    assert "number of stumps" in text
+    assert "no stumps" in text
+    assert "2 stumps beyond the model" in text
+    assert "it is higher where the stump holds" in text
+    assert "12 multiplications, each with an addition, and 4 comparisons." in text
+    assert "A prediction needs 2 columns of the table" in text
+    assert (
+        "features"
+        not in text.replace("--features", "").partition("How many")[2].partition("The data")[0]
+    )
+    everything = words(replace(report, columns_read=64).to_html())
+    assert "4 stumps of all 64 columns" in everything
+
+
+def test_features_that_replaced_others(classification):
+    names = ("north", "south", "east")
+    text = words(classification(2, 3, 5, members=names).to_html())
+    assert "The features of the model are now: north , south , east ." in text
+    assert "Strongest: " in text
+    assert any(f"{name} on" in text for name in names)
+
+
 def test_predictions_far_off_are_counted_not_drawn(regression):
     near = np.random.default_rng(0).normal(size=(998, 2))
     page = regression(scatter=np.vstack([near, [[1e6, 0], [0, 1e6]]])).to_html()

@@ -45,6 +45,8 @@ class Curve:
         End of the horizontal axis.
     text : callable
         Writes a value.
+    word : str
+        What a feature is called.
     """
 
     ident: str
@@ -55,6 +57,7 @@ class Curve:
     chosen: int
     last: int
     text: Callable[[float], str]
+    word: str
 
     @property
     def mark(self) -> float | None:
@@ -73,7 +76,7 @@ def curve_figures(report: Report) -> Html:
     if not has_errors(report):
         why = (
             "The error on held-out rows was not measured, so only the training loss is shown. It"
-            " falls with every feature and cannot tell how many are enough."
+            f" falls with every {report.word} and cannot tell how many are enough."
         )
         return join((tag("p", why), _figure(loss, _legend(report, loss))))
     error = _error_curve(report)
@@ -98,6 +101,7 @@ def _error_curve(report: Report) -> Curve:
         chosen=report.chosen,
         last=len(report.features),
         text=lambda value: measure(value, report.task),
+        word=report.word,
     )
 
 
@@ -112,6 +116,7 @@ def _loss_curve(report: Report) -> Curve:
         chosen=report.chosen,
         last=len(report.features),
         text=number,
+        word=report.word,
     )
 
 
@@ -143,10 +148,10 @@ def _draw(curve: Curve, size: tuple[int, int], variant: str) -> Html:
     return picture(
         f"{curve.ident}-{variant}" if variant else curve.ident,
         size,
-        f"{curve.name} against the number of features",
+        f"{curve.name} against the number of {curve.word}s",
         _describe(curve),
         gridded(y, left, right, write),
-        _sizes_axis(x, y.start, curve.last),
+        _sizes_axis(x, y.start, curve),
         _band(curve, x, y),
         _references(curve, y, left, right),
         _line(curve, x, y),
@@ -167,13 +172,15 @@ def _in_reach(curve: Curve, value: float) -> bool:
     return low - _FAR * (high - low) <= value <= high + _FAR * (high - low)
 
 
-def _sizes_axis(x: Axis, base: float, last: int) -> Html:
+def _sizes_axis(x: Axis, base: float, curve: Curve) -> Html:
+    last = curve.last
     most = 10 if x.end - x.start > 400 else 6
     round_sizes = ticks(x.low + 0.5, max(last, x.low + 1.5), most, whole=True)
     marks = [mark for mark in round_sizes if x.low <= mark <= last] or [last]
     labels = (tag("text", f"{m:,.0f}", x=x(m), y=base + 17, class_="tick middle") for m in marks)
     middle = (x.start + x.end) / 2
-    name = tag("text", "number of features", x=middle, y=base + 36, class_="axis middle")
+    words = f"number of {curve.word}s"
+    name = tag("text", words, x=middle, y=base + 36, class_="axis middle")
     return join([tag("line", x1=x.start, x2=x.end, y1=base, y2=base, class_="base"), *labels, name])
 
 
@@ -233,7 +240,7 @@ def _chosen_mark(curve: Curve, x: Axis, y: Axis) -> Html:
     if value is None:
         return Html("")
     at, height = x(curve.chosen), y(value)
-    words = f"{plural(curve.chosen, 'feature')}: {curve.text(value)}"
+    words = f"{plural(curve.chosen, curve.word)}: {curve.text(value)}"
     half = 0.5 * 12 * text_width(words)
     middle = min(max(at, x.start + half), x.end - half)
     # Above whatever of the curve is below the words.
@@ -254,17 +261,18 @@ def _describe(curve: Curve) -> str:
     (first, start), (last, end) = curve.points[0], curve.points[-1]
     lowest = min(curve.points, key=lambda point: point[1])
     parts = [
-        f"From {curve.text(start)} with {plural(first, 'feature')}",
-        f"to {curve.text(end)} with {plural(last, 'feature')};",
-        f"lowest {curve.text(lowest[1])} with {plural(lowest[0], 'feature')}.",
+        f"From {curve.text(start)} with {plural(first, curve.word)}",
+        f"to {curve.text(end)} with {plural(last, curve.word)};",
+        f"lowest {curve.text(lowest[1])} with {plural(lowest[0], curve.word)}.",
     ]
     if curve.mark is None:
-        parts.append(f"The model has {plural(curve.chosen, 'feature')}; its value is not known.")
+        parts.append(f"The model has {plural(curve.chosen, curve.word)}; its value is not known.")
     else:
         parts.append(
-            f"The model has {plural(curve.chosen, 'feature')} and {curve.text(curve.mark)}."
+            f"The model has {plural(curve.chosen, curve.word)} and {curve.text(curve.mark)}."
         )
-    names = {"null": "Without features", "full": "With all features"}
+    all_ = "features" if curve.word == "feature" else "columns"
+    names = {"null": f"Without {curve.word}s", "full": f"With all {all_}"}
     parts += [f"{names[name]}: {curve.text(value)}." for name, value in curve.lines.items()]
     if curve.spread:
         parts.append("A band shows one standard error to both sides.")
@@ -274,12 +282,13 @@ def _describe(curve: Curve) -> str:
 def _legend(report: Report, curve: Curve) -> Html:
     keys: list[tuple[str, str]] = []
     if curve.mark is not None:
-        keys.append((f"mark {curve.ident}", f"chosen: {plural(curve.chosen, 'feature')}"))
+        keys.append((f"mark {curve.ident}", f"chosen: {plural(curve.chosen, curve.word)}"))
     if curve.spread:
         keys.append(("band", "± one standard error"))
     for name, value in curve.lines.items():
-        size = plural(report.full.n_features, "feature") if report.full else ""
-        words = "no features" if name == "null" else f"linear model over all {size}"
+        one = "feature" if curve.word == "feature" else "column"
+        size = plural(report.full.n_features, one) if report.full else ""
+        words = f"no {curve.word}s" if name == "null" else f"linear model over all {size}"
         off = "" if _in_reach(curve, value) else " (off the scale, not drawn)"
         keys.append((f"reference {name}", f"{words}: {curve.text(value)}{off}"))
     items = (tag("li", tag("span", class_=f"key {key}"), words) for key, words in keys)

@@ -38,6 +38,8 @@ class Effects:
         For each feature, whether the sign of its effects means anything.
     word : str
         What the rows are, ``"class"`` or ``"output"``.
+    feature : str
+        What a feature is called.
     """
 
     values: NDArray[np.float64]
@@ -45,6 +47,7 @@ class Effects:
     features: list[str]
     signed: list[bool]
     word: str
+    feature: str
 
     @classmethod
     def of(cls, report: Report) -> Effects:
@@ -55,9 +58,10 @@ class Effects:
         return cls(
             values=np.where(np.abs(values) < 1e150, values, np.nan),
             classes=[report.classes[i] for i in rows],
-            features=[feature.name for feature in report.features[:n]],
+            features=list(report.names[:n]),
             signed=[bool(signed) for signed in report.signed[:n]],
             word="class" if report.task == "classification" else "output",
+            feature=report.word,
         )
 
     @cached_property
@@ -117,7 +121,7 @@ class Effects:
         """Say what a chart of them shows."""
         many = len(self.classes) > 1
         shape = f"{self.plural(len(self.classes))} by " if many else ""
-        parts = [f"{shape}{plural(len(self.features), 'feature')}."]
+        parts = [f"{shape}{plural(len(self.features), self.feature)}."]
         found = self.strongest(5)
         parts.append("Strongest effects:" if found else "All effects are zero or not known.")
         for i, j in found:
@@ -129,12 +133,11 @@ class Effects:
 def effects_section(report: Report) -> Html:
     """Return the chart of effects with its legend and its numbers."""
     if report.chosen == 0:
-        return tag("p", "The model has no features.")
+        return tag("p", f"The model has no {report.word}s.")
     effects = Effects.of(report)
     single = len(report.classes) == 1
-    title = (
-        f"Effect of each chosen feature on {'the prediction' if single else 'each ' + effects.word}"
-    )
+    target = "the prediction" if single else f"each {effects.word}"
+    title = f"Effect of each chosen {report.word} on {target}"
     return join(
         (
             tag("p", _explain(report, effects)),
@@ -150,11 +153,14 @@ def effects_section(report: Report) -> Html:
 def _explain(report: Report, effects: Effects) -> str:
     what = f"the score of each {effects.word}" if effects.word == "class" else "each output"
     words = (
-        f"How much each feature moves {'the prediction' if len(report.classes) == 1 else what}:"
+        f"How much each {report.word} moves "
+        f"{'the prediction' if len(report.classes) == 1 else what}:"
         " the standard deviation, over the rows, of what it contributes."
     )
-    if any(effects.signed):
-        words += " Orange: larger values of the feature raise it; blue: they lower it."
+    if any(effects.signed) and report.word == "stump":
+        words += " Orange: it is higher where the stump holds; blue: it is lower there."
+    elif any(effects.signed):
+        words += f" Orange: larger values of the {report.word} raise it; blue: they lower it."
     return words
 
 
@@ -165,7 +171,7 @@ def _left_out(report: Report, effects: Effects) -> Html | None:
         all_ = effects.plural(len(report.classes))
         parts.append(f"Shown are the {count(len(effects.classes))} of {all_} {why}.")
     if len(effects.features) < report.chosen:
-        all_ = plural(report.chosen, "feature")
+        all_ = plural(report.chosen, report.word)
         parts.append(f"Shown are the first {count(len(effects.features))} of {all_}.")
     return tag("p", " ".join(parts), class_="muted") if parts else None
 
@@ -212,7 +218,7 @@ def _numbers(effects: Effects) -> Html:
     k, n = effects.values.shape
     features = [name_tag(name) for name in effects.features]
     if k == 1:
-        head: list[str] = ["Feature", "Effect"]
+        head: list[str] = [effects.feature.capitalize(), "Effect"]
         rows = [[features[j], effects.text(0, j)] for j in range(n)]
     else:
         head = [effects.word.capitalize(), *features]

@@ -51,7 +51,8 @@ def bars(effects: Effects, title: str) -> Html:
     """Draw the effects on a single output: a bar to the left or right for each feature."""
     values = [effects.value(0, j) for j in range(len(effects.features))]
     texts = [effects.text(0, j) for j in range(len(values))]
-    names = [short(name, 12) for name in effects.features]
+    widest = 12 if effects.feature == "feature" else 18  # what is made of columns has a longer name
+    names = [short(name, widest) for name in effects.features]
     left = 12 + _FONT * max(map(text_width, names))
     room = 6 + _FONT * max(map(text_width, texts))
     x = Axis.around(

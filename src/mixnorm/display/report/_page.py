@@ -42,7 +42,7 @@ def page(report: Report) -> str:
     sections = _sections(report)
     body = tag(
         "body",
-        tag("div", masthead(report), tiles(report), _contents(sections), class_="top"),
+        tag("div", masthead(report), tiles(report), _contents(report, sections), class_="top"),
         tag("main", join((_section(*section) for section in sections), "\n")),
         _footer(report),
     )
@@ -69,10 +69,10 @@ def _sections(report: Report) -> list[tuple[str, str, Html]]:
     regression = report.task == "regression"
     errors = scatter_section(report) if regression else confusion_section(report)
     found: list[tuple[str, str, Html | None]] = [
-        ("curves", "How many features are enough", _curves(report)),
-        ("features", "The features", features_section(report)),
+        ("curves", f"How many {report.word}s are enough", _curves(report)),
+        ("features", f"The {report.word}s", features_section(report)),
         ("errors", "How far it is off" if regression else "Where it errs", errors),
-        ("effects", "What the features do", effects_section(report)),
+        ("effects", f"What the {report.word}s do", effects_section(report)),
         ("cost", "What a prediction costs", cost_section(report)),
         ("data", "The data", data_section(report)),
         ("origin", "How it was made", made_section(report)),
@@ -90,8 +90,12 @@ def _section(ident: str, name: str, content: Html) -> Html:
     return tag("section", heading, content, id=ident, aria_labelledby=f"{ident}-heading")
 
 
-def _contents(sections: list[tuple[str, str, Html]]) -> Html:
-    links = (tag("li", tag("a", ident.capitalize(), href=f"#{ident}")) for ident, _, _ in sections)
+def _contents(report: Report, sections: list[tuple[str, str, Html]]) -> Html:
+    names = {"features": f"{report.word}s"}
+    links = (
+        tag("li", tag("a", names.get(ident, ident).capitalize(), href=f"#{ident}"))
+        for ident, _, _ in sections
+    )
     return tag("nav", tag("ul", *links), aria_label="Contents")
 
 

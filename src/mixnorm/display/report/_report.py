@@ -128,6 +128,15 @@ class Report:
         A sentence on what was kept of an interrupted fit.
     error_name : str, default="error"
         What the error is: ``"error rate"``, ``"RMSE"``.
+    word : str, default="feature"
+        What a feature is called where it is made of columns: ``"stump"``, ``"product"``.
+    columns_read : int or None, default=None
+        Columns of the table that the model reads; None if that is one for each feature.
+    comparisons : int, default=0
+        Comparisons that one prediction takes.
+    members : tuple of str, or None, default=None
+        Names of the features of the model, in the order of ``effects``; None if they are the first
+        ones of the path. Others they are where earlier choices were replaced.
 
     Examples
     --------
@@ -192,6 +201,22 @@ class Report:
     full: FullModel | None
     interrupted: str = ""
     error_name: str = "error"
+    word: str = "feature"
+    columns_read: int | None = None
+    comparisons: int = 0
+    members: tuple[str, ...] | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the features of the model."""
+        if self.members is not None:
+            return self.members
+        return tuple(feature.name for feature in self.features[: self.chosen])
+
+    @property
+    def n_read(self) -> int:
+        """Columns of the table that the model reads."""
+        return self.chosen if self.columns_read is None else self.columns_read
 
     def __post_init__(self) -> None:
         for name in ("effects", "confusion", "scatter"):
@@ -205,6 +230,8 @@ class Report:
                 " give all features of the model, in order."
             )
         self._check_length("signed", self.signed, self.chosen, "feature of the model")
+        if self.members is not None:
+            self._check_length("members", self.members, self.chosen, "feature of the model")
         if self.standard_error is not None:
             path = len(self.features)
             self._check_length("standard_error", self.standard_error, path, "feature of the path")

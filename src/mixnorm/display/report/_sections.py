@@ -63,7 +63,7 @@ def masthead(report: Report) -> Html:
 
 
 def _answer(report: Report) -> Html:
-    size = tag("strong", f"{count(report.chosen)} of {plural(report.columns, 'feature')}")
+    size = tag("strong", _size(report))
     error = _chosen_error(report)
     if error is None:
         return join((size, "; the error on held-out rows was not measured."))
@@ -77,14 +77,34 @@ def _answer(report: Report) -> Html:
     return join((size, "; ", result, f"{doubt}."))
 
 
+def _size(report: Report) -> str:
+    """Return how large the model is: ``3 of 8 features``, ``9 stumps of 3 columns (of 8)``."""
+    if report.word == "feature":
+        return f"{count(report.chosen)} of {plural(report.columns, 'feature')}"
+    return f"{plural(report.chosen, report.word)} of {_columns(report)}"
+
+
+def _columns(report: Report) -> str:
+    if report.n_read == report.columns:
+        return f"all {plural(report.columns, 'column')}"
+    return f"{plural(report.n_read, 'column')} (of {count(report.columns)})"
+
+
+def _inputs(report: Report, amount: int) -> str:
+    """Return a number of columns, which are the features unless those are made of them."""
+    return plural(amount, "feature" if report.word == "feature" else "column")
+
+
 def _comparison(report: Report) -> str | None:
     parts = []
     if known(report.null_error):
-        parts.append(f"Without any feature it would be {measure(report.null_error, report.task)}")
+        error = measure(report.null_error, report.task)
+        parts.append(f"Without any {report.word} it would be {error}")
     if report.full is not None and known(report.full.error):
         lead = "with" if parts else "With"
-        size = plural(report.full.n_features, "feature")
-        parts.append(f"{lead} all {size} {measure(report.full.error, report.task)}")
+        size = _inputs(report, report.full.n_features)
+        linear = "" if report.word == "feature" else "a linear model of "
+        parts.append(f"{lead} {linear}all {size} {measure(report.full.error, report.task)}")
     first = f"{', '.join(parts)}." if parts and _chosen_error(report) is not None else ""
     return f"{first} {one_line(report.how_chosen) if report.how_chosen else ''}".strip() or None
 
@@ -95,7 +115,7 @@ def tiles(report: Report) -> Html:
     doubt = None if spread is None else f"±\u00a0{margin(spread, report.task)} standard error"
     measured = _chosen_error(report) is not None
     figures = [
-        ("Features", count(report.chosen), f"of {count(report.columns)} columns"),
+        (_many(report).capitalize(), count(report.chosen), f"of {_offered(report)}"),
         (
             f"Held-out {report.error_name}",
             measure(_chosen_error(report), report.task),
@@ -108,7 +128,7 @@ def tiles(report: Report) -> Html:
     if report.full is not None:
         full = measure(report.full.error, report.task)
         words = f"{report.error_name}, linear model"
-        figures.insert(2, (f"All {plural(report.full.n_features, 'feature')}", full, words))
+        figures.insert(2, (f"All {_inputs(report, report.full.n_features)}", full, words))
     return tag(
         "dl",
         *(
@@ -121,6 +141,16 @@ def tiles(report: Report) -> Html:
         ),
         class_="tiles",
     )
+
+
+def _many(report: Report) -> str:
+    return f"{report.word}s"
+
+
+def _offered(report: Report) -> str:
+    if report.word == "feature":
+        return f"{count(report.columns)} columns"
+    return _columns(report)
 
 
 def _classes(report: Report) -> str:
@@ -140,29 +170,39 @@ def features_section(report: Report) -> Html:
             "In the order they were chosen, with how far each lowered the training loss, given"
             " those above it.",
         ),
-        _path_table(report, "Features of the model", 0, listed, null=True),
+        _replaced(report),
+        _path_table(report, f"{_many(report).capitalize()} of the model", 0, listed, null=True),
     ]
     if chosen:
-        words = f"{count(len(chosen))} more features of the model"
-        body = _path_table(report, "Further features of the model", listed, report.chosen)
+        words = f"{count(len(chosen))} more {_many(report)} of the model"
+        body = _path_table(report, f"Further {_many(report)} of the model", listed, report.chosen)
         parts.append(tag("details", tag("summary", words), body))
     if further:
-        words = f"{plural(len(further), 'feature')} beyond the model, as the curve goes on"
+        words = f"{plural(len(further), report.word)} beyond the model, as the curve goes on"
         body = _path_table(report, "Beyond the model", report.chosen, len(report.features))
         parts.append(tag("details", tag("summary", words), body))
     return join(parts)
 
 
+def _replaced(report: Report) -> Html | None:
+    """Say what the model consists of, where that is not the path."""
+    if report.members is None:
+        return None
+    words = f"Earlier choices were replaced on the way. The {_many(report)} of the model are now: "
+    return tag("p", words, join((name_tag(name) for name in report.members), ", "), ".")
+
+
 def _path_table(report: Report, caption: str, start: int, stop: int, null: bool = False) -> Html:
     largest = max((f.gain for f in report.features if known(f.gain)), default=0.0)
     errors = report.null_error is not None or any(f.error is not None for f in report.features)
-    head = ["Feature", "Fall of the loss", "Training loss"]
+    head = [report.word.capitalize(), "Fall of the loss", "Training loss"]
     rows: list[Sequence[str]] = []
     if null:
-        none = tag("span", "no features", class_="muted")
+        none = tag("span", f"no {_many(report)}", class_="muted")
         rows.append([_ranked("", none), "", number(report.null_loss)])
     for i, feature in enumerate(report.features[start:stop], start):
-        name = tag("span", name_tag(feature.name), tag("small", _kind(feature)))
+        kind = _kind(feature)
+        name = tag("span", name_tag(feature.name), tag("small", kind) if kind else None)
         rows.append([_ranked(f"{i + 1}", name), _gain(feature.gain, largest), number(feature.loss)])
     if errors:
         head.append(f"Held-out {report.error_name}")
@@ -203,7 +243,7 @@ def _gain(gain: float, largest: float) -> Html:
 def cost_section(report: Report) -> Html:
     """Return what a prediction needs, beside the model over all features."""
     rows = [
-        ["Columns to measure", count(report.chosen)],
+        ["Columns to measure", count(report.n_read)],
         ["Multiply-adds for one prediction", count(report.multiply_adds)],
     ]
     error = _chosen_error(report)
@@ -215,15 +255,15 @@ def cost_section(report: Report) -> Html:
     head = ["Measure", "This model"]
     full = report.full
     if full is not None:
-        head += ["All features", "Saved"]
-        rows[0] += _compared(report.chosen, full.n_features)
+        head += ["All features" if report.word == "feature" else "All columns", "Saved"]
+        rows[0] += _compared(report.n_read, full.n_features)
         rows[1] += _compared(report.multiply_adds, full.multiply_adds)
         if error is not None:
             rows[2] += [measure(full.error, report.task), ""]
     rows = [row + [""] * (len(head) - len(row)) for row in rows]
     caption = "Cost of a prediction"
     if full is not None:
-        caption += ", beside the linear model over all features"
+        caption += f", beside the linear model over {head[2].lower()}"
     note = one_line(full.note) if full is not None and full.note else ""
     return join(
         (
@@ -241,11 +281,12 @@ def _compared(ours: int, theirs: int) -> list[str]:
 
 def _cost_words(report: Report) -> str:
     words = (
-        f"A prediction needs {plural(report.chosen, 'column')} of the table and"
-        f" {plural(report.multiply_adds, 'multiplication')}, each with an addition."
+        f"A prediction needs {plural(report.n_read, 'column')} of the table and"
+        f" {plural(report.multiply_adds, 'multiplication')}, each with an addition"
     )
+    words += f", and {plural(report.comparisons, 'comparison')}." if report.comparisons else "."
     coded = sum(feature.n_columns for feature in report.features[: report.chosen])
-    if coded > report.chosen:
+    if coded > report.chosen and report.word == "feature":
         words += f" Categories and the like are coded, so these are {coded:,} numbers."
     return words
 

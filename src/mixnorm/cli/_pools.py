@@ -1,0 +1,55 @@
+"""What a search chooses from: the pools that ``--pool`` names, and how large a table they take."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mixnorm.exceptions import TableError
+
+#: What the features of a pool are called.
+WORDS = {"columns": "feature", "stumps": "stump", "products": "product", "pieces": "piece"}
+
+# A piece has a weight for every column, and centres are compared with all rows in all columns.
+_PIECES_COLUMNS = 1_000
+# Some numbers are kept for every pair of columns: 2 GB.
+_PRODUCTS_COLUMNS = 10_000
+# A byte is kept for every entry, also of a sparse table.
+_STUMPS_ENTRIES = 8_000_000_000
+
+
+def make_pool(name: str, groups: list[int] | None) -> Any:
+    """Return the pool of a name; None for columns that are features each.
+
+    Parameters
+    ----------
+    name : {"columns", "stumps", "products", "pieces"}
+        What ``--pool`` says.
+    groups : list of int, optional
+        The feature that each column of the matrix belongs to, for a pool of columns.
+    """
+    from mixnorm.pools import Columns, Pieces, Products, Stumps
+
+    if name == "columns":
+        return None if groups is None else Columns(groups=groups)
+    return {"stumps": Stumps, "products": Products, "pieces": Pieces}[name]()
+
+
+def check_size(name: str, rows: int, columns: int) -> None:
+    """Raise for a table that is too large for a pool, before time and memory are spent on it."""
+    entries = rows * columns
+    if name == "pieces" and columns > _PIECES_COLUMNS:
+        raise TableError(
+            f"--pool pieces takes at most {_PIECES_COLUMNS:,} columns, since each piece reads all "
+            f"of them; the table gives {columns:,}. Leave columns out, or choose another pool."
+        )
+    if name == "products" and columns > _PRODUCTS_COLUMNS:
+        raise TableError(
+            f"--pool products takes at most {_PRODUCTS_COLUMNS:,} columns, since it looks at every "
+            f"pair of them; the table gives {columns:,}. Leave columns out, or choose another pool."
+        )
+    if name == "stumps" and entries > _STUMPS_ENTRIES:
+        raise TableError(
+            f"--pool stumps keeps a byte for each of {rows:,} × {columns:,} entries, zeros too, "
+            f"and takes at most {_STUMPS_ENTRIES / 1e9:g} billion. Give fewer rows or columns, or "
+            "choose another pool."
+        )
