@@ -1,5 +1,6 @@
 """``--pool`` and ``--max-inputs``: what is fitted, said, stored and applied."""
 
+import html
 import re
 
 import numpy as np
@@ -10,11 +11,11 @@ import scipy.sparse as sp
 import mixnorm as package
 from mixnorm import ShareBoostClassifier, ShareBoostRegressor
 from mixnorm.cli import _bar, _pools, _search
-from mixnorm.pools import Pieces, Products, Stumps
+from mixnorm.pools import Boxes, Pieces, Products, Stumps
 
 from .conftest import flowers
 
-POOLS = {"stumps": Stumps, "products": Products, "pieces": Pieces}
+POOLS = {"stumps": Stumps, "boxes": Boxes, "products": Products, "pieces": Pieces}
 
 
 def rents(rows: int = 240) -> pd.DataFrame:
@@ -68,7 +69,7 @@ def test_all_commands(mixnorm, rent, tmp_path, pool, task):
     shown = mixnorm("show", "rent.mixnorm")
     for row in told["path"]:
         assert row["name"] in shown.out
-        assert row["kind"] == pool.removesuffix("s")
+        assert row["kind"] == _pools.WORDS[pool]
     asked = mixnorm("show", "rent.mixnorm", "--json").json
     assert len(asked["needed"]) == told["columns_read"]
     assert "Columns: " + ", ".join(asked["needed"]) in shown.out
@@ -82,9 +83,9 @@ def test_all_commands(mixnorm, rent, tmp_path, pool, task):
         np.testing.assert_allclose(found, model.predict(frame), rtol=1e-9)
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
     text = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page)).replace("\u00a0", " ")
-    assert f"How many {pool} are enough" in text
-    assert told["path"][0]["name"] in text.replace("&lt;", "<").replace("&amp;", "&")
-    assert f"number of {pool}" in text
+    assert f"How many {_pools.WORDS[pool]}s are enough" in text
+    assert told["path"][0]["name"] in html.unescape(text)
+    assert f"number of {_pools.WORDS[pool]}s" in text
 
 
 @pytest.mark.parametrize("pool", POOLS)
@@ -177,8 +178,10 @@ def test_interrupted(mixnorm, iris, monkeypatch, tmp_path, pool):
     words = ["--target", "species", "--pool", pool, "-k", 5, "--report", "r.html", "--json"]
     told = mixnorm("fit", iris, *words).json
     assert told["chosen"] == 3
-    assert f"the model of 3 {pool} was fitted on 120 of 150 rows" in told["interrupted"]
-    assert told["how_chosen"] == f"5 {pool} were asked for."
+    assert (
+        f"the model of 3 {_pools.WORDS[pool]}s was fitted on 120 of 150 rows" in told["interrupted"]
+    )
+    assert told["how_chosen"] == f"5 {_pools.WORDS[pool]}s were asked for."
     assert package.load(tmp_path / "iris.mixnorm").size == 3
 
 
@@ -249,7 +252,7 @@ def test_the_same_pieces_for_the_same_seed(mixnorm, iris, monkeypatch):
 def test_completion_knows_the_pools(mixnorm):
     pytest.importorskip("shtab")
     script = mixnorm("completion", "bash").out
-    assert "fit___pool_choices=(columns stumps products pieces)" in script
+    assert "fit___pool_choices=(columns stumps boxes products pieces)" in script
     assert "--max-inputs" in script
 
 

@@ -14,7 +14,7 @@ from mixnorm.engines._rules import RULES, exact_gains
 from mixnorm.engines.greedy import select
 from mixnorm.engines.penalties import as_penalty
 from mixnorm.losses import MarginSoftmax, MultinomialLogistic, Squared
-from mixnorm.pools import Columns
+from mixnorm.pools import Columns, Stumps
 
 LOSSES = [MarginSoftmax(), MultinomialLogistic(), Squared()]
 NONE = frozenset()
@@ -189,10 +189,45 @@ def test_columns_in_use_are_looked_at_beside_better_misfits(pools):
     best = [atom for atom, _ in pool.top(support.centred_residual(), "l1", 8, exclude)]
     inside = {atom for atom in pool.atoms if set(atom) <= used} - exclude
     assert not inside & set(best)
-    found = _candidates(support, pool, "l1", 8, exclude, Limits(inputs=5))
+    found = _candidates(
+        support, pool, "l1", 8, exclude, Limits(inputs=5).left(pool, support.blocks)
+    )
     fitting = {atom for atom in best if len(set(atom) | used) <= 5}
     assert {choice.atom for choice in found} == inside | fitting
     assert len(inside) == 8 > len(fitting) > 0
+
+
+def test_columns_come_in_at_their_pace():
+    loss = MarginSoftmax()
+    X, y, weight = draw(loss, columns=7, n_samples=300)
+    pool, target = Stumps().prepare(X, weight=weight), loss.encode(y, 3, weight)
+    options = {"n_atoms": 15, "n_outputs": 3, "weight": weight, "alpha": 1e-3, "rule": "joint"}
+    path = select(pool, loss, target, **options, max_inputs=4, rounds_per_input=3)
+    counts = [len({column for column, _ in step.support}) for step in path.rounds]
+    assert all(count <= min(4, 1 + done // 3) for done, count in enumerate(counts))
+    assert counts[-1] == 4
+    free = select(pool, loss, target, **options, rounds_per_input=3)
+    assert [step.atom for step in free.rounds[:12]] == [step.atom for step in path.rounds[:12]]
+    several = select(pool, loss, target, **options, rounds_per_input=3, atoms_per_round=4)
+    counts = [len({column for column, _ in step.support}) for step in several.rounds]
+    assert all(count <= 1 + done // 3 for done, count in enumerate(counts))
+
+
+def test_a_pace_gives_way_where_nothing_else_helps(pools):
+    """Products of two columns, of which the first already reads more than the pace allows."""
+    loss = MarginSoftmax()
+    X, y, weight = draw(loss, columns=5)
+    pool = pools["products"](X, linear=False)
+    target = loss.encode(y, 3, weight)
+    path = select(
+        pool, loss, target, n_atoms=4, n_outputs=3, weight=weight, alpha=1e-3, rounds_per_input=50
+    )
+    counts = [len(set().union(*step.support)) for step in path.rounds]
+    assert counts == sorted(counts)
+    assert counts[0] == 2
+    assert len(counts) == 4
+    with pytest.raises(ValueError, match="rounds_per_input=0 must be at least 1"):
+        select(pool, loss, target, n_atoms=1, n_outputs=3, weight=weight, rounds_per_input=0)
 
 
 def test_the_pool_is_told_the_inputs_once_there_are_no_more(pools):

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
+from mixnorm.engines import _corrective
 from mixnorm.engines._corrective import Problem, Support
-from mixnorm.losses import MultinomialLogistic, Squared
+from mixnorm.engines.penalties import as_penalty
+from mixnorm.losses import MarginSoftmax, MultinomialLogistic, Squared
 
 
 def support(X, y, weight=None, alpha=1e-3, loss=None, fit_intercept=True):
@@ -158,3 +160,31 @@ def test_a_branch_with_its_own_room_may_grow_beside_its_parent(classes):
     state.append(3, rows[3:4])
     assert np.array_equal(other.design[3], rows[2])
     assert np.array_equal(state.design[3], rows[3])
+
+
+@pytest.mark.parametrize("penalty", ["ridge", "linf,1", "l1"])
+def test_many_columns_share_a_curvature_model(penalty, monkeypatch):
+    """Beyond a width, all outputs take one model of it: the same solution, of another cost."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((400, 12))
+    y = (X[:, :3] @ rng.standard_normal((3, 4)) + rng.standard_normal((400, 4))).argmax(axis=1)
+    found = {}
+    for wide in (5, 512):
+        monkeypatch.setattr(_corrective, "_WIDE", wide)
+        weight = np.full(400, 1 / 400)
+        loss = MarginSoftmax()
+        problem = Problem(
+            loss, loss.encode(y, 4, weight), weight, 4, 1e-3, 1000, as_penalty(penalty)
+        )
+        made = Support(problem, True, 12)
+        for first in range(0, 12, 4):  # blocks, so that one of them crosses the width
+            made.append(first, X.T[first : first + 4])
+            assert made.correct(1e-9, 0.0).converged
+        found[wide] = made
+    factors = {wide: made.curvature()._inverse.shape[0] for wide, made in found.items()}
+    assert factors == {5: 1, 512: 4}
+    assert found[5].objective == pytest.approx(found[512].objective, rel=1e-7)
+    scores = [made.scores - made.scores.mean(axis=1, keepdims=True) for made in found.values()]
+    np.testing.assert_allclose(*scores, atol=2e-3)
+    costs = found[5].removal_costs()
+    assert min(costs, key=costs.get) in (4, 8)

@@ -45,7 +45,7 @@ class Data:
         What made the matrix.
     notes : list of str
         What was found out and done, one sentence each.
-    pool : {"columns", "stumps", "products", "pieces"}
+    pool : {"columns", "stumps", "boxes", "products", "pieces"}
         What features are made of the columns.
     """
 

@@ -12,7 +12,7 @@ from mixnorm import __version__
 
 FORMATS = ("csv", "tsv", "parquet", "libsvm")
 TASKS = ("classification", "regression")
-POOLS = ("columns", "stumps", "products", "pieces")
+POOLS = ("columns", "stumps", "boxes", "products", "pieces")
 RULES = ("joint", "l1", "l2", "line", "column", "exact")
 #: How far the search for a size goes when the user does not say.
 LONGEST = 30
@@ -170,7 +170,8 @@ def _add_learning(command: Any, features: str, *, limited: bool = True) -> None:
         choices=POOLS,
         default="columns",
         help="what features are: columns of the table (the default), stumps (a column is at most "
-        "some threshold), products of two columns, or pieces (linear near some point)",
+        "some threshold), boxes (one or two such conditions at once), products of two "
+        "columns, or pieces (linear near some point)",
     )
     learning.add_argument(
         "--max-inputs",

@@ -7,7 +7,13 @@ from typing import Any
 from mixnorm.exceptions import TableError
 
 #: What the features of a pool are called.
-WORDS = {"columns": "feature", "stumps": "stump", "products": "product", "pieces": "piece"}
+WORDS = {
+    "columns": "feature",
+    "stumps": "stump",
+    "boxes": "condition",
+    "products": "product",
+    "pieces": "piece",
+}
 
 # A piece has a weight for every column, and centres are compared with all rows in all columns.
 _PIECES_COLUMNS = 1_000
@@ -22,16 +28,16 @@ def make_pool(name: str, groups: list[int] | None) -> Any:
 
     Parameters
     ----------
-    name : {"columns", "stumps", "products", "pieces"}
+    name : {"columns", "stumps", "boxes", "products", "pieces"}
         What ``--pool`` says.
     groups : list of int, optional
         The feature that each column of the matrix belongs to, for a pool of columns.
     """
-    from mixnorm.pools import Columns, Pieces, Products, Stumps
+    from mixnorm.pools import Boxes, Columns, Pieces, Products, Stumps
 
     if name == "columns":
         return None if groups is None else Columns(groups=groups)
-    return {"stumps": Stumps, "products": Products, "pieces": Pieces}[name]()
+    return {"stumps": Stumps, "boxes": Boxes, "products": Products, "pieces": Pieces}[name]()
 
 
 def check_size(name: str, rows: int, columns: int) -> None:
@@ -47,9 +53,9 @@ def check_size(name: str, rows: int, columns: int) -> None:
             f"--pool products takes at most {_PRODUCTS_COLUMNS:,} columns, since it looks at every "
             f"pair of them; the table gives {columns:,}. Leave columns out, or choose another pool."
         )
-    if name == "stumps" and entries > _STUMPS_ENTRIES:
+    if name in ("stumps", "boxes") and entries > _STUMPS_ENTRIES:
         raise TableError(
-            f"--pool stumps keeps a byte for each of {rows:,} × {columns:,} entries, zeros too, "
+            f"--pool {name} keeps a byte for each of {rows:,} × {columns:,} entries, zeros too, "
             f"and takes at most {_STUMPS_ENTRIES / 1e9:g} billion. Give fewer rows or columns, or "
             "choose another pool."
         )

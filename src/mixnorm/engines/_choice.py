@@ -33,21 +33,32 @@ class Limits:
         Most columns of the data that all atoms read together.
     budget : float, optional
         Most that they cost together.
+    pace : int
+        Atoms chosen before one more column may come in, as far as any others help.
     """
 
     inputs: int | None = None
     budget: float | None = None
+    pace: int = 1
+
+    @property
+    def counts_inputs(self) -> bool:
+        """Whether it matters which columns an atom reads."""
+        return self.inputs is not None or self.pace > 1
 
     def check(self, pool: Any) -> None:
         """Raise for limits out of range, and for a pool that cannot tell what they limit."""
         if self.inputs is not None and self.inputs < 1:
             raise ValueError(f"max_inputs={self.inputs!r} must be at least 1.")
+        if self.pace < 1:
+            raise ValueError(f"rounds_per_input={self.pace!r} must be at least 1.")
         if self.budget is not None and not 0.0 < self.budget < math.inf:
             raise ValueError(f"budget={self.budget!r} must be positive and finite.")
-        if self.inputs is not None and not hasattr(pool, "inputs"):
+        if self.counts_inputs and not hasattr(pool, "inputs"):
             raise TypeError(
                 f"{type(pool).__name__} cannot tell which columns an atom reads (it has no method "
-                "inputs), so that max_inputs cannot be kept. Leave max_inputs at None."
+                "inputs), so that max_inputs and rounds_per_input cannot be kept. Leave them at "
+                "None and 1."
             )
         if self.budget is not None and not hasattr(pool, "price"):
             raise TypeError(
@@ -56,16 +67,19 @@ class Limits:
                 "Columns(costs=...)."
             )
 
-    def left(self, pool: Any, chosen: Any) -> _Left:
-        """Return what is left beside the ``chosen`` atoms."""
-        used = None
-        if self.inputs is not None:
+    def left(self, pool: Any, chosen: Any, *, paced: bool = False) -> _Left:
+        """Return what is left beside the ``chosen`` atoms, by now if ``paced``."""
+        used, inputs = None, self.inputs
+        if self.counts_inputs:
             used = frozenset[int]().union(*(pool.inputs(atom) for atom in chosen))
+        if used is not None and paced and self.pace > 1:
+            by_now = max(1 + len(chosen) // self.pace, len(used))
+            inputs = by_now if inputs is None else min(inputs, by_now)
         money = None
         if self.budget is not None:
             spent = math.fsum(pool.price(atom) for atom in chosen)
             money = self.budget * (1.0 + _ROUNDING) - spent
-        return _Left(pool, self.inputs, used, money)
+        return _Left(pool, inputs, used, money)
 
 
 @dataclass(frozen=True)
@@ -78,9 +92,11 @@ class _Left:
     money: float | None
 
     @property
-    def new_inputs(self) -> int:
+    def new_inputs(self) -> float:
         """How many columns may come in."""
-        return 0 if self.inputs is None or self.used is None else self.inputs - len(self.used)
+        return (
+            math.inf if self.inputs is None or self.used is None else self.inputs - len(self.used)
+        )
 
     def kept(self) -> bool:
         """Tell whether the chosen atoms keep the limits."""
@@ -95,7 +111,7 @@ class _Left:
     def wishes(self, *, known_inputs: bool) -> dict[str, Any]:
         """Return the keywords that tell a pool of the limits."""
         wishes: dict[str, Any] = {}
-        if known_inputs and self.used is not None:
+        if known_inputs:
             wishes["inputs"] = self.used
         if self.money is not None:
             wishes["budget"] = self.money
@@ -129,10 +145,14 @@ def choose_several(
     Gains count per price, where the pool has prices.
     """
     cheap, refine = RULES[rule]
-    if refine is None and (support.problem.kink > 0.0 or limits.inputs is not None):
+    if refine is None and (support.problem.kink > 0.0 or limits.counts_inputs):
         refine = NORMS[rule]  # the pool's ranking knows nothing of these
     m = count if refine is None else max(_SHORTLIST, 2 * count)
-    choices = _candidates(support, pool, cheap, m, exclude, limits)
+    left = limits.left(pool, support.blocks, paced=True)
+    choices = _candidates(support, pool, cheap, m, exclude, left)
+    if not choices and limits.pace > 1:  # the columns at hand are exhausted
+        left = limits.left(pool, support.blocks)
+        choices = _candidates(support, pool, cheap, m, exclude, left)
     if refine is not None and len(choices) > 1:
         pairs = zip(refine(support, choices), choices, strict=True)
         worth = [gain / choice.price for gain, choice in pairs]
@@ -165,11 +185,11 @@ def _candidates(
     cheap: str,
     m: int,
     exclude: frozenset[Hashable],
-    limits: Limits,
+    left: _Left,
 ) -> list[Choice]:
     """Return about ``m`` atoms within the limits that can help; the best by the cheap rule."""
-    left, misfits, choices = limits.left(pool, support.blocks), set[Hashable](), list[Choice]()
-    full = limits.inputs is not None and left.new_inputs == 0
+    misfits, choices = set[Hashable](), list[Choice]()
+    full = left.new_inputs == 0
     offers = _offers(support, pool, cheap, m, exclude, misfits, left.wishes(known_inputs=full))
     for found in offers:
         choices = _helpful(support, pool, [atom for atom in found if left.fits(atom)])

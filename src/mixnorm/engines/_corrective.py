@@ -18,6 +18,10 @@ from mixnorm.engines._orthant import Orthant, shrunk
 from mixnorm.engines.penalties import Penalty, Ridge
 from mixnorm.losses import Loss
 
+# With more rows than this, one curvature model serves all outputs: the steps that one each would
+# save cost less than the models.
+_WIDE = 512
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -154,6 +158,8 @@ class Support:
             self._buffer = grown
         self._buffer[start:stop, :] = rows
         self.size = stop
+        if start <= _WIDE < stop:
+            self._factor = None
         if self._factor is not None:
             self._factor.extend(self.design, self.problem.new_ridge)
         self.blocks[atom] = slice(start, stop)
@@ -318,7 +324,11 @@ class Support:
         if self._factor is not None and not stale:
             return False
         curvature = loss.curvature(self.residual, self.problem.target, self.problem.weight)
-        self._factor = CurvatureFactor(self.design, curvature, self._ridge)
+        ridge = self._ridge
+        if self.size > _WIDE:
+            curvature = self._xp.mean(curvature, axis=1, keepdims=True)
+            ridge = ridge if ridge.ndim == 1 else self._xp.mean(ridge, axis=0)
+        self._factor = CurvatureFactor(self.design, curvature, ridge)
         self._age = 0
         return True
 

@@ -41,7 +41,7 @@ class CurvatureFactor:
 
     def __init__(self, design: Any, curvature: Any, ridge: Any) -> None:
         size, n_samples = design.shape
-        used = max(_SAMPLES, 32 * size)
+        used = max(_SAMPLES, min(32 * size, 2 * (_SAMPLES + size)))
         self._samples = _drawn(n_samples, used, design) if n_samples >= 2 * used else None
         self._curvature = curvature.T
         self._weights = self._sampled(self._curvature)

@@ -116,6 +116,7 @@ def select(
     backward: int = 0,
     atoms_per_round: int = 1,
     max_inputs: int | None = None,
+    rounds_per_input: int = 1,
     budget: float | None = None,
     fit_intercept: bool = True,
     tol: float = 1e-4,
@@ -155,6 +156,9 @@ def select(
         round, unless those before have made them useless.
     max_inputs : int, optional
         Most columns of the data that all atoms together may read.
+    rounds_per_input : int
+        Rounds before one more column may be read, as long as other atoms help: what is read is
+        made the most of first, and the next column is chosen knowing that.
     budget : float, optional
         Most that all atoms together may cost.
     tol : float
@@ -179,7 +183,7 @@ def select(
     A round costs one scan of the pool, and a few products with the chosen columns: an L-BFGS
     method whose starting matrix is the factored per-output curvature of the chosen columns.
     """
-    limits = Limits(max_inputs, budget)
+    limits = Limits(max_inputs, budget, rounds_per_input)
     _check(rule, swaps, backward, atoms_per_round, start)
     limits.check(pool)
     problem = Problem(loss, target, weight, n_outputs, float(alpha), max_iter, as_penalty(penalty))
@@ -327,7 +331,9 @@ class Run:
     def _still_fits(self, choice: Choice) -> Choice | None:
         """Return a choice made with others as it stands after these; None if it is not wanted."""
         plan, blocks = self.plan, self.support.blocks
-        if choice.atom in blocks or not plan.limits.left(plan.pool, blocks).fits(choice.atom):
+        if choice.atom in blocks or not plan.limits.left(plan.pool, blocks, paced=True).fits(
+            choice.atom
+        ):
             return None
         return still_helps(self.support, choice)
 

@@ -60,6 +60,7 @@ class BaseShareBoost(StoredPathMixin, ColumnSelectorMixin, CallbackSupportMixin,
         atoms_per_round: int = 1,
         pool: Any = None,
         max_inputs: int | None = None,
+        rounds_per_input: int = 1,
         cost_budget: float | None = None,
         fit_intercept: bool = True,
         scale: bool = True,
@@ -78,6 +79,7 @@ class BaseShareBoost(StoredPathMixin, ColumnSelectorMixin, CallbackSupportMixin,
         self.atoms_per_round = atoms_per_round
         self.pool = pool
         self.max_inputs = max_inputs
+        self.rounds_per_input = rounds_per_input
         self.cost_budget = cost_budget
         self.fit_intercept = fit_intercept
         self.scale = scale
@@ -149,6 +151,7 @@ class BaseShareBoost(StoredPathMixin, ColumnSelectorMixin, CallbackSupportMixin,
             "backward": self.backward,
             "atoms_per_round": self.atoms_per_round,
             "max_inputs": self.max_inputs,
+            "rounds_per_input": self.rounds_per_input,
             "budget": self.cost_budget,
             "fit_intercept": self.fit_intercept,
             "tol": self.tol,

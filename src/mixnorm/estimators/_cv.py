@@ -35,6 +35,7 @@ class _SizeByCrossValidation(BaseShareBoost):
         atoms_per_round: int = 1,
         pool: Any = None,
         max_inputs: int | None = None,
+        rounds_per_input: int = 1,
         cost_budget: float | None = None,
         fit_intercept: bool = True,
         scale: bool = True,
@@ -57,6 +58,7 @@ class _SizeByCrossValidation(BaseShareBoost):
             atoms_per_round=atoms_per_round,
             pool=pool,
             max_inputs=max_inputs,
+            rounds_per_input=rounds_per_input,
             cost_budget=cost_budget,
             fit_intercept=fit_intercept,
             scale=scale,
@@ -206,8 +208,8 @@ class ShareBoostClassifierCV(_SizeByCrossValidation, ShareBoostClassifier):
     ----------
     n_features_to_select : int, optional
         The largest number of features to try. None tries up to 20, or what ``cost_budget`` allows.
-    alpha, penalty, loss, rule, swaps, backward, atoms_per_round, pool, max_inputs, cost_budget, \
-fit_intercept, scale, tol, max_iter, random_state
+    alpha, penalty, loss, rule, swaps, backward, atoms_per_round, pool, max_inputs, \
+rounds_per_input, cost_budget, fit_intercept, scale, tol, max_iter, random_state
         As in :class:`ShareBoostClassifier`.
     cv : int, cross-validation splitter or iterable, default=None
         How to split; None takes five stratified folds.
@@ -256,8 +258,8 @@ class ShareBoostRegressorCV(_SizeByCrossValidation, ShareBoostRegressor):
     ----------
     n_features_to_select : int, optional
         The largest number of features to try. None tries up to 20, or what ``cost_budget`` allows.
-    alpha, penalty, loss, rule, swaps, backward, atoms_per_round, pool, max_inputs, cost_budget, \
-fit_intercept, scale, tol, max_iter, random_state
+    alpha, penalty, loss, rule, swaps, backward, atoms_per_round, pool, max_inputs, \
+rounds_per_input, cost_budget, fit_intercept, scale, tol, max_iter, random_state
         As in :class:`ShareBoostRegressor`.
     cv : int, cross-validation splitter or iterable, default=None
         How to split; None takes five folds.

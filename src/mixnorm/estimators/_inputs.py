@@ -62,6 +62,7 @@ def check_parameters(estimator: Any) -> None:
     _check_integer(estimator, "atoms_per_round", least=1)
     if estimator.max_inputs is not None:
         _check_integer(estimator, "max_inputs", least=1)
+    _check_integer(estimator, "rounds_per_input", least=1)
     if estimator.cost_budget is not None:
         _check_number(estimator, "cost_budget", least=0.0)
         if not estimator.cost_budget > 0:

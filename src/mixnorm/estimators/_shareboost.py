@@ -67,6 +67,10 @@ class ShareBoostClassifier(ClassifierMixin, BaseShareBoost):
     max_inputs : int, optional
         Most columns of ``X`` that all chosen features together may read. That differs from their
         number where the pool makes features of columns.
+    rounds_per_input : int, default=1
+        Features chosen before one more column of ``X`` may be read, as long as others help. A
+        larger number makes the most of each column before the next is chosen: the best model that
+        reads ten columns has them come in slowly, while the best small model does not.
     cost_budget : float, optional
         Most that all chosen features together may cost, by the prices of the pool
         (``Columns(costs=...)``); features are chosen by gain per price.
@@ -301,6 +305,8 @@ class ShareBoostRegressor(RegressorMixin, BaseShareBoost):
         Where columns come from; None takes :class:`~mixnorm.pools.Columns`.
     max_inputs : int, optional
         Most columns of ``X`` that all chosen features together may read.
+    rounds_per_input : int, default=1
+        Features chosen before one more column of ``X`` may be read, as long as others help.
     cost_budget : float, optional
         Most that all chosen features together may cost, as in :class:`ShareBoostClassifier`.
     fit_intercept : bool, default=True

@@ -1,5 +1,6 @@
 """Pools: where the columns that the greedy engine chooses come from."""
 
+from mixnorm.pools._boxes import Boxes
 from mixnorm.pools._columns import Columns, working_dtype
 from mixnorm.pools._cost import Cost
 from mixnorm.pools._pieces import Pieces
@@ -7,4 +8,4 @@ from mixnorm.pools._products import Products
 from mixnorm.pools._stumps import Stumps
 from mixnorm.pools._union import Union
 
-__all__ = ["Columns", "Cost", "Pieces", "Products", "Stumps", "Union", "working_dtype"]
+__all__ = ["Boxes", "Columns", "Cost", "Pieces", "Products", "Stumps", "Union", "working_dtype"]

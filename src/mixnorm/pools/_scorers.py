@@ -123,3 +123,44 @@ class StumpScorer:
         values = X if X.dtype.kind in "iuf" and X.dtype != np.float16 else X.astype(np.float64)
         stump_scores(values, self._columns, self._starts, self._edges, self._tables, scores)
         return scores
+
+
+class BoxScorer:
+    """Scores of boxes: the weights of those that a row lies in.
+
+    Parameters
+    ----------
+    atoms : sequence of tuples of sides
+        Each side has a column, ``"<="`` or ``">"``, and a threshold.
+    weights : ndarray of shape (n_atoms, n_outputs)
+        Weights of the indicators.
+    intercept : ndarray of shape (n_outputs,)
+        Added to every row.
+    """
+
+    def __init__(self, atoms: Sequence[Any], weights: np.ndarray, intercept: np.ndarray) -> None:
+        self._weights, self._intercept = np.ascontiguousarray(weights), intercept
+        shape = (len(atoms), max([len(atom) for atom in atoms], default=1))
+        self._columns = np.zeros(shape, dtype=np.intp)
+        self._lows, self._highs = np.full(shape, -np.inf), np.full(shape, np.inf)
+        for box, atom in enumerate(atoms):
+            self._columns[box] = atom[0][0]  # a box of fewer sides has some that are always true
+            for place, (column, kind, threshold) in enumerate(atom):
+                self._columns[box, place] = column
+                (self._highs if kind == "<=" else self._lows)[box, place] = threshold
+
+    def row(self, x: np.ndarray) -> np.ndarray:
+        """Return the scores of one row."""
+        values = x[self._columns]
+        inside = ((self._lows < values) & (values <= self._highs)).all(axis=1)
+        scores: np.ndarray = inside.astype(self._weights.dtype) @ self._weights + self._intercept
+        return scores
+
+    def __call__(self, X: np.ndarray) -> np.ndarray:
+        """Return the scores of some rows: ``(n_samples, n_outputs)``."""
+        from mixnorm.pools._boxes_jit import box_scores
+
+        scores = np.repeat(self._intercept[None, :], len(X), axis=0)
+        values = X if X.dtype.kind in "iuf" and X.dtype != np.float16 else X.astype(np.float64)
+        box_scores(values, self._columns, self._lows, self._highs, self._weights, scores)
+        return scores

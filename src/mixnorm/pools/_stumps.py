@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -77,28 +77,12 @@ class Stumps(Parameters):
         """
         if self.max_bins is not None and not 1 <= self.max_bins < 2**31:
             raise ValueError(f"Stumps(max_bins={self.max_bins!r}) must be at least 1, or None.")
-        if not hasattr(X, "toarray") and not is_numpy(X):
-            raise TypeError(
-                f"Stumps takes NumPy arrays and sparse matrices, not {type(X).__name__}; "
-                "convert X with numpy.asarray first."
-            )
+        check_input(X, "Stumps")
         dtype = working_dtype(X) if weight is None else weight.dtype
         used = np.ones(X.shape[0], bool) if weight is None else to_numpy(weight) > 0
-        edges = [self._edges(column[used]) for column in _columns(X)]
+        most = self.max_bins if np.count_nonzero(used) > _MANY_ROWS else None
+        edges = [thresholds(column[used], most) for column in values_by_column(X)]
         return PreparedStumps(X, edges, dtype)
-
-    def _edges(self, column: np.ndarray) -> np.ndarray:
-        """Return the thresholds of a column, in increasing order."""
-        values = np.unique(column)
-        most = self.max_bins
-        if most is not None and len(values) - 1 > most and len(column) > _MANY_ROWS:
-            step = max(1, len(column) // _SAMPLE)
-            levels = np.arange(1, most + 1) / (most + 1)
-            low = np.unique(np.quantile(column[::step], levels, method="lower"))
-            place = np.searchsorted(values, low)
-            place = place[place < len(values) - 1]
-            return _between(values[place], values[place + 1])
-        return _between(values[:-1], values[1:])
 
     def evaluate(self, X: Any, atoms: Sequence[Atom]) -> np.ndarray:
         """Return the indicators of ``atoms`` on new data: ``(n_samples, n_atoms)``."""
@@ -167,8 +151,8 @@ class PreparedStumps:
         self._starts = np.concatenate([[0], np.cumsum(counts)])
         self._edges = np.concatenate([*edges, np.empty(0)])
         self._column = np.repeat(np.arange(len(edges)), counts)
-        self._codes = _coded(X, self._edges, self._starts, int(counts.max(initial=0)))
-        self._modes = np.asarray([_mode(row) for row in self._codes], dtype=np.int64)
+        self._codes = coded(X, self._edges, self._starts, int(counts.max(initial=0)))
+        self._modes = modes_of(self._codes)
 
     @property
     def n_usable(self) -> int:
@@ -246,7 +230,32 @@ class PreparedStumps:
         return frozenset([atom[0]])
 
 
-def _columns(X: Any) -> Any:
+def check_input(X: Any, pool: str) -> None:
+    """Raise for arrays of other libraries, naming the pool that cannot take them."""
+    if not hasattr(X, "toarray") and not is_numpy(X):
+        raise TypeError(
+            f"{pool} takes NumPy arrays and sparse matrices, not {type(X).__name__}; "
+            "convert X with numpy.asarray first."
+        )
+
+
+def thresholds(column: np.ndarray, most: int | None) -> np.ndarray:
+    """Return numbers between the values of a column, in increasing order.
+
+    All of them, or if they were more than ``most``, after that many quantiles.
+    """
+    values = np.unique(column)
+    if most is not None and len(values) - 1 > most:
+        step = max(1, len(column) // _SAMPLE)
+        levels = np.arange(1, most + 1) / (most + 1)
+        low = np.unique(np.quantile(column[::step], levels, method="lower"))
+        place = np.searchsorted(values, low)
+        place = place[place < len(values) - 1]
+        return _between(values[place], values[place + 1])
+    return _between(values[:-1], values[1:])
+
+
+def values_by_column(X: Any) -> Iterator[np.ndarray]:
     """Yield the columns of a table, one at a time."""
     if hasattr(X, "tocsc"):
         X = X.tocsc()
@@ -269,14 +278,14 @@ def _between(low: np.ndarray, high: np.ndarray) -> np.ndarray:
     return np.where((low <= middle) & (middle < high), middle, low).astype(np.float64)
 
 
-def _coded(X: Any, edges: np.ndarray, starts: np.ndarray, most: int) -> np.ndarray:
+def coded(X: Any, edges: np.ndarray, starts: np.ndarray, most: int) -> np.ndarray:
     """Return by column and row the number of thresholds below an entry."""
     from mixnorm.pools._jit import code_columns
 
     kind = np.uint8 if most < 2**8 else np.uint16 if most < 2**16 else np.uint32
     codes = np.empty((X.shape[1], X.shape[0]), dtype=kind)
     if hasattr(X, "tocsc"):
-        for j, column in enumerate(_columns(X)):
+        for j, column in enumerate(values_by_column(X)):
             codes[j] = np.searchsorted(edges[starts[j] : starts[j + 1]], column)
         return codes
     values = X if X.dtype.kind in "iuf" and X.dtype != np.float16 else X.astype(np.float32)
@@ -284,6 +293,8 @@ def _coded(X: Any, edges: np.ndarray, starts: np.ndarray, most: int) -> np.ndarr
     return codes
 
 
-def _mode(codes: np.ndarray) -> int:
-    """Return the most frequent code of some."""
-    return int(np.argmax(np.bincount(codes))) if len(codes) else 0
+def modes_of(codes: np.ndarray) -> np.ndarray:
+    """Return the most frequent code of each row."""
+    if not codes.shape[1]:
+        return np.zeros(len(codes), dtype=np.int64)
+    return np.asarray([np.argmax(np.bincount(row)) for row in codes], dtype=np.int64)

@@ -17,6 +17,10 @@ class ColumnName(str):
         """Return in words that the column is at most so large."""
         return f"{self} ≤ {threshold:.6g}"
 
+    def above(self, threshold: float) -> str:
+        """Return in words that the column is larger."""
+        return f"{self} > {threshold:.6g}"
+
     def at(self, value: float) -> str:
         """Return in words that the column is about so large."""
         return f"{self} {value:.3g}"
@@ -44,6 +48,10 @@ class NumberName(ColumnName):
     def below(self, threshold: float) -> str:
         """Return in words that an entry is at most so large."""
         return f"{self} ≤ {self._text(threshold, 6)}"
+
+    def above(self, threshold: float) -> str:
+        """Return in words that an entry is larger."""
+        return f"{self} > {self._text(threshold, 6)}"
 
     def at(self, value: float) -> str:
         """Return in words that an entry is about so large."""
@@ -80,6 +88,10 @@ class LevelName(ColumnName):
             return super().below(threshold)
         return f"{self.column} is not {self.level}"
 
+    def above(self, threshold: float) -> str:
+        """Return in words that the indicator is one."""
+        return str(self) if 0 <= threshold < 1 else super().above(threshold)
+
     def at(self, value: float) -> str:
         """Return in words what share of some rows has the level."""
         if value == 1:
@@ -108,6 +120,10 @@ class DayName(ColumnName):
     def below(self, threshold: float) -> str:
         """Return in words that a date is no later."""
         return f"{self.column} ≤ {self._text(threshold)}"
+
+    def above(self, threshold: float) -> str:
+        """Return in words that a date is later."""
+        return f"{self.column} > {self._text(threshold)}"
 
     def at(self, value: float) -> str:
         """Return in words that a date is about that."""

@@ -157,8 +157,8 @@ def _explain(report: Report, effects: Effects) -> str:
         f"{'the prediction' if len(report.classes) == 1 else what}:"
         " the standard deviation, over the rows, of what it contributes."
     )
-    if any(effects.signed) and report.word == "stump":
-        words += " Orange: it is higher where the stump holds; blue: it is lower there."
+    if any(effects.signed) and report.word in ("stump", "condition"):
+        words += f" Orange: it is higher where the {report.word} holds; blue: it is lower there."
     elif any(effects.signed):
         words += f" Orange: larger values of the {report.word} raise it; blue: they lower it."
     return words

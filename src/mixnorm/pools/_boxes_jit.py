@@ -1,0 +1,94 @@
+"""Compiled loops of the boxes pool. Each has a plain NumPy twin in the tests."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, prange
+
+
+@njit(cache=True, parallel=True, nogil=True, fastmath={"contract"})
+def best_sides(  # type: ignore[no-untyped-def]
+    codes, modes, starts, columns, rows, ends, residual, taken, both, squared, best
+):
+    """Find for every parent and column the side that leaves the largest gradient.
+
+    Parent ``p`` has the samples ``rows[ends[p]:ends[p + 1]]``. Into ``best[p, c]`` go the norm of
+    the gradient, the number of the threshold among those of the column, and 1 where the upper part
+    is better than the lower (looked at only if ``both[p]``). A side that keeps all samples or none
+    is left out, and so are those in ``taken``: sorted numbers ``(2 p + upper) * T + t`` for
+    threshold ``t`` of all ``T``. Samples with a column's most frequent code are only counted: their
+    sum is what is left of the parent's.
+    """
+    n_parents, n_columns, n_outputs = len(ends) - 1, len(columns), residual.shape[1]
+    n_thresholds = starts[-1]
+    totals = np.zeros((n_parents, n_outputs))
+    for p in prange(n_parents):
+        for place in range(ends[p], ends[p + 1]):
+            for k in range(n_outputs):
+                totals[p, k] += residual[rows[place], k]
+    for task in prange(n_parents * n_columns):
+        p, c = task // n_columns, task % n_columns
+        j = columns[c]
+        first, count, mode = starts[j], starts[j + 1] - starts[j], modes[j]
+        best[p, c, 0] = 0.0
+        sums = np.zeros((count + 1, n_outputs))
+        sizes = np.zeros(count + 1, dtype=np.int64)
+        for place in range(ends[p], ends[p + 1]):
+            i = rows[place]
+            code = codes[j, i]
+            sizes[code] += 1
+            if code != mode:
+                for k in range(n_outputs):
+                    sums[code, k] += residual[i, k]
+        for k in range(n_outputs):
+            rest = totals[p, k]
+            for code in range(count + 1):
+                rest -= sums[code, k]
+            sums[mode, k] = rest
+        running = np.zeros(n_outputs)
+        below, all_rows = 0, ends[p + 1] - ends[p]
+        for t in range(count):
+            for k in range(n_outputs):
+                running[k] += sums[t, k]
+            below += sizes[t]
+            if sizes[t] == 0 or below == all_rows:
+                continue
+            for upper in range(2 if both[p] else 1):
+                norm = 0.0
+                for k in range(n_outputs):
+                    part = totals[p, k] - running[k] if upper else running[k]
+                    norm += part * part if squared else abs(part)
+                if norm > best[p, c, 0] and not _has(
+                    taken, (2 * p + upper) * n_thresholds + first + t
+                ):
+                    best[p, c, 0], best[p, c, 1], best[p, c, 2] = norm, t, upper
+        if squared:
+            best[p, c, 0] = np.sqrt(best[p, c, 0])
+
+
+@njit(cache=True, nogil=True)
+def _has(values, value):  # type: ignore[no-untyped-def]
+    """Tell whether sorted ``values`` have ``value``."""
+    place = np.searchsorted(values, value)
+    return place < len(values) and values[place] == value
+
+
+@njit(cache=True, parallel=True, nogil=True)
+def box_scores(X, columns, lows, highs, weights, scores):  # type: ignore[no-untyped-def]
+    """Add to ``scores`` the weights of the boxes that every row lies in.
+
+    Box ``b`` has the sides ``lows[b, s] < x <= highs[b, s]`` for the entry ``x`` in column
+    ``columns[b, s]``.
+    """
+    n_boxes, n_sides = columns.shape
+    for i in prange(X.shape[0]):
+        for b in range(n_boxes):
+            inside = True
+            for s in range(n_sides):
+                value = X[i, columns[b, s]]
+                if not (lows[b, s] < value <= highs[b, s]):
+                    inside = False
+                    break
+            if inside:
+                for k in range(scores.shape[1]):
+                    scores[i, k] += weights[b, k]
