@@ -7,7 +7,12 @@ import importlib
 import sys
 
 # Name on the command line -> module with ``add_arguments(parser)`` and ``main(args)``.
-BENCHMARKS = {"cli": "benchmarks.cli", "shareboost": "benchmarks.shareboost"}
+BENCHMARKS = {
+    "cli": "benchmarks.cli",
+    "shareboost": "benchmarks.shareboost",
+    "shareboost-paper": "benchmarks.shareboost_paper",
+    "trees": "benchmarks.trees",
+}
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -48,7 +48,7 @@ def run(job: dict[str, Any], report: Path) -> None:
     _, cost = measured(method.setup)
     tell(import_seconds=cost.seconds, x_bytes=_data.matrix_bytes(X), rows=len(split.y))
 
-    size = min(job["size"], X.shape[1])
+    size = min(job["size"], method.most(X))
     limit_cpu(job["limit"])
     tuned, cost = measured(lambda: method.tune(X, split.y, size))
     if tuned:

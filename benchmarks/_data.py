@@ -74,8 +74,12 @@ def load(name: str) -> Split:
     """Build the benchmark arrays of one dataset."""
     if name not in RECIPES:
         raise ValueError(f"Unknown dataset {name!r}. Choose from {', '.join(RECIPES)}.")
-    recipe = RECIPES[name]
-    X, y, X_test, y_test = _parts(recipe.stored)
+    return made(RECIPES[name])
+
+
+def made(recipe: Recipe) -> Split:
+    """Carry out a recipe."""
+    X, y, X_test, y_test = parts(recipe.stored)
     if not recipe.standardise:
         return Split(X.astype(np.float32), y, X_test.astype(np.float32), y_test)
     X = np.asarray(X, dtype=np.float64).reshape(len(X), -1)
@@ -159,7 +163,8 @@ def _read_matrix(folder: Path, name: str, rows: np.ndarray | None = None) -> Mat
     return matrix if rows is None else matrix[rows]
 
 
-def _parts(stored: str) -> tuple[Matrix, np.ndarray, Matrix, np.ndarray]:
+def parts(stored: str) -> tuple[Matrix, np.ndarray, Matrix, np.ndarray]:
+    """Return training and test part of a stored dataset: ``X, y, X_test, y_test``."""
     X, y, X_test, y_test = _stored(stored)
     if y_test is not None:
         return X, y, X_test, y_test

@@ -58,6 +58,10 @@ class Method:
         """Give ``X`` the type and order the interface takes; not timed."""
         return X
 
+    def most(self, X: Matrix) -> int:
+        """Return the largest size that makes sense: one feature per column."""
+        return int(X.shape[1])
+
     def tune(self, X: Matrix, y: np.ndarray, size: int) -> dict[str, Any]:
         """Find the settings that give ``size`` features; reported apart from the fit."""
         return {}

@@ -77,11 +77,11 @@ def test_the_best_side_in_every_column_is_found(rule):
     prepared = Boxes().prepare(X)
     parent = ((1, ">", float(prepared._edges[prepared._starts[1] + 7])),)
     columns = np.arange(4)
-    found = prepared._refined([(), parent], columns, residual, rule, NONE)
+    found = prepared._refined([(), parent], columns, residual, rule, NONE, 100)
     for each, column in itertools.product([(), parent], columns):
         scores = [s for a, s in found.items() if a[:1] == parent or len(a) == 1 or parent[0] in a]
         assert any(np.isclose(best_of(X, residual, rule, each, column), s) for s in scores)
-    again = prepared._refined([(), parent], columns, residual, rule, frozenset(found))
+    again = prepared._refined([(), parent], columns, residual, rule, frozenset(found), 100)
     assert not set(again) & set(found)
     for each, column in itertools.product([(), parent], [0, 2, 3]):
         wanted = best_of(X, residual, rule, each, column, frozenset(found))

@@ -8,10 +8,11 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from numpy.testing import assert_allclose
 
 import mixnorm
 from mixnorm import ShareBoostClassifier
-from mixnorm.pools import Columns, Cost, Pieces, _pieces
+from mixnorm.pools import Columns, Cost, Pieces, _pieces, _scorers
 from mixnorm.testing import check_pool
 
 NONE = frozenset()
@@ -386,3 +387,21 @@ def test_compiled_norms_equal_their_plain_twin(squared, n_samples, n_centres):
             gradient = (values[inside] * inverse[c, q]).T @ residual[inside]
             wanted = np.linalg.norm(gradient) if squared else np.abs(gradient).sum()
             assert norms[c, q] == pytest.approx(wanted, rel=1e-10)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "uint8"])
+def test_scores_of_rows_equal_the_weighted_columns(dtype, monkeypatch):
+    """Without the columns, which would be many: block by block."""
+    monkeypatch.setattr(_scorers, "_PIECE_ROWS", 64)
+    rng = np.random.default_rng(0)
+    X = (10 * rng.random((300, 3))).astype(dtype)
+    pool = Pieces(8, 4)
+    residual = rng.standard_normal((300, 2)).astype(X.dtype if X.dtype.kind == "f" else float)
+    found = pool.prepare(X, random_state=0).top(residual, "l1", 5, frozenset())
+    atoms = [atom for atom, _ in found]
+    weights, intercept = rng.standard_normal((20, 2)), rng.standard_normal(2)
+    scorer = pool.scorer(atoms, weights, intercept)
+    wanted = pool.evaluate(X, atoms) @ weights + intercept
+    assert_allclose(scorer(X), wanted, rtol=1e-5, atol=1e-4)
+    assert_allclose(scorer.row(X[7]), wanted[7], rtol=1e-5, atol=1e-4)
+    assert_allclose(pool.scorer([], weights[:0], intercept)(X), np.tile(intercept, (300, 1)))

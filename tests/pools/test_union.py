@@ -1,15 +1,18 @@
 """Several pools as one."""
 
 import pickle
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.datasets import load_digits
 
 import mixnorm
 from mixnorm import ShareBoostClassifier
-from mixnorm.pools import Columns, Cost, Pieces, Products, Stumps, Union
+from mixnorm.pools import Boxes, Columns, Cost, Pieces, Products, Stumps, Union
+from mixnorm.testing import check_pool
 
 NONE = frozenset()
 
@@ -42,12 +45,19 @@ def test_offers_are_merged(rule, method):
         for number, pool in enumerate(apart)
         for atom, score in getattr(pool, method, pool.top)(residual, rule, 10, NONE)
     ]
-    wanted = sorted(offers, key=lambda offer: -offer[1])[:10]
-    assert getattr(together, method)(residual, rule, 10, NONE) == wanted
-    excluded = frozenset(atom for atom, _ in wanted[:4])
+    found = getattr(together, method)(residual, rule, 10, NONE)
+    assert found[0] == max(offers, key=lambda offer: offer[1])
+    if method == "top":
+        assert found == sorted(offers, key=lambda offer: -offer[1])[:10]
+    else:  # turn by turn
+        for number in range(len(POOLS)):
+            own = [offer for offer in found if offer[0][0] == number]
+            assert len(own) in (2, 3)
+            assert own == [offer for offer in offers if offer[0][0] == number][: len(own)]
+    excluded = frozenset(atom for atom, _ in found[:4])
     left = together.top(residual, rule, 10, excluded)
     assert not excluded & {atom for atom, _ in left}
-    for atom, _ in wanted:
+    for atom, _ in found:
         number, own = atom
         np.testing.assert_array_equal(together.columns(atom), apart[number].columns(own))
         np.testing.assert_array_equal(together.scale(atom), apart[number].scale(own))
@@ -166,3 +176,54 @@ def test_most_offset():
     prepared = Union((Stumps(), Columns())).prepare(X)
     assert prepared.most_offset == Columns().prepare(X).most_offset
     assert Union((Stumps(),)).prepare(X).most_offset == (-1, 0.0)
+
+
+@dataclass
+class Bare(Columns):
+    """Columns with no more than the engine and prediction need."""
+
+    def prepare(self, X, **options):
+        inner = super().prepare(X, **options)
+
+        class Prepared:
+            top, columns, scale = inner.top, inner.columns, inner.scale
+            n_usable = inner.n_usable
+
+        return Prepared()
+
+    def __getattribute__(self, name):
+        if name in ("cost", "describe"):
+            raise AttributeError(name)
+        return super().__getattribute__(name)
+
+
+def test_members_need_not_tell_what_they_need_not_tell():
+    X = np.random.default_rng(0).standard_normal((60, 4))
+    y = X[:, 2] > 0
+    pool = Union((Bare(), Stumps()))
+    model = ShareBoostClassifier(3, pool=pool, max_inputs=2).fit(X, y)
+    assert len(model.selected_) <= 2
+    assert model.cost_.multiply_adds == 3
+    assert pool.describe((0, 1), list("abcd")) == "1"
+    assert pool.prepare(X).inputs((0, 1)) == {1}
+
+
+def test_all_pools_are_on_a_shortlist():
+    """Stumps have larger gradients than columns, and need not gain more for that."""
+    X, y = load_digits(return_X_y=True)
+    pool = Union((Columns(), Stumps()))
+    X = X[:, X.std(axis=0) > 0]
+    weight = np.full(len(X), 1 / len(X))
+    prepared = pool.prepare(X, weight=weight)
+    residual = (np.eye(10)[y] - 0.1) * weight[:, None]
+    owners = [atom[0] for atom, _ in prepared.shortlist(residual, "l1", 8, frozenset())]
+    assert sorted(owners) == [0] * 4 + [1] * 4
+    assert len({atom[0] for atom, _ in prepared.top(residual, "l1", 8, frozenset())}) == 1
+    both = ShareBoostClassifier(20, pool=pool, alpha=1e-4).fit(X[::2], y[::2])
+    plain = ShareBoostClassifier(20, alpha=1e-4).fit(X[::2], y[::2])
+    assert both.score(X[1::2], y[1::2]) > plain.score(X[1::2], y[1::2]) - 0.03
+
+
+def test_a_pool_that_grows_among_them():
+    X = np.random.default_rng(0).integers(-2, 3, size=(40, 5)).astype(float)
+    check_pool(Union((Boxes(), Columns())), X)

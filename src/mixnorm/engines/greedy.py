@@ -33,6 +33,9 @@ _CAPACITY = 64
 class PreparedPool(Protocol):
     """What the engine asks of a pool bound to its data.
 
+    The estimators ask for ``scale(atom)`` too, what each column of an atom was divided by, and for
+    ``n_usable``, the number of atoms that can be chosen.
+
     Some pools can do more, and are asked for it where they can: ``shortlist``, with the arguments
     of ``top``, gives atoms that are good and different from each other, for rules that look at
     several; ``inputs(atom)``, the set of columns of the data that an atom reads, is needed to limit

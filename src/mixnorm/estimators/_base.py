@@ -161,7 +161,10 @@ class BaseShareBoost(StoredPathMixin, ColumnSelectorMixin, CallbackSupportMixin,
     def _settings(self) -> bytes:
         """Return what a path cannot be continued without, in a form that compares."""
         names = ("pool", "loss", "alpha", "penalty", "backward", "fit_intercept", "scale")
-        return pickle.dumps([getattr(self, name) for name in names])
+        try:
+            return pickle.dumps([getattr(self, name) for name in names])
+        except (pickle.PicklingError, AttributeError, TypeError):  # a class made in a function
+            return f"of its own: {id(self)}".encode()
 
     def _check_continues(self, n_columns: int) -> None:
         """Raise unless the path at hand can be continued with these columns and settings."""
@@ -285,6 +288,9 @@ class BaseShareBoost(StoredPathMixin, ColumnSelectorMixin, CallbackSupportMixin,
     def _cost(self, support: tuple[Any, ...], n_outputs: int) -> Cost:
         """Return what a prediction costs: the atoms' columns, and a weight for each and output."""
         pool = self._fitted_pool
+        if hasattr(pool, "total_cost"):
+            total: Cost = pool.total_cost(support, self.n_features_in_, n_outputs)
+            return total
         if not hasattr(pool, "cost"):  # a pool of the user's own need not tell
             return Cost(0, 0)
         costs = [pool.cost(atom, self.n_features_in_) for atom in support]

@@ -14,10 +14,19 @@ from mixnorm._params import Parameters
 from mixnorm.pools._columns import working_dtype
 from mixnorm.pools._cost import Cost
 from mixnorm.pools._scorers import BoxScorer
-from mixnorm.pools._stumps import check_input, coded, modes_of, thresholds, values_by_column
+from mixnorm.pools._stumps import (
+    check_count,
+    check_input,
+    coded,
+    modes_of,
+    thresholds,
+    values_by_column,
+)
 
 # Best stumps of a round that are looked at more closely.
 _STUMPS = 8
+# Columns in which boxes get another side: those with the best stumps.
+_COLUMNS = 64
 
 Side = tuple[int, Literal["<=", ">"], float]
 Atom = tuple[Side, ...]
@@ -33,7 +42,7 @@ class Boxes(Parameters):
     Parameters
     ----------
     depth : int, default=2
-        Most comparisons of a box. With 1, boxes are stumps.
+        Most comparisons of a box. With 1, each is a stump.
     max_bins : int, default=255
         Most thresholds per column: all between two of its values, or that many quantiles.
     beam : int, default=24
@@ -43,8 +52,9 @@ class Boxes(Parameters):
     -----
     All stumps are scored in every round. Of boxes there are too many: a round looks at those with
     one comparison more than a chosen box, the other side of a chosen stump, or either side of the
-    eight best stumps; of these only the ``beam`` on which most of the residual lies. Each costs a
-    pass over the samples inside.
+    eight best stumps; of these only the ``beam`` on which most of the residual lies. The comparison
+    more is looked for in the 64 columns with the best stumps and in those that chosen boxes read.
+    Each box costs a pass over the samples inside, for every such column.
 
     An atom is a tuple of sides: ``((3, "<=", 2.5), (7, ">", 1.0))``.
 
@@ -84,9 +94,7 @@ class Boxes(Parameters):
             Without effect: no box is constant.
         """
         for name in ("depth", "max_bins", "beam"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-                raise ValueError(f"Boxes({name}={value!r}) must be a whole number of at least 1.")
+            check_count(getattr(self, name), f"Boxes({name}")
         check_input(X, "Boxes")
         dtype = working_dtype(X) if weight is None else weight.dtype
         used = np.ones(X.shape[0], bool) if weight is None else to_numpy(weight) > 0
@@ -188,11 +196,15 @@ class PreparedBoxes:
         residual = np.ascontiguousarray(residual)
         columns = np.arange(len(self._starts) - 1) if inputs is None else np.asarray(sorted(inputs))
         columns, taken = columns.astype(np.int64), cast(frozenset[Atom], exclude)
-        stumps = self._refined([()], columns, residual, rule, taken)
+        stumps = self._refined([()], columns, residual, rule, taken, m)
         found = stumps
         if self._pool.depth > 1:
             parents = self._parents(stumps, taken, residual, inputs)
-            found = stumps | self._refined(parents, columns, residual, rule, taken)
+            if len(columns) > _COLUMNS:
+                best = sorted(stumps, key=lambda atom: (-stumps[atom], atom))[:_COLUMNS]
+                read = {column for atom in (*best, *taken) for column in _columns(atom)}
+                columns = np.asarray(sorted(read), dtype=np.int64)
+            found = stumps | self._refined(parents, columns, residual, rule, taken, m)
         ranked = sorted(found.items(), key=lambda pair: (-pair[1], len(pair[0]), pair[0]))
         return ranked[:m]
 
@@ -221,8 +233,12 @@ class PreparedBoxes:
         residual: np.ndarray,
         rule: str,
         exclude: frozenset[Atom],
+        m: int,
     ) -> dict[Atom, float]:
-        """Return what becomes of ``parents`` by the best new side in each column."""
+        """Return what becomes of ``parents`` by the best new side in each column; the best ``m``.
+
+        There may be more, which later ones need not be sorted out from.
+        """
         from mixnorm.pools._boxes_jit import best_sides
         from mixnorm.pools._products_jit import threads_for
 
@@ -247,13 +263,17 @@ class PreparedBoxes:
                 best,
             )
         found: dict[Atom, float] = {}
-        for parent, line in zip(parents, best.tolist(), strict=True):
-            for column, (score, number, upper) in zip(columns.tolist(), line, strict=True):
-                if score > 0.0:
-                    threshold = float(self._edges[self._starts[column] + int(number)])
-                    atom = _smaller(parent, (column, ">" if upper else "<=", threshold))
-                    if atom not in exclude:
-                        found[atom] = score
+        scores = best[:, :, 0].reshape(-1)
+        for place in np.argsort(-scores, kind="stable").tolist():
+            parent, column = divmod(place, len(columns))
+            if scores[place] <= 0.0 or len(found) >= max(m, _COLUMNS):
+                break
+            number, upper = best[parent, column, 1:]
+            column = int(columns[column])
+            threshold = float(self._edges[self._starts[column] + int(number)])
+            atom = _smaller(parents[parent], (column, ">" if upper else "<=", threshold))
+            if atom not in exclude:
+                found.setdefault(atom, float(scores[place]))
         return found
 
     def _taken(self, parents: list[Atom], exclude: frozenset[Atom]) -> np.ndarray:

@@ -14,6 +14,7 @@ from mixnorm._params import Parameters
 from mixnorm.pools._columns import best_places, working_dtype
 from mixnorm.pools._cost import Cost
 from mixnorm.pools._products import check_numpy
+from mixnorm.pools._scorers import PieceScorer
 
 # Codes of rings are bytes, and one more than there are radii is needed.
 _MOST_RADII = 255
@@ -43,8 +44,8 @@ class Pieces(Parameters):
     -----
     Distances take all columns as they are, so put them on one scale first. A round costs
     ``n (d + 1) k`` multiplications per centre, for ``d`` columns and ``k`` outputs: rows are sorted
-    by distance once, and the gradients of rings are added up. A byte is kept per row and centre.
-    A sparse table is made dense.
+    by distance once, and the gradients of rings are added up. Kept are a byte per row and centre,
+    and ``d + 1`` numbers per centre and radius. A sparse table is made dense.
 
     Whether a row lies inside is decided in double precision, column after column and each row for
     itself, so that it comes out the same on any batch of rows and in either precision of the data.
@@ -145,6 +146,12 @@ class Pieces(Parameters):
             values[inside, place, :d] = by_column[:, inside].T
             values[inside, place, d] = 1.0
         return values.reshape(n_samples, -1)
+
+    def scorer(
+        self, atoms: Sequence[Atom], weights: np.ndarray, intercept: np.ndarray
+    ) -> PieceScorer:
+        """Return what computes the scores of rows without making the columns first."""
+        return PieceScorer(atoms, weights, intercept, _inside)
 
     def labels(self, atoms: Sequence[Atom]) -> list[Any]:
         """Return how to name ``atoms``: pairs of centre and radius."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 # Fewer rows than this are quicker without compiled code, and its threads.
 _FEW_ROWS = 256
+# Rows whose distances from a centre are found at a time: some megabytes.
+_PIECE_ROWS = 1 << 14
 
 
 class PoolScorer:
@@ -122,6 +124,50 @@ class StumpScorer:
         scores = np.repeat(self._intercept[None, :], len(X), axis=0)
         values = X if X.dtype.kind in "iuf" and X.dtype != np.float16 else X.astype(np.float64)
         stump_scores(values, self._columns, self._starts, self._edges, self._tables, scores)
+        return scores
+
+
+class PieceScorer:
+    """Scores of pieces: each adds its linear function to the rows in its ball.
+
+    Parameters
+    ----------
+    atoms : sequence of (tuple of float, float)
+        Centres and radii.
+    weights : ndarray of shape (n_atoms * (n_features + 1), n_outputs)
+        Weights of the columns and the constant, piece after piece.
+    intercept : ndarray of shape (n_outputs,)
+        Added to every row.
+    inside : callable
+        Tells which of the columns of a table, given as rows, lie in the ball of an atom.
+    """
+
+    def __init__(
+        self,
+        atoms: Sequence[Any],
+        weights: np.ndarray,
+        intercept: np.ndarray,
+        inside: Callable[[np.ndarray, Any], np.ndarray],
+    ) -> None:
+        self._atoms, self._intercept, self._inside = list(atoms), intercept, inside
+        shape = (len(self._atoms), -1, weights.shape[1])
+        self._weights = weights.reshape(shape) if self._atoms else weights[None]
+
+    def row(self, x: np.ndarray) -> np.ndarray:
+        """Return the scores of one row."""
+        scores: np.ndarray = self(x[None, :])[0]
+        return scores
+
+    def __call__(self, X: np.ndarray) -> np.ndarray:
+        """Return the scores of some rows: ``(n_samples, n_outputs)``."""
+        scores = np.repeat(self._intercept[None, :], len(X), axis=0)
+        values = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
+        for start in range(0, len(X), _PIECE_ROWS):
+            rows = np.ascontiguousarray(values[start : start + _PIECE_ROWS])
+            by_column = np.ascontiguousarray(rows.T)
+            for atom, weights in zip(self._atoms, self._weights, strict=False):
+                held = np.flatnonzero(self._inside(by_column, atom))
+                scores[start + held] += rows[held] @ weights[:-1] + weights[-1]
         return scores
 
 

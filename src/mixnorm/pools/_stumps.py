@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -34,7 +35,7 @@ class Stumps(Parameters):
     max_bins : int or None, default=255
         Thresholds per column beyond 20,000 rows: that many quantiles. Below, and with None always,
         all thresholds between two values of a column are tried; so they are for a column that has
-        no more values than ``max_bins``.
+        no more thresholds than ``max_bins``.
 
     Notes
     -----
@@ -75,8 +76,8 @@ class Stumps(Parameters):
         fit_intercept : bool
             Without effect: no stump is constant.
         """
-        if self.max_bins is not None and not 1 <= self.max_bins < 2**31:
-            raise ValueError(f"Stumps(max_bins={self.max_bins!r}) must be at least 1, or None.")
+        if self.max_bins is not None:
+            check_count(self.max_bins, "Stumps(max_bins", "or None")
         check_input(X, "Stumps")
         dtype = working_dtype(X) if weight is None else weight.dtype
         used = np.ones(X.shape[0], bool) if weight is None else to_numpy(weight) > 0
@@ -119,6 +120,15 @@ class Stumps(Parameters):
     def cost(self, atom: Atom, n_features: int) -> Cost:
         """Return what a row costs before the weights: one comparison."""
         return Cost(0, 1)
+
+    def total_cost(self, atoms: Sequence[Atom], n_features: int, n_outputs: int) -> Cost:
+        """Return what a row costs with its weights.
+
+        The weights of a column's stumps are added up beforehand: a binary search among its
+        thresholds finds the sum.
+        """
+        counts = Counter(column for column, _ in atoms)
+        return Cost(n_outputs * len(counts), sum(count.bit_length() for count in counts.values()))
 
     def n_columns(self, atom: Any, n_features: int) -> int:
         """Return 1; raise for what is no stump of such data."""
@@ -237,6 +247,13 @@ def check_input(X: Any, pool: str) -> None:
             f"{pool} takes NumPy arrays and sparse matrices, not {type(X).__name__}; "
             "convert X with numpy.asarray first."
         )
+
+
+def check_count(value: Any, name: str, or_else: str = "") -> None:
+    """Raise unless ``value`` is a whole number of at least one; ``name`` is of call and keyword."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+        rest = f", {or_else}" if or_else else ""
+        raise ValueError(f"{name}={value!r}) must be a whole number of at least 1{rest}.")
 
 
 def thresholds(column: np.ndarray, most: int | None) -> np.ndarray:

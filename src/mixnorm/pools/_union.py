@@ -51,6 +51,11 @@ class Union(Parameters):
         """Whether a pool among them draws at random."""
         return any(getattr(pool, "draws", False) for pool in self._members())
 
+    @property
+    def grows(self) -> bool:
+        """Whether a pool among them offers what depends on the excluded atoms."""
+        return any(getattr(pool, "grows", False) for pool in self._members())
+
     def _members(self) -> Sequence[Any]:
         """Return the pools, if pools they are."""
         if isinstance(self.pools, str) or not isinstance(self.pools, Sequence) or not self.pools:
@@ -90,7 +95,8 @@ class Union(Parameters):
             for pool in self._members()
         ]
         priced = any(hasattr(pool, "price") for pool in pools)
-        return PricedUnion(pools) if priced else PreparedUnion(pools)
+        kind = PricedUnion if priced else PreparedUnion
+        return kind(pools, list(self._members()), X.shape[1])
 
     def evaluate(self, X: Any, atoms: Sequence[Atom]) -> Any:
         """Return the unscaled columns of ``atoms`` on new data: ``(n_samples, total width)``."""
@@ -119,7 +125,10 @@ class Union(Parameters):
 
     def describe(self, atom: Atom, names: Sequence[str]) -> str:
         """Return an atom in the words of its pool, for columns of these names."""
-        return str(self._members()[atom[0]].describe(atom[1], names))
+        pool = self._members()[atom[0]]
+        if hasattr(pool, "describe"):
+            return str(pool.describe(atom[1], names))
+        return str(pool.labels([atom[1]])[0])
 
     def feature_indices(self, atoms: Sequence[Atom], n_features: int) -> np.ndarray:
         """Return the columns that ``atoms`` read, in order."""
@@ -129,7 +138,8 @@ class Union(Parameters):
 
     def cost(self, atom: Atom, n_features: int) -> Cost:
         """Return what a row costs before the weights."""
-        cost: Cost = self._members()[atom[0]].cost(atom[1], n_features)
+        pool = self._members()[atom[0]]
+        cost: Cost = pool.cost(atom[1], n_features) if hasattr(pool, "cost") else Cost(0, 0)
         return cost
 
     def n_columns(self, atom: Any, n_features: int) -> int:
@@ -147,14 +157,23 @@ class Union(Parameters):
 class PreparedUnion:
     """Several pools bound to the same data.
 
+    Parameters
+    ----------
+    pools : list
+        The pools, bound to the data.
+    members : list
+        The pools themselves.
+    n_features : int
+        Columns of the data.
+
     Attributes
     ----------
     most_offset : (int, float)
         The column that is largest beside half its range, and how many times, as any pool tells.
     """
 
-    def __init__(self, pools: list[Any]) -> None:
-        self._pools = pools
+    def __init__(self, pools: list[Any], members: list[Any], n_features: int) -> None:
+        self._pools, self._members, self._n_features = pools, members, n_features
         offsets = [getattr(pool, "most_offset", (-1, 0.0)) for pool in pools]
         self.most_offset: tuple[int, float] = max(offsets, key=lambda pair: pair[1])
 
@@ -182,7 +201,10 @@ class PreparedUnion:
         exclude: frozenset[Hashable],
         inputs: frozenset[int] | None = None,
     ) -> list[tuple[Atom, float]]:
-        """Return ``m`` good atoms, different ones where a pool can tell, best first."""
+        """Return ``m`` good atoms, of all pools alike, the best first.
+
+        Gradients of columns of different kinds say little about which gains more.
+        """
         return self._merged("shortlist", residual, rule, m, exclude, inputs)
 
     def _merged(
@@ -196,7 +218,7 @@ class PreparedUnion:
         budget: float | None = None,
     ) -> list[tuple[Atom, float]]:
         """Ask all pools, and put what they offer in order."""
-        found: list[tuple[Atom, float]] = []
+        found, places = list[tuple[Atom, float]](), list[int]()
         for number, pool in enumerate(self._pools):
             limits: dict[str, Any] = {} if inputs is None else {"inputs": inputs}
             if budget is not None and hasattr(pool, "price"):
@@ -206,8 +228,12 @@ class PreparedUnion:
             own = frozenset(atom for owner, atom in cast(Any, exclude) if owner == number)
             offers = getattr(pool, method, pool.top)(residual, rule, m, own, **limits)
             found += [((number, atom), score) for atom, score in offers]
-        found.sort(key=self._worth, reverse=True)
-        return found[:m]
+            places += range(len(offers))
+        worth = [-self._worth(offer) for offer in found]
+        # By worth alone, or turn by turn.
+        keys = worth if method == "top" else list(zip(places, worth, strict=True))
+        order = sorted(range(len(found)), key=keys.__getitem__)
+        return [found[place] for place in order[:m]]
 
     def _worth(self, offer: tuple[Atom, float]) -> float:
         """Return what offers are ranked by."""
@@ -223,7 +249,11 @@ class PreparedUnion:
 
     def inputs(self, atom: Atom) -> frozenset[int]:
         """Return the columns that ``atom`` reads."""
-        return frozenset(self._pools[atom[0]].inputs(atom[1]))
+        pool = self._pools[atom[0]]
+        if hasattr(pool, "inputs"):
+            return frozenset(pool.inputs(atom[1]))
+        read = self._members[atom[0]].feature_indices([atom[1]], self._n_features)
+        return frozenset(np.asarray(read).tolist())
 
 
 class PricedUnion(PreparedUnion):

@@ -99,6 +99,7 @@ def check_pool(
                 options["random_state"] = random_state
             case = _Case(pool, X, *arrays, options, max_atoms)
             prepared = case.prepared()
+            _check_count(case, prepared)
             _check_columns(case, prepared)
             _check_atoms(case, prepared)
             for rule in _RULES:
@@ -228,6 +229,13 @@ def _check_prices(case: _Case, prepared: Any, rule: str) -> None:
     require(all(price <= budget for price in found.values()), case.pool, promise, f"got {found}")
     missed = [atom for atom, _ in ranked if prepared.price(atom) <= budget and atom not in found]
     require(not missed, case.pool, "with a budget, top offers what costs no more", f"not {missed}")
+
+
+def _check_count(case: _Case, prepared: Any) -> None:
+    count = getattr(prepared, "n_usable", None)
+    good = isinstance(count, (int, np.integer)) and count >= len(case.top(prepared))
+    promise = "n_usable, bound to data, is the number of atoms that can be chosen"
+    require(good, case.pool, promise, f"got {count!r}")
 
 
 def _check_columns(case: _Case, prepared: Any) -> None:

@@ -1,0 +1,142 @@
+"""The ShareBoost paper's experiments, beside one-vs-rest, JointBoost and a Gaussian SVM.
+
+``classes``: features needed for a fixed error with 2 to 26 classes, shared or each class its own.
+``products``: products of two inputs, and JointBoost at equal rounds. ``pieces``: piecewise linear
+predictors of mnist beside a Gaussian SVM.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from benchmarks import _data, _paper_classes, _paper_pieces, _paper_products, _report
+from benchmarks._bar import Check
+from benchmarks._harness import Store, execute, run_module
+
+PARTS = ("classes", "products", "pieces")
+# What --quick takes instead.
+QUICK_CLASSES = {"sizes": [2, 8, 26], "orders": 2, "rounds": 40}
+QUICK_PIECES = {"anchors": 10, "centres": 50, "rows": 3000}
+QUICK_ROUNDS = 20
+A_DAY = 86400.0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of ``python -m benchmarks shareboost-paper``."""
+    add = parser.add_argument
+    add("--part", choices=PARTS, action="append", help="may be repeated (default: all)")
+    add("--quick", action="store_true", help="smaller runs without isolet's products, minutes")
+    add("--orders", type=int, default=5, help="classes: random orders of the classes (default: 5)")
+    add("--rounds", type=int, default=_paper_products.ROUNDS, help="products: rounds (default: 60)")
+    add("--limit", type=float, default=300.0, help="products: CPU seconds a fit (default: 300)")
+    add("--anchors", type=int, help=f"pieces: anchors (default: {_paper_pieces.ANCHORS})")
+    add("--centres", type=int, help=f"pieces: candidates (default: {_paper_pieces.CENTRES})")
+    add("--radii", type=int, help=f"pieces: radii of each (default: {_paper_pieces.RADII})")
+    add("--rows", type=int, help="pieces: training rows (default: all)")
+    add("--alpha", type=float, help=f"pieces: ridge (default: {_paper_pieces.ALPHA:g})")
+    add("--json", type=Path, help="write results here as they come")
+    add("--resume", action="store_true", help="keep the results already in --json")
+    add("--no-runs", action="store_true", help="run nothing; report on what --json holds")
+    add("--check", action="store_true", help="exit with 1 if a measured figure misses the bar")
+
+
+def main(args: argparse.Namespace, console: Console | None = None) -> int:
+    """Run the parts; returns 1 when ``--check`` found a miss, 130 when interrupted."""
+    console = console or _report.console()
+    store = Store(args.json, resume=args.resume or args.no_runs)
+    steps = {"classes": run_classes, "products": run_products, "pieces": run_pieces}
+    status = 0
+    try:
+        for part in args.part or PARTS:
+            if not args.no_runs:
+                steps[part](args, store, console)
+    except KeyboardInterrupt:
+        console.print("[yellow]Interrupted; what was finished is reported.[/]")
+        status = 130
+    missed = report(store, console)
+    return status or int(args.check and missed)
+
+
+def run_classes(args: argparse.Namespace, store: Store, console: Console) -> None:
+    """Measure every method on every dataset and pool that is not in the store."""
+    options: dict[str, Any] = QUICK_CLASSES if args.quick else {"orders": args.orders}
+    for data, pool in _paper_classes.ROUNDS:
+        if args.quick and (data, pool) == ("isolet", "stumps"):
+            continue
+        for method in _paper_classes.METHODS:
+            order = {"data": data, "pool": pool, "method": method, **options}
+            _once("classes", f"{data}/{pool}/{method}", order, store, console)
+
+
+def run_products(args: argparse.Namespace, store: Store, console: Console) -> None:
+    """Run every method on every dataset, and count the pool's atoms."""
+    datasets = _paper_products.FEW if args.quick else tuple(_paper_products.ATOMS)
+    jobs = _paper_products.plan(datasets, QUICK_ROUNDS if args.quick else args.rounds)
+    with tempfile.TemporaryDirectory(prefix="mixnorm-bench-data-") as scratch:
+        for data in datasets:
+            split = _paper_products.load(data)
+            counted = store.content.get("atoms", {})
+            store.put("atoms", counted | {data: _paper_products.count_atoms(split.X)})
+            _data.save(split, Path(scratch) / data)
+            mine = [job for job in jobs if job.data == data]
+            for job, record, fresh in execute(
+                mine, {data: Path(scratch) / data}, store, args.limit
+            ):
+                if fresh:
+                    console.print(f"{job.key:<44} {_report.describe(record)}", highlight=False)
+
+
+def run_pieces(args: argparse.Namespace, store: Store, console: Console) -> None:
+    """Measure the pieces and the SVM."""
+    given = {name: getattr(args, name) for name in ("anchors", "centres", "radii", "rows", "alpha")}
+    options = {name: value for name, value in given.items() if value is not None}
+    options = (QUICK_PIECES if args.quick else {}) | options
+    for method in _paper_pieces.METHODS:
+        _once("pieces", method, {"method": method, **options}, store, console)
+
+
+def _once(part: str, name: str, order: dict[str, Any], store: Store, console: Console) -> None:
+    """Run a part's module in a process of its own unless the store has this order's result."""
+    found = store.content.get(part, {})
+    if name in found and found[name]["order"] == order:
+        return
+    made = run_module([f"benchmarks._paper_{part}", json.dumps(order)], wall=A_DAY)
+    store.put(part, found | {name: {"order": order, **made}})
+    console.print(f"{part}: {name:<40} {made['seconds']:.3g} s", highlight=False)
+
+
+def tables(store: Store) -> Iterator[Any]:
+    """Yield the tables of all parts that the store has."""
+    yield from _paper_classes.tables(store.content.get("classes", {}))
+    yield from _paper_products.tables(store.runs)
+    yield from _paper_pieces.tables(store.content.get("pieces", {}))
+
+
+def checks(store: Store) -> list[Check]:
+    """Check every figure that the store has."""
+    return [
+        *_paper_classes.checks(store.content.get("classes", {})),
+        *_paper_products.checks(store.runs, store.content.get("atoms", {})),
+        *_paper_pieces.checks(store.content.get("pieces", {})),
+    ]
+
+
+def report(store: Store, console: Console) -> bool:
+    """Print all tables, keep the summary; whether a measured figure misses the bar."""
+    for table in tables(store):
+        console.print(table)
+    found = checks(store)
+    store.put("summary", [dataclasses.asdict(check) for check in found])
+    if found:
+        console.print(_report.bar_table(found))
+    passed = [check.passed for check in found]
+    console.print(f"{passed.count(True)} passed, {passed.count(False)} missed.")
+    return False in passed
