@@ -194,6 +194,29 @@ def test_words_cost_and_columns():
     assert pool.n_columns(atom, 4) == 1
 
 
+def test_boxes_of_the_same_columns_cost_one_sum():
+    atoms = [
+        ((0, "<=", 1.0),),
+        ((0, "<=", 2.0),),
+        ((0, ">", 1.0),),
+        ((0, "<=", 2.0), (1, ">", 0.5)),
+        ((0, ">", 1.0), (1, "<=", 0.5)),
+        ((0, "<=", 2.0), (1, ">", 0.5), (2, "<=", 7.0)),
+    ]
+    # Column 0 has two thresholds and column 1 one; the last box reads three columns.
+    assert Boxes().total_cost(atoms[:5], 4, 10) == Cost(2 * 10, 2 + 1)
+    assert Boxes().total_cost(atoms, 4, 10) == Cost(3 * 10, 2 + 1 + 3)
+    assert Boxes().total_cost([], 4, 10) == Cost(0, 0)
+    X = np.array(
+        [[0.5, 0.4, 9.0], [1.0, 0.5, 7.0], [1.5, 0.6, 6.0], [2.0, 0.6, 8.0], [3.0, 0.0, 1.0]]
+    )
+    weights = 10.0 ** np.arange(6)[:, None]
+    for count in range(7):
+        some, own = atoms[:count], weights[:count]
+        found = Boxes().scorer(some, own, np.zeros(1))(X)
+        assert_array_equal(found, Boxes().evaluate(X, some) @ own)
+
+
 @pytest.mark.parametrize(
     "stranger",
     [
@@ -223,8 +246,7 @@ def test_in_estimators(tmp_path):
     y = (X[:, 0] > 0) * 1 + (X[:, 1] > 0) * (X[:, 2] > 0)
     model = ShareBoostClassifier(8, pool=Boxes(depth=3), max_inputs=3).fit(X, y)
     assert set(model.selected_) <= {0, 1, 2}
-    assert model.cost_.multiply_adds == 8 * 3
-    assert model.cost_.comparisons == sum(map(len, model.path_["feature"]))
+    assert model.cost_ == Boxes().total_cost(model.path_["feature"], 6, 3)
     save(model, tmp_path / "model")
     for other in (load(tmp_path / "model"), pickle.loads(pickle.dumps(model))):
         assert_array_equal(other.predict(X), model.predict(X))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, cast
@@ -13,7 +14,7 @@ from mixnorm._array import to_numpy
 from mixnorm._params import Parameters
 from mixnorm.pools._columns import working_dtype
 from mixnorm.pools._cost import Cost
-from mixnorm.pools._scorers import BoxScorer
+from mixnorm.pools._scorers import BoxScorer, grouped
 from mixnorm.pools._stumps import (
     check_count,
     check_input,
@@ -136,6 +137,20 @@ class Boxes(Parameters):
     def cost(self, atom: Atom, n_features: int) -> Cost:
         """Return what a row costs before the weights: its comparisons."""
         return Cost(0, len(atom))
+
+    def total_cost(self, atoms: Sequence[Atom], n_features: int, n_outputs: int) -> Cost:
+        """Return what a row costs with its weights.
+
+        The weights of boxes that read the same one or two columns are added up beforehand: a
+        binary search among the thresholds of each column finds the sum. Others are looked at one
+        by one.
+        """
+        groups, rest = grouped(atoms)
+        tabled = {side for boxes in groups.values() for box in boxes for side in atoms[box]}
+        counts = Counter(column for column, _ in {(side[0], side[2]) for side in tabled})
+        searches = sum(count.bit_length() for count in counts.values())
+        adds = n_outputs * (len(groups) + len(rest))
+        return Cost(adds, searches + sum(len(atoms[box]) for box in rest))
 
     def n_columns(self, atom: Any, n_features: int) -> int:
         """Return 1; raise for what is no box of such data."""

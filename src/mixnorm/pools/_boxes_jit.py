@@ -92,3 +92,33 @@ def box_scores(X, columns, lows, highs, weights, scores):  # type: ignore[no-unt
             if inside:
                 for k in range(scores.shape[1]):
                     scores[i, k] += weights[b, k]
+
+
+@njit(cache=True, parallel=True, nogil=True)
+def table_scores(X, columns, starts, edges, pairs, firsts, sums, scores):  # type: ignore[no-untyped-def]
+    """Add to ``scores`` what tables of sums of weights have for every row.
+
+    A row lies in the cell of a table that the numbers of thresholds below its entries name, in one
+    column or two: ``pairs`` has their places in ``columns``.
+    """
+    n_columns, n_outputs = len(columns), scores.shape[1]
+    for i in prange(X.shape[0]):
+        codes = np.empty(n_columns, dtype=np.int64)
+        for c in range(n_columns):
+            value = X[i, columns[c]]
+            low, high = starts[c], starts[c + 1]
+            while low < high:
+                middle = (low + high) // 2
+                if edges[middle] < value:
+                    low = middle + 1
+                else:
+                    high = middle
+            codes[c] = low - starts[c]
+        for t in range(len(pairs)):
+            cell = codes[pairs[t, 0]]
+            if pairs[t, 1] >= 0:
+                second = pairs[t, 1]
+                cell = cell * (starts[second + 1] - starts[second] + 1) + codes[second]
+            cell += firsts[t]
+            for k in range(n_outputs):
+                scores[i, k] += sums[cell, k]

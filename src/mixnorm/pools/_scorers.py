@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 
 # Fewer rows than this are quicker without compiled code, and its threads.
 _FEW_ROWS = 256
+# With more boxes than this, their weights are not added up beforehand.
+_MOST_TABLED = 1000
 # Rows whose distances from a centre are found at a time: some megabytes.
 _PIECE_ROWS = 1 << 14
 
@@ -174,6 +177,10 @@ class PieceScorer:
 class BoxScorer:
     """Scores of boxes: the weights of those that a row lies in.
 
+    The weights of all boxes that read the same one or two columns are added up beforehand, by
+    where a row lies among the thresholds of these columns; boxes that read more are looked at one
+    by one.
+
     Parameters
     ----------
     atoms : sequence of tuples of sides
@@ -194,6 +201,8 @@ class BoxScorer:
             for place, (column, kind, threshold) in enumerate(atom):
                 self._columns[box, place] = column
                 (self._highs if kind == "<=" else self._lows)[box, place] = threshold
+        self._atoms = list(atoms)
+        self._tables: BoxTables | None = None
 
     def row(self, x: np.ndarray) -> np.ndarray:
         """Return the scores of one row."""
@@ -204,9 +213,117 @@ class BoxScorer:
 
     def __call__(self, X: np.ndarray) -> np.ndarray:
         """Return the scores of some rows: ``(n_samples, n_outputs)``."""
-        from mixnorm.pools._boxes_jit import box_scores
+        from mixnorm.pools._boxes_jit import box_scores, table_scores
 
         scores = np.repeat(self._intercept[None, :], len(X), axis=0)
         values = X if X.dtype.kind in "iuf" and X.dtype != np.float16 else X.astype(np.float64)
-        box_scores(values, self._columns, self._lows, self._highs, self._weights, scores)
+        if self._tables is None:
+            self._tables = BoxTables.of(self._atoms, self._weights)
+        tables = self._tables
+        table_scores(
+            values, tables.columns, tables.starts, tables.edges, tables.pairs, tables.firsts,
+            tables.sums, scores,
+        )  # fmt: skip
+        rest = tables.rest
+        box_scores(
+            values, self._columns[rest], self._lows[rest], self._highs[rest], self._weights[rest],
+            scores,
+        )  # fmt: skip
         return scores
+
+
+@dataclass(frozen=True)
+class BoxTables:
+    """The weights of boxes that read at most two columns, added up.
+
+    Parameters
+    ----------
+    columns : ndarray of int
+        The columns of ``X`` that such boxes read.
+    starts, edges : ndarray
+        ``edges[starts[c]:starts[c + 1]]`` are the thresholds in the ``c``-th of them.
+    pairs : ndarray of shape (n_tables, 2)
+        Places in ``columns``; -1 for the second of a table of one column.
+    firsts : ndarray of int
+        Row of ``sums`` where each table begins; then it goes by how many thresholds of the first
+        column lie below an entry, and for each of these by those of the second.
+    sums : ndarray of shape (n_cells, n_outputs)
+        Sums of weights.
+    rest : ndarray of int
+        Boxes that are in no table.
+    """
+
+    columns: np.ndarray
+    starts: np.ndarray
+    edges: np.ndarray
+    pairs: np.ndarray
+    firsts: np.ndarray
+    sums: np.ndarray
+    rest: np.ndarray
+
+    @classmethod
+    def of(cls, atoms: Sequence[Any], weights: np.ndarray) -> Self:
+        """Add up the weights of some boxes."""
+        groups, rest = grouped(atoms)
+        columns = sorted({column for group in groups for column in group})
+        edges = {
+            column: sorted(
+                {
+                    threshold
+                    for boxes in groups.values()
+                    for box in boxes
+                    for other, _, threshold in atoms[box]
+                    if other == column
+                }
+            )
+            for column in columns
+        }
+        sums, firsts = [weights[:0]], [0]
+        for group, boxes in groups.items():
+            table = np.zeros((*(len(edges[column]) + 1 for column in group), weights.shape[1]))
+            for box in boxes:
+                spans = [_span(atoms[box], column, edges[column]) for column in group]
+                table[tuple(spans)] += weights[box]
+            sums.append(table.reshape(-1, weights.shape[1]).astype(weights.dtype))
+            firsts.append(firsts[-1] + len(sums[-1]))
+        places = {column: place for place, column in enumerate(columns)}
+        pairs = [(places[group[0]], places[group[1]] if len(group) > 1 else -1) for group in groups]
+        starts = np.cumsum([0, *(len(edges[column]) for column in columns)])
+        return cls(
+            np.asarray(columns, dtype=np.intp),
+            starts.astype(np.int64),
+            np.asarray([edge for column in columns for edge in edges[column]], dtype=np.float64),
+            np.asarray(pairs, dtype=np.int64).reshape(-1, 2),
+            np.asarray(firsts[:-1], dtype=np.int64),
+            np.concatenate(sums),
+            np.asarray(rest, dtype=np.intp),
+        )
+
+
+def grouped(atoms: Sequence[Any]) -> tuple[dict[tuple[int, ...], list[int]], list[int]]:
+    """Return boxes by the one or two columns that they read, and those that read more.
+
+    A table goes with the square of the number of thresholds: of very many boxes none is made.
+    """
+    groups: dict[tuple[int, ...], list[int]] = {}
+    rest = []
+    if len(atoms) > _MOST_TABLED:
+        return groups, list(range(len(atoms)))
+    for box, atom in enumerate(atoms):
+        read = tuple(dict.fromkeys(column for column, _, _ in atom))
+        if len(read) > 2:
+            rest.append(box)
+        else:
+            groups.setdefault(read, []).append(box)
+    return groups, rest
+
+
+def _span(atom: Any, column: int, edges: list[float]) -> slice:
+    """Return the numbers of thresholds below an entry, in a column, with which a box holds."""
+    low, high = 0, len(edges) + 1
+    for other, kind, threshold in atom:
+        if other == column and kind == "<=":
+            high = edges.index(threshold) + 1
+        elif other == column:
+            low = edges.index(threshold) + 1
+    return slice(low, high)
