@@ -16,7 +16,7 @@ from mixnorm.pools._cost import Cost
 from mixnorm.pools._scorers import StumpScorer
 
 # With more rows than this, thresholds are quantiles unless the user wants all of them.
-_MANY_ROWS = 20_000
+_MANY_ROWS = 5_000
 _BINS = 255
 # Rows that quantiles are taken from.
 _SAMPLE = 100_000
@@ -33,7 +33,7 @@ class Stumps(Parameters):
     Parameters
     ----------
     max_bins : int or None, default=255
-        Thresholds per column beyond 20,000 rows: that many quantiles. Below, and with None always,
+        Thresholds per column beyond 5,000 rows: that many quantiles. Below, and with None always,
         all thresholds between two values of a column are tried; so they are for a column that has
         no more thresholds than ``max_bins``.
 
