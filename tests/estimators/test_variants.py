@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.datasets import load_diabetes, load_iris, load_wine, make_regression
+from sklearn.datasets import load_diabetes, load_digits, load_iris, load_wine, make_regression
 from sklearn.linear_model import Lasso
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -347,3 +347,20 @@ def test_a_pool_that_draws_is_given_the_random_state():
     assert first.path_["feature"].tolist() == again.path_["feature"].tolist()
     assert first.path_["feature"].tolist() != other.path_["feature"].tolist()
     assert first.score(X, y) > 0.8
+
+
+def test_a_pickled_path_can_be_continued():
+    X, y = load_digits(return_X_y=True)
+    pool = Columns(groups=[str(number // 2) for number in range(64)])
+    model = ShareBoostClassifier(2, pool=pool, warm_start=True, alpha=1).fit(X, y)
+    again = pickle.loads(pickle.dumps(model)).set_params(n_features_to_select=3, alpha=1.0)
+    assert len(again.fit(X, y).path_["loss"]) == 3
+
+
+@pytest.mark.parametrize("options", [{"penalty": "l1", "alpha": 1e-3}, {"alpha": 0.0}])
+def test_groups_with_an_empty_column(options):
+    X, y = load_digits(return_X_y=True)
+    X = np.column_stack([X[:, 10:13], np.zeros(len(X))])
+    pool = Columns(groups=[0, 1, 2, 2])
+    model = ShareBoostClassifier(2, pool=pool, rule="column", **options).fit(X, y)
+    assert len(model.path_["loss"]) == 2

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import load_digits
 
 from mixnorm import ShareBoostClassifier, ShareBoostRegressor, load, save
 from mixnorm.pools import Boxes, Columns, Cost, Stumps, Union
@@ -257,3 +258,51 @@ def test_in_estimators(tmp_path):
     assert_array_equal(sparse.predict(sp.csr_array(X)), model.predict(X))
     regressor = ShareBoostRegressor(6, pool=Union((Columns(), Boxes()))).fit(X, y)
     assert regressor.score(X, y) > 0.9
+
+
+def test_few_inputs_are_kept_to():
+    """Boxes of two columns and more have larger gradients than stumps, and do not fit."""
+    X, y = load_digits(return_X_y=True)
+    for most in (1, 3):
+        model = ShareBoostClassifier(12, pool=Boxes(depth=3), max_inputs=most).fit(X, y)
+        assert len(model.selected_) == most
+        assert len(model.path_["feature"]) == 12
+    paced = ShareBoostClassifier(
+        12, pool=Boxes(depth=3), max_inputs=3, rounds_per_input=4, alpha=1e-3
+    ).fit(X, y)
+    read = [set(Boxes().feature_indices(paced.path_["feature"][:n], 64)) for n in range(1, 13)]
+    assert [len(part) for part in read] == [1] * 4 + [2] * 4 + [3] * 4
+
+
+def test_new_inputs():
+    X, residual = rows_and_residual(n=200)
+    prepared = Boxes(depth=3).prepare(X)
+    for used, new in ((set(), 1), ({0}, 0), ({0}, 1), ({0, 2}, 1)):
+        found = prepared.top(residual, "l1", 100, NONE, inputs=frozenset(used), new_inputs=new)
+        counts = [len(prepared.inputs(atom) - used) for atom, _ in found]
+        assert max(counts) == new
+
+
+@pytest.mark.parametrize("pool", [Boxes(), Stumps()])
+def test_a_path_is_not_continued_on_other_data(pool):
+    X, _ = rows_and_residual()
+    y = np.arange(60) % 3
+    model = ShareBoostClassifier(2, pool=pool, warm_start=True).fit(X, y)
+    model.set_params(n_features_to_select=4)
+    with pytest.raises(ValueError, match="is no threshold of column"):
+        model.fit(0.1 * X, y)
+    assert len(model.fit(X, y).path_["loss"]) == 4
+
+
+@pytest.mark.parametrize("dtype", [">f8", ">i4", np.longdouble, np.float16])
+@pytest.mark.parametrize("pool", [Boxes(), Stumps()])
+def test_dtypes_that_compiled_code_does_not_know(pool, dtype):
+    X = np.round(10 * rows_and_residual(n=300)[0])
+    y = np.arange(300) % 3
+    native = ShareBoostClassifier(4, pool=pool).fit(X, y)
+    other = ShareBoostClassifier(4, pool=pool).fit(X.astype(dtype), y)
+    assert_array_equal(other.predict(X.astype(dtype)), native.predict(X))
+
+
+def test_any_depth():
+    assert Boxes(depth=10**9).prepare(rows_and_residual()[0]).n_usable == 2**31 - 1

@@ -8,6 +8,7 @@ import pytest
 from mixnorm._params import Parameters
 from mixnorm.exceptions import ContractError
 from mixnorm.pools import Columns, Cost
+from mixnorm.pools._scorers import PoolScorer
 from mixnorm.testing import check_pool
 
 NONE = frozenset()
@@ -209,3 +210,56 @@ def test_data_are_left_alone():
     X = table()
     check_pool(Columns(), X)
     np.testing.assert_array_equal(X, table())
+
+
+class Centred(Columns):
+    """Looks at a batch of rows instead of each row."""
+
+    def evaluate(self, X, atoms):
+        values = super().evaluate(X, atoms)
+        return values - values.mean(axis=0) + values[0]
+
+
+class Short(Columns):
+    """Has a short cut for prediction that leads elsewhere."""
+
+    plain = False
+
+    def scorer(self, atoms, weights, intercept):
+        return PoolScorer(self, atoms, 2.0 * weights, intercept)
+
+
+class Costly(Columns):
+    """Counts operations below zero."""
+
+    def total_cost(self, atoms, n_features, n_outputs):
+        return Cost(-1, 0)
+
+
+class Impatient(Columns):
+    """Wants all rows to have a weight."""
+
+    def prepare(self, X, *, weight=None, **options):
+        if weight is not None and (weight == 0).any():
+            raise ContractError("no weight")
+        return super().prepare(X, weight=weight, **options)
+
+
+@pytest.mark.parametrize(
+    ("pool", "message"),
+    [
+        (Short(), "scorer gives the weighted sums"),
+        (Costly(), "total_cost counts operations"),
+        (Impatient(), "no weight"),
+    ],
+)
+def test_what_prediction_relies_on(pool, message):
+    X = np.random.default_rng(0).standard_normal((30, 4))
+    with pytest.raises(ContractError, match=message):
+        check_pool(pool, X)
+
+
+def test_rows_count_by_themselves():
+    X = np.random.default_rng(0).standard_normal((30, 4))
+    with pytest.raises(ContractError):
+        check_pool(Centred(), X)

@@ -113,6 +113,8 @@ class _Left:
         wishes: dict[str, Any] = {}
         if known_inputs:
             wishes["inputs"] = self.used
+        elif self.new_inputs < math.inf and getattr(self.pool, "counts_inputs", False):
+            wishes |= {"inputs": self.used, "new_inputs": int(self.new_inputs)}
         if self.money is not None:
             wishes["budget"] = self.money
         return wishes

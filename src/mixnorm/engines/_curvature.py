@@ -116,7 +116,7 @@ class CurvatureFactor:
         part = self._sampled(new)
         corner = self._weights @ (part * part).T
         bend = corner - xp.sum(solved * solved, axis=1)
-        floor = 32.0 * epsilon(design) * corner + ridge + _tiny(design) + self._missed(new, corner)
+        floor = 32.0 * epsilon(design) * corner + ridge + tiny(design) + self._missed(new, corner)
         bend = xp.where(bend > 0.0, bend, xp.zeros_like(bend)) + floor
         return 0.5 * xp.sum(gradient * gradient / bend, axis=0)
 
@@ -226,7 +226,7 @@ def _inverse_cholesky(gram: Any, ridge: Any, scale: Any | None = None) -> Any:
     """
     xp = namespace(gram)
     diagonal = xp.linalg.diagonal(gram) if scale is None else scale
-    shift = 32.0 * epsilon(gram) * xp.abs(diagonal) + ridge + _tiny(gram)
+    shift = 32.0 * epsilon(gram) * xp.abs(diagonal) + ridge + tiny(gram)
     if gram.shape[-1] == 0:
         return gram
     if gram.shape[-1] == 1:
@@ -240,7 +240,7 @@ def _inverse_cholesky(gram: Any, ridge: Any, scale: Any | None = None) -> Any:
     return eye / xp.sqrt(xp.abs(diagonal) + shift)[..., None]
 
 
-def _tiny(array: Any) -> float:
+def tiny(array: Any) -> float:
     """Return a number whose inverse is still finite in the dtype of ``array``."""
     return math.sqrt(float(namespace(array).finfo(array.dtype).smallest_normal))
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mixnorm._array import device_of, epsilon, namespace, to_numpy
+from mixnorm.engines._curvature import tiny
 
 if TYPE_CHECKING:
     from mixnorm.engines._corrective import Support
@@ -152,7 +153,7 @@ def _column_gain(support: Support, choice: Choice) -> float:
         )
         # A shift-invariant loss has a null direction; the gradient has no part in it.
         floor = epsilon(rows) * 32.0 * float(xp.sum(xp.linalg.diagonal(hessian)))
-        hessian = hessian + eye * (problem.new_ridge + floor)
+        hessian = hessian + eye * (problem.new_ridge + floor + tiny(rows))
         step = xp.linalg.solve(hessian, slopes[row, :][:, None])
         gain += 0.5 * float(slopes[row, :] @ step[:, 0])
     return gain

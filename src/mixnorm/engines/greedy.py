@@ -40,7 +40,8 @@ class PreparedPool(Protocol):
     of ``top``, gives atoms that are good and different from each other, for rules that look at
     several; ``inputs(atom)``, the set of columns of the data that an atom reads, is needed to limit
     these; ``price(atom)``, a positive number, is what gains are divided by, and what a budget is
-    spent on.
+    spent on. A pool with a true attribute ``counts_inputs`` takes one more keyword in ``top``:
+    ``new_inputs``, how many columns beside ``inputs`` an atom may read.
     """
 
     def top(

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, Self
 
+import joblib
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
@@ -160,9 +161,9 @@ class BaseShareBoost(StoredPathMixin, ColumnSelectorMixin, CallbackSupportMixin,
 
     def _settings(self) -> bytes:
         """Return what a path cannot be continued without, in a form that compares."""
-        names = ("pool", "loss", "alpha", "penalty", "backward", "fit_intercept", "scale")
-        try:
-            return pickle.dumps([getattr(self, name) for name in names])
+        flags = (float(self.alpha), int(self.backward), bool(self.fit_intercept), bool(self.scale))
+        try:  # a pickle of the same objects may differ, by what they share
+            return str(joblib.hash((self._pool(), self._loss(), self.penalty, *flags))).encode()
         except (pickle.PicklingError, AttributeError, TypeError):  # a class made in a function
             return f"of its own: {id(self)}".encode()
 

@@ -20,6 +20,7 @@ from mixnorm.pools._stumps import (
     check_input,
     coded,
     modes_of,
+    place_of,
     thresholds,
     values_by_column,
 )
@@ -31,6 +32,8 @@ _COLUMNS = 64
 
 Side = tuple[int, Literal["<=", ">"], float]
 Atom = tuple[Side, ...]
+# Columns that a box may read, and how many others.
+Reach = tuple[frozenset[int], int]
 
 
 @dataclass
@@ -180,6 +183,9 @@ class PreparedBoxes:
         Of the columns handed out.
     """
 
+    #: ``top`` can be told how many columns beside ``inputs`` a box may read.
+    counts_inputs: ClassVar[bool] = True
+
     def __init__(
         self, pool: Boxes, X: Any, edges: list[np.ndarray], used: np.ndarray, dtype: np.dtype
     ) -> None:
@@ -193,8 +199,10 @@ class PreparedBoxes:
     @property
     def n_usable(self) -> int:
         """Number of stumps; with more comparisons than one, about the number of boxes."""
-        stumps = len(self._edges)
-        return int(min(stumps * (2 * stumps) ** (self._pool.depth - 1), 2**31 - 1))
+        count, most = len(self._edges), 2**31 - 1
+        for _ in range(min(self._pool.depth - 1, 31)):
+            count = min(2 * len(self._edges) * count, most)
+        return int(count)
 
     def top(
         self,
@@ -203,23 +211,28 @@ class PreparedBoxes:
         m: int,
         exclude: frozenset[Hashable],
         inputs: frozenset[int] | None = None,
+        new_inputs: int = 0,
     ) -> list[tuple[Atom, float]]:
         """Return the best ``m`` boxes found, with their scores, best first.
 
-        Of the sides that a box may get in one column, only the best is offered.
+        Of the sides that a box may get in one column, only the best is offered. With ``inputs``, a
+        box reads these columns and at most ``new_inputs`` others.
         """
         residual = np.ascontiguousarray(residual)
-        columns = np.arange(len(self._starts) - 1) if inputs is None else np.asarray(sorted(inputs))
+        columns = np.arange(len(self._starts) - 1)
+        if inputs is not None and new_inputs == 0:
+            columns = np.asarray(sorted(inputs))
         columns, taken = columns.astype(np.int64), cast(frozenset[Atom], exclude)
-        stumps = self._refined([()], columns, residual, rule, taken, m)
+        reach = None if inputs is None else (inputs, new_inputs)
+        stumps = self._refined([()], columns, residual, rule, taken, m, reach)
         found = stumps
         if self._pool.depth > 1:
-            parents = self._parents(stumps, taken, residual, inputs)
+            parents = self._parents(stumps, taken, residual, reach)
             if len(columns) > _COLUMNS:
                 best = sorted(stumps, key=lambda atom: (-stumps[atom], atom))[:_COLUMNS]
                 read = {column for atom in (*best, *taken) for column in _columns(atom)}
                 columns = np.asarray(sorted(read), dtype=np.int64)
-            found = stumps | self._refined(parents, columns, residual, rule, taken, m)
+            found = stumps | self._refined(parents, columns, residual, rule, taken, m, reach)
         ranked = sorted(found.items(), key=lambda pair: (-pair[1], len(pair[0]), pair[0]))
         return ranked[:m]
 
@@ -228,13 +241,12 @@ class PreparedBoxes:
         stumps: dict[Atom, float],
         chosen: frozenset[Atom],
         residual: np.ndarray,
-        inputs: frozenset[int] | None,
+        reach: Reach | None,
     ) -> list[Atom]:
         """Return the boxes that may be worth one more comparison."""
         best = sorted(stumps, key=lambda atom: (-stumps[atom], atom))[:_STUMPS]
         short = [atom for atom in chosen if len(atom) < self._pool.depth]
-        if inputs is not None:
-            short = [atom for atom in short if inputs.issuperset(_columns(atom))]
+        short = [atom for atom in short if _reached(atom, reach)]
         singles = [*best, *(atom for atom in short if len(atom) == 1)]
         parents = {*short, *singles, *map(_turned, singles)}
         mass = np.abs(residual).sum(axis=1)
@@ -249,6 +261,7 @@ class PreparedBoxes:
         rule: str,
         exclude: frozenset[Atom],
         m: int,
+        reach: Reach | None = None,
     ) -> dict[Atom, float]:
         """Return what becomes of ``parents`` by the best new side in each column; the best ``m``.
 
@@ -287,7 +300,7 @@ class PreparedBoxes:
             column = int(columns[column])
             threshold = float(self._edges[self._starts[column] + int(number)])
             atom = _smaller(parents[parent], (column, ">" if upper else "<=", threshold))
-            if atom not in exclude:
+            if atom not in exclude and _reached(atom, reach):
                 found.setdefault(atom, float(scores[place]))
         return found
 
@@ -306,8 +319,7 @@ class PreparedBoxes:
     def _place(self, side: Side) -> int:
         """Return the number of a side's threshold among all."""
         column, _, threshold = side
-        first, last = self._starts[column], self._starts[column + 1]
-        return int(first + np.searchsorted(self._edges[first:last], threshold))
+        return place_of(self._edges, self._starts, column, threshold)
 
     def _inside(self, atom: Atom) -> np.ndarray:
         """Tell which rows lie in a box."""
@@ -333,6 +345,11 @@ class PreparedBoxes:
 def _columns(atom: Atom) -> Iterable[int]:
     """Return the columns that a box reads, each once."""
     return dict.fromkeys(column for column, _, _ in atom)
+
+
+def _reached(atom: Atom, reach: Reach | None) -> bool:
+    """Tell whether a box reads no more columns than it may."""
+    return reach is None or len(set(_columns(atom)) - reach[0]) <= reach[1]
 
 
 def _smaller(atom: Atom, side: Side) -> Atom:

@@ -16,6 +16,14 @@ _MOST_TABLED = 1000
 _PIECE_ROWS = 1 << 14
 
 
+def for_compiled(X: np.ndarray) -> np.ndarray:
+    """Return an array in a dtype that compiled code knows, the same one if possible."""
+    known = X.dtype.kind in "iuf" and X.dtype.isnative and X.dtype.itemsize <= 8
+    if known and X.dtype != np.float16:
+        return X
+    return X.astype(np.float64)
+
+
 class PoolScorer:
     """Scores of the atoms of any pool: its columns, weighted.
 
@@ -125,7 +133,7 @@ class StumpScorer:
         from mixnorm.pools._jit import stump_scores
 
         scores = np.repeat(self._intercept[None, :], len(X), axis=0)
-        values = X if X.dtype.kind in "iuf" and X.dtype != np.float16 else X.astype(np.float64)
+        values = for_compiled(X)
         stump_scores(values, self._columns, self._starts, self._edges, self._tables, scores)
         return scores
 
@@ -216,7 +224,7 @@ class BoxScorer:
         from mixnorm.pools._boxes_jit import box_scores, table_scores
 
         scores = np.repeat(self._intercept[None, :], len(X), axis=0)
-        values = X if X.dtype.kind in "iuf" and X.dtype != np.float16 else X.astype(np.float64)
+        values = for_compiled(X)
         if self._tables is None:
             self._tables = BoxTables.of(self._atoms, self._weights)
         tables = self._tables

@@ -13,7 +13,7 @@ from mixnorm._array import is_numpy, to_numpy
 from mixnorm._params import Parameters
 from mixnorm.pools._columns import working_dtype
 from mixnorm.pools._cost import Cost
-from mixnorm.pools._scorers import StumpScorer
+from mixnorm.pools._scorers import StumpScorer, for_compiled
 
 # With more rows than this, thresholds are quantiles unless the user wants all of them.
 _MANY_ROWS = 5_000
@@ -222,9 +222,7 @@ class PreparedStumps:
         return scores
 
     def _place(self, atom: Any) -> int:
-        column, threshold = atom
-        first, last = self._starts[column], self._starts[column + 1]
-        return int(first + np.searchsorted(self._edges[first:last], threshold))
+        return place_of(self._edges, self._starts, *atom)
 
     def columns(self, atom: Atom) -> np.ndarray:
         """Return the indicator of ``atom`` as a row: ``(1, n_samples)``."""
@@ -272,6 +270,18 @@ def thresholds(column: np.ndarray, most: int | None) -> np.ndarray:
     return _between(values[:-1], values[1:])
 
 
+def place_of(edges: np.ndarray, starts: np.ndarray, column: int, threshold: float) -> int:
+    """Return the place of a threshold of a column among all; raise if it is none of these."""
+    first, last = starts[column], starts[column + 1]
+    place = int(first + np.searchsorted(edges[first:last], threshold))
+    if place == last or edges[place] != threshold:
+        raise ValueError(
+            f"{threshold:g} is no threshold of column {column}: the data, or which rows have a "
+            "weight, have changed since the path was begun. Set warm_start=False to start anew."
+        )
+    return place
+
+
 def values_by_column(X: Any) -> Iterator[np.ndarray]:
     """Yield the columns of a table, one at a time."""
     if hasattr(X, "tocsc"):
@@ -305,8 +315,7 @@ def coded(X: Any, edges: np.ndarray, starts: np.ndarray, most: int) -> np.ndarra
         for j, column in enumerate(values_by_column(X)):
             codes[j] = np.searchsorted(edges[starts[j] : starts[j + 1]], column)
         return codes
-    values = X if X.dtype.kind in "iuf" and X.dtype != np.float16 else X.astype(np.float32)
-    code_columns(values, edges, starts, codes)
+    code_columns(for_compiled(X), edges, starts, codes)
     return codes
 
 

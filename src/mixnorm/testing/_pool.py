@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -109,6 +109,8 @@ def check_pool(
                 _check_shortlist(case, prepared, rule)
                 _check_inputs(case, prepared, rule)
             _check_copies(case, prepared)
+            _check_evaluation(case, prepared)
+    _check_silent_rows(case)
     _check_strangers(case)
     require(np.array_equal(before, _snapshot(X)), pool, "the data are left as they were")
 
@@ -266,6 +268,43 @@ def _check_columns(case: _Case, prepared: Any) -> None:
     require_close(together, apart, case.pool, promise)
     labels = case.pool.labels(atoms)
     require(len(labels) == len(atoms), case.pool, "labels names every atom", f"got {labels}")
+
+
+def _check_evaluation(case: _Case, prepared: Any) -> None:
+    """Check what prediction relies on: that rows count by themselves, and short cuts agree."""
+    pool, X = case.pool, case.X
+    atoms = [atom for atom, _ in case.top(prepared)][:_FEW]
+    if not atoms:
+        return
+    values = pool.evaluate(X, atoms)
+    rows = slice(0, X.shape[0] // 2)
+    part, dense = _dense(pool.evaluate(X[rows, :], atoms)), _dense(values)
+    require_close(part, dense[rows], pool, "evaluate looks at each row by itself")
+    if hasattr(pool, "total_cost"):
+        cost = pool.total_cost(atoms, X.shape[1], 3)
+        good = all(type(count) is int and count >= 0 for count in cost)
+        require(good, pool, "total_cost counts operations", f"got {cost!r}")
+    if hasattr(pool, "scorer") and isinstance(X, np.ndarray):
+        rng = np.random.default_rng(0)
+        weights, intercept = rng.standard_normal((dense.shape[1], 3)), rng.standard_normal(3)
+        scorer, scores = pool.scorer(atoms, weights, intercept), dense @ weights + intercept
+        size = float(np.max(np.abs(dense) @ np.abs(weights))) + 4.0
+        atol = 64.0 * float(np.finfo(dense.dtype).eps) * size
+        require_close(scorer(X), scores, pool, "scorer gives the weighted sums", atol=atol)
+        promise = "scorer.row gives the weighted sums of one row"
+        require_close(scorer.row(X[0]), scores[0], pool, promise, atol=atol)
+
+
+def _check_silent_rows(case: _Case) -> None:
+    """Rows without weight must not keep a pool from its work."""
+    weight, residual = to_numpy(case.weight).copy(), to_numpy(case.residual).copy()
+    weight[::4] = 0.0
+    residual[::4] = 0.0
+    weight, residual = (_follow(case.X, part) for part in (weight, residual))
+    other = replace(case, weight=weight, residual=residual)
+    prepared = other.prepared()
+    for rule in _RULES:
+        _check_scores(other, prepared, rule)
 
 
 def _check_copies(case: _Case, prepared: Any) -> None:
