@@ -27,7 +27,7 @@ STUMPS = 300
 ROUNDS = (1, 2, 3, 5, 8, 12, 16, 20, 25, 30, 40, 50, 65, 80, 100)
 # Settings tried, on a fifth of the training rows: the ridge, and the share of the rounds in which
 # the inputs come in.
-ALPHAS = (1e-5, 1e-4, 1e-3)
+ALPHAS = (1e-5, 1e-4, 1e-3, 3e-3, 1e-2)
 SHARES = (0.0, 0.5)
 # The model whose predictions are timed, and the rows.
 SMALL, MANY = 40, 1_000_000
