@@ -15,15 +15,7 @@ from mixnorm._params import Parameters
 from mixnorm.pools._columns import working_dtype
 from mixnorm.pools._cost import Cost
 from mixnorm.pools._scorers import BoxScorer, grouped
-from mixnorm.pools._stumps import (
-    check_count,
-    check_input,
-    coded,
-    modes_of,
-    place_of,
-    thresholds,
-    values_by_column,
-)
+from mixnorm.pools._stumps import Binned, check_count, check_input, thresholds, values_by_column
 
 # Best stumps of a round that are looked at more closely.
 _STUMPS = 8
@@ -166,7 +158,7 @@ class Boxes(Parameters):
         return 1
 
 
-class PreparedBoxes:
+class PreparedBoxes(Binned):
     """Boxes bound to data.
 
     Parameters
@@ -189,12 +181,8 @@ class PreparedBoxes:
     def __init__(
         self, pool: Boxes, X: Any, edges: list[np.ndarray], used: np.ndarray, dtype: np.dtype
     ) -> None:
-        self._pool, self._used, self._dtype = pool, used, dtype
-        counts = np.asarray([len(part) for part in edges], dtype=np.int64)
-        self._starts = np.concatenate([[0], np.cumsum(counts)])
-        self._edges = np.concatenate([*edges, np.empty(0)])
-        self._codes = coded(X, self._edges, self._starts, int(counts.max(initial=0)))
-        self._modes = modes_of(self._codes)
+        super().__init__(X, edges, dtype)
+        self._pool, self._used = pool, used
 
     @property
     def n_usable(self) -> int:
@@ -313,29 +301,21 @@ class PreparedBoxes:
                 number = numbers.get(atom[:place] + atom[place + 1 :])
                 if number is not None:
                     upper = int(side[1] == ">")
-                    found.append((2 * number + upper) * len(self._edges) + self._place(side))
+                    place = self._place(side[0], side[2])
+                    found.append((2 * number + upper) * len(self._edges) + place)
         return np.sort(np.asarray(found, dtype=np.int64))
-
-    def _place(self, side: Side) -> int:
-        """Return the number of a side's threshold among all."""
-        column, _, threshold = side
-        return place_of(self._edges, self._starts, column, threshold)
 
     def _inside(self, atom: Atom) -> np.ndarray:
         """Tell which rows lie in a box."""
         inside = np.ones(self._codes.shape[1], dtype=bool)
-        for side in atom:
-            below = self._codes[side[0]] <= self._place(side) - self._starts[side[0]]
-            inside &= below if side[1] == "<=" else ~below
+        for column, kind, threshold in atom:
+            below = self._below(column, threshold)
+            inside &= below if kind == "<=" else ~below
         return inside
 
     def columns(self, atom: Atom) -> np.ndarray:
         """Return the indicator of ``atom`` as a row: ``(1, n_samples)``."""
         return np.asarray(self._inside(atom)[None, :], dtype=self._dtype)
-
-    def scale(self, atom: Atom) -> np.ndarray:
-        """Return one: indicators are not scaled."""
-        return np.ones(1, dtype=self._dtype)
 
     def inputs(self, atom: Atom) -> frozenset[int]:
         """Return the columns that ``atom`` reads."""

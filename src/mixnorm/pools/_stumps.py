@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -142,8 +142,8 @@ class Stumps(Parameters):
         return 1
 
 
-class PreparedStumps:
-    """Stumps bound to data.
+class Binned:
+    """A table of which only matters where entries lie among the thresholds of their columns.
 
     Parameters
     ----------
@@ -160,9 +160,36 @@ class PreparedStumps:
         counts = np.asarray([len(part) for part in edges], dtype=np.int64)
         self._starts = np.concatenate([[0], np.cumsum(counts)])
         self._edges = np.concatenate([*edges, np.empty(0)])
-        self._column = np.repeat(np.arange(len(edges)), counts)
-        self._codes = coded(X, self._edges, self._starts, int(counts.max(initial=0)))
-        self._modes = modes_of(self._codes)
+        self._codes = _coded(X, self._edges, self._starts, int(counts.max(initial=0)))
+        self._modes = _modes(self._codes)
+
+    def _below(self, column: int, threshold: float) -> np.ndarray:
+        """Tell which rows are at or below a threshold of a column."""
+        below = self._codes[column] <= self._place(column, threshold) - self._starts[column]
+        return np.asarray(below)
+
+    def _place(self, column: int, threshold: float) -> int:
+        """Return the place of a threshold among those of all columns; raise if it is none."""
+        first, last = self._starts[column], self._starts[column + 1]
+        place = int(first + np.searchsorted(self._edges[first:last], threshold))
+        if place == last or self._edges[place] != threshold:
+            raise ValueError(
+                f"{threshold:g} is no threshold of column {column}: the data, or which rows have a "
+                "weight, have changed since the path was begun. Set warm_start=False to start anew."
+            )
+        return place
+
+    def scale(self, atom: Any) -> np.ndarray:
+        """Return one: indicators are not scaled."""
+        return np.ones(1, dtype=self._dtype)
+
+
+class PreparedStumps(Binned):
+    """Stumps bound to data."""
+
+    def __init__(self, X: Any, edges: list[np.ndarray], dtype: Any) -> None:
+        super().__init__(X, edges, dtype)
+        self._column = np.repeat(np.arange(len(edges)), np.diff(self._starts))
 
     @property
     def n_usable(self) -> int:
@@ -218,20 +245,12 @@ class PreparedStumps:
             scores,
         )
         for atom in exclude:
-            scores[self._place(atom)] = 0.0
+            scores[self._place(*cast(Atom, atom))] = 0.0
         return scores
-
-    def _place(self, atom: Any) -> int:
-        return place_of(self._edges, self._starts, *atom)
 
     def columns(self, atom: Atom) -> np.ndarray:
         """Return the indicator of ``atom`` as a row: ``(1, n_samples)``."""
-        below = self._codes[atom[0]] <= self._place(atom) - self._starts[atom[0]]
-        return np.asarray(below[None, :], dtype=self._dtype)
-
-    def scale(self, atom: Atom) -> np.ndarray:
-        """Return one: indicators are not scaled."""
-        return np.ones(1, dtype=self._dtype)
+        return np.asarray(self._below(*atom)[None, :], dtype=self._dtype)
 
     def inputs(self, atom: Atom) -> frozenset[int]:
         """Return the column that ``atom`` reads."""
@@ -270,18 +289,6 @@ def thresholds(column: np.ndarray, most: int | None) -> np.ndarray:
     return _between(values[:-1], values[1:])
 
 
-def place_of(edges: np.ndarray, starts: np.ndarray, column: int, threshold: float) -> int:
-    """Return the place of a threshold of a column among all; raise if it is none of these."""
-    first, last = starts[column], starts[column + 1]
-    place = int(first + np.searchsorted(edges[first:last], threshold))
-    if place == last or edges[place] != threshold:
-        raise ValueError(
-            f"{threshold:g} is no threshold of column {column}: the data, or which rows have a "
-            "weight, have changed since the path was begun. Set warm_start=False to start anew."
-        )
-    return place
-
-
 def values_by_column(X: Any) -> Iterator[np.ndarray]:
     """Yield the columns of a table, one at a time."""
     if hasattr(X, "tocsc"):
@@ -305,7 +312,7 @@ def _between(low: np.ndarray, high: np.ndarray) -> np.ndarray:
     return np.where((low <= middle) & (middle < high), middle, low).astype(np.float64)
 
 
-def coded(X: Any, edges: np.ndarray, starts: np.ndarray, most: int) -> np.ndarray:
+def _coded(X: Any, edges: np.ndarray, starts: np.ndarray, most: int) -> np.ndarray:
     """Return by column and row the number of thresholds below an entry."""
     from mixnorm.pools._jit import code_columns
 
@@ -319,7 +326,7 @@ def coded(X: Any, edges: np.ndarray, starts: np.ndarray, most: int) -> np.ndarra
     return codes
 
 
-def modes_of(codes: np.ndarray) -> np.ndarray:
+def _modes(codes: np.ndarray) -> np.ndarray:
     """Return the most frequent code of each row."""
     if not codes.shape[1]:
         return np.zeros(len(codes), dtype=np.int64)
