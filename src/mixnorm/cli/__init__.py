@@ -35,14 +35,34 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         options = build_parser().parse_args(given)
         check_options(options)
-        return _run(options, given)
+        status = _run(options, given)
+        return _flushed(status)
     except SystemExit as stop:  # the help or the version was asked for
         return int(stop.code or 0)
     except Usage as error:
         return _usage(given, str(error))
     except BrokenPipeError:  # the reader of the result went away: nobody is left to tell
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _forget_output()
         return _DONE
+
+
+def _flushed(status: int) -> int:
+    """Return the exit status once the output is out, or given up."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except (
+        OSError
+    ):  # told already; at exit Python would try again, and end with a status of its own
+        _forget_output()
+        return status or _BAD_DATA
+    return status
+
+
+def _forget_output() -> None:
+    """Let what is left of the output go nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _run(options: Any, given: list[str]) -> int:
