@@ -212,10 +212,11 @@ def test_boxes_of_the_same_columns_cost_one_sum():
         [[0.5, 0.4, 9.0], [1.0, 0.5, 7.0], [1.5, 0.6, 6.0], [2.0, 0.6, 8.0], [3.0, 0.0, 1.0]]
     )
     weights = 10.0 ** np.arange(6)[:, None]
-    for count in range(7):
-        some, own = atoms[:count], weights[:count]
-        found = Boxes().scorer(some, own, np.zeros(1))(X)
-        assert_array_equal(found, Boxes().evaluate(X, some) @ own)
+    for rows in (X, np.tile(X, (60, 1))):  # few rows, and enough for sums to be made beforehand
+        for count in range(7):
+            some, own = atoms[:count], weights[:count]
+            found = Boxes().scorer(some, own, np.zeros(1))(rows)
+            assert_array_equal(found, Boxes().evaluate(rows, some) @ own)
 
 
 @pytest.mark.parametrize(

@@ -78,6 +78,7 @@ class SearchBar:
             "loss": f"{loss:.4g}",
             "error": error_text(error, self._task),
         }
+        # The columns of the bar take any keyword; the signature knows only its own.
         self._progress.update(self._bar, advance=1, description=name, **shown)  # type: ignore[arg-type]
         if self._progress.disable and time.monotonic() - self._last > _PAUSE:
             self._last = time.monotonic()

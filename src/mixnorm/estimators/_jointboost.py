@@ -149,6 +149,7 @@ class JointBoostClassifier(StagedClassifier):
         kept = weight > 0.0
         bins = joint_boosting.bin_columns(X, weight, self.n_bins)
         whole = Progress.of_fit(self, X, y, sample_weight, self.n_rounds)
+        # It hands a path on as it is, of whichever engine.
         rounds: Any = _Rounds(whole, self.n_rounds, self._attributes)  # type: ignore[arg-type]
         path = joint_boosting.boost(
             bins,
