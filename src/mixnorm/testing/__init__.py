@@ -1,6 +1,7 @@
-"""Contracts of losses and pools, as checks to run on objects of your own."""
+"""Contracts of losses, norms and pools, as checks to run on objects of your own."""
 
 from mixnorm.testing._loss import check_loss
+from mixnorm.testing._norm import check_norm
 from mixnorm.testing._pool import check_pool
 
-__all__ = ["check_loss", "check_pool"]
+__all__ = ["check_loss", "check_norm", "check_pool"]

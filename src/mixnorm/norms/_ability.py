@@ -1,0 +1,65 @@
+"""Methods that are there only for some parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import update_wrapper
+from types import MethodType
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Ability(Generic[P, R]):
+    """A method that an object lacks, so that ``hasattr`` is False, unless a condition holds.
+
+    Do not ask ``isinstance`` with a protocol: since Python 3.12 that looks at the class, where the
+    method always is.
+    """
+
+    def __init__(
+        self, method: Callable[Concatenate[Any, P], R], holds: Callable[[Any], bool], who: str
+    ) -> None:
+        self._method, self._holds, self._who = method, holds, who
+        update_wrapper(self, method)  # type: ignore[arg-type]  # typed for functions alone
+
+    @overload
+    def __get__(self, owner: None, kind: type) -> Callable[Concatenate[Any, P], R]: ...
+    @overload
+    def __get__(self, owner: object, kind: type) -> Callable[P, R]: ...
+    def __get__(self, owner: Any, kind: type) -> Callable[..., R]:
+        """Return the bound method; the plain function where the class is asked."""
+        if owner is None:
+            return self._method
+        if not self._holds(owner):
+            name = self._method.__name__
+            raise AttributeError(f"{owner!r} has no {name}; {self._who}.")
+        return MethodType(self._method, owner)
+
+
+def ability(
+    holds: Callable[[Any], bool], who: str
+) -> Callable[[Callable[Concatenate[Any, P], R]], Ability[P, R]]:
+    """Make a method an :class:`Ability`; ``who`` says which objects have it, for the error.
+
+    Examples
+    --------
+    >>> class Door:
+    ...     locked = True
+    ...
+    ...     @ability(lambda door: not door.locked, "doors that are not locked have it")
+    ...     def open(self):
+    ...         return "open"
+    >>> door = Door()
+    >>> hasattr(door, "open")
+    False
+    >>> door.locked = False
+    >>> door.open()
+    'open'
+    """
+
+    def decorate(method: Callable[Concatenate[Any, P], R]) -> Ability[P, R]:
+        return Ability(method, holds, who)
+
+    return decorate

@@ -1,0 +1,96 @@
+"""The seam between engines and norms."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from typing import Any, Protocol, runtime_checkable
+
+from mixnorm._array import namespace
+
+
+@runtime_checkable
+class Norm(Protocol):
+    r"""What every norm has; the rest are abilities, which ``hasattr`` finds or does not.
+
+    Arrays have shape ``(n_features, n_outputs)`` and a real floating dtype; results are of the
+    same namespace, dtype and device, and never the array that was given.
+
+    ========================  =====================================================================
+    ability                   what it is
+    ========================  =====================================================================
+    ``prox(W, tau)``          the minimiser of ``tau * value(X)`` plus half the squared distance
+    ``project(W, radius)``    the nearest point whose value is at most ``radius``
+    ``lmo(G)``                a minimiser of the inner product with ``G`` over the unit ball
+    ``mirror(theta)``         the gradient of half the squared dual norm
+    ``link(W)``               the gradient of half the squared norm: the inverse of ``mirror``
+    ``strong_convexity()``    of half the squared norm, with respect to the norm
+    ``smooth_twin(shape)``    the strongly convex norm that stands in for this one
+    ``dual_norm()``           the dual as an object
+    ``row_duals(V)``          for each row the dual norm of its block: ``dual`` is their maximum
+    ``restricted(rows)``      the norm of the rows with these indices, which are whole blocks
+    ``row_exponent``          the exponent inside a row, where every row is a block
+    ========================  =====================================================================
+    """
+
+    def value(self, W: Any) -> float:
+        """Return the norm."""
+        ...
+
+    def dual(self, V: Any) -> float:
+        """Return the dual norm, the largest inner product with a point of the unit ball."""
+        ...
+
+
+def checked(W: Any, norm: Any) -> Any:
+    """Return the namespace of a matrix of real floating numbers; raise for anything else."""
+    if getattr(W, "ndim", None) != 2:
+        shape = f"shape {tuple(W.shape)}" if hasattr(W, "shape") else f"type {type(W).__name__}"
+        raise ValueError(
+            f"{type(norm).__name__} takes arrays of shape (n_features, n_outputs), got {shape}. "
+            "Reshape one output to (n_features, 1)."
+        )
+    xp = namespace(W)
+    if not xp.isdtype(W.dtype, "real floating"):
+        raise TypeError(
+            f"{type(norm).__name__} takes arrays of real floating numbers, got {W.dtype}. "
+            "Convert with astype."
+        )
+    return xp
+
+
+def level(value: Any, name: str, W: Any) -> float:
+    """Return ``tau`` or a radius as a float, not negative, that the dtype of ``W`` can hold."""
+    if not isinstance(value, numbers.Real):
+        value = float(value)  # an array of one number, or an error that says what it is
+    if not value >= 0.0:
+        raise ValueError(f"{name}={value!r} must be a number that is not negative.")
+    return min(float(value), float(namespace(W).finfo(W.dtype).max))
+
+
+def exponent(value: Any, name: str, norm: Any) -> float:
+    """Return an exponent as a float in ``[1, inf]``."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise TypeError(
+            f"{type(norm).__name__}({name}={value!r}) is no exponent; give a number of at least 1, "
+            "or numpy.inf."
+        )
+    if not float(value) >= 1.0:
+        raise ValueError(
+            f"{type(norm).__name__}({name}={value!r}) is no norm, being not convex; {name} must be "
+            "at least 1. Raise it."
+        )
+    return float(value)
+
+
+def conjugate(p: float) -> float:
+    """Return the exponent of the dual norm, ``1/p + 1/q = 1``.
+
+    Examples
+    --------
+    >>> [conjugate(p) for p in (1.0, 1.5, 2.0, math.inf)]
+    [inf, 3.0, 2.0, 1.0]
+    """
+    if p == 1.0:
+        return math.inf
+    return 1.0 if p == math.inf else p / (p - 1.0)

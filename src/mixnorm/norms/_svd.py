@@ -1,0 +1,227 @@
+"""The largest singular values of a matrix, and no more than are needed.
+
+Up to 128 rows or columns everything comes from the Gram matrix of the smaller side, or from a thin
+singular value decomposition where squares would lose digits. Beyond that the leading triplets are
+found by Rayleigh–Ritz steps in block Krylov spaces, restarted with what was found, until residuals
+are small.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mixnorm._array import device_of, epsilon, namespace
+
+# Sides up to which the Gram matrix is decomposed: for all triplets, and for the largest value.
+_SMALL, _MEDIUM = 128, 1000
+_FIRST_BLOCK, _SPARE, _DEEP = 8, 4, 10
+_MOST_RESTARTS = 60
+# A share of the triplets beyond which a dense decomposition costs no more.
+_MANY = 0.2
+
+
+class Triplets(NamedTuple):
+    """Singular triplets, largest first: ``left @ diag(values) @ right.T`` is the matrix."""
+
+    left: Any
+    values: Any
+    right: Any
+
+
+def accuracy(A: Any) -> float:
+    """Return the relative error that is allowed: 1e-10, in single precision 1e-5."""
+    return 1e-10 if epsilon(A) < 1e-10 else 1e-5
+
+
+def svd(A: Any) -> Triplets:
+    """Return all triplets, by a thin singular value decomposition."""
+    left, values, right = namespace(A).linalg.svd(A, full_matrices=False)
+    return Triplets(left, values, right.T)
+
+
+def largest(A: Any) -> float:
+    """Return the largest singular value, not below it by more than the accuracy."""
+    if min(A.shape) > _MEDIUM:
+        found, error = _lanczos(A if A.shape[0] >= A.shape[1] else A.T)
+        return float(found.values[0]) + max(error, accuracy(A) * float(found.values[0]))
+    gram = A.T @ A if A.shape[0] >= A.shape[1] else A @ A.T
+    return math.sqrt(max(float(namespace(A).linalg.eigvalsh(gram)[-1]), 0.0))
+
+
+def leading_pair(A: Any) -> Triplets:
+    """Return the triplet of the largest singular value."""
+    if A.shape[0] < A.shape[1]:
+        right, values, left = leading_pair(A.T)
+        return Triplets(left, values, right)
+    if A.shape[1] > _SMALL:
+        return _lanczos(A)[0]
+    xp = namespace(A)
+    right = xp.linalg.eigh(A.T @ A)[1][:, -1:]
+    left = A @ right
+    values = _lengths(left)
+    return Triplets(left / values, values, right)
+
+
+def above(A: Any, level: float, start: Any = None) -> Triplets:
+    """Return the triplets of singular values above ``level``.
+
+    ``start`` are guesses of singular vectors of the smaller side, one per column.
+    """
+    if A.shape[0] < A.shape[1]:
+        right, values, left = above(A.T, level, start)
+        return Triplets(left, values, right)
+    found = _krylov(A, level, start) if A.shape[1] > _SMALL else None
+    if found is None:
+        found = _dense(A, level)
+    return _first(found, _count(found.values, level))
+
+
+def _count(values: Any, level: float) -> int:
+    """Return how many values are above ``level``."""
+    xp = namespace(values)
+    return int(xp.sum(xp.astype(values > level, xp.int64)))
+
+
+def _first(found: Triplets, count: int) -> Triplets:
+    """Return the leading triplets."""
+    return Triplets(found.left[:, :count], found.values[:count], found.right[:, :count])
+
+
+def in_ball(A: Any, radius: float) -> Triplets:
+    """Return triplets, among them all that the projection on a ball of the trace norm keeps.
+
+    It takes the same amount from every singular value that stays, which is at least what the
+    leading values alone would need. Estimates of these are never too large.
+    """
+    if A.shape[0] < A.shape[1]:
+        right, values, left = in_ball(A.T, radius)
+        return Triplets(left, values, right)
+    if A.shape[1] > _SMALL:
+        xp = namespace(A)
+        sums = xp.cumulative_sum(_ritz(A, _filled(A, None, _FIRST_BLOCK), depth=2).values)
+        counts = xp.arange(1, sums.shape[0] + 1, dtype=A.dtype, device=device_of(A))
+        least = float(xp.max((sums - radius) / counts))
+        found = _krylov(A, least, None) if least > 1e-6 * radius else None
+        if found is not None:
+            return _first(found, _count(found.values, least))
+    return svd(A)
+
+
+def _dense(A: Any, level: float) -> Triplets:
+    """Return triplets, among them all above ``level``, from the Gram matrix of the columns.
+
+    The left vectors are orthogonal to about eps times the squared ratio of the largest singular
+    value to ``level``; where that is not enough, a singular value decomposition is made.
+    """
+    xp = namespace(A)
+    squares, right = xp.linalg.eigh(A.T @ A)
+    largest = float(squares[-1])
+    if not level * level * accuracy(A) >= epsilon(A) * largest:
+        return svd(A)
+    count = _count(squares, level * level)
+    right = xp.flip(right[:, right.shape[1] - count :], axis=1)
+    left = A @ right
+    values = _lengths(left)
+    return Triplets(left / values, values, right)
+
+
+def _krylov(A: Any, level: float, start: Any) -> Triplets | None:
+    """Return leading triplets of a tall matrix; None where a dense decomposition is better.
+
+    The triplets are exact for ``A - U R^T``, where ``R`` are their residuals, and a prox is
+    nonexpansive: so the error of the prox is at most the norm of the residuals of the triplets
+    above ``level``, if all that are above it are there. Random columns in the first block, and one
+    value below ``level`` whose residual leaves no room, see to that.
+    """
+    xp = namespace(A)
+    width = _FIRST_BLOCK if start is None else start.shape[1] + _SPARE
+    block = _filled(A, start, width)
+    # Columns worked on until a Gram matrix and its eigenvectors would have cost as much.
+    patience = 0.5 * A.shape[1] * (_MANY + A.shape[1] / A.shape[0])
+    while width <= _MANY * A.shape[1] and patience > 0.0:
+        patience -= width
+        found = _ritz(A, block, depth=2)
+        count = _count(found.values[:width], level)
+        if count == width:  # there may be more
+            width *= 2
+            block = _filled(A, found.right, width)
+            continue
+        errors = _residuals(A, found, count + 1)
+        excess = found.values[:count] - level
+        size = math.sqrt(float(xp.sum(excess * excess)))
+        allowed = max(0.3 * accuracy(A) * size, 64.0 * epsilon(A) * float(found.values[0]))
+        error = math.sqrt(float(xp.sum(xp.minimum(errors[:count], 2.0 * excess) ** 2)))
+        room = min(float(errors[count]), float(found.values[count] + errors[count]) - level)
+        if error <= allowed and room <= allowed:
+            return found
+        block = _filled(A, found.right, width)
+    return None
+
+
+def _lanczos(A: Any) -> tuple[Triplets, float]:
+    """Return the triplet of the largest singular value of a tall matrix, and its residual."""
+    block = _filled(A, None, _SPARE)
+    for _ in range(_MOST_RESTARTS):
+        found = _ritz(A, block, depth=_DEEP)
+        error = float(_residuals(A, found, 1)[0])
+        if error <= 0.1 * accuracy(A) * float(found.values[0]):
+            break
+        block = _filled(A, found.right, _SPARE)
+    return _first(found, 1), error
+
+
+def _ritz(A: Any, block: Any, depth: int) -> Triplets:
+    """Return the best triplets in the space of ``block`` and its products with ``A^T A``."""
+    xp = namespace(A)
+    basis, images = block, [A @ block]
+    for _ in range(depth):
+        new = _orthogonal(A.T @ images[-1], basis)
+        basis = xp.concat([basis, new], axis=1)
+        images.append(A @ new)
+    left, triangle = xp.linalg.qr(xp.concat(images, axis=1))
+    inner = svd(triangle)
+    return Triplets(left @ inner.left, inner.values, basis @ inner.right)
+
+
+def _orthogonal(columns: Any, basis: Any) -> Any:
+    """Return what ``columns`` add to an orthonormal basis; columns that add nothing become zero.
+
+    A column of zeros in a basis does no harm. What rounding leaves of one that adds nothing would:
+    it lies in the span of the basis.
+    """
+    rest = columns - basis @ (basis.T @ columns)
+    size, left_over = _lengths(columns), _lengths(rest)
+    xp = namespace(columns)
+    lost = left_over <= 1e3 * epsilon(columns) * size
+    rest = rest * xp.where(lost, xp.zeros_like(size), 1.0 / xp.where(lost, size + 1.0, left_over))
+    found = svd(rest)
+    # Columns of zeros come last, or they would spoil the next decomposition.
+    adds = xp.astype(found.values > 1e-6, columns.dtype)
+    left = found.left * adds
+    return xp.linalg.qr(left - basis @ (basis.T @ left))[0] * adds
+
+
+def _residuals(A: Any, found: Triplets, count: int) -> Any:
+    """Return the norms of ``A^T u - s v`` of the leading triplets; ``A v = s u`` holds."""
+    return _lengths(A.T @ found.left[:, :count] - found.right[:, :count] * found.values[:count])
+
+
+def _lengths(columns: Any) -> Any:
+    """Return the Euclidean norms of columns."""
+    xp = namespace(columns)
+    return xp.sqrt(xp.sum(columns * columns, axis=0))
+
+
+def _filled(A: Any, start: Any, width: int) -> Any:
+    """Return ``width`` orthonormal columns: those of ``start`` first, the others random."""
+    xp, n_columns = namespace(A), A.shape[1]
+    columns = [] if start is None else [start]
+    missing = width - sum(part.shape[1] for part in columns)
+    if missing > 0:
+        # Always the same, so that a prox is a function.
+        noise = np.random.default_rng(width).standard_normal((n_columns, missing))
+        columns.append(xp.asarray(noise, dtype=A.dtype, device=device_of(A)))
+    return xp.linalg.qr(xp.concat(columns, axis=1)[:, :width])[0]

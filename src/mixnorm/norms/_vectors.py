@@ -1,0 +1,135 @@
+"""Norms of rows and of vectors, and the points at which Hölder's inequality is an equality.
+
+Nothing here overflows: magnitudes are divided by the largest before they are raised to a power.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from mixnorm._array import device_of, is_numpy, namespace
+
+# Along rows shorter than this NumPy finds maxima quicker in a transposed copy.
+_SHORT = 64
+
+
+def joined(vectors: Sequence[Any]) -> Any:
+    """Return vectors, one per part, as one."""
+    return vectors[0] if len(vectors) == 1 else namespace(vectors[0]).concat(vectors)
+
+
+def row_norms(A: Any, p: float) -> Any:
+    """Return the ``p``-norm of each row, ``p`` in 1, 2 and infinity; no care for overflow."""
+    xp = namespace(A)
+    if A.shape[1] == 1:
+        return xp.abs(A[:, 0])
+    if p == 2.0:
+        return np.sqrt(np.einsum("ij,ij->i", A, A)) if is_numpy(A) else xp.sqrt(row_sums(A * A))
+    return row_sums(xp.abs(A)) if p == 1.0 else row_peaks(A)
+
+
+def row_sums(A: Any) -> Any:
+    """Return the sum of each row: a product with ones is quickest."""
+    xp = namespace(A)
+    return A @ xp.ones((A.shape[1],), dtype=A.dtype, device=device_of(A))
+
+
+def row_peaks(A: Any) -> Any:
+    """Return the largest magnitude of each row; zero where rows are empty."""
+    xp = namespace(A)
+    if A.shape[1] == 0:
+        return xp.zeros((A.shape[0],), dtype=A.dtype, device=device_of(A))
+    if is_numpy(A) and A.shape[1] < _SHORT:
+        return np.abs(A.T, order="C").max(axis=0)
+    return xp.max(xp.abs(A), axis=1)
+
+
+def peak(W: Any) -> float:
+    """Return the largest magnitude; zero where there is none."""
+    if math.prod(W.shape) == 0:
+        return 0.0
+    xp = namespace(W)
+    return max(float(xp.max(W)), -float(xp.min(W)), 0.0)
+
+
+def power_of_two(size: float) -> float:
+    """Return the power of two below ``size``, so that dividing by it is exact; at most 2^1000."""
+    return math.ldexp(1.0, min(max(math.frexp(size)[1] - 1, -1000), 1000))
+
+
+def vector_norm(v: Any, p: float) -> float:
+    """Return the ``p``-norm of a vector of magnitudes whose squares and sums are safe."""
+    if v.shape[0] == 0:
+        return 0.0
+    xp = namespace(v)
+    if p == 1.0:
+        return float(xp.sum(v, dtype=xp.float64))
+    if p == 2.0:
+        v = xp.astype(v, xp.float64, copy=False)
+        return math.sqrt(float(v @ v))
+    top = float(xp.max(v))
+    if p == math.inf or top == 0.0 or not math.isfinite(top):
+        return top
+    powers = (v / top) ** p
+    return top * math.pow(float(xp.sum(powers, dtype=xp.float64)), 1.0 / p)
+
+
+def aligned_vector(v: Any, p: float, q: float) -> Any:
+    """Return ``t`` with ``p``-norm one and ``<t, v>`` the ``q``-norm of magnitudes ``v``.
+
+    ``q`` is conjugate to ``p``. Zero where ``v`` is zero.
+    """
+    xp = namespace(v)
+    size = vector_norm(v, q)
+    if size == 0.0:
+        return xp.zeros_like(v)
+    if p == math.inf:
+        return xp.astype(v > 0.0, v.dtype)
+    if p == 1.0:
+        places = xp.arange(v.shape[0], device=device_of(v))
+        return xp.astype(places == xp.argmax(v), v.dtype)
+    return (v / size) ** (q - 1.0)
+
+
+def first_signs(A: Any) -> Any:
+    """Return the sign of the largest entry of each row in its place, and zeros elsewhere."""
+    xp = namespace(A)
+    places = xp.arange(A.shape[1], device=device_of(A))
+    first = places[None, :] == xp.argmax(xp.abs(A), axis=1)[:, None]
+    return xp.sign(A) * xp.astype(first, A.dtype)
+
+
+def over(number: float, v: Any) -> Any:
+    """Return ``number / v`` for magnitudes ``v``, and zero where they are zero."""
+    xp = namespace(v)
+    positive = v > 0.0
+    with np.errstate(over="ignore"):
+        found = number / xp.where(positive, v, xp.ones_like(v))
+    return xp.where(positive, found, xp.zeros_like(v))
+
+
+def clip(W: Any, bound: Any) -> Any:
+    """Return ``W`` held between ``-bound`` and ``bound``, a float or an array that broadcasts."""
+    xp = namespace(W)
+    if isinstance(bound, float):
+        bound = min(bound, float(xp.finfo(W.dtype).max))
+    if is_numpy(W):
+        return np.clip(W, -bound, bound)
+    if isinstance(bound, float):
+        bound = xp.asarray(bound, dtype=W.dtype, device=device_of(W))
+    return xp.minimum(xp.maximum(W, -bound), bound)
+
+
+def with_signs(sizes: Any, W: Any) -> Any:
+    """Return magnitudes with the signs of ``W``; overwrites them."""
+    return np.copysign(sizes, W, out=sizes) if is_numpy(W) else sizes * namespace(W).sign(W)
+
+
+def soften(W: Any, bound: Any) -> Any:
+    """Return ``W`` with magnitudes less by ``bound``, and zero where they are below it."""
+    clipped = clip(W, bound)
+    return np.subtract(W, clipped, out=clipped) if is_numpy(W) else W - clipped

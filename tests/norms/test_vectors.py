@@ -1,0 +1,105 @@
+"""Norms of rows and vectors, against NumPy's."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from mixnorm.norms._base import conjugate
+from mixnorm.norms._vectors import (
+    aligned_vector,
+    clip,
+    first_signs,
+    over,
+    peak,
+    power_of_two,
+    row_norms,
+    row_peaks,
+    soften,
+    vector_norm,
+)
+
+NUMBERS = st.floats(-100.0, 100.0, width=32)
+EXPONENTS = st.one_of(st.sampled_from([1.0, 2.0, math.inf]), st.floats(1.01, 40.0))
+
+
+@pytest.mark.parametrize("shape", [(4, 3), (3, 1), (1, 5), (2, 100)])
+@pytest.mark.parametrize("p", [1.0, 2.0, math.inf])
+def test_row_norms(shape, p):
+    A = np.random.default_rng(0).standard_normal(shape)
+    wanted = np.linalg.norm(A, p, axis=1)
+    np.testing.assert_allclose(row_norms(A, p), wanted, rtol=1e-14)
+    np.testing.assert_allclose(row_norms(np.asfortranarray(A), p), wanted, rtol=1e-14)
+
+
+def test_empty():
+    np.testing.assert_array_equal(row_peaks(np.ones((3, 0))), np.zeros(3))
+    assert peak(np.ones((0, 3))) == 0.0
+    assert vector_norm(np.ones(0), 2.0) == 0.0
+
+
+def test_peak():
+    assert peak(np.asarray([[1.0, -3.0]])) == 3.0
+    assert peak(np.asarray([[1.0, 2.0]])) == 2.0
+    assert math.isnan(peak(np.asarray([[1.0, math.nan]])))
+    assert peak(np.asarray([[1.0, -math.inf]])) == math.inf
+
+
+@pytest.mark.parametrize("size", [1e-320, 1e-300, 0.3, 1.0, 1.9, 1e300])
+def test_power_of_two(size):
+    unit = power_of_two(size)
+    assert math.frexp(unit)[0] == 0.5
+    if 1e-300 < size < 1e300:
+        assert unit <= size < 2.0 * unit
+
+
+@given(arrays(np.float64, st.integers(1, 8), elements=st.floats(0.0, 100.0)), EXPONENTS)
+def test_vector_norm(v, p):
+    assert vector_norm(v, p) == pytest.approx(np.linalg.norm(v / 100, p) * 100, rel=1e-12)
+
+
+@given(arrays(np.float64, st.integers(1, 8), elements=st.floats(1e-3, 100.0)), EXPONENTS)
+def test_aligned_vector(v, p):
+    q = conjugate(p)
+    t = aligned_vector(v, p, q)
+    assert vector_norm(t, p) == pytest.approx(1.0, rel=1e-9)
+    assert t @ v == pytest.approx(vector_norm(v, q), rel=1e-9)
+
+
+@pytest.mark.parametrize("p", [1.0, 1.5, 2.0, math.inf])
+def test_aligned_with_zero(p):
+    np.testing.assert_array_equal(aligned_vector(np.zeros(3), p, conjugate(p)), np.zeros(3))
+
+
+def test_large_exponents_do_not_overflow():
+    v = np.asarray([1e30, 2e30, 1e-30], np.float32)
+    with np.errstate(over="raise", invalid="raise"):
+        for p in (20.0, 1e3, 1e6):
+            assert vector_norm(v, p) == pytest.approx(2e30, rel=1e-5)
+            t = aligned_vector(v, conjugate(p), p)
+            assert np.all(np.isfinite(t))
+            assert t[1] == pytest.approx(1.0, rel=1e-3)
+
+
+def test_first_signs():
+    A = np.asarray([[1.0, -3.0, 3.0], [0.0, 0.0, 0.0], [0.5, 0.1, 0.2]])
+    wanted = [[0.0, -1.0, 0.0], [0.0, 0.0, 0.0], [1.0, 0.0, 0.0]]
+    np.testing.assert_array_equal(first_signs(A), wanted)
+
+
+def test_over():
+    np.testing.assert_array_equal(over(2.0, np.asarray([4.0, 0.0])), [0.5, 0.0])
+    np.testing.assert_array_equal(over(math.inf, np.asarray([4.0, 0.0])), [math.inf, 0.0])
+    np.testing.assert_array_equal(over(1e300, np.asarray([1e-300])), [math.inf])
+
+
+@given(arrays(np.float64, (3, 2), elements=NUMBERS), st.floats(0.0, 50.0))
+def test_soften(W, bound):
+    wanted = np.sign(W) * np.maximum(np.abs(W) - bound, 0.0)
+    np.testing.assert_allclose(soften(W, bound), wanted, atol=1e-13)
+    np.testing.assert_array_equal(clip(W, bound), np.clip(W, -bound, bound))
+    bounds = np.asarray([[bound], [1.0], [0.0]])
+    np.testing.assert_array_equal(clip(W, bounds), np.clip(W, -bounds, bounds))
