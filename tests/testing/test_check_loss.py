@@ -1,10 +1,25 @@
 """check_loss finds every kind of broken promise, and says which."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 
+from mixnorm._params import Parameters
 from mixnorm.exceptions import ContractError, MixnormError
-from mixnorm.losses import MarginSoftmax, MultinomialLogistic, Squared
+from mixnorm.losses import (
+    Absolute,
+    DualLoss,
+    Hinge,
+    Logistic,
+    Loss,
+    MarginSoftmax,
+    MulticlassHinge,
+    MulticlassSquaredHinge,
+    MultinomialLogistic,
+    SmoothLoss,
+    Squared,
+)
 from mixnorm.testing import check_loss
 
 
@@ -113,7 +128,165 @@ class Forgetful(MarginSoftmax):
         return {}
 
 
+class LongSubgradient(Absolute):
+    def value_and_residual(self, scores, target, weight):
+        value, residual = super().value_and_residual(scores, target, weight)
+        return value, 1.01 * residual
+
+
+class SmoothSquare(MulticlassSquaredHinge):
+    """Its derivative would be right almost everywhere, but it jumps."""
+
+    smoothness = 4.0
+
+
+class RoughSecondDerivatives(Squared):
+    smoothness = np.inf
+
+
+class WeightsOfRows(Squared):
+    def value_and_residual(self, scores, target, weight):
+        weight = weight if weight.ndim == 1 else weight.sum(axis=1)
+        return super().value_and_residual(scores, target, weight)
+
+
+class ZeroAndOne(Logistic):
+    def predict(self, scores):
+        return (scores >= 0).astype(scores.dtype)
+
+
+class TooLikely(Logistic):
+    def proba(self, scores):
+        return 1.5 * super().proba(scores)
+
+
+class OtherClass(Logistic):
+    def proba(self, scores):
+        return super().proba(-scores)
+
+
+class LabelsFromOne(MulticlassHinge):
+    def predict(self, scores):
+        return 1 + super().predict(scores)
+
+
+class OneNumber(Squared):
+    def predict(self, scores):
+        return scores[:, 0]
+
+
+class LargeConjugate(Hinge):
+    def conjugate(self, theta, target, weight):
+        return super().conjugate(theta, target, weight) + 1e-6
+
+
+class SmallConjugate(MultinomialLogistic):
+    """Right where the soft-max is sharp, too small elsewhere."""
+
+    def conjugate(self, theta, target, weight):
+        return 1.1 * super().conjugate(theta, target, weight)
+
+
+class ConjugateEverywhere(Hinge):
+    def conjugate(self, theta, target, weight):
+        return float(np.sum(theta * target))
+
+
+class ConjugateOfAnyRow(Squared):
+    def conjugate(self, theta, target, weight):
+        return super().conjugate(theta * (weight > 0)[:, None], target, weight)
+
+
+class NumPyConjugate(Squared):
+    def conjugate(self, theta, target, weight):
+        return np.float64(super().conjugate(theta, target, weight))
+
+
+class ImpureConjugate(MulticlassHinge):
+    def conjugate(self, theta, target, weight):
+        theta -= theta.mean(axis=1, keepdims=True)
+        return super().conjugate(theta, target, weight)
+
+
+class ImpureProx(Squared):
+    def prox_conjugate(self, theta, step, target, weight):
+        theta -= 1.0
+        return super().prox_conjugate(theta + 1.0, step, target, weight)
+
+
+class ImpureBalance(Squared):
+    def balance(self, theta, target, weight):
+        theta -= super().balance(theta, target, weight)
+        return super().balance(theta, target, weight)
+
+
+class FreeProx(Absolute):
+    def prox_conjugate(self, theta, step, target, weight):
+        return theta - step * target
+
+
+class LongProx(MarginSoftmax):
+    def prox_conjugate(self, theta, step, target, weight):
+        return super().prox_conjugate(theta, 1.001 * step, target, weight)
+
+
+class ProxOfOneStep(Squared):
+    def prox_conjugate(self, theta, step, target, weight):
+        return super().prox_conjugate(theta, float(np.mean(step)), target, weight)
+
+
+class ProxOfAnyRow(MulticlassHinge):
+    def prox_conjugate(self, theta, step, target, weight):
+        found = super().prox_conjugate(theta, step, target, weight)
+        return np.where(weight[:, None] > 0, found, theta)
+
+
+class Unbalanced(Absolute):
+    def balance(self, theta, target, weight):
+        return theta
+
+
+class BalancedByForce(Absolute):
+    def balance(self, theta, target, weight):
+        return theta - theta.mean(axis=0)
+
+
+class BalancedAtZero(MulticlassHinge):
+    def balance(self, theta, target, weight):
+        return np.zeros_like(theta)
+
+
+class UpcastBalance(Squared):
+    def balance(self, theta, target, weight):
+        return super().balance(theta, target, weight).astype(np.float64)
+
+
 BROKEN = [
+    (LongSubgradient(), "the residual is a subgradient"),
+    (SmoothSquare(), "smoothness=4.0"),
+    (RoughSecondDerivatives(), "finite smoothness"),
+    (WeightsOfRows(), "weights of entries"),
+    (ZeroAndOne(), r"predict returns -1 and \+1"),
+    (TooLikely(), "probabilities are at most one"),
+    (OtherClass(), "most probable class"),
+    (LabelsFromOne(), "predict returns labels"),
+    (OneNumber(), "predict returns shape"),
+    (LargeConjugate(), r"loss\(scores\) \+ conjugate\(residual\)"),
+    (SmallConjugate(), r"loss\(scores\) \+ conjugate\(residual\)"),
+    (ConjugateEverywhere(), r"conjugate\(theta\) >= <scores, theta>"),
+    (ConjugateOfAnyRow(), "infinite where a row of weight zero is not zero"),
+    (NumPyConjugate(), "Python floats"),
+    (ImpureConjugate(), "conjugate leaves theta alone"),
+    (ImpureProx(), "prox_conjugate leaves theta alone"),
+    (ImpureBalance(), "balance leaves theta alone"),
+    (FreeProx(), "prox_conjugate returns a point of the conjugate's domain"),
+    (LongProx(), "prox_conjugate returns phi, a subgradient"),
+    (ProxOfOneStep(), "a step for every row"),
+    (ProxOfAnyRow(), "prox_conjugate is not zero there"),
+    (Unbalanced(), "sums to zero in every output"),
+    (BalancedByForce(), "balance returns a point of the conjugate's domain"),
+    (BalancedAtZero(), "little more than its sums"),
+    (UpcastBalance(), "balance keeps the dtype float32"),
     (HalfGradient(), "the residual is the derivative"),
     (Summed(), "weighted mean"),
     (Impure(), "leaves scores and weight alone"),
@@ -156,3 +329,22 @@ def test_the_error_is_an_assertion_and_ours():
 def test_targets_may_be_given():
     check_loss(Squared(), y=np.arange(10.0).reshape(5, 2), n_outputs=2)
     check_loss(MarginSoftmax(), y=[0, 1, 1, 0, 3, 2], n_outputs=4)
+    check_loss(MulticlassSquaredHinge(), y=[0, 1, 1, 0], n_outputs=3)  # no row has the last one
+    check_loss(Hinge(), y=np.ones((4, 1)), n_outputs=1)
+
+
+class Plain(Parameters):
+    """The squared loss, with nothing but what every engine needs."""
+
+
+for name in ("shift_invariant", "smoothness", "lipschitz", "is_classifier", "is_binary"):
+    setattr(Plain, name, getattr(Squared, name))
+for name in ("encode", "value_and_residual", "proba", "predict"):
+    setattr(Plain, name, getattr(Squared, name))
+Plain = dataclass(Plain)
+
+
+def test_a_loss_need_not_be_smooth_nor_have_a_conjugate():
+    assert isinstance(Plain(), Loss)
+    assert not isinstance(Plain(), SmoothLoss | DualLoss)
+    check_loss(Plain())

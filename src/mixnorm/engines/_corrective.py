@@ -16,7 +16,7 @@ from mixnorm.engines._curvature import CurvatureFactor
 from mixnorm.engines._lbfgs import History
 from mixnorm.engines._orthant import Orthant, shrunk
 from mixnorm.engines.penalties import Penalty, Ridge
-from mixnorm.losses import Loss
+from mixnorm.losses import SmoothLoss
 
 # With more rows than this, one curvature model serves all outputs: the steps that one each would
 # save cost less than the models.
@@ -27,7 +27,7 @@ _WIDE = 512
 class Problem:
     """What stays fixed while columns come and go."""
 
-    loss: Loss
+    loss: SmoothLoss
     target: Any
     weight: Any
     n_outputs: int

@@ -17,7 +17,7 @@ from mixnorm.engines._choice import Limits, choose, choose_several, still_helps
 from mixnorm.engines._corrective import Outcome, Problem, Support
 from mixnorm.engines._rules import RULES, Choice
 from mixnorm.engines.penalties import Penalty, as_penalty
-from mixnorm.losses import Loss
+from mixnorm.losses import SmoothLoss
 
 __all__ = ["Path", "PreparedPool", "Round", "select"]
 
@@ -107,7 +107,7 @@ class Path:
 
 def select(
     pool: PreparedPool,
-    loss: Loss,
+    loss: SmoothLoss,
     target: Any,
     *,
     n_atoms: int,
@@ -137,7 +137,7 @@ def select(
     ----------
     pool : PreparedPool
         Scores atoms and hands out their columns.
-    loss : Loss
+    loss : SmoothLoss
         The loss; ``target`` is what its ``encode`` returned.
     n_atoms, n_outputs : int
         Atoms to choose, outputs to fit.

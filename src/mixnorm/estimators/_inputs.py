@@ -9,7 +9,7 @@ import numpy as np
 
 from mixnorm.engines._rules import RULES
 from mixnorm.engines.penalties import as_penalty
-from mixnorm.losses import Loss
+from mixnorm.losses import SmoothLoss, as_loss
 
 #: Features chosen when the user does not say how many.
 DEFAULT_SIZE = 20
@@ -98,15 +98,25 @@ def _check_integer(estimator: Any, name: str, least: int) -> None:
 
 
 def check_loss(loss: Any, known: dict[str, type], *, classifier: bool) -> Any:
-    """Return the loss object for a name or an object."""
-    if isinstance(loss, str) and loss in known:
-        return known[loss]()
-    if isinstance(loss, (str, type)) or not isinstance(loss, Loss):
+    """Return the loss object for a name or an object, if it is one that the greedy engine takes."""
+    loss = as_loss(loss, known)
+    if loss.is_binary:
         raise ValueError(
-            f"loss={loss!r} is not known; choose one of {sorted(known)} or give a loss object of "
-            "mixnorm.losses."
+            f"loss={loss!r} takes targets -1 and +1, which neither labels nor numbers are; choose "
+            f"one of {sorted(known)}. For two classes the losses on labels do as well."
         )
     if loss.is_classifier != classifier:
         kind = "classification" if classifier else "regression"
         raise ValueError(f"loss={loss!r} is no {kind} loss; choose one of {sorted(known)}.")
+    if not isinstance(loss, SmoothLoss):
+        raise ValueError(
+            f"loss={loss!r} is not smooth; the greedy engine needs a smooth loss, one with second "
+            f"derivatives. Choose one of {sorted(known)}."
+        )
+    if not classifier and not loss.constant_curvature:
+        # The regressor divides its targets by a unit, which only a square survives unchanged.
+        raise ValueError(
+            f"loss={loss!r} depends on the unit of the targets, which this estimator chooses; it "
+            f"needs a loss of constant curvature. Choose one of {sorted(known)}."
+        )
     return loss

@@ -7,32 +7,66 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 
 @runtime_checkable
 class Loss(Protocol):
-    """What an engine may ask of a loss.
+    """What every engine asks of a loss.
 
     Scores, residuals and curvatures have shape ``(n_samples, n_outputs)``; ``weight`` has shape
     ``(n_samples,)`` and sums to one, so that every value is a weighted mean over samples. All
     arrays are of one namespace, dtype and device.
+
+    A loss on labels is joint: a sample's scores make one loss. Any other loss is scalar: it is
+    taken score by score and summed over the outputs, its constants are those of one output, and
+    its ``weight`` may also have shape ``(n_samples, n_outputs)``.
     """
 
     #: Adding one constant to all scores of a sample leaves the loss unchanged.
     shift_invariant: ClassVar[bool]
-    #: Largest eigenvalue of the Hessian in the scores of one sample (for the soft-max losses this
-    #: is Böhning's factor).
-    smoothness: ClassVar[float]
-    #: Lipschitz constant in the Euclidean norm of one sample's scores; ``inf`` where there is none.
-    lipschitz: ClassVar[float]
-    #: The curvature does not depend on the scores.
-    constant_curvature: ClassVar[bool]
     #: Targets are class labels (encoded as 0 .. k-1) rather than numbers.
     is_classifier: ClassVar[bool]
+    #: Targets are -1 and +1, for each output by itself.
+    is_binary: ClassVar[bool]
+
+    @property
+    def smoothness(self) -> float:
+        """Largest eigenvalue of the Hessian in the scores of one sample; ``inf`` where none is.
+
+        For the soft-max losses this is Böhning's factor.
+        """
+        ...
+
+    @property
+    def lipschitz(self) -> float:
+        """Lipschitz constant in the Euclidean norm of a sample's scores; ``inf`` where none is."""
+        ...
 
     def encode(self, y: Any, n_outputs: int, like: Any) -> Any:
         """Prepare the targets once, in the namespace, dtype and device of ``like``."""
         ...
 
     def value_and_residual(self, scores: Any, target: Any, weight: Any) -> tuple[float, Any]:
-        """Return the weighted mean loss and its derivative in the scores."""
+        """Return the weighted mean loss and its derivative in the scores.
+
+        Where there is no derivative, any subgradient is returned.
+        """
         ...
+
+    def proba(self, scores: Any) -> Any:
+        """Return class probabilities, or raise TypeError where the loss knows none."""
+        ...
+
+    def predict(self, scores: Any) -> Any:
+        """Return class indices, signs for targets -1 and +1, or the scores for a regression."""
+        ...
+
+
+@runtime_checkable
+class SmoothLoss(Loss, Protocol):
+    """A loss with second derivatives, which the greedy engine asks for.
+
+    Where the first derivative has kinks, as Huber's has, any generalised second derivative does.
+    """
+
+    #: The curvature does not depend on the scores.
+    constant_curvature: ClassVar[bool]
 
     def curvature(self, residual: Any, target: Any, weight: Any) -> Any:
         """Return a diagonal model of the Hessian in the scores.
@@ -53,10 +87,36 @@ class Loss(Protocol):
         """Return ``b`` in ``loss(u + v) <= loss(u) + <grad, v> + b max_r |v_r|^2``."""
         ...
 
-    def proba(self, scores: Any) -> Any:
-        """Return class probabilities (classification losses only)."""
+
+@runtime_checkable
+class DualLoss(Loss, Protocol):
+    """A loss with a Fenchel conjugate, which the proximal engine asks for.
+
+    ``F`` is the weighted mean loss as a function of the scores, and ``theta``, which has their
+    shape, a point of the dual space. The residual at some scores is such a point, and there
+    ``F(scores) + F*(theta) = <scores, theta>``. Zero lies in the domain of every conjugate.
+    """
+
+    def conjugate(self, theta: Any, target: Any, weight: Any) -> float:
+        """Return ``F*(theta) = sum_i w_i l*(theta_i / w_i)``; ``inf`` outside its domain.
+
+        What leaves the domain by a few dozen rounding errors counts as inside. A row (or entry)
+        of weight zero must be zero in ``theta``.
+        """
         ...
 
-    def predict(self, scores: Any) -> Any:
-        """Return class indices, or the scores themselves for a regression loss."""
+    def prox_conjugate(self, theta: Any, step: Any, target: Any, weight: Any) -> Any:
+        """Return the minimiser of ``F*(phi) + sum (phi - theta)**2 / (2 step)``.
+
+        ``step`` is a positive number or an array of them, one per sample, ``(n_samples, 1)``, or
+        for scalar losses also one per entry. Rows of weight zero come out as zero.
+        """
+        ...
+
+    def balance(self, theta: Any, target: Any, weight: Any) -> Any:
+        """Return a point of the domain near ``theta`` that sums to zero in every output.
+
+        A point that already does comes back as it is; any other in or near the domain moves by
+        about the size of its sums. This makes ``theta`` feasible for a free intercept.
+        """
         ...

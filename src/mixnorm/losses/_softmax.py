@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from mixnorm._array import device_of, exponential, namespace
+import numpy as np
+
+from mixnorm._array import device_of, exponential, is_numpy, namespace
 from mixnorm._params import Parameters
+from mixnorm.losses._arrays import clipped, inverse, total
+from mixnorm.losses._labels import Labels, balance_shares, encode_labels, own, shares
+from mixnorm.losses._newton import damped_softmax
 
 _LEAST = 1e-13
 _LARGEST_MARGIN = 100.0
-
-
-@dataclass(frozen=True)
-class Labels:
-    """Class labels as the soft-max losses want them."""
-
-    one_hot: Any
-    position: Any  # where the label's entry lies in the flattened, output-by-output scores
-    ones: Any  # one per class
 
 
 class _Softmax(Parameters):
@@ -34,19 +31,14 @@ class _Softmax(Parameters):
     lipschitz: ClassVar[float] = math.sqrt(2.0)
     constant_curvature: ClassVar[bool] = False
     is_classifier: ClassVar[bool] = True
+    is_binary: ClassVar[bool] = False
     margin: float
 
     def encode(self, y: Any, n_outputs: int, like: Any) -> Labels:
         """Prepare labels ``0 .. n_outputs - 1``: their one-hot rows and flat positions."""
         if not 0.0 <= self.margin <= _LARGEST_MARGIN:
             raise ValueError(f"margin={self.margin!r} must lie between 0 and {_LARGEST_MARGIN:g}.")
-        xp, device = namespace(like), device_of(like)
-        y = xp.astype(xp.asarray(y, device=device), xp.int64)
-        classes = xp.arange(n_outputs, dtype=xp.int64, device=device)
-        one_hot = xp.astype(classes[:, None] == y[None, :], like.dtype)
-        rows = xp.arange(y.shape[0], dtype=xp.int64, device=device)
-        ones = xp.ones((n_outputs,), dtype=like.dtype, device=device)
-        return Labels(one_hot.T, y * y.shape[0] + rows, ones)
+        return encode_labels(y, n_outputs, like)
 
     def value_and_residual(self, scores: Any, target: Labels, weight: Any) -> tuple[float, Any]:
         """Return the weighted mean loss and ``weight * (softmax(u) - onehot)``."""
@@ -58,11 +50,11 @@ class _Softmax(Parameters):
         else:
             shifted = scores - target.one_hot * self.margin
         shifted -= xp.max(shifted, axis=1, keepdims=True)
-        own = xp.take(xp.reshape(shifted.T, (-1,)), target.position)
+        label = own(shifted, target)
         shifted = exponential(shifted)
         shifted += _LEAST  # smaller terms would become denormal numbers, a hundred times slower
         total = shifted @ target.ones  # a product with ones is the quickest sum along rows
-        losses = xp.log(total) - own
+        losses = xp.log(total) - label
         value = float(xp.sum(losses * weight, dtype=xp.float64))
         shifted *= (1.0 / total)[:, None]
         shifted -= target.one_hot
@@ -79,7 +71,7 @@ class _Softmax(Parameters):
         xp = namespace(residual)
         k = residual.shape[1]
         size = xp.abs(residual)
-        square = size * _inverse(weight)[:, None]
+        square = size * inverse(weight)[:, None]
         square *= size
         size -= square
         size *= k / (k - 1)
@@ -94,25 +86,71 @@ class _Softmax(Parameters):
         xp = namespace(residual)
         weighted = self._probabilities(residual, target, weight) * direction
         first = xp.sum(weighted, axis=1)
-        inverse = _inverse(weight)
         square = xp.sum(weighted * direction, axis=1)
-        return float(xp.sum(square - first * first * inverse, dtype=xp.float64))
+        return float(xp.sum(square - first * first * inverse(weight), dtype=xp.float64))
 
     def column_hessian(self, column: Any, residual: Any, target: Labels, weight: Any) -> Any:
         """Return ``sum_i w_i x_i^2 (diag p_i - p_i p_i^T)``."""
         xp = namespace(residual)
-        inverse = _inverse(weight)
         square = column * column
         weighted = self._probabilities(residual, target, weight).T * square[None, :]
-        other = self._probabilities(residual, target, weight).T * inverse[None, :]
+        other = self._probabilities(residual, target, weight).T * inverse(weight)[None, :]
         cross = weighted @ other.T
         diagonal = xp.sum(weighted, axis=1)
         eye = xp.eye(residual.shape[1], dtype=residual.dtype, device=device_of(residual))
         return eye * diagonal[:, None] - cross
 
+    def hessian_operator(
+        self, scores: Any, residual: Any, target: Labels, weight: Any
+    ) -> Callable[[Any], Any]:
+        """Return a function that multiplies a direction in the scores by the Hessian.
+
+        A row of it is ``w_i p_i * (d_i - <p_i, d_i>)``.
+        """
+        shares = self._probabilities(residual, target, weight)
+        scale = inverse(weight)
+        if is_numpy(residual):
+            rows = np.ascontiguousarray(shares.T)
+            return lambda direction: _curved(direction, rows, scale)
+
+        def product(direction: Any) -> Any:
+            weighted = shares * direction
+            mean = namespace(residual).sum(weighted, axis=1) * scale
+            return weighted - shares * mean[:, None]
+
+        return product
+
     def max_norm_smoothness(self, n_outputs: int) -> float:
         """Return 1, whatever the number of classes (Lemma 1 of the ShareBoost paper)."""
         return 1.0
+
+    def conjugate(self, theta: Any, target: Labels, weight: Any) -> float:
+        """Return ``sum_i sum_r P_ir ln(P_ir / w_i) + margin theta_iy``, ``P = theta + w onehot``.
+
+        ``P / w`` is what the soft-max gives at the scores that ``theta`` is the residual of.
+        """
+        xp = namespace(theta)
+        share, inside = shares(theta, target, weight)
+        if not inside:
+            return math.inf
+        part = share * inverse(weight)[:, None]
+        least = float(xp.finfo(theta.dtype).smallest_normal)
+        entropy = share * xp.log(clipped(part, low=least))
+        return total(entropy) + self.margin * total(own(theta, target))
+
+    def prox_conjugate(self, theta: Any, step: Any, target: Labels, weight: Any) -> Any:
+        """Return the minimiser of ``F*(phi) + sum (phi - theta)**2 / (2 step)``.
+
+        With ``phi = w (p - onehot)`` a row has to meet ``ln p + (w/step) p = a - L`` for one
+        number ``L``, ``a = theta/step + (w/step - margin) onehot``.
+        """
+        rate = weight[:, None] / step
+        row = theta / step + (rate - self.margin) * target.one_hot
+        return (damped_softmax(row, rate) - target.one_hot) * weight[:, None]
+
+    def balance(self, theta: Any, target: Labels, weight: Any) -> Any:
+        """Return a point of the conjugate's domain near ``theta`` whose columns sum to zero."""
+        return balance_shares(theta, target, weight)
 
     def _softmax(self, scores: Any) -> Any:
         xp = namespace(scores)
@@ -139,11 +177,13 @@ class _Softmax(Parameters):
         return namespace(scores).argmax(scores, axis=1)
 
 
-def _inverse(weight: Any) -> Any:
-    """Return ``1 / weight``, and zero for weights that are zero or whose inverse would overflow."""
-    xp = namespace(weight)
-    large = weight > 4.0 * float(xp.finfo(weight.dtype).smallest_normal)
-    return xp.where(large, 1.0 / xp.where(large, weight, 1.0), 0.0)
+def _curved(direction: np.ndarray, rows: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    """Return the Hessian times ``direction``, by a compiled loop over blocks of samples."""
+    from mixnorm.losses._softmax_jit import curve
+
+    found = np.array(direction.T, dtype=rows.dtype, order="C")
+    curve(found, rows, scale)
+    return found.T
 
 
 @dataclass

@@ -6,12 +6,13 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from mixnorm._array import device_of, namespace
-from mixnorm._params import Parameters
+from mixnorm._array import namespace
+from mixnorm.losses._arrays import ratio, total
+from mixnorm.losses._scalar import SmoothScalar, by_entry
 
 
 @dataclass
-class Squared(Parameters):
+class Squared(SmoothScalar):
     r"""Half the squared residual, summed over outputs: :math:`\frac12 \|z - y\|_2^2`.
 
     Examples
@@ -23,49 +24,37 @@ class Squared(Parameters):
     2.5
     """
 
-    shift_invariant: ClassVar[bool] = False
     smoothness: ClassVar[float] = 1.0
     lipschitz: ClassVar[float] = math.inf
     constant_curvature: ClassVar[bool] = True
-    is_classifier: ClassVar[bool] = False
-
-    def encode(self, y: Any, n_outputs: int, like: Any) -> Any:
-        """Prepare targets of shape ``(n_samples, n_outputs)``, laid out output by output."""
-        xp, device = namespace(like), device_of(like)
-        y = xp.astype(xp.asarray(y, device=device), like.dtype)
-        y = xp.reshape(y, (y.shape[0], n_outputs))
-        return xp.reshape(xp.reshape(y.T, (-1,)), (n_outputs, y.shape[0])).T
 
     def value_and_residual(self, scores: Any, target: Any, weight: Any) -> tuple[float, Any]:
         """Return the weighted mean loss and ``weight * (scores - target)``."""
-        xp = namespace(scores)
         difference = scores - target
-        residual = difference * weight[:, None]
-        return 0.5 * float(xp.sum(difference * residual, dtype=xp.float64)), residual
+        residual = difference * by_entry(weight)
+        return 0.5 * total(difference * residual), residual
 
     def curvature(self, residual: Any, target: Any, weight: Any) -> Any:
-        """Return the weights: exact, constant, and shared by all outputs."""
-        return weight[:, None]
+        """Return the weights: exact, constant, and one per sample where they are."""
+        return by_entry(weight)
 
-    def hessian_form(self, direction: Any, residual: Any, target: Any, weight: Any) -> float:
-        """Return ``sum_i w_i ||d_i||^2``."""
-        xp = namespace(residual)
-        return float(xp.sum(direction * direction * weight[:, None], dtype=xp.float64))
+    def conjugate(self, theta: Any, target: Any, weight: Any) -> float:
+        """Return ``sum theta**2 / (2 w) + theta y``."""
+        xp = namespace(theta)
+        weight = xp.broadcast_to(by_entry(weight), theta.shape)
+        if bool(xp.any((weight <= 0.0) & (theta != 0.0))):
+            return math.inf
+        return total(theta * (0.5 * ratio(theta, weight) + target))
 
-    def column_hessian(self, column: Any, residual: Any, target: Any, weight: Any) -> Any:
-        """Return ``sum_i w_i x_i^2`` times the identity."""
-        xp = namespace(residual)
-        eye = xp.eye(residual.shape[1], dtype=residual.dtype, device=device_of(residual))
-        return eye * xp.sum(column * column * weight)
+    def prox_conjugate(self, theta: Any, step: Any, target: Any, weight: Any) -> Any:
+        """Return ``w (theta - step y) / (w + step)``."""
+        weight = by_entry(weight)
+        return weight / (weight + step) * (theta - step * target)
 
-    def max_norm_smoothness(self, n_outputs: int) -> float:
-        """Return half the number of outputs."""
-        return 0.5 * n_outputs
-
-    def proba(self, scores: Any) -> Any:
-        """Raise: a regression loss has no class probabilities."""
-        raise TypeError("Squared is a regression loss and has no class probabilities.")
-
-    def predict(self, scores: Any) -> Any:
-        """Return the scores."""
-        return scores
+    def balance(self, theta: Any, target: Any, weight: Any) -> Any:
+        """Return ``theta`` less each output's sum, spread by weight."""
+        xp = namespace(theta)
+        weight = xp.broadcast_to(by_entry(weight), theta.shape)
+        theta = xp.where(weight > 0.0, theta, 0.0)
+        sums = xp.broadcast_to(xp.sum(weight, axis=0), theta.shape)
+        return theta - ratio(weight, sums) * xp.sum(theta, axis=0)
