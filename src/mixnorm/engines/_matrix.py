@@ -1,0 +1,297 @@
+"""The proximal engine for any norm with a proximal map, or a projection onto its balls.
+
+A model of the loss (see ``_model``) plus the norm is minimised by accelerated proximal steps, which
+cost a product with a Gram matrix and one proximal map each. Where a Gram matrix would be too large,
+the accelerated steps are taken on the data themselves.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from mixnorm.engines._design import Block
+from mixnorm.engines._model import Model
+from mixnorm.engines._problem import Point, Problem
+
+_LARGEST_MODEL = 4096  # features
+_LARGEST_GRAMS = 4e7  # entries of all Gram matrices together
+_FEWEST = 64
+_INNER, _EXACT_INNER = 200, 2000  # accelerated steps on a model
+_CHECK = 10  # of them between looks at the gap
+_ATTEMPTS = 12
+_AGE = 6
+_LEAST_KAPPA = 0.02
+
+
+class Proximal:
+    """The proximal map of ``alpha * norm``, or the projection onto a ball, remembering a basis.
+
+    The trace norm's map needs the leading singular vectors, for which the last ones are a start.
+    """
+
+    def __init__(self, problem: Problem, norm: Any | None = None) -> None:
+        self.norm = problem.norm if norm is None else norm
+        self._alpha, self._radius = problem.alpha, problem.radius
+        self._basis: np.ndarray | None = None
+
+    def __call__(self, weights: np.ndarray, step: float) -> np.ndarray:
+        """Return the weights after the map for a gradient step of that length."""
+        if self._radius is not None:
+            return np.asarray(self.norm.project(weights, self._radius))
+        amount = step * float(self._alpha or 0.0)
+        if not hasattr(self.norm, "prox_factors"):
+            return np.asarray(self.norm.prox(weights, amount))
+        left, sizes, right = self.norm.prox_factors(weights, amount, self._basis)
+        tall = weights.shape[0] >= weights.shape[1]
+        self._basis = (right.T if tall else left) if len(sizes) else None
+        return np.asarray((left * sizes) @ right)
+
+    def penalty(self, weights: np.ndarray) -> float:
+        """Return ``alpha * norm``, nothing in a ball."""
+        return 0.0 if self._alpha is None else self._alpha * float(self.norm.value(weights))
+
+    def model_gap(self, weights: np.ndarray, gradient: np.ndarray, value: float) -> float:
+        """Return the duality gap of least squares with this gradient and value."""
+        inner, dual = float(np.vdot(weights, gradient)), float(self.norm.dual(gradient))
+        if self._radius is not None:
+            return inner + self._radius * dual
+        alpha = float(self._alpha or 0.0)
+        scale = 1.0 if dual <= alpha else alpha / dual
+        return max(0.0, value) * (1.0 - scale) ** 2 + scale * inner + self.penalty(weights)
+
+
+class MatrixSolver:
+    """State of the engine: a point and a model, kept along a path."""
+
+    def __init__(self, problem: Problem, start: Point | None = None) -> None:
+        self.problem = problem
+        self.point = problem.null() if start is None else start
+        self._rows: np.ndarray | None = None
+        self._block: Block | None = None
+        self._model: Model | None = None
+        self._eigenvalue = 0.0
+        self._kappa, self._age = 1.0, 0
+        self._data_steps: DataSteps | None = None
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Compute the dual point and the gradient at the point."""
+        self.theta = self.problem.dual_point(self.point)
+        self.gradient = self.problem.design.gradient(self.theta)
+
+    def gap(self) -> float:
+        """Return the duality gap at the point."""
+        return self.problem.gap(self.point, self.theta, self.gradient)
+
+    def step(self, gap: float, tol: float) -> None:
+        """Do one iteration, ``gap`` being what is left and ``tol`` what is allowed."""
+        self._choose_rows()
+        if self._fits():
+            exact = self.problem.quadratic
+            self._prepare(exact)
+            self._model_step(0.3 * tol if exact else max(0.3 * tol, 0.1 * gap))
+        else:
+            if self._data_steps is None:
+                self._data_steps = DataSteps(self.problem)
+            self.point = self._data_steps.run(self.problem, self.point, _CHECK)
+        self.refresh()
+
+    def _choose_rows(self) -> None:
+        """Work on the rows that matter, where the norm is a sum over rows; else on all."""
+        norm, n_features = self.problem.norm, self.problem.design.n_features
+        if not hasattr(norm, "row_exponent"):
+            if self._rows is None:
+                self._rows = np.arange(n_features)
+            return
+        duals = np.asarray(norm.row_duals(self.gradient))
+        active = np.any(self.point.weights != 0.0, axis=1)
+        limit = min(n_features, max(_FEWEST, 2 * int(np.sum(active))))
+        wanted = np.argpartition(-np.where(active, np.inf, duals), limit - 1)[:limit]
+        if self.problem.alpha is not None:
+            wanted = wanted[active[wanted] | (duals[wanted] > 0.9 * self.problem.alpha)]
+        if self._rows is None or not np.all(np.isin(wanted, self._rows)):
+            self._rows = np.union1d(wanted, np.flatnonzero(active))
+            self._block, self._model = None, None
+
+    def _fits(self) -> bool:
+        """Whether the Gram matrices of the rows are small enough to have."""
+        size = len(self._working_rows)
+        curved = self.problem.weight.ndim == 2 or not self.problem.design.shared
+        factors = self.problem.design.n_outputs if curved else 1
+        return size <= _LARGEST_MODEL and factors * size**2 <= _LARGEST_GRAMS
+
+    def _prepare(self, exact: bool) -> None:
+        self._age += 1
+        if self._block is None:
+            self._block = self.problem.design.block(self._working_rows)
+        if self._model is None or (not exact and self._age > _AGE):
+            found = self.problem.second_order(self.point).diagonal()
+            separate = not self.problem.design.shared or exact
+            if found.shape[1] > 1 and not separate:
+                found = np.max(found, axis=1, keepdims=True)
+            if not self.problem.design.shared:
+                found = np.broadcast_to(found, (len(found), self.problem.design.n_outputs))
+            self._model = Model(
+                self._block, found, fit_intercept=self.problem.fit_intercept, exact=exact
+            )
+            self._eigenvalue = self._model.largest_eigenvalue()
+            self._age = 0
+
+    def _model_step(self, tol: float) -> None:
+        """Minimise the model, with as much curvature as makes the objective fall."""
+        problem, point, model, block = self.problem, self.point, self._model, self._block
+        if model is None or block is None:
+            raise RuntimeError("The model has not been built.")
+        rows = self._working_rows
+        norm = problem.norm if len(rows) == len(point.weights) else problem.norm.restricted(rows)
+        proximal = Proximal(problem, norm)
+        before = point.weights[rows]
+        gradient, bias = model.centred(
+            block.gradient(point.residual), np.sum(point.residual, axis=0)
+        )
+        noise = 16.0 * float(np.finfo(before.dtype).eps) * abs(point.value)
+        kappa = 1.0 if problem.quadratic else self._kappa
+        for _ in range(_ATTEMPTS):
+            reached = self._accelerate(proximal, before, gradient, kappa, tol)
+            step = reached - before
+            scores = block.scores(step)
+            intercept = model.follow(scores) - bias / scores.dtype.type(kappa)
+            scores += intercept
+            weights = point.weights.copy()
+            weights[rows] = reached
+            moved = problem.at(weights, point.intercept + intercept, point.scores + scores)
+            rise = moved.value - point.value - float(np.vdot(point.residual, scores))
+            bend = 0.5 * float(np.vdot(step, model.product(step)))
+            bend += 0.5 * model.intercept_bend(bias) / kappa**2
+            fall = point.value + proximal.penalty(before) - moved.value
+            fall -= proximal.penalty(reached)
+            if fall >= 0.0 or bend <= noise or problem.quadratic:
+                break
+            kappa = max(1.2 * rise / bend, 2.0 * kappa)
+        if fall >= -noise:
+            self.point = moved
+        if bend > noise and not problem.quadratic:
+            kappa = float(np.clip(1.1 * rise / bend, kappa / 3.0, 3.0 * kappa))
+        self._kappa = max(kappa, _LEAST_KAPPA)
+
+    def _accelerate(
+        self,
+        proximal: Proximal,
+        before: np.ndarray,
+        slope: np.ndarray,
+        kappa: float,
+        tol: float,
+    ) -> np.ndarray:
+        """Minimise ``<slope, D> + kappa/2 <D, G D>`` and the norm of ``before + D``."""
+        model = self._model
+        top = kappa * self._eigenvalue
+        if model is None or not top > 0.0:
+            return before
+        scale, step = before.dtype.type(kappa), before.dtype.type(1.0 / top)
+        most = _EXACT_INNER if self.problem.quadratic else _INNER
+        here = ahead = before
+        gradient, momentum = slope, 1.0
+        for count in range(1, most + 1):
+            reached = proximal(ahead - step * gradient, float(step))
+            if float(np.vdot(ahead - reached, reached - here)) > 0.0:
+                momentum = 1.0  # it swings: start the momentum anew
+            following = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * momentum**2))
+            push = before.dtype.type((momentum - 1.0) / following)
+            ahead = reached + push * (reached - here)
+            here, momentum = reached, following
+            gradient = slope + scale * model.product(ahead - before)
+            if count % _CHECK == 0:
+                own = slope + scale * model.product(here - before)
+                value = self.point.value + 0.5 * float(np.vdot(here - before, slope + own))
+                if proximal.model_gap(here, own, value) <= tol:
+                    break
+        return here
+
+    @property
+    def _working_rows(self) -> np.ndarray:
+        if self._rows is None:
+            raise RuntimeError("The rows to work on have not been chosen.")
+        return self._rows
+
+
+class DataSteps:
+    """Accelerated proximal gradient steps on the data, for problems too wide for a model.
+
+    Columns are centred in the weights' mean, so that the intercept moves by itself.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        design, weight = problem.design, problem.weight
+        spread = np.broadcast_to(
+            weight[:, None] if weight.ndim == 1 else weight, (len(weight), design.n_outputs)
+        )
+        self._spread = np.asfortranarray(spread)
+        totals = np.sum(self._spread, axis=0)
+        self._totals = np.where(totals > 0.0, totals, 1.0)
+        self._means = design.gradient(self._spread) / self._totals * problem.fit_intercept
+        self._steepness = float(problem.loss.smoothness) * self._largest_eigenvalue(problem)
+        self._last: Point | None = None
+        self._momentum = 1.0
+
+    def _largest_eigenvalue(self, problem: Problem) -> float:
+        """Return about the largest eigenvalue of the weighted, centred Gram matrices."""
+        vector = np.random.default_rng(0).standard_normal(self._means.shape)
+        vector = vector.astype(problem.design.dtype)
+        value = 0.0
+        for _ in range(20):
+            vector = vector / max(float(np.sqrt(np.vdot(vector, vector))), 1e-30)
+            scores = problem.design.scores(vector) - np.sum(self._means * vector, axis=0)
+            theta = self._spread * scores
+            vector = problem.design.gradient(theta) - self._means * np.sum(theta, axis=0)
+            value = float(np.sqrt(np.vdot(vector, vector)))
+        return value
+
+    def run(self, problem: Problem, point: Point, count: int) -> Point:
+        """Take ``count`` steps."""
+        proximal = Proximal(problem)
+        before = point if self._last is None else self._last
+        for _ in range(count):
+            following = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * self._momentum**2))
+            push = (self._momentum - 1.0) / following
+            ahead = self._between(problem, point, before, push)
+            reached = self._step(problem, proximal, ahead)
+            if float(np.vdot(ahead.weights - reached.weights, reached.weights - point.weights)) > 0:
+                following = 1.0
+            before, point, self._momentum = point, reached, following
+        self._last = before
+        return point
+
+    def _between(self, problem: Problem, point: Point, before: Point, push: float) -> Point:
+        if push == 0.0:
+            return point
+        part = problem.design.dtype.type(push)
+        return problem.at(
+            point.weights + part * (point.weights - before.weights),
+            point.intercept + part * (point.intercept - before.intercept),
+            point.scores + part * (point.scores - before.scores),
+        )
+
+    def _step(self, problem: Problem, proximal: Proximal, point: Point) -> Point:
+        """Return the point after one proximal step, as long as the loss allows."""
+        bias = np.sum(point.residual, axis=0) * problem.fit_intercept
+        gradient = problem.design.gradient(point.residual) - self._means * bias
+        flat = float(problem.loss.smoothness) * self._totals
+        slack = 4.0 * float(np.finfo(problem.design.dtype).eps) * abs(point.value)
+        self._steepness *= 0.9
+        while True:
+            step = problem.design.dtype.type(1.0 / self._steepness)
+            weights = proximal(point.weights - step * gradient, float(step))
+            change = weights - point.weights
+            shift = (-bias / flat).astype(problem.design.dtype)
+            intercept = point.intercept + shift - np.sum(self._means * change, axis=0)
+            scores = problem.design.scores(weights) + intercept
+            moved = problem.at(weights, intercept, scores)
+            model = point.value + float(np.vdot(gradient, change)) + float(bias @ shift)
+            model += 0.5 * self._steepness * float(np.vdot(change, change))
+            model += 0.5 * float(np.sum(flat * shift * shift))
+            if moved.value <= model + slack:
+                return moved
+            self._steepness *= 2.0

@@ -1,0 +1,158 @@
+"""A quadratic model of the loss in the weights of some columns, with the intercept eliminated.
+
+With ``c`` the curvature of every row, the model of the loss a step ``D`` away is
+``<g, D> + kappa/2 <D, G D>``, ``G = (A - m)ᵀ diag(c) (A - m)``; ``m``, the mean of the columns weighted
+by ``c``, stands for the intercept, which follows. One ``G`` serves all outputs where they share
+their rows' curvature, else there is one for each.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+
+from mixnorm.engines._design import Block
+
+# Rows that are enough to shape a step, for each column of the model.
+_ROWS, _ROWS_PER_COLUMN = 2048, 3
+
+
+class Model:
+    """Gram matrices of a block, weighted by a curvature.
+
+    Parameters
+    ----------
+    block : Block
+        The columns.
+    curvature : array of shape (n_samples, n_factors)
+        One column for all outputs, or one for each.
+    fit_intercept : bool
+        Whether an intercept follows the weights.
+    exact : bool
+        Use all rows; otherwise enough to shape a step.
+    """
+
+    def __init__(
+        self, block: Block, curvature: np.ndarray, *, fit_intercept: bool, exact: bool
+    ) -> None:
+        rows = max(_ROWS, _ROWS_PER_COLUMN * block.size)
+        stride = 1 if exact else max(1, curvature.shape[0] // rows)
+        self._curvature = curvature
+        self._intercept = fit_intercept
+        self.totals = np.sum(curvature, axis=0)
+        self.means = block.means(curvature) if fit_intercept else None
+        self.gram = block.gram(curvature, self.means, stride)
+        self.diagonal = np.max(np.diagonal(self.gram, axis1=1, axis2=2), axis=0)
+
+    def part(self, rows: np.ndarray) -> Model:
+        """Return the model of some of the columns."""
+        if len(rows) == self.gram.shape[1]:
+            return self
+        other = object.__new__(Model)
+        other.__dict__.update(self.__dict__)
+        other.gram = self.gram[:, rows[:, None], rows[None, :]]
+        other.means = None if self.means is None else self.means[rows]
+        other.diagonal = self.diagonal[rows]
+        return other
+
+    def product(self, step: np.ndarray) -> np.ndarray:
+        """Return ``G D``."""
+        if len(self.gram) == 1:
+            return np.asarray(self.gram[0] @ step)
+        return np.ascontiguousarray((self.gram @ step.T[:, :, None])[:, :, 0].T)
+
+    def by_row(self) -> np.ndarray:
+        """Return the matrices with the outputs last, as the compiled loops want them."""
+        return np.ascontiguousarray(np.moveaxis(self.gram, 0, 2))
+
+    def follow(self, scores: np.ndarray) -> np.ndarray:
+        """Return the step of the intercept that goes with a step of the scores."""
+        if not self._intercept:
+            return np.zeros(scores.shape[1], dtype=scores.dtype)
+        totals = np.where(self.totals > 0.0, self.totals, 1.0)
+        if self._curvature.shape[1] == 1:
+            return np.asarray(-(self._curvature[:, 0] @ scores) / totals)
+        return np.asarray(-np.einsum("ij,ij->j", self._curvature, scores) / totals)
+
+    def centred(self, gradient: np.ndarray, bias: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return gradients in weights whose intercept follows, and the intercept's own step.
+
+        ``bias`` is the gradient in the intercept.
+        """
+        if self.means is None:
+            return gradient, np.zeros_like(bias)
+        totals = np.where(self.totals > 0.0, self.totals, 1.0)
+        return gradient - self.means * bias, np.asarray(bias / totals)
+
+    def intercept_bend(self, step: np.ndarray) -> float:
+        """Return the model's second derivative along a step of the intercept."""
+        return float(np.sum(self.totals * step * step))
+
+    def largest_eigenvalue(self) -> float:
+        """Return an upper estimate of the largest eigenvalue, by power iteration."""
+        vector = np.ones((*self.gram.shape[:2], 1), dtype=self.gram.dtype)
+        vector[:, ::2] *= 0.5
+        value = 0.0
+        for _ in range(30):
+            length = np.sqrt(np.sum(vector * vector, axis=1, keepdims=True))
+            vector = vector / np.where(length > 0.0, length, 1.0)
+            vector = self.gram @ vector
+            found = float(np.max(np.sqrt(np.sum(vector * vector, axis=1)), initial=0.0))
+            if found <= value * 1.001:
+                value = max(found, value)
+                break
+            value = found
+        return 1.02 * value
+
+    def factor(self, kappa: float, ridge: np.ndarray) -> Factor:
+        """Return the inverse of ``kappa G + diag(ridge)`` with the intercept's part."""
+        return Factor(self, kappa, ridge)
+
+
+class Factor:
+    """Cholesky factors of a model, as a preconditioner for weights and intercept together."""
+
+    def __init__(self, model: Model, kappa: float, ridge: np.ndarray) -> None:
+        self._means, self._kappa = model.means, kappa
+        self._totals = np.where(model.totals > 0.0, model.totals, 1.0) * kappa
+        dtype = model.gram.dtype
+        floor = 16.0 * float(np.finfo(dtype).eps) * len(ridge)
+        self._factors = []
+        for gram in model.gram:
+            matrix = gram * dtype.type(kappa)
+            add = ridge + floor * np.max(np.diagonal(matrix), initial=0.0)
+            self._factors.append(_factored(matrix, add.astype(dtype)))
+
+    def solve(self, weights: np.ndarray, intercept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the inverse applied to gradients in the weights and in the intercept."""
+        if self._means is None:
+            return self._solve(weights), np.zeros_like(intercept)
+        found = self._solve(weights - self._means * intercept)
+        return found, intercept / self._totals - np.sum(self._means * found, axis=0)
+
+    def _solve(self, right: np.ndarray) -> np.ndarray:
+        if len(self._factors) == 1:
+            return np.ascontiguousarray(_back(self._factors[0], right))
+        parts = [_back(factor, right[:, [r]]) for r, factor in enumerate(self._factors)]
+        return np.concatenate(parts, axis=1)
+
+
+def _factored(matrix: np.ndarray, ridge: np.ndarray) -> Any:
+    """Return a Cholesky factor of ``matrix + diag(ridge)``, with more ridge if it takes that."""
+    index = np.arange(len(matrix))
+    for _ in range(12):
+        matrix[index, index] += ridge
+        try:
+            return cho_factor(matrix, lower=True, check_finite=False)
+        except np.linalg.LinAlgError:
+            ridge = 10.0 * (ridge + float(np.finfo(matrix.dtype).tiny))
+    return np.maximum(np.abs(np.diagonal(matrix)), float(np.finfo(matrix.dtype).tiny))
+
+
+def _back(factor: Any, right: np.ndarray) -> np.ndarray:
+    if isinstance(factor, tuple):
+        return np.asarray(cho_solve(factor, right, check_finite=False))
+    return np.asarray(right / factor[:, None])
+

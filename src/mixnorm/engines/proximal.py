@@ -1,0 +1,313 @@
+"""Batch learning under a norm, stopped by a duality gap.
+
+:func:`solve` minimises ``F(XW + b) + alpha * norm(W)``, or ``F(XW + b)`` over ``norm(W) <= radius``, where ``F``
+is the weighted mean loss (summed over tasks). :func:`path` does so for many values of ``alpha``, each
+started from the last. Sums of row norms go by working sets and block coordinate descent, all others
+by accelerated proximal steps; losses with kinks by a sequence of smooth ones.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mixnorm.engines._design import Design, SeparateDesign, SharedDesign
+from mixnorm.engines._matrix import MatrixSolver
+from mixnorm.engines._mixture import LossMixture
+from mixnorm.engines._multipliers import MultiplierSolver
+from mixnorm.engines._problem import Point, Problem, relative_size
+from mixnorm.engines._rows import RowSolver
+
+__all__ = [
+    "LossMixture",
+    "SeparateDesign",
+    "SharedDesign",
+    "Solution",
+    "alpha_max",
+    "path",
+    "solve",
+]
+
+# Iterations without a smaller gap after which rounding is taken to be in the way.
+_PATIENCE = 25
+
+
+@dataclass(frozen=True)
+class Solution:
+    """What the engine found, and how far from the optimum it can be at most.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (n_features, n_outputs)
+        The weights.
+    intercept : ndarray of shape (n_outputs,)
+        The intercept, zero where none was asked for.
+    alpha, radius : float or None
+        The weight of the norm, or the radius of its ball.
+    value : float
+        The loss.
+    norm_value : float
+        The norm of the weights.
+    objective : float
+        What was minimised: the loss, plus ``alpha * norm``.
+    gap : float
+        Duality gap: the objective is at most this much above the optimum.
+    scale : float
+        The objective with no weights; ``gap / scale`` is the relative gap.
+    iterations : int
+        Iterations done.
+    converged : bool
+        Whether the relative gap is at most the tolerance.
+    interrupted : bool
+        Whether a keyboard interrupt ended the work.
+    history : tuple of float
+        The gap after each iteration, the first before any.
+    """
+
+    weights: np.ndarray
+    intercept: np.ndarray
+    alpha: float | None
+    radius: float | None
+    value: float
+    norm_value: float
+    objective: float
+    gap: float
+    scale: float
+    iterations: int
+    converged: bool
+    interrupted: bool
+    history: tuple[float, ...]
+
+
+def solve(
+    design: Design,
+    loss: Any,
+    target: Any,
+    norm: Any,
+    *,
+    weight: np.ndarray,
+    alpha: float | None = None,
+    radius: float | None = None,
+    fit_intercept: bool = True,
+    start: tuple[np.ndarray, np.ndarray] | None = None,
+    tol: float = 1e-4,
+    max_iter: int = 1000,
+    on_iteration: Callable[[int, float], None] | None = None,
+) -> Solution:
+    """Minimise a loss under a norm.
+
+    Parameters
+    ----------
+    design : SharedDesign or SeparateDesign
+        The data.
+    loss : DualLoss
+        The loss, with its conjugate; a :class:`LossMixture` where tasks differ.
+    target : object
+        The targets, as ``loss.encode`` gives them.
+    norm : Norm
+        The norm, with a proximal map (``alpha``) or a projection (``radius``).
+    weight : array of shape (n_samples,) or (n_samples, n_outputs)
+        Weights of the rows, which sum to one (in every output).
+    alpha, radius : float
+        Weight of the norm, or largest norm; one of them is given.
+    fit_intercept : bool
+        Fit an intercept, which the norm does not see.
+    start : (weights, intercept), optional
+        Where to start; the weights are zero otherwise.
+    tol : float
+        Relative gap: the gap divided by the objective with no weights.
+    max_iter : int
+        Most iterations.
+    on_iteration : callable, optional
+        Told the number of iterations done and the relative gap.
+
+    Returns
+    -------
+    Solution
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mixnorm.losses import Squared
+    >>> from mixnorm.norms import MixedNorm
+    >>> X, Y = np.eye(4), np.array([[3.0, 4.0], [0.0, 0.0], [0.3, 0.4], [0.0, 0.0]])
+    >>> loss, weight = Squared(), np.full(4, 0.25)
+    >>> design, target = SharedDesign(X, 2), Squared().encode(Y, 2, weight)
+    >>> found = solve(
+    ...     design, loss, target, MixedNorm(2, 1), weight=weight, alpha=0.25, fit_intercept=False
+    ... )
+    >>> found.weights.round(2) + 0.0
+    array([[2.4, 3.2],
+           [0. , 0. ],
+           [0. , 0. ],
+           [0. , 0. ]])
+    """
+    if (alpha is None) == (radius is None):
+        raise ValueError("Give alpha (a penalty) or radius (a ball), and not both.")
+    problem = Problem(
+        design, loss, target, weight, norm, fit_intercept=fit_intercept, alpha=alpha, radius=radius
+    )
+    _check(problem)
+    solver = _built(problem, None if start is None else _begun(problem, start))
+    return _run(solver, tol, max_iter, on_iteration)
+
+
+def path(
+    design: Design,
+    loss: Any,
+    target: Any,
+    norm: Any,
+    *,
+    weight: np.ndarray,
+    alphas: Iterable[float],
+    fit_intercept: bool = True,
+    tol: float = 1e-4,
+    max_iter: int = 1000,
+    on_iteration: Callable[[int, float], None] | None = None,
+) -> Iterator[Solution]:
+    """Yield the solution for each of ``alphas`` in turn, each started from the last.
+
+    Parameters are those of :func:`solve`. Falling values are quickest. An interrupt ends the path
+    after a solution that says so.
+
+    Yields
+    ------
+    Solution
+    """
+    problem = Problem(
+        design, loss, target, weight, norm, fit_intercept=fit_intercept, alpha=math.inf
+    )
+    _check(problem)
+    solver: Any = None
+    for alpha in alphas:
+        problem = problem.with_alpha(float(alpha))
+        if solver is None:
+            solver = _built(problem, None)
+        solver.problem = problem
+        found = _run(solver, tol, max_iter, on_iteration)
+        yield found
+        if found.interrupted:
+            return
+
+
+def alpha_max(
+    design: Design,
+    loss: Any,
+    target: Any,
+    norm: Any,
+    *,
+    weight: np.ndarray,
+    fit_intercept: bool = True,
+) -> float:
+    """Return the smallest ``alpha`` known to leave all weights at zero.
+
+    That is the dual norm of ``Xᵀ theta``, ``theta`` the residual of the best intercept alone. For
+    losses with kinks ``theta`` is one of several, and the smallest such ``alpha`` may be smaller.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mixnorm.losses import Squared
+    >>> from mixnorm.norms import MixedNorm
+    >>> weight, Y = np.full(2, 0.5), np.array([[3.0, 4.0], [0.0, 0.0]])
+    >>> target = Squared().encode(Y, 2, weight)
+    >>> alpha_max(
+    ...     SharedDesign(np.eye(2), 2),
+    ...     Squared(),
+    ...     target,
+    ...     MixedNorm(2, 1),
+    ...     weight=weight,
+    ...     fit_intercept=False,
+    ... )
+    2.5
+    """
+    problem = Problem(
+        design, loss, target, weight, norm, fit_intercept=fit_intercept, alpha=math.inf
+    )
+    return float(norm.dual(design.gradient(problem.null_dual())))
+
+
+def _check(problem: Problem) -> None:
+    """Raise unless the loss and the norm can do what the engine will ask of them."""
+    if not hasattr(problem.loss, "conjugate"):
+        raise TypeError(
+            f"{problem.loss!r} has no conjugate, which the proximal engine needs for its gap; "
+            "take a loss of mixnorm.losses, or give yours the methods of losses.DualLoss."
+        )
+    needed = "prox" if problem.radius is None else "project"
+    if not hasattr(problem.norm, needed):
+        form = "a penalty" if problem.radius is None else "a ball"
+        raise TypeError(
+            f"{problem.norm!r} has no method {needed!r}, which the proximal engine needs for "
+            f"{form}; the norms 'l1,1', 'l2,1', 'linf,1', 'l2,2' and 'trace', and block versions "
+            "of the mixed ones, have it."
+        )
+
+
+def _begun(problem: Problem, start: tuple[np.ndarray, np.ndarray]) -> Point:
+    """Return the point to start from; inside the ball, where there is one."""
+    weights, intercept = start
+    if problem.radius is not None:
+        weights = np.asarray(problem.norm.project(weights, problem.radius))
+    return problem.start(weights, intercept)
+
+
+def _built(problem: Problem, start: Point | None) -> Any:
+    """Return the solver for a problem."""
+    if not math.isfinite(problem.loss.smoothness):
+        return MultiplierSolver(problem, _smooth_solver, start)
+    return _smooth_solver(problem, start)
+
+
+def _smooth_solver(problem: Problem, start: Point | None) -> Any:
+    rows = problem.radius is None and hasattr(problem.norm, "row_exponent")
+    return (RowSolver if rows else MatrixSolver)(problem, start)
+
+
+def _run(
+    solver: Any, tol: float, max_iter: int, on_iteration: Callable[[int, float], None] | None
+) -> Solution:
+    """Iterate until the gap is small, time is up, or rounding is in the way."""
+    scale = relative_size(solver.problem)
+    history, interrupted, waited, least = [], False, 0, math.inf
+    for count in range(max_iter + 1):
+        gap = solver.gap()
+        history.append(gap)
+        waited = 0 if gap < 0.98 * least else waited + 1
+        least = min(least, gap)
+        if on_iteration is not None and count > 0:
+            on_iteration(count, gap / scale)
+        if gap <= tol * scale or count == max_iter or waited >= _PATIENCE:
+            break
+        try:
+            solver.step(gap, tol * scale)
+        except KeyboardInterrupt:
+            interrupted = True
+            break
+    return _solution(solver, history, scale, tol, interrupted)
+
+
+def _solution(
+    solver: Any, history: list[float], scale: float, tol: float, interrupted: bool
+) -> Solution:
+    problem, point = solver.problem, solver.point
+    norm_value = float(problem.norm.value(point.weights))
+    return Solution(
+        weights=point.weights,
+        intercept=point.intercept,
+        alpha=problem.alpha,
+        radius=problem.radius,
+        value=point.value,
+        norm_value=norm_value,
+        objective=point.value + (problem.alpha or 0.0) * norm_value,
+        gap=history[-1],
+        scale=scale,
+        iterations=len(history) - 1,
+        converged=history[-1] <= tol * scale,
+        interrupted=interrupted,
+        history=tuple(history),
+    )
