@@ -13,6 +13,7 @@ import numpy as np
 
 from mixnorm.engines._model import Model
 
+_WIDTH = 8
 _DEPTH = 5  # epochs between extrapolations, and steps that these combine
 
 
@@ -78,9 +79,17 @@ class GramQuadratic:
         """Go over all rows ``count`` times."""
         from mixnorm.engines._descent_jit import separate_epochs, shared_epochs
 
-        run = shared_epochs if self._shared else separate_epochs
-        cut = self._gram.dtype.type(alpha)
-        run(self._gram, self.weights, self._gradient, self._steps, cut, kind_of(exponent), count)
+        cut, kind = self._gram.dtype.type(alpha), kind_of(exponent)
+        if not self._shared:
+            separate_epochs(
+                self._gram, self.weights, self._gradient, self._steps, cut, kind, count
+            )
+            return
+        outputs = self.weights.shape[1]
+        weights, gradient = _padded(self.weights), _padded(self._gradient)
+        shared_epochs(self._gram, weights, gradient, self._steps, cut, kind, count)
+        self.weights = np.ascontiguousarray(weights[:, :outputs])
+        self._gradient = np.ascontiguousarray(gradient[:, :outputs])
 
     def move(self, weights: np.ndarray) -> None:
         """Go to other weights."""
@@ -96,6 +105,17 @@ class GramQuadratic:
     def gradient(self) -> np.ndarray:
         """Return the gradient at the weights."""
         return self._gradient
+
+
+def _padded(array: np.ndarray) -> np.ndarray:
+    """Return the array with columns of zeros up to a multiple of a vector register's width.
+
+    Compiled loops over the outputs then have no remainder, and zeros stay zeros.
+    """
+    lacking = -array.shape[1] % _WIDTH
+    if array.shape[1] <= _WIDTH or lacking == 0:
+        return array
+    return np.pad(array, ((0, 0), (0, lacking)))
 
 
 class ResidualQuadratic:

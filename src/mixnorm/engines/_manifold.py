@@ -15,7 +15,7 @@ import numpy as np
 
 from mixnorm.engines._descent import row_norms
 from mixnorm.engines._design import Block
-from mixnorm.engines._model import Factor
+from mixnorm.engines._preconditioner import Preconditioner
 from mixnorm.engines._problem import Point, Problem
 
 _MAX_PRODUCTS = 12
@@ -69,11 +69,28 @@ class SmoothPart:
         level = np.maximum(np.max(shared, axis=1, keepdims=True), 0.0)
         return np.clip(weights, -level, level)
 
-    def ridge(self) -> np.ndarray:
-        """Return the largest second derivative of each row's norm."""
+    def ridge(self) -> np.ndarray | None:
+        """Return the largest second derivative of each row's norm; None where it has none."""
+        return self._bend[:, 0] if self._exponent == 2.0 else None
+
+    def unknowns(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return the directions that span the tangent space; None where that is all weights.
+
+        First the rows they belong to, then how each moves the outputs of its row.
+        """
         if self._exponent == 2.0:
-            return self._bend[:, 0]
-        return np.zeros(len(self.gradient), dtype=self.gradient.dtype)
+            return None
+        n_rows, n_outputs = self.gradient.shape
+        dtype = self.gradient.dtype
+        if self._exponent == 1.0:
+            rows, outputs = np.nonzero(self.gradient)
+            return rows, np.eye(n_outputs, dtype=dtype)[outputs]
+        rows, outputs = np.nonzero(~self._tied)
+        free = np.eye(n_outputs, dtype=dtype)[outputs]
+        return (
+            np.concatenate([np.arange(n_rows), rows]),
+            np.concatenate([self._signs, free]),
+        )
 
 
 @dataclass(frozen=True)
@@ -90,7 +107,7 @@ class Step:
 def newton_step(
     problem: Problem,
     block: Block,
-    factor: Factor,
+    factor: Preconditioner,
     point: Point,
     weights: np.ndarray,
     smooth: SmoothPart,

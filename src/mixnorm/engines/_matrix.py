@@ -14,7 +14,7 @@ import numpy as np
 
 from mixnorm.engines._design import Block
 from mixnorm.engines._model import Model
-from mixnorm.engines._problem import Point, Problem
+from mixnorm.engines._problem import Point, Problem, inner
 
 _LARGEST_MODEL = 4096  # features
 _LARGEST_GRAMS = 4e7  # entries of all Gram matrices together
@@ -76,6 +76,11 @@ class MatrixSolver:
         self._kappa, self._age = 1.0, 0
         self._data_steps: DataSteps | None = None
         self.refresh()
+
+    def pose(self, problem: Problem) -> None:
+        """Go on with another ``alpha``."""
+        self.problem = problem
+        self._data_steps = None
 
     def refresh(self) -> None:
         """Compute the dual point and the gradient at the point."""
@@ -163,7 +168,7 @@ class MatrixSolver:
             weights = point.weights.copy()
             weights[rows] = reached
             moved = problem.at(weights, point.intercept + intercept, point.scores + scores)
-            rise = moved.value - point.value - float(np.vdot(point.residual, scores))
+            rise = moved.value - point.value - inner(point.residual, scores)
             bend = 0.5 * float(np.vdot(step, model.product(step)))
             bend += 0.5 * model.intercept_bend(bias) / kappa**2
             fall = point.value + proximal.penalty(before) - moved.value

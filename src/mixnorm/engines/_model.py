@@ -8,10 +8,7 @@ their rows' curvature, else there is one for each.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 
 from mixnorm.engines._design import Block
 
@@ -105,54 +102,3 @@ class Model:
                 break
             value = found
         return 1.02 * value
-
-    def factor(self, kappa: float, ridge: np.ndarray) -> Factor:
-        """Return the inverse of ``kappa G + diag(ridge)`` with the intercept's part."""
-        return Factor(self, kappa, ridge)
-
-
-class Factor:
-    """Cholesky factors of a model, as a preconditioner for weights and intercept together."""
-
-    def __init__(self, model: Model, kappa: float, ridge: np.ndarray) -> None:
-        self._means, self._kappa = model.means, kappa
-        self._totals = np.where(model.totals > 0.0, model.totals, 1.0) * kappa
-        dtype = model.gram.dtype
-        floor = 16.0 * float(np.finfo(dtype).eps) * len(ridge)
-        self._factors = []
-        for gram in model.gram:
-            matrix = gram * dtype.type(kappa)
-            add = ridge + floor * np.max(np.diagonal(matrix), initial=0.0)
-            self._factors.append(_factored(matrix, add.astype(dtype)))
-
-    def solve(self, weights: np.ndarray, intercept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the inverse applied to gradients in the weights and in the intercept."""
-        if self._means is None:
-            return self._solve(weights), np.zeros_like(intercept)
-        found = self._solve(weights - self._means * intercept)
-        return found, intercept / self._totals - np.sum(self._means * found, axis=0)
-
-    def _solve(self, right: np.ndarray) -> np.ndarray:
-        if len(self._factors) == 1:
-            return np.ascontiguousarray(_back(self._factors[0], right))
-        parts = [_back(factor, right[:, [r]]) for r, factor in enumerate(self._factors)]
-        return np.concatenate(parts, axis=1)
-
-
-def _factored(matrix: np.ndarray, ridge: np.ndarray) -> Any:
-    """Return a Cholesky factor of ``matrix + diag(ridge)``, with more ridge if it takes that."""
-    index = np.arange(len(matrix))
-    for _ in range(12):
-        matrix[index, index] += ridge
-        try:
-            return cho_factor(matrix, lower=True, check_finite=False)
-        except np.linalg.LinAlgError:
-            ridge = 10.0 * (ridge + float(np.finfo(matrix.dtype).tiny))
-    return np.maximum(np.abs(np.diagonal(matrix)), float(np.finfo(matrix.dtype).tiny))
-
-
-def _back(factor: Any, right: np.ndarray) -> np.ndarray:
-    if isinstance(factor, tuple):
-        return np.asarray(cho_solve(factor, right, check_finite=False))
-    return np.asarray(right / factor[:, None])
-

@@ -107,6 +107,11 @@ class MultiplierSolver:
         self.theta = self._centre
         self.gradient = problem.design.gradient(self.theta)
 
+    def pose(self, problem: Problem) -> None:
+        """Go on with another ``alpha``."""
+        self.problem = problem
+        self._last_gap, self._settled = np.inf, False
+
     def gap(self) -> float:
         """Return the duality gap at the point."""
         return self.problem.gap(self.point, self.theta, self.gradient)

@@ -205,6 +205,12 @@ class SecondOrder:
         curvature = np.asarray(loss.curvature(point.residual, self._target, self._weight))
         return lambda direction: curvature * direction
 
+    def outputs(self, totals: np.ndarray) -> np.ndarray | None:
+        """Return the mean Hessian of a joint loss, per unit of the curvature in ``totals``."""
+        if not self._loss.is_classifier or len(totals) != 1 or not totals[0] > 0.0:
+            return None
+        return self.intercept_hessian() / float(totals[0])
+
     def intercept_hessian(self) -> np.ndarray:
         """Return the Hessian in the intercept: a matrix, or its diagonal for scalar losses."""
         loss, point = self._loss, self._point
@@ -212,6 +218,10 @@ class SecondOrder:
         if not loss.is_classifier:
             ones = np.ones((n_samples, n_outputs), dtype=point.scores.dtype, order="F")
             return np.sum(self.product()(ones), axis=0, dtype=np.float64)
+        if hasattr(loss, "column_hessian"):
+            ones = np.ones(n_samples, dtype=point.scores.dtype)
+            found = loss.column_hessian(ones, point.residual, self._target, self._weight)
+            return np.asarray(found, dtype=np.float64)
         product = self.product()
         hessian = np.empty((n_outputs, n_outputs))
         for output in range(n_outputs):
@@ -225,3 +235,11 @@ def relative_size(problem: Problem) -> float:
     """Return the objective with no weights, by which gaps are divided; 1 where it is zero."""
     value = problem.null().value
     return value if value > 0.0 and math.isfinite(value) else 1.0
+
+
+def inner(a: np.ndarray, b: np.ndarray) -> float:
+    """Return the inner product of two arrays in the layout of scores.
+
+    ``numpy.vdot`` would copy arrays that lie column by column.
+    """
+    return float(np.vdot(a.T, b.T))

@@ -8,6 +8,8 @@ problem ends it.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from mixnorm.engines._descent import (
@@ -20,12 +22,17 @@ from mixnorm.engines._descent import (
 from mixnorm.engines._design import Block, DenseBlock
 from mixnorm.engines._manifold import SmoothPart, Step, newton_step
 from mixnorm.engines._model import Model
-from mixnorm.engines._problem import Point, Problem
+from mixnorm.engines._preconditioner import precondition
+from mixnorm.engines._problem import Point, Problem, inner
 
 _FEWEST = 64  # rows of the first working set
-_EPOCHS = 8  # of descent on a model that is only a model
+_EPOCHS = 6  # of descent on a model that is only a model
 _EXACT_EPOCHS = 1000
 _ATTEMPTS = 12  # at a proximal step
+_STEPS = 6  # accelerated ones of an iteration
+_SETTLED = 2  # iterations before Newton steps are tried
+_EASING = 0.8
+_FAR = 50.0  # momentum along the path from one alpha to the next
 _LEAST_KAPPA = 0.02
 _SHORTEST = 0.03  # part of a Newton step; shorter ones are left to the next proximal step
 _AGE = 12  # iterations that a model of the curvature serves
@@ -42,8 +49,19 @@ class RowSolver:
         self._rows = np.empty(0, dtype=np.intp)
         self._block: Block | None = None
         self._model: Model | None = None
+        self._outputs: np.ndarray | None = None
         self._kappa, self._age = 1.0, 0
+        self._before: Point | None = None
+        self._anchor: Point | None = None
+        self._count = 0
+        self._momentum = 1.0
         self.refresh()
+
+    def pose(self, problem: Problem) -> None:
+        """Go on with another ``alpha``."""
+        self.problem = problem
+        self._before, self._momentum = self._anchor, _FAR
+        self._anchor, self._count = self.point, 0
 
     def refresh(self) -> None:
         """Compute the dual point and the gradient at the point."""
@@ -62,8 +80,11 @@ class RowSolver:
             self._descend_exactly(0.3 * tol if not grown else max(0.3 * tol, 0.1 * gap))
         else:
             self._prepare(exact=False)
-            self._proximal_step()
-            self._newton_step()
+            self._proximal_steps()
+            self._count += 1
+            if self._count > _SETTLED:  # earlier it would work on the wrong rows
+                self._newton_step()
+                self._before, self._momentum = None, 1.0
         self.refresh()
 
     # Working set.
@@ -86,6 +107,10 @@ class RowSolver:
             near = self._rows[scores[self._rows] > 0.9 * alpha]  # they may come back
             self._rows = np.union1d(wanted, near)
             self._block, self._model = None, None
+            outside = np.ones(len(duals), dtype=bool)
+            outside[self._rows] = False
+            if self._before is not None and np.any(self._before.weights[outside]):
+                self._before, self._momentum = None, 1.0
         return missing
 
     def _prepare(self, *, exact: bool) -> None:
@@ -102,6 +127,7 @@ class RowSolver:
                 fit_intercept=self.problem.fit_intercept,
                 exact=exact,
             )
+            self._outputs = self.problem.second_order(self.point).outputs(self._model.totals)
             self._age = 0
 
     def _holds_residual(self) -> bool:
@@ -150,39 +176,78 @@ class RowSolver:
             return np.zeros(scores.shape[1], dtype=scores.dtype)
         return np.asarray(-(self.problem.weight @ scores) / np.sum(self.problem.weight))
 
-    def _proximal_step(self) -> None:
-        """Minimise the model roughly, with as much curvature as makes the objective fall.
+    def _proximal_steps(self) -> None:
+        """Take accelerated proximal steps in the metric of the model.
 
         A step is never shortened, since only a whole one ends where the norm has its zeros and
-        ties; the model is made more curved instead.
+        ties; the model is made more curved instead, until it is an upper bound.
         """
-        model, point, alpha = self._known_model, self.point, float(self.problem.alpha or 0.0)
-        before = point.weights[self._rows]
+        before, momentum = self._before or self.point, self._momentum
+        if self._before is None:
+            momentum = 1.0
+        for _ in range(_STEPS):
+            following = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * momentum**2))
+            ahead = self._beyond(before, (momentum - 1.0) / following)
+            moved = self._bounded_step(ahead)
+            if moved is None:
+                if momentum == 1.0:
+                    return
+                before, momentum = self.point, 1.0
+                continue
+            height, reached = self._objective(self.point), self._objective(moved)
+            if reached > height:
+                if momentum == 1.0:
+                    return
+                before, momentum = self.point, 1.0
+                continue
+            before, self.point, momentum = self.point, moved, following
+            self._before, self._momentum = before, momentum
+
+    def _objective(self, point: Point) -> float:
+        return point.value + self._penalty(point.weights[self._rows])
+
+    def _beyond(self, before: Point, push: float) -> Point:
+        """Return the point as far beyond the present one as the last was behind it."""
+        if push == 0.0:
+            return self.point
+        point, part = self.point, self.point.scores.dtype.type(push)
+        weights = point.weights.copy()
+        weights[self._rows] += part * (point.weights[self._rows] - before.weights[self._rows])
+        return self.problem.at(
+            weights,
+            point.intercept + part * (point.intercept - before.intercept),
+            point.scores + part * (point.scores - before.scores),
+        )
+
+    def _bounded_step(self, point: Point) -> Point | None:
+        """Minimise the model at a point; None where rounding hides what it gains."""
+        model, alpha = self._known_model, float(self.problem.alpha or 0.0)
+        start = point.weights[self._rows]
         gradient, bias = model.centred(
             self._known_block.gradient(point.residual), np.sum(point.residual, axis=0)
         )
-        noise = 16.0 * float(np.finfo(before.dtype).eps) * abs(point.value)
+        noise = 16.0 * float(np.finfo(start.dtype).eps) * abs(point.value)
         for _ in range(_ATTEMPTS):
-            quadratic = GramQuadratic(model, self._kappa, before, point.value, gradient)
+            quadratic = GramQuadratic(model, self._kappa, start, point.value, gradient)
             quadratic.epochs(alpha, self._exponent, _EPOCHS)
-            step = quadratic.weights - before
+            step = quadratic.weights - start
             scores = self._known_block.scores(step)
             intercept = model.follow(scores) - bias / scores.dtype.type(self._kappa)
             scores += intercept
-            moved = self._arrived(quadratic.weights, intercept, scores)
-            rise = moved.value - point.value - float(np.vdot(point.residual, scores))
+            weights = point.weights.copy()
+            weights[self._rows] = quadratic.weights
+            moved = self.problem.at(weights, point.intercept + intercept, point.scores + scores)
+            rise = moved.value - point.value - inner(point.residual, scores)
             bend = 0.5 * float(np.vdot(step, model.product(step)))
             bend += 0.5 * model.intercept_bend(bias) / self._kappa**2
-            fall = point.value - moved.value + self._penalty(before)
-            fall -= self._penalty(quadratic.weights)
-            if fall >= 0.0 or bend <= noise:
-                break
-            self._kappa = max(1.2 * rise / bend, 2.0 * self._kappa)
-        if fall >= -noise:
-            self.point = moved
-        if bend > noise:
-            self._kappa = float(np.clip(1.1 * rise / bend, self._kappa / 3.0, 3.0 * self._kappa))
-            self._kappa = max(self._kappa, _LEAST_KAPPA)
+            if bend <= noise:
+                return moved
+            if rise <= self._kappa * bend + noise:
+                eased = max(_EASING * self._kappa, min(self._kappa, rise / bend))
+                self._kappa = max(_LEAST_KAPPA, eased)
+                return moved
+            self._kappa = max(1.1 * rise / bend, 1.2 * self._kappa)
+        return None
 
     def _newton_step(self) -> None:
         """Go on where the norm is smooth: on the rows that are not zero."""
@@ -192,8 +257,13 @@ class RowSolver:
             return
         weights = weights[used]
         smooth = SmoothPart(weights, self._exponent)
-        ridge = weights.dtype.type(self.problem.alpha) * smooth.ridge()
-        factor = self._known_model.part(used).factor(self._kappa, ridge)
+        ridge = smooth.ridge()
+        factor = precondition(
+            self._known_model.part(used),
+            self._outputs,
+            None if ridge is None else ridge * weights.dtype.type(self.problem.alpha),
+            smooth.unknowns(),
+        )
         block = self._known_block.part(used)
         found = newton_step(self.problem, block, factor, self.point, weights, smooth)
         if not found.slope < 0.0:

@@ -187,7 +187,7 @@ def path(
         problem = problem.with_alpha(float(alpha))
         if solver is None:
             solver = _built(problem, None)
-        solver.problem = problem
+        solver.pose(problem)
         found = _run(solver, tol, max_iter, on_iteration)
         yield found
         if found.interrupted:
