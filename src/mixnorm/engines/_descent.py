@@ -1,12 +1,14 @@
 """Block coordinate descent on a quadratic plus ``alpha`` times a sum of row norms.
 
-Epochs are compiled; every few of them the iterates are extrapolated (Anderson acceleration), and the
-result kept where it lowers the objective. The duality gap of the quadratic problem ends the descent.
+Epochs are compiled; every few of them the iterates are extrapolated (Anderson acceleration), and
+the result kept where it lowers the objective. The duality gap of the quadratic problem ends the
+descent.
 """
 
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -81,9 +83,7 @@ class GramQuadratic:
 
         cut, kind = self._gram.dtype.type(alpha), kind_of(exponent)
         if not self._shared:
-            separate_epochs(
-                self._gram, self.weights, self._gradient, self._steps, cut, kind, count
-            )
+            separate_epochs(self._gram, self.weights, self._gradient, self._steps, cut, kind, count)
             return
         outputs = self.weights.shape[1]
         weights, gradient = _padded(self.weights), _padded(self._gradient)
@@ -137,9 +137,7 @@ class ResidualQuadratic:
         from mixnorm.engines._descent_jit import residual_epochs
 
         cut, kind = self._columns.dtype.type(alpha), kind_of(exponent)
-        residual_epochs(
-            self._columns, self.weights, self._residual, self._steps, cut, kind, count
-        )
+        residual_epochs(self._columns, self.weights, self._residual, self._steps, cut, kind, count)
 
     def move(self, weights: np.ndarray) -> None:
         """Go to other weights."""
@@ -187,14 +185,15 @@ def gap_of(quadratic: Any, alpha: float, exponent: float) -> float:
     scale = 1.0 if largest <= alpha else alpha / largest
     penalty = alpha * float(np.sum(row_norms(weights, exponent), dtype=np.float64))
     inner = float(np.vdot(weights, gradient))
-    return max(0.0, quadratic.value()) * (1.0 - scale) ** 2 + scale * inner + penalty
+    value = max(0.0, float(quadratic.value()))
+    return value * (1.0 - scale) ** 2 + scale * inner + penalty
 
 
 def _extrapolate(
     quadratic: Quadratic, steps: list[np.ndarray], alpha: float, exponent: float
 ) -> None:
     """Move to the combination of the last iterates whose changes cancel best, if that is lower."""
-    changes = np.stack([(b - a).ravel() for a, b in zip(steps, steps[1:], strict=False)])
+    changes = np.stack([(b - a).ravel() for a, b in pairwise(steps)])
     cross = (changes @ changes.T).astype(np.float64)
     size = float(np.trace(cross))
     if not size > 0.0:

@@ -28,9 +28,7 @@ class Block(Protocol):
         """Return columnsᵀ theta, of shape ``(size, n_outputs)``."""
         ...
 
-    def gram(
-        self, curvature: np.ndarray, means: np.ndarray | None, stride: int = 1
-    ) -> np.ndarray:
+    def gram(self, curvature: np.ndarray, means: np.ndarray | None, stride: int = 1) -> np.ndarray:
         """Return Gram matrices ``(n_factors, size, size)`` with rows weighted by ``curvature``.
 
         ``means``, of shape ``(size, n_factors)``, is subtracted from the columns. With ``stride``
@@ -84,7 +82,9 @@ class SharedDesign:
     shared = True
 
     def __init__(self, X: Any, n_outputs: int) -> None:
-        self._X = X.tocsc() if sparse.issparse(X) else X
+        self._X: Any = X
+        if sparse.issparse(X):
+            self._X = self._X.tocsc()
         self.n_samples, self.n_features = X.shape
         self.n_outputs = n_outputs
         self.dtype = X.dtype
@@ -119,7 +119,7 @@ class DenseBlock:
 
     def scores(self, weights: np.ndarray) -> np.ndarray:
         """Return the scores, output by output."""
-        return (weights.T @ self._columns).T
+        return np.asarray((weights.T @ self._columns).T)
 
     def gradient(self, theta: np.ndarray) -> np.ndarray:
         """Return columnsᵀ theta."""
@@ -129,9 +129,7 @@ class DenseBlock:
         """Return the weighted means of the columns."""
         return np.asarray(self._columns @ curvature / _totals(curvature))
 
-    def gram(
-        self, curvature: np.ndarray, means: np.ndarray | None, stride: int = 1
-    ) -> np.ndarray:
+    def gram(self, curvature: np.ndarray, means: np.ndarray | None, stride: int = 1) -> np.ndarray:
         """Return weighted Gram matrices of the columns."""
         columns, weights = self._columns[:, ::stride], curvature[::stride]
         factors = weights.shape[1]
@@ -174,9 +172,7 @@ class SparseBlock:
         """Return the weighted means of the columns."""
         return np.asarray(self.gradient(curvature) / _totals(curvature))
 
-    def gram(
-        self, curvature: np.ndarray, means: np.ndarray | None, stride: int = 1
-    ) -> np.ndarray:
+    def gram(self, curvature: np.ndarray, means: np.ndarray | None, stride: int = 1) -> np.ndarray:
         """Return weighted Gram matrices of the columns; means come off afterwards."""
         total = np.empty((curvature.shape[1], self.size, self.size), dtype=curvature.dtype)
         for factor in range(curvature.shape[1]):
@@ -250,9 +246,7 @@ class SeparateBlock:
         ]
         return np.concatenate(parts, axis=1)
 
-    def gram(
-        self, curvature: np.ndarray, means: np.ndarray | None, stride: int = 1
-    ) -> np.ndarray:
+    def gram(self, curvature: np.ndarray, means: np.ndarray | None, stride: int = 1) -> np.ndarray:
         """Return a weighted Gram matrix per task."""
         total = np.empty((len(self._blocks), self.size, self.size), dtype=curvature.dtype)
         for task, (block, size) in enumerate(zip(self._blocks, self._sizes, strict=True)):

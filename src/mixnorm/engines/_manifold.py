@@ -44,7 +44,7 @@ class SmoothPart:
         if self._exponent == 2.0:
             return step
         if self._exponent == 1.0:
-            return step * np.abs(self.gradient)
+            return np.asarray(step * np.abs(self.gradient))
         mean = np.sum(self._signs * step, axis=1, keepdims=True) / self._count
         return np.where(self._tied, self._signs * mean, step)
 
@@ -53,7 +53,7 @@ class SmoothPart:
         if self._exponent != 2.0:
             return None
         along = np.einsum("ij,ij->i", self.gradient, step)[:, None]
-        return self._bend * (step - self.gradient * along)
+        return np.asarray(self._bend * (step - self.gradient * along))
 
     def retract(self, weights: np.ndarray) -> np.ndarray:
         """Return weights a step away, with entries that went past a kink held at it.
@@ -64,10 +64,10 @@ class SmoothPart:
         if self._exponent == 2.0:
             return weights
         if self._exponent == 1.0:
-            return np.where(weights * self.gradient > 0.0, weights, 0.0)
+            return np.asarray(np.where(weights * self.gradient > 0.0, weights, 0.0))
         shared = np.where(self._tied, self._signs * weights, -np.inf)
         level = np.maximum(np.max(shared, axis=1, keepdims=True), 0.0)
-        return np.clip(weights, -level, level)
+        return np.asarray(np.clip(weights, -level, level))
 
     def ridge(self) -> np.ndarray | None:
         """Return the largest second derivative of each row's norm; None where it has none."""

@@ -12,18 +12,18 @@ from typing import Any
 
 import numpy as np
 
-from mixnorm.engines._design import Block
 from mixnorm.engines._model import Model
-from mixnorm.engines._problem import Point, Problem, inner
+from mixnorm.engines._problem import Point, Problem
+from mixnorm.engines._stepper import Stepper
 
 _LARGEST_MODEL = 4096  # features
 _LARGEST_GRAMS = 4e7  # entries of all Gram matrices together
 _FEWEST = 64
 _INNER, _EXACT_INNER = 200, 2000  # accelerated steps on a model
 _CHECK = 10  # of them between looks at the gap
-_ATTEMPTS = 12
+_INEXACT = 0.1  # part of the gap to which a model is minimised
+_STEPS = 3
 _AGE = 6
-_LEAST_KAPPA = 0.02
 
 
 class Proximal:
@@ -63,163 +63,111 @@ class Proximal:
         return max(0.0, value) * (1.0 - scale) ** 2 + scale * inner + self.penalty(weights)
 
 
-class MatrixSolver:
-    """State of the engine: a point and a model, kept along a path."""
+class MatrixSolver(Stepper):
+    """The solver for any norm with a proximal map or a projection."""
 
     def __init__(self, problem: Problem, start: Point | None = None) -> None:
-        self.problem = problem
-        self.point = problem.null() if start is None else start
-        self._rows: np.ndarray | None = None
-        self._block: Block | None = None
-        self._model: Model | None = None
         self._eigenvalue = 0.0
-        self._kappa, self._age = 1.0, 0
         self._data_steps: DataSteps | None = None
-        self.refresh()
+        self._proximal: Proximal | None = None
+        self._wanted = 0.0
+        super().__init__(problem, start)
 
     def pose(self, problem: Problem) -> None:
         """Go on with another ``alpha``."""
-        self.problem = problem
-        self._data_steps = None
-
-    def refresh(self) -> None:
-        """Compute the dual point and the gradient at the point."""
-        self.theta = self.problem.dual_point(self.point)
-        self.gradient = self.problem.design.gradient(self.theta)
-
-    def gap(self) -> float:
-        """Return the duality gap at the point."""
-        return self.problem.gap(self.point, self.theta, self.gradient)
+        super().pose(problem)
+        self._data_steps, self._proximal = None, None
 
     def step(self, gap: float, tol: float) -> None:
         """Do one iteration, ``gap`` being what is left and ``tol`` what is allowed."""
         self._choose_rows()
-        if self._fits():
-            exact = self.problem.quadratic
-            self._prepare(exact)
-            self._model_step(0.3 * tol if exact else max(0.3 * tol, 0.1 * gap))
-        else:
+        if not self._fits():
             if self._data_steps is None:
                 self._data_steps = DataSteps(self.problem)
             self.point = self._data_steps.run(self.problem, self.point, _CHECK)
+        elif self.problem.quadratic:
+            self._prepare(exact=True)
+            self._wanted, self._kappa = 0.3 * tol, 1.0
+            moved = self._bounded_step(self.point)
+            self.point = self.point if moved is None else moved
+        else:
+            self._prepare(exact=False)
+            self._wanted = max(0.3 * tol, _INEXACT * gap)
+            self._proximal_steps(_STEPS)
         self.refresh()
 
     def _choose_rows(self) -> None:
         """Work on the rows that matter, where the norm is a sum over rows; else on all."""
         norm, n_features = self.problem.norm, self.problem.design.n_features
         if not hasattr(norm, "row_exponent"):
-            if self._rows is None:
-                self._rows = np.arange(n_features)
+            if len(self._rows) == 0:
+                self._work_on(np.arange(n_features))
             return
         duals = np.asarray(norm.row_duals(self.gradient))
         active = np.any(self.point.weights != 0.0, axis=1)
         limit = min(n_features, max(_FEWEST, 2 * int(np.sum(active))))
         wanted = np.argpartition(-np.where(active, np.inf, duals), limit - 1)[:limit]
-        if self.problem.alpha is not None:
-            wanted = wanted[active[wanted] | (duals[wanted] > 0.9 * self.problem.alpha)]
-        if self._rows is None or not np.all(np.isin(wanted, self._rows)):
-            self._rows = np.union1d(wanted, np.flatnonzero(active))
-            self._block, self._model = None, None
+        if not np.all(np.isin(wanted, self._rows)):
+            self._work_on(np.union1d(wanted, np.flatnonzero(active)))
+            self._proximal = None
 
     def _fits(self) -> bool:
         """Whether the Gram matrices of the rows are small enough to have."""
-        size = len(self._working_rows)
-        curved = self.problem.weight.ndim == 2 or not self.problem.design.shared
-        factors = self.problem.design.n_outputs if curved else 1
+        size, design = len(self._rows), self.problem.design
+        separate = not design.shared or (self.problem.quadratic and self.problem.weight.ndim == 2)
+        factors = design.n_outputs if separate else 1
         return size <= _LARGEST_MODEL and factors * size**2 <= _LARGEST_GRAMS
 
-    def _prepare(self, exact: bool) -> None:
+    def _prepare(self, *, exact: bool) -> None:
         self._age += 1
         if self._block is None:
-            self._block = self.problem.design.block(self._working_rows)
+            self._block = self.problem.design.block(self._rows)
         if self._model is None or (not exact and self._age > _AGE):
+            design = self.problem.design
             found = self.problem.second_order(self.point).diagonal()
-            separate = not self.problem.design.shared or exact
-            if found.shape[1] > 1 and not separate:
+            if not design.shared:
+                found = np.broadcast_to(found, (len(found), design.n_outputs))
+            elif not exact:
                 found = np.max(found, axis=1, keepdims=True)
-            if not self.problem.design.shared:
-                found = np.broadcast_to(found, (len(found), self.problem.design.n_outputs))
-            self._model = Model(
-                self._block, found, fit_intercept=self.problem.fit_intercept, exact=exact
-            )
+            intercept = self.problem.fit_intercept
+            self._model = Model(self._block, found, fit_intercept=intercept, exact=exact)
             self._eigenvalue = self._model.largest_eigenvalue()
             self._age = 0
 
-    def _model_step(self, tol: float) -> None:
-        """Minimise the model, with as much curvature as makes the objective fall."""
-        problem, point, model, block = self.problem, self.point, self._model, self._block
-        if model is None or block is None:
-            raise RuntimeError("The model has not been built.")
-        rows = self._working_rows
-        norm = problem.norm if len(rows) == len(point.weights) else problem.norm.restricted(rows)
-        proximal = Proximal(problem, norm)
-        before = point.weights[rows]
-        gradient, bias = model.centred(
-            block.gradient(point.residual), np.sum(point.residual, axis=0)
-        )
-        noise = 16.0 * float(np.finfo(before.dtype).eps) * abs(point.value)
-        kappa = 1.0 if problem.quadratic else self._kappa
-        for _ in range(_ATTEMPTS):
-            reached = self._accelerate(proximal, before, gradient, kappa, tol)
-            step = reached - before
-            scores = block.scores(step)
-            intercept = model.follow(scores) - bias / scores.dtype.type(kappa)
-            scores += intercept
-            weights = point.weights.copy()
-            weights[rows] = reached
-            moved = problem.at(weights, point.intercept + intercept, point.scores + scores)
-            rise = moved.value - point.value - inner(point.residual, scores)
-            bend = 0.5 * float(np.vdot(step, model.product(step)))
-            bend += 0.5 * model.intercept_bend(bias) / kappa**2
-            fall = point.value + proximal.penalty(before) - moved.value
-            fall -= proximal.penalty(reached)
-            if fall >= 0.0 or bend <= noise or problem.quadratic:
-                break
-            kappa = max(1.2 * rise / bend, 2.0 * kappa)
-        if fall >= -noise:
-            self.point = moved
-        if bend > noise and not problem.quadratic:
-            kappa = float(np.clip(1.1 * rise / bend, kappa / 3.0, 3.0 * kappa))
-        self._kappa = max(kappa, _LEAST_KAPPA)
+    def _known_proximal(self) -> Proximal:
+        if self._proximal is None:
+            norm, whole = self.problem.norm, self.problem.design.n_features
+            part = norm if len(self._rows) == whole else norm.restricted(self._rows)
+            self._proximal = Proximal(self.problem, part)
+        return self._proximal
 
-    def _accelerate(
-        self,
-        proximal: Proximal,
-        before: np.ndarray,
-        slope: np.ndarray,
-        kappa: float,
-        tol: float,
-    ) -> np.ndarray:
-        """Minimise ``<slope, D> + kappa/2 <D, G D>`` and the norm of ``before + D``."""
-        model = self._model
+    def _penalty(self, rows: np.ndarray) -> float:
+        return self._known_proximal().penalty(rows)
+
+    def _minimise_model(self, start: np.ndarray, value: float, gradient: np.ndarray) -> np.ndarray:
+        """Minimise the model by accelerated proximal steps of its own."""
+        model, proximal, kappa = self._known_model, self._known_proximal(), self._kappa
         top = kappa * self._eigenvalue
-        if model is None or not top > 0.0:
-            return before
-        scale, step = before.dtype.type(kappa), before.dtype.type(1.0 / top)
-        most = _EXACT_INNER if self.problem.quadratic else _INNER
-        here = ahead = before
-        gradient, momentum = slope, 1.0
-        for count in range(1, most + 1):
-            reached = proximal(ahead - step * gradient, float(step))
+        if not top > 0.0:
+            return start
+        scale, step = start.dtype.type(kappa), start.dtype.type(1.0 / top)
+        here = ahead = start
+        slope, momentum = gradient, 1.0
+        for count in range(1, (_EXACT_INNER if self.problem.quadratic else _INNER) + 1):
+            reached = proximal(ahead - step * slope, float(step))
             if float(np.vdot(ahead - reached, reached - here)) > 0.0:
                 momentum = 1.0  # it swings: start the momentum anew
             following = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * momentum**2))
-            push = before.dtype.type((momentum - 1.0) / following)
+            push = start.dtype.type((momentum - 1.0) / following)
             ahead = reached + push * (reached - here)
             here, momentum = reached, following
-            gradient = slope + scale * model.product(ahead - before)
+            slope = gradient + scale * model.product(ahead - start)
             if count % _CHECK == 0:
-                own = slope + scale * model.product(here - before)
-                value = self.point.value + 0.5 * float(np.vdot(here - before, slope + own))
-                if proximal.model_gap(here, own, value) <= tol:
+                own = gradient + scale * model.product(here - start)
+                modelled = value + 0.5 * float(np.vdot(here - start, gradient + own))
+                if proximal.model_gap(here, own, modelled) <= self._wanted:
                     break
         return here
-
-    @property
-    def _working_rows(self) -> np.ndarray:
-        if self._rows is None:
-            raise RuntimeError("The rows to work on have not been chosen.")
-        return self._rows
 
 
 class DataSteps:

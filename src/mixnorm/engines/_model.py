@@ -1,9 +1,9 @@
 """A quadratic model of the loss in the weights of some columns, with the intercept eliminated.
 
 With ``c`` the curvature of every row, the model of the loss a step ``D`` away is
-``<g, D> + kappa/2 <D, G D>``, ``G = (A - m)ᵀ diag(c) (A - m)``; ``m``, the mean of the columns weighted
-by ``c``, stands for the intercept, which follows. One ``G`` serves all outputs where they share
-their rows' curvature, else there is one for each.
+``<g, D> + kappa/2 <D, G D>``, ``G = (A - m)ᵀ diag(c) (A - m)``; ``m``, the mean of the columns
+weighted by ``c``, stands for the intercept, which follows. One ``G`` serves all outputs where they
+share their rows' curvature, else there is one for each.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Losses with kinks: a sequence of smooth problems, each centred at the dual point of the last.
 
-The loss ``F`` is replaced by ``max_t <t, z> - F*(t) - |t - c|^2 / (2 step)``, which is smooth, and below
-``F`` by no more than the last term. With the centre ``c`` at the dual solution it costs nothing, so
-that moving the centre to the dual point found (the proximal method of multipliers) solves the
+The loss ``F`` is replaced by ``max_t <t, z> - F*(t) - |t - c|^2 / (2 step)``, which is smooth, and
+below ``F`` by no more than the last term. With the centre ``c`` at the dual solution it costs
+nothing, so that moving the centre to the dual point found (the proximal method of multipliers) solves the
 problem without making the smoothing fine. The gap is that of the loss itself.
 """
 
@@ -72,7 +72,7 @@ class Smoothed:
                 return np.zeros_like(direction)
             part = scores.dtype.type(small * (1.0 + float(np.max(np.abs(scores)))) / largest)
             moved = self._attained(scores + part * direction, target, weight)
-            return (moved - residual) / part
+            return np.asarray((moved - residual) / part)
 
         return product
 

@@ -1,8 +1,8 @@
 """Approximate inverses of the Hessian of a loss in weights and intercept, from a model.
 
-The Hessian is taken to be ``G (x) M``: the Gram matrix of the rows, weighted by their curvature, times
-what the outputs have in common. For joint losses ``M`` is the mean Hessian in the scores, for scalar
-ones the identity.
+The Hessian is taken to be ``G (x) M``: the Gram matrix of the rows, weighted by their curvature,
+times what the outputs have in common. For joint losses ``M`` is the mean Hessian in the scores, for
+scalar ones the identity.
 """
 
 from __future__ import annotations

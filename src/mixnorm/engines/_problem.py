@@ -112,7 +112,7 @@ class Problem:
         best, size = point, float(np.max(np.abs(point.residual), initial=0.0))
         small = 4.0 * float(np.finfo(self.design.dtype).eps) * size * self.design.n_samples
         for _ in range(_INTERCEPT_STEPS):
-            gradient = np.sum(best.residual, axis=0, dtype=np.float64)
+            gradient = np.asarray(np.sum(best.residual, axis=0, dtype=np.float64))
             if np.max(np.abs(gradient)) <= small:
                 break
             step = -self._solve_intercept(best, gradient)
@@ -129,7 +129,7 @@ class Problem:
             return np.asarray(gradient / np.where(hessian > 1e-6 * steepest, hessian, steepest))
         if float(np.trace(hessian)) <= 1e-6 * steepest:
             return np.asarray(gradient / steepest)
-        return np.linalg.lstsq(hessian, gradient, rcond=1e-10)[0]
+        return np.asarray(np.linalg.lstsq(hessian, gradient, rcond=1e-10)[0])
 
     def _line(self, point: Point, step: np.ndarray, slope: float) -> Point | None:
         slack = 2.0 * float(np.finfo(self.design.dtype).eps) * abs(point.value)
@@ -192,7 +192,7 @@ class SecondOrder:
         if not getattr(loss, "constant_curvature", False):
             spread = weight[:, None] if weight.ndim == 1 else weight
             found = np.maximum(found, 0.0) + 1e-3 * float(loss.smoothness) * spread
-        return found.astype(point.scores.dtype, copy=False)
+        return np.asarray(found, dtype=point.scores.dtype)
 
     def product(self) -> Callable[[np.ndarray], np.ndarray]:
         """Return a function that multiplies a direction in the scores by the Hessian."""
@@ -217,7 +217,7 @@ class SecondOrder:
         n_samples, n_outputs = point.scores.shape
         if not loss.is_classifier:
             ones = np.ones((n_samples, n_outputs), dtype=point.scores.dtype, order="F")
-            return np.sum(self.product()(ones), axis=0, dtype=np.float64)
+            return np.asarray(np.sum(self.product()(ones), axis=0, dtype=np.float64))
         if hasattr(loss, "column_hessian"):
             ones = np.ones(n_samples, dtype=point.scores.dtype)
             found = loss.column_hessian(ones, point.residual, self._target, self._weight)

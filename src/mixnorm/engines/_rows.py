@@ -1,14 +1,12 @@
 """The proximal engine for sums of row norms: few rows are not zero, and work is done on those.
 
 Each iteration takes the rows that are not zero or whose gradient says they should not be (the
-working set), minimises a model of the loss plus the norm over them by block coordinate descent, and,
-where the loss is not quadratic, adds a Newton step on the rows found. The duality gap of the whole
-problem ends it.
+working set) and minimises the objective over them: block coordinate descent solves least squares,
+and the models of any other loss, to which Newton steps on the rows found are added once these have
+settled. The duality gap of the whole problem ends it.
 """
 
 from __future__ import annotations
-
-import math
 
 import numpy as np
 
@@ -23,54 +21,26 @@ from mixnorm.engines._design import Block, DenseBlock
 from mixnorm.engines._manifold import SmoothPart, Step, newton_step
 from mixnorm.engines._model import Model
 from mixnorm.engines._preconditioner import precondition
-from mixnorm.engines._problem import Point, Problem, inner
+from mixnorm.engines._problem import Point, Problem
+from mixnorm.engines._stepper import Stepper
 
 _FEWEST = 64  # rows of the first working set
 _EPOCHS = 6  # of descent on a model that is only a model
 _EXACT_EPOCHS = 1000
-_ATTEMPTS = 12  # at a proximal step
 _STEPS = 6  # accelerated ones of an iteration
 _SETTLED = 2  # iterations before Newton steps are tried
-_EASING = 0.8
-_FAR = 50.0  # momentum along the path from one alpha to the next
-_LEAST_KAPPA = 0.02
 _SHORTEST = 0.03  # part of a Newton step; shorter ones are left to the next proximal step
 _AGE = 12  # iterations that a model of the curvature serves
 _FACTORS = 2e7  # entries of the Gram matrices of all outputs together that are still few
 
 
-class RowSolver:
-    """State of the engine: a point, the working set, and a model on it, kept along a path."""
+class RowSolver(Stepper):
+    """The solver for penalties that add up over rows."""
 
     def __init__(self, problem: Problem, start: Point | None = None) -> None:
-        self.problem = problem
-        self.point = problem.null() if start is None else start
         self._exponent = float(problem.norm.row_exponent)
-        self._rows = np.empty(0, dtype=np.intp)
-        self._block: Block | None = None
-        self._model: Model | None = None
         self._outputs: np.ndarray | None = None
-        self._kappa, self._age = 1.0, 0
-        self._before: Point | None = None
-        self._anchor: Point | None = None
-        self._count = 0
-        self._momentum = 1.0
-        self.refresh()
-
-    def pose(self, problem: Problem) -> None:
-        """Go on with another ``alpha``."""
-        self.problem = problem
-        self._before, self._momentum = self._anchor, _FAR
-        self._anchor, self._count = self.point, 0
-
-    def refresh(self) -> None:
-        """Compute the dual point and the gradient at the point."""
-        self.theta = self.problem.dual_point(self.point)
-        self.gradient = self.problem.design.gradient(self.theta)
-
-    def gap(self) -> float:
-        """Return the duality gap at the point."""
-        return self.problem.gap(self.point, self.theta, self.gradient)
+        super().__init__(problem, start)
 
     def step(self, gap: float, tol: float) -> None:
         """Do one iteration, ``gap`` being what is left and ``tol`` what is allowed."""
@@ -80,11 +50,11 @@ class RowSolver:
             self._descend_exactly(0.3 * tol if not grown else max(0.3 * tol, 0.1 * gap))
         else:
             self._prepare(exact=False)
-            self._proximal_steps()
+            self._proximal_steps(_STEPS)
             self._count += 1
             if self._count > _SETTLED:  # earlier it would work on the wrong rows
                 self._newton_step()
-                self._before, self._momentum = None, 1.0
+                self._stop_momentum()
         self.refresh()
 
     # Working set.
@@ -105,12 +75,7 @@ class RowSolver:
         missing = not np.all(held[wanted])
         if missing or len(self._rows) > 2 * len(wanted) + _FEWEST:
             near = self._rows[scores[self._rows] > 0.9 * alpha]  # they may come back
-            self._rows = np.union1d(wanted, near)
-            self._block, self._model = None, None
-            outside = np.ones(len(duals), dtype=bool)
-            outside[self._rows] = False
-            if self._before is not None and np.any(self._before.weights[outside]):
-                self._before, self._momentum = None, 1.0
+            self._work_on(np.union1d(wanted, near))
         return missing
 
     def _prepare(self, *, exact: bool) -> None:
@@ -144,7 +109,7 @@ class RowSolver:
         few = outputs * size**2 <= _FACTORS and (self.problem.quadratic or outputs <= 8)
         if found.shape[1] == 1 or few:
             return found
-        return np.max(found, axis=1, keepdims=True)
+        return np.asarray(np.max(found, axis=1, keepdims=True))
 
     # Steps.
 
@@ -167,7 +132,7 @@ class RowSolver:
         step = quadratic.weights - before
         scores = self._known_block.scores(step)
         intercept = self._follow(scores)
-        self.point = self._arrived(quadratic.weights, intercept, scores + intercept)
+        self.point = self._arrived(point, quadratic.weights, intercept, scores + intercept)
 
     def _follow(self, scores: np.ndarray) -> np.ndarray:
         if self._model is not None:
@@ -176,78 +141,10 @@ class RowSolver:
             return np.zeros(scores.shape[1], dtype=scores.dtype)
         return np.asarray(-(self.problem.weight @ scores) / np.sum(self.problem.weight))
 
-    def _proximal_steps(self) -> None:
-        """Take accelerated proximal steps in the metric of the model.
-
-        A step is never shortened, since only a whole one ends where the norm has its zeros and
-        ties; the model is made more curved instead, until it is an upper bound.
-        """
-        before, momentum = self._before or self.point, self._momentum
-        if self._before is None:
-            momentum = 1.0
-        for _ in range(_STEPS):
-            following = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * momentum**2))
-            ahead = self._beyond(before, (momentum - 1.0) / following)
-            moved = self._bounded_step(ahead)
-            if moved is None:
-                if momentum == 1.0:
-                    return
-                before, momentum = self.point, 1.0
-                continue
-            height, reached = self._objective(self.point), self._objective(moved)
-            if reached > height:
-                if momentum == 1.0:
-                    return
-                before, momentum = self.point, 1.0
-                continue
-            before, self.point, momentum = self.point, moved, following
-            self._before, self._momentum = before, momentum
-
-    def _objective(self, point: Point) -> float:
-        return point.value + self._penalty(point.weights[self._rows])
-
-    def _beyond(self, before: Point, push: float) -> Point:
-        """Return the point as far beyond the present one as the last was behind it."""
-        if push == 0.0:
-            return self.point
-        point, part = self.point, self.point.scores.dtype.type(push)
-        weights = point.weights.copy()
-        weights[self._rows] += part * (point.weights[self._rows] - before.weights[self._rows])
-        return self.problem.at(
-            weights,
-            point.intercept + part * (point.intercept - before.intercept),
-            point.scores + part * (point.scores - before.scores),
-        )
-
-    def _bounded_step(self, point: Point) -> Point | None:
-        """Minimise the model at a point; None where rounding hides what it gains."""
-        model, alpha = self._known_model, float(self.problem.alpha or 0.0)
-        start = point.weights[self._rows]
-        gradient, bias = model.centred(
-            self._known_block.gradient(point.residual), np.sum(point.residual, axis=0)
-        )
-        noise = 16.0 * float(np.finfo(start.dtype).eps) * abs(point.value)
-        for _ in range(_ATTEMPTS):
-            quadratic = GramQuadratic(model, self._kappa, start, point.value, gradient)
-            quadratic.epochs(alpha, self._exponent, _EPOCHS)
-            step = quadratic.weights - start
-            scores = self._known_block.scores(step)
-            intercept = model.follow(scores) - bias / scores.dtype.type(self._kappa)
-            scores += intercept
-            weights = point.weights.copy()
-            weights[self._rows] = quadratic.weights
-            moved = self.problem.at(weights, point.intercept + intercept, point.scores + scores)
-            rise = moved.value - point.value - inner(point.residual, scores)
-            bend = 0.5 * float(np.vdot(step, model.product(step)))
-            bend += 0.5 * model.intercept_bend(bias) / self._kappa**2
-            if bend <= noise:
-                return moved
-            if rise <= self._kappa * bend + noise:
-                eased = max(_EASING * self._kappa, min(self._kappa, rise / bend))
-                self._kappa = max(_LEAST_KAPPA, eased)
-                return moved
-            self._kappa = max(1.1 * rise / bend, 1.2 * self._kappa)
-        return None
+    def _minimise_model(self, start: np.ndarray, value: float, gradient: np.ndarray) -> np.ndarray:
+        quadratic = GramQuadratic(self._known_model, self._kappa, start, value, gradient)
+        quadratic.epochs(float(self.problem.alpha or 0.0), self._exponent, _EPOCHS)
+        return quadratic.weights
 
     def _newton_step(self) -> None:
         """Go on where the norm is smooth: on the rows that are not zero."""
@@ -294,26 +191,6 @@ class RowSolver:
                 return
             length *= 0.5
 
-    def _arrived(self, rows: np.ndarray, intercept: np.ndarray, scores: np.ndarray) -> Point:
-        """Return the point with these weights in the working set, to the last bit."""
-        weights = self.point.weights.copy()
-        weights[self._rows] = rows
-        return self.problem.at(
-            weights, self.point.intercept + intercept, self.point.scores + scores
-        )
-
     def _penalty(self, weights: np.ndarray) -> float:
         norms = row_norms(weights, self._exponent)
         return float(self.problem.alpha or 0.0) * float(np.sum(norms, dtype=np.float64))
-
-    @property
-    def _known_model(self) -> Model:
-        if self._model is None:
-            raise RuntimeError("The model of the working set has not been built.")
-        return self._model
-
-    @property
-    def _known_block(self) -> Block:
-        if self._block is None:
-            raise RuntimeError("The working set has not been chosen.")
-        return self._block

@@ -1,9 +1,10 @@
 """Batch learning under a norm, stopped by a duality gap.
 
-:func:`solve` minimises ``F(XW + b) + alpha * norm(W)``, or ``F(XW + b)`` over ``norm(W) <= radius``, where ``F``
-is the weighted mean loss (summed over tasks). :func:`path` does so for many values of ``alpha``, each
-started from the last. Sums of row norms go by working sets and block coordinate descent, all others
-by accelerated proximal steps; losses with kinks by a sequence of smooth ones.
+:func:`solve` minimises ``F(XW + b) + alpha * norm(W)``, or ``F(XW + b)`` over the ball
+``norm(W) <= radius``, where ``F`` is the weighted mean loss (summed over tasks). :func:`path` does
+so for many values of ``alpha``, each started from the last. Sums of row norms go by working sets
+and block coordinate descent, all others by accelerated proximal steps; losses with kinks by a sequence
+of smooth ones.
 """
 
 from __future__ import annotations
