@@ -9,6 +9,7 @@ import sys
 # Name on the command line -> module with ``add_arguments(parser)`` and ``main(args)``.
 BENCHMARKS = {
     "cli": "benchmarks.cli",
+    "matrix": "benchmarks.matrix",
     "shareboost": "benchmarks.shareboost",
     "shareboost-paper": "benchmarks.shareboost_paper",
     "trees": "benchmarks.trees",

@@ -1,0 +1,264 @@
+"""The comparison under matrix norms: the gap that judges, the search for a tolerance, the bar."""
+
+import io
+import json
+import sys
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+pytest.importorskip("resource", reason="CPU limits need a POSIX system")
+
+from benchmarks._matrix_child import OURS, solvers
+from benchmarks._matrix_data import Place
+from benchmarks._matrix_methods import Model, Solver, judged, loosest
+
+from benchmarks import _matrix_data, _matrix_gap, _matrix_report, _matrix_run
+
+
+def problem(loss="squared", norm="l2,1", intercept=True):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((30, 5))
+    Y = X[:, :2] @ rng.standard_normal((2, 3)) + rng.standard_normal((30, 3)) + 1
+    target = Y if loss == "squared" else Y.argmax(axis=1)
+    made = _matrix_gap.Problem(X, target, loss, norm, np.ones(1), 1e-6, intercept)
+    return replace(made, alphas=np.array([0.2 * _matrix_gap.alpha_max(made)]))
+
+
+@dataclass(frozen=True)
+class Descent(Solver):
+    """Proximal gradient for the squared l2,1 problem; ``tol`` is one over its steps."""
+
+    needs: ClassVar[str] = "numpy"
+
+    def convert(self, problem):
+        return problem.X - problem.X.mean(axis=0), problem.target - problem.target.mean(axis=0)
+
+    def solve(self, inputs, problem, tol):
+        X, Y = inputs
+        step = len(X) / np.linalg.norm(X, ord=2) ** 2
+        W = np.zeros((X.shape[1], Y.shape[1]))
+        for _ in range(round(1 / tol)):
+            W = W - step * X.T @ (X @ W - Y) / len(X)
+            size = np.linalg.norm(W, axis=1, keepdims=True)
+            W *= np.maximum(0, 1 - step * problem.alphas[0] / np.maximum(size, 1e-300))
+        return W
+
+
+class TestGap:
+    @pytest.mark.parametrize("loss", ["squared", "multinomial"])
+    @pytest.mark.parametrize("norm", ["l2,1", "linf,1", "trace"])
+    @pytest.mark.parametrize("intercept", [True, False])
+    def test_zero_is_optimal_from_alpha_max_on(self, loss, norm, intercept):
+        made = problem(loss, norm, intercept)
+        largest, zero = _matrix_gap.alpha_max(made), np.zeros((5, 3))
+        at_zero = _matrix_gap.value(made, zero, largest * (1 + 1e-12))
+        assert at_zero.gap == pytest.approx(0, abs=1e-12)
+        below = _matrix_gap.value(made, zero, 0.9 * largest)
+        assert below.relative == below.gap / below.objective > 1e-4
+
+    def test_reaches_zero_at_the_solution(self):
+        made = problem()
+        inputs = Descent().convert(made)
+        W = Descent().solve(inputs, made, 1e-3)
+        found = _matrix_gap.value(made, W, made.alphas[0])
+        assert abs(found.relative) < 1e-12
+
+    @pytest.mark.parametrize("loss", ["squared", "multinomial"])
+    @pytest.mark.parametrize("norm", ["l2,1", "linf,1", "trace"])
+    def test_bounds_the_distance(self, loss, norm):
+        made, rng = problem(loss, norm), np.random.default_rng(1)
+        values = [
+            _matrix_gap.value(made, scale * rng.standard_normal((5, 3)), made.alphas[0])
+            for scale in (0, 0.01, 0.1, 0.3, 1) * 5
+        ]
+        highest_bound = max(each.objective - each.gap for each in values)
+        assert highest_bound <= min(each.objective for each in values)
+
+    @pytest.mark.parametrize("name", ["l2,1", "linf,1", "trace"])
+    def test_dual_norm(self, name):
+        rng = np.random.default_rng(0)
+        W, V = rng.standard_normal((2, 6, 4))
+        assert np.sum(W * V) <= _matrix_gap.norm(W, name) * _matrix_gap.dual_norm(V, name)
+
+    def test_intercepts_of_classes_are_the_best(self):
+        made = problem("multinomial")
+        scores = made.X @ np.random.default_rng(2).standard_normal((5, 3))
+        _, residual = _matrix_gap._loss(made, scores)
+        assert np.abs(residual.sum(axis=0)).max() < 1e-12
+
+
+class TestTolerance:
+    def test_the_loosest_that_will_do(self):
+        solver = Descent(tuple(1 / steps for steps in (1, 4, 16, 64, 256, 1024)))
+        *_, found = loosest(solver, problem())
+        assert found["relative_gap"] <= 1e-6
+        looser = solver.grid[solver.grid.index(found["tol"]) - 1]
+        made = problem()
+        W = solver.solve(solver.convert(made), made, looser)
+        assert _matrix_gap.value(made, W, made.alphas[0]).relative > 1e-6
+
+    def test_the_tightest_where_none_will_do(self):
+        *_, found = loosest(Descent((1.0, 0.5)), problem())
+        assert found["tol"] == 0.5
+        assert found["relative_gap"] > 1e-6
+
+    def test_the_worst_gap_of_a_path_counts(self):
+        made = problem("multinomial", "trace")
+        zero, alpha = np.zeros((5, 3)), float(made.alphas[0])
+        found = judged(made, [Model(alpha, zero), Model(10 * alpha, zero)])
+        assert found["relative_gap"] == _matrix_gap.value(made, zero, alpha).relative
+        assert (found["models"], found["rank"], found["features"]) == (2, 0, 0)
+
+
+class TestData:
+    def test_multitask(self):
+        X, Y = _matrix_data.multitask(0.9, n=400, d=60, tasks=3)
+        assert (X.shape, Y.shape) == ((400, 60), (400, 3))
+        assert np.abs(X.mean(axis=0)).max() < 1e-12
+        neighbours = np.mean([np.corrcoef(X[:, j], X[:, j + 1])[0, 1] for j in range(59)])
+        assert neighbours == pytest.approx(0.9, abs=0.02)
+
+    def test_low_rank(self):
+        X, Y = _matrix_data.low_rank(n=500, d=20, tasks=8, rank=2)
+        coefficients = np.linalg.lstsq(X, Y, rcond=None)[0]
+        sizes = np.linalg.svd(coefficients, compute_uv=False)
+        assert sizes[1] > 2 * sizes[2]
+
+    def test_every_problem_has_our_solver_and_names_its_peers(self):
+        found = _matrix_data.places(("multitask", "multiclass", "trace"))
+        assert len(found) == len({place.key for place in found}) == 4 + 8 + 2
+        assert all(next(iter(solvers(place))) == OURS for place in found)
+        assert list(solvers(Place("multiclass", "isolet", "linf,1"))) == [OURS, "spams"]
+
+
+class TestProcess:
+    @pytest.fixture
+    def folder(self, tmp_path, monkeypatch):
+        rng = np.random.default_rng(0)
+        X, Y = rng.standard_normal((30, 8)), rng.standard_normal((30, 3))
+        np.save(tmp_path / "X.npy", X - X.mean(axis=0))
+        np.save(tmp_path / "target.npy", Y - Y.mean(axis=0))
+        return tmp_path
+
+    def test_tunes_then_times(self, folder):
+        place = Place("multitask", "independent-0.1", "l2,1")
+        solver = solvers(place)["sklearn"]
+        found = _matrix_run.measure(place, "sklearn", solver, sys.executable, folder, 60)
+        assert found["status"] == "ok", found.get("message")
+        assert found["relative_gap"] <= found["asked"] == 1e-6
+        assert found["calls"] == 1 + len(found["later_seconds"])
+
+    def test_failure_says_why(self, folder):
+        place = Place("multitask", "independent-0.1", "l2,1")
+        (folder / "X.npy").unlink()
+        found = _matrix_run.measure(
+            place, "sklearn", solvers(place)["sklearn"], sys.executable, folder, 60
+        )
+        assert found["status"] == "failed"
+        assert "X.npy" in found["message"]
+
+    def test_environments(self, tmp_path):
+        python = tmp_path / "python"
+        python.touch()
+        given = {"celer": python, "adelie": tmp_path / "missing", "lightning": tmp_path / "no"}
+        found = _matrix_run.interpreters(given, create=False)
+        assert found == {"": sys.executable, "celer": str(python)}
+        assert _matrix_run.importable(sys.executable, "sklearn.linear_model")
+        assert not _matrix_run.importable(sys.executable, "no_such_library")
+
+
+def record(seconds=1.0, **more):
+    costs = {"first_seconds": seconds + 0.5, "import_seconds": 0.25, "calls": 2}
+    memory = {"peak_bytes": 2**20, "peak_total_bytes": 2**30}
+    found = {"relative_gap": 9e-7, "asked": 1e-6, "tol": 1e-6, "objective": 2.0, "features": 3}
+    return {"status": "ok", "seconds": seconds} | costs | memory | found | more
+
+
+class TestBar:
+    def passed(self, found, name, truth=()):
+        (check,) = [c for c in _matrix_report.checks(found, truth) if c.name == name]
+        return check.passed
+
+    def test_best_of_three(self):
+        place = "multitask/independent-0.1/l2,1"
+        names, times = (OURS, "sklearn", "celer", "skglm"), (1.0, 2.0, 1.5, 0.5)
+        found = {f"{place}/{n}": record(t) for n, t in zip(names, times, strict=True)}
+        assert self.passed(found, "independent-0.1") is False
+        # A rival that did not reach the gap does not count, and leaves the figure open.
+        found[f"{place}/skglm"] |= {"relative_gap": 1e-4}
+        assert self.passed(found, "independent-0.1") is None
+        found[f"{place}/skglm"] = record(1.0)
+        assert self.passed(found, "independent-0.1") is True
+        assert self.passed(found, "independent-0.1: first call") is True
+        assert self.passed(found, "independent-0.1: gap") is True
+
+    def test_a_fifth(self):
+        place = "multiclass/isolet/linf,1"
+        found = {f"{place}/{OURS}": record(2.0), f"{place}/spams": record(9.9)}
+        assert self.passed(found, "isolet, linf,1: spams") is False
+        found[f"{place}/spams"] = {"status": "timeout", "limit": 300.0}
+        assert self.passed(found, "isolet, linf,1: spams") is True
+        found[f"{place}/{OURS}"] = record(100.0)
+        assert self.passed(found, "isolet, linf,1: spams") is None
+        assert self.passed({}, "isolet, linf,1: spams") is None
+
+    def test_low_rank(self):
+        found = {f"trace/low-rank/trace/{OURS}": record(130.0)}
+        assert self.passed(found, "low-rank: seconds") is False
+        assert self.passed(found, "low-rank: memory") is True
+
+    def test_truth(self):
+        each = {"norm": "trace", "loss": "squared", "form": "ball", "bound": True}
+        truth = [each | {"difference": 1e-8}, each | {"difference": -2e-6, "bound": False}]
+        assert self.passed({}, "objective", truth[:1]) is True
+        assert self.passed({}, "objective", truth) is False
+        assert self.passed({}, "gap >= distance", truth) is False
+
+
+def test_command_line_reports_what_is_stored(tmp_path):
+    from benchmarks.__main__ import main
+
+    path = tmp_path / "results.json"
+    place = "multitask/independent-0.1/l2,1"
+    found = {
+        f"{place}/{OURS}": record(0.1),
+        f"{place}/sklearn": record(0.25, relative_gap=3e-6),
+        f"{place}/celer": {"status": "absent"},
+        f"{place}/spams": {"status": "timeout", "limit": 300.0, "tol": 1e-3},
+        f"{place}/skglm": {"status": "failed", "message": "no"},
+    }
+    path.write_text(json.dumps({"format": 1, "runs": {}, "matrix": found}))
+    assert main(["matrix", "--no-runs", "--json", str(path)]) == 0
+    assert json.loads(path.read_text())["summary"]
+
+    console = Console(width=200, record=True, file=io.StringIO())
+    records = {key.rsplit("/", 1)[1]: each for key, each in found.items()}
+    console.print(
+        _matrix_report.problem_table(Place("multitask", "independent-0.1", "l2,1"), records)
+    )
+    text = console.export_text()
+    assert "0.123 quoted" in text
+    assert "2.50" in text
+    assert "3.0e-06 !" in text
+    assert "> 3000.00" in text
+
+
+def test_what_is_run_again():
+    from benchmarks.matrix import _finished
+
+    late = {"status": "timeout", "limit": 60.0}
+    assert _finished(record(), 300)
+    assert _finished(late, 60)
+    assert not _finished(late, 300)
+    assert not any(_finished(each, 60) for each in (None, {"status": "failed"}))
+
+
+def test_unknown_part():
+    from benchmarks.__main__ import main
+
+    with pytest.raises(SystemExit, match="Choose from multitask"):
+        main(["matrix", "--part", "vectors"])
