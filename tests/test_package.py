@@ -40,8 +40,8 @@ def test_names_are_documented():
 
 
 def test_rooms_have_sorted_names():
-    rooms = ("datasets", "display", "engines", "estimators", "exceptions", "losses", "pools")
-    for room in (*rooms, "selection", "storage", "tables", "testing"):
+    rooms = ("datasets", "display", "engines", "estimators", "exceptions", "losses", "norms")
+    for room in (*rooms, "pools", "selection", "storage", "tables", "testing"):
         module = getattr(mixnorm, room)
         names = list(getattr(module, "__all__", []))
         assert names == sorted(names), room

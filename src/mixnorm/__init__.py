@@ -33,6 +33,12 @@ if TYPE_CHECKING:
     from mixnorm.display import ShareBoostPathDisplay
     from mixnorm.estimators import (
         JointBoostClassifier,
+        MixedNormClassifier,
+        MixedNormClassifierCV,
+        MixedNormRegressor,
+        MixedNormRegressorCV,
+        MultiTaskLearner,
+        MultiTaskLearnerCV,
         OneVsRestGreedy,
         ShareBoostClassifier,
         ShareBoostClassifierCV,
@@ -43,6 +49,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "JointBoostClassifier",
+    "MixedNormClassifier",
+    "MixedNormClassifierCV",
+    "MixedNormRegressor",
+    "MixedNormRegressorCV",
+    "MultiTaskLearner",
+    "MultiTaskLearnerCV",
     "OneVsRestGreedy",
     "ShareBoostClassifier",
     "ShareBoostClassifierCV",
@@ -69,6 +81,12 @@ __all__ = [
 # Public names that live in a room; every other lazy name is a room itself.
 _HOMES = {
     "JointBoostClassifier": "estimators",
+    "MixedNormClassifier": "estimators",
+    "MixedNormClassifierCV": "estimators",
+    "MixedNormRegressor": "estimators",
+    "MixedNormRegressorCV": "estimators",
+    "MultiTaskLearner": "estimators",
+    "MultiTaskLearnerCV": "estimators",
     "OneVsRestGreedy": "estimators",
     "ShareBoostClassifier": "estimators",
     "ShareBoostClassifierCV": "estimators",

@@ -2,8 +2,8 @@
 
 The loss ``F`` is replaced by ``max_t <t, z> - F*(t) - |t - c|^2 / (2 step)``, which is smooth, and
 below ``F`` by no more than the last term. With the centre ``c`` at the dual solution it costs
-nothing, so that moving the centre to the dual point found (the proximal method of multipliers) solves the
-problem without making the smoothing fine. The gap is that of the loss itself.
+nothing, so that moving the centre to the dual point found (the proximal method of multipliers)
+solves the problem without making the smoothing fine. The gap is that of the loss itself.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 :func:`solve` minimises ``F(XW + b) + alpha * norm(W)``, or ``F(XW + b)`` over the ball
 ``norm(W) <= radius``, where ``F`` is the weighted mean loss (summed over tasks). :func:`path` does
 so for many values of ``alpha``, each started from the last. Sums of row norms go by working sets
-and block coordinate descent, all others by accelerated proximal steps; losses with kinks by a sequence
-of smooth ones.
+and block coordinate descent, all others by accelerated proximal steps; losses with kinks by a
+sequence of smooth ones.
 """
 
 from __future__ import annotations

@@ -8,10 +8,21 @@ from mixnorm.estimators._shareboost import ShareBoostClassifier, ShareBoostRegre
 
 if TYPE_CHECKING:
     from mixnorm.estimators._jointboost import JointBoostClassifier
+    from mixnorm.estimators._mixed_norm import MixedNormClassifier
+    from mixnorm.estimators._mixed_norm_cv import MixedNormClassifierCV, MixedNormRegressorCV
+    from mixnorm.estimators._mixed_norm_regressor import MixedNormRegressor
+    from mixnorm.estimators._multitask import MultiTaskLearner
+    from mixnorm.estimators._multitask_cv import MultiTaskLearnerCV
     from mixnorm.estimators._one_vs_rest import OneVsRestGreedy
 
 __all__ = [
     "JointBoostClassifier",
+    "MixedNormClassifier",
+    "MixedNormClassifierCV",
+    "MixedNormRegressor",
+    "MixedNormRegressorCV",
+    "MultiTaskLearner",
+    "MultiTaskLearnerCV",
     "OneVsRestGreedy",
     "ShareBoostClassifier",
     "ShareBoostClassifierCV",
@@ -19,8 +30,17 @@ __all__ = [
     "ShareBoostRegressorCV",
 ]
 
-# Imported on first use: whoever wants ShareBoost need not wait for what it is compared with.
-_LATE = {"JointBoostClassifier": "_jointboost", "OneVsRestGreedy": "_one_vs_rest"}
+# Imported on first use: whoever wants one kind of learner need not wait for the others.
+_LATE = {
+    "JointBoostClassifier": "_jointboost",
+    "MixedNormClassifier": "_mixed_norm",
+    "MixedNormClassifierCV": "_mixed_norm_cv",
+    "MixedNormRegressor": "_mixed_norm_regressor",
+    "MixedNormRegressorCV": "_mixed_norm_cv",
+    "MultiTaskLearner": "_multitask",
+    "MultiTaskLearnerCV": "_multitask_cv",
+    "OneVsRestGreedy": "_one_vs_rest",
+}
 
 
 def __getattr__(name: str) -> Any:

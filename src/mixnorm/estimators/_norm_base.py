@@ -1,0 +1,450 @@
+"""What all estimators on the proximal engine share: checks, the call, and what is stored."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from mixnorm.engines import proximal
+from mixnorm.estimators._base import NotConvergedWarning, _warn
+from mixnorm.estimators._inputs import _check_integer, _check_number
+from mixnorm.estimators._mixed_norm_path import (
+    MixedNormPath,
+    alpha_grid,
+    check_grid,
+    collect,
+    grid_size,
+)
+from mixnorm.estimators._norm_stored import StoredWeightsMixin
+from mixnorm.estimators._progress import CallbackSupportMixin, Progress
+from mixnorm.estimators._selector import ColumnSelectorMixin
+from mixnorm.exceptions import InterruptedFitWarning
+from mixnorm.losses import DualLoss
+from mixnorm.norms import as_norm
+
+__all__ = [
+    "MixedNormPath",
+    "NormLearner",
+    "NotConvergedWarning",
+    "Training",
+    "alpha_grid",
+    "check_dual_loss",
+    "check_grid",
+    "check_norm_parameters",
+    "grid_size",
+    "moderate",
+    "weighted_rows",
+    "working_dtypes",
+]
+
+# A smaller relative gap than this is lost in the rounding of float32.
+_LEAST_TOL_OF_FLOAT32 = 1e-5
+
+
+def check_norm_parameters(estimator: Any) -> None:
+    """Raise a clear error for a parameter out of its range; ``…CV`` forms lack some of them."""
+    as_norm(estimator.norm)
+    radius = getattr(estimator, "radius", None)
+    if radius is not None:
+        _check_number(estimator, "radius", least=0.0)
+    elif hasattr(estimator, "alpha"):
+        _check_number(estimator, "alpha", least=0.0)
+        if not estimator.alpha > 0:
+            raise ValueError(
+                f"alpha={estimator.alpha!r} must be positive: without a penalty there is no "
+                "duality gap to stop on. Give a small alpha, or use an estimator without penalty."
+            )
+    _check_number(estimator, "tol", least=0.0)
+    _check_integer(estimator, "max_iter", least=1)
+    for name in ("fit_intercept", "warm_start", "one_standard_error"):
+        value = getattr(estimator, name, False)
+        if not isinstance(value, (bool, np.bool_)):
+            raise TypeError(f"{name}={value!r} must be True or False.")
+
+
+def check_dual_loss(loss: Any, known: Any) -> Any:
+    """Return a loss object, if it has the conjugate that the gap needs."""
+    if not isinstance(loss, DualLoss):
+        raise ValueError(
+            f"loss={loss!r} has no conjugate, which the duality gap needs; choose one of "
+            f"{sorted(known)}, or give it the methods of mixnorm.losses.DualLoss."
+        )
+    return loss
+
+
+def working_dtypes(tol: float) -> Any:
+    """Return what ``validate_data`` takes as ``dtype``: float32 stays where it is exact enough."""
+    return [np.float64, np.float32] if tol >= _LEAST_TOL_OF_FLOAT32 else np.float64
+
+
+def weighted_rows(weight: np.ndarray, *arrays: Any) -> tuple[Any, ...]:
+    """Return the weights and the arrays without the rows of weight zero, which count for nothing.
+
+    What stands in such rows could otherwise overflow, or make a class that no row speaks for.
+    """
+    kept = weight > 0.0
+    if np.all(kept):
+        return weight, *arrays
+    return weight[kept], *(array[np.flatnonzero(kept)] for array in arrays)
+
+
+def moderate(X: Any) -> tuple[Any, dict[str, Any]]:
+    """Return ``X`` with entries whose squares stay in range, and what ``Training`` must know of it.
+
+    ``X`` is divided by a power of two, ``input_unit``, which is 1 in all but extreme cases.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> moderate(np.full((2, 2), 3.0))[1]
+    {'input_unit': 1.0, 'largest_input': 3.0}
+    >>> moderate(np.full((2, 2), 2.0**200))[1] == {"input_unit": 2.0**200, "largest_input": 1.0}
+    True
+    """
+    entries = X.data if hasattr(X, "tocsr") else X
+    largest = float(max(np.max(entries), -np.min(entries))) if entries.size else 0.0
+    info = np.finfo(X.dtype)
+    if largest == 0.0 or float(info.tiny) ** 0.125 < largest < float(info.max) ** 0.125:
+        return X, {"input_unit": 1.0, "largest_input": largest}
+    power = min(max(math.floor(math.log2(largest)), 2 - info.maxexp), info.maxexp - 2)
+    unit = 2.0**power
+    inside = X * X.dtype.type(2.0**-power)
+    return inside, {"input_unit": unit, "largest_input": largest / unit}
+
+
+@dataclass(frozen=True)
+class Training:
+    """The data as the engine takes them, in units in which nothing overflows.
+
+    Targets are less ``centre`` and divided by ``unit``, for a loss that goes with that to the power
+    of ``degree``; ``X`` is divided by ``input_unit``, and has then ``largest_input`` as its largest
+    magnitude (0 where that is not known).
+    """
+
+    design: Any
+    loss: Any
+    target: Any
+    weight: np.ndarray
+    unit: float = 1.0
+    centre: Any = 0.0
+    degree: int = 2
+    input_unit: float = 1.0
+    largest_input: float = 0.0
+
+    @property
+    def weight_unit(self) -> float:
+        """What weights inside are multiplied by to be those outside."""
+        return self.unit / self.input_unit
+
+    @property
+    def alpha_unit(self) -> float:
+        """What a penalty inside is multiplied by to be that outside."""
+        return self.unit ** (self.degree - 1) * self.input_unit
+
+    def outward(self, found: proximal.Solution) -> proximal.Solution:
+        """Return a solution in the units of the data as they were given."""
+        unit, loss_unit = self.weight_unit, self.unit**self.degree
+        dtype = found.weights.dtype
+        return replace(
+            found,
+            weights=found.weights if unit == 1.0 else found.weights * dtype.type(unit),
+            intercept=(found.intercept * self.unit + self.centre).astype(dtype, copy=False),
+            alpha=None if found.alpha is None else found.alpha * self.alpha_unit,
+            radius=None if found.radius is None else found.radius * unit,
+            value=found.value * loss_unit,
+            norm_value=found.norm_value * unit,
+            objective=found.objective * loss_unit,
+            gap=found.gap * loss_unit,
+            scale=found.scale * loss_unit,
+            history=tuple(gap * loss_unit for gap in found.history),
+        )
+
+    def inward(self, weights: np.ndarray, intercept: np.ndarray) -> tuple[Any, Any]:
+        """Return weights and intercept in the units of the engine."""
+        dtype = self.design.dtype
+        inside = np.ascontiguousarray(weights / self.weight_unit, dtype=dtype)
+        return inside, np.asarray((intercept - self.centre) / self.unit, dtype=dtype)
+
+
+class NormLearner(StoredWeightsMixin, ColumnSelectorMixin, CallbackSupportMixin, BaseEstimator):
+    """Base of the estimators that minimise a loss under a norm.
+
+    A subclass has the parameters ``norm``, ``fit_intercept``, ``tol`` and ``max_iter``, and turns
+    weights outward and inward with the methods below.
+    """
+
+    coef_: Any
+    intercept_: Any
+    support_: np.ndarray
+
+    # --- what a subclass may say
+
+    def _turned(self, weights: np.ndarray, intercept: np.ndarray) -> tuple[Any, Any]:
+        """Return weights as ``(n_outputs, n_features)``, and the intercept."""
+        return np.ascontiguousarray(weights.T), intercept
+
+    def _shaped(self, coef: np.ndarray, intercept: np.ndarray) -> tuple[Any, Any]:
+        """Return ``coef_`` and ``intercept_`` in the shape that users see."""
+        return coef, intercept
+
+    def _unturned(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the fitted weights ``(n_features, n_outputs)`` and intercept, to start from."""
+        return np.atleast_2d(self.coef_).T, np.atleast_1d(self.intercept_)
+
+    def _check_parameters(self) -> None:
+        check_norm_parameters(self)
+
+    # --- one penalty, or one ball
+
+    def _solve(
+        self, training: Training, *, alpha: float | None, radius: float | None, progress: Progress
+    ) -> proximal.Solution:
+        """Run the engine, warn of what was not reached, and return the solution turned outward."""
+        found = proximal.solve(
+            training.design,
+            training.loss,
+            training.target,
+            as_norm(self.norm),
+            weight=training.weight,
+            alpha=None
+            if radius is not None or alpha is None
+            else float(alpha) / training.alpha_unit,
+            radius=None if radius is None else float(radius) / training.weight_unit,
+            start=self._start(training),
+            on_iteration=_Iterations(progress).end,
+            **self._options(),
+        )
+        _check_finite(found)
+        self._report(found)
+        return training.outward(found)
+
+    def _options(self) -> dict[str, Any]:
+        return {
+            "fit_intercept": bool(self.fit_intercept),
+            "tol": float(self.tol),
+            "max_iter": int(self.max_iter),
+        }
+
+    def _start(self, training: Training) -> tuple[Any, Any] | None:
+        """Return the solution of the last fit, if ``warm_start`` asks for it."""
+        if not getattr(self, "warm_start", False) or not hasattr(self, "coef_"):
+            return None
+        weights, intercept = self._unturned()
+        wanted = (training.design.n_features, training.design.n_outputs)
+        if weights.shape != wanted:
+            raise ValueError(
+                f"warm_start=True starts from weights for {weights.shape[0]} features and "
+                f"{weights.shape[1]} outputs, but the data have {wanted[0]} and {wanted[1]}. "
+                "Set warm_start=False to start anew."
+            )
+        if not self.fit_intercept:
+            intercept = np.zeros_like(intercept)
+        return training.inward(weights, intercept)
+
+    def _attributes(self, found: proximal.Solution) -> dict[str, Any]:
+        """Return the fitted attributes that a solution (turned outward) stands for."""
+        coef, intercept = self._turned(found.weights, found.intercept)
+        shaped, bias = self._shaped(coef, intercept)
+        return {
+            "coef_": shaped,
+            "intercept_": bias,
+            "support_": np.flatnonzero(np.any(coef != 0.0, axis=0)),
+            "dual_gap_": float(found.gap),
+            "objective_": float(found.objective),
+            "norm_value_": float(found.norm_value),
+            "n_iter_": max(1, int(found.iterations)),
+        }
+
+    def _keep(self, found: proximal.Solution) -> None:
+        """Set the fitted attributes."""
+        self.__dict__.update(self._attributes(found))
+
+    def _report(self, found: proximal.Solution) -> None:
+        """Warn of a solution that was cut short."""
+        if found.interrupted:
+            _warn(
+                f"Interrupted after {found.iterations} iterations with relative duality gap "
+                f"{found.gap / found.scale:.1e} (tol {self.tol:g}); the weights so far are kept. "
+                "Set warm_start=True and call fit again to go on.",
+                InterruptedFitWarning,
+            )
+        elif not found.converged:
+            _warn(
+                f"Stopped after {_stopped(found, self)} with relative duality gap "
+                f"{found.gap / found.scale:.1e} (tol {self.tol:g}). {_remedy(found, self)}",
+                NotConvergedWarning,
+            )
+
+    # --- many penalties
+
+    def _alpha_max(self, training: Training) -> float:
+        """Return the smallest penalty known to leave all weights at zero."""
+        largest = proximal.alpha_max(
+            training.design,
+            training.loss,
+            training.target,
+            as_norm(self.norm),
+            weight=training.weight,
+            fit_intercept=bool(self.fit_intercept),
+        )
+        # A residual sums to zero but for rounding, and so does its product with a constant column.
+        rounding = 8.0 * float(np.finfo(training.design.dtype).eps) * training.largest_input
+        return 0.0 if largest <= rounding else float(largest) * training.alpha_unit
+
+    def _grid(
+        self, training: Training, alphas: Any, alpha_ratio: float
+    ) -> tuple[float, np.ndarray]:
+        """Return the smallest penalty that leaves no weights, and the grid to go along."""
+        largest = self._alpha_max(training)
+        # Where no penalty leaves weights, any that stand out from rounding will do.
+        top = largest or training.alpha_unit * (training.largest_input or 1.0)
+        return largest, alpha_grid(alphas, alpha_ratio, top)
+
+    def _solutions(self, training: Training, alphas: np.ndarray) -> Iterator[proximal.Solution]:
+        """Yield the solution for each penalty, turned outward; end early at an interrupt."""
+        found = proximal.path(
+            training.design,
+            training.loss,
+            training.target,
+            as_norm(self.norm),
+            weight=training.weight,
+            alphas=[float(alpha) / training.alpha_unit for alpha in alphas],
+            **self._options(),
+        )
+        for alpha, solution in zip(alphas, found, strict=False):
+            _check_finite(solution)
+            yield replace(training.outward(solution), alpha=float(alpha))
+
+    def _walk(
+        self, training: Training, alphas: Any, alpha_ratio: float, progress: Progress
+    ) -> MixedNormPath:
+        """Return the solutions along a grid of penalties, each a task below ``progress``."""
+        largest, grid = self._grid(training, alphas, alpha_ratio)
+        points = _Points(progress, len(grid), self)
+        path = collect(points.finished(self._solutions(training, grid)), self._turned, largest)
+        points.report()
+        return path
+
+    # --- what is read off the fitted weights
+
+    @property
+    def selected_(self) -> np.ndarray:  # type: ignore[override]
+        """The features in use, ``support_`` under the name that selectors have."""
+        return self.support_
+
+    @property
+    def rank_(self) -> int:
+        """Numerical rank of the weights; a norm of singular values keeps it small."""
+        check_is_fitted(self)
+        weights = np.atleast_2d(self.coef_)[:, self.support_]
+        return int(np.linalg.matrix_rank(weights)) if weights.size else 0
+
+    def _linear(self, X: Any) -> np.ndarray:
+        """Return ``X coef.T + intercept`` of shape ``(n_samples, n_outputs)``, as they stand."""
+        check_is_fitted(self)
+        X = validate_data(
+            self, X, reset=False, accept_sparse=("csr", "csc"), dtype=[np.float64, np.float32]
+        )
+        coef = np.atleast_2d(self.coef_)
+        used = np.flatnonzero(np.any(coef != 0.0, axis=0))
+        if isinstance(X, np.ndarray) and len(used) < coef.shape[1] // 4:
+            X, coef = X[:, used], coef[:, used]
+        return np.asarray(X @ coef.T + self.intercept_)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "coef_" in vars(self)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+class _Iterations:
+    """Opens a progress task for each iteration and closes it when the engine says so."""
+
+    def __init__(self, whole: Progress) -> None:
+        self._whole = whole
+
+    def end(self, count: int, gap: float) -> None:
+        self._whole.task("iteration").end()
+
+
+class _Points:
+    """The points of a path as they are done, each a task of the progress."""
+
+    def __init__(self, whole: Progress, n_points: int, estimator: Any) -> None:
+        self._whole, self._n_points, self._estimator = whole, n_points, estimator
+        self._done = 0
+        self._cut = False
+        self._worst: Any = None
+        self._n_bad = 0
+
+    def finished(self, found: Iterator[proximal.Solution]) -> Iterator[proximal.Solution]:
+        """Yield the solutions that were finished; a callback may ask to stop after any."""
+        task = self._whole.task("alpha")
+        for solution in found:
+            if solution.interrupted:
+                self._cut = True
+                break
+            self._done += 1
+            self._note(solution)
+            yield solution
+            if task.end() or self._done == self._n_points:
+                break
+            task = self._whole.task("alpha")
+        if self._done == 0:
+            raise KeyboardInterrupt
+
+    def _note(self, found: proximal.Solution) -> None:
+        if found.converged:
+            return
+        self._n_bad += 1
+        if self._worst is None or found.gap > self._worst.gap:
+            self._worst = found
+
+    def report(self) -> None:
+        """Warn of a path that was cut short, or not solved to its tolerance."""
+        if self._cut:
+            _warn(
+                f"Interrupted after {self._done} of {self._n_points} values of alpha, which are "
+                "kept.",
+                InterruptedFitWarning,
+            )
+        if self._worst is not None:
+            worst, estimator = self._worst, self._estimator
+            _warn(
+                f"For {self._n_bad} of {self._done} values of alpha the gap was not reached. At "
+                f"alpha={worst.alpha:.3g} it stopped after {_stopped(worst, estimator)} with "
+                f"relative duality gap {worst.gap / worst.scale:.1e} (tol {estimator.tol:g}). "
+                f"{_remedy(worst, estimator)}",
+                NotConvergedWarning,
+            )
+
+
+def _check_finite(found: proximal.Solution) -> None:
+    if not (math.isfinite(found.objective) and np.all(np.isfinite(found.intercept))):
+        raise ValueError(
+            "The numbers overflowed: columns of X or targets differ too much in size for "
+            f"{found.weights.dtype}. Scale them (StandardScaler), or give X as float64."
+        )
+
+
+def _stopped(found: proximal.Solution, estimator: Any) -> str:
+    if found.iterations >= estimator.max_iter:
+        return f"max_iter={estimator.max_iter}"
+    return f"{found.iterations} iterations, where rounding is in the way,"
+
+
+def _remedy(found: proximal.Solution, estimator: Any) -> str:
+    if found.iterations >= estimator.max_iter:
+        last = "raise alpha" if found.radius is None else "lower radius"
+        return f"Raise max_iter, scale X, or {last}."
+    narrow = found.weights.dtype == np.float32
+    return "Raise tol, or give X as float64." if narrow else "Raise tol, or scale X."

@@ -1,0 +1,594 @@
+"""Many tasks under one norm, against solutions found in other ways."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import optimize, sparse
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError, UndefinedMetricWarning
+from sklearn.linear_model import Lasso, LogisticRegression, MultiTaskLasso
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import mixnorm
+from mixnorm.estimators import MixedNormRegressor, MultiTaskLearner, MultiTaskLearnerCV
+from mixnorm.estimators._base import NotConvergedWarning
+from mixnorm.exceptions import ModelFileError
+from mixnorm.losses import Huber
+from mixnorm.norms import MixedNorm
+
+NORMS = ["l1,1", "l2,1", "l2,2", "linf,1", "trace"]
+TIGHT = {"tol": 1e-10, "max_iter": 5000}
+
+
+# Weighted and repeated rows may be solved in different ways, which agree to the tolerance asked.
+@pytest.mark.filterwarnings("ignore")  # the checks feed data that deserves warnings
+@parametrize_with_checks([MultiTaskLearner(), MultiTaskLearnerCV(alphas=10, tol=1e-10)])
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def table():
+    """Four tasks on one X that share three features."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 12)) + 1.0
+    W = np.zeros((12, 4))
+    W[:3] = rng.normal(size=(3, 4))
+    return X, X @ W + 0.3 * rng.normal(size=(60, 4)) + [1, 2, 3, 4]
+
+
+@pytest.fixture(scope="module")
+def holes(table):
+    X, Y = table
+    Y = Y.copy()
+    Y[np.random.default_rng(1).random(Y.shape) < 0.3] = np.nan
+    return X, Y
+
+
+@pytest.fixture(scope="module")
+def apart():
+    """Three tasks with data of their own: numbers, texts, truth values."""
+    rng = np.random.default_rng(2)
+    Xs = {"cost": rng.normal(size=(30, 6)), "kind": rng.normal(size=(50, 6))}
+    Xs["late"] = rng.normal(size=(40, 6))
+    score = {name: X[:, 0] - X[:, 1] + 0.5 * rng.normal(size=len(X)) for name, X in Xs.items()}
+    ys = {
+        "cost": score["cost"] + 5.0,
+        "kind": np.where(score["kind"] > 0, "b", "a"),
+        "late": score["late"] > 0.2,
+    }
+    return Xs, ys, {"cost": "squared", "kind": "logistic", "late": "hinge"}
+
+
+# --- against other solutions
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_one_table_of_numbers_is_scikit_learns_multi_task_lasso(table, fit_intercept):
+    X, Y = table
+    model = MultiTaskLearner("l2,1", alpha=0.2, fit_intercept=fit_intercept, **TIGHT).fit(X, Y)
+    peer = MultiTaskLasso(alpha=0.2, fit_intercept=fit_intercept, tol=1e-12, max_iter=100_000)
+    peer.fit(X, Y)
+    assert model.coef_ == pytest.approx(peer.coef_, abs=1e-6)
+    assert model.intercept_ == pytest.approx(peer.intercept_, abs=1e-6)
+    assert model.support_.tolist() == np.flatnonzero(np.any(peer.coef_, axis=0)).tolist()
+    assert model.score(X, Y) == pytest.approx(r2_score(Y, peer.predict(X)))
+
+
+def test_orthogonal_columns_have_a_closed_form():
+    # With XᵀX / n the unit matrix a row of weights is its least squares value, shrunk by alpha.
+    rng = np.random.default_rng(3)
+    Q = np.linalg.qr(rng.normal(size=(20, 5)))[0] * np.sqrt(20)
+    Y = rng.normal(size=(20, 3))
+    best = Q.T @ Y / 20
+    sizes = np.linalg.norm(best, axis=1, keepdims=True)
+    shrunk = best * np.maximum(0.0, 1.0 - 0.2 / sizes)
+    model = MultiTaskLearner("l2,1", alpha=0.2, fit_intercept=False, **TIGHT).fit(Q, Y)
+    assert model.coef_ == pytest.approx(shrunk.T, abs=1e-7)
+    # And for the trace norm the singular values are.
+    U, s, Vt = np.linalg.svd(best, full_matrices=False)
+    low = U * np.maximum(0.0, s - 0.2) @ Vt
+    model = MultiTaskLearner("trace", alpha=0.2, fit_intercept=False, **TIGHT).fit(Q, Y)
+    assert model.coef_ == pytest.approx(low.T, abs=1e-5)
+    assert model.rank_ == np.sum(s > 0.2)
+    assert model.norm_value_ == pytest.approx(np.maximum(0.0, s - 0.2).sum(), abs=1e-6)
+
+
+def test_under_l11_tasks_are_apart(holes):
+    X, Y = holes
+    model = MultiTaskLearner("l1,1", alpha=0.1, **TIGHT).fit(X, Y)
+    for task in range(4):
+        rows = ~np.isnan(Y[:, task])
+        alone = Lasso(alpha=0.1, tol=1e-12, max_iter=100_000).fit(X[rows], Y[rows, task])
+        assert model.coef_[task] == pytest.approx(alone.coef_, abs=1e-6)
+        assert model.intercept_[task] == pytest.approx(alone.intercept_, abs=1e-6)
+
+
+def test_under_l11_labels_are_apart_too(table):
+    X, Y = table
+    labels = np.where(np.median(Y, axis=0) < Y, "high", "low").astype(object)
+    labels[::7, 1] = None
+    model = MultiTaskLearner("l1,1", "logistic", alpha=0.05, tol=1e-8).fit(X, labels)
+    for task in range(4):
+        rows = np.array([label is not None for label in labels[:, task]])
+        C = 1 / (0.05 * rows.sum())
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the name of this penalty is about to change
+            alone = LogisticRegression(
+                l1_ratio=1.0, penalty="l1", C=C, solver="saga", tol=1e-10, max_iter=100_000
+            ).fit(X[rows], labels[rows, task].astype(str))
+        assert model.coef_[task] == pytest.approx(alone.coef_[0], abs=1e-4)
+        assert model.intercept_[task] == pytest.approx(alone.intercept_[0], abs=1e-3)
+        assert model.classes_[task].tolist() == ["high", "low"]
+
+
+def objective(model, Xs, ys, losses, norm):
+    """The objective, written out."""
+    formulas = {
+        "squared": lambda z, y: 0.5 * (z - y) ** 2,
+        "absolute": lambda z, y: np.abs(z - y),
+        "logistic": lambda z, y: np.logaddexp(0.0, -y * z),
+        "hinge": lambda z, y: np.maximum(0.0, 1.0 - y * z),
+        "squared_hinge": lambda z, y: np.maximum(0.0, 1.0 - y * z) ** 2,
+    }
+
+    def value(flat):
+        W, b = flat[: -len(Xs)].reshape(-1, len(Xs)), flat[-len(Xs) :]
+        parts = [
+            formulas[loss](X @ W[:, task] + b[task], y).mean()
+            for task, (X, y, loss) in enumerate(zip(Xs, ys, losses, strict=True))
+        ]
+        return sum(parts) + model.alpha * norm.value(W)
+
+    return value
+
+
+@pytest.mark.parametrize("norm", ["l2,1", "trace", "l2,2"])
+def test_mixed_losses_reach_what_a_general_minimiser_reaches(apart, norm):
+    Xs, ys, _ = apart
+    losses = ["squared", "logistic", "squared_hinge"]
+    matrices, signs = [X[:, :3] for X in Xs.values()], list(ys.values())
+    model = MultiTaskLearner(norm, losses, alpha=0.1, **TIGHT).fit(matrices, signs)
+    signs = [signs[0], np.where(signs[1] == "b", 1, -1), np.where(signs[2], 1, -1)]
+    value = objective(model, matrices, signs, losses, mixnorm.norms.as_norm(norm))
+    found = np.concatenate([model.coef_.T.reshape(-1), model.intercept_])
+    assert value(found) == pytest.approx(model.objective_, rel=1e-9)
+    best, start = np.inf, np.full(12, 0.1)
+    for _ in range(6):  # a simplex stalls at kinks; begun anew it goes on
+        peer = optimize.minimize(
+            value, start, method="Nelder-Mead",
+            options={"maxiter": 40_000, "maxfev": 40_000, "xatol": 1e-10, "fatol": 1e-13,
+                     "adaptive": True},
+        )  # fmt: skip
+        best, start = min(best, peer.fun), peer.x
+    peer = optimize.minimize(value, start, method="Powell", options={"xtol": 1e-9, "ftol": 1e-13})
+    best = min(best, peer.fun)
+    assert model.objective_ <= best + 1e-9
+    assert model.objective_ == pytest.approx(best, rel=1e-4)
+    assert model.objective_ - model.dual_gap_ <= best
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_no_change_nearby_is_better(apart, norm):
+    Xs, ys, losses = apart
+    model = MultiTaskLearner(norm, losses, alpha=0.1, tol=1e-7, max_iter=5000).fit(Xs, ys)
+    signs = [ys["cost"], np.where(ys["kind"] == "b", 1, -1), np.where(ys["late"], 1, -1)]
+    value = objective(
+        model, list(Xs.values()), signs, list(losses.values()), mixnorm.norms.as_norm(norm)
+    )
+    found = np.concatenate([model.coef_.T.reshape(-1), model.intercept_])
+    assert value(found) == pytest.approx(model.objective_, rel=1e-9)
+    rng = np.random.default_rng(4)
+    for size in (1e-3, 1e-2, 1e-1, 1.0):
+        for _ in range(100):
+            moved = value(found + size * rng.normal(size=found.size))
+            assert moved >= model.objective_ - model.dual_gap_ - 1e-12
+
+
+def test_equal_losses_are_those_of_the_regressor(table):
+    X, Y = table
+    for norm in NORMS:
+        one = MultiTaskLearner(norm, alpha=0.3, **TIGHT).fit(X, Y)
+        other = MixedNormRegressor(norm, alpha=0.3, **TIGHT).fit(X, Y)
+        assert one.coef_ == pytest.approx(other.coef_, abs=1e-6)
+        assert one.objective_ == pytest.approx(other.objective_, rel=1e-9)
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("losses", ["squared", ["squared", "huber", "squared", "absolute"]])
+def test_one_x_and_the_same_x_for_each_task(holes, norm, losses):
+    X, Y = holes
+    tol = 1e-8 if losses == "squared" else 1e-4  # kinks take long
+    options = {"alpha": 0.2, "tol": tol, "max_iter": 5000}
+    shared = MultiTaskLearner(norm, losses, **options).fit(X, Y)
+    rows = [~np.isnan(Y[:, task]) for task in range(4)]
+    separate = MultiTaskLearner(norm, losses, **options).fit(
+        [X[own] for own in rows], [Y[own, task] for task, own in enumerate(rows)]
+    )
+    same = MultiTaskLearner(norm, losses, **options).fit([X] * 4, list(Y.T))
+    for other in (separate, same):
+        assert abs(other.objective_ - shared.objective_) <= shared.dual_gap_ + other.dual_gap_
+        assert other.coef_ == pytest.approx(shared.coef_, abs=10 * np.sqrt(tol))
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_whole_weights_are_repeated_rows(apart, norm):
+    Xs, ys, losses = apart
+    losses = {**losses, "late": "squared_hinge"}
+    rng = np.random.default_rng(5)
+    counts = {name: rng.integers(0, 4, len(X)) for name, X in Xs.items()}
+    options = {"alpha": 0.1, "tol": 1e-9, "max_iter": 5000}
+    weighted = MultiTaskLearner(norm, losses, **options).fit(Xs, ys, sample_weight=counts)
+    repeated = MultiTaskLearner(norm, losses, **options).fit(
+        {name: np.repeat(X, counts[name], axis=0) for name, X in Xs.items()},
+        {name: np.repeat(y, counts[name]) for name, y in ys.items()},
+    )
+    assert weighted.objective_ == pytest.approx(repeated.objective_, rel=1e-8)
+    assert weighted.coef_ == pytest.approx(repeated.coef_, abs=1e-3)
+
+
+def test_weights_of_entries(table):
+    X, Y = table
+    counts = np.random.default_rng(6).integers(0, 3, Y.shape)
+    weighted = MultiTaskLearner(alpha=0.2, **TIGHT).fit(X, Y, sample_weight=counts)
+    missing = MultiTaskLearner(alpha=0.2, **TIGHT).fit(
+        X, np.where(counts > 0, Y, np.nan), sample_weight=np.maximum(counts, 1)
+    )
+    repeated = MultiTaskLearner(alpha=0.2, **TIGHT).fit(
+        [np.repeat(X, own, axis=0) for own in counts.T],
+        [np.repeat(y, own) for y, own in zip(Y.T, counts.T, strict=True)],
+    )
+    assert weighted.coef_ == pytest.approx(repeated.coef_, abs=1e-6)
+    assert missing.coef_ == pytest.approx(repeated.coef_, abs=1e-6)
+    rows = np.random.default_rng(7).integers(0, 3, len(X))
+    one = MultiTaskLearner(alpha=0.2, **TIGHT).fit(X, Y, sample_weight=rows)
+    two = MultiTaskLearner(alpha=0.2, **TIGHT).fit(X, Y, sample_weight=np.tile(rows, (4, 1)).T)
+    assert one.coef_ == pytest.approx(two.coef_, abs=1e-9)
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_tasks_in_another_order(apart, norm):
+    Xs, ys, losses = apart
+    options = {"alpha": 0.1, "tol": 1e-6, "max_iter": 5000}
+    model = MultiTaskLearner(norm, losses, **options).fit(Xs, ys)
+    order = ["late", "cost", "kind"]
+    turned = MultiTaskLearner(norm, [losses[name] for name in order], **options)
+    turned.fit([Xs[name] for name in order], [ys[name] for name in order])
+    assert turned.objective_ == pytest.approx(model.objective_, rel=2e-6)
+    assert turned.coef_[[1, 2, 0]] == pytest.approx(model.coef_, abs=1e-2)
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_ball_and_penalty_meet(apart, norm):
+    Xs, ys, _ = apart
+    losses = ["squared", "logistic", "squared_hinge"]
+    options = {"tol": 1e-8, "max_iter": 5000}
+    free = MultiTaskLearner(norm, losses, alpha=0.1, **options)
+    free.fit(list(Xs.values()), list(ys.values()))
+    ball = MultiTaskLearner(norm, losses, radius=free.norm_value_, **options)
+    ball.fit(list(Xs.values()), list(ys.values()))
+    assert ball.objective_ == pytest.approx(free.objective_ - 0.1 * free.norm_value_, rel=1e-6)
+    assert ball.norm_value_ <= free.norm_value_ * (1 + 1e-9)
+
+
+def test_a_path_is_the_fits_along_it(holes):
+    X, Y = holes
+    model = MultiTaskLearner("l2,1", **TIGHT)
+    path = model.path(X, Y, alphas=6, alpha_ratio=0.05)
+    assert not hasattr(model, "coef_")
+    assert path.coefs.shape == (6, 4, 12)
+    assert not path.coefs[0].any()
+    for position, alpha in enumerate(path.alphas):
+        alone = clone(model).set_params(alpha=alpha).fit(X, Y)
+        assert path.coef(position) == pytest.approx(alone.coef_, abs=1e-5)
+        assert path.intercepts[position] == pytest.approx(alone.intercept_, abs=1e-5)
+    below = clone(model).set_params(alpha=0.99 * path.alpha_max).fit(X, Y)
+    assert len(below.support_) > 0
+
+
+# --- forms in, forms out
+
+
+def test_predictions_come_in_the_form_of_the_data(apart):
+    Xs, ys, losses = apart
+    model = MultiTaskLearner("l2,1", losses, alpha=0.02).fit(Xs, ys)
+    assert model.tasks_ == ["cost", "kind", "late"]
+    assert model.classes_[0] is None
+    assert [labels.tolist() for labels in model.classes_[1:]] == [["a", "b"], [False, True]]
+    found = model.predict(Xs)
+    assert list(found) == model.tasks_
+    assert set(found["kind"]) == {"a", "b"}
+    assert found["late"].dtype == bool
+    assert np.mean(found["kind"] == ys["kind"]) > 0.8
+    some = model.predict({"late": Xs["late"]})
+    assert list(some) == ["late"]
+    assert np.array_equal(some["late"], found["late"])
+    listed = model.predict(list(Xs.values()))
+    assert isinstance(listed, list)
+    assert np.array_equal(listed[1], found["kind"])
+    for task in ("kind", 1):
+        assert np.array_equal(model.predict(Xs["kind"], task=task), found["kind"])
+    everything = model.predict(Xs["kind"])
+    assert everything.shape == (50, 3)
+    assert everything.dtype == object
+    assert everything[:, 1].tolist() == found["kind"].tolist()
+    scores = model.decision_function(Xs)
+    assert np.array_equal(scores["kind"] >= 0, found["kind"] == "b")
+    assert model.decision_function(Xs["kind"]).shape == (50, 3)
+    assert np.array_equal(model.decision_function(Xs["late"], "late"), scores["late"])
+
+
+def test_score_is_the_mean_of_r2_and_accuracies(apart):
+    Xs, ys, losses = apart
+    model = MultiTaskLearner("l2,1", losses, alpha=0.02).fit(Xs, ys)
+    found = model.predict(Xs)
+    expected = [
+        r2_score(ys["cost"], found["cost"]),
+        accuracy_score(ys["kind"], found["kind"]),
+        accuracy_score(ys["late"], found["late"]),
+    ]
+    assert model.score(Xs, ys) == pytest.approx(np.mean(expected))
+    assert model.score({"cost": Xs["cost"]}, {"cost": ys["cost"]}) == pytest.approx(expected[0])
+    weight = {name: np.arange(len(y)) for name, y in ys.items()}
+    expected = [
+        r2_score(ys["cost"], found["cost"], sample_weight=weight["cost"]),
+        *(accuracy_score(ys[n], found[n], sample_weight=weight[n]) for n in ("kind", "late")),
+    ]
+    assert model.score(Xs, ys, sample_weight=weight) == pytest.approx(np.mean(expected))
+
+
+def test_score_leaves_out_what_has_no_label(holes):
+    X, Y = holes
+    model = MultiTaskLearner(alpha=0.1).fit(X, Y)
+    expected = []
+    for task in range(4):
+        rows = ~np.isnan(Y[:, task])
+        expected.append(r2_score(Y[rows, task], model.predict(X)[rows, task]))
+    assert model.score(X, Y) == pytest.approx(np.mean(expected))
+    few = np.full((2, 4), np.nan)
+    few[:, 2] = Y[:2, 2] = [1.0, 2.0]
+    few[0, 1] = 1.0  # no R² of one number
+    assert model.score(X[:2], few) == r2_score([1.0, 2.0], model.predict(X[:2])[:, 2])
+    assert model.score(X[:2], {2: [1.0, 2.0]}) == model.score(X[:2], few)
+    with pytest.warns(UndefinedMetricWarning, match="No task has a label"):
+        assert np.isnan(model.score(X[:1], few[:1]))
+    constant = np.full((3, 4), 7.0)
+    assert model.score(X[:3], constant) == 0.0
+
+
+def test_columns_of_frames_are_names(table):
+    X, Y = table
+    frame = pd.DataFrame(X, columns=[f"f{column}" for column in range(12)])
+    targets = pd.DataFrame(Y, columns=["a", "b", "c", "d"])
+    targets["d"] = np.where(targets["d"] > targets["d"].median(), "big", "small")
+    losses = {"a": "squared", "b": Huber(0.5), "c": "squared", "d": "hinge"}
+    model = MultiTaskLearner("l2,1", losses).fit(frame, targets)
+    assert model.tasks_ == ["a", "b", "c", "d"]
+    assert model.feature_names_in_[0] == "f0"
+    assert model.predict(frame).dtype == object
+    assert model.score(frame, targets) > 0.7
+    assert model.score(frame, targets[["d", "a"]]) > 0.7
+    assert list(model.get_feature_names_out()) == [f"f{column}" for column in model.support_]
+    assert model.transform(frame).shape == (60, len(model.support_))
+
+
+def test_labels_that_are_numbers_give_numbers(table):
+    X, Y = table
+    Y = np.column_stack([Y[:, 0], np.where(Y[:, 1] > np.median(Y[:, 1]), 3.0, 7.0)])
+    model = MultiTaskLearner("l2,1", ["squared", "logistic"]).fit(X, Y)
+    found = model.predict(X)
+    assert found.dtype == np.float64
+    assert set(found[:, 1]) == {3.0, 7.0}
+
+
+def test_one_column(table):
+    X, Y = table
+    model = MultiTaskLearner("l2,1").fit(X, Y[:, 0])
+    assert model.coef_.shape == (1, 12)
+    assert model.predict(X).shape == (60,)
+    assert MultiTaskLearner("l2,1").fit(X, Y[:, :1]).predict(X).shape == (60, 1)
+    labels = MultiTaskLearner("l2,1", "hinge").fit(X, Y[:, 0] > 3)
+    assert labels.decision_function(X).shape == (60,)
+    assert labels.predict(X).dtype == bool
+
+
+def test_only_tasks_with_labels_have_a_decision_function(table):
+    X, Y = table
+    assert not hasattr(MultiTaskLearner(), "decision_function")
+    assert not hasattr(MultiTaskLearner().fit(X, Y), "decision_function")
+    assert hasattr(MultiTaskLearner(losses=["squared", "hinge"]), "decision_function")
+    assert hasattr(MultiTaskLearner(losses={"a": "hinge"}), "decision_function")
+
+
+def test_transform_of_several_matrices(apart):
+    Xs, ys, losses = apart
+    model = MultiTaskLearner("l2,1", losses, alpha=0.1)
+    found = model.fit_transform(Xs, ys)
+    assert list(found) == list(Xs)
+    assert np.array_equal(found["late"], Xs["late"][:, model.support_])
+    assert len(model.transform(list(Xs.values()))) == 3
+
+
+@pytest.mark.parametrize("container", [sparse.csr_array, sparse.csc_matrix])
+def test_sparse_data(holes, apart, container):
+    X, Y = holes
+    X = np.where(X > 1.0, X, 0.0)
+    dense = MultiTaskLearner(alpha=0.1, **TIGHT).fit(X, Y)
+    thin = MultiTaskLearner(alpha=0.1, **TIGHT).fit(container(X), Y)
+    assert thin.coef_ == pytest.approx(dense.coef_, abs=1e-6)
+    assert thin.predict(container(X)) == pytest.approx(dense.predict(X), abs=1e-5)
+    Xs, ys, losses = apart
+    losses = {**losses, "late": "logistic"}
+    dense = MultiTaskLearner("l2,1", losses, **TIGHT).fit(Xs, ys)
+    mixed = {name: container(X) if name == "kind" else X for name, X in Xs.items()}
+    thin = MultiTaskLearner("l2,1", losses, **TIGHT).fit(mixed, ys)
+    assert thin.coef_ == pytest.approx(dense.coef_, abs=1e-5)
+    assert thin.score(mixed, ys) == pytest.approx(dense.score(Xs, ys))
+
+
+def test_float32_stays_where_it_is_exact_enough(holes, apart):
+    X, Y = holes
+    X32 = X.astype(np.float32)
+    model = MultiTaskLearner(alpha=0.1).fit(X32, Y + 1e4)
+    assert model.coef_.dtype == np.float32
+    wide = MultiTaskLearner(alpha=0.1).fit(X, Y + 1e4)
+    assert model.coef_ == pytest.approx(wide.coef_, abs=1e-2)
+    assert model.score(X32, Y + 1e4) == pytest.approx(wide.score(X, Y + 1e4), abs=1e-3)
+    assert MultiTaskLearner(alpha=0.1, tol=1e-8).fit(X32, Y).coef_.dtype == np.float64
+    Xs, ys, losses = apart
+    mixed = {name: X.astype(np.float32 if name == "cost" else float) for name, X in Xs.items()}
+    assert MultiTaskLearner("l2,1", losses).fit(mixed, ys).coef_.dtype == np.float64
+
+
+# --- habits
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1e-8, 1e8, 1e100])
+def test_targets_of_any_scale(table, scale):
+    X, Y = table
+    plain = MultiTaskLearner(alpha=0.2, **TIGHT).fit(X, Y)
+    model = MultiTaskLearner(alpha=0.2 * scale, **TIGHT).fit(X, Y * scale)
+    assert model.coef_ / scale == pytest.approx(plain.coef_, abs=1e-6)
+    assert model.norm_value_ / scale == pytest.approx(plain.norm_value_)
+
+
+def test_targets_and_columns_that_do_not_vary(table):
+    X, Y = table
+    X = np.column_stack([X, np.ones(60), np.zeros(60)])
+    Y = np.column_stack([Y, np.full(60, 0.1)])
+    model = MultiTaskLearner(alpha=0.1, tol=1e-8).fit(X, Y)
+    assert not model.coef_[4].any() or np.abs(model.coef_[4]).max() < 1e-8
+    assert model.intercept_[4] == pytest.approx(0.1)
+    assert not model.coef_[:, 12:].any()
+    still = MultiTaskLearner(alpha=0.1).fit(X, np.full(60, 0.1))
+    assert still.predict(X) == pytest.approx(0.1)
+
+
+def test_a_warm_start_begins_at_the_solution(apart):
+    Xs, ys, _ = apart
+    losses = ["squared", "logistic", "squared_hinge"]
+    data = list(Xs.values()), list(ys.values())
+    model = MultiTaskLearner("l2,1", losses, tol=1e-8, warm_start=True).fit(*data)
+    first = model.objective_
+    model.fit(*data)
+    assert model.n_iter_ == 1
+    assert model.objective_ == pytest.approx(first, rel=1e-7)
+    with pytest.raises(ValueError, match="6 features and 3 outputs, but the data have 6 and 2"):
+        model.set_params(losses="squared").fit([Xs["cost"]] * 2, [ys["cost"]] * 2)
+    assert model.coef_.shape == (3, 6)
+
+
+def test_clone_pickle_and_search(table):
+    X, Y = table
+    model = MultiTaskLearner(MixedNorm(2, 1), [Huber(0.5)] * 4, alpha=0.1)
+    copy = pickle.loads(pickle.dumps(clone(model).fit(X, Y)))
+    assert copy.predict(X) == pytest.approx(model.fit(X, Y).predict(X))
+    pipeline = make_pipeline(StandardScaler(), MultiTaskLearner())
+    grid = {"multitasklearner__alpha": [0.01, 0.1], "multitasklearner__norm": ["l2,1", "trace"]}
+    assert GridSearchCV(pipeline, grid, cv=3).fit(X, Y).best_score_ > 0.8
+    assert cross_val_score(pipeline, X, Y, cv=3).mean() > 0.8
+
+
+def test_a_model_file(tmp_path, apart, holes):
+    Xs, ys, losses = apart
+    model = MultiTaskLearner("l2,1", losses, alpha=0.2).fit(Xs, ys)
+    mixnorm.save(model, tmp_path / "model.mixnorm")
+    found = mixnorm.load(tmp_path / "model.mixnorm")
+    assert found.tasks_ == model.tasks_
+    assert np.array_equal(found.coef_, model.coef_)
+    for name, predictions in model.predict(Xs).items():
+        assert np.array_equal(found.predict(Xs)[name], predictions)
+    X, Y = holes
+    model = MultiTaskLearner("trace", [Huber(2.0), "squared", "squared", "absolute"]).fit(X, Y)
+    mixnorm.save(model, tmp_path / "other.mixnorm")
+    found = mixnorm.load(tmp_path / "other.mixnorm")
+    assert np.array_equal(found.predict(X), model.predict(X))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("tasks_", ["cost", "kind"]),
+        ("tasks_", ["cost", "cost", "late"]),
+        ("classes_", [None, None, None]),
+        ("classes_", [None, np.array(["a", "b"]), np.array([0, 1, 2])]),
+        ("_losses", ["squared", "squared", "hinge"]),
+        ("_single", True),
+    ],
+)
+def test_a_model_file_that_does_not_fit_is_refused(tmp_path, apart, name, value):
+    Xs, ys, losses = apart
+    model = MultiTaskLearner("l2,1", losses, alpha=0.2).fit(Xs, ys)
+    setattr(model, name, value)
+    with pytest.raises(ModelFileError, match="could not be read again"):
+        mixnorm.save(model, tmp_path / "model.mixnorm")
+
+
+def test_what_was_not_reached_is_said(apart):
+    Xs, ys, losses = apart
+    model = MultiTaskLearner("l2,1", losses, alpha=0.01, tol=1e-9, max_iter=1)
+    with pytest.warns(NotConvergedWarning, match="max_iter=1 with relative duality gap"):
+        model.fit(Xs, ys)
+    assert model.dual_gap_ > 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"norm": "l3,1"}, "'l3,1' is not known"),
+        ({"alpha": -1.0}, "alpha=-1.0"),
+        ({"alpha": 0.0}, "must be positive"),
+        ({"radius": -1.0}, "radius"),
+        ({"losses": "huge"}, "'huge' is not known"),
+        ({"losses": ["squared"] * 3}, "3 entries for 4 tasks"),
+        ({"norm": MixedNorm(2, 1, groups=(0, 1))}, "groups"),
+    ],
+)
+def test_wrong_parameters(table, options, message):
+    with pytest.raises(ValueError, match=message):
+        MultiTaskLearner(**options).fit(*table)
+
+
+def test_wrong_data(table, apart):
+    X, Y = table
+    bad = X.copy()
+    bad[0, 0] = np.nan
+    Xs, ys, losses = apart
+    model = MultiTaskLearner("l2,1", losses)
+    with pytest.raises(ValueError, match="contains NaN"):
+        MultiTaskLearner().fit(bad, Y)
+    with pytest.raises(ValueError, match=r"Task 1: .*contains NaN"):
+        MultiTaskLearner().fit([X, bad], [Y[:, 0], Y[:, 1]])
+    with pytest.raises(ValueError, match=r"Task 1: X has 11 features.*12 features.*same features"):
+        MultiTaskLearner().fit([X, X[:, 1:]], [Y[:, 0], Y[:, 1]])
+    with pytest.raises(ValueError, match=r"Task 1: Found array with 0 sample"):
+        MultiTaskLearner().fit([X, X[:0]], [Y[:, 0], []])
+    with pytest.raises(ValueError, match="requires y to be passed"):
+        MultiTaskLearner().fit(X, None)
+    with pytest.raises(ValueError, match="X is a dict of tasks, but y is a ndarray"):
+        model.fit(Xs, Y)
+    with pytest.raises(ValueError, match="Found array with dim 3"):
+        MultiTaskLearner().fit(np.stack([X, X]), Y[:, :2])
+    with pytest.raises(NotFittedError):
+        model.predict(Xs)
+    model.fit(Xs, ys)
+    with pytest.raises(ValueError, match="no task 'price'; the tasks are 'cost', 'kind', 'late'"):
+        model.predict(Xs["cost"], task="price")
+    with pytest.raises(ValueError, match="no task 'price'"):
+        model.predict({"price": Xs["cost"]})
+    with pytest.raises(ValueError, match="list of 2 tasks, but 3 were fitted"):
+        model.predict([Xs["cost"]] * 2)
+    with pytest.raises(ValueError, match="1 columns for 3 tasks"):
+        model.score(Xs["cost"], ys["cost"])
+    with pytest.raises(ValueError, match="inconsistent numbers"):
+        model.score(Xs["cost"], {"cost": ys["cost"][1:]})
+    with pytest.raises(ValueError, match="needs two labels"):
+        model.fit(Xs, {**ys, "kind": ["a"] * 50})
+    assert model.predict(Xs["cost"], task="kind").shape == (30,)  # the earlier fit is whole
