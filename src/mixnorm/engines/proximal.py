@@ -33,8 +33,8 @@ __all__ = [
     "solve",
 ]
 
-# Iterations without a smaller gap after which rounding is taken to be in the way.
-_PATIENCE = 25
+# Iterations after which a gap that is hardly smaller is taken to be a matter of rounding.
+_PATIENCE, _PROGRESS = 60, 0.99
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,8 @@ def solve(
     max_iter : int
         Most iterations.
     on_iteration : callable, optional
-        Told the number of iterations done and the relative gap.
+        Told the number of iterations done and the relative gap. A keyboard interrupt that it
+        raises ends the work like any other.
 
     Returns
     -------
@@ -275,20 +276,22 @@ def _run(
     """Iterate until the gap is small, time is up, or rounding is in the way."""
     scale = relative_size(solver.problem)
     history, interrupted, waited, least = [], False, 0, math.inf
-    for count in range(max_iter + 1):
-        gap = solver.gap()
-        history.append(gap)
-        waited = 0 if gap < 0.98 * least else waited + 1
-        least = min(least, gap)
-        if on_iteration is not None and count > 0:
-            on_iteration(count, gap / scale)
-        if gap <= tol * scale or count == max_iter or waited >= _PATIENCE:
-            break
-        try:
+    try:
+        for count in range(max_iter + 1):
+            gap = solver.gap()
+            history.append(gap)
+            if gap < _PROGRESS * least:
+                waited, least = 0, gap
+            else:
+                waited += 1
+            if on_iteration is not None and count > 0:
+                on_iteration(count, gap / scale)
+            if gap <= tol * scale or count == max_iter or waited >= _PATIENCE:
+                break
             solver.step(gap, tol * scale)
-        except KeyboardInterrupt:
-            interrupted = True
-            break
+    except KeyboardInterrupt:
+        interrupted = True
+        history = history or [math.inf]
     return _solution(solver, history, scale, tol, interrupted)
 
 

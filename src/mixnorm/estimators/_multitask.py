@@ -296,10 +296,10 @@ class MultiTaskLearner(BaseMultiTask):
     norm : {"l1,1", "l2,1", "l2,2", "linf,1", "trace"} or norm object, default="l2,1"
         The norm, by name or as an object of :mod:`mixnorm.norms`. The weights have shape
         (n_features, n_tasks).
-    losses : {"squared", "absolute", "huber", "epsilon_insensitive", "hinge", "squared_hinge", \
-"logistic"}, loss object, or list or dict of these, default="squared"
+    losses : str, loss object, or list or dict of these, default="squared"
         The loss of all tasks, a list with one for each, or a dictionary by names or positions of
-        tasks. The last three are for tasks with two labels, of any type. The squared loss is half
+        tasks: ``"squared"``, ``"absolute"``, ``"huber"``, ``"epsilon_insensitive"``, ``"hinge"``,
+        ``"squared_hinge"`` or ``"logistic"``. The last three are for tasks with two labels, of any type. The squared loss is half
         the squared difference.
     alpha : float, default=0.1
         Weight of the norm. Not used where ``radius`` is given.

@@ -67,8 +67,7 @@ class MultiTaskLearnerCV(PenaltyByCrossValidation, BaseMultiTask):
         ``"split0_test_score"``, ... for every penalty.
     best_score_ : float
         Mean held-out score of the chosen penalty.
-    coef_, intercept_, tasks_, classes_, support_, rank_, dual_gap_, objective_, norm_value_, \
-n_iter_, n_features_in_, feature_names_in_
+    coef_, intercept_, tasks_, classes_, support_, rank_, dual_gap_, objective_, norm_value_
         As in :class:`MultiTaskLearner`, for the model fitted on all data.
 
     Notes
