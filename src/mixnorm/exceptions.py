@@ -38,7 +38,7 @@ class MixnormError(Exception):
 
 
 class ContractError(MixnormError, AssertionError):
-    """A loss or a pool does not do what an engine relies on; a check of mixnorm.testing says so."""
+    """A loss, norm or pool is not what an engine relies on; a check of mixnorm.testing says so."""
 
 
 class DatasetNotFoundError(MixnormError, LookupError):

@@ -107,10 +107,14 @@ class Problem:
         """Return ``alpha * norm(W)``; nothing inside a ball."""
         return 0.0 if self.alpha is None else self.alpha * float(self.norm.value(weights))
 
-    def best_intercept(self, point: Point) -> Point:
-        """Return the point with its intercept optimised by damped Newton steps."""
+    def best_intercept(self, point: Point, small: float | None = None) -> Point:
+        """Return the point with its intercept optimised by damped Newton steps.
+
+        They end when the derivative in it is ``small``, or a matter of rounding.
+        """
         best, size = point, float(np.max(np.abs(point.residual), initial=0.0))
-        small = 4.0 * float(np.finfo(self.design.dtype).eps) * size * self.design.n_samples
+        least = 4.0 * float(np.finfo(self.design.dtype).eps) * size * self.design.n_samples
+        small = least if small is None else max(small, least)
         for _ in range(_INTERCEPT_STEPS):
             gradient = np.asarray(np.sum(best.residual, axis=0, dtype=np.float64))
             if np.max(np.abs(gradient)) <= small:
@@ -160,13 +164,13 @@ class Problem:
         dual_norm = float(self.norm.dual(gradient))
         if self.radius is not None:
             conjugate = self.loss.conjugate(theta, self.target, self.weight)
-            return max(0.0, point.value + float(conjugate) + self.radius * dual_norm)
+            return _positive(point.value + float(conjugate) + self.radius * dual_norm)
         alpha = float(self.alpha or 0.0)
         scale = 1.0 if dual_norm <= alpha else alpha / dual_norm
         conjugate = self.loss.conjugate(
             theta if scale == 1.0 else theta * theta.dtype.type(scale), self.target, self.weight
         )
-        return max(0.0, point.value + self.penalty(point.weights) + float(conjugate))
+        return _positive(point.value + self.penalty(point.weights) + float(conjugate))
 
 
 class SecondOrder:
@@ -235,6 +239,11 @@ def relative_size(problem: Problem) -> float:
     """Return the objective with no weights, by which gaps are divided; 1 where it is zero."""
     value = problem.null().value
     return value if value > 0.0 and math.isfinite(value) else 1.0
+
+
+def _positive(gap: float) -> float:
+    """Return a gap that rounding made negative as zero, and one that is no number as infinite."""
+    return math.inf if math.isnan(gap) else max(0.0, gap)
 
 
 def inner(a: np.ndarray, b: np.ndarray) -> float:

@@ -25,9 +25,11 @@ from mixnorm.engines._problem import Point, Problem
 from mixnorm.engines._stepper import Stepper
 
 _FEWEST = 64  # rows of the first working set
+_NEAR = 0.97  # of what lets a row in, and it stays
+_LOOSE = 1.2  # times as many rows as needed are too many
 _EPOCHS = 6  # of descent on a model that is only a model
 _EXACT_EPOCHS = 1000
-_STEPS = 6  # accelerated ones of an iteration
+_STEPS = 5  # accelerated ones of an iteration
 _SETTLED = 2  # iterations before Newton steps are tried
 _SHORTEST = 0.03  # part of a Newton step; shorter ones are left to the next proximal step
 _AGE = 12  # iterations that a model of the curvature serves
@@ -73,8 +75,8 @@ class RowSolver(Stepper):
         held = np.zeros(len(duals), dtype=bool)
         held[self._rows] = True
         missing = not np.all(held[wanted])
-        if missing or len(self._rows) > 2 * len(wanted) + _FEWEST:
-            near = self._rows[scores[self._rows] > 0.9 * alpha]  # they may come back
+        if missing or len(self._rows) > _LOOSE * len(wanted) + _FEWEST:
+            near = self._rows[scores[self._rows] > _NEAR * alpha]  # they may come back
             self._work_on(np.union1d(wanted, near))
         return missing
 

@@ -15,6 +15,7 @@ from mixnorm.engines._design import Block
 from mixnorm.engines._model import Model
 from mixnorm.engines._problem import Point, Problem, inner
 
+_UNBALANCED = 1e-5  # what the derivative in the intercept may be where a gap is taken
 _ATTEMPTS = 12  # at making the model an upper bound
 _LEAST_KAPPA = 0.02
 _EASING = 0.8  # of the model's curvature from step to step
@@ -44,7 +45,9 @@ class Stepper:
         self._anchor, self._count = self.point, 0
 
     def refresh(self) -> None:
-        """Compute the dual point and the gradient at the point."""
+        """Compute the dual point and the gradient at the point, its intercept being the best."""
+        if self.problem.fit_intercept and not self.problem.quadratic:
+            self.point = self.problem.best_intercept(self.point, _UNBALANCED)
         self.theta = self.problem.dual_point(self.point)
         self.gradient = self.problem.design.gradient(self.theta)
 

@@ -38,7 +38,7 @@ _GO_ON = " Set warm_start=True and call fit again to go on."
 
 
 class NotConvergedWarning(MixnormWarning, ConvergenceWarning):
-    """A corrective step used up ``max_iter`` before it reached its tolerance."""
+    """A fit ended before it reached its tolerance."""
 
 
 class BaseShareBoost(StoredPathMixin, ColumnSelectorMixin, CallbackSupportMixin, BaseEstimator):

@@ -55,7 +55,8 @@ class MixedNormRegressor(RegressorMixin, OneDesign):
         Largest norm. Given, it replaces the penalty, and ``alpha`` does not count.
     loss : str or loss object, default="squared"
         The loss of one score and its target: ``"squared"``, ``"absolute"``, ``"huber"``,
-        ``"epsilon_insensitive"``, or an object of :mod:`mixnorm.losses`. The squared one is half the squared difference.
+        ``"epsilon_insensitive"``, or an object of :mod:`mixnorm.losses`. The squared one is half
+        the squared difference.
     fit_intercept : bool, default=True
         Fit an intercept, which the norm does not see.
     tol : float, default=1e-4

@@ -299,8 +299,8 @@ class MultiTaskLearner(BaseMultiTask):
     losses : str, loss object, or list or dict of these, default="squared"
         The loss of all tasks, a list with one for each, or a dictionary by names or positions of
         tasks: ``"squared"``, ``"absolute"``, ``"huber"``, ``"epsilon_insensitive"``, ``"hinge"``,
-        ``"squared_hinge"`` or ``"logistic"``. The last three are for tasks with two labels, of any type. The squared loss is half
-        the squared difference.
+        ``"squared_hinge"`` or ``"logistic"``. The last three are for tasks with two labels, of any
+        type. The squared loss is half the squared difference.
     alpha : float, default=0.1
         Weight of the norm. Not used where ``radius`` is given.
     radius : float, optional
