@@ -70,6 +70,24 @@ def level(row, amount):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, fastmath={"contract", "nsz", "arcp", "reassoc"})
+def moved(own, slope, steep, alpha, kind, move):  # type: ignore[no-untyped-def]
+    """Minimise over one row, whose curvature is ``steep``; tell whether it changed.
+
+    The change is left in ``move``.
+    """
+    size = own.shape[0]
+    for r in range(size):
+        move[r] = own[r] - slope[r] / steep
+    shrink(move, alpha / steep, kind)
+    change = move[0] * 0.0
+    for r in range(size):
+        move[r] -= own[r]
+        own[r] += move[r]
+        change += abs(move[r])
+    return change > 0.0
+
+
+@njit(cache=True, nogil=True, fastmath={"contract", "nsz", "arcp", "reassoc"})
 def shared_epochs(gram, weights, gradient, steps, alpha, kind, epochs):  # type: ignore[no-untyped-def]
     """Go over all rows ``epochs`` times; ``gradient`` is kept up to date with ``weights``.
 
@@ -82,15 +100,7 @@ def shared_epochs(gram, weights, gradient, steps, alpha, kind, epochs):  # type:
             if steps[j] <= 0.0:
                 continue
             own, slope = weights[j], gradient[j]
-            for r in range(n_outputs):
-                move[r] = own[r] - slope[r] / steps[j]
-            shrink(move, alpha / steps[j], kind)
-            change = move[0] * 0.0
-            for r in range(n_outputs):
-                move[r] -= own[r]
-                own[r] += move[r]
-                change += abs(move[r])
-            if change > 0.0:
+            if moved(own, slope, steps[j], alpha, kind, move):
                 for i in range(n_rows):
                     factor, line = gram[j, i], gradient[i]
                     for r in range(n_outputs):
@@ -107,15 +117,7 @@ def separate_epochs(gram, weights, gradient, steps, alpha, kind, epochs):  # typ
             if steps[j] <= 0.0:
                 continue
             own, slope = weights[j], gradient[j]
-            for r in range(n_outputs):
-                move[r] = own[r] - slope[r] / steps[j]
-            shrink(move, alpha / steps[j], kind)
-            change = move[0] * 0.0
-            for r in range(n_outputs):
-                move[r] -= own[r]
-                own[r] += move[r]
-                change += abs(move[r])
-            if change > 0.0:
+            if moved(own, slope, steps[j], alpha, kind, move):
                 for i in range(n_rows):
                     factors, line = gram[j, i], gradient[i]
                     for r in range(n_outputs):
@@ -142,15 +144,7 @@ def residual_epochs(columns, weights, residual, steps, alpha, kind, epochs):  # 
                 value, line = column[i], residual[i]
                 for r in range(n_outputs):
                     slope[r] += value * line[r]
-            for r in range(n_outputs):
-                move[r] = own[r] - slope[r] / steps[j]
-            shrink(move, alpha / steps[j], kind)
-            change = move[0] * 0.0
-            for r in range(n_outputs):
-                move[r] -= own[r]
-                own[r] += move[r]
-                change += abs(move[r])
-            if change > 0.0:
+            if moved(own, slope, steps[j], alpha, kind, move):
                 for i in range(n_samples):
                     value, line = column[i], residual[i]
                     for r in range(n_outputs):
