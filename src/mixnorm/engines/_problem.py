@@ -162,15 +162,24 @@ class Problem:
     def gap(self, point: Point, theta: np.ndarray, gradient: np.ndarray) -> float:
         """Return the duality gap of a point and a dual point with its ``gradient = Xᵀ theta``."""
         dual_norm = float(self.norm.dual(gradient))
+        most = point.value + self.penalty(point.weights) + self._conjugate_at_zero(theta)
         if self.radius is not None:
             conjugate = self.loss.conjugate(theta, self.target, self.weight)
-            return _positive(point.value + float(conjugate) + self.radius * dual_norm)
+            return _least(point.value + float(conjugate) + self.radius * dual_norm, most)
         alpha = float(self.alpha or 0.0)
         scale = 1.0 if dual_norm <= alpha else alpha / dual_norm
         conjugate = self.loss.conjugate(
             theta if scale == 1.0 else theta * theta.dtype.type(scale), self.target, self.weight
         )
-        return _positive(point.value + self.penalty(point.weights) + float(conjugate))
+        return _least(point.value + self.penalty(point.weights) + float(conjugate), most)
+
+    def _conjugate_at_zero(self, theta: np.ndarray) -> float:
+        """Return what the dual point zero, which always counts, promises: no loss is below that."""
+        if "zero" not in self._memory:
+            zero = np.zeros_like(theta)
+            self._memory["zero"] = float(self.loss.conjugate(zero, self.target, self.weight))
+        found: float = self._memory["zero"]
+        return found
 
 
 class SecondOrder:
@@ -241,9 +250,15 @@ def relative_size(problem: Problem) -> float:
     return value if value > 0.0 and math.isfinite(value) else 1.0
 
 
-def _positive(gap: float) -> float:
-    """Return a gap that rounding made negative as zero, and one that is no number as infinite."""
-    return math.inf if math.isnan(gap) else max(0.0, gap)
+def _least(*gaps: float) -> float:
+    """Return the least of some gaps, those that are no numbers being infinite, and none negative.
+
+    Examples
+    --------
+    >>> _least(math.nan, 2.0), _least(-1e-17, 1.0)
+    (2.0, 0.0)
+    """
+    return max(0.0, min(math.inf if math.isnan(gap) else gap for gap in gaps))
 
 
 def inner(a: np.ndarray, b: np.ndarray) -> float:

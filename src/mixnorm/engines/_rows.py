@@ -26,6 +26,7 @@ from mixnorm.engines._stepper import Stepper
 
 _FEWEST = 64  # rows of the first working set
 _NEAR = 0.97  # of what lets a row in, and it stays
+_SPARE = 16
 _LOOSE = 1.2  # times as many rows as needed are too many
 _EPOCHS = 6  # of descent on a model that is only a model
 _EXACT_EPOCHS = 1000
@@ -75,7 +76,7 @@ class RowSolver(Stepper):
         held = np.zeros(len(duals), dtype=bool)
         held[self._rows] = True
         missing = not np.all(held[wanted])
-        if missing or len(self._rows) > _LOOSE * len(wanted) + _FEWEST:
+        if missing or len(self._rows) > _LOOSE * len(wanted) + _SPARE:
             near = self._rows[scores[self._rows] > _NEAR * alpha]  # they may come back
             self._work_on(np.union1d(wanted, near))
         return missing

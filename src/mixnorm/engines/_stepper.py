@@ -127,6 +127,8 @@ class Stepper:
             intercept = model.follow(scores) - bias / scores.dtype.type(self._kappa)
             scores += intercept
             moved = self._arrived(point, reached, intercept, scores)
+            if self.problem.quadratic:
+                return moved  # the model is the loss, and more curvature would not make it more so
             rise = moved.value - point.value - inner(point.residual, scores)
             bend = 0.5 * float(np.vdot(step, model.product(step)))
             bend += 0.5 * model.intercept_bend(bias) / self._kappa**2

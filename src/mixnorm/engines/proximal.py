@@ -22,6 +22,7 @@ from mixnorm.engines._mixture import LossMixture
 from mixnorm.engines._multipliers import MultiplierSolver
 from mixnorm.engines._problem import Point, Problem, relative_size
 from mixnorm.engines._rows import RowSolver
+from mixnorm.norms import as_norm
 
 __all__ = [
     "LossMixture",
@@ -35,6 +36,8 @@ __all__ = [
 
 # Iterations after which a gap that is hardly smaller is taken to be a matter of rounding.
 _PATIENCE, _PROGRESS = 60, 0.99
+# Part of the tolerance that float32 works to, as its scores drift.
+_SAFE = 0.95
 
 
 @dataclass(frozen=True)
@@ -109,7 +112,7 @@ def solve(
         The loss, with its conjugate; a :class:`LossMixture` where tasks differ.
     target : object
         The targets, as ``loss.encode`` gives them.
-    norm : Norm
+    norm : str or Norm
         The norm, with a proximal map (``alpha``) or a projection (``radius``).
     weight : array of shape (n_samples,) or (n_samples, n_outputs)
         Weights of the rows, which sum to one (in every output).
@@ -151,7 +154,14 @@ def solve(
     if (alpha is None) == (radius is None):
         raise ValueError("Give alpha (a penalty) or radius (a ball), and not both.")
     problem = Problem(
-        design, loss, target, weight, norm, fit_intercept=fit_intercept, alpha=alpha, radius=radius
+        design,
+        loss,
+        target,
+        weight,
+        as_norm(norm),
+        fit_intercept=fit_intercept,
+        alpha=alpha,
+        radius=radius,
     )
     _check(problem)
     solver = _built(problem, None if start is None else _begun(problem, start))
@@ -181,7 +191,7 @@ def path(
     Solution
     """
     problem = Problem(
-        design, loss, target, weight, norm, fit_intercept=fit_intercept, alpha=math.inf
+        design, loss, target, weight, as_norm(norm), fit_intercept=fit_intercept, alpha=math.inf
     )
     _check(problem)
     solver: Any = None
@@ -227,6 +237,7 @@ def alpha_max(
     ... )
     2.5
     """
+    norm = as_norm(norm)
     problem = Problem(
         design, loss, target, weight, norm, fit_intercept=fit_intercept, alpha=math.inf
     )
@@ -235,6 +246,15 @@ def alpha_max(
 
 def _check(problem: Problem) -> None:
     """Raise unless the loss and the norm can do what the engine will ask of them."""
+    for name, given in (("alpha", problem.alpha), ("radius", problem.radius)):
+        if given is not None and not given >= 0.0:
+            raise ValueError(f"{name}={given!r} must be zero or more.")
+    totals = np.sum(problem.weight, axis=0)
+    if not np.allclose(totals, 1.0, rtol=1e-3):
+        raise ValueError(
+            f"The weights of the rows sum to {np.ravel(totals)[0]:g} and must sum to 1 (in every "
+            "output): divide them by their sum."
+        )
     if not hasattr(problem.loss, "conjugate"):
         raise TypeError(
             f"{problem.loss!r} has no conjugate, which the proximal engine needs for its gap; "
@@ -275,6 +295,8 @@ def _run(
 ) -> Solution:
     """Iterate until the gap is small, time is up, or rounding is in the way."""
     scale = relative_size(solver.problem)
+    exact = solver.point.scores.dtype == np.float64
+    enough = tol * scale * (1.0 if exact else _SAFE)
     history, interrupted, waited, least = [], False, 0, math.inf
     try:
         for count in range(max_iter + 1):
@@ -286,9 +308,9 @@ def _run(
                 waited += 1
             if on_iteration is not None and count > 0:
                 on_iteration(count, gap / scale)
-            if gap <= tol * scale or count == max_iter or waited >= _PATIENCE:
+            if gap <= enough or count == max_iter or waited >= _PATIENCE:
                 break
-            solver.step(gap, tol * scale)
+            solver.step(gap, enough)
     except KeyboardInterrupt:
         interrupted = True
         history = history or [math.inf]
@@ -300,18 +322,22 @@ def _solution(
 ) -> Solution:
     problem, point = solver.problem, solver.point
     norm_value = float(problem.norm.value(point.weights))
+    value, gap = point.value, history[-1]
+    if point.scores.dtype != np.float64:  # scores kept up to date by steps have drifted
+        value = problem.start(point.weights, point.intercept).value
+        gap += max(0.0, value - point.value)
     return Solution(
         weights=point.weights,
         intercept=point.intercept,
         alpha=problem.alpha,
         radius=problem.radius,
-        value=point.value,
+        value=value,
         norm_value=norm_value,
-        objective=point.value + (problem.alpha or 0.0) * norm_value,
-        gap=history[-1],
+        objective=value + (problem.alpha or 0.0) * norm_value,
+        gap=gap,
         scale=scale,
         iterations=len(history) - 1,
-        converged=history[-1] <= tol * scale,
+        converged=gap <= tol * scale,
         interrupted=interrupted,
         history=tuple(history),
     )

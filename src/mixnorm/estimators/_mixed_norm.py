@@ -240,7 +240,7 @@ class MixedNormClassifier(ClassifierMixin, OneDesign):
 
     def _validated(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
         X, y = validate_data(
-            self, X, y, accept_sparse=("csc", "csr"), dtype=working_dtypes(self.tol)
+            self, X, y, accept_sparse=("csc", "csr"), dtype=working_dtypes(self.tol, [self._loss()])
         )
         check_classification_targets(y)
         return X, y

@@ -145,7 +145,7 @@ class MixedNormRegressor(RegressorMixin, OneDesign):
             X,
             y,
             accept_sparse=("csc", "csr"),
-            dtype=working_dtypes(self.tol),
+            dtype=working_dtypes(self.tol, [self._loss()]),
             multi_output=True,
             y_numeric=True,
         )

@@ -27,6 +27,7 @@ from mixnorm.estimators._tasks import (
     TaskProblem,
     build_problem,
     find_task,
+    given_losses,
     is_separate,
     missing,
     numbers_of,
@@ -90,9 +91,8 @@ class BaseMultiTask(RegressorMixin, NormLearner):
         return self._problem(X, y, sample_weight).training
 
     def _matrix(self, X: Any, *, reset: bool) -> Any:
-        return validate_data(
-            self, X, reset=reset, accept_sparse=("csc", "csr"), dtype=working_dtypes(self.tol)
-        )
+        dtype = working_dtypes(self.tol, given_losses(self.losses))
+        return validate_data(self, X, reset=reset, accept_sparse=("csc", "csr"), dtype=dtype)
 
     def _validated(self, names: list[Any], matrices: list[Any]) -> list[Any]:
         """Return the matrices of all tasks, checked against the first and of one dtype."""

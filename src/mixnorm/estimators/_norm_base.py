@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -78,9 +78,13 @@ def check_dual_loss(loss: Any, known: Any) -> Any:
     return loss
 
 
-def working_dtypes(tol: float) -> Any:
-    """Return what ``validate_data`` takes as ``dtype``: float32 stays where it is exact enough."""
-    return [np.float64, np.float32] if tol >= _LEAST_TOL_OF_FLOAT32 else np.float64
+def working_dtypes(tol: float, losses: Iterable[Any] = ()) -> Any:
+    """Return what ``validate_data`` takes as ``dtype``: float32 stays where it is exact enough.
+
+    It never is for losses with kinks, whose smooth stand-ins become steep.
+    """
+    smooth = all(math.isfinite(getattr(loss, "smoothness", 1.0)) for loss in losses)
+    return [np.float64, np.float32] if smooth and tol >= _LEAST_TOL_OF_FLOAT32 else np.float64
 
 
 def weighted_rows(weight: np.ndarray, *arrays: Any) -> tuple[Any, ...]:
@@ -149,7 +153,9 @@ class Training:
 
     def outward(self, found: proximal.Solution) -> proximal.Solution:
         """Return a solution in the units of the data as they were given."""
-        unit, loss_unit = self.weight_unit, self.unit**self.degree
+        with np.errstate(over="ignore", under="ignore"):  # which is told where the fit is checked
+            loss_unit = float(np.float64(self.unit) ** self.degree)
+        unit = self.weight_unit
         dtype = found.weights.dtype
         return replace(
             found,

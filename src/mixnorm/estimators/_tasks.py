@@ -229,6 +229,20 @@ def _plain(name: Any) -> Any:
 # --- losses and weights
 
 
+def given_losses(losses: Any) -> list[Any]:
+    """Return the losses named in ``losses``, whatever form it has and whichever tasks they are for.
+
+    Examples
+    --------
+    >>> given_losses(["squared", "hinge"])
+    [Squared(), Hinge()]
+    """
+    if isinstance(losses, Mapping):
+        losses = list(losses.values())
+    given = losses if isinstance(losses, (list, tuple)) else [losses]
+    return [SCALAR[loss]() if isinstance(loss, str) and loss in SCALAR else loss for loss in given]
+
+
 def task_losses(losses: Any, names: Sequence[Any]) -> list[Any]:
     """Return the loss of each task.
 
