@@ -1,7 +1,7 @@
 """Products of two inputs, and JointBoost: the paper's Figure 5.
 
-The upper half of the figure has linear functions of products (mixed norms, when there are any, are
-further ``METHODS`` there), the lower half stumps of products for both ShareBoost and JointBoost.
+The upper half of the figure has linear functions of products (``_paper_norms`` has the mixed norms
+beside them), the lower half stumps of products for both ShareBoost and JointBoost.
 The 190,036 products of isolet are too many for tables of stumps; what stands there instead is said
 with each method.
 """

@@ -2,7 +2,8 @@
 
 Every method solves the same problem to the same gap, which one function apart from the package
 takes at its solution. Parts: ``multitask`` (squared loss, l2,1), ``multiclass`` (paths of 50,
-l2,1 and linf,1), ``trace`` (trace norm), ``truth`` (small problems beside cvxpy).
+l2,1 and linf,1), ``trace`` (trace norm), ``truth`` (small problems beside cvxpy). The part ``real``
+is of another kind: explained variance on real multi-task data, beside ridge regressions.
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
-from benchmarks import _matrix_data, _matrix_run, _report
+from benchmarks import _matrix_data, _matrix_real, _matrix_run, _report
 from benchmarks._harness import Record, Store, run_module
 from benchmarks._matrix_child import solvers
 from benchmarks._matrix_data import Place
 from benchmarks._matrix_ours import installed
 from benchmarks._matrix_report import checks, problem_table, truth_table
 
-PARTS = ("multitask", "multiclass", "trace", "truth")
+PARTS = ("multitask", "multiclass", "trace", "truth", "real")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -71,6 +72,8 @@ def run(args: argparse.Namespace, store: Store, console: Console) -> None:
             _run_place(place, args, pythons, Path(scratch), store, console)
     if "truth" in args.part and not args.data:
         _run_truth(store, console)
+    if "real" in args.part:
+        _matrix_real.run(args.data, store, console)
 
 
 def _run_place(
@@ -140,7 +143,10 @@ def report(store: Store, console: Console) -> bool:
     truth = store.content.get("truth", [])
     if truth:
         console.print(truth_table(truth))
-    checked = list(checks(found, truth))
+    real = store.content.get("real", {})
+    for table in _matrix_real.tables(real):
+        console.print(table)
+    checked = [*checks(found, truth), *_matrix_real.checks(real)]
     store.put("summary", [dataclasses.asdict(check) for check in checked])
     console.print(_report.bar_table(checked))
     passed = [check.passed for check in checked]

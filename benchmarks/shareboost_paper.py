@@ -1,8 +1,9 @@
-"""The ShareBoost paper's experiments, beside one-vs-rest, JointBoost and a Gaussian SVM.
+"""The ShareBoost paper's experiments, beside one-vs-rest, JointBoost, mixed norms and an SVM.
 
 ``classes``: features needed for a fixed error with 2 to 26 classes, shared or each class its own.
-``products``: products of two inputs, and JointBoost at equal rounds. ``pieces``: piecewise linear
-predictors of mnist beside a Gaussian SVM.
+``products``: products of two inputs, and JointBoost at equal rounds. ``norms``: mixed norms on
+these products. ``bits``: copies of the same features, which mixed norms spread over. ``pieces``:
+piecewise linear predictors of mnist beside a Gaussian SVM.
 """
 
 from __future__ import annotations
@@ -11,19 +12,28 @@ import argparse
 import dataclasses
 import json
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
-from benchmarks import _data, _paper_classes, _paper_pieces, _paper_products, _report
+from benchmarks import (
+    _data,
+    _paper_bits,
+    _paper_classes,
+    _paper_norms,
+    _paper_pieces,
+    _paper_products,
+    _report,
+)
 from benchmarks._bar import Check
-from benchmarks._harness import Store, execute, run_module
+from benchmarks._harness import Job, Store, execute, run_module
 
-PARTS = ("classes", "products", "pieces")
+PARTS = ("classes", "products", "norms", "bits", "pieces")
 # What --quick takes instead.
 QUICK_CLASSES = {"sizes": [2, 8, 26], "orders": 2, "rounds": 40}
+QUICK_BITS = {"classes": [16], "copies": [2, 8]}
 QUICK_PIECES = {"anchors": 10, "centres": 50, "rows": 3000}
 QUICK_ROUNDS = 20
 A_DAY = 86400.0
@@ -36,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--quick", action="store_true", help="smaller runs without isolet's products, minutes")
     add("--orders", type=int, default=5, help="classes: random orders of the classes (default: 5)")
     add("--rounds", type=int, default=_paper_products.ROUNDS, help="products: rounds (default: 60)")
-    add("--limit", type=float, default=300.0, help="products: CPU seconds a fit (default: 300)")
+    add("--limit", type=float, default=300.0, help="products, norms: CPU seconds a fit (300)")
     add("--anchors", type=int, help=f"pieces: anchors (default: {_paper_pieces.ANCHORS})")
     add("--centres", type=int, help=f"pieces: candidates (default: {_paper_pieces.CENTRES})")
     add("--radii", type=int, help=f"pieces: radii of each (default: {_paper_pieces.RADII})")
@@ -52,7 +62,13 @@ def main(args: argparse.Namespace, console: Console | None = None) -> int:
     """Run the parts; returns 1 when ``--check`` found a miss, 130 when interrupted."""
     console = console or _report.console()
     store = Store(args.json, resume=args.resume or args.no_runs)
-    steps = {"classes": run_classes, "products": run_products, "pieces": run_pieces}
+    steps = {
+        "classes": run_classes,
+        "products": run_products,
+        "norms": run_norms,
+        "bits": run_bits,
+        "pieces": run_pieces,
+    }
     status = 0
     try:
         for part in args.part or PARTS:
@@ -79,19 +95,37 @@ def run_classes(args: argparse.Namespace, store: Store, console: Console) -> Non
 def run_products(args: argparse.Namespace, store: Store, console: Console) -> None:
     """Run every method on every dataset, and count the pool's atoms."""
     datasets = _paper_products.FEW if args.quick else tuple(_paper_products.ATOMS)
+    for data in datasets:
+        counted = store.content.get("atoms", {})
+        atoms = _paper_products.count_atoms(_paper_products.load(data).X)
+        store.put("atoms", counted | {data: atoms})
     jobs = _paper_products.plan(datasets, QUICK_ROUNDS if args.quick else args.rounds)
+    _run_jobs(jobs, args, store, console)
+
+
+def run_norms(args: argparse.Namespace, store: Store, console: Console) -> None:
+    """Run every norm on every dataset."""
+    datasets = _paper_products.FEW if args.quick else tuple(_paper_products.ATOMS)
+    _run_jobs(_paper_norms.plan(datasets), args, store, console)
+
+
+def _run_jobs(
+    jobs: Sequence[Job], args: argparse.Namespace, store: Store, console: Console
+) -> None:
+    """Run jobs on the inputs of their datasets, each dataset written once."""
     with tempfile.TemporaryDirectory(prefix="mixnorm-bench-data-") as scratch:
-        for data in datasets:
-            split = _paper_products.load(data)
-            counted = store.content.get("atoms", {})
-            store.put("atoms", counted | {data: _paper_products.count_atoms(split.X)})
-            _data.save(split, Path(scratch) / data)
+        for data in dict.fromkeys(job.data for job in jobs):
+            folder = Path(scratch) / data
+            _data.save(_paper_products.load(data), folder)
             mine = [job for job in jobs if job.data == data]
-            for job, record, fresh in execute(
-                mine, {data: Path(scratch) / data}, store, args.limit
-            ):
+            for job, record, fresh in execute(mine, {data: folder}, store, args.limit):
                 if fresh:
                     console.print(f"{job.key:<44} {_report.describe(record)}", highlight=False)
+
+
+def run_bits(args: argparse.Namespace, store: Store, console: Console) -> None:
+    """Count the features in use where there are copies of all."""
+    _once("bits", "all", QUICK_BITS if args.quick else {}, store, console)
 
 
 def run_pieces(args: argparse.Namespace, store: Store, console: Console) -> None:
@@ -117,6 +151,8 @@ def tables(store: Store) -> Iterator[Any]:
     """Yield the tables of all parts that the store has."""
     yield from _paper_classes.tables(store.content.get("classes", {}))
     yield from _paper_products.tables(store.runs)
+    yield from _paper_norms.tables(store.runs)
+    yield from _paper_bits.tables(store.content.get("bits", {}))
     yield from _paper_pieces.tables(store.content.get("pieces", {}))
 
 
@@ -125,6 +161,8 @@ def checks(store: Store) -> list[Check]:
     return [
         *_paper_classes.checks(store.content.get("classes", {})),
         *_paper_products.checks(store.runs, store.content.get("atoms", {})),
+        *_paper_norms.checks(store.runs),
+        *_paper_bits.checks(store.content.get("bits", {})),
         *_paper_pieces.checks(store.content.get("pieces", {})),
     ]
 

@@ -1,0 +1,157 @@
+"""The solver for any norm: its proximal maps, and problems too wide for a model."""
+
+import numpy as np
+import pytest
+
+from mixnorm import losses
+from mixnorm.engines import _matrix, proximal
+from mixnorm.engines._design import SeparateDesign, SharedDesign
+from mixnorm.engines._matrix import MatrixSolver, Proximal
+from mixnorm.engines._problem import Problem
+from mixnorm.norms import TraceNorm, as_norm
+
+NORMS = ["l1,1", "l2,1", "linf,1", "l2,2", "trace"]
+LOSSES = [losses.Squared(), losses.Huber(), losses.MarginSoftmax(), losses.MultinomialLogistic()]
+FORMS = [{"alpha": 0.02}, {"radius": 0.7}]
+each_norm = pytest.mark.parametrize("norm", NORMS)
+each_loss = pytest.mark.parametrize("loss", LOSSES, ids=repr)
+each_form = pytest.mark.parametrize("form", FORMS, ids=str)
+
+
+def posed(loss, norm, fit_intercept=True, n_features=6, separate=False, zero=False, **form):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((25, n_features)) * (not zero)
+    scores = X[:, :2] @ rng.standard_normal((2, 3)) + 0.3 * rng.standard_normal((25, 3)) + 0.5
+    y = scores.argmax(axis=1) if loss.is_classifier else scores
+    weight = rng.uniform(0.5, 1.5, 25)
+    weight /= weight.sum()
+    design = SharedDesign(X, 3)
+    if separate:
+        design, weight = SeparateDesign([X] * 3), np.repeat(weight[:, None], 3, axis=1)
+    target = loss.encode(y, 3, weight)
+    return Problem(design, loss, target, weight, as_norm(norm), fit_intercept=fit_intercept, **form)
+
+
+def solve(problem, **options):
+    return proximal.solve(
+        problem.design,
+        problem.loss,
+        problem.target,
+        problem.norm,
+        weight=problem.weight,
+        fit_intercept=problem.fit_intercept,
+        alpha=problem.alpha,
+        radius=problem.radius,
+        **options,
+    )
+
+
+@each_norm
+def test_the_map_is_the_norm_s(norm):
+    W = np.random.default_rng(1).standard_normal((6, 3))
+    penalised = Proximal(posed(losses.Squared(), norm, alpha=0.5))
+    norm = as_norm(norm)
+    for _ in range(3):  # remembering a basis changes nothing
+        np.testing.assert_allclose(penalised(W, 0.4), norm.prox(W, 0.2), atol=1e-10)
+    assert penalised.penalty(W) == pytest.approx(0.5 * norm.value(W))
+    ball = Proximal(posed(losses.Squared(), "l2,1", radius=0.5), norm)
+    np.testing.assert_allclose(ball(W, 0.4), norm.project(W, 0.5), atol=1e-10)
+    assert ball.penalty(W) == 0.0
+
+
+def test_a_map_that_leaves_nothing_can_be_asked_again():
+    proximal_map = Proximal(posed(losses.Squared(), "trace", alpha=1.0))
+    W = np.random.default_rng(2).standard_normal((6, 3))
+    assert np.all(proximal_map(W, 100.0) == 0.0)
+    np.testing.assert_allclose(proximal_map(W, 0.1), TraceNorm().prox(W, 0.1), atol=1e-10)
+
+
+@each_norm
+@each_form
+def test_the_gap_of_a_quadratic_is_a_bound(norm, form):
+    problem = posed(losses.Squared(), norm, fit_intercept=False, **form)
+    best, check = solve(problem, tol=1e-9).objective, Proximal(problem)
+    for size in (0.0, 0.1, 1.0):
+        W = size * np.random.default_rng(3).standard_normal((6, 3))
+        W = W if problem.radius is None else problem.norm.project(W, problem.radius)
+        point = problem.start(W, np.zeros(3))
+        gap = check.model_gap(W, problem.design.gradient(point.residual), point.value)
+        assert point.value + check.penalty(W) - best <= gap + 1e-12
+
+
+@each_norm
+@each_loss
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_too_wide_for_a_model(norm, loss, fit_intercept, monkeypatch):
+    """Steps on the data end where steps on a model do."""
+    problems = [posed(loss, norm, fit_intercept, **form) for form in FORMS]
+    truths = [solve(problem, tol=1e-7) for problem in problems]
+    monkeypatch.setattr(_matrix, "_LARGEST_MODEL", 2)
+    for problem, truth in zip(problems, truths, strict=True):
+        found = solve(problem, tol=1e-6)
+        assert found.converged
+        assert abs(found.objective - truth.objective) <= max(found.gap, truth.gap)
+        assert fit_intercept or np.all(found.intercept == 0.0)
+
+
+@each_norm
+@each_form
+def test_too_wide_with_tasks_of_their_own(norm, form, monkeypatch):
+    problem = posed(losses.Huber(), norm, separate=True, **form)
+    truth = solve(problem, tol=1e-7)
+    monkeypatch.setattr(_matrix, "_LARGEST_GRAMS", 10.0)
+    found = solve(problem, tol=1e-6)
+    assert found.converged
+    assert abs(found.objective - truth.objective) <= max(found.gap, truth.gap)
+
+
+@each_form
+@pytest.mark.parametrize("norm", ["l2,2", "trace"])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_too_wide_and_nothing_in_it(norm, form, fit_intercept, monkeypatch):
+    monkeypatch.setattr(_matrix, "_LARGEST_MODEL", 2)
+    found = solve(posed(losses.Squared(), norm, fit_intercept, zero=True, **form))
+    assert found.converged
+    assert found.norm_value == 0.0
+
+
+def test_a_path_too_wide_for_a_model(monkeypatch):
+    problem = posed(losses.MarginSoftmax(), "trace", alpha=0.0)
+    arguments = (problem.design, problem.loss, problem.target, problem.norm)
+    limit = proximal.alpha_max(*arguments, weight=problem.weight)
+    alphas = limit * np.asarray([0.5, 0.1, 0.3])
+    truth = [solve(problem.with_alpha(alpha), tol=1e-7) for alpha in alphas]
+    monkeypatch.setattr(_matrix, "_LARGEST_MODEL", 2)
+    found = proximal.path(*arguments, weight=problem.weight, alphas=alphas, tol=1e-6)
+    for one, other in zip(found, truth, strict=True):
+        assert one.converged
+        assert abs(one.objective - other.objective) <= max(one.gap, other.gap)
+
+
+@each_loss
+@each_form
+def test_more_rows_than_a_first_working_set(loss, form):
+    """The ball works on some rows first; those it leaves out are looked at again."""
+    problem = posed(loss, "l2,1", n_features=200, **form)
+    found = solve(problem, tol=1e-6)
+    assert found.converged
+    theta = problem.dual_point(problem.start(found.weights, found.intercept))
+    gradient = problem.design.gradient(theta)
+    point = problem.start(found.weights, found.intercept)
+    assert problem.gap(point, theta, gradient) <= 1.1e-6 * found.scale
+
+
+@each_norm
+@each_form
+@each_loss
+def test_steps_do_not_climb(norm, form, loss):
+    problem = posed(loss, norm, **form)
+    solver = MatrixSolver(problem)
+    height = solver.point.value + problem.penalty(solver.point.weights)
+    for _ in range(5):
+        solver.step(solver.gap(), 1e-8)
+        after = solver.point.value + problem.penalty(solver.point.weights)
+        assert after <= height + 1e-12
+        height = after
+        if problem.radius is not None:
+            assert problem.norm.value(solver.point.weights) <= problem.radius * (1.0 + 1e-10)
