@@ -493,29 +493,31 @@ def test_above_alpha_max_all_weights_may_be_zero(name, norm):
 # Paths and starts.
 
 
-@pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("name", SMOOTH)
-def test_a_path_is_its_solutions_one_by_one(name, norm, fit_intercept):
-    case, norm = draw(LOSSES[name], seed=7, fit_intercept=fit_intercept), as_norm(norm)
-    falling = case.alpha_max(norm) * np.geomspace(1.0, 0.01, 8)
+def test_a_path_is_its_solutions_one_by_one(name, norm):
+    bare = (list(LOSSES).index(name) + NORMS.index(norm)) % 2 == 1
+    case, norm = draw(LOSSES[name], seed=7, fit_intercept=not bare), as_norm(norm)
+    falling = case.alpha_max(norm) * np.geomspace(1.0, 0.02, 5)
     check_path(case, norm, falling)
     check_path(case, norm, falling[::-1])
-    check_path(case, norm, falling[[3, 0, 6, 6, 1]])
+    check_path(case, norm, falling[[2, 0, 4, 4, 1]])
 
 
 @pytest.mark.parametrize("norm", ["l1,1", "trace"])
 @pytest.mark.parametrize("name", KINKED)
 def test_a_path_with_kinks_is_its_solutions_one_by_one(name, norm):
     case, norm = draw(LOSSES[name], n_samples=10, n_features=4), as_norm(norm)
-    check_path(case, norm, case.alpha_max(norm) * np.asarray([0.9, 0.4, 0.1, 0.3]), tol=1e-4)
+    check_path(
+        case, norm, case.alpha_max(norm) * np.asarray([0.9, 0.4, 0.1, 0.3]), tol=1e-4, max_iter=25
+    )
 
 
-def check_path(case, norm, alphas, tol=1e-7):
-    found = case.path(norm, alphas=alphas, tol=tol)
-    assert [solution.alpha for solution in found] == pytest.approx(list(alphas), rel=0.0)
+def check_path(case, norm, alphas, tol=1e-6, max_iter=200):
+    found = case.path(norm, alphas=alphas, tol=tol, max_iter=max_iter)
+    assert [solution.alpha for solution in found] == list(alphas)
     for solution in found:
-        alone = case.solve(norm, alpha=solution.alpha, tol=tol)
+        alone = case.solve(norm, alpha=solution.alpha, tol=tol, max_iter=max_iter)
         assert solution.converged
         assert alone.converged
         assert solution.scale == pytest.approx(alone.scale, rel=1e-12)
@@ -548,8 +550,9 @@ def test_a_start_at_the_solution_ends_at_once(name, norm, form):
     start = (first.weights, first.intercept)
     kept = first.weights.copy()
     again = case.solve(norm, tol=2.0 * tol, start=start, **form)
+    assert again.converged
     # With kinks the dual point of the start has to be found anew.
-    assert again.iterations <= (first.iterations if name in KINKED else 0)
+    assert again.iterations == 0 or name in KINKED
     assert again.objective <= first.objective + 2.0 * tol * first.scale
     np.testing.assert_array_equal(first.weights, kept)
 

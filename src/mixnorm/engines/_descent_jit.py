@@ -63,7 +63,7 @@ def level(row, amount):  # type: ignore[no-untyped-def]
             if value > cut:
                 part += value
                 left += 1
-        if left == count:
+        if left == count or left == 0:  # none is left where rounding hides the amount
             return cut
         count = left
         cut = (part - amount) / count

@@ -52,10 +52,10 @@ class Smoothed:
         self, scores: np.ndarray, residual: np.ndarray, target: Any, weight: np.ndarray
     ) -> np.ndarray:
         """Return the most that the curvature can be, and zero for rows at a corner of the dual."""
-        signs = np.random.default_rng(0).choice([-1.0, 1.0], size=scores.shape)
-        direction = np.asfortranarray(signs.astype(scores.dtype))
+        probe = np.random.default_rng(0).standard_normal(scores.shape)
+        direction = np.asfortranarray(probe.astype(scores.dtype))
         moved = self.hessian_operator(scores, residual, target, weight)(direction)
-        bent = np.abs(moved) > 1e-3 * self._step
+        bent = np.abs(moved) > 1e-4 * self._step * np.abs(direction)
         if self.is_classifier:
             bent = np.any(bent, axis=1, keepdims=True)
         return np.where(bent, self._step, 0.0).astype(scores.dtype)

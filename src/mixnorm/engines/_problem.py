@@ -247,7 +247,13 @@ class SecondOrder:
 def relative_size(problem: Problem) -> float:
     """Return the objective with no weights, by which gaps are divided; 1 where it is zero."""
     value = problem.null().value
-    return value if value > 0.0 and math.isfinite(value) else 1.0
+    if math.isfinite(value) and value > 0.0:
+        weights = np.zeros_like(problem.null().weights)
+        start = problem.start(weights, np.zeros_like(problem.null().intercept)).value
+        if value > 1e-9 * start:
+            return value
+        return start if math.isfinite(start) and start > 0.0 else 1.0  # a fit but for rounding
+    return 1.0
 
 
 def _least(*gaps: float) -> float:

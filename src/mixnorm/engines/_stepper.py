@@ -28,6 +28,8 @@ class Stepper:
     def __init__(self, problem: Problem, start: Point | None = None) -> None:
         self.problem = problem
         self.point = problem.null() if start is None else start
+        if start is not None and problem.fit_intercept:  # steps let it follow, and do not mend it
+            self.point = problem.best_intercept(start)
         self._rows = np.empty(0, dtype=np.intp)
         self._block: Block | None = None
         self._model: Model | None = None

@@ -297,11 +297,14 @@ def _run(
     scale = relative_size(solver.problem)
     exact = solver.point.scores.dtype == np.float64
     enough = tol * scale * (1.0 if exact else _SAFE)
-    history, interrupted, waited, least = [], False, 0, math.inf
+    history: list[float] = []
+    best, interrupted, waited, least = solver.point, False, 0, math.inf
     try:
         for count in range(max_iter + 1):
             gap = solver.gap()
             history.append(gap)
+            if gap <= min(history):
+                best = solver.point
             if gap < _PROGRESS * least:
                 waited, least = 0, gap
             else:
@@ -314,15 +317,19 @@ def _run(
     except KeyboardInterrupt:
         interrupted = True
         history = history or [math.inf]
-    return _solution(solver, history, scale, tol, interrupted)
+    return _solution(solver.problem, best, history, scale, tol, interrupted)
 
 
 def _solution(
-    solver: Any, history: list[float], scale: float, tol: float, interrupted: bool
+    problem: Problem,
+    point: Point,
+    history: list[float],
+    scale: float,
+    tol: float,
+    interrupted: bool,
 ) -> Solution:
-    problem, point = solver.problem, solver.point
     norm_value = float(problem.norm.value(point.weights))
-    value, gap = point.value, history[-1]
+    value, gap = point.value, min(history)
     if point.scores.dtype != np.float64:  # scores kept up to date by steps have drifted
         value = problem.start(point.weights, point.intercept).value
         gap += max(0.0, value - point.value)
