@@ -72,8 +72,6 @@ def solve(problem, **options):
 @each_loss
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_the_null_model(loss, fit_intercept):
-    if fit_intercept and isinstance(loss, losses.MulticlassHinge):
-        pytest.xfail("the sequence of smooth problems stops before the intercept is the best one")
     problem = posed(loss, fit_intercept=fit_intercept, alpha=1.0)
     null, theta = problem.null(), problem.null_dual()
     assert problem.null() is null

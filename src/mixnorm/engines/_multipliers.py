@@ -17,7 +17,7 @@ import numpy as np
 from mixnorm.engines._problem import Point, Problem
 
 _INNER = 100  # iterations on one smooth problem
-_CENTRES = 60  # of the intercept alone
+_DOUBLINGS, _HALVINGS = 1000, 200  # of the intercept alone
 _GROWTH = 4.0  # of the steps where the centre moves too slowly
 
 
@@ -140,25 +140,46 @@ class MultiplierSolver:
         self.theta, self.gradient = solver.theta, solver.gradient
 
 
-def best_intercept(problem: Problem, point: Point) -> tuple[Point, np.ndarray]:
-    """Return the point with its best intercept for a loss with kinks, and the dual point there."""
-    rate = 1.0 / problem.score_scale()
-    centre = np.asarray(problem.loss.balance(point.residual, problem.target, problem.weight))
-    best, dual, least = point, centre, np.inf
-    for _ in range(_CENTRES):
-        smoothed = Smoothed(problem.loss, centre, rate, problem.weight)
-        inner = replace(problem, loss=smoothed, _memory={})
-        start = inner.at(best.weights, best.intercept, best.scores)
-        found = inner.best_intercept(start)
-        centre = found.residual
-        theta = np.asarray(problem.loss.balance(centre, problem.target, problem.weight))
-        moved = problem.at(found.weights, found.intercept, found.scores)
-        gap = moved.value + float(problem.loss.conjugate(theta, problem.target, problem.weight))
-        if gap < least:
-            best, dual = moved, theta
-        if gap <= 1e-12 * max(abs(moved.value), 1e-300) or (gap >= least and rate > 1e12):
+def best_intercept(problem: Problem, zero: Point) -> tuple[Point, np.ndarray]:
+    """Return the best point without weights for a loss with kinks, and the dual point there."""
+    if problem.loss.is_classifier:
+        intercept, theta = problem.loss.best_constant(problem.target, problem.weight)
+    else:
+        intercept, theta = _bisected(problem, zero)
+    intercept = np.asarray(intercept, dtype=problem.design.dtype)
+    theta = np.asfortranarray(theta, dtype=problem.design.dtype)
+    return problem.start(zero.weights, intercept), theta
+
+
+def _bisected(problem: Problem, zero: Point) -> tuple[np.ndarray, np.ndarray]:
+    """Return the intercepts where the derivatives of scalar losses change sign.
+
+    Between two intercepts that are next to each other, where one output's derivative is below and
+    above zero, the mean of the two residuals that sums to zero is its dual point.
+    """
+
+    def residual(intercept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        theta = problem.at(zero.weights, intercept, zero.scores + intercept).residual
+        return theta, np.sum(theta, axis=0, dtype=np.float64)
+
+    def beyond(sign: float) -> np.ndarray:
+        end = np.full(problem.design.n_outputs, sign)
+        for _ in range(_DOUBLINGS):
+            short = sign * residual(end)[1] < 0.0
+            if not np.any(short):
+                break
+            end = np.where(short, 2.0 * end, end)
+        return end
+
+    low, high = beyond(-1.0), beyond(1.0)
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (low + high)
+        if np.all((middle == low) | (middle == high)):
             break
-        if gap > 0.5 * least:
-            rate *= _GROWTH
-        least = min(gap, least)
-    return best, dual
+        below = residual(middle)[1] < 0.0
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    (under, less), (over, more) = residual(low), residual(high)
+    width = more - less
+    part = np.where(width > 0.0, -less / np.where(width > 0.0, width, 1.0), 1.0)
+    theta = under + part * (over - under)
+    return high, np.asarray(problem.loss.balance(theta, problem.target, problem.weight))

@@ -260,6 +260,12 @@ def _check(problem: Problem) -> None:
             f"{problem.loss!r} has no conjugate, which the proximal engine needs for its gap; "
             "take a loss of mixnorm.losses, or give yours the methods of losses.DualLoss."
         )
+    loss = problem.loss
+    if loss.is_classifier and math.isinf(loss.smoothness) and not hasattr(loss, "best_constant"):
+        raise TypeError(
+            f"{loss!r} is a joint loss that is not smooth, and has no best_constant, from which "
+            "the proximal engine starts: see losses.DualLoss."
+        )
     needed = "prox" if problem.radius is None else "project"
     if not hasattr(problem.norm, needed):
         form = "a penalty" if problem.radius is None else "a ball"

@@ -95,6 +95,10 @@ class DualLoss(Loss, Protocol):
     ``F`` is the weighted mean loss as a function of the scores, and ``theta``, which has their
     shape, a point of the dual space. The residual at some scores is such a point, and there
     ``F(scores) + F*(theta) = <scores, theta>``. Zero lies in the domain of every conjugate.
+
+    A joint loss that is not smooth also has ``best_constant(target, weight)``: the best scores
+    that are the same for all samples, and the dual point there, which sums to zero in every
+    output. For all others engines find them.
     """
 
     def conjugate(self, theta: Any, target: Any, weight: Any) -> float:

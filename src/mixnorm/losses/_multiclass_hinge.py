@@ -46,6 +46,25 @@ class _MulticlassHinge(Parameters):
         chosen = xp.astype(classes[:, None] == worst[None, :], scores.dtype).T
         return xp.max(offence, axis=1), chosen - target.one_hot
 
+    def best_constant(self, target: Labels, weight: Any) -> tuple[Any, Any]:
+        """Return the best scores that are the same for all samples, and the dual point there.
+
+        Only a class of more than half the weight can be told from the others by a constant. The
+        dual point is a circulation between the classes: what goes from one to the other.
+        """
+        xp = namespace(weight)
+        classes = xp.sum(weight[:, None] * target.one_hot, axis=0)
+        most = float(xp.max(classes))
+        leads = (classes == most) & (most > 0.5)
+        height, flows = self._constant(classes, leads, most)
+        moved = _circulation(flows) * ratio(xp.ones_like(classes), classes)[:, None]
+        theta = (target.one_hot @ moved) * weight[:, None]
+        return xp.where(leads, height, 0.0), _closed(theta * (1.0 - target.one_hot), target)
+
+    def _constant(self, classes: Any, leads: Any, most: float) -> tuple[float, Any]:
+        """Return by how much the leading class is above the others, and what leaves each class."""
+        raise NotImplementedError
+
 
 @dataclass
 class MulticlassHinge(_MulticlassHinge):
@@ -95,6 +114,9 @@ class MulticlassHinge(_MulticlassHinge):
     def balance(self, theta: Any, target: Labels, weight: Any) -> Any:
         """Return a point of the conjugate's domain near ``theta`` whose columns sum to zero."""
         return balance_shares(theta, target, weight)
+
+    def _constant(self, classes: Any, leads: Any, most: float) -> tuple[float, Any]:
+        return 1.0, namespace(classes).where(leads, 1.0 - most, classes)
 
 
 @dataclass
@@ -169,7 +191,38 @@ class MulticlassSquaredHinge(_MulticlassHinge):
         taken = ratio(lacking, xp.broadcast_to(xp.sum(lacking), lacking.shape))
         return _closed(others + given[:, None] * taken, target)
 
+    def _constant(self, classes: Any, leads: Any, most: float) -> tuple[float, Any]:
+        if most <= 0.5:
+            return 0.0, 2.0 * classes
+        parts = namespace(classes).where(leads, 1.0 - most, classes)
+        return 2.0 * most - 1.0, 4.0 * most * parts
+
 
 def _closed(others: Any, target: Labels) -> Any:
     """Return entries off the labels together with the labels' own, so that rows sum to zero."""
     return others - namespace(others).sum(others, axis=1, keepdims=True) * target.one_hot
+
+
+def _circulation(flows: Any) -> Any:
+    """Return how much goes from class to class if that much leaves and enters each.
+
+    None leaves for its own class, which asks that no flow be more than all others together. Laid
+    end to end on a circle, each goes to what lies half a turn on.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> _circulation(np.array([1.0, 2.0, 1.0]))
+    array([[0., 1., 0.],
+           [1., 0., 1.],
+           [0., 1., 0.]])
+    """
+    xp = namespace(flows)
+    ends = xp.cumulative_sum(flows)
+    starts, half = ends - flows, 0.5 * ends[-1]
+
+    def overlap(shift: Any) -> Any:
+        last = xp.minimum((ends + shift)[:, None], ends[None, :])
+        return clipped(last - xp.maximum((starts + shift)[:, None], starts[None, :]), low=0.0)
+
+    return overlap(half) + overlap(-half)

@@ -138,6 +138,20 @@ def _even_point(case: Case) -> np.ndarray:
     return point(best.x)[1]
 
 
+def _check_best_constant(case: Case) -> None:
+    loss = case.loss
+    if not loss.is_classifier or math.isfinite(loss.smoothness):
+        return
+    constant, theta = loss.best_constant(case.target, case.weight)
+    promise = "best_constant returns a dual point that sums to zero in every output"
+    sums = np.asarray(theta).sum(axis=0)
+    require_close(sums, np.zeros(case.n_outputs), loss, promise, atol=ROUNDING)
+    value = case.at(np.zeros_like(case.scores) + np.asarray(constant))[0]
+    gap = value + float(loss.conjugate(theta, case.target, case.weight))
+    promise = "best_constant has the least loss, as its dual point shows"
+    require(abs(gap) <= 1e-9 * max(abs(value), 1.0), loss, promise, f"a gap of {gap:.3g} is left")
+
+
 def _check_zero_weights_of_duals(case: Case) -> None:
     loss, target, weight = case.loss, case.target, case.weight.copy()
     weight[::3] = 0.0
@@ -180,6 +194,7 @@ DUAL_CHECKS = (
     _check_prox,
     _check_prox_steps,
     _check_balance,
+    _check_best_constant,
     _check_zero_weights_of_duals,
     _check_single_precision_of_duals,
 )
