@@ -13,6 +13,8 @@ from typing import Any, Protocol
 import numpy as np
 from scipy import sparse
 
+_MODERATE = 1e12
+
 
 class Block(Protocol):
     """Some columns of a design, ready for many products."""
@@ -88,6 +90,19 @@ class SharedDesign:
         self.n_samples, self.n_features = X.shape
         self.n_outputs = n_outputs
         self.dtype = X.dtype
+        self.sparse = sparse.issparse(X)
+
+    def single(self) -> SharedDesign:
+        """Return the design in single precision; a dense one column by column."""
+        if self.sparse:
+            return SharedDesign(self._X.astype(np.float32), self.n_outputs)
+        return SharedDesign(self._X.astype(np.float32, order="F"), self.n_outputs)
+
+    def moderate(self) -> bool:
+        """Whether no number is so large that its square would overflow in single precision."""
+        values = self._X.data if self.sparse else self._X
+        least, most = np.min(values, initial=0.0), np.max(values, initial=0.0)
+        return bool(-_MODERATE < least and most < _MODERATE)
 
     def scores(self, weights: np.ndarray) -> np.ndarray:
         """Return ``X W``, output by output."""
@@ -104,10 +119,11 @@ class SharedDesign:
 
     def block(self, rows: np.ndarray) -> Block:
         """Return the columns of these features, laid out for many products."""
-        columns = self._X[:, rows]
-        if sparse.issparse(columns):
-            return SparseBlock(columns)
-        return DenseBlock(np.ascontiguousarray(columns.T))
+        if self.sparse:
+            return SparseBlock(self._X[:, rows])
+        if self._X.flags.f_contiguous:
+            return DenseBlock(self._X.T[rows])
+        return DenseBlock(np.ascontiguousarray(self._X[:, rows].T))
 
 
 class DenseBlock:

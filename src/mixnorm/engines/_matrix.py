@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from mixnorm.engines._model import Model
+from mixnorm.engines._precision import Twin
 from mixnorm.engines._problem import Point, Problem
 from mixnorm.engines._stepper import Stepper
 
@@ -66,12 +67,14 @@ class Proximal:
 class MatrixSolver(Stepper):
     """The solver for any norm with a proximal map or a projection."""
 
-    def __init__(self, problem: Problem, start: Point | None = None) -> None:
+    def __init__(
+        self, problem: Problem, start: Point | None = None, twin: Twin | None = None
+    ) -> None:
         self._eigenvalue = 0.0
         self._data_steps: DataSteps | None = None
         self._proximal: Proximal | None = None
         self._wanted = 0.0
-        super().__init__(problem, start)
+        super().__init__(problem, start, twin)
 
     def pose(self, problem: Problem) -> None:
         """Go on with another ``alpha``."""
@@ -153,6 +156,7 @@ class MatrixSolver(Stepper):
         scale, step = start.dtype.type(kappa), start.dtype.type(1.0 / top)
         here = ahead = start
         slope, momentum = gradient, 1.0
+        before = value + proximal.penalty(start)
         for count in range(1, (_EXACT_INNER if self.problem.quadratic else _INNER) + 1):
             reached = proximal(ahead - step * slope, float(step))
             if float(np.vdot(ahead - reached, reached - here)) > 0.0:
@@ -165,7 +169,8 @@ class MatrixSolver(Stepper):
             if count % _CHECK == 0:
                 own = gradient + scale * model.product(here - start)
                 modelled = value + 0.5 * float(np.vdot(here - start, gradient + own))
-                if proximal.model_gap(here, own, modelled) <= self._wanted:
+                falls = modelled + proximal.penalty(here) <= before
+                if falls and proximal.model_gap(here, own, modelled) <= self._wanted:
                     break
         return here
 

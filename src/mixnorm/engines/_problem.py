@@ -159,19 +159,26 @@ class Problem:
         balanced: np.ndarray = self.loss.balance(point.residual, self.target, self.weight)
         return balanced
 
-    def gap(self, point: Point, theta: np.ndarray, gradient: np.ndarray) -> float:
-        """Return the duality gap of a point and a dual point with its ``gradient = Xᵀ theta``."""
+    def objective(self, point: Point) -> float:
+        """Return what is minimised."""
+        return point.value + self.penalty(point.weights)
+
+    def bound(self, theta: np.ndarray, gradient: np.ndarray) -> float:
+        """Return what a dual point, with its ``gradient = Xᵀ theta``, promises: no less is reached.
+
+        Minus infinity where it promises nothing.
+        """
         dual_norm = float(self.norm.dual(gradient))
-        most = point.value + self.penalty(point.weights) + self._conjugate_at_zero(theta)
+        least = -self._conjugate_at_zero(theta)
         if self.radius is not None:
             conjugate = self.loss.conjugate(theta, self.target, self.weight)
-            return _least(point.value + float(conjugate) + self.radius * dual_norm, most)
+            return _largest(-float(conjugate) - self.radius * dual_norm, least)
         alpha = float(self.alpha or 0.0)
         scale = 1.0 if dual_norm <= alpha else alpha / dual_norm
         conjugate = self.loss.conjugate(
             theta if scale == 1.0 else theta * theta.dtype.type(scale), self.target, self.weight
         )
-        return _least(point.value + self.penalty(point.weights) + float(conjugate), most)
+        return _largest(-float(conjugate), least)
 
     def _conjugate_at_zero(self, theta: np.ndarray) -> float:
         """Return what the dual point zero, which always counts, promises: no loss is below that."""
@@ -246,6 +253,13 @@ class SecondOrder:
 
 def relative_size(problem: Problem) -> float:
     """Return the objective with no weights, by which gaps are divided; 1 where it is zero."""
+    if "size" not in problem._memory:
+        problem._memory["size"] = _size(problem)
+    found: float = problem._memory["size"]
+    return found
+
+
+def _size(problem: Problem) -> float:
     value = problem.null().value
     if math.isfinite(value) and value > 0.0:
         weights = np.zeros_like(problem.null().weights)
@@ -256,15 +270,30 @@ def relative_size(problem: Problem) -> float:
     return 1.0
 
 
-def _least(*gaps: float) -> float:
-    """Return the least of some gaps, those that are no numbers being infinite, and none negative.
+class Bound:
+    """The best bound below that the dual points seen so far give, for one ``alpha`` or radius."""
+
+    def __init__(self) -> None:
+        self._value = -math.inf
+
+    def gap(
+        self, problem: Problem, point: Point, theta: np.ndarray, gradient: np.ndarray
+    ) -> float:
+        """Return the duality gap of a point, after a look at one more dual point."""
+        self._value = max(self._value, problem.bound(theta, gradient))
+        gap = problem.objective(point) - self._value
+        return math.inf if math.isnan(gap) else max(0.0, gap)
+
+
+def _largest(*bounds: float) -> float:
+    """Return the largest of some bounds, those that are no numbers being no bounds.
 
     Examples
     --------
-    >>> _least(math.nan, 2.0), _least(-1e-17, 1.0)
-    (2.0, 0.0)
+    >>> _largest(math.nan, 2.0), _largest(math.nan, math.nan)
+    (2.0, -inf)
     """
-    return max(0.0, min(math.inf if math.isnan(gap) else gap for gap in gaps))
+    return max(-math.inf if math.isnan(bound) else bound for bound in bounds)
 
 
 def inner(a: np.ndarray, b: np.ndarray) -> float:

@@ -21,6 +21,7 @@ from mixnorm.engines._design import Block, DenseBlock
 from mixnorm.engines._manifold import SmoothPart, Step, newton_step
 from mixnorm.engines._model import Model
 from mixnorm.engines._preconditioner import precondition
+from mixnorm.engines._precision import Twin
 from mixnorm.engines._problem import Point, Problem
 from mixnorm.engines._stepper import Stepper
 
@@ -30,7 +31,6 @@ _SPARE = 16
 _LOOSE = 1.2  # times as many rows as needed are too many
 _EPOCHS = 6  # of descent on a model that is only a model
 _EXACT_EPOCHS = 1000
-_STEPS = 5  # accelerated ones of an iteration
 _SETTLED = 2  # iterations before Newton steps are tried
 _SHORTEST = 0.03  # part of a Newton step; shorter ones are left to the next proximal step
 _AGE = 12  # iterations that a model of the curvature serves
@@ -40,10 +40,12 @@ _FACTORS = 2e7  # entries of the Gram matrices of all outputs together that are 
 class RowSolver(Stepper):
     """The solver for penalties that add up over rows."""
 
-    def __init__(self, problem: Problem, start: Point | None = None) -> None:
+    def __init__(
+        self, problem: Problem, start: Point | None = None, twin: Twin | None = None
+    ) -> None:
         self._exponent = float(problem.norm.row_exponent)
         self._outputs: np.ndarray | None = None
-        super().__init__(problem, start)
+        super().__init__(problem, start, twin)
 
     def step(self, gap: float, tol: float) -> None:
         """Do one iteration, ``gap`` being what is left and ``tol`` what is allowed."""
@@ -53,7 +55,9 @@ class RowSolver(Stepper):
             self._descend_exactly(0.3 * tol if not grown else max(0.3 * tol, 0.1 * gap))
         else:
             self._prepare(exact=False)
-            self._proximal_steps(_STEPS)
+            steps = self._pace.steps(gap, tol)
+            self._pace.take(steps)
+            self._proximal_steps(steps)
             self._count += 1
             if self._count > _SETTLED:  # earlier it would work on the wrong rows
                 self._newton_step()

@@ -13,20 +13,65 @@ import numpy as np
 
 from mixnorm.engines._design import Block
 from mixnorm.engines._model import Model
-from mixnorm.engines._problem import Point, Problem, inner
+from mixnorm.engines._precision import UNBALANCED, Twin
+from mixnorm.engines._problem import Bound, Point, Problem, inner
 
-_UNBALANCED = 1e-5  # what the derivative in the intercept may be where a gap is taken
 _ATTEMPTS = 12  # at making the model an upper bound
 _LEAST_KAPPA = 0.02
 _EASING = 0.8  # of the model's curvature from step to step
+_FASTEST, _SLOWEST = 0.01, 0.8  # factors by which a step may be expected to shrink the gap
+_MARGIN = 0.3  # of the tolerance, that steps should reach
+_STEPS = 5  # of an iteration, at most
 _FAR = 50.0  # momentum along the path from one alpha to the next
 
 
-class Stepper:
-    """A point, the rows that may change, and a model of the loss on them."""
+class Pace:
+    """How many steps an iteration should take, from what the last ones did to the gap.
 
-    def __init__(self, problem: Problem, start: Point | None = None) -> None:
+    Examples
+    --------
+    >>> pace = Pace(most=5)
+    >>> pace.steps(gap=1.0, tol=0.1)
+    5
+    >>> pace.see(1.0), pace.take(5), pace.see(1e-5)
+    (None, None, None)
+    >>> pace.steps(gap=1.0, tol=0.1)
+    2
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._rate = _SLOWEST
+        self._before, self._taken = 0.0, 0
+
+    def take(self, count: int) -> None:
+        """Note that this many steps are being taken."""
+        self._taken = count
+
+    def see(self, gap: float) -> None:
+        """Look at the gap, and at what the steps taken did to it."""
+        if self._taken > 0 and self._before > 0.0:
+            rate = (gap / self._before) ** (1.0 / self._taken)
+            self._rate = math.sqrt(self._rate * min(max(rate, _FASTEST), _SLOWEST))
+        self._before, self._taken = gap, 0
+
+    def steps(self, gap: float, tol: float) -> int:
+        """Return the steps that should bring the gap well below the tolerance."""
+        wanted = math.log(max(gap / (_MARGIN * tol), 1.0)) / -math.log(self._rate)
+        return min(self._most, max(2, math.ceil(wanted)))
+
+
+class Stepper:
+    """A point, the rows that may change, and a model of the loss on them.
+
+    With a ``twin``, the problem in double precision, that is where gradients and gaps come from.
+    """
+
+    def __init__(
+        self, problem: Problem, start: Point | None = None, twin: Twin | None = None
+    ) -> None:
         self.problem = problem
+        self._twin = twin
         self.point = problem.null() if start is None else start
         if start is not None and problem.fit_intercept:  # steps let it follow, and do not mend it
             self.point = problem.best_intercept(start)
@@ -38,6 +83,8 @@ class Stepper:
         self._anchor: Point | None = None
         self._momentum = 1.0
         self._count = 0
+        self._bound = Bound()
+        self._pace = Pace(_STEPS)
         self.refresh()
 
     def pose(self, problem: Problem) -> None:
@@ -45,17 +92,26 @@ class Stepper:
         self.problem = problem
         self._before, self._momentum = self._anchor, _FAR
         self._anchor, self._count = self.point, 0
+        self._bound = Bound()
 
     def refresh(self) -> None:
         """Compute the dual point and the gradient at the point, its intercept being the best."""
+        if self._twin is not None:
+            self.point, self.theta, self.gradient = self._twin.lift(self.point)
+            return
         if self.problem.fit_intercept and not self.problem.quadratic:
-            self.point = self.problem.best_intercept(self.point, _UNBALANCED)
+            self.point = self.problem.best_intercept(self.point, UNBALANCED)
         self.theta = self.problem.dual_point(self.point)
         self.gradient = self.problem.design.gradient(self.theta)
 
     def gap(self) -> float:
         """Return the duality gap at the point."""
-        return self.problem.gap(self.point, self.theta, self.gradient)
+        if self._twin is not None:
+            gap = self._twin.gap()
+        else:
+            gap = self._bound.gap(self.problem, self.point, self.theta, self.gradient)
+        self._pace.see(gap)
+        return gap
 
     def step(self, gap: float, tol: float) -> None:
         """Do one iteration, ``gap`` being what is left and ``tol`` what is allowed."""

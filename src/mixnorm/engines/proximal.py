@@ -20,6 +20,7 @@ from mixnorm.engines._design import Design, SeparateDesign, SharedDesign
 from mixnorm.engines._matrix import MatrixSolver
 from mixnorm.engines._mixture import LossMixture
 from mixnorm.engines._multipliers import MultiplierSolver
+from mixnorm.engines._precision import MixedSolver, Twin, suits
 from mixnorm.engines._problem import Point, Problem, relative_size
 from mixnorm.engines._rows import RowSolver
 from mixnorm.norms import as_norm
@@ -164,7 +165,7 @@ def solve(
         radius=radius,
     )
     _check(problem)
-    solver = _built(problem, None if start is None else _begun(problem, start))
+    solver = _built(problem, None if start is None else _begun(problem, start), tol)
     return _run(solver, tol, max_iter, on_iteration)
 
 
@@ -198,7 +199,7 @@ def path(
     for alpha in alphas:
         problem = problem.with_alpha(float(alpha))
         if solver is None:
-            solver = _built(problem, None)
+            solver = _built(problem, None, tol)
         solver.pose(problem)
         found = _run(solver, tol, max_iter, on_iteration)
         yield found
@@ -284,16 +285,18 @@ def _begun(problem: Problem, start: tuple[np.ndarray, np.ndarray]) -> Point:
     return problem.start(weights, intercept)
 
 
-def _built(problem: Problem, start: Point | None) -> Any:
+def _built(problem: Problem, start: Point | None, tol: float) -> Any:
     """Return the solver for a problem."""
     if not math.isfinite(problem.loss.smoothness):
         return MultiplierSolver(problem, _smooth_solver, start)
+    if suits(problem, tol):
+        return MixedSolver(problem, _smooth_solver, start)
     return _smooth_solver(problem, start)
 
 
-def _smooth_solver(problem: Problem, start: Point | None) -> Any:
+def _smooth_solver(problem: Problem, start: Point | None, twin: Twin | None = None) -> Any:
     rows = problem.radius is None and hasattr(problem.norm, "row_exponent")
-    return (RowSolver if rows else MatrixSolver)(problem, start)
+    return (RowSolver if rows else MatrixSolver)(problem, start, twin)
 
 
 def _run(

@@ -186,8 +186,9 @@ class MixedNormClassifier(ClassifierMixin, OneDesign):
     Columns are taken as they are: the norm sees their scale, so that a ``StandardScaler`` (for
     sparse data a ``MaxAbsScaler``) before this is mostly right. An iteration costs a product of
     ``X`` with the residual, and several with the features in use. Data in float32 are worked on in
-    float32 where ``tol`` is at least 1e-5, all else in float64; sparse matrices are never made
-    dense. A keyboard interrupt keeps the weights found so far, with a warning.
+    float32 where ``tol`` is at least 1e-5, all else in float64; if ``tol`` is at least 1e-4, steps
+    on dense data are taken on a copy of ``X`` in float32, while what they reach and its gap are
+    still computed in float64. Sparse matrices are never made dense. A keyboard interrupt keeps the weights found so far, with a warning.
 
     References
     ----------
