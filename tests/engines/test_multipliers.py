@@ -176,7 +176,9 @@ def test_a_mixture_with_kinks_is_made_smooth_too():
 
 
 @pytest.mark.parametrize("loss", JOINT, ids=repr)
-@pytest.mark.parametrize("counts", [(7, 2, 1), (5, 5, 0), (4, 3, 3), (10, 0, 0), (1, 0, 1)], ids=str)
+@pytest.mark.parametrize(
+    "counts", [(7, 2, 1), (5, 5, 0), (4, 3, 3), (10, 0, 0), (1, 0, 1)], ids=str
+)
 def test_the_best_constant_of_a_joint_loss_is_certified(loss, counts):
     y = np.repeat(np.arange(3), counts)
     weight = np.full(len(y), 1.0 / len(y))

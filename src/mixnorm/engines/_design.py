@@ -102,7 +102,7 @@ class SharedDesign:
         """Whether no number is so large that its square would overflow in single precision."""
         values = self._X.data if self.sparse else self._X
         least, most = np.min(values, initial=0.0), np.max(values, initial=0.0)
-        return bool(-_MODERATE < least and most < _MODERATE)
+        return bool(least > -_MODERATE and most < _MODERATE)
 
     def scores(self, weights: np.ndarray) -> np.ndarray:
         """Return ``X W``, output by output."""

@@ -264,7 +264,8 @@ def _size(problem: Problem) -> float:
     if math.isfinite(value) and value > 0.0:
         weights = np.zeros_like(problem.null().weights)
         start = problem.start(weights, np.zeros_like(problem.null().intercept)).value
-        if value > 1e-9 * start:
+        # One class only can be fitted ever better by an intercept, which stops somewhere.
+        if value > (1e-6 if problem.loss.is_classifier else 1e-9) * start:
             return value
         return start if math.isfinite(start) and start > 0.0 else 1.0  # a fit but for rounding
     return 1.0
@@ -276,9 +277,7 @@ class Bound:
     def __init__(self) -> None:
         self._value = -math.inf
 
-    def gap(
-        self, problem: Problem, point: Point, theta: np.ndarray, gradient: np.ndarray
-    ) -> float:
+    def gap(self, problem: Problem, point: Point, theta: np.ndarray, gradient: np.ndarray) -> float:
         """Return the duality gap of a point, after a look at one more dual point."""
         self._value = max(self._value, problem.bound(theta, gradient))
         gap = problem.objective(point) - self._value

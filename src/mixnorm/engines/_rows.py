@@ -20,8 +20,8 @@ from mixnorm.engines._descent import (
 from mixnorm.engines._design import Block, DenseBlock
 from mixnorm.engines._manifold import SmoothPart, Step, newton_step
 from mixnorm.engines._model import Model
-from mixnorm.engines._preconditioner import precondition
 from mixnorm.engines._precision import Twin
+from mixnorm.engines._preconditioner import precondition
 from mixnorm.engines._problem import Point, Problem
 from mixnorm.engines._stepper import Stepper
 

@@ -188,7 +188,8 @@ class MixedNormClassifier(ClassifierMixin, OneDesign):
     ``X`` with the residual, and several with the features in use. Data in float32 are worked on in
     float32 where ``tol`` is at least 1e-5, all else in float64; if ``tol`` is at least 1e-4, steps
     on dense data are taken on a copy of ``X`` in float32, while what they reach and its gap are
-    still computed in float64. Sparse matrices are never made dense. A keyboard interrupt keeps the weights found so far, with a warning.
+    still computed in float64. Sparse matrices are never made dense. A keyboard interrupt keeps
+    the weights found so far, with a warning.
 
     References
     ----------
