@@ -94,8 +94,8 @@ class Model:
         """Return an upper estimate of the largest eigenvalue of all the matrices."""
         if self.gram.shape[1] <= _SMALL:
             return float(np.max(np.linalg.eigvalsh(self.gram), initial=0.0)) * (1.0 + _SURE)
-        start = np.random.default_rng(0).standard_normal(self.gram.shape[1])
-        start = start.astype(self.gram.dtype)
+        normal = np.random.default_rng(0).standard_normal((self.gram.shape[1],))
+        start = normal.astype(self.gram.dtype)
         values = [
             eigsh(gram, k=1, v0=start, tol=0.1 * _SURE, return_eigenvectors=False)[0]
             for gram in self.gram

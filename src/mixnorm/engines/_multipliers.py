@@ -161,7 +161,7 @@ def _bisected(problem: Problem, zero: Point) -> tuple[np.ndarray, np.ndarray]:
 
     def residual(intercept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         theta = problem.at(zero.weights, intercept, zero.scores + intercept).residual
-        return theta, np.sum(theta, axis=0, dtype=np.float64)
+        return theta, np.asarray(np.sum(theta, axis=0, dtype=np.float64))
 
     def beyond(sign: float) -> np.ndarray:
         end = np.full(problem.design.n_outputs, sign)

@@ -133,9 +133,10 @@ def _single(array: np.ndarray) -> np.ndarray:
 
 
 def _rounded_problem(problem: Problem) -> Problem:
+    design: Any = problem.design
     return replace(
         problem,
-        design=problem.design.single(),
+        design=design.single(),
         target=_rounded(problem.target),
         weight=_single(problem.weight),
         _memory={},
