@@ -49,6 +49,8 @@ def test_the_gap_is_that_of_double_precision(loss, norm, form):
     assert found.converged
     assert found.weights.dtype == found.intercept.dtype == np.float64
     assert -1e-12 <= found.objective - exact.objective + exact.gap <= found.gap + exact.gap
+    if problem.radius is not None:
+        assert found.norm_value <= problem.radius * (1.0 + 1e-12)
     again = problem.start(found.weights, found.intercept)
     assert again.value == pytest.approx(found.value, rel=1e-12)
 

@@ -49,8 +49,11 @@ class Twin:
 
     def lift(self, rough: Point) -> tuple[Point, np.ndarray, np.ndarray]:
         """Take a point over; return it with its dual point and gradient, rounded again."""
-        problem = self.problem
-        point = problem.start(rough.weights.astype(np.float64), rough.intercept.astype(np.float64))
+        problem, weights = self.problem, rough.weights.astype(np.float64)
+        if problem.radius is not None:  # rounding may have put it outside of the ball
+            size = float(problem.norm.value(weights))
+            weights *= problem.radius / size if size > problem.radius else 1.0
+        point = problem.start(weights, rough.intercept.astype(np.float64))
         if problem.fit_intercept:
             point = problem.best_intercept(point, UNBALANCED)
         self.point = point

@@ -36,7 +36,7 @@ class Pace:
     >>> pace.see(1.0), pace.take(5), pace.see(1e-5)
     (None, None, None)
     >>> pace.steps(gap=1.0, tol=0.1)
-    2
+    3
     """
 
     def __init__(self, most: int) -> None:
@@ -57,6 +57,8 @@ class Pace:
 
     def steps(self, gap: float, tol: float) -> int:
         """Return the steps that should bring the gap well below the tolerance."""
+        if not (tol > 0.0 and math.isfinite(gap)):
+            return self._most
         wanted = math.log(max(gap / (_MARGIN * tol), 1.0)) / -math.log(self._rate)
         return min(self._most, max(2, math.ceil(wanted)))
 
