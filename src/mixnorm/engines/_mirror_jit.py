@@ -1,0 +1,588 @@
+"""The compiled loop of online mirror descent: predict, suffer, step, a sample at a time.
+
+Matrices have a row per output and a column per column of the data; column 0 is the intercept's. All
+of a learner's state lies in the arrays that the loop is given, so that it goes on exactly where it
+stopped, however the samples were handed over. A sample with few entries is worked on entry by
+entry, any other as a whole row, which compilers turn into wide instructions; which of the two it is
+depends on the sample alone, and not on how it is stored.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from mixnorm.losses._row_jit import HINGE, best_class, label_loss, number_loss
+
+_FAST = {"contract", "reassoc", "nsz", "arcp"}
+BRANCHES = 64  # of the tree that sums powers of norms
+_LARGE = 2.0**40  # squared norms in their unit; larger ones get a larger unit
+_SPARSE = 8  # a sample is sparse if fewer than one in so many entries are not zero
+
+# How weights come from sums of gradients: by columns, by entries, or by steps of each column's own.
+COLUMNS, ENTRIES, FEATURES = 0, 1, 2
+# Step sizes.
+NONE, FIXED, ANYTIME, ADAPTIVE = 0, 1, 2, 3
+# What a sample brings.
+LABELS, TASKS, TARGETS = 0, 1, 2
+
+# Places of ``codes``.
+KIND, RULE, MODE, SCALED, INTERCEPT, AVERAGED, SIZED, OUTPUTS = range(8)
+N_CODES = 8
+# Places of ``constants``.
+POWER, RATE, RADIUS, CONVEXITY, QUIET = range(5)
+N_CONSTANTS = 5
+# Places of ``numbers``.
+(
+    ROUNDS,
+    MISTAKES,
+    LOSS,
+    CLOCK,
+    STEPS,
+    SQUARES,
+    FIRST,
+    UNIT,
+    LARGEST_GRADIENT,
+    LARGEST_SAMPLE,
+    LAST_RATE,
+    INPUTS,
+    UPDATES,
+    LINEAR,
+) = range(14)
+N_NUMBERS = 16
+# Rows of ``column``: the largest input and what inputs are multiplied by, the factor that turns
+# sums of gradients into weights, the clock when last averaged, and the sum of squared gradients.
+TOP, INVERSE, FACTOR, SEEN, ENERGY = range(5)
+N_COLUMN = 5
+# Rows of the scratch space.
+_PART, _SIZE, _POWER, _HELD, _OTHER = range(5)
+_N_SCRATCH = 5
+
+
+# Divisions that would raise keep compilers from vectorising.
+_plain = njit(cache=True, nogil=True, error_model="numpy")
+_compiled = njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
+
+
+@_plain
+def raise_to(values, exponent, out, held, other, count):  # type: ignore[no-untyped-def]
+    """Write powers of the first ``count`` values, which are not negative.
+
+    The relative error is about that of rounding, times the logarithm of the result. ``held`` and
+    ``other`` are scratch space.
+    """
+    split(values.view(np.int64), held.view(np.int64), out, count)
+    power_series(held, exponent, out, other, count)
+    exponents(other, held.view(np.int64), count)
+    for j in range(count):
+        out[j] = out[j] * held[j] if values[j] > 0.0 else 0.0
+
+
+@_plain
+def split(given, mantissa, exponent, count):  # type: ignore[no-untyped-def]
+    """Write the mantissas, between 1 and 2, and the exponents of floating numbers."""
+    for j in range(count):
+        mantissa[j] = (given[j] & 0x000FFFFFFFFFFFFF) | 0x3FF0000000000000
+        exponent[j] = float((given[j] >> 52) - 1023)
+
+
+@_plain
+def exponents(whole, bits, count):  # type: ignore[no-untyped-def]
+    """Write powers of two."""
+    for j in range(count):
+        bits[j] = (np.int64(whole[j]) + 1023) << 52
+
+
+@_compiled
+def power_series(mantissa, exponent, out, whole, count):  # type: ignore[no-untyped-def]
+    """Turn binary exponents in ``out`` into powers, up to powers of two, whose exponents follow.
+
+    The logarithm is twice an inverse hyperbolic tangent, and both are series of fixed length, so
+    that the loop has no branches.
+    """
+    for j in range(count):
+        t = (mantissa[j] - 1.4142135623730951) / (mantissa[j] + 1.4142135623730951)
+        s = t * t
+        y = s * (1.0 / 19.0) + 1.0 / 17.0
+        y = y * s + 1.0 / 15.0
+        y = y * s + 1.0 / 13.0
+        y = y * s + 1.0 / 11.0
+        y = y * s + 1.0 / 9.0
+        y = y * s + 1.0 / 7.0
+        y = y * s + 1.0 / 5.0
+        y = y * s + 1.0 / 3.0
+        y = y * s + 1.0
+        binary = exponent * (0.5 + out[j] + 2.8853900817779268 * t * y)
+        binary = binary if binary > -1021.0 else -1021.0
+        binary = binary if binary < 1021.0 else 1021.0
+        nearest = float(np.int32(binary + 1022.5)) - 1022.0
+        x = (binary - nearest) * 0.6931471805599453
+        y = x * (1.0 / 6227020800.0) + 1.0 / 479001600.0
+        y = y * x + 1.0 / 39916800.0
+        y = y * x + 1.0 / 3628800.0
+        y = y * x + 1.0 / 362880.0
+        y = y * x + 1.0 / 40320.0
+        y = y * x + 1.0 / 5040.0
+        y = y * x + 1.0 / 720.0
+        y = y * x + 1.0 / 120.0
+        y = y * x + 1.0 / 24.0
+        y = y * x + 1.0 / 6.0
+        y = y * x + 0.5
+        y = y * x + 1.0
+        out[j] = y * x + 1.0
+        whole[j] = nearest
+
+
+@_compiled
+def climb(tree, levels, index, count):  # type: ignore[no-untyped-def]
+    """Sum up again what lies above the leaves ``index``, which are sorted; of all without one."""
+    shift = 1
+    for level in range(levels.shape[0] - 2):
+        below, above = levels[level], levels[level + 1]
+        shift *= BRANCHES
+        if index.shape[0] == 0:
+            for block in range(levels[level + 2] - above):
+                tree[above + block] = block_sum(tree, below + block * BRANCHES, above)
+            continue
+        done = -1
+        for e in range(count):
+            block = index[e] // shift
+            if block != done:
+                done = block
+                tree[above + block] = block_sum(tree, below + block * BRANCHES, above)
+
+
+@_compiled
+def block_sum(tree, start, end):  # type: ignore[no-untyped-def]
+    """Return the sum of one block of a level of the tree."""
+    total = 0.0
+    for place in range(start, min(start + BRANCHES, end)):
+        total += tree[place]
+    return total
+
+
+@_compiled
+def derive(  # type: ignore[no-untyped-def]
+    count, index, codes, constants, theta, image, column, tree, levels, numbers, scratch
+):
+    """Compute anew what is derived from columns of ``theta``; of all columns without an index.
+
+    Returns the largest squared norm, in units.
+    """
+    whole, power, n_outputs = index.shape[0] == 0, constants[POWER], codes[OUTPUTS]
+    size, powers = scratch[_SIZE], scratch[_POWER]
+    held, other = scratch[_HELD], scratch[_OTHER]
+    unit = 1.0 / numbers[UNIT]
+    largest = 0.0
+    if codes[KIND] == ENTRIES:
+        for e in range(count):
+            tree[e if whole else index[e]] = 0.0
+        for r in range(n_outputs):
+            row, own = theta[r], image[r]
+            for e in range(count):
+                size[e] = abs(row[e if whole else index[e]]) * unit
+                largest = max(largest, size[e] * size[e])
+            raise_to(size, power - 1.0, powers, held, other, count)
+            for e in range(count):
+                j = e if whole else index[e]
+                tree[j] += powers[e] * size[e]
+                own[j] = math.copysign(powers[e], row[j])
+    else:
+        unit *= unit
+        for e in range(count):
+            size[e] = 0.0
+        for r in range(n_outputs):
+            row = theta[r]
+            if whole:
+                for j in range(count):
+                    size[j] += row[j] * row[j]
+            else:
+                for e in range(count):
+                    size[e] += row[index[e]] * row[index[e]]
+        for e in range(count):
+            size[e] *= unit
+            largest = max(largest, size[e])
+        if power != 2.0:
+            raise_to(size, 0.5 * power - 1.0, powers, held, other, count)
+            factor = column[FACTOR]
+            for e in range(count):
+                factor[e if whole else index[e]] = powers[e]
+                size[e] *= powers[e]
+        if codes[SIZED]:
+            for e in range(count):
+                tree[e if whole else index[e]] = size[e]
+    if codes[SIZED]:
+        climb(tree, levels, index, count)
+    return largest
+
+
+@_compiled
+def note_average(count, index, codes, theta, image, total, column, numbers):  # type: ignore[no-untyped-def]
+    """Add to the sum of weights what columns were since they last changed; all without an index."""
+    whole = index.shape[0] == 0
+    seen, factor = column[SEEN], column[FACTOR]
+    for e in range(count):
+        j = e if whole else index[e]
+        passed = numbers[CLOCK] - seen[j]
+        seen[j] = numbers[CLOCK]
+        if codes[KIND] == COLUMNS:
+            passed *= factor[j]
+        for r in range(codes[OUTPUTS]):
+            total[r, j] += passed * (theta[r, j] if codes[KIND] == COLUMNS else image[r, j])
+
+
+@_compiled
+def refresh(  # type: ignore[no-untyped-def]
+    codes, constants, theta, image, total, column, tree, levels, numbers, scratch
+):
+    """Compute anew all that is derived from ``theta``, in a unit that suits its size."""
+    everything, n_columns = np.empty(0, np.int64), theta.shape[1]
+    if codes[AVERAGED]:
+        note_average(n_columns, everything, codes, theta, image, total, column, numbers)
+    largest = 0.0
+    for r in range(codes[OUTPUTS]):
+        for j in range(n_columns):
+            largest = max(largest, abs(theta[r, j]))
+    if largest > 0.0 and math.isfinite(largest):
+        numbers[UNIT] = 2.0 ** math.ceil(math.log2(largest))
+    derive(
+        n_columns, everything, codes, constants, theta, image, column, tree, levels, numbers,
+        scratch,
+    )  # fmt: skip
+
+
+@_plain
+def rate_now(codes, constants, numbers):  # type: ignore[no-untyped-def]
+    """Return the step size of the coming round."""
+    if codes[RULE] == ANYTIME:
+        return constants[RATE] / math.sqrt(numbers[ROUNDS] + 1.0)
+    if codes[RULE] == ADAPTIVE:
+        seen = numbers[FIRST] + numbers[SQUARES]
+        return constants[RATE] * math.sqrt(constants[CONVEXITY] / seen) if seen > 0.0 else 0.0
+    return constants[RATE]
+
+
+@_plain
+def scale_now(rate, codes, constants, tree, numbers):  # type: ignore[no-untyped-def]
+    """Return what ``factor * theta``, or ``image``, is to be multiplied by to give the weights."""
+    if codes[KIND] == FEATURES or codes[RULE] == NONE:
+        return 1.0
+    if codes[SIZED] == 0 or not tree[-1] > 0.0:
+        return rate
+    power = constants[POWER]
+    height = math.pow(tree[-1], 1.0 / power)  # the dual norm, in units
+    scale = rate * math.pow(height, 2.0 - power)
+    if codes[KIND] == ENTRIES:
+        scale *= numbers[UNIT]
+    size = rate * height * numbers[UNIT]
+    return scale * (constants[RADIUS] / size) if size > constants[RADIUS] else scale
+
+
+@_compiled
+def grow(  # type: ignore[no-untyped-def]
+    j, size, codes, constants, theta, image, total, column, tree, levels, numbers, scratch
+):
+    """Let a column have a new largest input.
+
+    Its past updates are made what they would have been with inputs divided by it.
+    """
+    top = column[TOP, j]
+    column[TOP, j], column[INVERSE, j] = size, 1.0 / size
+    if not top > 0.0:
+        return
+    part, place = top / size, np.empty(1, np.int64)
+    place[0] = j
+    if codes[AVERAGED]:
+        note_average(1, place, codes, theta, image, total, column, numbers)
+    if codes[KIND] == FEATURES:
+        column[ENERGY, j] *= part * part
+        return
+    for r in range(codes[OUTPUTS]):
+        theta[r, j] *= part
+    derive(1, place, codes, constants, theta, image, column, tree, levels, numbers, scratch)
+
+
+@_plain
+def count_entries(row):  # type: ignore[no-untyped-def]
+    """Return how many entries are not zero."""
+    count = 0
+    for j in range(row.shape[0]):
+        count += row[j] != 0.0
+    return count
+
+
+@_plain
+def spread(places, entries, value):  # type: ignore[no-untyped-def]
+    """Write a whole sample, from its entries."""
+    for j in range(value.shape[0]):
+        value[j] = 0.0
+    for e in range(places.shape[0]):
+        value[places[e] + 1] = entries[e]
+
+
+@_plain
+def shift(row, value):  # type: ignore[no-untyped-def]
+    """Write a whole sample, behind the place of the intercept."""
+    value[0] = 0.0
+    for j in range(row.shape[0]):
+        value[j + 1] = row[j]
+
+
+@_plain
+def pack_stored(places, entries, count, index, value):  # type: ignore[no-untyped-def]
+    """Write places and values of entries that are not zero."""
+    for e in range(places.shape[0]):
+        index[count], value[count] = places[e] + 1, entries[e]
+        count += entries[e] != 0.0
+
+
+@_plain
+def pack(row, count, index, value):  # type: ignore[no-untyped-def]
+    """Write places and values of a row's entries that are not zero."""
+    for j in range(row.shape[0]):
+        index[count], value[count] = j + 1, row[j]
+        count += row[j] != 0.0
+
+
+@_plain
+def beyond(count, index, value, top):  # type: ignore[no-untyped-def]
+    """Return whether an input is larger than any before it in its column."""
+    larger = 0
+    if index.shape[0] == 0:
+        for j in range(count):
+            larger += abs(value[j]) > top[j]
+    else:
+        for e in range(count):
+            larger += abs(value[e]) > top[index[e]]
+    return larger > 0
+
+
+@_plain
+def scale_by(count, index, factor, value, out, scale):  # type: ignore[no-untyped-def]
+    """Write values times the factors of their columns."""
+    if index.shape[0] == 0:
+        for j in range(count):
+            out[j] = value[j] * factor[j] * scale
+    else:
+        for e in range(count):
+            out[e] = value[e] * factor[index[e]] * scale
+
+
+@_compiled
+def whole_scores(count, part, scale, output, codes, matrix, scores):  # type: ignore[no-untyped-def]
+    """Write the products of rows of a matrix with a whole sample."""
+    first, last = (0, codes[OUTPUTS]) if output < 0 else (output, output + 1)
+    for r in range(first, last):
+        row, total = matrix[r], 0.0
+        for j in range(count):
+            total += row[j] * part[j]
+        scores[r] = scale * total
+
+
+@_compiled
+def entry_scores(count, index, part, scale, output, codes, matrix, scores):  # type: ignore[no-untyped-def]
+    """Write the products of rows of a matrix with the entries of a sample."""
+    first, last = (0, codes[OUTPUTS]) if output < 0 else (output, output + 1)
+    for r in range(first, last):
+        row, total = matrix[r], 0.0
+        for e in range(count):
+            total += row[index[e]] * part[e]
+        scores[r] = scale * total
+
+
+@_compiled
+def power_norm(vector, count, power, scratch):  # type: ignore[no-untyped-def]
+    """Return the norm of the first ``count`` entries."""
+    total = 0.0
+    if power == 2.0:
+        for e in range(count):
+            total += vector[e] * vector[e]
+        return math.sqrt(total)
+    largest = 0.0
+    for e in range(count):
+        largest = max(largest, abs(vector[e]))
+    if not largest > 0.0:
+        return 0.0
+    size, powers = scratch[_SIZE], scratch[_POWER]
+    inverse = 1.0 / largest
+    for e in range(count):
+        size[e] = abs(vector[e]) * inverse
+    raise_to(size, power, powers, scratch[_HELD], scratch[_OTHER], count)
+    for e in range(count):
+        total += powers[e]
+    return largest * math.pow(total, 1.0 / power)
+
+
+@_compiled
+def most(vector, count, power):  # type: ignore[no-untyped-def]
+    """Return what the norm of the first ``count`` entries cannot exceed, for a power above 2."""
+    largest, total = 0.0, 0.0
+    for e in range(count):
+        largest = max(largest, abs(vector[e]))
+        total += vector[e] * vector[e]
+    if power == 2.0 or not largest > 0.0:
+        return math.sqrt(total)
+    return 1.0001 * largest * math.pow(total / (largest * largest), 1.0 / power)
+
+
+@_compiled
+def add_outer(count, index, value, residual, codes, matrix):  # type: ignore[no-untyped-def]
+    """Take ``residual x value`` off a matrix; ``value`` is a whole sample without an index."""
+    for r in range(codes[OUTPUTS]):
+        slope = residual[r]
+        if slope != 0.0:
+            row = matrix[r]
+            if index.shape[0] == 0:
+                for j in range(count):
+                    row[j] -= slope * value[j]
+            else:
+                for e in range(count):
+                    row[index[e]] -= slope * value[e]
+
+
+@_compiled
+def step_features(count, index, value, residual, rate, codes, image, column, scratch):  # type: ignore[no-untyped-def]
+    """Take a step whose size is each column's own."""
+    energy, part = column[ENERGY], scratch[_PART]
+    strength = 0.0
+    for r in range(codes[OUTPUTS]):
+        strength += residual[r] * residual[r]
+    strength /= codes[OUTPUTS]
+    if index.shape[0] == 0:
+        for j in range(count):
+            energy[j] += strength * value[j] * value[j]
+            part[j] = rate * value[j] / math.sqrt(energy[j] + 1e-300)
+    else:
+        for e in range(count):
+            j = index[e]
+            energy[j] += strength * value[e] * value[e]
+            part[e] = rate * value[e] / math.sqrt(energy[j] + 1e-300)
+    add_outer(count, index, part, residual, codes, image)
+
+
+@_compiled
+def learn(  # type: ignore[no-untyped-def]
+    dense, indptr, indices, data, labels, targets, importance, codes, constants, loss_codes,
+    loss_constants, theta, image, total, column, tree, levels, numbers, losses, wrong, teach,
+):  # fmt: skip
+    """Go through samples: predict each, note loss and mistake, and (if ``teach``) learn from it.
+
+    Samples are the rows of ``dense``, or where that has none those of a CSR matrix.
+    """
+    stored = dense.shape[0] == 0
+    n_samples = indptr.shape[0] - 1 if stored else dense.shape[0]
+    n_outputs, mode, n_columns = codes[OUTPUTS], codes[MODE], column.shape[1]
+    index, value = np.empty(n_columns + 1, np.int64), np.empty(n_columns + 1)
+    everything = np.empty(0, np.int64)
+    scores, residual = np.zeros(n_outputs), np.zeros(n_outputs)
+    scratch = np.empty((_N_SCRATCH, max(n_columns, n_outputs) + 1))
+    part, power = scratch[_PART], constants[POWER]
+    for i in range(n_samples):
+        # The sample: its entries that are not zero, or all of it.
+        first = codes[INTERCEPT]
+        if stored:
+            begin, end = indptr[i], indptr[i + 1]
+            count = first + count_entries(data[begin:end])
+        else:
+            count = first + count_entries(dense[i])
+        whole = count * _SPARSE > n_columns
+        if whole and stored:
+            spread(indices[begin:end], data[begin:end], value)
+        elif whole:
+            shift(dense[i], value)
+        elif stored:
+            pack_stored(indices[begin:end], data[begin:end], first, index, value)
+        else:
+            pack(dense[i], first, index, value)
+        if first:
+            index[0], value[0] = 0, 1.0
+        size, places = (n_columns, everything) if whole else (count, index)
+        # Inputs are divided by the largest seen.
+        if codes[SCALED]:
+            if beyond(size, places, value, column[TOP]):
+                for e in range(size):
+                    j = e if whole else places[e]
+                    if abs(value[e]) > column[TOP, j]:
+                        grow(
+                            j, abs(value[e]), codes, constants, theta, image, total, column, tree,
+                            levels, numbers, scratch,
+                        )  # fmt: skip
+            scale_by(size, places, column[INVERSE], value, value, 1.0)
+        # Scores.
+        rate = rate_now(codes, constants, numbers)
+        scale = scale_now(rate, codes, constants, tree, numbers)
+        numbers[CLOCK] += scale
+        numbers[LAST_RATE] = rate
+        output = labels[i] if mode == TASKS else -1
+        matrix = theta if codes[KIND] == COLUMNS else image
+        given = value
+        if codes[KIND] == COLUMNS and power != 2.0:
+            scale_by(size, places, column[FACTOR], value, part, scale)
+            given, scale = part, 1.0
+        if whole:
+            whole_scores(n_columns, given, scale, output, codes, matrix, scores)
+        else:
+            entry_scores(count, index, given, scale, output, codes, matrix, scores)
+        # Loss.
+        loss, missed = 0.0, 0
+        if mode == LABELS:
+            missed = np.int64(best_class(scores) != labels[i])
+            loss = label_loss(loss_codes[0], loss_constants[0], scores, labels[i], residual)
+        else:
+            for r in range(n_outputs):
+                residual[r] = 0.0
+                target = targets[i, 0 if output >= 0 else r]
+                if (output < 0 or r == output) and not math.isnan(target):
+                    own, slope = number_loss(loss_codes[r], loss_constants[r], scores[r], target)
+                    loss += own
+                    residual[r] = slope
+                    if loss_codes[r] >= HINGE:
+                        missed += scores[r] * target <= 0.0
+        weight = importance[i]
+        losses[i], wrong[i] = loss, missed
+        numbers[ROUNDS] += 1.0
+        numbers[MISTAKES] += missed
+        numbers[LOSS] += weight * loss
+        if codes[KIND] == FEATURES:
+            for e in range(size):
+                numbers[INPUTS] += abs(value[e])
+        steepest = 0.0
+        for r in range(n_outputs):
+            residual[r] *= weight
+            steepest = max(steepest, abs(residual[r]))
+        if not teach or not steepest > constants[QUIET]:
+            continue
+        # Step.
+        numbers[UPDATES] += 1.0
+        if codes[AVERAGED]:
+            note_average(size, places, codes, theta, image, total, column, numbers)
+        if codes[KIND] == FEATURES:
+            reach = constants[RATE] * numbers[ROUNDS] / numbers[INPUTS]
+            step_features(size, places, value, residual, reach, codes, image, column, scratch)
+            continue
+        for r in range(n_outputs):
+            numbers[LINEAR] += residual[r] * scores[r]
+        sample = numbers[LARGEST_SAMPLE]
+        if codes[RULE] != NONE or most(value, size, power) > sample:
+            sample = power_norm(value, size, power, scratch)
+        inside = power if codes[KIND] == ENTRIES else 2.0
+        slope = power_norm(residual, n_outputs, inside, scratch) * sample
+        numbers[LARGEST_SAMPLE] = max(numbers[LARGEST_SAMPLE], sample)
+        numbers[LARGEST_GRADIENT] = max(numbers[LARGEST_GRADIENT], slope)
+        if numbers[FIRST] == 0.0 and slope > 0.0:
+            numbers[FIRST] = slope * slope
+            rate = rate_now(codes, constants, numbers)  # nothing was played by it so far
+            numbers[LAST_RATE] = rate
+        numbers[STEPS] += rate * slope * slope / (2.0 * constants[CONVEXITY])
+        numbers[SQUARES] += slope * slope
+        add_outer(size, places, value, residual, codes, theta)
+        if power != 2.0 or codes[SIZED]:
+            largest = derive(
+                size, places, codes, constants, theta, image, column, tree, levels, numbers, scratch
+            )
+            if largest > _LARGE:
+                refresh(
+                    codes, constants, theta, image, total, column, tree, levels, numbers, scratch
+                )
