@@ -1,8 +1,11 @@
 """The tree of errors and warnings."""
 
 import pickle
+import subprocess
+import sys
 
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from mixnorm import exceptions
 
@@ -20,3 +23,19 @@ def test_everything_survives_pickling(name):
     error = pickle.loads(pickle.dumps(getattr(exceptions, name)("what happened")))
     assert type(error).__name__ == name
     assert str(error) == "what happened"
+
+
+def test_what_scikit_learn_calls_it():
+    assert issubclass(exceptions.NotConvergedWarning, ConvergenceWarning)
+    assert exceptions.NotConvergedWarning is exceptions.NotConvergedWarning
+    assert set(exceptions.__all__) <= set(dir(exceptions))
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = exceptions.nothing
+
+
+def test_scikit_learn_is_imported_on_first_use():
+    code = (
+        "import sys; from mixnorm import exceptions; assert 'sklearn' not in sys.modules;"
+        "exceptions.NotConvergedWarning; assert 'sklearn' in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

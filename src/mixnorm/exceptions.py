@@ -12,12 +12,15 @@
     MixnormWarning
     ├── FewerFeaturesWarning   (also a UserWarning)
     ├── InterruptedFitWarning  (also a RuntimeWarning)
-    └── LargeOffsetWarning     (also a UserWarning)
+    ├── LargeOffsetWarning     (also a UserWarning)
+    └── NotConvergedWarning    (also scikit-learn's ConvergenceWarning)
 
 Bad values and bad types are plain ``ValueError`` and ``TypeError``, as in
 scikit-learn: catching ``MixnormError`` is for what only this package can go
 wrong with.
 """
+
+from __future__ import annotations
 
 __all__ = [
     "ContractError",
@@ -29,6 +32,7 @@ __all__ = [
     "MixnormError",
     "MixnormWarning",
     "ModelFileError",
+    "NotConvergedWarning",
     "TableError",
 ]
 
@@ -71,3 +75,25 @@ class InterruptedFitWarning(MixnormWarning, RuntimeWarning):
 
 class LargeOffsetWarning(MixnormWarning, UserWarning):
     """A column varies little beside its size, so that scaling by its size makes it small."""
+
+
+# Made on first use, since its other base is scikit-learn's, which takes long to import.
+NotConvergedWarning: type[MixnormWarning]
+
+
+def __getattr__(name: str) -> type[MixnormWarning]:
+    if name != "NotConvergedWarning":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from sklearn.exceptions import ConvergenceWarning
+
+    class NotConvergedWarning(MixnormWarning, ConvergenceWarning):
+        """A fit ended before it reached its tolerance."""
+
+    NotConvergedWarning.__qualname__ = name  # where pickling looks for it
+    # Another thread may have been quicker, and there must be one class.
+    made: type[MixnormWarning] = globals().setdefault(name, NotConvergedWarning)
+    return made
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from mixnorm.estimators._inputs import check_loss, check_weights
 from mixnorm.losses import MarginSoftmax, Squared
@@ -15,6 +16,12 @@ def test_weights_sum_to_one(weight, dtype):
     assert found.sum() == pytest.approx(1.0)
     if isinstance(weight, list):
         assert np.array_equal(found > 0, np.asarray(weight) > 0)
+
+
+@pytest.mark.parametrize("weight", [["a", "b", "c"], sp.csr_array(np.ones((3, 1))), {"a": 1}])
+def test_weights_that_are_no_numbers(weight):
+    with pytest.raises(TypeError, match="is no array of numbers; give one number per row of X"):
+        check_weights(weight, 3, np.float64)
 
 
 def test_losses_by_name_and_object():

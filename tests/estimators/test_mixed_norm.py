@@ -13,6 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import mixnorm
@@ -344,3 +345,76 @@ def test_storage(tmp_path, data, classes):
     assert np.array_equal(loaded.predict_proba(X), model.predict_proba(X))
     assert loaded.norm == norm
     assert (loaded.dual_gap_, loaded.rank_) == (model.dual_gap_, model.rank_)
+
+
+# --- weights of classes
+
+
+@pytest.mark.parametrize("given", ["balanced", {0: 1.0, 1: 5.0, 2: 0.5}, {1: 3.0}])
+def test_class_weights_are_sample_weights(data, given):
+    X, y = data
+    X, y = X[:120], y[:120]  # of the last class there are few
+    own = np.random.default_rng(0).integers(0, 3, size=120)
+    counts = np.bincount(y, weights=own)
+    by_class = own.sum() / (3 * counts) if given == "balanced" else None
+    for weight, factors in [
+        (None, compute_sample_weight(given, y)),
+        (own, by_class[y] if given == "balanced" else compute_sample_weight(given, y)),
+    ]:
+        model = MixedNormClassifier(alpha=0.05, class_weight=given)
+        model.fit(X, y, sample_weight=weight)
+        total = factors if weight is None else factors * weight
+        wanted = MixedNormClassifier(alpha=0.05).fit(X, y, sample_weight=total)
+        assert model.coef_ == pytest.approx(wanted.coef_, abs=1e-9)
+        assert model.intercept_ == pytest.approx(wanted.intercept_, abs=1e-9)
+    path = MixedNormClassifier(class_weight=given).path(X, y, alphas=3)
+    weight = compute_sample_weight(given, y)
+    wanted = MixedNormClassifier().path(X, y, alphas=3, sample_weight=weight)
+    assert path.coefs == pytest.approx(wanted.coefs, abs=1e-9)
+
+
+def test_class_weights_of_texts_and_as_in_scikit_learn(data):
+    X, y = data
+    names = np.array(["a", "b", "c"])[y]
+    given = {"a": 1.0, "b": 4.0, "c": 1.0}
+    ours = MixedNormClassifier("l2,2", alpha=1e-4, tol=1e-8, class_weight=given).fit(X, names)
+    same = MixedNormClassifier("l2,2", alpha=1e-4, tol=1e-8).fit(X, names, 1.0 + 3.0 * (y == 1))
+    assert ours.coef_ == pytest.approx(same.coef_, abs=1e-6)
+    two = np.where(y == 0, "few", "many")
+    hinge = MixedNormClassifier(loss="hinge", class_weight="balanced").fit(X, two)
+    assert hinge.classes_.tolist() == ["few", "many"]
+
+
+def test_a_class_of_weight_zero_does_not_count(data):
+    X, y = data
+    model = MixedNormClassifier(class_weight={2: 0.0}).fit(X, y)
+    assert set(model.predict(X)) == {0, 1}
+    with pytest.raises(ValueError, match="only one class of positive weight"):
+        MixedNormClassifier(class_weight={1: 0, 2: 0}).fit(X, y)
+    weight = np.where(y == 2, 0.0, 1.0)
+    balanced = MixedNormClassifier(class_weight="balanced").fit(X, y, sample_weight=weight)
+    assert set(balanced.predict(X)) == {0, 1}
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        ("even", ValueError, "class_weight='even' must be None, 'balanced', or a dictionary"),
+        ([1, 2], TypeError, r"class_weight=\[1, 2\] must be None, 'balanced', or a dictionary"),
+        ({0: -1.0}, ValueError, "class_weight has -1.0 for 0; give finite numbers of zero or"),
+        ({0: "a"}, ValueError, "class_weight has 'a' for 0; give"),
+        ({7: 2.0}, ValueError, r"are not in class_weight. Its keys are labels of y"),
+    ],
+)
+def test_wrong_class_weights(data, given, error, message):
+    with pytest.raises(error, match=message):
+        MixedNormClassifier(class_weight=given).fit(*data)
+
+
+def test_class_weights_are_stored(data, tmp_path):
+    X, y = data
+    model = MixedNormClassifier(class_weight={0: 2.0, 1: 1.0, 2: 1.0}).fit(X, y)
+    mixnorm.save(model, tmp_path / "model.mixnorm")
+    loaded = mixnorm.load(tmp_path / "model.mixnorm")
+    assert loaded.class_weight == model.class_weight
+    assert np.array_equal(loaded.predict(X), model.predict(X))

@@ -142,6 +142,25 @@ def test_two_classes_and_strings(data):
     assert model.best_score_ > 0.95
 
 
+def test_class_weights(data):
+    X, y = data
+    X, y = X[:120], y[:120]
+    given = {0: 1.0, 1: 4.0, 2: 0.5}
+    model = MixedNormClassifierCV(alphas=[0.1, 0.03], cv=3, class_weight=given).fit(X, y)
+    plain = MixedNormClassifier(alpha=model.alpha_, class_weight=given).fit(X, y)
+    assert np.array_equal(model.coef_, plain.coef_)
+    train, test = next(StratifiedKFold(3).split(X, y))
+    fold = MixedNormClassifier(alpha=0.03, class_weight=given).fit(X[train], y[train])
+    found = model.cv_results_["split0_test_score"][1]
+    assert found == pytest.approx(fold.score(X[test], y[test]), abs=0.05)
+    balanced = MixedNormClassifierCV(alphas=3, cv=3, class_weight="balanced").fit(X, y)
+    assert balanced.best_score_ > 0.8
+
+
+def _no_score(*args, **options):
+    return np.nan
+
+
 def test_wrong_parameters(data):
     for params, error, message in [
         (dict(alphas=0), ValueError, "alphas=0 must be at least 1"),
@@ -150,6 +169,8 @@ def test_wrong_parameters(data):
         (dict(norm="no"), ValueError, "norm='no' is not known"),
         (dict(one_standard_error="yes"), TypeError, "one_standard_error='yes' must be True or"),
         (dict(cv=[]), ValueError, "gives no folds"),
+        (dict(norm=MixedNorm(2, 1.5)), TypeError, "which a penalty needs. Mixed norms with outer"),
+        (dict(alphas=2, cv=2, scoring=_no_score), ValueError, "Every alpha has a fold whose score"),
         (dict(tol=-1), ValueError, "tol=-1"),
     ]:
         model = MixedNormClassifierCV(**params)

@@ -4,9 +4,12 @@ import dataclasses
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.datasets import load_iris
 
+import mixnorm
 from mixnorm import MixedNormClassifier, MixedNormRegressor
+from mixnorm.estimators import MixedNormPath
 from mixnorm.estimators._mixed_norm_path import alpha_grid, check_grid, grid_size
 
 
@@ -79,6 +82,27 @@ def test_only_features_in_use_are_kept(data):
     assert "supports" not in repr(path)
     with pytest.raises(dataclasses.FrozenInstanceError):
         path.scale = 1.0
+
+
+def test_scores_for_every_penalty(data):
+    X, y = data
+    assert MixedNormPath is mixnorm.estimators.MixedNormPath
+    for labels in (y, np.minimum(y, 1)):
+        path = MixedNormClassifier(tol=1e-7).path(X, labels, alphas=3)
+        assert isinstance(path, MixedNormPath)
+        found = path.decision_function(X)
+        assert found.shape == (3, 150, len(path.intercepts[0]))
+        assert path.decision_function(sp.csr_array(X)) == pytest.approx(found)
+        single = MixedNormClassifier(alpha=path.alphas[2], tol=1e-7).fit(X, labels)
+        assert found[2] == pytest.approx(
+            single.decision_function(X).reshape(found[2].shape), abs=2e-2
+        )
+    targets = 1e200 * X[:, :2] + 3e200
+    regressor = MixedNormRegressor(tol=1e-7)
+    found = regressor.path(X, targets, alphas=3).decision_function(X)[0]
+    assert found == pytest.approx(np.broadcast_to(targets.mean(axis=0), (150, 2)))
+    with pytest.raises(ValueError, match="X has 3 features, but the path was fitted with 10"):
+        path.decision_function(X[:, :3])
 
 
 def test_a_path_leaves_the_estimator_alone(data):

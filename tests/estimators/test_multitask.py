@@ -18,8 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import mixnorm
 from mixnorm.estimators import MixedNormRegressor, MultiTaskLearner, MultiTaskLearnerCV
-from mixnorm.estimators._base import NotConvergedWarning
-from mixnorm.exceptions import ModelFileError
+from mixnorm.exceptions import ModelFileError, NotConvergedWarning
 from mixnorm.losses import Huber
 from mixnorm.norms import MixedNorm
 
@@ -405,6 +404,48 @@ def test_only_tasks_with_labels_have_a_decision_function(table):
     assert not hasattr(MultiTaskLearner().fit(X, Y), "decision_function")
     assert hasattr(MultiTaskLearner(losses=["squared", "hinge"]), "decision_function")
     assert hasattr(MultiTaskLearner(losses={"a": "hinge"}), "decision_function")
+
+
+def test_probabilities(apart):
+    Xs, ys, losses = apart
+    model = MultiTaskLearner("l2,1", losses | {"late": "logistic"}, alpha=0.02).fit(Xs, ys)
+    scores = model.decision_function(Xs["late"], "late")
+    found = model.predict_proba(Xs["late"], "late")
+    assert found.shape == (40, 2)
+    assert found[:, 1] == pytest.approx(1.0 / (1.0 + np.exp(-scores)))
+    assert found.sum(axis=1) == pytest.approx(1.0)
+    chosen = model.classes_[2][np.argmax(found, axis=1)]
+    assert np.array_equal(chosen, model.predict(Xs["late"], "late"))
+    some = model.predict_proba({"late": Xs["late"]})
+    assert list(some) == ["late"]
+    assert np.array_equal(some["late"], found)
+    for given in (Xs, list(Xs.values()), Xs["cost"]):
+        with pytest.raises(ValueError, match="Task 'cost' has the loss .*, which has no probabil"):
+            model.predict_proba(given)
+
+
+def test_probabilities_of_a_table(table):
+    X, Y = table
+    model = MultiTaskLearner("l2,1", "logistic").fit(X, Y - Y.mean(axis=0) > 0)
+    found = model.predict_proba(X)
+    assert [own.shape for own in found] == [(60, 2)] * 4
+    assert np.array_equal(found[2], model.predict_proba(X, task=2))
+    assert [own.shape for own in model.predict_proba([X] * 4)] == [(60, 2)] * 4
+    single = MultiTaskLearner("l2,1", "logistic").fit(X, Y[:, 0] > 3)
+    assert single.predict_proba(X).shape == (60, 2)
+    chosen = MultiTaskLearnerCV("l2,1", "logistic", alphas=3, cv=2).fit(X, Y[:, 0] > 3)
+    assert chosen.predict_proba(X).shape == (60, 2)
+
+
+def test_only_some_losses_have_probabilities(table):
+    X, Y = table
+    assert not hasattr(MultiTaskLearner(), "predict_proba")
+    assert not hasattr(MultiTaskLearner(losses=["squared", "hinge"]), "predict_proba")
+    assert hasattr(MultiTaskLearner(losses={"a": "logistic", "b": "squared"}), "predict_proba")
+    hinge = MultiTaskLearner(losses="hinge").fit(X, Y[:, 0] > 3)
+    with pytest.raises(AttributeError, match="predict_proba") as caught:
+        hinge.predict_proba(X)
+    assert "the loss 'logistic'" in str(caught.value.__cause__)
 
 
 def test_transform_of_several_matrices(apart):

@@ -3,24 +3,29 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.callback import ProgressBar, ScoringMonitor
 from sklearn.datasets import load_iris
 
-from mixnorm import MixedNormClassifier, MixedNormClassifierCV, MixedNormRegressor
+from mixnorm import (
+    MixedNormClassifier,
+    MixedNormClassifierCV,
+    MixedNormRegressor,
+    MultiTaskLearner,
+)
 from mixnorm.engines import proximal
 from mixnorm.engines._rows import RowSolver
 from mixnorm.estimators._norm_base import (
-    NotConvergedWarning,
     Training,
     check_dual_loss,
     moderate,
     weighted_rows,
     working_dtypes,
 )
-from mixnorm.exceptions import InterruptedFitWarning, MixnormWarning
+from mixnorm.exceptions import InterruptedFitWarning, MixnormWarning, NotConvergedWarning
 from mixnorm.losses import Absolute, Loss, Squared
 from mixnorm.norms import MixedNorm, SchattenNorm
 
@@ -56,11 +61,12 @@ WRONG = [
     (dict(norm=2), ValueError, "norm=2 is not known"),
     (dict(norm=MixedNorm), ValueError, "is not known"),
     (dict(norm=MixedNorm(3, 1)), ValueError, "inner must be 1, 2, infinity or the same"),
-    (dict(norm=SchattenNorm(1.5)), TypeError, "no method 'prox'"),
-    (dict(norm=SchattenNorm(1.5), radius=1.0), TypeError, "no method 'project'"),
-    (dict(alpha=-1.0), ValueError, "alpha=-1.0 must be at least 0"),
+    (dict(norm=SchattenNorm(1.5)), TypeError, "no method 'prox', .* q 1, 2 or infinity have it"),
+    (dict(norm=SchattenNorm(1.5), radius=1.0), TypeError, "no method 'project', which a ball"),
+    (dict(norm=MixedNorm(2, 1.5)), TypeError, "a penalty needs. Mixed norms with outer 1 or inf"),
+    (dict(alpha=-1.0), ValueError, "alpha=-1.0 must be positive and finite: .* Give a positive"),
     (dict(alpha=0), ValueError, "alpha=0 must be positive: .* Give a small alpha"),
-    (dict(alpha=np.inf), ValueError, "alpha=inf must be at least 0 and finite"),
+    (dict(alpha=np.inf), ValueError, "alpha=inf must be positive and finite"),
     (dict(alpha=np.nan), ValueError, "alpha=nan"),
     (dict(alpha="0.1"), TypeError, "alpha='0.1' must be a number"),
     (dict(alpha=True), TypeError, "alpha=True must be a number"),
@@ -172,12 +178,72 @@ def test_a_gap_that_is_not_reached_is_told(iris):
         MixedNormClassifier(radius=30.0, tol=1e-9, max_iter=1).fit(*iris)
 
 
-def test_rounding_is_told(iris):
+def test_a_gap_that_hardly_falls_is_told(iris):
     X, y = iris
-    with pytest.warns(NotConvergedWarning, match="where rounding is in the way.* Raise tol, or sc"):
+    told = r"after \d+ iterations, because the gap fell by less than one per cent in the last 60, "
+    with pytest.warns(NotConvergedWarning, match=told + ".* Raise tol, scale X, or raise alpha"):
         MixedNormClassifier(tol=0.0).fit(X, y)
-    with pytest.warns(NotConvergedWarning, match="Raise tol, or give X as float64"):
+    with pytest.warns(NotConvergedWarning, match="Raise tol, give X as float64, scale X, or raise"):
         MixedNormClassifier(alpha=1e-4, tol=1e-5).fit((X + 1e4).astype(np.float32), y)
+
+
+def test_a_ball_that_is_too_large_is_told():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 6)) * [1.0, 1e3, 1.0, 1.0, 1e-3, 1.0]  # far from scaled alike
+    y = X[:, 0] + rng.normal(size=80)
+    with pytest.warns(
+        NotConvergedWarning, match="fell by less .* scale X, or lower radius"
+    ) as all_:
+        MixedNormRegressor(radius=1e8, tol=1e-8).fit(X, y)
+    assert "rounding" not in str(all_[0].message)
+
+
+@pytest.mark.parametrize("has", ["prox", "project"])
+def test_a_norm_with_half_of_the_abilities(iris, has):
+    class Half:
+        def __init__(self):
+            self.whole = MixedNorm(2, 1)
+            self.value, self.dual = self.whole.value, self.whole.dual
+            setattr(self, has, getattr(self.whole, has))
+
+    right, wrong = ({}, {"radius": 1.0}) if has == "prox" else ({"radius": 1.0}, {})
+    assert MixedNormClassifier(Half(), **right).fit(*iris).score(*iris) > 0.5
+    remedy = "Or leave radius at None and give alpha" if has == "prox" else "Or give a radius"
+    with pytest.raises(TypeError, match=f"give a norm of yours the method. {remedy}"):
+        MixedNormClassifier(Half(), **wrong).fit(*iris)
+
+
+# --- targets and weights of the wrong kind
+
+
+@pytest.mark.parametrize(
+    "kind", [MixedNormClassifier, MixedNormClassifierCV, MixedNormRegressor, MultiTaskLearner]
+)
+def test_sparse_targets(iris, kind):
+    X, y = iris
+    for make in (sp.csr_array, sp.csc_matrix):
+        message = rf"y is a sparse matrix \({make.__name__}\).* Give y.toarray\(\).ravel\(\)"
+        with pytest.raises(TypeError, match=message):
+            kind().fit(X, make(y[:, None]))
+    with pytest.raises(TypeError, match=r"Give y.toarray\(\)\."):
+        kind().fit(X, sp.csr_array(np.c_[y, y]))
+
+
+@pytest.mark.parametrize("make", [list, lambda y: np.asarray(y, dtype=object), pd.Series])
+@pytest.mark.parametrize("kind", [MixedNormClassifier, MixedNormClassifierCV])
+def test_labels_of_several_types(iris, kind, make):
+    X, y = iris
+    labels = make([int(label) if label else "none" for label in y])
+    with pytest.raises(TypeError, match=r"of several types \(int, str\), .* labels of one type"):
+        kind().fit(X, labels)
+
+
+@pytest.mark.parametrize(
+    "kind", [MixedNormClassifier, MixedNormClassifierCV, MixedNormRegressor, MultiTaskLearner]
+)
+def test_weights_by_a_name(iris, kind):
+    with pytest.raises(TypeError, match=r"='balanced' is a name, .*compute_sample_weight\('bal"):
+        kind().fit(*iris, sample_weight="balanced")
 
 
 def test_a_path_warns_once(iris):

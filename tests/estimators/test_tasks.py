@@ -179,17 +179,24 @@ def test_targets_are_shifted_and_scaled_where_that_changes_nothing():
     assert training.centre.tolist() == [1e6 + 1.5, 2e6 + 1]
     assert training.unit == 2.0
     assert np.abs(training.target).max() == 1.0
-    mixed = build_problem([X], read_shared(Y), ["squared", "huber"]).training
+    mixed = build_problem([X], read_shared(Y), ["squared", "absolute"]).training
     assert (mixed.unit, mixed.centre.tolist()) == (1.0, training.centre.tolist())
+    alike = build_problem([X], read_shared(Y), ["squared", Huber(4.0)])
+    assert (alike.training.unit, alike.training.degree) == (2.0, 2)
+    assert (alike.losses[1], alike.inside[1]) == (Huber(4.0), Huber(2.0))
+    assert build_problem([X], read_shared(Y), "absolute").training.degree == 1
     without = build_problem([X], read_shared(Y), "squared", fit_intercept=False).training
     assert without.centre.tolist() == [0.0, 0.0]
 
 
 def test_targets_too_large_for_float32():
     X32, y = X.astype(np.float32), np.array([1e300, -1e300, 0, 1])
-    assert np.all(np.isfinite(build_problem([X32], read_shared(y), "squared").training.target))
-    with pytest.raises(ValueError, match="too large for float32; give X as float64"):
-        build_problem([X32], read_shared(y), "huber")
+    assert np.all(np.isfinite(build_problem([X], read_shared(y), "squared").training.target))
+    for loss in ("squared", "huber"):  # whose weights would overflow
+        with pytest.raises(ValueError, match="too large for float32; give X as float64"):
+            build_problem([X32], read_shared(y), loss)
+    with pytest.raises(ValueError, match="too small for float32; give X as float64, or divide y"):
+        build_problem([X32], read_shared(y * 1e-200 * 1e-150), "squared")
 
 
 def test_forms_of_weights():
@@ -224,6 +231,14 @@ def test_forms_of_weights():
 def test_wrong_weights(weight, form, message):
     with pytest.raises(ValueError, match=message):
         read_weights(weight, columns(form=form))
+
+
+@pytest.mark.parametrize("form", ["table", "list"])
+def test_weights_by_a_name(form):
+    with pytest.raises(TypeError, match="sample_weight='balanced' is a name"):
+        read_weights("balanced", columns(form=form))
+    with pytest.raises(TypeError, match="Task 1: sample_weight='balanced' is a name"):
+        read_weights({1: "balanced"}, columns(form=form))
 
 
 @pytest.mark.parametrize(

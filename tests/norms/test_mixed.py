@@ -467,3 +467,18 @@ def test_results_are_new_arrays():
         for found in (norm.prox(W, 0.0), norm.project(W, 100.0)):
             assert not np.may_share_memory(found, W)
             np.testing.assert_array_equal(found, W)
+
+
+@pytest.mark.parametrize("pair", [(2, 1), (2, INF), (2, 1.5), (2, 1.001), (1, 1), (INF, 1)])
+def test_rows_of_which_the_inverse_overflows(pair):
+    W, norm = np.asarray([[1.0], [1e-310], [0.5]]), MixedNorm(*pair)
+    kept = norm.restricted([0, 2]) if hasattr(norm, "restricted") else norm
+    with np.errstate(over="raise", invalid="raise", divide="raise"):
+        for name, level in (("prox", 0.3), ("project", 0.3), ("mirror", None), ("link", None)):
+            if hasattr(norm, name):
+                given = () if level is None else (level,)
+                found = getattr(norm, name)(W, *given)
+                wanted = getattr(kept, name)(W[[0, 2]], *given)
+                np.testing.assert_allclose(found[[0, 2]], wanted, rtol=1e-12)
+                assert abs(found[1, 0]) <= 1.0
+        assert norm.value(norm.lmo(W)) == pytest.approx(1.0)

@@ -127,6 +127,31 @@ def test_strong_convexity(u, seed, q):
     assert norm.strong_convexity() == q - 1.0
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("q", [1.01, 1.0 + 1e-6, 1.0 + 3e-16])
+def test_mirror_maps_near_the_trace_norm(q, dtype):
+    W, norm = matrix((6, 4)).astype(dtype), SchattenNorm(q)
+    left, values, right = np.linalg.svd(W, full_matrices=False)
+    with np.errstate(over="raise", invalid="raise", divide="raise"):
+        image, back = norm.mirror(W), norm.link(W)
+    size = norm.dual(W)
+    wanted = size * (left * (values / values[0]) ** min(conjugate(q) - 1.0, 1e30)) @ right
+    np.testing.assert_allclose(image, wanted, rtol=1e-4, atol=1e-4 * size)
+    wanted = norm.value(W) * (left * (values / norm.value(W)) ** (q - 1.0)) @ right
+    np.testing.assert_allclose(back, wanted, rtol=1e-4, atol=1e-4 * norm.value(W))
+
+
+def test_large_exponents():
+    W = np.diag([3.0, 3.0, 1.0])
+    for q in (1e3, 1e10, 1e300):
+        with np.errstate(over="raise", invalid="raise", divide="raise"):
+            for dtype in (np.float32, np.float64):
+                norm = SchattenNorm(q)
+                assert norm.value(W.astype(dtype)) == pytest.approx(3.0, rel=1e-3)
+                assert norm.dual(W.astype(dtype)) == pytest.approx(7.0, rel=1e-2)
+                assert norm.value(norm.lmo(W.astype(dtype))) == pytest.approx(1.0, rel=1e-6)
+
+
 def test_twin():
     norm = TraceNorm()
     p = math.log(50)

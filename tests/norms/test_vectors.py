@@ -84,6 +84,17 @@ def test_large_exponents_do_not_overflow():
             assert t[1] == pytest.approx(1.0, rel=1e-3)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("q", [1e3, 1e8, 1e15, 1e39, 1e300])
+def test_ties_under_large_exponents(q, dtype):
+    v = np.asarray([3.0, 3.0, 1.0], dtype)
+    with np.errstate(over="raise", invalid="raise"):
+        assert vector_norm(v, q) == pytest.approx(3.0 * 2.0 ** (1.0 / q))
+        t = aligned_vector(v, 1.0 + 1.0 / (q - 1.0) if q < 1e15 else 1.0 + 1e-15, q)
+    # The norm is that of one of them to rounding: its powers are not.
+    np.testing.assert_allclose(t, [0.5, 0.5, 0.0], rtol=1e-2)
+
+
 def test_first_signs():
     A = np.asarray([[1.0, -3.0, 3.0], [0.0, 0.0, 0.0], [0.5, 0.1, 0.2]])
     wanted = [[0.0, -1.0, 0.0], [0.0, 0.0, 0.0], [1.0, 0.0, 0.0]]
@@ -94,6 +105,7 @@ def test_over():
     np.testing.assert_array_equal(over(2.0, np.asarray([4.0, 0.0])), [0.5, 0.0])
     np.testing.assert_array_equal(over(math.inf, np.asarray([4.0, 0.0])), [math.inf, 0.0])
     np.testing.assert_array_equal(over(1e300, np.asarray([1e-300])), [math.inf])
+    np.testing.assert_array_equal(over(np.zeros(2), np.asarray([1e-310, 0.0])), [0.0, 0.0])
 
 
 @given(arrays(np.float64, (3, 2), elements=NUMBERS), st.floats(0.0, 50.0))

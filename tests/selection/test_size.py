@@ -60,3 +60,11 @@ def test_the_error_of_the_best_size_counts():
 def test_ties_go_to_the_smaller_size(one_standard_error):
     scores = np.array([[0.2, 0.7, 0.7, 0.7], [0.2, 0.7, 0.7, 0.7]])
     assert choose_size(scores, one_standard_error=one_standard_error) == 1
+
+
+def test_nothing_to_choose_from():
+    scores = np.array([[0.1, np.nan], [np.nan, 0.2]])
+    with pytest.raises(ValueError, match="Every size has a fold whose score is NaN"):
+        choose_size(scores)
+    with pytest.raises(ValueError, match=r"Every alpha has .* Check the scoring function"):
+        choose_size(scores, what="alpha")

@@ -209,6 +209,13 @@ class WrongLink(MixedNorm):
         return 1.001 * super().link(W)
 
 
+class NearlyRightLink(MixedNorm):
+    """Differences do not see it, but the way there and back does."""
+
+    def link(self, W):
+        return (1.0 + 1e-6) * super().link(W)
+
+
 class Convex(MixedNorm):
     def strong_convexity(self):
         return 1.3 * super().strong_convexity()
@@ -305,6 +312,7 @@ BROKEN = [
     (WrongMirror(2, 1.5), "mirror keeps sizes|mirror is the gradient"),
     (LongMirror(1.5, 1.5), "mirror keeps sizes"),
     (WrongLink(2, 1.5), "link is the gradient of half the squared norm"),
+    (NearlyRightLink(2, 1.5), "link and mirror are inverse to one another, but for rounding"),
     (Convex(2, 1.5), r"strong_convexity\(\)=0.65 holds between two points"),
     (Convex(1.5, 1.5), "holds between two points; half the squared norm bends by"),
     (Whole(2, 2), r"strong_convexity\(\)=1 is a positive Python float"),
@@ -328,6 +336,13 @@ def test_broken_promises_are_found(norm, promise):
     assert type(norm).__name__ in str(caught.value)
 
 
+@pytest.mark.parametrize("q", [1.1, 1.05, 1.01, 1.001, 1.0 + 1e-9, 1.0 + 3e-16, 50.0, 1e39, 1e300])
+def test_extreme_exponents_are_judged_by_what_rounding_allows(q):
+    for norm in (SchattenNorm(q), MixedNorm(2, q), MixedNorm(q, q)):
+        for seed, shape in enumerate([(6, 4), (5, 1), (3, 8)]):
+            check_norm(norm, shape=shape, random_state=seed)
+
+
 class HugeSchatten(SchattenNorm):
     def strong_convexity(self):
         return 1.2 * super().strong_convexity()
@@ -341,6 +356,47 @@ def test_singular_values_are_tried_too():
 def test_what_is_no_norm_at_all():
     with pytest.raises(ContractError, match=r"every method of mixnorm\.norms\.Norm"):
         check_norm(object())
+
+
+def test_a_class_or_a_name_in_place_of_a_norm():
+    with pytest.raises(TypeError, match=r"got the class MixedNorm. .* check_norm\(MixedNorm\("):
+        check_norm(MixedNorm)
+    with pytest.raises(TypeError, match=r"got the name 'l2,1'. .*as_norm\('l2,1'\)"):
+        check_norm("l2,1")
+
+
+class Bare:
+    """A norm without parameters to ask for."""
+
+    def value(self, W):
+        return float(np.abs(W).sum())
+
+    def dual(self, V):
+        return float(np.abs(V).max())
+
+
+def test_a_norm_that_cannot_be_copied():
+    with pytest.raises(ContractError, match=r"it has get_params.*; derive .*BaseEstimator"):
+        check_norm(Bare())
+
+    class Local(Plain):
+        pass
+
+    with pytest.raises(ContractError, match="pickling copies it; .* the top level of a module"):
+        check_norm(Local())
+
+
+class Changing(Bare):
+    def __init__(self, factor=1.0):
+        self.factor = 2.0 * factor
+
+    def get_params(self, deep=True):
+        return {"factor": self.factor}
+
+
+def test_a_norm_that_changes_its_parameters():
+    with pytest.raises(ContractError, match="cloning copies it; .* keep the arguments of __init__"):
+        check_norm(Changing())
 
 
 def test_shapes_that_fit_groups():

@@ -56,6 +56,9 @@ N_NUMBERS = 16
 # sums of gradients into weights, the clock when last averaged, and the sum of squared gradients.
 TOP, INVERSE, FACTOR, SEEN, ENERGY = range(5)
 N_COLUMN = 5
+# Rows of ``outputs``, for steps of each column's own.
+STEEPEST, FARTHEST, SEEN_BEFORE = range(3)
+N_OUTPUTS = 3
 # Rows of the scratch space.
 _PART, _SIZE, _POWER, _HELD, _OTHER = range(5)
 _N_SCRATCH = 5
@@ -85,14 +88,14 @@ def split(given, mantissa, exponent, count):  # type: ignore[no-untyped-def]
     """Write the mantissas, between 1 and 2, and the exponents of floating numbers."""
     for j in range(count):
         mantissa[j] = (given[j] & 0x000FFFFFFFFFFFFF) | 0x3FF0000000000000
-        exponent[j] = float((given[j] >> 52) - 1023)
+        exponent[j] = float(np.int32(given[j] >> 52) - np.int32(1023))
 
 
 @_plain
 def exponents(whole, bits, count):  # type: ignore[no-untyped-def]
     """Write powers of two."""
     for j in range(count):
-        bits[j] = (np.int64(whole[j]) + 1023) << 52
+        bits[j] = np.int64(np.int32(whole[j]) + np.int32(1023)) << 52
 
 
 @_compiled
@@ -164,6 +167,47 @@ def block_sum(tree, start, end):  # type: ignore[no-untyped-def]
 
 
 @_compiled
+def square_columns(count, index, n_outputs, unit, theta, size):  # type: ignore[no-untyped-def]
+    """Write the squared norms of columns, in units; of the first ones without an index.
+
+    Returns the largest.
+    """
+    for e in range(count):
+        size[e] = 0.0
+    whole, r = index.shape[0] == 0, 0
+    while whole and r + 4 <= n_outputs:  # four at a time, as the sums have to be read and written
+        a, b, c, d = theta[r], theta[r + 1], theta[r + 2], theta[r + 3]
+        for j in range(count):
+            size[j] += (a[j] * a[j] + b[j] * b[j]) + (c[j] * c[j] + d[j] * d[j])
+        r += 4
+    while r < n_outputs:
+        a = theta[r]
+        if whole:
+            for j in range(count):
+                size[j] += a[j] * a[j]
+        else:
+            for e in range(count):
+                size[e] += a[index[e]] * a[index[e]]
+        r += 1
+    largest, part = 0.0, 1.0 / (unit * unit)
+    for e in range(count):
+        size[e] *= part
+        largest = max(largest, size[e])
+    return largest
+
+
+@_plain
+def put(count, index, values, out):  # type: ignore[no-untyped-def]
+    """Write values to their columns; to the first ones without an index."""
+    if index.shape[0] == 0:
+        for j in range(count):
+            out[j] = values[j]
+    else:
+        for e in range(count):
+            out[index[e]] = values[e]
+
+
+@_compiled
 def derive(  # type: ignore[no-untyped-def]
     count, index, codes, constants, theta, image, column, tree, levels, numbers, scratch
 ):
@@ -171,51 +215,47 @@ def derive(  # type: ignore[no-untyped-def]
 
     Returns the largest squared norm, in units.
     """
-    whole, power, n_outputs = index.shape[0] == 0, constants[POWER], codes[OUTPUTS]
+    power, n_outputs, unit = constants[POWER], codes[OUTPUTS], numbers[UNIT]
     size, powers = scratch[_SIZE], scratch[_POWER]
     held, other = scratch[_HELD], scratch[_OTHER]
-    unit = 1.0 / numbers[UNIT]
-    largest = 0.0
     if codes[KIND] == ENTRIES:
-        for e in range(count):
-            tree[e if whole else index[e]] = 0.0
-        for r in range(n_outputs):
-            row, own = theta[r], image[r]
-            for e in range(count):
-                size[e] = abs(row[e if whole else index[e]]) * unit
-                largest = max(largest, size[e] * size[e])
-            raise_to(size, power - 1.0, powers, held, other, count)
-            for e in range(count):
-                j = e if whole else index[e]
-                tree[j] += powers[e] * size[e]
-                own[j] = math.copysign(powers[e], row[j])
+        largest = lift_entries(count, index, power, n_outputs, unit, theta, image, tree, scratch)
     else:
-        unit *= unit
-        for e in range(count):
-            size[e] = 0.0
-        for r in range(n_outputs):
-            row = theta[r]
-            if whole:
-                for j in range(count):
-                    size[j] += row[j] * row[j]
-            else:
-                for e in range(count):
-                    size[e] += row[index[e]] * row[index[e]]
-        for e in range(count):
-            size[e] *= unit
-            largest = max(largest, size[e])
+        largest = square_columns(count, index, n_outputs, unit, theta, size)
         if power != 2.0:
             raise_to(size, 0.5 * power - 1.0, powers, held, other, count)
-            factor = column[FACTOR]
-            for e in range(count):
-                factor[e if whole else index[e]] = powers[e]
-                size[e] *= powers[e]
+            put(count, index, powers, column[FACTOR])
         if codes[SIZED]:
-            for e in range(count):
-                tree[e if whole else index[e]] = size[e]
+            if power != 2.0:
+                for e in range(count):
+                    size[e] *= powers[e]
+            put(count, index, size, tree)
     if codes[SIZED]:
         climb(tree, levels, index, count)
     return largest
+
+
+@_compiled
+def lift_entries(count, index, power, n_outputs, unit, theta, image, tree, scratch):  # type: ignore[no-untyped-def]
+    """Write the powers of entries with their signs, and each column's sum of them, in units.
+
+    Returns the largest squared entry.
+    """
+    whole, largest, part = index.shape[0] == 0, 0.0, 1.0 / unit
+    size, powers = scratch[_SIZE], scratch[_POWER]
+    for e in range(count):
+        tree[e if whole else index[e]] = 0.0
+    for r in range(n_outputs):
+        row, own = theta[r], image[r]
+        for e in range(count):
+            size[e] = abs(row[e if whole else index[e]]) * part
+            largest = max(largest, size[e])
+        raise_to(size, power - 1.0, powers, scratch[_HELD], scratch[_OTHER], count)
+        for e in range(count):
+            j = e if whole else index[e]
+            tree[j] += powers[e] * size[e]
+            own[j] = math.copysign(powers[e], row[j])
+    return largest * largest
 
 
 @_compiled
@@ -306,11 +346,12 @@ def grow(  # type: ignore[no-untyped-def]
 
 @_plain
 def count_entries(row):  # type: ignore[no-untyped-def]
-    """Return how many entries are not zero."""
-    count = 0
+    """Return how many entries are not zero; -1 if one of them is no finite number."""
+    count, finite = 0, 0
     for j in range(row.shape[0]):
         count += row[j] != 0.0
-    return count
+        finite += abs(row[j]) < math.inf
+    return count if finite == row.shape[0] else -1
 
 
 @_plain
@@ -372,13 +413,27 @@ def scale_by(count, index, factor, value, out, scale):  # type: ignore[no-untype
 
 @_compiled
 def whole_scores(count, part, scale, output, codes, matrix, scores):  # type: ignore[no-untyped-def]
-    """Write the products of rows of a matrix with a whole sample."""
+    """Write the products of rows of a matrix with a whole sample, four rows at a time."""
     first, last = (0, codes[OUTPUTS]) if output < 0 else (output, output + 1)
-    for r in range(first, last):
-        row, total = matrix[r], 0.0
+    r = first
+    while r + 4 <= last:
+        a, b, c, d = matrix[r], matrix[r + 1], matrix[r + 2], matrix[r + 3]
+        p, q, s, t = 0.0, 0.0, 0.0, 0.0
         for j in range(count):
-            total += row[j] * part[j]
-        scores[r] = scale * total
+            x = part[j]
+            p += a[j] * x
+            q += b[j] * x
+            s += c[j] * x
+            t += d[j] * x
+        scores[r], scores[r + 1] = scale * p, scale * q
+        scores[r + 2], scores[r + 3] = scale * s, scale * t
+        r += 4
+    while r < last:
+        a, p = matrix[r], 0.0
+        for j in range(count):
+            p += a[j] * part[j]
+        scores[r] = scale * p
+        r += 1
 
 
 @_compiled
@@ -416,15 +471,31 @@ def power_norm(vector, count, power, scratch):  # type: ignore[no-untyped-def]
 
 
 @_compiled
-def most(vector, count, power):  # type: ignore[no-untyped-def]
-    """Return what the norm of the first ``count`` entries cannot exceed, for a power above 2."""
-    largest, total = 0.0, 0.0
+def most(vector, count, power, scratch):  # type: ignore[no-untyped-def]
+    """Return a little more than the norm of the first ``count`` entries, for a power of 2 or more.
+
+    By Hoelder's inequality it lies between those of the even powers around it, which are quick.
+    """
+    largest, square, lifted = 0.0, scratch[_SIZE], scratch[_POWER]
     for e in range(count):
         largest = max(largest, abs(vector[e]))
-        total += vector[e] * vector[e]
-    if power == 2.0 or not largest > 0.0:
-        return math.sqrt(total)
-    return 1.0001 * largest * math.pow(total / (largest * largest), 1.0 / power)
+    if not largest > 0.0:
+        return 0.0
+    inverse = 1.0 / largest
+    for e in range(count):
+        part = vector[e] * inverse
+        square[e] = part * part
+        lifted[e] = part * part
+    half = math.floor(0.5 * power)
+    for _ in range(half - 1):
+        for e in range(count):
+            lifted[e] *= square[e]
+    less, more = 0.0, 0.0
+    for e in range(count):
+        less += lifted[e]
+        more += lifted[e] * square[e]
+    part = 0.5 * power - half
+    return largest * math.pow(math.pow(less, 1.0 - part) * math.pow(more, part), 1.0 / power)
 
 
 @_compiled
@@ -443,12 +514,18 @@ def add_outer(count, index, value, residual, codes, matrix):  # type: ignore[no-
 
 
 @_compiled
-def step_features(count, index, value, residual, rate, codes, image, column, scratch):  # type: ignore[no-untyped-def]
-    """Take a step whose size is each column's own."""
+def step_features(count, index, value, residual, rate, codes, image, column, outputs, scratch):  # type: ignore[no-untyped-def]
+    """Take a step whose size is each column's own.
+
+    Derivatives are taken in units of the largest seen of their output, and steps in units of its
+    largest target.
+    """
     energy, part = column[ENERGY], scratch[_PART]
     strength = 0.0
     for r in range(codes[OUTPUTS]):
+        residual[r] /= outputs[STEEPEST, r]
         strength += residual[r] * residual[r]
+        residual[r] *= outputs[FARTHEST, r]
     strength /= codes[OUTPUTS]
     if index.shape[0] == 0:
         for j in range(count):
@@ -462,14 +539,29 @@ def step_features(count, index, value, residual, rate, codes, image, column, scr
     add_outer(count, index, part, residual, codes, image)
 
 
+@_plain
+def widen(i, output, codes, loss_codes, residual, targets, outputs):  # type: ignore[no-untyped-def]
+    """Note the largest derivatives and targets of outputs that are numbers."""
+    for r in range(codes[OUTPUTS]):
+        if residual[r] != 0.0 and loss_codes[r] < HINGE:
+            target = abs(targets[i, 0 if output >= 0 else r])
+            first = outputs[SEEN_BEFORE, r] == 0.0
+            outputs[SEEN_BEFORE, r] = 1.0
+            steepest, farthest = outputs[STEEPEST, r], outputs[FARTHEST, r]
+            outputs[STEEPEST, r] = abs(residual[r]) if first else max(steepest, abs(residual[r]))
+            if target > 0.0:
+                outputs[FARTHEST, r] = target if first else max(farthest, target)
+
+
 @_compiled
 def learn(  # type: ignore[no-untyped-def]
     dense, indptr, indices, data, labels, targets, importance, codes, constants, loss_codes,
-    loss_constants, theta, image, total, column, tree, levels, numbers, losses, wrong, teach,
+    loss_constants, theta, image, total, column, outputs, tree, levels, numbers, losses, wrong,
 ):  # fmt: skip
-    """Go through samples: predict each, note loss and mistake, and (if ``teach``) learn from it.
+    """Go through samples: predict each, note loss and mistake, and learn from it.
 
-    Samples are the rows of ``dense``, or where that has none those of a CSR matrix.
+    Samples are the rows of ``dense``, or where that has none those of a CSR matrix. Returns how
+    many there were before one that is not all finite numbers.
     """
     stored = dense.shape[0] == 0
     n_samples = indptr.shape[0] - 1 if stored else dense.shape[0]
@@ -484,9 +576,12 @@ def learn(  # type: ignore[no-untyped-def]
         first = codes[INTERCEPT]
         if stored:
             begin, end = indptr[i], indptr[i + 1]
-            count = first + count_entries(data[begin:end])
+            count = count_entries(data[begin:end])
         else:
-            count = first + count_entries(dense[i])
+            count = count_entries(dense[i])
+        if count < 0:
+            return i
+        count += first
         whole = count * _SPARSE > n_columns
         if whole and stored:
             spread(indices[begin:end], data[begin:end], value)
@@ -552,7 +647,7 @@ def learn(  # type: ignore[no-untyped-def]
         for r in range(n_outputs):
             residual[r] *= weight
             steepest = max(steepest, abs(residual[r]))
-        if not teach or not steepest > constants[QUIET]:
+        if not steepest > constants[QUIET]:
             continue
         # Step.
         numbers[UPDATES] += 1.0
@@ -560,12 +655,17 @@ def learn(  # type: ignore[no-untyped-def]
             note_average(size, places, codes, theta, image, total, column, numbers)
         if codes[KIND] == FEATURES:
             reach = constants[RATE] * numbers[ROUNDS] / numbers[INPUTS]
-            step_features(size, places, value, residual, reach, codes, image, column, scratch)
+            if mode != LABELS:
+                widen(i, output, codes, loss_codes, residual, targets, outputs)
+            step_features(
+                size, places, value, residual, reach, codes, image, column, outputs, scratch
+            )
             continue
         for r in range(n_outputs):
             numbers[LINEAR] += residual[r] * scores[r]
-        sample = numbers[LARGEST_SAMPLE]
-        if codes[RULE] != NONE or most(value, size, power) > sample:
+        if codes[RULE] == NONE:
+            sample = most(value, size, power, scratch)
+        else:
             sample = power_norm(value, size, power, scratch)
         inside = power if codes[KIND] == ENTRIES else 2.0
         slope = power_norm(residual, n_outputs, inside, scratch) * sample
@@ -573,8 +673,9 @@ def learn(  # type: ignore[no-untyped-def]
         numbers[LARGEST_GRADIENT] = max(numbers[LARGEST_GRADIENT], slope)
         if numbers[FIRST] == 0.0 and slope > 0.0:
             numbers[FIRST] = slope * slope
-            rate = rate_now(codes, constants, numbers)  # nothing was played by it so far
-            numbers[LAST_RATE] = rate
+            if codes[RULE] == ADAPTIVE:  # nothing was played by it so far
+                rate = rate_now(codes, constants, numbers)
+                numbers[LAST_RATE] = rate
         numbers[STEPS] += rate * slope * slope / (2.0 * constants[CONVEXITY])
         numbers[SQUARES] += slope * slope
         add_outer(size, places, value, residual, codes, theta)
@@ -586,3 +687,23 @@ def learn(  # type: ignore[no-untyped-def]
                 refresh(
                     codes, constants, theta, image, total, column, tree, levels, numbers, scratch
                 )
+    return n_samples
+
+
+@_compiled
+def scores_of(dense, codes, constants, theta, image, column, tree, numbers, scores):  # type: ignore[no-untyped-def]
+    """Write the scores of a dense sample, as the coming round would have them."""
+    n_columns = column.shape[1]
+    part = np.empty(n_columns + 1)
+    shift(dense, part)
+    if codes[INTERCEPT]:
+        part[0] = 1.0
+    everything = np.empty(0, np.int64)
+    rate = rate_now(codes, constants, numbers)
+    scale = scale_now(rate, codes, constants, tree, numbers)
+    scale_by(n_columns, everything, column[INVERSE], part, part, scale)
+    if codes[KIND] == COLUMNS:
+        scale_by(n_columns, everything, column[FACTOR], part, part, 1.0)
+        whole_scores(n_columns, part, 1.0, -1, codes, theta, scores)
+    else:
+        whole_scores(n_columns, part, 1.0, -1, codes, image, scores)

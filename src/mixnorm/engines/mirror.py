@@ -34,7 +34,7 @@ from mixnorm.losses import (
 )
 from mixnorm.norms import MixedNorm
 
-__all__ = ["PERCEPTRON", "RULES", "BlockLearner", "Learner", "Plan", "RowLearner", "build"]
+__all__ = ["PERCEPTRON", "RULES", "BlockLearner", "Learner", "NotFiniteError", "Plan", "RowLearner", "build"]
 
 #: Step sizes: given, falling with the square root of the rounds, by the gradients seen, or by those
 #: of each feature; perceptrons need none, as their predictions do not depend on it.
@@ -63,6 +63,16 @@ _JOINT: dict[type, int] = {
     MarginSoftmax: _row_jit.SOFTMAX,
     MultinomialLogistic: _row_jit.SOFTMAX,
 }
+
+
+class NotFiniteError(ValueError):
+    """A sample holds NaN or infinity; those before it were learned from."""
+
+    def __init__(self, row: int) -> None:
+        super().__init__(
+            f"Row {row} of X contains NaN or infinity; the {row} rows before it were learned from. "
+            "Fill such values in (SimpleImputer), or leave the row out."
+        )
 
 
 @dataclass(frozen=True)
@@ -274,6 +284,7 @@ class RowLearner(_Account):
         self.image = np.zeros((n_outputs, 0 if kind == jit.COLUMNS else columns))
         self.total = np.zeros((n_outputs, columns if plan.averaged else 0))
         self.column = self._fresh_columns(columns)
+        self.outputs = _fresh_outputs(n_outputs)
         self._set_outputs()
         self._set_tree()
 
@@ -321,6 +332,7 @@ class RowLearner(_Account):
             array = getattr(self, name)
             wider = (0, 0 if array.shape[1] == 0 else more)
             setattr(self, name, np.pad(array, ((0, others), wider)))
+        self.outputs = np.concatenate([self.outputs, _fresh_outputs(others)], axis=1)
         self.n_features, self.n_outputs = n_features, n_outputs
         self._set_outputs()
         if more > 0:
@@ -348,12 +360,17 @@ class RowLearner(_Account):
         else:
             self.codes[jit.MODE] = jit.TASKS if len(labels) else jit.TARGETS
         losses, wrong = np.empty(X.shape[0]), np.empty(X.shape[0], dtype=np.int64)
-        jit.learn(
-            *_samples(X), labels, targets, importance, self.codes, self.constants, self.loss_codes,
-            self.loss_constants, self.theta, self.image, self.total, self.column, self.tree,
-            self.levels, self.numbers, losses, wrong, True,
-        )  # fmt: skip
+        done = jit.learn(*_samples(X), labels, targets, importance, *self.state(), losses, wrong)
+        if done < X.shape[0]:
+            raise NotFiniteError(done)
         return losses, wrong
+
+    def state(self) -> tuple[np.ndarray, ...]:
+        """Return the arrays that the compiled loop works on."""
+        return (
+            self.codes, self.constants, self.loss_codes, self.loss_constants, self.theta,
+            self.image, self.total, self.column, self.outputs, self.tree, self.levels, self.numbers,
+        )  # fmt: skip
 
     def weights(self, averaged: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """Return weights ``(n_outputs, n_features)`` and intercepts, in units of the inputs."""
@@ -508,10 +525,9 @@ class BlockLearner(_Account):
         numbers, pending = self.numbers, self._pending
         size = float(self.norm.dual(pending.T)) if np.any(pending) else 0.0
         if size > 0.0:
-            rate = float(numbers[jit.LAST_RATE])
             if numbers[jit.FIRST] == 0.0:
                 numbers[jit.FIRST] = size * size
-                rate = self._rate(int(numbers[jit.INPUTS]))
+            rate = self._rate(int(numbers[jit.INPUTS]))
             convexity = float(self.norm.strong_convexity())
             numbers[jit.STEPS] += rate * size * size / (2.0 * convexity)
             numbers[jit.SQUARES] += size * size
@@ -539,7 +555,6 @@ class BlockLearner(_Account):
         if not np.any(self.theta):
             return np.zeros_like(self.theta)
         rate = self._rate(int(self.numbers[jit.INPUTS]))
-        self.numbers[jit.LAST_RATE] = rate
         found = rate * np.asarray(self.norm.mirror(self.theta.T)).T
         if math.isfinite(self.plan.radius):
             size = float(self.norm.value(found.T))
@@ -564,6 +579,12 @@ class BlockLearner(_Account):
         missing = self.theta.shape[1] - weights.shape[1]
         full = np.concatenate([np.zeros((self.n_outputs, missing)), weights], axis=1)
         return np.asarray((full * (self.top if self.plan.scaled else 1.0)).T)
+
+
+def _fresh_outputs(count: int) -> np.ndarray:
+    outputs = np.ones((jit.N_OUTPUTS, count))
+    outputs[jit.SEEN_BEFORE] = 0.0
+    return outputs
 
 
 def build(plan: Plan, n_features: int, n_outputs: int) -> Any:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from mixnorm.estimators._jointboost import JointBoostClassifier
     from mixnorm.estimators._mixed_norm import MixedNormClassifier
     from mixnorm.estimators._mixed_norm_cv import MixedNormClassifierCV, MixedNormRegressorCV
+    from mixnorm.estimators._mixed_norm_path import MixedNormPath
     from mixnorm.estimators._mixed_norm_regressor import MixedNormRegressor
     from mixnorm.estimators._multitask import MultiTaskLearner
     from mixnorm.estimators._multitask_cv import MultiTaskLearnerCV
@@ -19,6 +20,7 @@ __all__ = [
     "JointBoostClassifier",
     "MixedNormClassifier",
     "MixedNormClassifierCV",
+    "MixedNormPath",
     "MixedNormRegressor",
     "MixedNormRegressorCV",
     "MultiTaskLearner",
@@ -35,6 +37,7 @@ _LATE = {
     "JointBoostClassifier": "_jointboost",
     "MixedNormClassifier": "_mixed_norm",
     "MixedNormClassifierCV": "_mixed_norm_cv",
+    "MixedNormPath": "_mixed_norm_path",
     "MixedNormRegressor": "_mixed_norm_regressor",
     "MixedNormRegressorCV": "_mixed_norm_cv",
     "MultiTaskLearner": "_multitask",

@@ -14,7 +14,6 @@ from typing import Any, Self
 import joblib
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mixnorm.engines import greedy
@@ -28,17 +27,13 @@ from mixnorm.exceptions import (
     FewerFeaturesWarning,
     InterruptedFitWarning,
     LargeOffsetWarning,
-    MixnormWarning,
+    NotConvergedWarning,
 )
 from mixnorm.pools import Columns, Cost, working_dtype
 
 # Columns that are larger than this beside half their range deserve a warning.
 _LARGE_OFFSET = 30.0
 _GO_ON = " Set warm_start=True and call fit again to go on."
-
-
-class NotConvergedWarning(MixnormWarning, ConvergenceWarning):
-    """A fit ended before it reached its tolerance."""
 
 
 class BaseShareBoost(StoredPathMixin, ColumnSelectorMixin, CallbackSupportMixin, BaseEstimator):

@@ -9,11 +9,11 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import clone, is_classifier
 
-from mixnorm.estimators._base import BaseShareBoost, NotConvergedWarning
+from mixnorm.estimators._base import BaseShareBoost
 from mixnorm.estimators._inputs import check_parameters, check_weights
 from mixnorm.estimators._progress import Progress, all_or_nothing, with_callbacks
 from mixnorm.estimators._shareboost import ShareBoostClassifier, ShareBoostRegressor
-from mixnorm.exceptions import FewerFeaturesWarning, InterruptedFitWarning
+from mixnorm.exceptions import FewerFeaturesWarning, InterruptedFitWarning, NotConvergedWarning
 from mixnorm.selection import choose_size, standard_error
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numbers
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from mixnorm.engines._rules import RULES
 from mixnorm.engines.penalties import as_penalty
@@ -22,7 +24,7 @@ def check_weights(sample_weight: Any, n_samples: int, dtype: Any) -> np.ndarray:
     if isinstance(sample_weight, numbers.Real):
         weight = np.full(n_samples, float(sample_weight))
     else:
-        weight = np.asarray(sample_weight, dtype=np.float64)
+        weight = weight_numbers(sample_weight)
     if weight.ndim != 1:
         raise ValueError(
             f"Sample weights must be 1D array or scalar, got {weight.ndim}D array. "
@@ -42,6 +44,94 @@ def check_weights(sample_weight: Any, n_samples: int, dtype: Any) -> np.ndarray:
         raise ValueError("sample_weight is zero for every row; give some row a positive weight.")
     weight = weight / largest  # first, so that the sum of huge or tiny weights stays finite
     return np.asarray(weight / weight.sum(), dtype=dtype)
+
+
+def weight_numbers(sample_weight: Any) -> np.ndarray:
+    """Return weights as an array of floats; raise a clear error for what is none."""
+    if isinstance(sample_weight, str):
+        raise TypeError(
+            f"sample_weight={sample_weight!r} is a name, and weights are numbers, one per row of "
+            "X. For weights by class give sklearn.utils.class_weight.compute_sample_weight("
+            f"{sample_weight!r}, y), or set class_weight where the estimator has it."
+        )
+    try:
+        if sparse.issparse(sample_weight):
+            raise TypeError
+        return np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"sample_weight, a {type(sample_weight).__name__}, is no array of numbers; give one "
+            "number per row of X."
+        ) from None
+
+
+def check_dense_targets(y: Any) -> None:
+    """Raise a clear error for targets in a sparse matrix."""
+    single = 1 in getattr(y, "shape", ())[1:]
+    if sparse.issparse(y):
+        again = "y.toarray().ravel()" if single else "y.toarray()"
+        raise TypeError(
+            f"y is a sparse matrix ({type(y).__name__}), and targets are dense. Give {again}."
+        )
+
+
+def check_one_kind_of_label(y: Any) -> None:
+    """Raise a clear error for texts beside other labels, such as ``1`` beside ``"a"``.
+
+    They cannot be sorted, and NumPy would make texts of all of them.
+    """
+    if isinstance(y, (list, tuple)):
+        values = list(y)
+    elif getattr(y, "dtype", None) == np.dtype(object):
+        values = np.ravel(np.asarray(y, dtype=object)).tolist()
+    else:
+        return
+    texts = [isinstance(value, str) for value in values]
+    if any(texts) and not all(texts):
+        kinds = sorted({type(value).__name__ for value in values})
+        raise TypeError(
+            f"The labels in y are of several types ({', '.join(kinds)}), which cannot be sorted; "
+            "give labels of one type, str(label) for each, say."
+        )
+
+
+def check_class_weight(class_weight: Any) -> None:
+    """Raise a clear error for what is neither None, ``"balanced"`` nor a dictionary of weights."""
+    if class_weight is None or (isinstance(class_weight, str) and class_weight == "balanced"):
+        return
+    if not isinstance(class_weight, Mapping):
+        kind = ValueError if isinstance(class_weight, str) else TypeError
+        raise kind(
+            f"class_weight={class_weight!r} must be None, 'balanced', or a dictionary with weights "
+            "for labels of y."
+        )
+    for label, weight in class_weight.items():
+        number = isinstance(weight, numbers.Real) and not isinstance(weight, bool)
+        if not number or not 0.0 <= float(weight) < np.inf:
+            raise ValueError(
+                f"class_weight has {weight!r} for {label!r}; give finite numbers of zero or more."
+            )
+
+
+def class_factors(class_weight: Any, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Return the weight of each row's class; ``weight`` of rows counts in balanced ones.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> class_factors("balanced", np.array([0, 1, 1, 1]), np.ones(4)).round(2)
+    array([2.  , 0.67, 0.67, 0.67])
+    """
+    from sklearn.utils.class_weight import compute_class_weight
+
+    classes, labels = np.unique(y, return_inverse=True)
+    options = {"classes": classes, "y": y, "sample_weight": weight}
+    try:
+        return np.asarray(compute_class_weight(class_weight, **options), np.float64)[labels]
+    except ValueError as error:
+        raise ValueError(
+            f"class_weight={class_weight!r}: {error}. Its keys are labels of y."
+        ) from error
 
 
 def check_parameters(estimator: Any) -> None:

@@ -12,7 +12,13 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from mixnorm.engines.proximal import SharedDesign
-from mixnorm.estimators._inputs import check_weights
+from mixnorm.estimators._inputs import (
+    check_class_weight,
+    check_dense_targets,
+    check_one_kind_of_label,
+    check_weights,
+    class_factors,
+)
 from mixnorm.estimators._norm_base import (
     MixedNormPath,
     NormLearner,
@@ -142,6 +148,9 @@ class MixedNormClassifier(ClassifierMixin, OneDesign):
         Largest norm. Given, it replaces the penalty, and ``alpha`` does not count.
     loss : {"logistic", "margin", "hinge", "squared_hinge"} or loss object, default="logistic"
         The loss of all scores of a sample and its class.
+    class_weight : dict or "balanced", default=None
+        Weights of the classes by their labels, 1 where there is none, by which sample weights are
+        multiplied; ``"balanced"`` gives all classes the same weight in sum.
     fit_intercept : bool, default=True
         Fit an intercept, which the norm does not see.
     tol : float, default=1e-4
@@ -215,6 +224,7 @@ class MixedNormClassifier(ClassifierMixin, OneDesign):
         *,
         radius: float | None = None,
         loss: Any = "logistic",
+        class_weight: Any = None,
         fit_intercept: bool = True,
         tol: float = 1e-4,
         max_iter: int = 1000,
@@ -224,6 +234,7 @@ class MixedNormClassifier(ClassifierMixin, OneDesign):
         self.alpha = alpha
         self.radius = radius
         self.loss = loss
+        self.class_weight = class_weight
         self.fit_intercept = fit_intercept
         self.tol = tol
         self.max_iter = max_iter
@@ -240,7 +251,13 @@ class MixedNormClassifier(ClassifierMixin, OneDesign):
             )
         return loss
 
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_class_weight(self.class_weight)
+
     def _validated(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
+        check_dense_targets(y)
+        check_one_kind_of_label(y)
         X, y = validate_data(
             self, X, y, accept_sparse=("csc", "csr"), dtype=working_dtypes(self.tol, [self._loss()])
         )
@@ -252,6 +269,10 @@ class MixedNormClassifier(ClassifierMixin, OneDesign):
         weight = check_weights(sample_weight, X.shape[0], X.dtype)
         classes, labels = np.unique(y, return_inverse=True)
         weight, X, labels = weighted_rows(weight, X, labels)
+        if self.class_weight is not None:
+            factors = class_factors(self.class_weight, classes[labels], weight)
+            weight = check_weights(weight * factors, X.shape[0], X.dtype)
+            weight, X, labels = weighted_rows(weight, X, labels)
         self._check_classes(classes, labels)
         self.classes_ = classes
         target = loss.encode(labels, len(classes), weight)

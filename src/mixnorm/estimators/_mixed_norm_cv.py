@@ -62,7 +62,7 @@ class PenaltyByCrossValidation(NormLearner):
                 task = progress.task("fold")
         scores = np.asarray(curves, dtype=np.float64)
         # Falling penalties are growing models, so that the rule prefers large penalties.
-        chosen = choose_size(scores, one_standard_error=bool(self.one_standard_error))
+        chosen = choose_size(scores, one_standard_error=bool(self.one_standard_error), what="alpha")
         self.alphas_ = alphas
         self.alpha_ = float(alphas[chosen])
         self.best_score_ = float(scores.mean(axis=0)[chosen])
@@ -171,8 +171,9 @@ class MixedNormClassifierCV(_OneDesignCV, MixedNormClassifier):
         smallest penalty that leaves no weights.
     alpha_ratio : float, default=1e-2
         The last of these divided by the first; not used where penalties are given.
-    loss, fit_intercept, tol, max_iter
-        As in :class:`MixedNormClassifier`.
+    loss, class_weight, fit_intercept, tol, max_iter
+        As in :class:`MixedNormClassifier`; balanced weights are those of the rows of each fit, and
+        do not count in scores.
     cv : int, cross-validation splitter or iterable, default=None
         How to split; None takes five stratified folds.
     scoring : str or callable, default=None
@@ -223,6 +224,7 @@ n_features_in_, feature_names_in_
         scoring: Any = None,
         one_standard_error: bool = True,
         n_jobs: int | None = None,
+        class_weight: Any = None,
         fit_intercept: bool = True,
         tol: float = 1e-4,
         max_iter: int = 1000,
@@ -235,6 +237,7 @@ n_features_in_, feature_names_in_
         self.scoring = scoring
         self.one_standard_error = one_standard_error
         self.n_jobs = n_jobs
+        self.class_weight = class_weight
         self.fit_intercept = fit_intercept
         self.tol = tol
         self.max_iter = max_iter

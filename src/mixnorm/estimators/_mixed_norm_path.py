@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_array
 
 
 @dataclass(frozen=True)
 class MixedNormPath:
-    """Solutions along a path of penalties, the largest first.
+    """Solutions along a path of penalties, the largest first, as ``path`` returns them.
 
     Only the weights of features in use are kept, so that a path over many features takes little
     memory where few of them are in use.
@@ -45,6 +46,8 @@ class MixedNormPath:
     >>> path = MixedNormClassifier("l2,1").path(*load_iris(return_X_y=True), alphas=5)
     >>> path.coefs.shape, int(path.n_features[0]), bool(path.n_features[-1] > 1)
     ((5, 3, 4), 0, True)
+    >>> path.decision_function(load_iris().data[:10]).shape
+    (5, 10, 3)
     """
 
     alphas: np.ndarray
@@ -80,6 +83,34 @@ class MixedNormPath:
         full = np.zeros((self.intercepts.shape[1], self._width), self.intercepts.dtype)
         full[:, self.supports[position]] = self._weights[position]
         return full
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return the scores for every penalty.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            New data.
+
+        Returns
+        -------
+        ndarray of shape (n_alphas, n_samples, n_outputs)
+            The predictions of a regressor, or scores of classes or tasks. Of two classes there is
+            one output, positive for the second of them.
+        """
+        X = check_array(X, accept_sparse="csc", dtype=[np.float64, np.float32])
+        if X.shape[1] != self._width:
+            raise ValueError(
+                f"X has {X.shape[1]} features, but the path was fitted with {self._width}; give "
+                "the same columns."
+            )
+        scores = [
+            X[:, support] @ weights.T + intercept
+            for support, weights, intercept in zip(
+                self.supports, self._weights, self.intercepts, strict=True
+            )
+        ]
+        return np.asarray(scores)
 
 
 def collect(

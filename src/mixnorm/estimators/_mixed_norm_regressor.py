@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mixnorm.engines.proximal import SharedDesign
-from mixnorm.estimators._inputs import check_weights
+from mixnorm.estimators._inputs import check_dense_targets, check_weights
 from mixnorm.estimators._mixed_norm import OneDesign
 from mixnorm.estimators._norm_base import (
     Training,
@@ -20,18 +19,11 @@ from mixnorm.estimators._norm_base import (
     working_dtypes,
 )
 from mixnorm.estimators._norm_stored import check_intercept
-from mixnorm.losses import Absolute, EpsilonInsensitive, Huber, Squared, as_loss
+from mixnorm.estimators._units import safe_unit, target_frame
+from mixnorm.losses import as_loss
 from mixnorm.losses._names import SCALAR
 
 _REGRESSION = {name: SCALAR[name] for name in SCALAR if not SCALAR[name]().is_binary}
-# Losses of the difference of score and target: the power of a common factor that can be taken out,
-# and the parameter that is in units of the targets. A shift of score and target changes nothing.
-_OF_DIFFERENCES: dict[type, tuple[int, str | None]] = {
-    Absolute: (1, None),
-    EpsilonInsensitive: (1, "epsilon"),
-    Huber: (2, "delta"),
-    Squared: (2, None),
-}
 
 
 class MixedNormRegressor(RegressorMixin, OneDesign):
@@ -98,7 +90,8 @@ class MixedNormRegressor(RegressorMixin, OneDesign):
     -----
     Columns are taken as they are, as in :class:`MixedNormClassifier`, where the cost and the
     dtypes are told too. Outputs add up, so that outputs on very different scales should be scaled
-    alike.
+    alike. Huge and tiny targets are fitted like others; ``objective_`` and ``dual_gap_`` are then
+    infinite, or zero, where squares are beyond the numbers.
 
     Examples
     --------
@@ -140,6 +133,7 @@ class MixedNormRegressor(RegressorMixin, OneDesign):
         return loss
 
     def _validated(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
+        check_dense_targets(y)
         X, y = validate_data(
             self,
             X,
@@ -156,27 +150,16 @@ class MixedNormRegressor(RegressorMixin, OneDesign):
         self._single = y.ndim == 1
         weight = check_weights(sample_weight, X.shape[0], np.float64)
         weight, X, y = weighted_rows(weight, X, y.reshape(X.shape[0], -1))
-        centre, unit = self._frame(loss, y, weight)
-        degree, parameter = _OF_DIFFERENCES.get(type(loss), (2, None))
-        if parameter is not None:
-            loss = replace(loss, **{parameter: getattr(loss, parameter) / unit})
+        n_outputs, intercept = y.shape[1], bool(self.fit_intercept)
+        frame = target_frame([loss] * n_outputs, y, weight, fit_intercept=intercept, dtype=X.dtype)
+        loss = frame.inside(loss)
         X, units = moderate(X)
         weight = weight.astype(X.dtype, copy=False)
-        target = loss.encode((y - centre) / unit, y.shape[1], weight)
-        design = SharedDesign(X, y.shape[1])
-        return Training(design, loss, target, weight, unit, centre, degree, **units)
-
-    def _frame(self, loss: Any, y: np.ndarray, weight: np.ndarray) -> tuple[Any, float]:
-        """Return what to subtract from the targets and divide them by.
-
-        The problem stays the same, and float32 is as exact as the targets' spread allows.
-        """
-        centre = np.zeros(y.shape[1])
-        if type(loss) not in _OF_DIFFERENCES:
-            return centre, 1.0
-        if self.fit_intercept:
-            centre = weight @ y
-        return centre, float(np.max(np.abs(y - centre), initial=0.0)) or 1.0
+        target = loss.encode((y - frame.centre) / frame.unit, n_outputs, weight)
+        design = SharedDesign(X, n_outputs)
+        return Training(
+            design, loss, target, weight, frame.unit, frame.centre, frame.degree, **units
+        )
 
     def _shaped(self, coef: np.ndarray, intercept: np.ndarray) -> tuple[Any, Any]:
         return (coef[0], float(intercept[0])) if self._single else (coef, intercept)
@@ -205,6 +188,31 @@ class MixedNormRegressor(RegressorMixin, OneDesign):
         check_is_fitted(self)
         scores = self._linear(X)
         return scores[:, 0] if self._single else scores
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return R², the mean over outputs; of targets whose squares overflow as well.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Test data.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            True values.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the samples.
+
+        Returns
+        -------
+        float
+        """
+        from sklearn.metrics import r2_score
+
+        found, true = np.asarray(self.predict(X), np.float64), np.asarray(y, np.float64)
+        if true.shape != found.shape:
+            return float(r2_score(true, found, sample_weight=sample_weight))  # or its error
+        units = np.asarray([safe_unit(column) for column in true.reshape(len(true), -1).T])
+        units = units.reshape(true.shape[1:])
+        return float(r2_score(true / units, found / units, sample_weight=sample_weight))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -28,6 +28,7 @@ from mixnorm.estimators._tasks import (
     build_problem,
     find_task,
     given_losses,
+    has_probabilities,
     is_separate,
     missing,
     numbers_of,
@@ -38,21 +39,36 @@ from mixnorm.estimators._tasks import (
     side_by_side,
     task_losses,
     task_predictions,
+    task_probabilities,
 )
+from mixnorm.estimators._units import safe_unit
+
+
+def _known_losses(estimator: Any) -> list[Any]:
+    """Return the losses of the tasks; before ``fit`` those given, for whichever tasks they are."""
+    if hasattr(estimator, "classes_"):
+        return list(estimator._losses)
+    given = estimator.losses
+    given = given.values() if isinstance(given, Mapping) else given
+    given = [given] if isinstance(given, str) or not isinstance(given, Iterable) else given
+    given = list(given)
+    return task_losses(given, range(len(given)))
 
 
 def _some_labels(estimator: Any) -> bool:
     """Whether some task has labels; where none has, ``predict`` gives the scores."""
-    if hasattr(estimator, "classes_"):
-        found = any(classes is not None for classes in estimator.classes_)
-    else:
-        given = estimator.losses
-        given = given.values() if isinstance(given, Mapping) else given
-        given = [given] if isinstance(given, str) or not isinstance(given, Iterable) else given
-        given = list(given)
-        found = any(loss.is_binary for loss in task_losses(given, range(len(given))))
-    if not found:
+    if not any(loss.is_binary for loss in _known_losses(estimator)):
         raise AttributeError("decision_function is for tasks with labels; predict gives scores.")
+    return True
+
+
+def _some_probabilities(estimator: Any) -> bool:
+    """Whether the loss of some task has probabilities."""
+    if not any(has_probabilities(loss) for loss in _known_losses(estimator)):
+        raise AttributeError(
+            "predict_proba is for tasks whose loss has probabilities, and none has: give a task "
+            "with two labels the loss 'logistic'."
+        )
     return True
 
 
@@ -171,6 +187,31 @@ class BaseMultiTask(RegressorMixin, NormLearner):
         """
         _, scores, form = self._scores(X, task)
         return self._in_form(scores, form)
+
+    @available_if(_some_probabilities)
+    def predict_proba(self, X: Any, task: Any = None) -> Any:
+        """Return the probabilities of the two labels of each task, for logistic losses.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), or list or dict of these
+            New data, as in ``predict``.
+        task : name or int, optional
+            The probabilities of this task alone.
+
+        Returns
+        -------
+        list or dict of ndarray of shape (n_samples, 2)
+            For each task its own, with columns in the order of its ``classes_``: a dictionary where
+            ``X`` is one, else a list, as scikit-learn has it for several outputs. One array for one
+            ``task`` and where ``y`` was one column.
+        """
+        places, scores, form = self._scores(X, task)
+        found = [
+            task_probabilities(own, self._losses[place], self.tasks_[place])
+            for place, own in zip(places, scores, strict=True)
+        ]
+        return found if form == "table" and not self._single else self._in_form(found, form)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the mean over tasks of R², or of the accuracy for tasks with labels.
@@ -467,6 +508,8 @@ def _r2(y: np.ndarray, found: np.ndarray, weight: np.ndarray) -> float:
     """Return R²; as in scikit-learn 1 or 0 for targets that do not vary."""
     if len(y) < 2:
         return float("nan")
+    unit = safe_unit(y)
+    y, found = y / unit, found / unit
     left = weight @ (y - found) ** 2
     all_ = weight @ (y - np.average(y, weights=weight)) ** 2
     if all_ == 0.0:

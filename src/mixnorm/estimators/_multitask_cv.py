@@ -197,7 +197,7 @@ optional
         y = ((problem.y - training.centre) / training.unit).astype(training.weight.dtype)
         weight = np.broadcast_to(training.weight.reshape(len(y), -1), y.shape)
         losses = np.zeros(y.shape[1])
-        for task, loss in enumerate(problem.losses):
+        for task, loss in enumerate(problem.inside):
             own, used = weight[:, task], y[weight[:, task] > 0.0, task]
             if np.ptp(used) > 0.0:
                 target = loss.encode(y[:, task], 1, own)

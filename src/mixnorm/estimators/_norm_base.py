@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,7 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mixnorm.engines import proximal
-from mixnorm.estimators._base import NotConvergedWarning, _warn
+from mixnorm.estimators._base import _warn
 from mixnorm.estimators._inputs import _check_integer, _check_number
 from mixnorm.estimators._mixed_norm_path import (
     MixedNormPath,
@@ -24,14 +25,13 @@ from mixnorm.estimators._mixed_norm_path import (
 from mixnorm.estimators._norm_stored import StoredWeightsMixin
 from mixnorm.estimators._progress import CallbackSupportMixin, Progress
 from mixnorm.estimators._selector import ColumnSelectorMixin
-from mixnorm.exceptions import InterruptedFitWarning
+from mixnorm.exceptions import InterruptedFitWarning, NotConvergedWarning
 from mixnorm.losses import DualLoss
 from mixnorm.norms import as_norm
 
 __all__ = [
     "MixedNormPath",
     "NormLearner",
-    "NotConvergedWarning",
     "Training",
     "alpha_grid",
     "check_dual_loss",
@@ -54,18 +54,44 @@ def check_norm_parameters(estimator: Any) -> None:
     if radius is not None:
         _check_number(estimator, "radius", least=0.0)
     elif hasattr(estimator, "alpha"):
-        _check_number(estimator, "alpha", least=0.0)
-        if not estimator.alpha > 0:
-            raise ValueError(
-                f"alpha={estimator.alpha!r} must be positive: without a penalty there is no "
-                "duality gap to stop on. Give a small alpha, or use an estimator without penalty."
-            )
+        _check_alpha(estimator)
     _check_number(estimator, "tol", least=0.0)
     _check_integer(estimator, "max_iter", least=1)
     for name in ("fit_intercept", "warm_start", "one_standard_error"):
         value = getattr(estimator, name, False)
         if not isinstance(value, (bool, np.bool_)):
             raise TypeError(f"{name}={value!r} must be True or False.")
+
+
+def _check_alpha(estimator: Any) -> None:
+    alpha = estimator.alpha
+    if isinstance(alpha, bool) or not isinstance(alpha, numbers.Real):
+        raise TypeError(f"alpha={alpha!r} must be a number: the weight of the norm.")
+    if alpha == 0:
+        raise ValueError(
+            f"alpha={alpha!r} must be positive: without a penalty there is no duality gap to stop "
+            "on. Give a small alpha, or use an estimator without penalty."
+        )
+    if not 0.0 < float(alpha) < math.inf:
+        raise ValueError(
+            f"alpha={alpha!r} must be positive and finite: it is the weight of the norm, and the "
+            "larger it is, the smaller are the weights. Give a positive number, 0.01 say."
+        )
+
+
+def able_norm(norm: Any, ability: str) -> Any:
+    """Return a norm object that has ``"prox"``, for a penalty, or ``"project"``, for a ball."""
+    norm = as_norm(norm)
+    if hasattr(norm, ability):
+        return norm
+    penalty = ability == "prox"
+    other = "Or give a radius." if penalty else "Or leave radius at None and give alpha."
+    swap = f" {other}" if hasattr(norm, "project" if penalty else "prox") else ""
+    raise TypeError(
+        f"norm={norm!r} has no method {ability!r}, which a {'penalty' if penalty else 'ball'} "
+        "needs. Mixed norms with outer 1 or infinity, MixedNorm(2, 2), and Schatten norms with q "
+        f"1, 2 or infinity have it: choose one of these, or give a norm of yours the method.{swap}"
+    )
 
 
 def check_dual_loss(loss: Any, known: Any) -> Any:
@@ -157,18 +183,22 @@ class Training:
             loss_unit = float(np.float64(self.unit) ** self.degree)
         unit = self.weight_unit
         dtype = found.weights.dtype
+
+        def loss(inside: float) -> float:
+            return inside * loss_unit if inside else 0.0  # where the unit overflows, too
+
         return replace(
             found,
             weights=found.weights if unit == 1.0 else found.weights * dtype.type(unit),
             intercept=(found.intercept * self.unit + self.centre).astype(dtype, copy=False),
             alpha=None if found.alpha is None else found.alpha * self.alpha_unit,
             radius=None if found.radius is None else found.radius * unit,
-            value=found.value * loss_unit,
+            value=loss(found.value),
             norm_value=found.norm_value * unit,
-            objective=found.objective * loss_unit,
-            gap=found.gap * loss_unit,
-            scale=found.scale * loss_unit,
-            history=tuple(gap * loss_unit for gap in found.history),
+            objective=loss(found.objective),
+            gap=loss(found.gap),
+            scale=loss(found.scale),
+            history=tuple(loss(gap) for gap in found.history),
         )
 
     def inward(self, weights: np.ndarray, intercept: np.ndarray) -> tuple[Any, Any]:
@@ -216,7 +246,7 @@ class NormLearner(StoredWeightsMixin, ColumnSelectorMixin, CallbackSupportMixin,
             training.design,
             training.loss,
             training.target,
-            as_norm(self.norm),
+            able_norm(self.norm, "prox" if radius is None else "project"),
             weight=training.weight,
             alpha=None
             if radius is not None or alpha is None
@@ -228,7 +258,7 @@ class NormLearner(StoredWeightsMixin, ColumnSelectorMixin, CallbackSupportMixin,
         )
         _check_finite(found)
         self._report(found)
-        return training.outward(found)
+        return _checked_outward(training, found)
 
     def _options(self) -> dict[str, Any]:
         return {
@@ -295,7 +325,7 @@ class NormLearner(StoredWeightsMixin, ColumnSelectorMixin, CallbackSupportMixin,
             training.design,
             training.loss,
             training.target,
-            as_norm(self.norm),
+            able_norm(self.norm, "prox"),
             weight=training.weight,
             fit_intercept=bool(self.fit_intercept),
         )
@@ -318,14 +348,14 @@ class NormLearner(StoredWeightsMixin, ColumnSelectorMixin, CallbackSupportMixin,
             training.design,
             training.loss,
             training.target,
-            as_norm(self.norm),
+            able_norm(self.norm, "prox"),
             weight=training.weight,
             alphas=[float(alpha) / training.alpha_unit for alpha in alphas],
             **self._options(),
         )
         for alpha, solution in zip(alphas, found, strict=False):
             _check_finite(solution)
-            yield replace(training.outward(solution), alpha=float(alpha))
+            yield replace(_checked_outward(training, solution), alpha=float(alpha))
 
     def _walk(
         self, training: Training, alphas: Any, alpha_ratio: float, progress: Progress
@@ -442,15 +472,33 @@ def _check_finite(found: proximal.Solution) -> None:
         )
 
 
+def _checked_outward(training: Training, found: proximal.Solution) -> proximal.Solution:
+    """Return a solution in the units of the data; raise where its weights overflow or vanish."""
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        outside = training.outward(found)
+    largest, dtype = float(np.max(np.abs(outside.weights), initial=0.0)), found.weights.dtype
+    finite = math.isfinite(largest) and bool(np.all(np.isfinite(outside.intercept)))
+    if not finite or (largest == 0.0 and np.any(found.weights)):
+        what = "vanish" if finite else "overflow"
+        raise ValueError(
+            f"In the units of X and y the weights {what} in {dtype}. Scale X (StandardScaler) and "
+            "divide y by its size, or give X as float64."
+        )
+    return outside
+
+
 def _stopped(found: proximal.Solution, estimator: Any) -> str:
     if found.iterations >= estimator.max_iter:
         return f"max_iter={estimator.max_iter}"
-    return f"{found.iterations} iterations, where rounding is in the way,"
+    return (
+        f"{found.iterations} iterations, because the gap fell by less than one per cent in the "
+        f"last {proximal._PATIENCE},"
+    )
 
 
 def _remedy(found: proximal.Solution, estimator: Any) -> str:
-    if found.iterations >= estimator.max_iter:
-        last = "raise alpha" if found.radius is None else "lower radius"
-        return f"Raise max_iter, scale X, or {last}."
-    narrow = found.weights.dtype == np.float32
-    return "Raise tol, or give X as float64." if narrow else "Raise tol, or scale X."
+    first = "Raise max_iter" if found.iterations >= estimator.max_iter else "Raise tol"
+    if first == "Raise tol" and found.weights.dtype == np.float32:
+        first += ", give X as float64"
+    last = "raise alpha" if found.radius is None else "lower radius"
+    return f"{first}, scale X, or {last}."

@@ -17,13 +17,11 @@ from scipy import sparse
 from sklearn.utils.validation import check_consistent_length
 
 from mixnorm.engines.proximal import LossMixture, SeparateDesign, SharedDesign
-from mixnorm.estimators._inputs import check_weights
+from mixnorm.estimators._inputs import check_dense_targets, check_weights, weight_numbers
 from mixnorm.estimators._norm_base import Training
-from mixnorm.losses import Absolute, DualLoss, EpsilonInsensitive, Huber, Squared, as_loss
+from mixnorm.estimators._units import target_frame
+from mixnorm.losses import DualLoss, as_loss
 from mixnorm.losses._names import SCALAR
-
-# Losses of the difference of score and target, which a shift of both leaves unchanged.
-_OF_DIFFERENCES = (Absolute, EpsilonInsensitive, Huber, Squared)
 
 
 @dataclass(frozen=True)
@@ -48,12 +46,14 @@ class Targets:
 class TaskProblem:
     """What the engine is given, and what is needed to turn its scores into predictions.
 
+    ``losses`` are as given; ``inside`` those of targets in the unit of ``training``.
     ``classes`` has the two labels of each task with a binary loss, and None for the others.
     ``y`` holds the targets as numbers, ``(n_samples, n_tasks)``; -1 and +1 for labels.
     """
 
     targets: Targets
     losses: list[Any]
+    inside: list[Any]
     classes: list[np.ndarray | None]
     y: np.ndarray
     training: Training
@@ -205,6 +205,7 @@ def _column(y: Any, name: Any) -> np.ndarray:
 
 def _as_array(y: Any) -> np.ndarray:
     """Return an array in which numbers beside texts stay numbers."""
+    check_dense_targets(y)
     array = np.asarray(y)
     if array.dtype.kind in "US" and not hasattr(y, "dtype"):
         array = np.asarray(y, dtype=object)
@@ -284,6 +285,8 @@ def read_weights(sample_weight: Any, targets: Targets) -> Any:
     names, sizes = targets.names, [len(column) for column in targets.columns]
     if sample_weight is None:
         return None
+    if isinstance(sample_weight, str):
+        return weight_numbers(sample_weight)  # which says what is wrong
     if isinstance(sample_weight, Mapping):
         places = {find_task(task, names): given for task, given in sample_weight.items()}
         parts = [places.get(position) for position in range(len(names))]
@@ -297,7 +300,7 @@ def read_weights(sample_weight: Any, targets: Targets) -> Any:
                 "are: one array of weights (or None) per task."
             )
         return _each(sample_weight, targets)
-    weight = np.asarray(sample_weight, dtype=np.float64)
+    weight = weight_numbers(sample_weight)
     if weight.ndim == 2 and weight.shape == (sizes[0], len(names)):
         return _each(list(weight.T), targets)
     if weight.ndim == 2:
@@ -313,8 +316,8 @@ def _each(parts: Sequence[Any], targets: Targets) -> list[np.ndarray]:
     for name, part, column in zip(targets.names, parts, targets.columns, strict=True):
         try:
             weights.append(check_weights(part, len(column), np.float64))
-        except ValueError as error:
-            raise ValueError(f"Task {name!r}: {error}") from None
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"Task {name!r}: {error}") from None
     return weights
 
 
@@ -339,26 +342,20 @@ def build_problem(
     weights = read_weights(sample_weight, targets)
     rows, n_tasks = max(X.shape[0] for X in matrices), len(targets.names)
     classes, y, weight = _encoded_tasks(targets, kinds, weights, rows)
-    centre, unit = _frame(kinds, y, weight, fit_intercept)
-    y = np.where((weight > 0.0) | [loss.is_binary for loss in kinds], y, centre)
-    equal = len({repr(loss) for loss in kinds}) == 1
-    loss = kinds[0] if equal else LossMixture(kinds)
+    frame = target_frame(kinds, y, weight, fit_intercept=fit_intercept, dtype=matrices[0].dtype)
+    y = np.where((weight > 0.0) | [loss.is_binary for loss in kinds], y, frame.centre)
+    inside = [frame.inside(loss) for loss in kinds]
+    equal = len({repr(loss) for loss in inside}) == 1
+    loss = inside[0] if equal else LossMixture(inside)
     alike = bool(np.all(weight == weight[:, :1]))
     if targets.shared and equal and alike:
         weight = weight[:, 0]
     weight = np.asarray(weight, dtype=matrices[0].dtype, order="F")
     design = SharedDesign(matrices[0], n_tasks) if targets.shared else SeparateDesign(matrices)
-    target = loss.encode(_narrow((y - centre) / unit, weight.dtype), n_tasks, weight)
-    training = Training(design, loss, target, weight, unit, centre)
-    return TaskProblem(targets, kinds, classes, y, training, matrices)
-
-
-def _narrow(y: np.ndarray, dtype: Any) -> np.ndarray:
-    with np.errstate(over="ignore"):  # said below
-        narrow = y.astype(dtype, copy=False)
-    if not np.all(np.isfinite(narrow)):
-        raise ValueError(f"The targets are too large for {dtype}; give X as float64, or scale y.")
-    return narrow
+    moved = ((y - frame.centre) / frame.unit).astype(weight.dtype, copy=False)
+    target = loss.encode(moved, n_tasks, weight)
+    training = Training(design, loss, target, weight, frame.unit, frame.centre, frame.degree)
+    return TaskProblem(targets, kinds, inside, classes, y, training, matrices)
 
 
 def _encoded_tasks(
@@ -378,23 +375,6 @@ def _encoded_tasks(
         y[: len(column), task] = labels
         classes.append(known)
     return classes, y, full
-
-
-def _frame(
-    losses: Sequence[Any], y: np.ndarray, weight: np.ndarray, fit_intercept: bool
-) -> tuple[np.ndarray, float]:
-    """Return what to subtract from the targets of each task, and the unit to divide all by.
-
-    The problem stays the same, and float32 is as exact as the targets' spread allows.
-    """
-    centre = np.zeros(y.shape[1])
-    if fit_intercept:
-        moved = [isinstance(loss, _OF_DIFFERENCES) for loss in losses]
-        centre[moved] = np.sum(weight * y, axis=0)[moved]
-    if not all(isinstance(loss, Squared) for loss in losses):
-        return centre, 1.0
-    spread = np.where(weight > 0.0, np.abs(y - centre), 0.0)
-    return centre, float(np.max(spread, initial=0.0)) or 1.0
 
 
 def missing(column: np.ndarray) -> np.ndarray:
@@ -475,6 +455,26 @@ def task_predictions(scores: np.ndarray, loss: Any, classes: np.ndarray | None) 
     """Return the predictions of one task for its scores: numbers, or labels."""
     found = np.asarray(loss.predict(scores))
     return found if classes is None else np.asarray(classes[(found > 0.0).astype(np.intp)])
+
+
+def has_probabilities(loss: Any) -> bool:
+    """Tell whether the loss of a task has probabilities of its two labels."""
+    try:
+        loss.proba(np.zeros((1, 1)))
+    except TypeError:
+        return False
+    return bool(loss.is_binary)
+
+
+def task_probabilities(scores: np.ndarray, loss: Any, name: Any) -> np.ndarray:
+    """Return the probabilities of the two labels of one task, ``(n_samples, 2)``."""
+    if not has_probabilities(loss):
+        raise ValueError(
+            f"Task {name!r} has the loss {loss!r}, which has no probabilities; 'logistic' has. Ask "
+            "for one task with task=, or for some with a dictionary."
+        )
+    second = np.asarray(loss.proba(scores))
+    return np.stack([1.0 - second, second], axis=1)
 
 
 def side_by_side(columns: Sequence[np.ndarray]) -> np.ndarray:

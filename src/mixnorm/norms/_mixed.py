@@ -224,7 +224,7 @@ class MixedNorm(Parameters):
         if self.inner == 2:
             norms, unit = block_norms(blocks, W, 2.0)
             if self.outer == 1:
-                factors = over(1.0, norms) * shrink(norms, radius / unit)
+                factors = over(shrink(xp.asarray(norms, copy=True), radius / unit), norms)
             else:
                 factors = over(radius / unit, norms)
             return W * blocks.spread(xp.minimum(factors, xp.ones_like(factors)))
@@ -285,7 +285,9 @@ class MixedNorm(Parameters):
         norms, unit = block_norms(blocks, G, conjugate(inner))
         weights = aligned_vector(norms, outer, conjugate(outer))
         if inner == 2.0 != outer:
-            point = (G / unit) * blocks.spread(weights * over(1.0, norms))
+            # One by one: the inverse of a norm may be beyond the largest number.
+            lengths = xp.where(norms > 0.0, norms, xp.ones_like(norms))
+            point = (G / unit) / blocks.spread(lengths) * blocks.spread(weights)
         elif inner == 1.0 != outer and math.prod(G.shape) > 0:
             signs = blocks.join([first_signs(part) for part in blocks.split(G)])
             point = signs * blocks.spread(weights)

@@ -74,8 +74,13 @@ def vector_norm(v: Any, p: float) -> float:
     top = float(xp.max(v))
     if p == math.inf or top == 0.0 or not math.isfinite(top):
         return top
-    powers = (v / top) ** p
-    return top * math.pow(float(xp.sum(powers, dtype=xp.float64)), 1.0 / p)
+    total = float(xp.sum(_powers(v / top, p), dtype=xp.float64))
+    return top * math.pow(total, 1.0 / p)
+
+
+def _powers(shares: Any, p: float) -> Any:
+    """Return numbers from 0 to 1 to a power, which need not be one that their dtype can hold."""
+    return shares ** min(p, float(namespace(shares).finfo(shares.dtype).max))
 
 
 def aligned_vector(v: Any, p: float, q: float) -> Any:
@@ -84,15 +89,18 @@ def aligned_vector(v: Any, p: float, q: float) -> Any:
     ``q`` is conjugate to ``p``. Zero where ``v`` is zero.
     """
     xp = namespace(v)
-    size = vector_norm(v, q)
-    if size == 0.0:
+    if v.shape[0] == 0 or float(xp.max(v)) == 0.0:
         return xp.zeros_like(v)
     if p == math.inf:
         return xp.astype(v > 0.0, v.dtype)
     if p == 1.0:
         places = xp.arange(v.shape[0], device=device_of(v))
         return xp.astype(places == xp.argmax(v), v.dtype)
-    return (v / size) ** (q - 1.0)
+    # Divided by the largest, and not by the norm: for large q these two are one number to rounding,
+    # though a power of the one may be several times that of the other.
+    shares = v / xp.max(v)
+    total = float(xp.sum(_powers(shares, q), dtype=xp.float64))
+    return _powers(shares, q - 1.0) / math.pow(total, 1.0 / p)
 
 
 def first_signs(A: Any) -> Any:
@@ -103,8 +111,11 @@ def first_signs(A: Any) -> Any:
     return xp.sign(A) * xp.astype(first, A.dtype)
 
 
-def over(number: float, v: Any) -> Any:
-    """Return ``number / v`` for magnitudes ``v``, and zero where they are zero."""
+def over(number: Any, v: Any) -> Any:
+    """Return ``number / v`` for magnitudes ``v``, and zero where they are zero.
+
+    Infinite for a magnitude far below ``number``, which may be one float or one for each.
+    """
     xp = namespace(v)
     positive = v > 0.0
     with np.errstate(over="ignore"):

@@ -30,7 +30,7 @@ def standard_error(scores: np.ndarray) -> np.ndarray:
     return np.asarray(scores.std(axis=0, ddof=1) / np.sqrt(folds))
 
 
-def choose_size(scores: np.ndarray, *, one_standard_error: bool = False) -> int:
+def choose_size(scores: np.ndarray, *, one_standard_error: bool = False, what: str = "size") -> int:
     """Return the position of the size to choose.
 
     Parameters
@@ -40,6 +40,8 @@ def choose_size(scores: np.ndarray, *, one_standard_error: bool = False) -> int:
     one_standard_error : bool, default=False
         Take the smallest size whose mean score is within one standard error of the best, instead
         of the best (the smallest of the best, if several tie).
+    what : str, default="size"
+        What is chosen, for the error where there is nothing to choose from.
 
     Returns
     -------
@@ -57,7 +59,10 @@ def choose_size(scores: np.ndarray, *, one_standard_error: bool = False) -> int:
     """
     mean = scores.mean(axis=0)
     if np.all(np.isnan(mean)):
-        raise ValueError("Every size has a fold whose score is NaN; check the scoring function.")
+        raise ValueError(
+            f"Every {what} has a fold whose score is NaN, so that none can be chosen. Check the "
+            "scoring function, or give fewer folds (cv)."
+        )
     best = int(np.nanargmax(mean))
     if not one_standard_error:
         return best

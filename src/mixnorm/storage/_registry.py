@@ -84,7 +84,8 @@ def _exported(room: str) -> dict[str, type]:
     return {
         name: value
         for name, value in exported.items()
-        if isinstance(value, type) and (room == ESTIMATORS or is_dataclass(value))
+        if isinstance(value, type)
+        and (hasattr(value, "fit") if room == ESTIMATORS else is_dataclass(value))
     }
 
 

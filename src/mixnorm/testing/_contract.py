@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -36,11 +37,33 @@ def require_close(
     require(excess[worst] <= 0.0, subject, promise, found)
 
 
+# How copies are made, and what to do where that fails.
+_COPIES: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "cloning": (clone, "keep the arguments of __init__ unchanged, as attributes of their names"),
+    "pickling": (
+        lambda subject: pickle.loads(pickle.dumps(subject)),
+        "define its class at the top level of a module",
+    ),
+}
+
+
+def _copied(subject: Any, name: str) -> Any:
+    make, remedy = _COPIES[name]
+    try:
+        return make(subject)
+    except Exception as error:  # whatever the subject's own methods raise
+        promise = f"{name} copies it"
+        require(False, subject, promise, f"{str(error).rstrip('.')}; {remedy}")
+
+
 def require_parameters(subject: Any) -> list[Any]:
     """Check that parameters survive cloning and pickling; return the two copies."""
-    copies = [clone(subject), pickle.loads(pickle.dumps(subject))]
+    promise = "it has get_params, by which it is copied and searched over"
+    remedy = "derive its class, a dataclass say, from sklearn.base.BaseEstimator"
+    require(hasattr(subject, "get_params"), subject, promise, remedy)
+    copies = [_copied(subject, name) for name in _COPIES]
     params = subject.get_params(deep=True)
-    for name, copy in zip(("cloning", "pickling"), copies, strict=True):
+    for name, copy in zip(_COPIES, copies, strict=True):
         require(type(copy) is type(subject), subject, f"{name} keeps the type")
         found = copy.get_params(deep=True)
         require(repr(found) == repr(params), subject, f"{name} keeps parameters", f"got {found}")

@@ -1,0 +1,135 @@
+"""Targets in units in which nothing overflows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from mixnorm.losses import Absolute, EpsilonInsensitive, Huber, Squared
+
+# Losses of the difference of score and target: the power of a common factor that can be taken out,
+# and the parameter that is in units of the targets. A shift of score and target changes nothing.
+_OF_DIFFERENCES: dict[type, tuple[int, str | None]] = {
+    Absolute: (1, None),
+    EpsilonInsensitive: (1, "epsilon"),
+    Huber: (2, "delta"),
+    Squared: (2, None),
+}
+# The largest targets for which weights and predictions keep away from the largest number.
+_LARGEST = {"float64": 1e304, "float32": 1e34}
+# The smallest for which they keep some digits.
+_SMALLEST = {"float64": 1e-318, "float32": 1e-40}
+# The largest targets whose squares are safe where no unit can be taken out.
+_SAFE = 1e100
+# Columns of targets that are smaller than this beside the largest have squares that vanish.
+_NOTHING = 1e-140
+
+
+@dataclass(frozen=True)
+class Frame:
+    """What targets are less, what they are divided by, and the power of that in the loss."""
+
+    centre: np.ndarray
+    unit: float
+    degree: int
+
+    def inside(self, loss: Any) -> Any:
+        """Return the loss of targets in the unit."""
+        parameter = _OF_DIFFERENCES.get(type(loss), (2, None))[1]
+        if parameter is None or self.unit == 1.0:
+            return loss
+        given = float(getattr(loss, parameter))
+        # No residual is larger than this many units.
+        inside = given / self.unit if given < 1e100 * self.unit else 1e100
+        if isinstance(loss, Huber) and inside < float(np.finfo(np.float64).eps) and given > 0.0:
+            raise ValueError(
+                f"{loss!r} beside targets that vary by {self.unit:.0e}: {parameter} is lost in "
+                f"their rounding. Give {parameter} in the units of the targets, or scale y."
+            )
+        return replace(loss, **{parameter: inside})
+
+
+def target_frame(
+    losses: Sequence[Any], y: np.ndarray, weight: np.ndarray, *, fit_intercept: bool, dtype: Any
+) -> Frame:
+    """Return the frame for targets ``(n_samples, n_outputs)``, with a loss for each output.
+
+    The problem stays the same, and float32 is as exact as the targets' spread allows. Weights are
+    of shape ``(n_samples,)`` or that of ``y``, and sum to one; ``dtype`` is that of the weights to
+    be found.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> y, weight = np.array([[1.0], [5.0]]), np.full(2, 0.5)
+    >>> target_frame([Squared()], y, weight, fit_intercept=True, dtype=np.float64)
+    Frame(centre=array([3.]), unit=2.0, degree=2)
+    """
+    counts = np.broadcast_to(weight.reshape(len(y), -1) > 0.0, y.shape)
+    numbers = np.asarray([not loss.is_binary for loss in losses])
+    sizes = np.max(np.where(counts & numbers, np.abs(y), 0.0), axis=0, initial=0.0)
+    _check_sizes(sizes, np.dtype(dtype).name)
+    moved = np.asarray([type(loss) in _OF_DIFFERENCES for loss in losses])
+    centre = np.zeros(y.shape[1])
+    if fit_intercept:
+        centre[moved] = np.sum(weight.reshape(len(y), -1) * np.where(counts, y, 0.0), axis=0)[moved]
+    degrees = {_OF_DIFFERENCES.get(type(loss), (0, None))[0] for loss in losses}
+    if degrees not in ({1}, {2}):
+        _check_without_unit(sizes)
+        return Frame(centre, 1.0, 2)
+    spread = np.max(np.where(counts, np.abs(y - centre), 0.0), axis=0, initial=0.0)
+    _check_alike(spread, sizes)
+    return Frame(centre, float(np.max(spread, initial=0.0)) or 1.0, degrees.pop())
+
+
+def safe_unit(y: np.ndarray) -> float:
+    """Return a power of two to divide by where squares of ``y`` would overflow or vanish; else 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> safe_unit(np.array([3.0])), safe_unit(np.array([2.0**600])) == 2.0**600
+    (1.0, True)
+    """
+    size = float(np.max(np.abs(y), initial=0.0))
+    if 1.0 / _SAFE < size < _SAFE or not 0.0 < size < math.inf:
+        return 1.0
+    return math.ldexp(1.0, max(math.frexp(size)[1] - 1, -1022))
+
+
+def _check_sizes(sizes: np.ndarray, dtype: str) -> None:
+    size = float(np.max(sizes, initial=0.0))
+    if size > _LARGEST.get(dtype, math.inf) or 0.0 < size < _SMALLEST.get(dtype, 0.0):
+        kind = "large" if size > 1.0 else "small"
+        wide = " give X as float64, or" if dtype != "float64" else ""
+        raise ValueError(
+            f"The targets, of size {size:.0e}, are too {kind} for {dtype};{wide} divide y by "
+            "a number of that size."
+        )
+
+
+def _check_without_unit(sizes: np.ndarray) -> None:
+    size = float(np.max(sizes, initial=0.0))
+    if size > _SAFE:
+        raise ValueError(
+            f"The targets are as large as {size:.0e}, and these losses have no unit in common in "
+            "which that is moderate. Divide y by a number of that size."
+        )
+
+
+def _check_alike(spread: np.ndarray, sizes: np.ndarray) -> None:
+    """Raise where the loss of some output vanishes beside that of another."""
+    varies = np.flatnonzero(spread > 64.0 * np.finfo(np.float64).eps * sizes)
+    if len(varies) == 0:
+        return
+    small, large = (int(varies[pick(spread[varies])]) for pick in (np.argmin, np.argmax))
+    if spread[small] < _NOTHING * spread[large]:
+        raise ValueError(
+            f"Targets in column {small} of y vary by {spread[small]:.0e}, those in column {large} "
+            f"by {spread[large]:.0e}, beside which the former count for nothing. Divide each "
+            "column by its size, or fit them apart."
+        )
