@@ -32,7 +32,10 @@ if TYPE_CHECKING:
     )
     from mixnorm.display import ShareBoostPathDisplay
     from mixnorm.estimators import (
+        GroupPerceptron,
         JointBoostClassifier,
+        MirrorDescentClassifier,
+        MirrorDescentRegressor,
         MixedNormClassifier,
         MixedNormClassifierCV,
         MixedNormRegressor,
@@ -40,6 +43,7 @@ if TYPE_CHECKING:
         MultiTaskLearner,
         MultiTaskLearnerCV,
         OneVsRestGreedy,
+        OnlineMultiTaskLearner,
         ShareBoostClassifier,
         ShareBoostClassifierCV,
         ShareBoostRegressor,
@@ -48,7 +52,10 @@ if TYPE_CHECKING:
     from mixnorm.storage import load, save
 
 __all__ = [
+    "GroupPerceptron",
     "JointBoostClassifier",
+    "MirrorDescentClassifier",
+    "MirrorDescentRegressor",
     "MixedNormClassifier",
     "MixedNormClassifierCV",
     "MixedNormRegressor",
@@ -56,6 +63,7 @@ __all__ = [
     "MultiTaskLearner",
     "MultiTaskLearnerCV",
     "OneVsRestGreedy",
+    "OnlineMultiTaskLearner",
     "ShareBoostClassifier",
     "ShareBoostClassifierCV",
     "ShareBoostPathDisplay",
@@ -80,7 +88,10 @@ __all__ = [
 
 # Public names that live in a room; every other lazy name is a room itself.
 _HOMES = {
+    "GroupPerceptron": "estimators",
     "JointBoostClassifier": "estimators",
+    "MirrorDescentClassifier": "estimators",
+    "MirrorDescentRegressor": "estimators",
     "MixedNormClassifier": "estimators",
     "MixedNormClassifierCV": "estimators",
     "MixedNormRegressor": "estimators",
@@ -88,6 +99,7 @@ _HOMES = {
     "MultiTaskLearner": "estimators",
     "MultiTaskLearnerCV": "estimators",
     "OneVsRestGreedy": "estimators",
+    "OnlineMultiTaskLearner": "estimators",
     "ShareBoostClassifier": "estimators",
     "ShareBoostClassifierCV": "estimators",
     "ShareBoostPathDisplay": "display",

@@ -8,7 +8,7 @@ import pytest
 from mixnorm import losses
 from mixnorm.engines import proximal
 from mixnorm.engines._design import SeparateDesign, SharedDesign
-from mixnorm.engines._problem import Bound, Problem, inner, relative_size
+from mixnorm.engines._problem import Problem, inner, relative_size
 from mixnorm.losses._names import JOINT, SCALAR
 from mixnorm.norms import MixedNorm, as_norm
 
@@ -142,7 +142,7 @@ def test_the_gap_is_a_bound_at_any_point(loss, form, fit_intercept):
             weights = problem.norm.project(weights, problem.radius)
         point = problem.start(weights, size * rng.standard_normal(3) * fit_intercept)
         theta = problem.dual_point(point)
-        gap = Bound().gap(problem, point, theta, problem.design.gradient(theta))
+        gap = problem.gap(point, theta, problem.design.gradient(theta))
         apart = point.value + problem.penalty(weights) - best.objective
         assert gap >= apart - 1e-12
         assert math.isfinite(gap)

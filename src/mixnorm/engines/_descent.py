@@ -115,7 +115,9 @@ def _padded(array: np.ndarray) -> np.ndarray:
     lacking = -array.shape[1] % _WIDTH
     if array.shape[1] <= _WIDTH or lacking == 0:
         return array
-    return np.pad(array, ((0, 0), (0, lacking)))
+    padded = np.zeros((array.shape[0], array.shape[1] + lacking), dtype=array.dtype)
+    padded[:, : array.shape[1]] = array
+    return padded
 
 
 class ResidualQuadratic:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from mixnorm.engines._problem import Bound, Point, Problem
+from mixnorm.engines._problem import Point, Problem
 
 _INNER = 100  # iterations on one smooth problem
 _DOUBLINGS, _HALVINGS = 1000, 200  # of the intercept alone
@@ -106,16 +106,15 @@ class MultiplierSolver:
         self._last_gap, self._settled = np.inf, False
         self.theta = self._centre
         self.gradient = problem.design.gradient(self.theta)
-        self._bound = Bound()
 
     def pose(self, problem: Problem) -> None:
         """Go on with another ``alpha``."""
-        self.problem, self._bound = problem, Bound()
+        self.problem = problem
         self._last_gap, self._settled = np.inf, False
 
     def gap(self) -> float:
         """Return the duality gap at the point."""
-        return self._bound.gap(self.problem, self.point, self.theta, self.gradient)
+        return self.problem.gap(self.point, self.theta, self.gradient)
 
     def step(self, gap: float, tol: float) -> None:
         """Solve one smooth problem and move the centre."""

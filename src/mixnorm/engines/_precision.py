@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from mixnorm.engines._design import SharedDesign
-from mixnorm.engines._problem import Bound, Point, Problem
+from mixnorm.engines._problem import Point, Problem
 
 LEAST_TOL = 1e-4  # relative gap that steps in single precision reach with ease
 _FEWEST = 2**16  # entries of the data for which it is worth its while
@@ -41,11 +41,10 @@ class Twin:
         self.problem = problem
         self.point = problem.null()
         self.theta = self.gradient = np.empty(0)
-        self._bound = Bound()
 
     def pose(self, problem: Problem) -> None:
         """Go on with another ``alpha``."""
-        self.problem, self._bound = problem, Bound()
+        self.problem = problem
 
     def lift(self, rough: Point) -> tuple[Point, np.ndarray, np.ndarray]:
         """Take a point over; return it with its dual point and gradient, rounded again."""
@@ -70,7 +69,7 @@ class Twin:
 
     def gap(self) -> float:
         """Return the duality gap at the point."""
-        return self._bound.gap(self.problem, self.point, self.theta, self.gradient)
+        return self.problem.gap(self.point, self.theta, self.gradient)
 
 
 class MixedSolver:

@@ -180,6 +180,11 @@ class Problem:
         )
         return _largest(-float(conjugate), least)
 
+    def gap(self, point: Point, theta: np.ndarray, gradient: np.ndarray) -> float:
+        """Return the duality gap of a point and a dual point with its ``gradient = Xᵀ theta``."""
+        gap = self.objective(point) - self.bound(theta, gradient)
+        return math.inf if math.isnan(gap) else max(0.0, gap)
+
     def _conjugate_at_zero(self, theta: np.ndarray) -> float:
         """Return what the dual point zero, which always counts, promises: no loss is below that."""
         if "zero" not in self._memory:
@@ -269,19 +274,6 @@ def _size(problem: Problem) -> float:
             return value
         return start if math.isfinite(start) and start > 0.0 else 1.0  # a fit but for rounding
     return 1.0
-
-
-class Bound:
-    """The best bound below that the dual points seen so far give, for one ``alpha`` or radius."""
-
-    def __init__(self) -> None:
-        self._value = -math.inf
-
-    def gap(self, problem: Problem, point: Point, theta: np.ndarray, gradient: np.ndarray) -> float:
-        """Return the duality gap of a point, after a look at one more dual point."""
-        self._value = max(self._value, problem.bound(theta, gradient))
-        gap = problem.objective(point) - self._value
-        return math.inf if math.isnan(gap) else max(0.0, gap)
 
 
 def _largest(*bounds: float) -> float:

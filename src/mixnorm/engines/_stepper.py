@@ -14,7 +14,7 @@ import numpy as np
 from mixnorm.engines._design import Block
 from mixnorm.engines._model import Model
 from mixnorm.engines._precision import UNBALANCED, Twin
-from mixnorm.engines._problem import Bound, Point, Problem, inner
+from mixnorm.engines._problem import Point, Problem, inner
 
 _ATTEMPTS = 12  # at making the model an upper bound
 _LEAST_KAPPA = 0.02
@@ -85,7 +85,6 @@ class Stepper:
         self._anchor: Point | None = None
         self._momentum = 1.0
         self._count = 0
-        self._bound = Bound()
         self._pace = Pace(_STEPS)
         self.refresh()
 
@@ -94,7 +93,6 @@ class Stepper:
         self.problem = problem
         self._before, self._momentum = self._anchor, _FAR
         self._anchor, self._count = self.point, 0
-        self._bound = Bound()
 
     def refresh(self) -> None:
         """Compute the dual point and the gradient at the point, its intercept being the best."""
@@ -111,7 +109,7 @@ class Stepper:
         if self._twin is not None:
             gap = self._twin.gap()
         else:
-            gap = self._bound.gap(self.problem, self.point, self.theta, self.gradient)
+            gap = self.problem.gap(self.point, self.theta, self.gradient)
         self._pace.see(gap)
         return gap
 

@@ -34,7 +34,17 @@ from mixnorm.losses import (
 )
 from mixnorm.norms import MixedNorm
 
-__all__ = ["PERCEPTRON", "RULES", "BlockLearner", "Learner", "NotFiniteError", "Plan", "RowLearner", "build"]
+__all__ = [
+    "PERCEPTRON",
+    "RULES",
+    "BlockLearner",
+    "Learner",
+    "NotFiniteError",
+    "Plan",
+    "RowLearner",
+    "build",
+    "by_blocks",
+]
 
 #: Step sizes: given, falling with the square root of the rounds, by the gradients seen, or by those
 #: of each feature; perceptrons need none, as their predictions do not depend on it.
@@ -252,8 +262,12 @@ class RowLearner(_Account):
     2
     """
 
+    #: The arrays that make the state, with the plan and the sizes of the first call.
+    stored = ("theta", "image", "total", "column", "outputs", "tree", "numbers")
+
     def __init__(self, plan: Plan, n_features: int, n_outputs: int) -> None:
         self.plan, self.n_features, self.n_outputs = plan, n_features, n_outputs
+        self.first_sizes = (n_features, n_outputs)
         self.norm = plan.smooth(n_features, n_outputs)
         power = self.norm.outer / (self.norm.outer - 1.0)
         kind = jit.ENTRIES if self.norm.inner == self.norm.outer != 2 else jit.COLUMNS
@@ -408,6 +422,9 @@ class BlockLearner(_Account):
     the theory the block is a round whose loss is the sum of theirs.
     """
 
+    #: The arrays that make the state, with the plan and the sizes of the first call.
+    stored = ("theta", "top", "total", "pending", "waiting", "played", "numbers")
+
     def __init__(self, plan: Plan, n_features: int, n_outputs: int) -> None:
         if plan.rule == "feature":
             raise ValueError(
@@ -415,19 +432,20 @@ class BlockLearner(_Account):
                 "choose 'adaptive' for this norm."
             )
         self.plan, self.n_features, self.n_outputs = plan, n_features, n_outputs
+        self.first_sizes = (n_features, n_outputs)
         self.norm = plan.smooth(n_features, n_outputs)
         self.numbers = np.zeros(jit.N_NUMBERS)
         self.theta = np.zeros((n_outputs, n_features + 1))
         self.top = np.zeros(n_features + 1)
         self.total = np.zeros((n_outputs, n_features + 1) if plan.averaged else (0, 0))
-        self._pending = np.zeros_like(self.theta)
-        self._waiting = 0
-        self._played = np.zeros_like(self.theta)
+        self.pending = np.zeros_like(self.theta)
+        self.waiting = np.zeros(1, dtype=np.int64)
+        self.played = np.zeros_like(self.theta)
 
     def grow(self, n_features: int, n_outputs: int) -> None:
         """Make room for more features and outputs, whose weights are zero."""
         more, others = n_features - self.n_features, n_outputs - self.n_outputs
-        for name in ("theta", "total", "_pending", "_played"):
+        for name in ("theta", "total", "pending", "played"):
             array = getattr(self, name)
             if array.size or name != "total":
                 setattr(self, name, np.pad(array, ((0, others), (0, more))))
@@ -442,18 +460,40 @@ class BlockLearner(_Account):
         losses, wrong = np.empty(n_samples), np.zeros(n_samples, dtype=np.int64)
         start = 0
         while start < n_samples:
-            stop = min(n_samples, start + self.plan.block - self._waiting)
+            stop = min(n_samples, start + self.plan.block - int(self.waiting[0]))
             part = slice(start, stop)
             rows = X[part].toarray() if sparse.issparse(X) else np.asarray(X[part], np.float64)
+            if not np.all(np.isfinite(rows)):
+                raise NotFiniteError(start + int(np.argmin(np.all(np.isfinite(rows), axis=1))))
             inputs = self._inputs(rows)
             losses[part], wrong[part], gradient = self._suffer(
                 inputs, labels[part] if len(labels) else labels, targets[part], importance[part]
             )
-            self._pending += gradient
-            self._waiting += stop - start
-            if self._waiting >= self.plan.block:
+            self.pending += gradient
+            self.waiting[0] += stop - start
+            if int(self.waiting[0]) >= self.plan.block:
                 self._step()
             start = stop
+        return losses, wrong
+
+    def learn_together(
+        self, X: np.ndarray, targets: np.ndarray, importance: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Learn from samples that have an input for each output, ``(n_samples, n_outputs, d)``."""
+        losses, wrong = np.empty(len(X)), np.zeros(len(X), dtype=np.int64)
+        nothing = np.empty(0, dtype=np.int64)
+        for i, rows in enumerate(X):
+            if not np.all(np.isfinite(rows[~np.isnan(targets[i])])):
+                raise NotFiniteError(i)
+            inputs = self._inputs(np.where(np.isnan(targets[i])[:, None], 0.0, rows))
+            scores = np.einsum("rj,rj->r", inputs, self.played)[None, :]
+            loss, missed, residual = self._judge(scores, nothing, targets[i : i + 1])
+            residual = self._note(loss, missed, residual, scores, importance[i : i + 1])
+            losses[i], wrong[i] = loss[0], missed[0]
+            self.pending += residual.T * inputs
+            self.waiting[0] += 1
+            if int(self.waiting[0]) >= self.plan.block:
+                self._step()
         return losses, wrong
 
     def _inputs(self, rows: np.ndarray) -> np.ndarray:
@@ -467,8 +507,8 @@ class BlockLearner(_Account):
         if np.any(grown):
             part = np.where(grown, self.top / np.where(largest > 0.0, largest, 1.0), 1.0)
             self.theta *= part
-            self._pending *= part
-            self._played = self._weights_now()
+            self.pending *= part
+            self.played = self._weights_now()
         self.top = largest
         return np.asarray(inputs / np.where(largest > 0.0, largest, 1.0))
 
@@ -476,19 +516,31 @@ class BlockLearner(_Account):
         self, inputs: np.ndarray, labels: np.ndarray, targets: np.ndarray, importance: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return losses, mistakes and the sum of gradients of samples, and note them."""
-        scores = inputs @ self._played.T
+        scores = inputs @ self.played.T
         losses, wrong, residual = self._judge(scores, labels, targets)
+        residual = self._note(losses, wrong, residual, scores, importance)
+        return losses, wrong, residual.T @ inputs
+
+    def _note(
+        self,
+        losses: np.ndarray,
+        wrong: np.ndarray,
+        residual: np.ndarray,
+        scores: np.ndarray,
+        importance: np.ndarray,
+    ) -> np.ndarray:
+        """Note what samples cost; return their derivatives, weighted."""
         residual = residual * importance[:, None]
         residual[np.max(np.abs(residual), axis=1, initial=0.0) <= self.plan.quiet] = 0.0
         numbers = self.numbers
-        numbers[jit.ROUNDS] += len(inputs)
+        numbers[jit.ROUNDS] += len(losses)
         numbers[jit.MISTAKES] += int(np.sum(wrong))
         numbers[jit.LOSS] += float(np.sum(losses * importance))
         numbers[jit.UPDATES] += int(np.sum(np.any(residual != 0.0, axis=1)))
         numbers[jit.LINEAR] += float(np.sum(residual * scores))
         if self.plan.averaged:
-            self.total += len(inputs) * self._played
-        return losses, wrong, residual.T @ inputs
+            self.total += len(losses) * self.played
+        return residual
 
     def _judge(
         self, scores: np.ndarray, labels: np.ndarray, targets: np.ndarray
@@ -518,11 +570,11 @@ class BlockLearner(_Account):
 
     def step(self, gradient: np.ndarray) -> None:
         """Learn from a gradient of any kind, ``(n_outputs, n_features + 1)``."""
-        self._pending += gradient
+        self.pending += gradient
         self._step()
 
     def _step(self) -> None:
-        numbers, pending = self.numbers, self._pending
+        numbers, pending = self.numbers, self.pending
         size = float(self.norm.dual(pending.T)) if np.any(pending) else 0.0
         if size > 0.0:
             if numbers[jit.FIRST] == 0.0:
@@ -535,9 +587,9 @@ class BlockLearner(_Account):
             numbers[jit.LAST_RATE] = rate
             self.theta -= pending
         numbers[jit.INPUTS] += 1.0  # steps, which is what rates go by
-        self._pending = np.zeros_like(pending)
-        self._waiting = 0
-        self._played = self._weights_now()
+        self.pending = np.zeros_like(pending)
+        self.waiting = np.zeros(1, dtype=np.int64)
+        self.played = self._weights_now()
 
     def _rate(self, steps: int) -> float:
         plan, numbers = self.plan, self.numbers
@@ -564,7 +616,7 @@ class BlockLearner(_Account):
 
     def weights(self, averaged: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """Return weights ``(n_outputs, n_features)`` and intercepts, in units of the inputs."""
-        matrix = self._played
+        matrix = self.played
         if averaged:
             matrix = self.total / max(float(self.numbers[jit.ROUNDS]), 1.0)
         if self.plan.scaled:
@@ -572,13 +624,30 @@ class BlockLearner(_Account):
         return matrix[:, 1:], matrix[:, 0] * self.plan.intercept
 
     def _sums(self) -> np.ndarray:
-        return (self.theta - self._pending).T
+        return (self.theta - self.pending).T
 
     def _comparator(self, weights: np.ndarray) -> np.ndarray:
         weights = np.asarray(weights, dtype=np.float64).reshape(self.n_outputs, -1)
         missing = self.theta.shape[1] - weights.shape[1]
         full = np.concatenate([np.zeros((self.n_outputs, missing)), weights], axis=1)
         return np.asarray((full * (self.top if self.plan.scaled else 1.0)).T)
+
+
+def by_blocks(learner: RowLearner) -> BlockLearner:
+    """Return a learner of the other kind that goes on where one by rows stopped."""
+    other = BlockLearner(learner.plan, learner.n_features, learner.n_outputs)
+    other.norm, other.numbers = learner.norm, learner.numbers.copy()
+    other.first_sizes = learner.first_sizes
+    other.numbers[jit.INPUTS] = learner.numbers[jit.ROUNDS]
+    other.theta, other.top = learner.theta.copy(), learner.column[jit.TOP].copy()
+    if learner.plan.averaged:
+        matrix = (
+            learner.theta * learner.column[jit.FACTOR] if learner._by_columns else learner.image
+        )
+        passed = learner.numbers[jit.CLOCK] - learner.column[jit.SEEN]
+        other.total = learner.total + passed * matrix
+    other.played = other._weights_now()
+    return other
 
 
 def _fresh_outputs(count: int) -> np.ndarray:

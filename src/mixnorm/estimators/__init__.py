@@ -15,9 +15,15 @@ if TYPE_CHECKING:
     from mixnorm.estimators._multitask import MultiTaskLearner
     from mixnorm.estimators._multitask_cv import MultiTaskLearnerCV
     from mixnorm.estimators._one_vs_rest import OneVsRestGreedy
+    from mixnorm.estimators._online_classifier import GroupPerceptron, MirrorDescentClassifier
+    from mixnorm.estimators._online_multitask import OnlineMultiTaskLearner
+    from mixnorm.estimators._online_regressor import MirrorDescentRegressor
 
 __all__ = [
+    "GroupPerceptron",
     "JointBoostClassifier",
+    "MirrorDescentClassifier",
+    "MirrorDescentRegressor",
     "MixedNormClassifier",
     "MixedNormClassifierCV",
     "MixedNormPath",
@@ -26,6 +32,7 @@ __all__ = [
     "MultiTaskLearner",
     "MultiTaskLearnerCV",
     "OneVsRestGreedy",
+    "OnlineMultiTaskLearner",
     "ShareBoostClassifier",
     "ShareBoostClassifierCV",
     "ShareBoostRegressor",
@@ -34,7 +41,10 @@ __all__ = [
 
 # Imported on first use: whoever wants one kind of learner need not wait for the others.
 _LATE = {
+    "GroupPerceptron": "_online_classifier",
     "JointBoostClassifier": "_jointboost",
+    "MirrorDescentClassifier": "_online_classifier",
+    "MirrorDescentRegressor": "_online_regressor",
     "MixedNormClassifier": "_mixed_norm",
     "MixedNormClassifierCV": "_mixed_norm_cv",
     "MixedNormPath": "_mixed_norm_path",
@@ -43,6 +53,7 @@ _LATE = {
     "MultiTaskLearner": "_multitask",
     "MultiTaskLearnerCV": "_multitask_cv",
     "OneVsRestGreedy": "_one_vs_rest",
+    "OnlineMultiTaskLearner": "_online_multitask",
 }
 
 

@@ -1,0 +1,454 @@
+"""What the online estimators share: rows as they come, the account, and what is stored."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.utils import murmurhash3_32
+from sklearn.utils.extmath import safe_sparse_dot
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from mixnorm.engines import _mirror_jit as jit
+from mixnorm.engines import mirror
+from mixnorm.estimators._inputs import weight_numbers
+from mixnorm.norms import as_norm
+
+_POINTS = 1000  # of a curve, at most; from then on every second one is left out
+
+
+class Curve:
+    """Cumulative mistakes and losses, at rounds that lie evenly.
+
+    Examples
+    --------
+    >>> curve = Curve()
+    >>> for start in range(0, 3000, 500):
+    ...     curve.extend(start, np.ones(500, dtype=int), np.full(500, 0.5), start, 0.5 * start)
+    >>> curve.stride, curve.rounds[-1], curve.mistakes[-1], curve.losses[-1]
+    (4, 3000, 3000, 1500.0)
+    """
+
+    def __init__(self) -> None:
+        self.stride = 1
+        self.rounds: list[int] = []
+        self.mistakes: list[int] = []
+        self.losses: list[float] = []
+
+    def extend(
+        self, start: int, wrong: np.ndarray, losses: np.ndarray, mistakes: int, loss: float
+    ) -> None:
+        """Add rounds after the first ``start``, when mistakes and loss were these."""
+        count = len(wrong)
+        while (
+            count
+            and len(self.rounds) + (start + count) // self.stride - (start // self.stride) > _POINTS
+        ):
+            self._thin()
+        places = np.arange(start + 1, start + count + 1)
+        kept = np.flatnonzero(places % self.stride == 0)
+        if len(kept):
+            self.rounds += places[kept].tolist()
+            self.mistakes += (mistakes + np.cumsum(wrong)[kept]).tolist()
+            self.losses += (loss + np.cumsum(losses)[kept]).tolist()
+
+    def _thin(self) -> None:
+        self.stride *= 2
+        kept = [place for place, at in enumerate(self.rounds) if at % self.stride == 0]
+        for name in ("rounds", "mistakes", "losses"):
+            values = getattr(self, name)
+            setattr(self, name, [values[place] for place in kept])
+
+
+class OnlineEstimator(BaseEstimator):
+    """Rows in, account out; subclasses say what targets are."""
+
+    # --- what subclasses say
+
+    def _plan(self, n_outputs: int) -> mirror.Plan:
+        """Return what the learner does."""
+        raise NotImplementedError
+
+    def _first_outputs(self) -> int:
+        """Return the number of outputs to begin with."""
+        raise NotImplementedError
+
+    # --- rows
+
+    def _begin(self) -> None:
+        """Forget what was learned."""
+        for name in ("_learner", "_lean", "vocabulary_", "n_features_in_", "feature_names_in_"):
+            self.__dict__.pop(name, None)
+        self._curve = Curve()
+
+    def _rows(self, X: Any, *, reset: bool) -> Any:
+        """Return rows as an array or a CSR matrix; rows of names get columns of their own."""
+        if _are_mappings(X):
+            return self._named_rows(X, learn=True)
+        if "vocabulary_" in vars(self) or getattr(self, "hash_features", None) is not None:
+            raise TypeError(
+                "This model learned from rows of names and values (dicts); go on with such rows, "
+                "or start a new model for arrays."
+            )
+        X = validate_data(
+            self,
+            X,
+            reset=reset,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            ensure_all_finite=False,  # the engine looks at every row anyway
+        )
+        if sparse.issparse(X) and not X.has_sorted_indices:
+            X = X.sorted_indices()
+        return X
+
+    def _named_rows(self, rows: Sequence[Mapping[Any, Any]], *, learn: bool) -> sparse.csr_matrix:
+        """Return dicts of names and numbers as a CSR matrix, new names as new columns."""
+        hashed = getattr(self, "hash_features", None)
+        if "vocabulary_" not in vars(self):
+            if "_learner" in vars(self) and hashed is None:
+                raise TypeError(
+                    "This model learned from arrays, whose columns have no names to go by; go on "
+                    "with arrays, or start a new model for dicts."
+                )
+            self.vocabulary_: dict[Any, int] = {}
+        places, values, ends = [], [], [0]
+        for row in rows:
+            found: dict[int, float] = {}
+            for name, value in row.items():
+                place, number = self._named(name, value, hashed, learn=learn)
+                if place is not None:
+                    found[place] = found.get(place, 0.0) + number
+            order = sorted(found)
+            places += order
+            values += [found[place] for place in order]
+            ends.append(len(places))
+        width = hashed if hashed is not None else len(self.vocabulary_)
+        if learn:
+            self.n_features_in_ = max(int(width), getattr(self, "n_features_in_", 0))
+        shape = (len(rows), max(self.n_features_in_, 1))
+        return sparse.csr_matrix(
+            (np.asarray(values, dtype=np.float64), np.asarray(places, dtype=np.int64), ends),
+            shape=shape,
+        )
+
+    def _named(
+        self, name: Any, value: Any, hashed: int | None, *, learn: bool
+    ) -> tuple[int | None, float]:
+        """Return the column and the number that a name and its value stand for."""
+        if isinstance(value, str):  # a category: its own column, which is one
+            name, value = f"{name}={value}", 1.0
+        number = float(value)
+        if hashed is not None:
+            code = murmurhash3_32(str(name), seed=0)
+            return abs(code) % hashed, number if code >= 0 else -number
+        place = self.vocabulary_.get(name)
+        if place is None and learn:
+            place = self.vocabulary_[name] = len(self.vocabulary_)
+        return place, number
+
+    # --- learning
+
+    def _weights_of(self, sample_weight: Any, n_samples: int) -> np.ndarray:
+        if sample_weight is None:
+            return np.ones(n_samples)
+        if isinstance(sample_weight, numbers.Real):
+            sample_weight = np.full(n_samples, float(sample_weight))
+        weight = weight_numbers(sample_weight)
+        if weight.shape != (n_samples,):
+            raise ValueError(
+                f"sample_weight.shape == {weight.shape}, expected {(n_samples,)}: "
+                "give one weight per row of X."
+            )
+        if not np.all((weight >= 0.0) & (weight < math.inf)):
+            raise ValueError(
+                "sample_weight must be finite numbers of zero or more; mend or drop the others."
+            )
+        return weight
+
+    def _ready(self, n_features: int, n_outputs: int) -> Any:
+        """Return the learner, made or grown to these sizes."""
+        learner = self.__dict__.get("_learner")
+        if learner is None:
+            learner = self._learner = mirror.build(self._plan(n_outputs), n_features, n_outputs)
+        elif n_features > learner.n_features or n_outputs > learner.n_outputs:
+            learner.plan = self._plan(n_outputs)
+            learner.grow(max(n_features, learner.n_features), n_outputs)
+            self.__dict__.pop("_lean", None)
+        return learner
+
+    def _learn(self, X: Any, labels: np.ndarray, targets: np.ndarray, weight: np.ndarray) -> None:
+        learner = self._learner
+        start, mistakes, loss = learner.rounds, learner.mistakes, learner.loss
+        losses, wrong = learner.learn(X, labels, targets, weight)
+        self._curve.extend(start, wrong, losses * weight, mistakes, loss)
+        self._check_numbers()
+
+    def _check_numbers(self) -> None:
+        if not np.all(np.isfinite(self._learner.numbers)):
+            raise ValueError(
+                "The weights have overflowed: inputs or targets are too large for these steps. "
+                "Set scale=True, lower eta0, or scale the data (MaxAbsScaler), and start anew."
+            )
+
+    # --- what was learned
+
+    def _check_learned(self) -> Any:
+        check_is_fitted(self, "_learner")
+        return self._learner
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_learner" in vars(self)
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """Weights of shape ``(n_outputs, n_features)``; their average with ``average=True``."""
+        return np.asarray(self._check_learned().weights(bool(self.average))[0])
+
+    @property
+    def intercept_(self) -> np.ndarray:
+        """Intercepts of shape ``(n_outputs,)``."""
+        return np.asarray(self._check_learned().weights(bool(self.average))[1])
+
+    @property
+    def mistakes_(self) -> int:
+        """Rows whose class was predicted wrong before they were learned from."""
+        return int(self._check_learned().mistakes)
+
+    @property
+    def loss_(self) -> float:
+        """The sum of the losses of all rows, each before it was learned from."""
+        return float(self._check_learned().loss)
+
+    @property
+    def n_rounds_(self) -> int:
+        """Rows seen."""
+        return int(self._check_learned().rounds)
+
+    @property
+    def n_updates_(self) -> int:
+        """Rows that changed the weights."""
+        return int(self._check_learned().updates)
+
+    @property
+    def curve_(self) -> dict[str, np.ndarray]:
+        """Cumulative ``"mistakes"`` and ``"loss"`` after so many ``"rounds"``: arrays of a dict."""
+        self._check_learned()
+        curve = self._curve
+        return {
+            "rounds": np.asarray(curve.rounds, dtype=np.int64),
+            "mistakes": np.asarray(curve.mistakes, dtype=np.int64),
+            "loss": np.asarray(curve.losses, dtype=np.float64),
+        }
+
+    def regret(self, W: Any) -> float:
+        """Return how much more was lost on the rows seen than by weights ``W``, at most.
+
+        Parameters
+        ----------
+        W : array of the shape of ``coef_``
+            The weights to compare with; without intercept.
+        """
+        return float(self._check_learned().regret(self._compared(W)))
+
+    def regret_bound(self, W: Any) -> float:
+        """Return what the theory promises of :meth:`regret` for steps such as were taken."""
+        return float(self._check_learned().regret_bound(self._compared(W)))
+
+    def _compared(self, W: Any) -> np.ndarray:
+        W = np.asarray(W, dtype=np.float64)
+        learner = self._check_learned()
+        shape = (learner.n_outputs, learner.n_features)
+        if W.shape != shape:
+            raise ValueError(f"W has shape {W.shape}; give weights of the shape of coef_, {shape}.")
+        return W
+
+    def _scores(self, X: Any) -> np.ndarray:
+        """Return the scores of rows, ``(n_samples, n_outputs)``."""
+        learner = self._check_learned()
+        if _are_mappings(X):
+            X = self._named_rows(X, learn=False)
+        else:
+            X = validate_data(
+                self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]
+            )
+        weights, intercept = learner.weights(bool(self.average))
+        return np.asarray(safe_sparse_dot(X, weights[:, : X.shape[1]].T, dense_output=True)) + (
+            intercept
+        )
+
+    # --- one row at a time
+
+    def _lean_row(self, x: Any) -> Any:
+        """Return the prepared arguments of a round, or None if this row needs the long way."""
+        lean = self.__dict__.get("_lean")
+        if lean is None or not isinstance(x, np.ndarray) or x.shape != lean.row.shape[1:]:
+            return None
+        lean.row[0] = x
+        return lean
+
+    def _prepare_lean(self) -> None:
+        learner = self._learner
+        if isinstance(learner, mirror.RowLearner) and "vocabulary_" not in vars(self):
+            self._lean = Lean(learner, int(self._targets_per_row()))
+
+    def _targets_per_row(self) -> int:
+        return 0
+
+    def _lean_step(self, lean: Any) -> None:
+        learner = self._learner
+        before = learner.numbers[jit.ROUNDS]
+        if jit.learn(*lean.arguments) < 1:
+            raise mirror.NotFiniteError(0)
+        at, curve = int(before) + 1, self._curve
+        if at % curve.stride == 0:
+            if len(curve.rounds) >= _POINTS:
+                curve._thin()
+                if at % curve.stride:
+                    return
+            curve.rounds.append(at)
+            curve.mistakes.append(int(learner.numbers[jit.MISTAKES]))
+            curve.losses.append(float(learner.numbers[jit.LOSS]))
+
+    # --- model files
+
+    # What else than the learner makes a model; subclasses add to it.
+    _kept: tuple[str, ...] = ("n_features_in_", "feature_names_in_", "vocabulary_")
+
+    def _fitted_state(self) -> dict[str, Any]:
+        """Return what a model file keeps."""
+        learner, curve = self._learner, self._curve
+        rows = isinstance(learner, mirror.RowLearner)
+        state = {name: vars(self)[name] for name in self._kept if name in vars(self)}
+        state["_kind"] = "rows" if rows else "blocks"
+        state["_sizes"] = [learner.n_features, learner.n_outputs]
+        state["_first_sizes"] = list(learner.first_sizes)
+        state["_arrays"] = {name: getattr(learner, name) for name in learner.stored}
+        state["_curve"] = {"stride": curve.stride, **self.curve_}
+        return state
+
+    def _restore(self, state: dict[str, Any], max_bytes: int) -> None:
+        """Take what ``_fitted_state`` returned, which may come from a stranger's file."""
+        check_online_parameters(self)
+        arrays, sizes = state.pop("_arrays"), state.pop("_sizes")
+        kind, first_sizes = state.pop("_kind"), state.pop("_first_sizes")
+        curve = state.pop("_curve")
+        for given in (sizes, first_sizes):
+            whole = isinstance(given, list) and [type(size) for size in given] == [int, int]
+            if not whole or min(given) < 0 or given[1] < 1 or 8 * math.prod(given) > max_bytes:
+                raise ValueError("the sizes must be two whole numbers that fit the file")
+        self.__dict__.update({name: value for name, value in state.items() if name in self._kept})
+        if int(self.n_features_in_) > sizes[0]:
+            raise ValueError("n_features_in_ is more than there are weights for")
+        self._rebuild(sizes[1])
+        plan = self._plan(sizes[1])
+        learner: Any = (mirror.RowLearner if kind == "rows" else mirror.BlockLearner)(
+            replace(plan, losses=plan.losses[: first_sizes[1]]), *first_sizes
+        )
+        learner.plan = plan
+        learner.grow(*sizes)
+        if not isinstance(arrays, dict) or sorted(arrays) != sorted(learner.stored):
+            raise ValueError("the arrays of the learner are not all there")
+        for name, array in arrays.items():
+            wanted = getattr(learner, name)
+            same = isinstance(array, np.ndarray) and array.dtype == wanted.dtype
+            if not same or array.shape != wanted.shape or not np.all(np.isfinite(array)):
+                raise ValueError(f"the array {name} of the learner does not fit the rest")
+            setattr(learner, name, np.ascontiguousarray(array))
+        self._learner, self._curve = learner, Curve()
+        self._curve.stride = int(curve["stride"])
+        self._curve.rounds = [int(value) for value in curve["rounds"]]
+        self._curve.mistakes = [int(value) for value in curve["mistakes"]]
+        self._curve.losses = [float(value) for value in curve["loss"]]
+
+    def _rebuild(self, n_outputs: int) -> None:
+        """Set what follows from the attributes of a model file, and check them."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = dict(super().__getstate__())
+        state.pop("_lean", None)
+        return state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+class Lean:
+    """Arrays for one round, made once."""
+
+    def __init__(self, learner: Any, n_targets: int) -> None:
+        nothing = np.zeros(1, dtype=np.int64)
+        self.row = np.zeros((1, learner.n_features))
+        self.label = np.zeros(1, dtype=np.int64)
+        self.target = np.zeros((1, n_targets))
+        self.scores = np.zeros(learner.n_outputs)
+        labels = self.label if learner.codes[jit.MODE] != jit.TARGETS else nothing[:0]
+        self.arguments = (
+            self.row, nothing, nothing[:0], np.empty(0), labels, self.target, np.ones(1),
+            *learner.state(), np.empty(1), np.empty(1, dtype=np.int64),
+        )  # fmt: skip
+        self.score_arguments = (
+            learner.codes, learner.constants, learner.theta, learner.image, learner.column,
+            learner.tree, learner.numbers, self.scores,
+        )  # fmt: skip
+
+
+def check_online_parameters(estimator: Any) -> None:
+    """Raise a clear error for a parameter out of its range."""
+    as_norm(estimator.norm)
+    for name in ("fit_intercept", "scale", "average"):
+        value = getattr(estimator, name)
+        if not isinstance(value, (bool, np.bool_)):
+            raise TypeError(f"{name}={value!r} must be True or False.")
+    hashed = getattr(estimator, "hash_features", None)
+    if hashed is not None and (
+        not isinstance(hashed, numbers.Integral) or isinstance(hashed, bool) or hashed < 1
+    ):
+        raise ValueError(f"hash_features={hashed!r} must be None or a whole number of columns.")
+    for name in ("radius", "eta0"):
+        value = getattr(estimator, name, None)
+        if value is None:
+            continue
+        if not isinstance(value, numbers.Real) or isinstance(value, bool):
+            raise TypeError(f"{name}={value!r} must be None or a number.")
+        if not 0.0 < float(value) < math.inf:
+            raise ValueError(f"{name}={value!r} must be positive and finite, or None.")
+    quiet = getattr(estimator, "conservative", 0.0)
+    if not isinstance(quiet, numbers.Real) or isinstance(quiet, bool) or not 0.0 <= quiet < 1.0:
+        raise ValueError(f"conservative={quiet!r} must be a number from 0 to below 1.")
+    rule = getattr(estimator, "learning_rate", "none")
+    rules = ("auto", "fixed", "anytime", "adaptive", "feature", "none")
+    if rule not in rules:
+        raise ValueError(f"learning_rate={rule!r} is not known; choose one of {rules[:-1]}.")
+    block = getattr(estimator, "block_size", 1)
+    if not isinstance(block, numbers.Integral) or isinstance(block, bool) or block < 1:
+        raise ValueError(f"block_size={block!r} must be a whole number of at least 1.")
+
+
+def chosen_steps(estimator: Any, euclidean: bool) -> tuple[str, float]:
+    """Return the rule and the rate for what the user left open."""
+    rule = estimator.learning_rate
+    if rule == "auto":
+        rule = "feature" if euclidean and estimator.radius is None else "adaptive"
+    if estimator.eta0 is not None:
+        return rule, float(estimator.eta0)
+    if rule == "adaptive" and estimator.radius is not None:
+        return rule, float(estimator.radius)
+    return rule, {"feature": 10.0, "adaptive": 10.0}.get(rule, 1.0)
+
+
+def is_euclidean(norm: Any) -> bool:
+    """Whether a norm is that of all entries."""
+    return getattr(norm, "inner", None) == 2 and getattr(norm, "outer", None) == 2
+
+
+def _are_mappings(X: Any) -> bool:
+    return isinstance(X, (list, tuple)) and len(X) > 0 and isinstance(X[0], Mapping)
