@@ -623,7 +623,7 @@ def learn(  # type: ignore[no-untyped-def]
         # Loss.
         loss, missed = 0.0, 0
         if mode == LABELS:
-            missed = np.int64(best_class(scores) != labels[i])
+            missed += best_class(scores) != labels[i]
             loss = label_loss(loss_codes[0], loss_constants[0], scores, labels[i], residual)
         else:
             for r in range(n_outputs):

@@ -374,7 +374,8 @@ class RowLearner(_Account):
         else:
             self.codes[jit.MODE] = jit.TASKS if len(labels) else jit.TARGETS
         losses, wrong = np.empty(X.shape[0]), np.empty(X.shape[0], dtype=np.int64)
-        done = jit.learn(*_samples(X), labels, targets, importance, *self.state(), losses, wrong)
+        step: Any = jit.learn
+        done = step(*_samples(X), labels, targets, importance, *self.state(), losses, wrong)
         if done < X.shape[0]:
             raise NotFiniteError(done)
         return losses, wrong
@@ -388,7 +389,7 @@ class RowLearner(_Account):
 
     def weights(self, averaged: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """Return weights ``(n_outputs, n_features)`` and intercepts, in units of the inputs."""
-        matrix = self.theta * self.column[jit.FACTOR] if self._by_columns else self.image
+        matrix = self.theta * self.column[jit.FACTOR] if self.by_columns else self.image
         clock = float(self.numbers[jit.CLOCK])
         if averaged:
             matrix = self.total + (clock - self.column[jit.SEEN]) * matrix
@@ -400,7 +401,8 @@ class RowLearner(_Account):
         return matrix[:, 1:], matrix[:, 0] * self.codes[jit.INTERCEPT]
 
     @property
-    def _by_columns(self) -> bool:
+    def by_columns(self) -> bool:
+        """Whether weights come from the sums of gradients by a factor for each column."""
         return bool(self.codes[jit.KIND] == jit.COLUMNS)
 
     def _sums(self) -> np.ndarray:
@@ -462,7 +464,8 @@ class BlockLearner(_Account):
         while start < n_samples:
             stop = min(n_samples, start + self.plan.block - int(self.waiting[0]))
             part = slice(start, stop)
-            rows = X[part].toarray() if sparse.issparse(X) else np.asarray(X[part], np.float64)
+            rows: Any = X[part]
+            rows = rows.toarray() if sparse.issparse(rows) else np.asarray(rows, np.float64)
             if not np.all(np.isfinite(rows)):
                 raise NotFiniteError(start + int(np.argmin(np.all(np.isfinite(rows), axis=1))))
             inputs = self._inputs(rows)
@@ -641,9 +644,7 @@ def by_blocks(learner: RowLearner) -> BlockLearner:
     other.numbers[jit.INPUTS] = learner.numbers[jit.ROUNDS]
     other.theta, other.top = learner.theta.copy(), learner.column[jit.TOP].copy()
     if learner.plan.averaged:
-        matrix = (
-            learner.theta * learner.column[jit.FACTOR] if learner._by_columns else learner.image
-        )
+        matrix = learner.theta * learner.column[jit.FACTOR] if learner.by_columns else learner.image
         passed = learner.numbers[jit.CLOCK] - learner.column[jit.SEEN]
         other.total = learner.total + passed * matrix
     other.played = other._weights_now()
@@ -666,8 +667,9 @@ def build(plan: Plan, n_features: int, n_outputs: int) -> Any:
 def _samples(X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return samples as the compiled loop takes them."""
     if sparse.issparse(X):
-        empty = np.empty((0, 0), dtype=X.data.dtype)
-        return empty, X.indptr.astype(np.int64), X.indices.astype(np.int64), X.data
+        rows: Any = X
+        empty = np.empty((0, 0), dtype=rows.data.dtype)
+        return empty, rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data
     dense = np.ascontiguousarray(X)
     nothing = np.zeros(1, dtype=np.int64)
     return dense, nothing, nothing[:0], np.empty(0, dtype=dense.dtype)

@@ -87,24 +87,24 @@ class OnlineEstimator(BaseEstimator):
             self.__dict__.pop(name, None)
         self._curve = Curve()
 
-    def _rows(self, X: Any, *, reset: bool) -> Any:
+    def _rows(self, given: Any, *, reset: bool) -> Any:
         """Return rows as an array or a CSR matrix; rows of names get columns of their own."""
-        if _are_mappings(X):
-            return self._named_rows(X, learn=True)
+        if _are_mappings(given):
+            return self._named_rows(given, learn=True)
         if "vocabulary_" in vars(self) or getattr(self, "hash_features", None) is not None:
             raise TypeError(
                 "This model learned from rows of names and values (dicts); go on with such rows, "
                 "or start a new model for arrays."
             )
-        X = validate_data(
+        X: Any = validate_data(
             self,
-            X,
+            given,
             reset=reset,
             accept_sparse="csr",
             dtype=[np.float64, np.float32],
             ensure_all_finite=False,  # the engine looks at every row anyway
         )
-        if sparse.issparse(X) and not X.has_sorted_indices:
+        if hasattr(X, "sorted_indices") and not X.has_sorted_indices:
             X = X.sorted_indices()
         return X
 
@@ -262,12 +262,14 @@ class OnlineEstimator(BaseEstimator):
         return float(self._check_learned().regret_bound(self._compared(W)))
 
     def _compared(self, W: Any) -> np.ndarray:
-        W = np.asarray(W, dtype=np.float64)
+        given: np.ndarray = np.asarray(W, dtype=np.float64)
         learner = self._check_learned()
         shape = (learner.n_outputs, learner.n_features)
-        if W.shape != shape:
-            raise ValueError(f"W has shape {W.shape}; give weights of the shape of coef_, {shape}.")
-        return W
+        if given.shape != shape:
+            raise ValueError(
+                f"W has shape {given.shape}; give weights of the shape of coef_, {shape}."
+            )
+        return given
 
     def _scores(self, X: Any) -> np.ndarray:
         """Return the scores of rows, ``(n_samples, n_outputs)``."""
@@ -279,9 +281,8 @@ class OnlineEstimator(BaseEstimator):
                 self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]
             )
         weights, intercept = learner.weights(bool(self.average))
-        return np.asarray(safe_sparse_dot(X, weights[:, : X.shape[1]].T, dense_output=True)) + (
-            intercept
-        )
+        products = safe_sparse_dot(X, weights[:, : X.shape[1]].T, dense_output=True)
+        return np.asarray(products + intercept)
 
     # --- one row at a time
 
@@ -422,7 +423,7 @@ def check_online_parameters(estimator: Any) -> None:
         if not 0.0 < float(value) < math.inf:
             raise ValueError(f"{name}={value!r} must be positive and finite, or None.")
     quiet = getattr(estimator, "conservative", 0.0)
-    if not isinstance(quiet, numbers.Real) or isinstance(quiet, bool) or not 0.0 <= quiet < 1.0:
+    if not isinstance(quiet, (int, float)) or isinstance(quiet, bool) or not 0.0 <= quiet < 1.0:
         raise ValueError(f"conservative={quiet!r} must be a number from 0 to below 1.")
     rule = getattr(estimator, "learning_rate", "none")
     rules = ("auto", "fixed", "anytime", "adaptive", "feature", "none")

@@ -255,9 +255,9 @@ class GroupPerceptron(OnlineClassifier):
         )
 
     def mistake_bound(self, W: Any) -> float:
-        """Return how many mistakes can have been made on the rows seen, given other weights.
+        r"""Return how many mistakes can have been made on the rows seen, given other weights.
 
-        With :math:`a = \\|W\\| \\max \\|X\\| \\sqrt{p - 1}` that is :math:`L + a \\sqrt{L} + a^2`,
+        With :math:`a = \|W\| \max \|X\| \sqrt{p - 1}` that is :math:`L + a \sqrt{L} + a^2`,
         where :math:`L` is what ``W`` lost on the rows predicted wrong: at most its hinge loss on
         all rows.
 
@@ -310,8 +310,8 @@ class MirrorDescentClassifier(OnlineClassifier):
         Rows are learned from only if the loss has a derivative larger than this in some score; for
         the logistic loss that is the probability that was given to wrong classes.
     block_size : int, default=1
-        Rows that are predicted by the same weights, for norms whose weights are dear to compute: the
-        trace norm, and block norms.
+        Rows that are predicted by the same weights, for norms whose weights are dear to compute:
+        the trace norm, and block norms.
     hash_features : int, optional
         Columns into which the names of dict rows are hashed; by default every name gets its own.
 
@@ -336,9 +336,9 @@ class MirrorDescentClassifier(OnlineClassifier):
 
     Notes
     -----
-    With ``scale=False``, ``conservative=0`` and a rule other than ``"feature"``, ``regret(W)`` is at
-    most ``regret_bound(W)`` on any rows, for all ``W`` in the ball. With ``scale=True`` past updates
-    count as if rows had been scaled by what is known now, and the bound is for those.
+    With ``scale=False``, ``conservative=0`` and a rule other than ``"feature"``, ``regret(W)`` is
+    at most ``regret_bound(W)`` on any rows, for all ``W`` in the ball. With ``scale=True`` past
+    updates count as if rows had been scaled by what is known now, and the bound is for those.
 
     References
     ----------

@@ -113,12 +113,13 @@ class OnlineMultiTaskLearner(OnlineEstimator):
     # --- the plan
 
     _kept = (*OnlineEstimator._kept, "tasks_", "_low")
+    _low: list[float]
 
     def _rebuild(self, n_outputs: int) -> None:
         tasks, low = self.tasks_, self._low
         if not isinstance(tasks, np.ndarray) or tasks.shape != (n_outputs,):
             raise ValueError(f"tasks_ must be an array of {n_outputs} tasks")
-        self._places = {task: place for place, task in enumerate(tasks.tolist())}
+        self._places: dict[Any, int] = {task: place for place, task in enumerate(tasks.tolist())}
         if len(self._places) != n_outputs:
             raise ValueError("tasks_ has a task twice")
         if not isinstance(low, list) or [type(value) for value in low] != [float] * n_outputs:
@@ -179,7 +180,7 @@ class OnlineMultiTaskLearner(OnlineEstimator):
 
         Parameters
         ----------
-        X : array or sparse matrix (n_samples, n_features), or array (n_samples, n_tasks, n_features)
+        X : array of shape (n_samples, n_features) or (n_samples, n_tasks, n_features), or sparse
             A row for one task, or (with ``y`` of two dimensions) for all of them; or rows that have
             an input for each task.
         y : array of shape (n_samples,) or (n_samples, n_tasks)
@@ -198,8 +199,7 @@ class OnlineMultiTaskLearner(OnlineEstimator):
             check_online_parameters(self)
             self._begin()
             self.tasks_ = np.empty(0, dtype=np.int64)
-            self._places: dict[Any, int] = {}
-            self._low: list[float] = []
+            self._places, self._low = {}, []
         check_dense_targets(y)
         targets = check_array(
             y, dtype=np.float64, ensure_2d=False, ensure_all_finite="allow-nan", input_name="y"
@@ -334,7 +334,7 @@ class OnlineMultiTaskLearner(OnlineEstimator):
 
         Parameters
         ----------
-        X : array or sparse matrix (n_samples, n_features), or array (n_samples, n_tasks, n_features)
+        X : array of shape (n_samples, n_features) or (n_samples, n_tasks, n_features), or sparse
             The rows.
         task : array of shape (n_samples,), optional
             The task of each row.
@@ -346,13 +346,12 @@ class OnlineMultiTaskLearner(OnlineEstimator):
         learner = self._check_learned()
         if getattr(X, "ndim", 2) == 3:
             weights, intercept = learner.weights(bool(self.average))
-            return np.asarray(np.einsum("irj,rj->ir", np.asarray(X, np.float64), weights)) + (
-                intercept
-            )
+            products = np.einsum("irj,rj->ir", np.asarray(X, np.float64), weights)
+            return np.asarray(products + intercept)
         scores = self._scores(X)
         if task is None:
             return scores
-        return scores[np.arange(len(scores)), self._known_tasks(task, len(scores))]
+        return np.asarray(scores[np.arange(len(scores)), self._known_tasks(task, len(scores))])
 
     def predict(self, X: Any, task: Any = None) -> np.ndarray:
         """Return the predictions: numbers, or classes as they were given.
