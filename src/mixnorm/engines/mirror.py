@@ -465,7 +465,7 @@ class BlockLearner(_Account):
             stop = min(n_samples, start + self.plan.block - int(self.waiting[0]))
             part = slice(start, stop)
             rows: Any = X[part]
-            rows = rows.toarray() if sparse.issparse(rows) else np.asarray(rows, np.float64)
+            rows = rows.toarray() if hasattr(rows, "toarray") else np.asarray(rows, np.float64)
             if not np.all(np.isfinite(rows)):
                 raise NotFiniteError(start + int(np.argmin(np.all(np.isfinite(rows), axis=1))))
             inputs = self._inputs(rows)
