@@ -1,0 +1,59 @@
+r"""
+Mistakes in a stream, and what was promised
+===========================================
+
+A row :math:`x \in \{\pm 1\}^d` holds the advice of :math:`d` experts, and the label is the binary
+number that a few of them spell. Perceptrons learn this from a stream, row by row. The group
+perceptron finds out which experts matter for all classes together; its mistakes stop, and stay
+below the bound that the theory gives for any stream that these experts solve.
+"""
+
+# %%
+# Sixteen classes, spelt by four of a thousand experts.
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from mixnorm import GroupPerceptron, MirrorDescentClassifier
+
+rng = np.random.default_rng(0)
+n_rounds, n_experts, n_bits = 6000, 1000, 4
+X = rng.choice([-1.0, 1.0], size=(n_rounds, n_experts))
+y = (X[:, :n_bits] > 0) @ (1 << np.arange(n_bits))
+
+# %%
+# The weights that solve it have a margin of 2 between the right class and any other; divided by
+# two they have no hinge loss, and give the bound.
+
+codes = 2.0 * (np.arange(16)[:, None] >> np.arange(n_bits) & 1) - 1.0
+solution = np.zeros((16, n_experts))
+solution[:, :n_bits] = codes / 2.0
+
+learners = {
+    "group perceptron": GroupPerceptron("l2,1"),
+    "p-norm perceptron": GroupPerceptron("l1,1"),
+    "plain perceptron": GroupPerceptron("l2,2"),
+    "mirror descent, (2,1)": MirrorDescentClassifier("l2,1", scale=False),
+}
+
+fig, ax = plt.subplots(figsize=(7, 4.5))
+for name, learner in learners.items():
+    learner.fit(X, y)
+    curve = learner.curve_
+    (line,) = ax.plot(curve["rounds"], curve["mistakes"], label=f"{name}: {learner.mistakes_}")
+    if isinstance(learner, GroupPerceptron):
+        bound = learner.mistake_bound(solution)
+        print(f"{name}: {learner.mistakes_} mistakes, at most {bound:.0f}")
+        if bound < n_rounds:
+            ax.axhline(bound, color=line.get_color(), linestyle=":", linewidth=1)
+ax.set(xlabel="rounds", ylabel="mistakes so far", xlim=(0, n_rounds), ylim=(0, n_rounds))
+ax.legend(frameon=False)
+fig.tight_layout()
+plt.show()
+
+# %%
+# The group perceptron's weights have gathered on the four experts.
+
+weights = learners["group perceptron"].coef_
+sizes = np.sqrt(np.sum(weights**2, axis=0))
+print("share of the four experts:", round(float(np.sum(sizes[:n_bits]) / np.sum(sizes)), 3))
