@@ -32,7 +32,7 @@ from mixnorm.losses import (
     SquaredHinge,
     _row_jit,
 )
-from mixnorm.norms import MixedNorm
+from mixnorm.norms import MixedNorm, SchattenNorm
 
 __all__ = [
     "PERCEPTRON",
@@ -73,6 +73,9 @@ _JOINT: dict[type, int] = {
     MarginSoftmax: _row_jit.SOFTMAX,
     MultinomialLogistic: _row_jit.SOFTMAX,
 }
+
+
+_SMALLER_SIDE = 256  # of matrices whose singular values come from a Gram matrix
 
 
 class NotFiniteError(ValueError):
@@ -552,9 +555,10 @@ class BlockLearner(_Account):
         n_samples = len(scores)
         losses, residual = np.zeros(n_samples), np.zeros_like(scores)
         wrong = np.zeros(n_samples, dtype=np.int64)
+        joint = self.plan.joint
+        code, constant = _joint_code(self.plan.losses[0]) if joint else (0, 0.0)
         for i in range(n_samples):
-            if self.plan.joint:
-                code, constant = _joint_code(self.plan.losses[0])
+            if joint:
                 wrong[i] = _row_jit.best_class(scores[i]) != labels[i]
                 losses[i] = _row_jit.label_loss(code, constant, scores[i], labels[i], residual[i])
                 continue
@@ -578,7 +582,7 @@ class BlockLearner(_Account):
 
     def _step(self) -> None:
         numbers, pending = self.numbers, self.pending
-        size = float(self.norm.dual(pending.T)) if np.any(pending) else 0.0
+        size = _dual_norm(self.norm, pending) if np.any(pending) else 0.0
         if size > 0.0:
             if numbers[jit.FIRST] == 0.0:
                 numbers[jit.FIRST] = size * size
@@ -610,7 +614,7 @@ class BlockLearner(_Account):
         if not np.any(self.theta):
             return np.zeros_like(self.theta)
         rate = self._rate(int(self.numbers[jit.INPUTS]))
-        found = rate * np.asarray(self.norm.mirror(self.theta.T)).T
+        found = rate * _mirrored(self.norm, self.theta)
         if math.isfinite(self.plan.radius):
             size = float(self.norm.value(found.T))
             if size > self.plan.radius:
@@ -649,6 +653,38 @@ def by_blocks(learner: RowLearner) -> BlockLearner:
         other.total = learner.total + passed * matrix
     other.played = other._weights_now()
     return other
+
+
+def _mirrored(norm: Any, theta: np.ndarray) -> np.ndarray:
+    """Return the mirror map of a matrix that has a row per output.
+
+    For Schatten norms the singular values come from the Gram matrix of the smaller side: what that
+    loses is singular values below 1e-8 of the largest, which count for nothing here.
+    """
+    if not isinstance(norm, SchattenNorm) or norm.q == 2 or min(theta.shape) > _SMALLER_SIDE:
+        return np.asarray(norm.mirror(theta.T)).T
+    wide = theta.shape[0] <= theta.shape[1]
+    squares, vectors = np.linalg.eigh(theta @ theta.T if wide else theta.T @ theta)
+    values = np.sqrt(np.maximum(squares, 0.0))
+    power = norm.q / (norm.q - 1.0)
+    top = float(values[-1])
+    relative = values / top
+    scale = float(np.sum(relative**power)) ** (2.0 / power - 1.0)
+    turned = (vectors * (scale * relative ** (power - 2.0))) @ vectors.T
+    return np.asarray(turned @ theta if wide else theta @ turned)
+
+
+def _dual_norm(norm: Any, gradient: np.ndarray) -> float:
+    """Return the dual norm of a matrix that has a row per output."""
+    if not isinstance(norm, SchattenNorm) or norm.q == 2 or min(gradient.shape) > _SMALLER_SIDE:
+        return float(norm.dual(gradient.T))
+    wide = gradient.shape[0] <= gradient.shape[1]
+    gram = gradient @ gradient.T if wide else gradient.T @ gradient
+    squares = np.maximum(np.linalg.eigvalsh(gram), 0.0)
+    power, top = norm.q / (norm.q - 1.0), float(np.sqrt(squares[-1]))
+    if not top > 0.0:
+        return 0.0
+    return top * float(np.sum((np.sqrt(squares) / top) ** power)) ** (1.0 / power)
 
 
 def _fresh_outputs(count: int) -> np.ndarray:

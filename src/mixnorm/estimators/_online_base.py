@@ -96,6 +96,8 @@ class OnlineEstimator(BaseEstimator):
                 "This model learned from rows of names and values (dicts); go on with such rows, "
                 "or start a new model for arrays."
             )
+        if not reset and self._is_plain(given):
+            return given
         X: Any = validate_data(
             self,
             given,
@@ -107,6 +109,17 @@ class OnlineEstimator(BaseEstimator):
         if hasattr(X, "sorted_indices") and not X.has_sorted_indices:
             X = X.sorted_indices()
         return X
+
+    def _is_plain(self, X: Any) -> bool:
+        """Whether rows are an array such as the first ones were turned into."""
+        return (
+            type(X) is np.ndarray
+            and X.ndim == 2
+            and X.dtype in (np.float64, np.float32)
+            and X.shape[1] == self.n_features_in_
+            and len(X) > 0
+            and "feature_names_in_" not in vars(self)
+        )
 
     def _named_rows(self, rows: Sequence[Mapping[Any, Any]], *, learn: bool) -> sparse.csr_matrix:
         """Return dicts of names and numbers as a CSR matrix, new names as new columns."""

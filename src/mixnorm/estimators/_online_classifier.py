@@ -77,7 +77,8 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):
         check_dense_targets(y)
         check_one_kind_of_label(y)
         X = self._rows(X, reset=first)
-        y = column_or_1d(y, warn=True)
+        if type(y) is not np.ndarray or y.ndim != 1:
+            y = column_or_1d(y, warn=True)
         if first:
             check_classification_targets(y)
         if len(y) != X.shape[0]:
