@@ -10,6 +10,7 @@ import sys
 BENCHMARKS = {
     "cli": "benchmarks.cli",
     "matrix": "benchmarks.matrix",
+    "online": "benchmarks.online",
     "shareboost": "benchmarks.shareboost",
     "shareboost-paper": "benchmarks.shareboost_paper",
     "trees": "benchmarks.trees",

@@ -1,4 +1,4 @@
-"""The command line: ``mixnorm fit``, ``path``, ``predict``, ``show``, ``demo``."""
+"""The command line: ``mixnorm fit``, ``path``, ``predict``, ``show``, ``stream``, ``demo``."""
 
 from __future__ import annotations
 
@@ -99,6 +99,10 @@ def _command(options: Any, screen: Any, given: list[str]) -> None:
         from mixnorm.cli._demo import demo
 
         demo(options, screen)
+    elif options.command == "stream":
+        from mixnorm.cli._stream import stream
+
+        stream(options, screen, given)
     else:
         getattr(_commands, options.command)(options, screen, given)
 

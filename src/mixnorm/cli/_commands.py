@@ -20,12 +20,14 @@ from mixnorm.cli._parser import Usage
 from mixnorm.cli._screen import Screen, counted, error_text, safe, write_out
 from mixnorm.cli._search import Search, mean_error, search
 from mixnorm.cli._signals import uninterrupted
+from mixnorm.cli._streamed import predict_rows, show_stream
 from mixnorm.cli._summary import cost_text, error_name, facts, make_report, path_rows, size_text
 from mixnorm.exceptions import ModelFileError, TableError
 from mixnorm.storage import load, save
 from mixnorm.tables import (
     SparseEncoder,
     SparseTable,
+    StreamModel,
     Table,
     TableModel,
     as_target_numbers,
@@ -39,7 +41,7 @@ _MOST_SHOWN = 40
 
 def fit(options: argparse.Namespace, screen: Screen, command: Sequence[str]) -> None:
     """``mixnorm fit``: search, write the model and the report, print what was found."""
-    place = _model_place(options)
+    place = model_place(options)
     data = _read(options, screen)
     found = search(data, options, screen, whole=options.report is not None)
     full = _full(data, found, options, screen)
@@ -57,7 +59,7 @@ def fit(options: argparse.Namespace, screen: Screen, command: Sequence[str]) -> 
     screen.document({**told, **written})
 
 
-def _model_place(options: argparse.Namespace) -> Path:
+def model_place(options: argparse.Namespace) -> Path:
     """Return where the model goes; a name made up here never replaces a file."""
     if options.model is not None:
         return Path(options.model)
@@ -187,7 +189,14 @@ def _path_table(
 
 def predict(options: argparse.Namespace, screen: Screen, command: Sequence[str]) -> None:
     """``mixnorm predict``: apply a model to a new table."""
-    model = _table_model(options.model)
+    model = _loaded(options.model)
+    if isinstance(model, StreamModel):
+        rows = predict_rows(model, options)
+        told = {} if rows.error is None else {"error": rows.error, "text": rows.text}
+        _write_predictions(rows.columns, rows.notes, told, options, screen)
+        return
+    if options.format == "jsonl":
+        raise Usage("--format jsonl is for models of mixnorm stream")
     if options.features is not None:
         model = _smaller(model, options.features)
     if options.probabilities and model.classes is None:
@@ -204,7 +213,7 @@ def predict(options: argparse.Namespace, screen: Screen, command: Sequence[str])
         keep=options.keep,
     )
     found = model.apply(table)
-    for note in [*table.notes, *found.notes]:
+    for note in table.notes:
         screen.remark(note)
     columns = _kept(table, options.keep)
     columns["prediction"] = found.values
@@ -212,15 +221,29 @@ def predict(options: argparse.Namespace, screen: Screen, command: Sequence[str])
         for label, chances in zip(model.classes, found.probabilities.T, strict=True):
             columns[f"probability {label}"] = chances
     told = _measured(model, table, found.values)
+    _write_predictions(columns, found.notes, told, options, screen)
+
+
+def _write_predictions(
+    columns: dict[str, Any],
+    notes: list[str],
+    told: dict[str, Any],
+    options: argparse.Namespace,
+    screen: Screen,
+) -> None:
+    """Write predictions where they are wanted, with what was found out about them."""
+    count = len(columns["prediction"])
+    for note in notes:
+        screen.remark(note)
     if told:
         screen.remark(told["text"])
     if options.output is not None:
         with written_whole(options.output) as file:
             file.write(_csv(columns).encode())
-        screen.say(f"{len(found.values)} predictions written to {options.output}.")
+        screen.say(f"{count} predictions written to {options.output}.")
     elif not screen.json:
         write_out(_csv(columns))
-    document: dict[str, Any] = {"rows": len(found.values), "notes": found.notes}
+    document: dict[str, Any] = {"rows": count, "notes": notes}
     if told:
         document["error"] = told["error"]
     if options.output is None:
@@ -230,9 +253,9 @@ def predict(options: argparse.Namespace, screen: Screen, command: Sequence[str])
     screen.document(document)
 
 
-def _table_model(place: str) -> TableModel:
+def _loaded(place: str) -> TableModel | StreamModel:
     model = load(place)
-    if not isinstance(model, TableModel):
+    if not isinstance(model, (TableModel, StreamModel)):
         raise ModelFileError(
             f"{place} holds a {type(model).__name__} saved from Python, which does not know how to "
             "read tables; use mixnorm.load in Python, or mixnorm fit."
@@ -299,6 +322,9 @@ def show(options: argparse.Namespace, screen: Screen, command: Sequence[str]) ->
     """``mixnorm show``: say what a model is."""
     model = load(options.model)
     size = Path(options.model).stat().st_size
+    if isinstance(model, StreamModel):
+        show_stream(model, options.model, size, screen)
+        return
     if not isinstance(model, TableModel):
         _show_estimator(model, options.model, size, screen)
         return

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 import os
+import sys
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -12,6 +13,13 @@ from mixnorm import __version__
 
 FORMATS = ("csv", "tsv", "parquet", "libsvm")
 TASKS = ("classification", "regression")
+STREAMED = ("csv", "tsv", "jsonl")
+LEARNERS = ("mirror", "perceptron", "regressor")
+LOSSES: dict[str, tuple[str, ...]] = {
+    "mirror": ("logistic", "margin", "hinge"),
+    "perceptron": (),
+    "regressor": ("squared", "absolute", "huber", "epsilon_insensitive"),
+}
 POOLS = ("columns", "stumps", "boxes", "products", "pieces")
 RULES = ("joint", "l1", "l2", "line", "column", "exact")
 #: How far the search for a size goes when the user does not say.
@@ -26,6 +34,7 @@ examples:
   mixnorm path cars.csv --target class
   mixnorm predict cars.mixnorm new.csv --output predictions.csv
   mixnorm show cars.mixnorm
+  mixnorm stream rows.csv --target label         # a row at a time; goes on with --resume
   mixnorm demo
 """
 _ENDINGS = """\
@@ -52,6 +61,15 @@ examples:
   mixnorm predict cars.mixnorm new.csv --probabilities --keep id
   cat new.csv | mixnorm predict cars.mixnorm -
 The new table needs only the columns that the model uses (mixnorm show lists them).
+"""
+_STREAM = """\
+examples:
+  mixnorm stream rows.csv --target label --model rows.mixnorm
+  mixnorm stream rows.csv --model rows.mixnorm --resume      # go on where it was stopped
+  tail -f log.csv | mixnorm stream --target label --model log.mixnorm --checkpoint 1000
+  mixnorm stream words.jsonl --target topic --hash 262144 --predictions guesses.csv
+  mixnorm stream prices.csv --target price --learner regressor --every 10000
+Ctrl-C ends it after the row, and keeps what was learned. mixnorm predict applies the model.
 """
 
 
@@ -81,6 +99,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_path(commands)
     _add_predict(commands)
     _add_show(commands)
+    _add_stream(commands)
     _add_demo(commands)
     _add_completion(commands)
     return parser
@@ -142,8 +161,8 @@ def _add_table(command: Any) -> None:
     table.add_argument("--task", choices=TASKS, help="default: told from the target")
 
 
-def _add_format(table: Any) -> None:
-    table.add_argument("--format", choices=FORMATS, help="default: told from the content")
+def _add_format(table: Any, formats: tuple[str, ...] = FORMATS) -> None:
+    table.add_argument("--format", choices=formats, help="default: told from the content")
     table.add_argument(
         "--delimiter", metavar="CHAR", type=_delimiter, help="default: told from the content"
     )
@@ -213,7 +232,7 @@ def _add_learning(command: Any, features: str, *, limited: bool = True) -> None:
 
 def _add_predict(commands: Any) -> None:
     predict = _command(commands, "predict", "apply a model to a new table", _PREDICT)
-    predict.add_argument("model", metavar="MODEL", help="a file that mixnorm fit wrote")
+    predict.add_argument("model", metavar="MODEL", help="a file that mixnorm fit or stream wrote")
     predict.add_argument("file", metavar="FILE", help="the new table; - for stdin")
     predict.add_argument("--output", "-o", metavar="FILE", help="default: standard output")
     predict.add_argument(
@@ -225,12 +244,121 @@ def _add_predict(commands: Any) -> None:
     predict.add_argument(
         "--features", "-k", metavar="N", type=_count, help="use only the first N features"
     )
-    _add_format(predict.add_argument_group("the table"))
+    _add_format(predict.add_argument_group("the table"), (*FORMATS, "jsonl"))
 
 
 def _add_show(commands: Any) -> None:
     show = _command(commands, "show", "say what a model is, its features, and what it costs")
-    show.add_argument("model", metavar="MODEL", help="a file that mixnorm fit wrote")
+    show.add_argument("model", metavar="MODEL", help="a file that mixnorm fit or stream wrote")
+
+
+def _add_stream(commands: Any) -> None:
+    stream = _command(
+        commands,
+        "stream",
+        "learn from a file or a pipe, a row at a time, and count mistakes",
+        _STREAM,
+    )
+    stream.add_argument(
+        "file",
+        metavar="FILE",
+        nargs="?",
+        help="CSV or TSV with a header, or JSON lines; - for stdin, which is the default in a pipe",
+    )
+    stream.add_argument("--target", "-t", metavar="COLUMN", help="the column to predict")
+    rows = stream.add_argument_group("the rows")
+    rows.add_argument(
+        "--format", choices=STREAMED, help="default: told from the name or the content"
+    )
+    rows.add_argument(
+        "--delimiter", metavar="CHAR", type=_delimiter, help="default: told from the first lines"
+    )
+    rows.add_argument(
+        "--drop", metavar="COLUMN", action="append", default=[], help="leave a column out"
+    )
+    rows.add_argument(
+        "--category",
+        metavar="COLUMN",
+        action="append",
+        default=[],
+        help="a column of categories, whatever it looks like",
+    )
+    rows.add_argument(
+        "--strict",
+        action="store_true",
+        help="stop at a row that cannot be read",
+    )
+    _add_online(stream.add_argument_group("learning"))
+    told = stream.add_argument_group("what is written")
+    told.add_argument(
+        "--model", "-m", metavar="FILE", help="the model file (default: the table's name .mixnorm)"
+    )
+    told.add_argument(
+        "--resume",
+        action="store_true",
+        help="go on with the model; lines of a file that it has learned from are passed over",
+    )
+    told.add_argument(
+        "--checkpoint",
+        metavar="N",
+        type=_count,
+        default=100_000,
+        help="write the model every N rows, and at the end (default 100000)",
+    )
+    told.add_argument(
+        "--every",
+        metavar="N",
+        type=_count,
+        help="print a line every N rows (default: after 1, 2, 4, 8, ... rows)",
+    )
+    told.add_argument(
+        "--predictions",
+        metavar="FILE",
+        help="a table of the rows: the line, what was predicted before learning, and the target",
+    )
+
+
+def _add_online(learning: Any) -> None:
+    learning.add_argument(
+        "--learner",
+        choices=LEARNERS,
+        help="mirror descent on labels (the default), the perceptron, or mirror descent on numbers",
+    )
+    learning.add_argument(
+        "--norm",
+        choices=("l2,2", "l2,1", "l1,1", "trace"),
+        help="what is small in the weights: all (l2,2), features shared by the classes (l2,1), "
+        "entries (l1,1), or the rank (trace); default l2,2, for the perceptron l2,1",
+    )
+    learning.add_argument(
+        "--loss",
+        choices=tuple(dict.fromkeys((*LOSSES["mirror"], *LOSSES["regressor"]))),
+        help="of labels logistic (the default), margin or hinge; of numbers squared (the default) "
+        "and the others",
+    )
+    learning.add_argument(
+        "--learning-rate",
+        choices=("auto", "feature", "adaptive", "anytime", "fixed"),
+        help="how steps are chosen (default auto)",
+    )
+    learning.add_argument("--eta0", metavar="A", type=_positive, help="the step size")
+    learning.add_argument(
+        "--radius", metavar="R", type=_positive, help="largest norm of the weights"
+    )
+    learning.add_argument(
+        "--no-scale",
+        action="store_true",
+        help="take columns as they are, not divided by the largest entry so far",
+    )
+    learning.add_argument(
+        "--average", action="store_true", help="predict by the average of all weights so far"
+    )
+    learning.add_argument(
+        "--hash",
+        metavar="N",
+        type=_count,
+        help="hash names into N columns, for rows that bring ever new ones",
+    )
 
 
 def _add_demo(commands: Any) -> None:
@@ -284,6 +412,13 @@ def _alpha(text: str) -> float:
     return number
 
 
+def _positive(text: str) -> float:
+    number = _alpha(text)
+    if not number:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number above 0")
+    return number
+
+
 def _delimiter(text: str) -> str:
     named = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "space": " ", "pipe": "|"}
     char = named.get(text, text)
@@ -296,18 +431,45 @@ def _delimiter(text: str) -> str:
 
 def check_options(options: argparse.Namespace) -> None:
     """Raise :class:`Usage` for what cannot work, before any time is spent on it."""
-    written = {"fit": ("model", "report"), "predict": ("output",)}.get(options.command, ())
+    if options.command == "stream":
+        _check_stream(options)
+    written = _WRITTEN.get(options.command, ())
     for name in written:
         if getattr(options, name) is not None:
             _check_place(getattr(options, name), f"--{name}")
     _check_distinct(options, written)
-    if getattr(options, "file", None) == "-" and options.command == "fit" and not options.model:
+    named = options.command not in ("fit", "stream") or options.model
+    if getattr(options, "file", None) == "-" and not named:
         raise Usage("a table from standard input has no name; give --model FILE")
     if getattr(options, "pool", None) == "pieces" and options.max_inputs is not None:
         raise Usage("--max-inputs has no meaning for --pool pieces: each piece reads all columns")
     overlap = set(getattr(options, "category", ())) & set(getattr(options, "number", ()))
     if overlap:
         raise Usage(f"--category and --number both name {sorted(overlap)[0]!r}")
+
+
+def _check_stream(options: argparse.Namespace) -> None:
+    """Raise for options of ``mixnorm stream`` that cannot be; standard input is the default."""
+    if options.file is None:
+        if sys.stdin is None or sys.stdin.isatty():
+            raise Usage("name a FILE, or send rows through a pipe")
+        options.file = "-"
+    if options.resume:
+        learning = ("learner", "norm", "loss", "learning_rate", "eta0", "radius", "no_scale")
+        for name in (*learning, "average", "hash", "drop", "category"):
+            if getattr(options, name):
+                option = name.replace("_", "-")
+                raise Usage(f"--{option} cannot be changed with --resume: the model says")
+        return
+    learner = options.learner or "mirror"
+    for name in ("loss", "learning_rate", "eta0", "radius"):
+        if learner == "perceptron" and getattr(options, name) is not None:
+            raise Usage(f"--{name.replace('_', '-')} has no meaning for --learner perceptron")
+    if options.loss is not None and options.loss not in LOSSES[learner]:
+        fitting = ", ".join(LOSSES[learner])
+        raise Usage(f"--loss {options.loss} is not for --learner {learner}; choose of {fitting}")
+    if options.target is not None and options.target in options.drop:
+        raise Usage(f"--drop names the target {options.target!r}")
 
 
 def _check_place(place: str, option: str) -> None:
@@ -334,7 +496,17 @@ def _check_distinct(options: argparse.Namespace, written: tuple[str, ...]) -> No
                 raise Usage(f"--{name} {places[name]} would replace {_SPOKEN[other]}")
 
 
-_SPOKEN = {"file": "the table", "model": "the model", "report": "the report"}
+_WRITTEN = {
+    "fit": ("model", "report"),
+    "predict": ("output",),
+    "stream": ("model", "predictions"),
+}
+_SPOKEN = {
+    "file": "the table",
+    "model": "the model",
+    "report": "the report",
+    "predictions": "the predictions",
+}
 
 
 def _same_file(one: str, other: str) -> bool:

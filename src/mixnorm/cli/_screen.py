@@ -126,6 +126,6 @@ def error_text(error: float | None, task: str) -> str:
     return percent(error) if task == "classification" else f"{error:.4g}"
 
 
-def counted(number: int, thing: str) -> str:
-    """Return a number of things in words: ``1 row``, ``2 rows``."""
-    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+def counted(number: int, thing: str, things: str | None = None) -> str:
+    """Return a number of things in words: ``1 row``, ``2 rows``; ``things`` is an odd plural."""
+    return f"{number} {thing}" if number == 1 else f"{number} {things or thing + 's'}"

@@ -30,6 +30,45 @@ def uninterrupted() -> Iterator[None]:
         yield
 
 
+class Interrupts:
+    """Requests to end, which are noted, and raised only where nothing is lost by it.
+
+    Examples
+    --------
+    >>> interrupts = Interrupts()
+    >>> with interrupts.noted():
+    ...     signal.raise_signal(signal.SIGTERM)
+    >>> interrupts.came
+    True
+    """
+
+    def __init__(self) -> None:
+        self.came = False
+        self._waiting = False
+
+    @contextmanager
+    def noted(self) -> Iterator[None]:
+        """Note requests within the block, instead of raising them."""
+        with _handled(self._note, ("SIGINT", *_ENDINGS)):
+            yield
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Raise ``KeyboardInterrupt`` for a request within the block, or for one that came."""
+        self._waiting = True
+        try:
+            if self.came:
+                raise KeyboardInterrupt
+            yield
+        finally:
+            self._waiting = False
+
+    def _note(self, number: int, frame: Any) -> None:
+        self.came = True
+        if self._waiting:
+            raise KeyboardInterrupt
+
+
 @contextmanager
 def _handled(handler: Any, names: tuple[str, ...]) -> Iterator[None]:
     """Handle signals within the block; without effect outside the main thread."""
@@ -37,6 +76,8 @@ def _handled(handler: Any, names: tuple[str, ...]) -> Iterator[None]:
         yield
         return
     numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
+    # What is ignored stays so: nohup does that, and shells to what they run in the background.
+    numbers = [number for number in numbers if signal.getsignal(number) != signal.SIG_IGN]
     before = [(number, signal.signal(number, handler)) for number in numbers]
     try:
         yield

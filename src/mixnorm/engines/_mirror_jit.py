@@ -18,7 +18,9 @@ from mixnorm.losses._row_jit import HINGE, best_class, label_loss, number_loss
 
 _FAST = {"contract", "reassoc", "nsz", "arcp"}
 BRANCHES = 64  # of the tree that sums powers of norms
-_LARGE = 2.0**40  # squared norms in their unit; larger ones get a larger unit
+_LARGE = 40.0  # binary logarithm of squared norms in their unit; larger ones get a larger unit
+_RANGE = 900.0  # of their powers, which are to stay within floating numbers
+_LONG = 65536.0  # rounds of the present scale on the clock; a longer one would drop digits
 _SPARSE = 8  # a sample is sparse if fewer than one in so many entries are not zero
 
 # How weights come from sums of gradients: by columns, by entries, or by steps of each column's own.
@@ -286,7 +288,15 @@ def refresh(  # type: ignore[no-untyped-def]
         for j in range(n_columns):
             largest = max(largest, abs(theta[r, j]))
     if largest > 0.0 and math.isfinite(largest):
-        numbers[UNIT] = 2.0 ** math.ceil(math.log2(largest))
+        unit = numbers[UNIT]  # the new one has a square and an inverse
+        numbers[UNIT] = 2.0 ** max(-500.0, math.ceil(math.log2(largest)))
+        if codes[AVERAGED] and codes[RULE] == NONE:  # weights are in powers of the unit
+            lift = constants[POWER] - (1.0 if codes[KIND] == ENTRIES else 2.0)
+            part = math.pow(unit / numbers[UNIT], lift)
+            for r in range(codes[OUTPUTS]):
+                for j in range(n_columns):
+                    if total[r, j] != 0.0:  # the first part may be infinite
+                        total[r, j] *= part
     derive(
         n_columns, everything, codes, constants, theta, image, column, tree, levels, numbers,
         scratch,
@@ -571,6 +581,7 @@ def learn(  # type: ignore[no-untyped-def]
     scores, residual = np.zeros(n_outputs), np.zeros(n_outputs)
     scratch = np.empty((_N_SCRATCH, max(n_columns, n_outputs) + 1))
     part, power = scratch[_PART], constants[POWER]
+    large = math.pow(2.0, min(_LARGE, _RANGE / power))
     for i in range(n_samples):
         # The sample: its entries that are not zero, or all of it.
         first = codes[INTERCEPT]
@@ -608,8 +619,11 @@ def learn(  # type: ignore[no-untyped-def]
         # Scores.
         rate = rate_now(codes, constants, numbers)
         scale = scale_now(rate, codes, constants, tree, numbers)
+        if codes[AVERAGED] and numbers[CLOCK] > _LONG * scale:
+            note_average(n_columns, everything, codes, theta, image, total, column, numbers)
+            numbers[CLOCK] = 0.0
+            column[SEEN] = 0.0
         numbers[CLOCK] += scale
-        numbers[LAST_RATE] = rate
         output = labels[i] if mode == TASKS else -1
         matrix = theta if codes[KIND] == COLUMNS else image
         given = value
@@ -675,15 +689,17 @@ def learn(  # type: ignore[no-untyped-def]
             numbers[FIRST] = slope * slope
             if codes[RULE] == ADAPTIVE:  # nothing was played by it so far
                 rate = rate_now(codes, constants, numbers)
-                numbers[LAST_RATE] = rate
+        if slope > 0.0:
+            numbers[LAST_RATE] = rate
         numbers[STEPS] += rate * slope * slope / (2.0 * constants[CONVEXITY])
+        unknown = numbers[SQUARES] == 0.0  # what unit is right
         numbers[SQUARES] += slope * slope
         add_outer(size, places, value, residual, codes, theta)
         if power != 2.0 or codes[SIZED]:
             largest = derive(
                 size, places, codes, constants, theta, image, column, tree, levels, numbers, scratch
             )
-            if largest > _LARGE:
+            if largest > large or unknown:
                 refresh(
                     codes, constants, theta, image, total, column, tree, levels, numbers, scratch
                 )

@@ -79,9 +79,13 @@ _SMALLER_SIDE = 256  # of matrices whose singular values come from a Gram matrix
 
 
 class NotFiniteError(ValueError):
-    """A sample holds NaN or infinity; those before it were learned from."""
+    """A sample holds NaN or infinity; those before it were learned from, and lost so much."""
 
-    def __init__(self, row: int) -> None:
+    def __init__(
+        self, row: int, losses: np.ndarray | None = None, wrong: np.ndarray | None = None
+    ) -> None:
+        self.losses = np.empty(0) if losses is None else losses[:row]
+        self.wrong = np.empty(0, dtype=np.int64) if wrong is None else wrong[:row]
         super().__init__(
             f"Row {row} of X contains NaN or infinity; the {row} rows before it were learned from. "
             "Fill such values in (SimpleImputer), or leave the row out."
@@ -221,11 +225,15 @@ class _Account:
         norm, and holds for weights in the ball.
         """
         self._check_rule()
-        rate = float(self.numbers[jit.LAST_RATE])
+        rate, steps = self._last_step()
         if not rate > 0.0:  # nothing was learned from so far
             return 0.0
         size = float(self.norm.value(self._comparator(weights)))
-        return 0.5 * size * size / rate + float(self.numbers[jit.STEPS])
+        return 0.5 * size * size / rate + steps
+
+    def _last_step(self) -> tuple[float, float]:
+        """Return the last step size, and the sum of ``rate_t |v_t|^2 / (2 beta)``."""
+        return float(self.numbers[jit.LAST_RATE]), float(self.numbers[jit.STEPS])
 
     def mistake_bound(self, weights: np.ndarray) -> float:
         """Return how many mistakes a perceptron can have made, given weights to compare with.
@@ -240,6 +248,13 @@ class _Account:
         size = float(self.norm.value(given)) * float(self.numbers[jit.LARGEST_GRADIENT])
         factor = size / math.sqrt(self.norm.strong_convexity())
         return lost + factor * math.sqrt(lost) + factor * factor
+
+    def _check_averaged(self) -> None:
+        if not self.plan.averaged:
+            raise ValueError(
+                "average=True was set after learning began, and no average was kept; set it back, "
+                "or learn anew."
+            )
 
     def _check_rule(self) -> None:
         if self.plan.rule in ("none", "feature"):
@@ -378,9 +393,11 @@ class RowLearner(_Account):
             self.codes[jit.MODE] = jit.TASKS if len(labels) else jit.TARGETS
         losses, wrong = np.empty(X.shape[0]), np.empty(X.shape[0], dtype=np.int64)
         step: Any = jit.learn
+        targets = np.require(targets, requirements=["C", "W"])
+        importance = np.require(importance, requirements=["C", "W"])
         done = step(*_samples(X), labels, targets, importance, *self.state(), losses, wrong)
         if done < X.shape[0]:
-            raise NotFiniteError(done)
+            raise NotFiniteError(done, losses, wrong)
         return losses, wrong
 
     def state(self) -> tuple[np.ndarray, ...]:
@@ -395,6 +412,7 @@ class RowLearner(_Account):
         matrix = self.theta * self.column[jit.FACTOR] if self.by_columns else self.image
         clock = float(self.numbers[jit.CLOCK])
         if averaged:
+            self._check_averaged()
             matrix = self.total + (clock - self.column[jit.SEEN]) * matrix
             scale = 1.0 / max(float(self.numbers[jit.ROUNDS]), 1.0)
         else:
@@ -438,7 +456,7 @@ class BlockLearner(_Account):
             )
         self.plan, self.n_features, self.n_outputs = plan, n_features, n_outputs
         self.first_sizes = (n_features, n_outputs)
-        self.norm = plan.smooth(n_features, n_outputs)
+        self.norm = _with_intercept(plan.smooth(n_features, n_outputs))
         self.numbers = np.zeros(jit.N_NUMBERS)
         self.theta = np.zeros((n_outputs, n_features + 1))
         self.top = np.zeros(n_features + 1)
@@ -450,6 +468,12 @@ class BlockLearner(_Account):
     def grow(self, n_features: int, n_outputs: int) -> None:
         """Make room for more features and outputs, whose weights are zero."""
         more, others = n_features - self.n_features, n_outputs - self.n_outputs
+        groups = getattr(self.norm, "groups", None)
+        if groups is not None and not isinstance(groups, str) and (more or groups.ndim == 2):
+            raise ValueError(
+                f"{self.plan.norm!r} has a group for each feature it knows of, and there are new "
+                "ones; give all classes and features in the first call."
+            )
         for name in ("theta", "total", "pending", "played"):
             array = getattr(self, name)
             if array.size or name != "total":
@@ -465,13 +489,15 @@ class BlockLearner(_Account):
         losses, wrong = np.empty(n_samples), np.zeros(n_samples, dtype=np.int64)
         start = 0
         while start < n_samples:
-            stop = min(n_samples, start + self.plan.block - int(self.waiting[0]))
-            part = slice(start, stop)
-            rows: Any = X[part]
+            stop = start + max(1, self.plan.block - int(self.waiting[0]))
+            rows: Any = X[start:stop]
             rows = rows.toarray() if hasattr(rows, "toarray") else np.asarray(rows, np.float64)
-            if not np.all(np.isfinite(rows)):
-                raise NotFiniteError(start + int(np.argmin(np.all(np.isfinite(rows), axis=1))))
-            inputs = self._inputs(rows)
+            count = self._alike(rows)
+            if count == 0:
+                raise NotFiniteError(start, losses, wrong)
+            stop = start + count
+            part = slice(start, stop)
+            inputs = self._inputs(rows[:count])
             losses[part], wrong[part], gradient = self._suffer(
                 inputs, labels[part] if len(labels) else labels, targets[part], importance[part]
             )
@@ -490,7 +516,7 @@ class BlockLearner(_Account):
         nothing = np.empty(0, dtype=np.int64)
         for i, rows in enumerate(X):
             if not np.all(np.isfinite(rows[~np.isnan(targets[i])])):
-                raise NotFiniteError(i)
+                raise NotFiniteError(i, losses, wrong)
             inputs = self._inputs(np.where(np.isnan(targets[i])[:, None], 0.0, rows))
             scores = np.einsum("rj,rj->r", inputs, self.played)[None, :]
             loss, missed, residual = self._judge(scores, nothing, targets[i : i + 1])
@@ -501,6 +527,16 @@ class BlockLearner(_Account):
             if int(self.waiting[0]) >= self.plan.block:
                 self._step()
         return losses, wrong
+
+    def _alike(self, rows: np.ndarray) -> int:
+        """Return how many rows there are before one that is not finite, or changes the scale."""
+        finite = np.all(np.isfinite(rows), axis=1)
+        count = len(rows) if np.all(finite) else int(np.argmin(finite))
+        if self.plan.scaled and count > 1:
+            top = np.maximum(self.top[1:], np.abs(rows[0]))
+            larger = np.any(np.abs(rows[1:count]) > top, axis=1)
+            count = 1 + int(np.argmax(larger)) if np.any(larger) else count
+        return count
 
     def _inputs(self, rows: np.ndarray) -> np.ndarray:
         """Return inputs with a column of ones, divided by the largest seen."""
@@ -580,13 +616,22 @@ class BlockLearner(_Account):
         self.pending += gradient
         self._step()
 
+    def _last_step(self) -> tuple[float, float]:
+        """Return step size and sum, with the step of a block that is not full."""
+        rate, steps = super()._last_step()
+        if not np.any(self.pending):
+            return rate, steps
+        size = _dual_norm(self.norm, self.pending)
+        rate = self._rate(int(self.numbers[jit.INPUTS]), size)
+        return rate, steps + rate * size * size / (2.0 * float(self.norm.strong_convexity()))
+
     def _step(self) -> None:
         numbers, pending = self.numbers, self.pending
         size = _dual_norm(self.norm, pending) if np.any(pending) else 0.0
         if size > 0.0:
+            rate = self._rate(int(numbers[jit.INPUTS]), size)
             if numbers[jit.FIRST] == 0.0:
                 numbers[jit.FIRST] = size * size
-            rate = self._rate(int(numbers[jit.INPUTS]))
             convexity = float(self.norm.strong_convexity())
             numbers[jit.STEPS] += rate * size * size / (2.0 * convexity)
             numbers[jit.SQUARES] += size * size
@@ -598,12 +643,13 @@ class BlockLearner(_Account):
         self.waiting = np.zeros(1, dtype=np.int64)
         self.played = self._weights_now()
 
-    def _rate(self, steps: int) -> float:
+    def _rate(self, steps: int, size: float = 0.0) -> float:
+        """Return the step size after so many steps; ``size`` is that of the gradient, if known."""
         plan, numbers = self.plan, self.numbers
         if plan.rule == "anytime":
             return plan.rate / math.sqrt(steps + 1.0)
         if plan.rule == "adaptive":
-            seen = float(numbers[jit.FIRST] + numbers[jit.SQUARES])
+            seen = float((numbers[jit.FIRST] or size * size) + numbers[jit.SQUARES])
             if not seen > 0.0:
                 return 0.0
             return plan.rate * math.sqrt(float(self.norm.strong_convexity()) / seen)
@@ -625,6 +671,7 @@ class BlockLearner(_Account):
         """Return weights ``(n_outputs, n_features)`` and intercepts, in units of the inputs."""
         matrix = self.played
         if averaged:
+            self._check_averaged()
             matrix = self.total / max(float(self.numbers[jit.ROUNDS]), 1.0)
         if self.plan.scaled:
             matrix = np.where(self.top > 0.0, matrix / np.where(self.top > 0.0, self.top, 1.0), 0.0)
@@ -642,6 +689,10 @@ class BlockLearner(_Account):
 
 def by_blocks(learner: RowLearner) -> BlockLearner:
     """Return a learner of the other kind that goes on where one by rows stopped."""
+    if learner.plan.rule == "feature":
+        raise ValueError(
+            "learning_rate='feature' cannot go with an input for each task; choose 'adaptive'."
+        )
     other = BlockLearner(learner.plan, learner.n_features, learner.n_outputs)
     other.norm, other.numbers = learner.norm, learner.numbers.copy()
     other.first_sizes = learner.first_sizes
@@ -684,7 +735,17 @@ def _dual_norm(norm: Any, gradient: np.ndarray) -> float:
     power, top = norm.q / (norm.q - 1.0), float(np.sqrt(squares[-1]))
     if not top > 0.0:
         return 0.0
-    return top * float(np.sum((np.sqrt(squares) / top) ** power)) ** (1.0 / power)
+    return float(top * np.sum((np.sqrt(squares) / top) ** power) ** (1.0 / power))
+
+
+def _with_intercept(norm: Any) -> Any:
+    """Return a norm with a group more, in front, where features have groups."""
+    groups = getattr(norm, "groups", None)
+    if groups is None or isinstance(groups, str):
+        return norm
+    labels = np.unique(np.asarray(groups), return_inverse=True)[1].reshape(np.shape(groups))
+    own = np.full((1, *labels.shape[1:]), int(np.max(labels, initial=-1)) + 1)
+    return MixedNorm(norm.inner, norm.outer, np.concatenate([own, labels]))
 
 
 def _fresh_outputs(count: int) -> np.ndarray:
@@ -705,8 +766,10 @@ def _samples(X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     if sparse.issparse(X):
         rows: Any = X
         empty = np.empty((0, 0), dtype=rows.data.dtype)
-        return empty, rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data
-    dense = np.ascontiguousarray(X)
+        data = np.require(rows.data, requirements=["C", "W"])
+        return empty, rows.indptr.astype(np.int64), rows.indices.astype(np.int64), data
+    # Arrays that cannot be written to would have the loop compiled once more.
+    dense = np.require(X, requirements=["C", "W"])
     nothing = np.zeros(1, dtype=np.int64)
     return dense, nothing, nothing[:0], np.empty(0, dtype=dense.dtype)
 
@@ -721,7 +784,7 @@ def _compiled_loss(loss: Any) -> tuple[int, float]:
     """Return the code of a loss, and its constant."""
     for kinds in (_SCALAR, _JOINT):
         for kind, code in kinds.items():
-            if isinstance(loss, kind):
+            if type(loss) is kind:  # a class derived from it may be another loss
                 names = ("delta", "epsilon", "margin")
                 constant = next((getattr(loss, name) for name in names if hasattr(loss, name)), 0.0)
                 return code, float(constant)

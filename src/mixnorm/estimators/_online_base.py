@@ -75,10 +75,6 @@ class OnlineEstimator(BaseEstimator):
         """Return what the learner does."""
         raise NotImplementedError
 
-    def _first_outputs(self) -> int:
-        """Return the number of outputs to begin with."""
-        raise NotImplementedError
-
     # --- rows
 
     def _begin(self) -> None:
@@ -106,8 +102,9 @@ class OnlineEstimator(BaseEstimator):
             dtype=[np.float64, np.float32],
             ensure_all_finite=False,  # the engine looks at every row anyway
         )
-        if hasattr(X, "sorted_indices") and not X.has_sorted_indices:
-            X = X.sorted_indices()
+        if hasattr(X, "sum_duplicates") and not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
         return X
 
     def _is_plain(self, X: Any) -> bool:
@@ -124,6 +121,11 @@ class OnlineEstimator(BaseEstimator):
     def _named_rows(self, rows: Sequence[Mapping[Any, Any]], *, learn: bool) -> sparse.csr_matrix:
         """Return dicts of names and numbers as a CSR matrix, new names as new columns."""
         hashed = getattr(self, "hash_features", None)
+        if "_learner" in vars(self) and hashed not in (None, self.n_features_in_):
+            raise ValueError(
+                f"hash_features={hashed!r} was set after learning began with "
+                f"{self.n_features_in_} columns; set it back, or start a new model."
+            )
         if "vocabulary_" not in vars(self):
             if "_learner" in vars(self) and hashed is None:
                 raise TypeError(
@@ -132,29 +134,32 @@ class OnlineEstimator(BaseEstimator):
                 )
             self.vocabulary_: dict[Any, int] = {}
         places, values, ends = [], [], [0]
+        fresh: dict[Any, int] = {}
         for row in rows:
             found: dict[int, float] = {}
             for name, value in row.items():
-                place, number = self._named(name, value, hashed, learn=learn)
+                place, number = self._named(name, value, hashed, fresh if learn else None)
                 if place is not None:
                     found[place] = found.get(place, 0.0) + number
             order = sorted(found)
             places += order
             values += [found[place] for place in order]
             ends.append(len(places))
-        width = hashed if hashed is not None else len(self.vocabulary_)
         if learn:
-            self.n_features_in_ = max(int(width), getattr(self, "n_features_in_", 0))
-        shape = (len(rows), max(self.n_features_in_, 1))
+            self._new_names = fresh  # of the vocabulary once all else is checked
+        width = int(hashed) if hashed is not None else len(self.vocabulary_) + len(fresh)
         return sparse.csr_matrix(
             (np.asarray(values, dtype=np.float64), np.asarray(places, dtype=np.int64), ends),
-            shape=shape,
+            shape=(len(rows), max(width, 1)),
         )
 
     def _named(
-        self, name: Any, value: Any, hashed: int | None, *, learn: bool
+        self, name: Any, value: Any, hashed: int | None, fresh: dict[Any, int] | None
     ) -> tuple[int | None, float]:
-        """Return the column and the number that a name and its value stand for."""
+        """Return the column and the number that a name and its value stand for.
+
+        Unseen names are added to ``fresh``, where that is given.
+        """
         if isinstance(value, str):  # a category: its own column, which is one
             name, value = f"{name}={value}", 1.0
         number = float(value)
@@ -162,8 +167,8 @@ class OnlineEstimator(BaseEstimator):
             code = murmurhash3_32(str(name), seed=0)
             return abs(code) % hashed, number if code >= 0 else -number
         place = self.vocabulary_.get(name)
-        if place is None and learn:
-            place = self.vocabulary_[name] = len(self.vocabulary_)
+        if place is None and fresh is not None:
+            place = fresh.setdefault(name, len(self.vocabulary_) + len(fresh))
         return place, number
 
     # --- learning
@@ -185,13 +190,21 @@ class OnlineEstimator(BaseEstimator):
             )
         return weight
 
+    def _check_some_weight(self, sample_weight: Any) -> None:
+        """Raise a clear error for weights that leave nothing to learn from."""
+        if sample_weight is not None and not np.any(weight_numbers(sample_weight)):
+            raise ValueError("sample_weight is zero for every row; give some row a positive one.")
+
     def _ready(self, n_features: int, n_outputs: int) -> Any:
         """Return the learner, made or grown to these sizes."""
+        if "vocabulary_" in vars(self):
+            self.vocabulary_.update(self.__dict__.pop("_new_names", {}))
+            self.n_features_in_ = n_features if self.vocabulary_ or self.hash_features else 0
         learner = self.__dict__.get("_learner")
         if learner is None:
             learner = self._learner = mirror.build(self._plan(n_outputs), n_features, n_outputs)
         elif n_features > learner.n_features or n_outputs > learner.n_outputs:
-            learner.plan = self._plan(n_outputs)
+            learner.plan = replace(learner.plan, losses=self._plan(n_outputs).losses)
             learner.grow(max(n_features, learner.n_features), n_outputs)
             self.__dict__.pop("_lean", None)
         return learner
@@ -199,7 +212,12 @@ class OnlineEstimator(BaseEstimator):
     def _learn(self, X: Any, labels: np.ndarray, targets: np.ndarray, weight: np.ndarray) -> None:
         learner = self._learner
         start, mistakes, loss = learner.rounds, learner.mistakes, learner.loss
-        losses, wrong = learner.learn(X, labels, targets, weight)
+        try:
+            losses, wrong = learner.learn(X, labels, targets, weight)
+        except mirror.NotFiniteError as error:
+            lost = error.losses * weight[: len(error.losses)]
+            self._curve.extend(start, error.wrong, lost, mistakes, loss)
+            raise
         self._curve.extend(start, wrong, losses * weight, mistakes, loss)
         self._check_numbers()
 
@@ -318,8 +336,11 @@ class OnlineEstimator(BaseEstimator):
     def _lean_step(self, lean: Any) -> None:
         learner = self._learner
         before = learner.numbers[jit.ROUNDS]
+        learner.codes[jit.MODE] = lean.mode
         if jit.learn(*lean.arguments) < 1:
             raise mirror.NotFiniteError(0)
+        if not math.isfinite(learner.numbers[jit.LOSS]):
+            self._check_numbers()
         at, curve = int(before) + 1, self._curve
         if at % curve.stride == 0:
             if len(curve.rounds) >= _POINTS:
@@ -355,11 +376,16 @@ class OnlineEstimator(BaseEstimator):
         curve = state.pop("_curve")
         for given in (sizes, first_sizes):
             whole = isinstance(given, list) and [type(size) for size in given] == [int, int]
-            if not whole or min(given) < 0 or given[1] < 1 or 8 * math.prod(given) > max_bytes:
+            if not whole or min(given) < 0 or given[1] < 1:
+                raise ValueError("the sizes must be two whole numbers")
+            if 8 * (given[0] + 1) * given[1] > max_bytes:
                 raise ValueError("the sizes must be two whole numbers that fit the file")
+        parts = arrays.values() if type(arrays) is dict else ()
+        held = max((part.size for part in parts if isinstance(part, np.ndarray)), default=0)
+        if first_sizes[0] > sizes[0] or first_sizes[1] > sizes[1] or held < math.prod(sizes):
+            raise ValueError("the sizes must be those of the weights, and have grown")
         self.__dict__.update({name: value for name, value in state.items() if name in self._kept})
-        if int(self.n_features_in_) > sizes[0]:
-            raise ValueError("n_features_in_ is more than there are weights for")
+        self._check_columns(sizes[0])
         self._rebuild(sizes[1])
         plan = self._plan(sizes[1])
         learner: Any = (mirror.RowLearner if kind == "rows" else mirror.BlockLearner)(
@@ -375,24 +401,55 @@ class OnlineEstimator(BaseEstimator):
             if not same or array.shape != wanted.shape or not np.all(np.isfinite(array)):
                 raise ValueError(f"the array {name} of the learner does not fit the rest")
             setattr(learner, name, np.ascontiguousarray(array))
-        self._learner, self._curve = learner, Curve()
-        self._curve.stride = int(curve["stride"])
-        self._curve.rounds = [int(value) for value in curve["rounds"]]
-        self._curve.mistakes = [int(value) for value in curve["mistakes"]]
-        self._curve.losses = [float(value) for value in curve["loss"]]
+        if kind != "rows" and not 0 <= int(learner.waiting[0]) < plan.block:
+            raise ValueError("more samples wait than make a block")
+        self._learner, self._curve = learner, _read_curve(curve)
+
+    def _check_columns(self, count: int) -> None:
+        """Check that the columns of a model file fit its weights."""
+        if type(self.n_features_in_) is not int or max(self.n_features_in_, 1) != max(count, 1):
+            raise ValueError(f"n_features_in_ must be {count}, as there are weights for so many")
+        names = vars(self).get("feature_names_in_")
+        if names is not None and (not isinstance(names, np.ndarray) or names.shape != (count,)):
+            raise ValueError(f"feature_names_in_ must be an array of {count} names")
+        places = vars(self).get("vocabulary_", {})
+        kinds = set(map(type, places.values())) if type(places) is dict else {None}
+        if kinds - {int} or list(places.values()) != list(range(len(places))):
+            raise ValueError("vocabulary_ must have names with places from 0 on")
+        hashed = getattr(self, "hash_features", None)
+        if len(places) not in (0, self.n_features_in_) or hashed not in (None, count):
+            raise ValueError(f"vocabulary_ must have a name for each of {count} columns")
 
     def _rebuild(self, n_outputs: int) -> None:
         """Set what follows from the attributes of a model file, and check them."""
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = dict(super().__getstate__())
-        state.pop("_lean", None)
+        for name in ("_lean", "_new_names"):
+            state.pop(name, None)
         return state
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def _read_curve(given: Any) -> Curve:
+    """Return the curve in a model file."""
+    curve, stride = Curve(), given["stride"]
+    rounds, mistakes, losses = (given[name] for name in ("rounds", "mistakes", "loss"))
+    arrays = all(isinstance(each, np.ndarray) for each in (rounds, mistakes, losses))
+    if not arrays or not rounds.shape == mistakes.shape == losses.shape == (rounds.size,):
+        raise ValueError("the curve must be three arrays of one length")
+    if type(stride) is not int or stride < 1 or rounds.size > _POINTS:
+        raise ValueError(f"the curve must have at most {_POINTS} points, and a stride")
+    if not np.array_equal(rounds, stride * np.arange(1, rounds.size + 1)):
+        raise ValueError("the rounds of the curve must lie evenly")
+    curve.stride, curve.rounds = stride, [int(value) for value in rounds]
+    curve.mistakes = [int(value) for value in mistakes]
+    curve.losses = [float(value) for value in losses]
+    return curve
 
 
 class Lean:
@@ -404,7 +461,8 @@ class Lean:
         self.label = np.zeros(1, dtype=np.int64)
         self.target = np.zeros((1, n_targets))
         self.scores = np.zeros(learner.n_outputs)
-        labels = self.label if learner.codes[jit.MODE] != jit.TARGETS else nothing[:0]
+        self.mode = int(learner.codes[jit.MODE])
+        labels = self.label if self.mode != jit.TARGETS else nothing[:0]
         self.arguments = (
             self.row, nothing, nothing[:0], np.empty(0), labels, self.target, np.ones(1),
             *learner.state(), np.empty(1), np.empty(1, dtype=np.int64),
@@ -438,17 +496,20 @@ def check_online_parameters(estimator: Any) -> None:
     quiet = getattr(estimator, "conservative", 0.0)
     if not isinstance(quiet, (int, float)) or isinstance(quiet, bool) or not 0.0 <= quiet < 1.0:
         raise ValueError(f"conservative={quiet!r} must be a number from 0 to below 1.")
-    rule = getattr(estimator, "learning_rate", "none")
-    rules = ("auto", "fixed", "anytime", "adaptive", "feature", "none")
-    if rule not in rules:
-        raise ValueError(f"learning_rate={rule!r} is not known; choose one of {rules[:-1]}.")
+    rule = getattr(estimator, "learning_rate", "auto")
+    rules = ("auto", "fixed", "anytime", "adaptive", "feature")
+    if not isinstance(rule, str) or rule not in rules:
+        raise ValueError(f"learning_rate={rule!r} is not known; choose one of {rules}.")
     block = getattr(estimator, "block_size", 1)
     if not isinstance(block, numbers.Integral) or isinstance(block, bool) or block < 1:
         raise ValueError(f"block_size={block!r} must be a whole number of at least 1.")
 
 
-def chosen_steps(estimator: Any, euclidean: bool) -> tuple[str, float]:
-    """Return the rule and the rate for what the user left open."""
+def chosen_steps(estimator: Any, euclidean: bool, first: float = 1.0) -> tuple[str, float]:
+    """Return the rule and the rate for what the user left open.
+
+    ``first`` is the rate of steps by feature: for numbers one, as they are in units of the targets.
+    """
     rule = estimator.learning_rate
     if rule == "auto":
         rule = "feature" if euclidean and estimator.radius is None else "adaptive"
@@ -456,7 +517,18 @@ def chosen_steps(estimator: Any, euclidean: bool) -> tuple[str, float]:
         return rule, float(estimator.eta0)
     if rule == "adaptive" and estimator.radius is not None:
         return rule, float(estimator.radius)
-    return rule, {"feature": 10.0, "adaptive": 10.0}.get(rule, 1.0)
+    return rule, {"feature": first, "adaptive": 10.0}.get(rule, 1.0)
+
+
+def joined_labels(known: np.ndarray, more: np.ndarray) -> np.ndarray:
+    """Return labels with others after them; raise a clear error for texts beside numbers."""
+    texts = [all(isinstance(label, str) for label in each.tolist()) for each in (known, more)]
+    if len(known) and texts[0] != texts[1]:
+        raise TypeError(
+            f"{more.tolist()[0]!r} is of another type than what was seen before, "
+            f"{known.tolist()[0]!r}; give labels of one type, str(label) for each, say."
+        )
+    return np.concatenate([known, more]) if len(known) else more
 
 
 def is_euclidean(norm: Any) -> bool:

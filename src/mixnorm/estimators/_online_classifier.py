@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
@@ -17,8 +18,9 @@ from mixnorm.estimators._online_base import (
     check_online_parameters,
     chosen_steps,
     is_euclidean,
+    joined_labels,
 )
-from mixnorm.losses import as_loss
+from mixnorm.losses import MulticlassHinge, as_loss
 from mixnorm.losses._names import JOINT
 from mixnorm.norms import as_norm
 
@@ -42,6 +44,7 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):
         -------
         self
         """
+        self._check_some_weight(sample_weight)
         self._begin()
         self.__dict__.pop("classes_", None)
         self.partial_fit(X, y, sample_weight=sample_weight)
@@ -85,8 +88,8 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):
             raise ValueError(
                 f"X has {X.shape[0]} rows and y {len(y)} labels: give one label per row."
             )
-        labels = self._encode(y, classes, first=first)
         weight = self._weights_of(sample_weight, X.shape[0])
+        labels = self._encode(y, classes, first=first)
         self._ready(X.shape[1], len(self.classes_))
         self._learn(X, labels, np.empty((X.shape[0], 0)), weight)
         return self
@@ -102,14 +105,17 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):
         found, inverse = np.unique(y, return_inverse=True)
         unseen = [label for label in found.tolist() if label not in self._places]
         if unseen:
+            if any(label != label for label in unseen):
+                raise ValueError("Input y contains NaN; drop rows whose class is not known.")
+            check_classification_targets(y)
             self._add(np.asarray(unseen, dtype=found.dtype))
         places = np.asarray([self._places[label] for label in found.tolist()], dtype=np.int64)
         return np.asarray(places[inverse.reshape(-1)])
 
     def _add(self, labels: np.ndarray) -> None:
+        self.classes_ = joined_labels(self.classes_, labels)
         for label in labels.tolist():
             self._places[label] = len(self._places)
-        self.classes_ = np.concatenate([self.classes_, labels])
 
     _kept = (*OnlineEstimator._kept, "classes_")
 
@@ -150,9 +156,11 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):
         lean = self._lean_row(x)
         if lean is not None and not self.average:
             jit.scores_of(lean.row[0], *lean.score_arguments)
-            return self.classes_[int(np.argmax(lean.scores))].item()
+            best = int(np.argmax(lean.scores))
+            if lean.scores[best] == lean.scores[best]:  # else the long way says what is wrong
+                return self.classes_.item(best)
         row = [x] if isinstance(x, dict) else np.asarray(x).reshape(1, -1)
-        return self.predict(row)[0].item()
+        return self.predict(row).item(0)
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the scores of the classes; their difference where there are two."""
@@ -161,7 +169,8 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the class of each row."""
-        return np.asarray(self.classes_[np.argmax(self._scores(X), axis=1)])
+        best = np.argmax(self._scores(X), axis=1)
+        return np.asarray(self.classes_[best])
 
 
 class GroupPerceptron(OnlineClassifier):
@@ -273,6 +282,10 @@ class GroupPerceptron(OnlineClassifier):
             ``mistakes_`` is never more, unless ``scale`` changed the rows as they came.
         """
         return float(self._check_learned().mistake_bound(self._compared(W)))
+
+
+def _has_probabilities(model: MirrorDescentClassifier) -> bool:
+    return not isinstance(model._loss(), MulticlassHinge)
 
 
 class MirrorDescentClassifier(OnlineClassifier):
@@ -394,7 +407,7 @@ class MirrorDescentClassifier(OnlineClassifier):
 
     def _plan(self, n_outputs: int) -> mirror.Plan:
         norm = as_norm(self.norm)
-        rule, rate = chosen_steps(self, is_euclidean(norm))
+        rule, rate = chosen_steps(self, is_euclidean(norm), first=10.0)
         return mirror.Plan(
             norm,
             [self._loss()],
@@ -408,6 +421,7 @@ class MirrorDescentClassifier(OnlineClassifier):
             block=int(self.block_size),
         )
 
+    @available_if(_has_probabilities)
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the probability of each class, where the loss knows any."""
         return np.asarray(self._loss().proba(self._scores(X)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,7 +11,12 @@ from sklearn.utils.validation import check_array, column_or_1d
 
 from mixnorm.engines import mirror
 from mixnorm.estimators._inputs import check_dense_targets
-from mixnorm.estimators._online_base import OnlineEstimator, check_online_parameters, chosen_steps
+from mixnorm.estimators._online_base import (
+    OnlineEstimator,
+    check_online_parameters,
+    chosen_steps,
+    joined_labels,
+)
 from mixnorm.losses import as_loss
 from mixnorm.losses._names import SCALAR
 from mixnorm.norms import as_norm
@@ -172,6 +178,7 @@ class OnlineMultiTaskLearner(OnlineEstimator):
         -------
         self
         """
+        self._check_some_weight(sample_weight)
         self._begin()
         return self.partial_fit(X, y, task=task, sample_weight=sample_weight)
 
@@ -209,9 +216,14 @@ class OnlineMultiTaskLearner(OnlineEstimator):
             return self
         X = self._rows(X, reset=first)
         labels = np.empty(0, dtype=np.int64)
+        if len(targets) != X.shape[0]:
+            raise ValueError(
+                f"X has {X.shape[0]} rows and y {len(targets)} targets: give one target per row."
+            )
+        weight = self._weights_of(sample_weight, X.shape[0])
         if task is not None:
-            labels = self._encode_tasks(column_or_1d(task), X.shape[0])
             targets = column_or_1d(targets)[:, None]
+            labels = self._encode_tasks(column_or_1d(task), X.shape[0])
         elif targets.ndim != 2:
             raise ValueError(
                 "y has one target per row, and no task says whose it is: give task, or a column of "
@@ -219,11 +231,6 @@ class OnlineMultiTaskLearner(OnlineEstimator):
             )
         else:
             self._number_tasks(targets.shape[1])
-        if len(targets) != X.shape[0]:
-            raise ValueError(
-                f"X has {X.shape[0]} rows and y {len(targets)} targets: give one target per row."
-            )
-        weight = self._weights_of(sample_weight, X.shape[0])
         self._ready(X.shape[1], len(self.tasks_))
         targets = self._signed(targets, labels)
         self._learn(X, labels, targets, weight)
@@ -245,12 +252,12 @@ class OnlineMultiTaskLearner(OnlineEstimator):
                 f"X has {X.shape[2]} features, but {type(self).__name__} is expecting "
                 f"{self.n_features_in_} features as input."
             )
+        weight = self._weights_of(sample_weight, len(X))
         self._number_tasks(X.shape[1])
         learner = self._ready(X.shape[2], len(self.tasks_))
         if isinstance(learner, mirror.RowLearner):
             learner = self._learner = mirror.by_blocks(learner)
             self.__dict__.pop("_lean", None)
-        weight = self._weights_of(sample_weight, len(X))
         targets = self._signed(targets, np.empty(0, dtype=np.int64))
         start, mistakes, loss = learner.rounds, learner.mistakes, learner.loss
         losses, wrong = learner.learn_together(X, targets, weight)
@@ -263,12 +270,13 @@ class OnlineMultiTaskLearner(OnlineEstimator):
             raise ValueError(f"X has {n_samples} rows and task {len(task)}: give one task per row.")
         found, inverse = np.unique(task, return_inverse=True)
         unseen = [name for name in found.tolist() if name not in self._places]
+        for place, name in enumerate(unseen, len(self._places)):
+            self._loss_of(place, name)  # there must be one, or the task is not taken
+        if unseen:
+            self.tasks_ = joined_labels(self.tasks_, np.asarray(unseen, dtype=found.dtype))
         for name in unseen:
             self._places[name] = len(self._places)
             self._low.append(np.nan)
-        if unseen:
-            more = np.asarray(unseen, dtype=found.dtype)
-            self.tasks_ = np.concatenate([self.tasks_, more]) if len(self.tasks_) else more
         places = np.asarray([self._places[name] for name in found.tolist()], dtype=np.int64)
         return np.asarray(places[inverse.reshape(-1)])
 
@@ -315,7 +323,8 @@ class OnlineMultiTaskLearner(OnlineEstimator):
         """Learn from one row of a task: an array of shape (n_features,) or a dict."""
         lean = self._lean_row(x)
         place = None if lean is None else self._places.get(task)
-        if place is None or self._learner.plan.losses[place].is_binary:
+        plain = isinstance(y, (float, int)) and -math.inf < y < math.inf
+        if place is None or not plain or self._learner.plan.losses[place].is_binary:
             row = [x] if isinstance(x, dict) else np.asarray(x).reshape(1, -1)
             self.partial_fit(row, np.asarray([y], dtype=np.float64), task=np.asarray([task]))
             if lean is None:
@@ -346,6 +355,11 @@ class OnlineMultiTaskLearner(OnlineEstimator):
         learner = self._check_learned()
         if getattr(X, "ndim", 2) == 3:
             weights, intercept = learner.weights(bool(self.average))
+            if X.shape[1:] != weights.shape:
+                raise ValueError(
+                    f"X has shape {X.shape}; give an input for each task, of shape "
+                    f"(n_samples, {weights.shape[0]}, {weights.shape[1]})."
+                )
             products = np.einsum("irj,rj->ir", np.asarray(X, np.float64), weights)
             return np.asarray(products + intercept)
         scores = self._scores(X)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -44,8 +45,7 @@ class MirrorDescentRegressor(RegressorMixin, OnlineEstimator):
         As in :class:`MirrorDescentClassifier`. With ``"feature"`` steps are also in units of the
         largest target seen.
     eta0 : float, optional
-        The step size; by default 10 for ``"feature"``, ``radius`` or 10 for ``"adaptive"``, 1 for
-        the others.
+        The step size; by default ``radius`` or 10 for ``"adaptive"``, 1 for the others.
     fit_intercept : bool, default=True
         Have a column of ones.
     scale : bool, default=True
@@ -151,6 +151,7 @@ class MirrorDescentRegressor(RegressorMixin, OnlineEstimator):
         -------
         self
         """
+        self._check_some_weight(sample_weight)
         self._begin()
         return self.partial_fit(X, y, sample_weight=sample_weight)
 
@@ -202,14 +203,22 @@ class MirrorDescentRegressor(RegressorMixin, OnlineEstimator):
     def learn_one(self, x: Any, y: Any) -> None:
         """Learn from one row, an array of shape (n_features,) or a dict, and its target."""
         lean = self._lean_row(x)
-        if lean is None:
+        if lean is None or not self._is_plain_target(y):
             row = [x] if isinstance(x, dict) else np.asarray(x).reshape(1, -1)
             target = np.asarray([y], dtype=np.float64)
             self.partial_fit(row, target)
-            self._prepare_lean()
+            if lean is None:
+                self._prepare_lean()
             return
         lean.target[0] = y
         self._lean_step(lean)
+
+    def _is_plain_target(self, y: Any) -> bool:
+        """Whether a target needs no check."""
+        if self._single:
+            return isinstance(y, (float, int)) and -math.inf < y < math.inf
+        shape = (self._learner.n_outputs,)
+        return isinstance(y, np.ndarray) and y.shape == shape and bool(np.all(np.isfinite(y)))
 
     def _targets_per_row(self) -> int:
         return int(self._learner.n_outputs)
@@ -221,7 +230,8 @@ class MirrorDescentRegressor(RegressorMixin, OnlineEstimator):
         lean = self._lean_row(x)
         if lean is not None and not self.average:
             jit.scores_of(lean.row[0], *lean.score_arguments)
-            return float(lean.scores[0]) if self._single else lean.scores.copy()
+            if not math.isnan(lean.scores[0]):  # else the long way says what is wrong
+                return float(lean.scores[0]) if self._single else lean.scores.copy()
         row = [x] if isinstance(x, dict) else np.asarray(x).reshape(1, -1)
         found = self.predict(row)[0]
         return float(found) if self._single else found

@@ -4,6 +4,8 @@ from mixnorm.tables._columns import CategoryColumn, DateColumn, NumberColumn
 from mixnorm.tables._encoder import SparseEncoder, TableEncoder, remarks
 from mixnorm.tables._model import Predictions, TableModel
 from mixnorm.tables._read import SparseTable, Table, read_table
+from mixnorm.tables._rows import BadRow, Row, RowReader
+from mixnorm.tables._stream import StreamModel
 from mixnorm.tables._target import (
     Target,
     Task,
@@ -14,12 +16,16 @@ from mixnorm.tables._target import (
 )
 
 __all__ = [
+    "BadRow",
     "CategoryColumn",
     "DateColumn",
     "NumberColumn",
     "Predictions",
+    "Row",
+    "RowReader",
     "SparseEncoder",
     "SparseTable",
+    "StreamModel",
     "Table",
     "TableEncoder",
     "TableModel",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -56,7 +57,11 @@ class Target:
 
 def find_column(frame: pd.DataFrame, name: str, table: str) -> str:
     """Return the column of that name, or raise with the nearest ones."""
-    names = [str(column) for column in frame.columns]
+    return find_name([str(column) for column in frame.columns], name, table)
+
+
+def find_name(names: Sequence[str], name: str, table: str) -> str:
+    """Return the name as a table has it, or raise with the nearest ones."""
     if name in names:
         return name
     folded = [column for column in names if column.casefold() == name.strip().casefold()]
@@ -67,7 +72,7 @@ def find_column(frame: pd.DataFrame, name: str, table: str) -> str:
     raise TableError(f"{table} has no column {name!r}. {hint}")
 
 
-def _some(names: list[str]) -> str:
+def _some(names: Sequence[str]) -> str:
     shown = ", ".join(map(repr, names[:8]))
     return f"It has {shown}{', ...' if len(names) > 8 else ''}."
 

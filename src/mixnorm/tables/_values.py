@@ -25,7 +25,7 @@ _BLANKS = frozenset({"none", "None", "NONE", "-", "--", ".", "n.a.", "N.A."})
 _UNITS = re.compile(r"([-+]?)[$€£¥]?\s*(.*?)\s*[%$€£¥]?", re.DOTALL)
 _TRUTHS = {"true": 1.0, "false": 0.0}
 # Larger numbers count as infinite: so would their sums and products with small ones.
-_LARGEST = 1e304
+LARGEST = 1e304
 # Dates as people write them, beside ISO 8601; of those that fit best, the first is taken: day
 # before month with dots and hyphens, month before day with slashes.
 _DAYS = ("%d.%m.%Y", "%d.%m.%y", "%m/%d/%Y", "%d/%m/%Y", "%Y/%m/%d", "%m/%d/%y", "%d/%m/%y",
@@ -81,7 +81,7 @@ def as_numbers(values: pd.Series[Any], style: str = "plain") -> np.ndarray:
         for place in np.flatnonzero(np.isnan(numbers)):
             if texts[place] is not None:
                 numbers[place] = _TRUTHS.get(texts[place].lower(), np.nan)
-    large = np.abs(numbers) > _LARGEST
+    large = np.abs(numbers) > LARGEST
     if large.any():
         numbers = np.where(large, np.copysign(np.inf, numbers), numbers)
     return numbers
@@ -182,6 +182,35 @@ def level_text(text: str) -> str:
     if _WHOLE.fullmatch(text) and abs(int(text)) < 2**63:
         return str(int(text))
     return _number_text(float(text)) if _DECIMAL.fullmatch(text) else text
+
+
+def value_text(value: Any) -> str:
+    """Return a single value as :func:`level_text` has it: "3" for 3, 3.0 and "3"."""
+    return level_text(_text(value))
+
+
+def text_number(text: str, style: str) -> float | None:
+    """Return a single text as a number, an infinite one where it is too large; None if it is none.
+
+    Examples
+    --------
+    >>> text_number("1,5", "comma"), text_number("$ 1,500", "thousands"), text_number("x", "plain")
+    (1.5, 1500.0, None)
+    """
+    if text.lower() in _TRUTHS:
+        return _TRUTHS[text.lower()]
+    bare = _bare(text)
+    if bare is None:
+        return None
+    if style == "thousands":
+        bare = _replaced(bare, _THOUSANDS, ((",", ""),))
+    elif style == "comma":
+        bare = _replaced(bare, _COMMA, ((".", ""), (",", ".")))
+    if not _DECIMAL.fullmatch(bare):
+        infinite = bare.lower().lstrip("+-") in ("inf", "infinity")
+        return float(bare) if infinite else None
+    number = float(bare)
+    return number if abs(number) <= LARGEST else float("inf")
 
 
 def date_format(texts: np.ndarray, least: float) -> str | None:

@@ -1,0 +1,114 @@
+"""The measuring process of ``benchmarks.online``: one learner on one stream.
+
+``python -m benchmarks._online_child ORDER``; ORDER is JSON with data and method, and the last line
+of the output is JSON.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import statistics
+import sys
+import tempfile
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks._child import REPEATS, SHORT
+from benchmarks._measure import cpu_seconds, measured
+from benchmarks._online_data import Stream, load
+from benchmarks._online_learners import METHODS, Learner, Ours, Outcome
+
+ONE_BY_ONE = "mnist"  # where single rows are timed as well
+LEARNED, FITTED = 10_000, 2_000  # rows for ``learn_one`` and ``partial_fit``
+
+
+def measure(data: str, method: str) -> dict[str, Any]:
+    """Return rows a second, mistakes, and what the first pass took longer."""
+    learner = METHODS[method]
+    stream = load(data).first(learner.rows)
+    with tempfile.TemporaryDirectory(prefix="mixnorm-bench-") as folder:
+        found = passes(learner, learner.convert(stream, Path(folder)))
+    if isinstance(learner, Ours):
+        found |= {"source": source()}
+        if data == ONE_BY_ONE:
+            found |= one_by_one(learner, stream)
+    return found
+
+
+def source() -> str:
+    """Return a digest of the package: figures of one run must be those of one version."""
+    import mixnorm
+
+    folder, digest = Path(str(mixnorm.__file__)).parent, hashlib.sha256()
+    for path in sorted(folder.rglob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def passes(learner: Learner, inputs: Any) -> dict[str, Any]:
+    """Time a first pass and later ones, each by a fresh model; the median of the later counts."""
+    _, imported = measured(learner.setup)
+    outcome, first = timed(learner, inputs)
+    later: list[float] = []
+    while len(later) < (REPEATS if later and later[0] < SHORT else 1):
+        again, seconds = timed(learner, inputs, outcome.rows)
+        if again.mistakes != outcome.mistakes:
+            raise RuntimeError(
+                f"{outcome.mistakes} mistakes in the first pass, {again.mistakes} in a later one."
+            )
+        later.append(seconds)
+    counted = outcome.mistakes is not None
+    seconds = statistics.median(later)
+    return {
+        "rows": outcome.rows,
+        "mistakes": outcome.mistakes if counted else learner.mistakes(inputs),
+        "batched": not counted,
+        "seconds": seconds,
+        "later_seconds": later,
+        "rate": outcome.rows / seconds,
+        "extra_seconds": imported.seconds + max(0.0, first - seconds),
+    }
+
+
+def timed(learner: Learner, inputs: Any, rows: int | None = None) -> tuple[Outcome, float]:
+    """Run one pass, and return it with its CPU seconds."""
+    outcome, cost = measured(lambda: learner.learn(inputs, rows))
+    return outcome, cost.seconds if outcome.seconds is None else outcome.seconds
+
+
+def one_by_one(learner: Ours, stream: Stream) -> dict[str, float]:
+    """Return the CPU seconds of ``learn_one`` and of ``partial_fit`` of one row, means."""
+    labels, classes = stream.y.tolist(), np.arange(stream.classes)
+
+    def learned() -> float:
+        model = learner.model().partial_fit(stream.X[:1], stream.y[:1], classes=classes)
+        rows = list(stream.X[1 : LEARNED + 1])
+        model.learn_one(rows[0], labels[1])
+        began = cpu_seconds()
+        for row, label in zip(rows, labels[1:], strict=False):
+            model.learn_one(row, label)
+        return (cpu_seconds() - began) / len(rows)
+
+    def fitted() -> float:
+        model = learner.model().partial_fit(stream.X[:1], stream.y[:1], classes=classes)
+        rows = [(stream.X[at : at + 1], stream.y[at : at + 1]) for at in range(1, FITTED + 1)]
+        began = cpu_seconds()
+        for X, y in rows:
+            model.partial_fit(X, y)
+        return (cpu_seconds() - began) / len(rows)
+
+    # As for whole passes: the first one is not counted.
+    learned(), fitted()
+    return {
+        "learn_one_seconds": statistics.median(learned() for _ in range(REPEATS)),
+        "partial_fit_seconds": statistics.median(fitted() for _ in range(REPEATS)),
+    }
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")  # raw features: the others' scores overflow
+    print(json.dumps(measure(**json.loads(sys.argv[1]))))

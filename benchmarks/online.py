@@ -1,0 +1,116 @@
+"""Online learners beside Vowpal Wabbit, scikit-learn and river: one pass over raw rows.
+
+Rows come in one fixed random order. The rows learned from in a CPU second are those of the second
+pass in a process, by a fresh model; mistakes are rows predicted wrong before they were learned
+from.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import os
+import subprocess
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+
+from benchmarks import _report
+from benchmarks._harness import Record, Store, run_module
+from benchmarks._online_data import DATA
+from benchmarks._online_learners import METHODS
+from benchmarks._online_report import checks, status, tables
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of ``python -m benchmarks online``."""
+    add = parser.add_argument
+    add("--data", type=_names, default=DATA, help="datasets, separated by commas (default: all)")
+    add("--methods", type=_names, default=tuple(METHODS), help="methods, the same way")
+    add("--limit", type=float, default=300.0, help="seconds allowed per method (default: 300)")
+    add("--json", type=Path, help="write results here as they come")
+    add("--resume", action="store_true", help="keep the results already in --json")
+    add("--no-runs", action="store_true", help="run nothing; report on what --json holds")
+    add("--check", action="store_true", help="exit with 1 if a measured figure misses the bar")
+
+
+def main(args: argparse.Namespace, console: Console | None = None) -> int:
+    """Run all methods; returns 1 when ``--check`` found a miss, 130 when interrupted."""
+    console = console or _report.console()
+    for kind, names, known in (("data", args.data, DATA), ("method", args.methods, METHODS)):
+        unknown = [name for name in names if name not in known]
+        if unknown:
+            raise SystemExit(f"Unknown {kind} {unknown[0]!r}. Choose from {', '.join(known)}.")
+    store, ended = Store(args.json, resume=args.resume or args.no_runs), 0
+    try:
+        if not args.no_runs:
+            run(args, store, console)
+    except KeyboardInterrupt:
+        console.print("[yellow]Interrupted; what was finished is reported.[/]")
+        ended = 130
+    missed = report(store, console)
+    return ended or int(args.check and missed)
+
+
+def run(args: argparse.Namespace, store: Store, console: Console) -> None:
+    """Measure what is not in the store."""
+    for data in args.data:
+        for method in args.methods:
+            learner, key = METHODS[method], f"{data}/{method}"
+            found = store.content.get("online", {})
+            finished = found.get(key, {}).get("status") in ("ok", "timeout")
+            if finished or (learner.only and data not in learner.only):
+                continue
+            record = measure(data, method, args.limit)
+            store.put("online", found | {key: record})
+            console.print(f"{key:<32} {describe(record)}", highlight=False)
+
+
+def measure(data: str, method: str, limit: float) -> Record:
+    """Run one method in a process of its own; ``status`` says whether there are figures."""
+    order = {"data": data, "method": method}
+    if not METHODS[method].available():
+        return order | {"status": "absent"}
+    try:
+        made: Record = run_module(["benchmarks._online_child", json.dumps(order)], limit)
+    except subprocess.TimeoutExpired:
+        return order | {"status": "timeout", "limit": limit}
+    except RuntimeError as error:
+        return order | {"status": "failed", "message": str(error)}
+    return order | made | {"status": "ok", "load": os.getloadavg()[0]}
+
+
+def describe(record: Record) -> str:
+    """One line about a finished method."""
+    if record["status"] == "failed":
+        return "[red]failed[/]: " + escape(record["message"].strip().splitlines()[-1][:200])
+    if record["status"] != "ok":
+        return status(record)
+    return f"{record['rate']:,.0f} rows / s, {record['mistakes']:,} mistakes"
+
+
+def report(store: Store, console: Console) -> bool:
+    """Print all tables, keep the summary; whether a measured figure misses the bar."""
+    found = store.content.get("online", {})
+    for table in tables(found):
+        console.print(table)
+    checked = list(checks(found))
+    store.put("summary", [dataclasses.asdict(check) for check in checked])
+    console.print(_report.bar_table(checked))
+    versions = {record["source"] for record in found.values() if "source" in record}
+    if len(versions) > 1:
+        console.print(
+            "[yellow]mixnorm was changed between these figures: they are not of one version.[/]"
+        )
+    passed = [check.passed for check in checked]
+    console.print(
+        f"{passed.count(True)} passed, {passed.count(False)} missed, "
+        f"{passed.count(None)} not measured."
+    )
+    return False in passed
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())

@@ -1,0 +1,583 @@
+"""Rows of names and values, from lines of text: CSV, TSV and JSON lines."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import os
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from numbers import Real
+from operator import itemgetter
+from typing import Any, Literal, NamedTuple
+
+from mixnorm.exceptions import TableError
+from mixnorm.tables import _read, _sniff
+from mixnorm.tables._lines import Lines
+from mixnorm.tables._target import Task, find_name
+from mixnorm.tables._values import LARGEST, level_text, text_number, value_text
+
+STREAMED = ("csv", "tsv", "jsonl")
+Format = Literal["csv", "tsv", "jsonl"]
+# Lines of one record of a CSV file, whose quoted entries may have line breaks.
+_MOST_LINES = 1000
+# Texts whose meaning is remembered.
+_MOST_TEXTS = 100_000
+# Names that a message may list.
+_MOST_NAMES = 100
+# Malformed rows whose line and reason are remembered.
+_MOST_BAD = 5
+_ENDINGS: dict[str, Format] = {
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".tsv": "tsv",
+    ".tab": "tsv",
+}
+
+
+class Row(NamedTuple):
+    """A row.
+
+    Parameters
+    ----------
+    line : int
+        Its last line in the source, counted from 1.
+    features : dict of str to float
+        Numbers by name; a text is a one under the name ``column=text``.
+    label : str, float or None
+        The target; None where it is missing.
+    entries : list or dict
+        The row as it was read.
+    """
+
+    line: int
+    features: dict[str, float]
+    label: Any
+    entries: Any
+
+
+class BadRow(NamedTuple):
+    """A row that could not be read: its line, and why."""
+
+    line: int
+    reason: str
+
+
+class _Bad(Exception):
+    """A row that cannot be read, and how many lines it has."""
+
+    def __init__(self, reason: str, used: int = 1) -> None:
+        super().__init__(reason)
+        self.used = used
+
+
+class RowReader:
+    r"""Reads rows as they come, from a file or a pipe.
+
+    Parameters
+    ----------
+    source : path-like
+        A CSV or TSV file with a header, or JSON lines (an object in each); ``"-"`` for standard
+        input.
+    target : str, optional
+        The column to predict.
+    task : {"classification", "regression"}
+        Whether targets are labels, which are texts, or numbers.
+    file_format : {"csv", "tsv", "jsonl"}, optional
+        None tells it from the name or the first lines.
+    delimiter : str, optional
+        None tells it from the first lines.
+    header : bool, optional
+        Whether the first row holds names. None says yes unless it holds only numbers.
+    drop, categories : collection of str
+        Columns to leave out, and columns of texts whatever they look like.
+    known : sequence of str, optional
+        The columns of what was read before: a first row without any of their names is no header,
+        and columns to leave out may be missing.
+    needs_target : bool
+        Whether a table without the target is an error.
+    strict : bool
+        Raise on a row that cannot be read, instead of leaving it out.
+    waiting : callable, optional
+        Returns the context in which the source is waited for.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        The names of all columns; empty for JSON lines.
+    kind : {"csv", "tsv", "jsonl"}
+        The format.
+    n_bad, bad : int, list of BadRow
+        How many rows could not be read, and the first of them.
+    has_target : bool
+        Whether there is the target, in the header or in a row of JSON lines.
+    stopped : bool
+        Whether a row that cannot be read was raised for.
+    notes : list of str
+        What was found out or done on reading, one sentence each.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "cars.csv"
+    >>> _ = path.write_text("class;power;fuel\nvan;90;gas\nbus;?;oil\n")
+    >>> with RowReader(path, "class") as reader:
+    ...     rows, rest = reader.take(100), reader.take(100)
+    >>> for row in rows:
+    ...     print(row.line, row.label, row.features)
+    2 van {'power': 90.0, 'fuel=gas': 1.0}
+    3 bus {'fuel=oil': 1.0}
+    >>> rest is None
+    True
+    """
+
+    def __init__(
+        self,
+        source: str | os.PathLike[str],
+        target: str | None = None,
+        *,
+        task: Task = "classification",
+        file_format: str | None = None,
+        delimiter: str | None = None,
+        header: bool | None = None,
+        drop: Collection[str] = (),
+        categories: Collection[str] = (),
+        known: Sequence[str] | None = None,
+        needs_target: bool = True,
+        strict: bool = False,
+        waiting: Callable[[], AbstractContextManager[Any]] = nullcontext,
+    ) -> None:
+        self.lines = Lines(source, waiting=waiting)
+        self.name, self.target, self.task, self.strict = self.lines.name, target, task, strict
+        self.columns: tuple[str, ...] = ()
+        self.n_bad, self.bad, self.notes = 0, list[BadRow](), list[str]()
+        self.stopped = False
+        self._drop, self._categories = set(drop), set(categories)
+        self.has_target = False
+        self._names_seen: dict[str, None] = {}
+        self._labels: dict[str, str] = {}
+        self._texts: dict[str, float | str | None] = {}
+        self._style = "plain"
+        try:
+            self.kind = self._format(file_format, str(source))
+            self._row_at = self._object if self.kind == "jsonl" else self._record
+            if self.kind != "jsonl":
+                self._begin(delimiter, header, known, needs_target)
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> RowReader:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file."""
+        self.lines.close()
+
+    def take(self, most: int) -> list[Row] | None:
+        """Return rows that are there, at most so many; waits for some, None at the end.
+
+        Raises
+        ------
+        TableError
+            If ``strict`` and the next row cannot be read; it is not taken.
+        """
+        lines = self.lines
+        if not lines.fill(1):
+            return None
+        rows: list[Row] = []
+        done, first = 0, lines.taken
+        while done < len(lines.ahead) and len(rows) < most:
+            try:
+                found, used = self._row_at(done)
+            except _Bad as bad:
+                if self.strict and rows:
+                    break
+                found, used = None, bad.used
+                self._note_bad(first + done + 1, str(bad))
+            if used == 0:  # it goes on in lines that are not there
+                if done:
+                    break
+                lines.fill(len(lines.ahead) + 1)
+                continue
+            done += used
+            if found is not None:
+                rows.append(Row(first + done, *found))
+        lines.take(done)
+        return rows
+
+    def entry(self, row: Row, name: str) -> str:
+        """Return an entry of a row as it was read; empty where it has none."""
+        if self.kind != "jsonl":
+            return str(row.entries[self.columns.index(name)])
+        found = row.entries.get(name)
+        if found is None or isinstance(found, str):
+            return found or ""
+        return json.dumps(found, ensure_ascii=False)
+
+    def check_target(self) -> None:
+        """Raise if no row so far has the target, nor any other value under its name."""
+        if self.target is not None and not self.has_target:
+            find_name(tuple(self._names_seen), self.target, self.name)
+
+    def _note_bad(self, line: int, reason: str) -> None:
+        if self.strict:
+            self.stopped = True
+            raise TableError(f"{self.name}, line {line}: {reason}.")
+        self.n_bad += 1
+        if len(self.bad) < _MOST_BAD:
+            self.bad.append(BadRow(line, reason))
+
+    # What the source is.
+
+    def _format(self, given: str | None, source: str) -> Format:
+        """Return the format: given, told by the name, or by the first lines."""
+        self.lines.fill(2)
+        head = b"\n".join(self.lines.ahead)[: _sniff.HEAD]
+        if not head.strip():
+            raise TableError(_sniff.EMPTY.format(self.name))
+        if given in STREAMED:
+            return given  # type: ignore[return-value]
+        stem = source.lower()
+        for ending in (".gz", ".bz2", ".xz"):
+            stem = stem.removesuffix(ending)
+        told = _ENDINGS.get(os.path.splitext(stem)[1])
+        if told is not None:
+            return told
+        if _is_object(head.lstrip().split(b"\n")[0]):
+            return "jsonl"
+        kind = _sniff.file_format(head, self.name)
+        if kind != "csv":
+            raise TableError(
+                f"{self.name} is {kind}, which is not read line by line; give CSV, TSV or JSON "
+                "lines, or use mixnorm fit."
+            )
+        return "csv"
+
+    def _begin(
+        self,
+        delimiter: str | None,
+        header: bool | None,
+        known: Sequence[str] | None,
+        needs_target: bool,
+    ) -> None:
+        """Read the header, and lay out what is done with each column."""
+        lines = self.lines
+        while lines.fill(1) and not lines.ahead[0].strip():
+            lines.take(1)
+        told = _read._SEPARATOR.match(lines.ahead[0] + b"\n")
+        if told:
+            delimiter = told[1].decode()
+            lines.take(1)
+            lines.fill(2)
+        text = _sniff.head_text(b"\n".join(lines.ahead)[: _sniff.HEAD], self.name)
+        if delimiter is None:
+            delimiter = "\t" if self.kind == "tsv" else _sniff.delimiter(text)
+        self.delimiter = delimiter
+        names, length = self._first_names()
+        if header is None and known:
+            header = bool(set(names) & set(known))
+        elif header is None:
+            expect = [] if self.target is None else [self.target]
+            header = _sniff.has_header(text, delimiter, expect)
+        if header:
+            lines.take(length)
+            names, renamed = _read._unique(names)
+            if renamed:
+                self.notes.append(
+                    f"Names that occur more than once, or are empty, became "
+                    f"{_read._listed(renamed)}."
+                )
+        elif known and len(known) == len(names):
+            self.notes.append("The first row holds no names, so columns are those learned before.")
+            names = list(known)
+        else:
+            self.notes.append(
+                "The first row holds only numbers, so it is taken as data; columns are called "
+                "column_1, column_2, ..."
+            )
+            names = [f"column_{place}" for place in range(1, len(names) + 1)]
+        self.columns = tuple(names)
+        if known is not None:
+            self._drop &= set(names)
+            self._categories &= set(names)
+        if not needs_target and self.target not in names:
+            self.target = None
+        self._lay_out()
+
+    def _first_names(self) -> tuple[list[str], int]:
+        """Return the entries of the first row, and how many lines it has."""
+        try:
+            entries, used = self._fields(0)
+            while not used:
+                self.lines.fill(len(self.lines.ahead) + 1)
+                entries, used = self._fields(0)
+        except _Bad as bad:
+            raise TableError(f"{self.name} is no table: in line 1, {bad}.") from bad
+        return [name.strip() for name in entries or ()], used
+
+    def _lay_out(self) -> None:
+        """Note which columns are read, and how."""
+        names = self.columns
+        self._drop = {find_name(names, name, self.name) for name in self._drop}
+        self._categories = {find_name(names, name, self.name) for name in self._categories}
+        self._place: int | None = None
+        if self.target is not None:
+            self.target = find_name(names, self.target, self.name)
+            self._place, self.has_target = names.index(self.target), True
+        places = [
+            place
+            for place, name in enumerate(names)
+            if name not in self._drop and place != self._place
+        ]
+        self._names = tuple(names[place] for place in places)
+        self._pick = _picker(places)
+        self._style = "thousands" if self.delimiter == "," else "comma"
+
+    # CSV.
+
+    def _record(self, place: int) -> tuple[Any, int]:
+        """Return the parts of the row that begins in a line ahead, and how many lines it has.
+
+        None for an empty line; no lines at all if it goes on beyond those that are there.
+        """
+        entries, used = self._fields(place)
+        if entries is None:
+            return None, used
+        if len(entries) != len(self.columns):
+            raise _Bad(
+                f"{len(entries)} entries where the header has "
+                f"{len(self.columns)} (delimiter {self.delimiter!r})",
+                used,
+            )
+        label = None if self._place is None else self._label(entries[self._place], used)
+        return (self._numbers(self._pick(entries)), label, entries), used
+
+    def _fields(self, place: int) -> tuple[list[str] | None, int]:
+        """Return the entries of the row that begins in a line ahead, and how many lines it has."""
+        text = _decoded(self.lines.ahead[place])
+        if '"' in text:
+            return self._quoted(place)
+        if not text.strip() and self.delimiter not in text:
+            return None, 1
+        return text.split(self.delimiter), 1
+
+    def _quoted(self, place: int) -> tuple[list[str] | None, int]:
+        """Return the entries of a row with quotes, which may have several lines."""
+        used = 0
+
+        def lines() -> Iterator[str]:
+            nonlocal used
+            for line in self.lines.ahead[place : place + _MOST_LINES]:
+                used += 1
+                yield _decoded(line) + "\n"
+
+        try:
+            return next(csv.reader(lines(), delimiter=self.delimiter, strict=True)), used
+        except csv.Error as error:
+            if "unexpected end" not in str(error):
+                raise _Bad(f"a quote is wrong ({error})") from error
+            if used == _MOST_LINES or self.lines.ended:
+                raise _Bad("a quote is never closed") from error
+            return None, 0
+
+    def _numbers(self, texts: Sequence[str]) -> dict[str, float]:
+        """Return numbers by name, for the entries of a row."""
+        if not self._categories:
+            try:
+                numbers = list(map(float, texts))
+            except ValueError:
+                return self._mixed(texts)
+            # Finite sums are of finite numbers; "1_000" is one for Python alone.
+            if abs(sum(numbers)) <= LARGEST and "_" not in "".join(texts):
+                return dict(zip(self._names, numbers, strict=True))
+        return self._mixed(texts)
+
+    def _mixed(self, texts: Sequence[str]) -> dict[str, float]:
+        """Return numbers by name, for a row of which some entries are texts or missing."""
+        found: dict[str, float] = {}
+        for name, text in zip(self._names, texts, strict=True):
+            value: float | str | None
+            if name in self._categories:
+                value = self._category(text)
+            else:
+                try:
+                    value = float(text)
+                    if not abs(value) <= LARGEST or "_" in text:
+                        value = self._value(text)
+                except ValueError:
+                    value = self._value(text)
+            if isinstance(value, float):
+                found[name] = value
+            elif value is not None:
+                found[f"{name}={value}"] = 1.0
+        return found
+
+    def _value(self, text: str) -> float | str | None:
+        """Return what a text stands for: a number, a category, or nothing."""
+        try:
+            return self._texts[text]
+        except KeyError:
+            pass
+        bare = text.strip()
+        value: float | str | None = None
+        if bare not in _sniff.MISSING:
+            value = text_number(bare, self._style)
+            if value is None:
+                value = bare
+            elif not math.isfinite(value):
+                value = None
+        if len(self._texts) >= _MOST_TEXTS:
+            self._texts.clear()
+        self._texts[text] = value
+        return value
+
+    def _category(self, text: str) -> str | None:
+        bare = text.strip()
+        return None if bare in _sniff.MISSING else level_text(bare)
+
+    def _label(self, text: str, used: int = 1) -> str | float | None:
+        """Return a target; None where it is missing."""
+        try:
+            return self._labels[text]
+        except KeyError:
+            pass
+        bare = text.strip()
+        if bare in _sniff.MISSING:
+            return None
+        if self.task == "regression":
+            number = text_number(bare, self._style)
+            if number is None or not math.isfinite(number):
+                raise _Bad(f"the target {bare!r} is no number", used)
+            return number
+        if len(self._labels) >= _MOST_TEXTS:
+            self._labels.clear()
+        return self._labels.setdefault(text, level_text(bare))
+
+    # JSON lines.
+
+    def _object(self, place: int) -> tuple[Any, int]:
+        """Return the parts of the row in a line ahead; None for an empty line."""
+        line = self.lines.ahead[place]
+        if not line.strip():
+            return None, 1
+        entries = _json(line)
+        left_out, label = self._drop, None
+        if self.target is not None:
+            left_out = {*left_out, self.target}
+            label = self._stored_label(entries.get(self.target))
+            if self.target in entries:
+                self.has_target = True
+            elif not self.has_target and len(self._names_seen) < _MOST_NAMES:
+                self._names_seen.update(dict.fromkeys(entries))
+        return (features(entries, left_out, self._categories), label, entries), 1
+
+    def _stored_label(self, value: Any) -> str | float | None:
+        """Return a target that is no text, or is one."""
+        if value is None or value != value:
+            return None
+        if isinstance(value, str):
+            return self._label(value)
+        number = as_number(value)
+        if isinstance(value, (dict, list)) or (number is None and self.task == "regression"):
+            raise _Bad(f"the target {str(value)[:40]!r} is no number or text")
+        return value_text(value) if self.task == "classification" else number
+
+
+def features(
+    entries: Mapping[str, Any], drop: Collection[str] = (), categories: Collection[str] = ()
+) -> dict[str, float]:
+    """Return numbers by name, for a row of values of any kind.
+
+    Parameters
+    ----------
+    entries : mapping
+        Values by name: numbers, truth values, texts, lists and mappings of them, None where one is
+        missing. What is within a mapping is called ``outer.inner``; the texts of a list are the
+        categories ``name=text``, its other entries are called ``name.0``, ``name.1``, ...
+    drop, categories : collection of str
+        Names to leave out, and names whose numbers are categories.
+
+    Examples
+    --------
+    >>> features({"age": 3, "fuel": "gas", "gone": None, "tags": ["a", "b"], "at": {"x": 0.5}})
+    {'age': 3.0, 'fuel=gas': 1.0, 'tags=a': 1.0, 'tags=b': 1.0, 'at.x': 0.5}
+    """
+    found: dict[str, float] = {}
+    for name, value in entries.items():
+        if name not in drop:
+            _add(found, str(name), value, name in categories)
+    return found
+
+
+def _add(found: dict[str, float], name: str, value: Any, category: bool) -> None:
+    """Add what a value of any kind stands for."""
+    if isinstance(value, str):
+        bare = value.strip()
+        if bare not in _sniff.MISSING:
+            found[f"{name}={level_text(bare) if category else bare}"] = 1.0
+    elif isinstance(value, Mapping):
+        for inner, part in value.items():
+            _add(found, f"{name}.{inner}", part, category)
+    elif isinstance(value, (list, tuple)):
+        for place, part in enumerate(value):
+            _add(found, name if isinstance(part, str) else f"{name}.{place}", part, category)
+    elif value is not None:
+        number = as_number(value)
+        if number is not None:
+            found.update({f"{name}={value_text(value)}": 1.0} if category else {name: number})
+
+
+def as_number(value: Any) -> float | None:
+    """Return a value as a number that can be computed with, None if it is none."""
+    if not isinstance(value, Real):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if abs(number) <= LARGEST else None
+
+
+def _json(line: bytes) -> dict[str, Any]:
+    """Return the object in a line."""
+    try:
+        found = json.loads(_decoded(line))
+        if b"\\ud" in line.lower():  # half a character is no text
+            json.dumps(found, ensure_ascii=False).encode()
+    except json.JSONDecodeError as error:
+        raise _Bad(f"no JSON ({error})") from error
+    except (ValueError, RecursionError) as error:
+        raise _Bad("no JSON that can be used") from error
+    if not isinstance(found, dict):
+        raise _Bad(f"no JSON object but a {type(found).__name__}")
+    return found
+
+
+def _is_object(line: bytes) -> bool:
+    try:
+        _json(line)
+    except _Bad:
+        return False
+    return True
+
+
+def _decoded(line: bytes) -> str:
+    """Return a line as text: UTF-8, or what it may be if it is not that."""
+    try:
+        return line.decode()
+    except UnicodeDecodeError:
+        return line.decode(_sniff.western(line))
+
+
+def _picker(places: list[int]) -> Callable[[Sequence[str]], Sequence[str]]:
+    """Return what picks the entries at some places."""
+    if not places:
+        return lambda entries: ()
+    if len(places) == 1:
+        return lambda entries: (entries[places[0]],)
+    return itemgetter(*places)

@@ -1,0 +1,484 @@
+"""Online learners: against each other, by what they keep, and by what the theory promises."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from mixnorm.engines import _mirror_jit as jit
+from mixnorm.engines.mirror import (
+    PERCEPTRON,
+    BlockLearner,
+    NotFiniteError,
+    Plan,
+    RowLearner,
+    build,
+    by_blocks,
+)
+from mixnorm.losses import (
+    Absolute,
+    EpsilonInsensitive,
+    Hinge,
+    Huber,
+    Logistic,
+    MarginSoftmax,
+    MulticlassHinge,
+    MulticlassSquaredHinge,
+    MultinomialLogistic,
+    Squared,
+    SquaredHinge,
+)
+from mixnorm.norms import MixedNorm, SchattenNorm, TraceNorm
+
+GROUP, LASSO, PLAIN = MixedNorm(2, 1), MixedNorm(1, 1), MixedNorm(2, 2)
+NORMS = [GROUP, LASSO, PLAIN, MixedNorm(2, 1.2), MixedNorm(1.3, 1.3)]
+JOINT = [MulticlassHinge(), MultinomialLogistic(), MarginSoftmax(0.5)]
+NUMBERS = [Squared(), Absolute(), Huber(0.5), EpsilonInsensitive(0.3)]
+SIGNS = [Hinge(), SquaredHinge(), Logistic()]
+RULES = {"fixed": 0.02, "anytime": 0.1, "adaptive": 1.0}
+each_norm = pytest.mark.parametrize("norm", NORMS, ids=str)
+each_rule = pytest.mark.parametrize("rule", RULES)
+NO_LABELS = np.empty(0, dtype=np.int64)
+
+
+def no_targets(count):
+    return np.empty((count, 0))
+
+
+def rows(count=50, d=12, seed=0):
+    """Rows with zeros, a column of zeros, and one that grows."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(count, d)) * (rng.uniform(size=(count, d)) < 0.6)
+    X[:, 1] = 0.0
+    X[:, 3] *= np.linspace(0.1, 3.0, count)
+    X[::3] *= rng.uniform(size=d) < 0.1  # some with few entries
+    return X
+
+
+def samples(loss, k=3, count=50, seed=0, tasks=False):
+    """Rows, and labels and targets as a learner takes them."""
+    rng = np.random.default_rng(seed)
+    X = rows(count, seed=seed)
+    if loss == PERCEPTRON or loss.is_classifier:
+        return X, rng.integers(k, size=count), no_targets(count)
+    targets = np.where(rng.uniform(size=(count, k)) < 0.5, 1.0, -1.0)
+    if not loss.is_binary:
+        targets = X[:, :k] + rng.normal(size=(count, k))
+    if tasks:
+        return X, rng.integers(k, size=count), np.ascontiguousarray(targets[:, :1])
+    targets[rng.uniform(size=(count, k)) < 0.2] = np.nan
+    return X, NO_LABELS, targets
+
+
+def pair(plan, d, k):
+    return RowLearner(plan, d, k), BlockLearner(plan, d, k)
+
+
+def assert_close(one, other, close=1e-10):
+    unit = max(float(np.max(np.abs(other), initial=0.0)), 1e-300)
+    np.testing.assert_allclose(np.asarray(one) / unit, np.asarray(other) / unit, rtol=0, atol=close)
+
+
+def assert_alike(one, other, rng, close=1e-10):
+    """Weights, averages and the account of two learners agree."""
+    averages = [False, True] if one.plan.averaged else [False]
+    for averaged in averages:
+        for found, wanted in zip(one.weights(averaged), other.weights(averaged), strict=True):
+            assert_close(found, wanted, close)
+    assert (one.rounds, one.mistakes, one.updates) == (other.rounds, other.mistakes, other.updates)
+    assert one.loss == pytest.approx(other.loss, rel=close)
+    if one.plan.rule == "none":
+        return
+    u = rng.normal(size=(one.n_outputs, one.n_features))
+    assert one.regret(u) == pytest.approx(other.regret(u), rel=close, abs=close)
+    assert one.regret_bound(u) == pytest.approx(other.regret_bound(u), rel=close)
+
+
+# --- compiled rounds against mirror maps
+
+
+@each_norm
+@each_rule
+@pytest.mark.parametrize("radius", [math.inf, 0.7])
+@pytest.mark.parametrize("scaled", [False, True])
+def test_rows_are_blocks_of_one(norm, rule, radius, scaled):
+    rng = np.random.default_rng(1)
+    for loss, (intercept, averaged) in itertools.product(
+        [MulticlassHinge(), MultinomialLogistic(), Squared()], [(True, False), (False, True)]
+    ):
+        plan = Plan(norm, [loss], rule, RULES[rule], radius, scaled, intercept, averaged)
+        X, labels, targets = samples(loss)
+        one, other = pair(plan, X.shape[1], 3)
+        found = one.learn(X, labels, targets, np.ones(len(X)))
+        wanted = other.learn(X, labels, targets, np.ones(len(X)))
+        assert_close(found[0], wanted[0])
+        assert np.array_equal(found[1], wanted[1])
+        assert_alike(one, other, rng)
+
+
+@each_norm
+@pytest.mark.parametrize("loss", [*JOINT, *NUMBERS, *SIGNS], ids=str)
+@pytest.mark.parametrize("tasks", [False, True])
+def test_every_loss(norm, loss, tasks):
+    plan = Plan(norm, [loss], "adaptive", 2.0, 5.0, True, True, True)
+    X, labels, targets = samples(loss, tasks=tasks)
+    one, other = pair(plan, X.shape[1], 3)
+    weight = np.random.default_rng(1).uniform(size=len(X))
+    found = one.learn(sp.csr_matrix(X), labels, targets, weight)
+    wanted = other.learn(sp.csr_matrix(X), labels, targets, weight)
+    assert_close(found[0], wanted[0])
+    assert np.array_equal(found[1], wanted[1])
+    assert_alike(one, other, np.random.default_rng(2))
+
+
+@each_norm
+def test_losses_that_differ_by_task(norm):
+    losses = [Squared(), Logistic(), Huber(0.5), Hinge()]
+    X, _, Y = samples(Squared(), k=4)
+    Y[:, [1, 3]] = np.where(np.isnan(Y[:, [1, 3]]), np.nan, np.sign(Y[:, [1, 3]]))
+    one, other = pair(Plan(norm, losses, "anytime", 0.5, intercept=True), X.shape[1], 4)
+    for learner in (one, other):
+        learner.learn(X, NO_LABELS, Y, np.ones(len(X)))
+        labels = np.arange(len(X)) % 4
+        own = np.where(labels % 2 == 1, 1.0, X[:, 0])[:, None]
+        learner.learn(X, labels, own, np.ones(len(X)))
+    assert one.mistakes > 0
+    assert_alike(one, other, np.random.default_rng(2))
+
+
+@each_norm
+@pytest.mark.parametrize("scaled", [False, True])
+def test_perceptrons_up_to_a_factor(norm, scaled):
+    plan = Plan(norm, [PERCEPTRON], "none", scaled=scaled, intercept=True)
+    X, labels, targets = samples(PERCEPTRON, count=200)
+    one, other = pair(plan, X.shape[1], 3)
+    for learner in (one, other):
+        learner.learn(X, labels, targets, np.ones(len(X)))
+    assert one.mistakes == other.mistakes == one.updates == one.loss
+    found, wanted = one.weights()[0], other.weights()[0]
+    assert_close(found / np.linalg.norm(found), wanted / np.linalg.norm(wanted))
+    u = np.random.default_rng(1).normal(size=found.shape)
+    # What the rows keep of the largest sample is a little more than its norm.
+    bounds = [learner.mistake_bound(u) for learner in (other, one)]
+    assert bounds[0] <= bounds[1] * (1 + 1e-12) <= 1.1 * bounds[0]
+
+
+# --- what a learner is handed, and how
+
+
+@each_norm
+@pytest.mark.parametrize("rule", ["none", *RULES])
+def test_parts_and_forms_of_the_samples_do_not_matter(norm, rule):
+    loss = PERCEPTRON if rule == "none" else MultinomialLogistic()
+    plan = Plan(norm, [loss], rule, RULES.get(rule, 1.0), 3.0, True, True, True)
+    X, labels, targets = samples(loss, count=120)
+    weight = np.random.default_rng(1).uniform(size=len(X))
+    learners = [RowLearner(plan, X.shape[1], 3) for _ in range(3)]
+    learners[0].learn(X, labels, targets, weight)
+    for part in np.array_split(np.arange(len(X)), 9):
+        learners[1].learn(X[part], labels[part], targets[part], weight[part])
+    for i in range(len(X)):
+        part = slice(i, i + 1)
+        learners[2].learn(sp.csr_matrix(X[part]), labels[part], targets[part], weight[part])
+    for other in learners[1:]:
+        for name in RowLearner.stored:
+            assert np.array_equal(getattr(learners[0], name), getattr(other, name)), name
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+@pytest.mark.parametrize("block", [1, 4])
+def test_parts_of_the_samples_do_not_matter_to_blocks(block, scaled):
+    loss = MultinomialLogistic()  # with a hinge rounding may choose between classes that tie
+    plan = Plan(TraceNorm(), [loss], "adaptive", 2.0, 3.0, scaled, True, True, block=block)
+    X, labels, targets = samples(loss, k=9, count=90)
+    one, other = BlockLearner(plan, X.shape[1], 9), BlockLearner(plan, X.shape[1], 9)
+    assert one.norm != SchattenNorm(2)
+    one.learn(X, labels, targets, np.ones(len(X)))
+    for i in range(len(X)):
+        part = slice(i, i + 1)
+        other.learn(X[part], labels[part], targets[part], np.ones(1))
+    for name in BlockLearner.stored:
+        if block == 1:
+            assert np.array_equal(getattr(one, name), getattr(other, name)), name
+        else:  # sums of several rows round by how many there are
+            assert_close(getattr(one, name), getattr(other, name), 1e-12)
+
+
+@pytest.mark.parametrize("norm", [PLAIN, MixedNorm(2, 1.2), MixedNorm(1.3, 1.3)], ids=str)
+@pytest.mark.parametrize("rule", ["feature", *RULES])
+@pytest.mark.parametrize("kind", [RowLearner, BlockLearner])
+def test_growing_is_having_had_room(norm, rule, kind):
+    if rule == "feature" and (norm is not PLAIN or kind is BlockLearner):
+        pytest.skip("steps by feature are for rows of the plain norm")
+    plan = Plan(norm, [Squared()], rule, RULES.get(rule, 1.0), math.inf, True, True, True)
+    X, Y = rows(90, d=150), np.random.default_rng(1).normal(size=(90, 4))
+    X[:50, 70:], Y[:50, 2:], weight = 0.0, np.nan, np.ones(90)
+    one, other = kind(plan, 150, 4), kind(plan, 70, 2)
+    one.learn(X, NO_LABELS, Y, weight)
+    early = np.ascontiguousarray(X[:50, :70]), NO_LABELS, np.ascontiguousarray(Y[:50, :2])
+    other.learn(*early, weight[:50])
+    other.grow(150, 4)
+    other.learn(X[50:], NO_LABELS, Y[50:], weight[50:])
+    if rule == "feature":
+        # Strengths are means over the outputs, of which there were fewer.
+        assert np.any(other.weights()[0][2:])
+        return
+    assert_alike(other, one, np.random.default_rng(2))
+
+
+def test_no_features_at_first():
+    plan = Plan(MixedNorm(2, 1.2), [MulticlassHinge()], "adaptive", 1.0, intercept=True)
+    learner = RowLearner(plan, 0, 2)
+    learner.learn(np.empty((3, 0)), np.array([0, 1, 1]), no_targets(3), np.ones(3))
+    learner.grow(2, 3)
+    learner.learn(np.eye(2), np.array([2, 0]), no_targets(2), np.ones(2))
+    assert learner.rounds == 5
+    assert learner.weights()[0].shape == (3, 2)
+
+
+@each_norm
+@pytest.mark.parametrize("loss", [MulticlassHinge(), MultinomialLogistic()], ids=str)
+def test_a_weight_scales_the_gradient(norm, loss):
+    X, labels, targets = samples(loss, count=2, seed=3)
+    sums = []
+    for weight in (1.0, 2.0, 0.0):
+        learner = RowLearner(Plan(norm, [loss], "fixed", 0.1), X.shape[1], 3)
+        losses, _ = learner.learn(X[1:], labels[1:], targets[1:], np.array([weight]))
+        sums.append(learner.theta)
+        assert learner.loss == weight * losses[0]
+        assert learner.updates == (weight > 0.0)
+    np.testing.assert_allclose(sums[1], 2.0 * sums[0], rtol=1e-14)
+    assert not np.any(sums[2])
+    assert np.any(sums[0])
+
+
+@pytest.mark.parametrize("kind", [RowLearner, BlockLearner])
+def test_quiet_samples_are_not_learned_from(kind):
+    X, labels, targets = samples(MultinomialLogistic(), count=200)
+    learner = kind(Plan(PLAIN, [MultinomialLogistic()], "fixed", 0.1, quiet=0.5), X.shape[1], 3)
+    before, seen = learner.weights()[0], 0
+    for i in range(len(X)):
+        part = slice(i, i + 1)
+        learner.learn(X[part], labels[part], targets[part], np.ones(1))
+        scores = X[i] @ before.T
+        wrong = 1.0 - np.exp(scores[labels[i]]) / np.sum(np.exp(scores))
+        after = learner.weights()[0]
+        moved = np.any(X[i]) and wrong > 0.5
+        assert np.any(after != before) == moved
+        seen += wrong > 0.5
+        before = after
+    assert learner.updates == seen < 200
+
+
+# --- digits
+
+
+@pytest.mark.parametrize("norm", [MixedNorm(2, 1.02), MixedNorm(1.02, 1.02), GROUP], ids=str)
+@pytest.mark.parametrize("unit", [1e-30, 1e-6, 1.0, 1e6, 1e15])
+@pytest.mark.parametrize("rule", ["none", "adaptive"])
+def test_units_and_large_exponents(norm, unit, rule):
+    loss = PERCEPTRON if rule == "none" else MulticlassHinge()
+    X, labels, targets = samples(loss, count=100)
+    one, other = pair(Plan(norm, [loss], rule, 1.0 / unit, averaged=True), X.shape[1], 3)
+    plain = RowLearner(Plan(norm, [loss], rule, 1.0, averaged=True), X.shape[1], 3)
+    for learner in (one, other):
+        learner.learn(X * unit, labels, targets, np.ones(len(X)))
+    plain.learn(X, labels, targets, np.ones(len(X)))
+    assert one.mistakes == other.mistakes == plain.mistakes > 0
+    for averaged in (False, True):
+        found, wanted = one.weights(averaged)[0], plain.weights(averaged)[0]
+        assert np.any(found)
+        assert_close(found / np.max(found), wanted / np.max(wanted), 1e-9)
+    if rule == "adaptive":
+        assert_alike(one, other, np.random.default_rng(0))
+
+
+def test_units_that_grow():
+    X, labels, targets = samples(MulticlassHinge(), count=200)
+    X = X * np.logspace(-9, 9, 200)[:, None]
+    for norm in NORMS:
+        one, other = pair(Plan(norm, [MulticlassHinge()], averaged=True), X.shape[1], 3)
+        for learner in (one, other):
+            learner.learn(X, labels, targets, np.ones(len(X)))
+        assert_alike(one, other, np.random.default_rng(0))
+
+
+@each_norm
+def test_averages_keep_their_digits(norm):
+    """Scales of weights fall by many powers of ten, and what is averaged late counts as well."""
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(3000, 12)), 100.0 * rng.normal(size=(3000, 1))
+    plan = Plan(norm, [Absolute()], "fixed", 1.0, 1.0, averaged=True)
+    one, other = pair(plan, 12, 1)
+    for learner in (one, other):
+        learner.learn(X * (1.0 + np.arange(3000.0)[:, None]), NO_LABELS, Y, np.ones(3000))
+    assert_close(one.weights(True)[0], other.weights(True)[0], 1e-9)
+
+
+@pytest.mark.parametrize("norm", [MixedNorm(2, 1.2), MixedNorm(1.3, 1.3)], ids=str)
+def test_a_million_updates(norm):
+    rng = np.random.default_rng(0)
+    n = 1_000_000
+    X, labels = rng.normal(size=(n, 5)), rng.integers(3, size=n)
+    learner = RowLearner(Plan(norm, [MultinomialLogistic()], "adaptive", 1.0), 5, 3)
+    learner.learn(X, labels, no_targets(n), np.ones(n))
+    assert learner.updates == n
+    theta = learner.theta / learner.numbers[jit.UNIT]
+    power = norm.outer / (norm.outer - 1.0)
+    if norm.inner == 2:
+        sizes = np.sqrt(np.sum(theta**2, axis=0))
+        kept = learner.column[jit.FACTOR]
+        np.testing.assert_allclose(kept[1:], sizes[1:] ** (power - 2.0), rtol=1e-12)
+    else:
+        sizes = np.sum(np.abs(theta) ** power, axis=0) ** (1.0 / power)
+        lifted = np.sign(theta) * np.abs(theta) ** (power - 1.0)
+        np.testing.assert_allclose(learner.image, lifted, rtol=1e-12)
+    np.testing.assert_allclose(learner.tree[:6], sizes**power, rtol=1e-12)
+    np.testing.assert_allclose(learner.tree[-1], np.sum(sizes**power), rtol=1e-12)
+    found, wanted = learner.weights()[0], norm.mirror(learner.theta.T).T[:, 1:]
+    assert_close(found / np.linalg.norm(found), wanted / np.linalg.norm(wanted), 1e-12)
+
+
+def test_inputs_that_are_too_large_show_in_the_numbers():
+    X, labels, targets = samples(Squared(), count=5)
+    learner = RowLearner(Plan(PLAIN, [Squared()], "fixed", 1.0), X.shape[1], 3)
+    learner.learn(X * 1e200, labels, targets * 1e200, np.ones(5))
+    assert not np.all(np.isfinite(learner.numbers))
+
+
+# --- an input for each output
+
+
+@pytest.mark.parametrize("norm", [GROUP, LASSO, PLAIN, TraceNorm()], ids=str)
+@pytest.mark.parametrize("block", [1, 4])
+@pytest.mark.parametrize("scaled", [False, True])
+def test_equal_inputs_for_all_outputs(norm, block, scaled):
+    X, labels, Y = samples(Squared(), k=9)
+    Y[:, 0] = 1.0  # some output always speaks, so that scales are known at the same time
+    plan = Plan(norm, [Squared()], "adaptive", 1.0, 3.0, scaled, True, True, block=block)
+    one, other = BlockLearner(plan, X.shape[1], 9), BlockLearner(plan, X.shape[1], 9)
+    found = one.learn_together(np.repeat(X[:, None], 9, axis=1), Y, np.ones(len(X)))
+    wanted = other.learn(X, labels, Y, np.ones(len(X)))
+    assert_close(found[0], wanted[0])
+    assert_alike(one, other, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("norm", [GROUP, LASSO, PLAIN], ids=str)
+@each_rule
+def test_going_on_by_blocks(norm, rule):
+    X, labels, Y = samples(Squared())
+    plan = Plan(norm, [Squared()], rule, RULES[rule], 3.0, True, True, True)
+    one = RowLearner(plan, X.shape[1], 3)
+    one.learn(X, labels, Y, np.ones(len(X)))
+    other = by_blocks(one)
+    for learner in (one, other):
+        learner.learn(2.0 * X, labels, Y, np.ones(len(X)))
+    assert_alike(one, other, np.random.default_rng(0))
+
+
+def test_inputs_of_outputs_without_a_target_do_not_count():
+    X, Y = np.random.default_rng(0).normal(size=(20, 2, 3)), np.ones((20, 2))
+    Y[::2, 1] = np.nan
+    plan = Plan(GROUP, [Squared()], scaled=True)
+    one, other = BlockLearner(plan, 3, 2), BlockLearner(plan, 3, 2)
+    one.learn_together(X, Y, np.ones(20))
+    X[::2, 1] = np.nan
+    other.learn_together(X, Y, np.ones(20))
+    assert np.array_equal(one.theta, other.theta)
+    X[3, 1, 0] = np.nan
+    with pytest.raises(NotFiniteError, match="Row 3 "):
+        other.learn_together(X, Y, np.ones(20))
+
+
+def test_a_gradient_of_any_kind():
+    plan = Plan(TraceNorm(), [Squared()], "fixed", 0.5)
+    learner = BlockLearner(plan, 4, 3)
+    gradient = np.random.default_rng(0).normal(size=(3, 5))
+    learner.step(gradient)
+    assert_close(learner.weights()[0], -0.5 * gradient[:, 1:])  # so few outputs are Euclidean
+
+
+# --- blocks of features
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_features_in_groups(intercept):
+    groups = [5, 5, 2, 2, 7, 7, 7, 9, 9, 9, 1, 1]
+    norm = MixedNorm(2, 1, groups)
+    X, labels, targets = samples(MulticlassHinge(), count=100)
+    learner = build(Plan(norm, [MulticlassHinge()], "adaptive", 1.0, 5.0, False, intercept), 12, 3)
+    assert isinstance(learner, BlockLearner)
+    learner.learn(X, labels, targets, np.ones(100))
+    u = np.random.default_rng(0).normal(size=(3, 12))
+    size = norm.smooth_twin((12, 3)).value(u.T)
+    u *= 5.0 / size
+    assert learner.regret(u) <= learner.regret_bound(u)
+    assert learner._comparator(u).shape == (13, 3)
+    assert learner.norm.value(learner._comparator(u)) == pytest.approx(5.0)
+    with pytest.raises(ValueError, match="in the first call"):
+        learner.grow(13, 3)
+    learner.grow(12, 4)
+
+
+def test_groups_of_outputs():
+    learner = build(Plan(MixedNorm(2, 1, "outputs"), [Squared()], "adaptive", 1.0), 4, 9)
+    X = np.random.default_rng(0).normal(size=(30, 4))
+    learner.learn(X, NO_LABELS, np.tile(X, (1, 3))[:, :9], np.ones(30))
+    learner.grow(5, 10)
+    learner.learn(np.ones((1, 5)), NO_LABELS, np.ones((1, 10)), np.ones(1))
+    assert learner.rounds == 31
+
+
+# --- refusals
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
+@pytest.mark.parametrize("norm", [PLAIN, GROUP, TraceNorm()], ids=str)
+@pytest.mark.parametrize("block", [1, 4])
+def test_rows_before_a_bad_one_are_learned_from(bad, form, norm, block):
+    X, labels, targets = samples(MulticlassHinge(), count=20)
+    plan = Plan(norm, [MulticlassHinge()], scaled=True, block=block)
+    one, other = build(plan, 12, 3), build(plan, 12, 3)
+    one.learn(X[:14], labels[:14], targets[:14], np.ones(14))
+    X[14, 5] = bad
+    with pytest.raises(NotFiniteError, match="Row 14 of X .* the 14 rows before it"):
+        other.learn(form(X), labels, targets, np.ones(20))
+    assert other.rounds == 14
+    for name in one.stored:
+        assert np.array_equal(getattr(one, name), getattr(other, name)), name
+
+
+def test_what_cannot_be():
+    with pytest.raises(TypeError, match="no mirror map and no smooth twin"):
+        build(Plan(MixedNorm(np.inf, 1), [Squared()]), 3, 2)
+    with pytest.raises(ValueError, match="goes with the norm 'l2,2' only"):
+        build(Plan(GROUP, [Squared()], "feature"), 1000, 2)
+    with pytest.raises(ValueError, match="goes with the norm 'l2,2' only"):
+        build(Plan(TraceNorm(), [Squared()], "feature"), 3, 2)
+    with pytest.raises(ValueError, match="has no ball"):
+        build(Plan(PLAIN, [Squared()], "feature", radius=1.0), 3, 2)
+    with pytest.raises(TypeError, match="not known to online learning"):
+        build(Plan(PLAIN, [MulticlassSquaredHinge()]), 3, 2)
+    with pytest.raises(ValueError, match="choose 'adaptive'"):
+        by_blocks(RowLearner(Plan(PLAIN, [Squared()], "feature"), 3, 2))
+    learner = build(Plan(PLAIN, [Squared()], "feature"), 3, 2)
+    with pytest.raises(TypeError, match="no regret bound here"):
+        learner.regret(np.zeros((2, 3)))
+    with pytest.raises(TypeError, match="no regret bound here"):
+        learner.regret_bound(np.zeros((2, 3)))
+    with pytest.raises(TypeError, match="Only perceptrons"):
+        learner.mistake_bound(np.zeros((2, 3)))
+    with pytest.raises(ValueError, match="no average was kept"):
+        learner.weights(averaged=True)
+
+
+class OwnLoss(MarginSoftmax):
+    pass
+
+
+def test_a_loss_of_ones_own_is_not_taken_for_another():
+    with pytest.raises(TypeError, match="not known to online learning"):
+        build(Plan(PLAIN, [OwnLoss()]), 3, 2)

@@ -1,0 +1,110 @@
+"""The compiled losses of one sample against the classes that they are named after."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mixnorm.losses import (
+    Absolute,
+    EpsilonInsensitive,
+    Hinge,
+    Huber,
+    Logistic,
+    MarginSoftmax,
+    MulticlassHinge,
+    MultinomialLogistic,
+    Squared,
+    SquaredHinge,
+)
+from mixnorm.losses import _row_jit as jit
+
+LABELS = [
+    (jit.MULTICLASS_HINGE, 0.0, MulticlassHinge()),
+    (jit.SOFTMAX, 0.0, MultinomialLogistic()),
+    (jit.SOFTMAX, 1.0, MarginSoftmax()),
+    (jit.SOFTMAX, 0.3, MarginSoftmax(0.3)),
+]
+NUMBERS = [
+    (jit.SQUARED, 0.0, Squared()),
+    (jit.ABSOLUTE, 0.0, Absolute()),
+    (jit.HUBER, 1.0, Huber()),
+    (jit.HUBER, 0.3, Huber(0.3)),
+    (jit.EPSILON_INSENSITIVE, 0.1, EpsilonInsensitive(0.1)),
+    (jit.EPSILON_INSENSITIVE, 2.0, EpsilonInsensitive(2.0)),
+    (jit.HINGE, 0.0, Hinge()),
+    (jit.SQUARED_HINGE, 0.0, SquaredHinge()),
+    (jit.LOGISTIC, 0.0, Logistic()),
+]
+ONE = np.ones(1)
+finite = st.floats(-800.0, 800.0)
+
+
+@pytest.mark.parametrize(("code", "constant", "loss"), LABELS, ids=str)
+@given(scores=st.lists(finite, min_size=1, max_size=9), label=st.integers(0, 8))
+def test_labels(code, constant, loss, scores, label):
+    scores, label = np.asarray(scores), label % len(scores)
+    residual = np.full(len(scores), np.nan)
+    found = jit.label_loss(code, constant, scores, label, residual)
+    encoded = loss.encode(np.array([label]), len(scores), scores[None])
+    value, slope = loss.value_and_residual(scores[None], encoded, ONE)
+    assert found == pytest.approx(value, rel=1e-12, abs=1e-12)
+    assert abs(np.sum(residual)) < 1e-12
+    if code == jit.MULTICLASS_HINGE and len(set(scores)) < len(scores):
+        return  # of several subgradients
+    np.testing.assert_allclose(residual, slope[0], rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize(("code", "constant", "loss"), NUMBERS, ids=str)
+@given(score=finite, target=finite)
+def test_numbers(code, constant, loss, score, target):
+    target = (1.0 if target > 0.0 else -1.0) if loss.is_binary else target
+    found, residual = jit.number_loss(code, constant, score, target)
+    scores = np.array([[score]])
+    encoded = loss.encode(np.array([[target]]), 1, scores)
+    value, slope = loss.value_and_residual(scores, encoded, ONE)
+    assert found == pytest.approx(value, rel=1e-12, abs=1e-25)
+    assert residual == pytest.approx(slope[0, 0], rel=1e-12, abs=1e-25)
+
+
+@pytest.mark.parametrize("k", [1, 2, 7])
+def test_random_scores(k):
+    rng = np.random.default_rng(k)
+    for code, constant, loss in LABELS:
+        for _ in range(50):
+            scores, label = rng.normal(size=k) * 3.0, int(rng.integers(k))
+            residual = np.empty(k)
+            found = jit.label_loss(code, constant, scores, label, residual)
+            encoded = loss.encode(np.array([label]), k, scores[None])
+            value, slope = loss.value_and_residual(scores[None], encoded, ONE)
+            # Blocks of samples are taken through approximations of exp of about that error.
+            assert found == pytest.approx(value, rel=1e-12, abs=1e-12)
+            np.testing.assert_allclose(residual, slope[0], rtol=1e-12, atol=1e-12)
+
+
+def test_perceptron():
+    residual = np.full(3, np.nan)
+    assert jit.label_loss(jit.PERCEPTRON, 0.0, np.array([1.0, 3.0, 2.0]), 2, residual) == 1.0
+    assert residual.tolist() == [0.0, 1.0, -1.0]
+    assert jit.label_loss(jit.PERCEPTRON, 0.0, np.array([1.0, 3.0, 2.0]), 1, residual) == 0.0
+    assert residual.tolist() == [0.0, 0.0, 0.0]
+    # Of several best classes the first is predicted.
+    assert jit.label_loss(jit.PERCEPTRON, 0.0, np.zeros(3), 0, residual) == 0.0
+    assert jit.label_loss(jit.PERCEPTRON, 0.0, np.zeros(3), 2, residual) == 1.0
+    assert residual.tolist() == [1.0, 0.0, -1.0]
+
+
+def test_best_class():
+    assert jit.best_class(np.array([0.0])) == 0
+    assert jit.best_class(np.array([1.0, 2.0, 2.0])) == 1
+    assert jit.best_class(np.array([-3.0, -2.0, -5.0])) == 1
+
+
+def test_scores_far_apart():
+    residual = np.empty(2)
+    assert jit.label_loss(jit.SOFTMAX, 0.0, np.array([1e300, -1e300]), 0, residual) == 0.0
+    assert jit.label_loss(jit.SOFTMAX, 0.0, np.array([1e5, 0.0]), 1, residual) == 1e5
+    assert residual.tolist() == [1.0, -1.0]
+    for sign in (-1.0, 1.0):
+        value, slope = jit.number_loss(jit.LOGISTIC, 0.0, 1e300 * sign, 1.0)
+        assert (value, slope) == ((0.0, 0.0) if sign > 0 else (1e300, -1.0))
