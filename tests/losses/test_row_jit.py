@@ -77,7 +77,7 @@ def test_random_scores(k):
             found = jit.label_loss(code, constant, scores, label, residual)
             encoded = loss.encode(np.array([label]), k, scores[None])
             value, slope = loss.value_and_residual(scores[None], encoded, ONE)
-            # Blocks of samples are taken through approximations of exp of about that error.
+            # The class adds 1e-13 to every term, against denormal numbers.
             assert found == pytest.approx(value, rel=1e-12, abs=1e-12)
             np.testing.assert_allclose(residual, slope[0], rtol=1e-12, atol=1e-12)
 

@@ -141,7 +141,8 @@ def show_stream(model: StreamModel, place: str, size: int, screen: Screen) -> No
         screen.say(f"{len(classes)} classes: {', '.join(classes[:10])}{more}")
     names = _strongest(model)
     if names:
-        screen.say(f"{counted(len(estimator.vocabulary_), 'feature')}; those with the largest weights:")
+        count = counted(len(estimator.vocabulary_), "feature")
+        screen.say(f"{count}; those with the largest weights:")
         screen.say("  " + ", ".join(names))
     else:
         screen.say(f"Names are hashed into {counted(int(estimator.n_features_in_), 'column')}.")
