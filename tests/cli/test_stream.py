@@ -77,7 +77,7 @@ def state(place):
     found = {name: getattr(learner, name).tobytes() for name in learner.stored}
     found["classes"] = getattr(estimator, "classes_", np.empty(0)).tolist()
     found["names"] = list(estimator.vocabulary_.items())
-    found["sizes"] = (learner.n_features, learner.n_outputs, learner.first_sizes)
+    found["sizes"] = (learner.n_features, learner.n_outputs)
     found["curve"] = [estimator.curve_[name].tolist() for name in ("rounds", "mistakes")]
     np.testing.assert_allclose(estimator.curve_["loss"][-1], estimator.loss_, rtol=1e-12)
     return found

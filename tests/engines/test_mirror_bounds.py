@@ -18,7 +18,7 @@ from mixnorm.losses import (
     MultinomialLogistic,
     Squared,
 )
-from mixnorm.norms import MixedNorm, TraceNorm
+from mixnorm.norms import MixedNorm, TraceNorm, as_norm
 
 D, K, T = 10, 9, 150
 # Norms and the samples that share weights.
@@ -219,3 +219,26 @@ def test_experts():
     assert group.mistakes_ <= group.mistake_bound(W)
     assert plain.mistakes_ <= plain.mistake_bound(W)
     assert group.mistake_bound(W) < plain.mistake_bound(W)
+
+
+@pytest.mark.parametrize("norm", ["l2,1", "l1,1"])
+def test_mistakes_stay_within_the_bound_while_features_and_classes_turn_up(norm):
+    """The exponent grows with them, from that of the plain perceptron."""
+    rng = np.random.default_rng(5)
+    X = rng.choice([-1.0, 1.0], size=(1500, 400))
+    y = (X[:, :3] > 0) @ np.asarray([1, 2, 4])
+    learner = RowLearner(Plan(as_norm(norm), [PERCEPTRON], rule="none"), 3, 1)
+    powers = []
+    for i in range(len(X)):
+        width = min(400, 3 + i)
+        if width > learner.n_features or y[i] >= learner.n_outputs:
+            learner.grow(width, max(learner.n_outputs, int(y[i]) + 1))
+        row = X[i : i + 1, : learner.n_features]
+        learner.learn(row, y[i : i + 1], np.empty((1, 0)), np.ones(1))
+        powers.append(float(learner.constants[0]))
+    assert powers[0] == 2.0
+    assert powers[-1] == pytest.approx(max(2.0, np.log(400 if norm == "l2,1" else 3200)))
+    W = np.zeros((8, 400))
+    W[:, :3] = np.arange(8)[:, None] >> np.arange(3) & 1
+    for good in (W - 0.5, 2.0 * W - 1.0, rng.standard_normal((8, 400))):
+        assert learner.mistakes <= learner.mistake_bound(good)

@@ -280,12 +280,11 @@ class RowLearner(_Account):
     2
     """
 
-    #: The arrays that make the state, with the plan and the sizes of the first call.
+    #: The arrays that make the state, with the plan and the sizes.
     stored = ("theta", "image", "total", "column", "outputs", "tree", "numbers")
 
     def __init__(self, plan: Plan, n_features: int, n_outputs: int) -> None:
         self.plan, self.n_features, self.n_outputs = plan, n_features, n_outputs
-        self.first_sizes = (n_features, n_outputs)
         self.norm = plan.smooth(n_features, n_outputs)
         power = self.norm.outer / (self.norm.outer - 1.0)
         kind = jit.ENTRIES if self.norm.inner == self.norm.outer != 2 else jit.COLUMNS
@@ -356,19 +355,31 @@ class RowLearner(_Account):
             )  # fmt: skip
 
     def grow(self, n_features: int, n_outputs: int) -> None:
-        """Make room for more features and outputs, whose weights are zero."""
-        more, others = n_features - self.n_features, n_outputs - self.n_outputs
-        if more > 0:
-            self.column = np.concatenate([self.column, self._fresh_columns(more)], axis=1)
-        for name in ("theta", "image", "total"):
-            array = getattr(self, name)
-            wider = (0, 0 if array.shape[1] == 0 else more)
-            setattr(self, name, np.pad(array, ((0, others), wider)))
-        self.outputs = np.concatenate([self.outputs, _fresh_outputs(others)], axis=1)
-        self.n_features, self.n_outputs = n_features, n_outputs
-        self._set_outputs()
-        if more > 0:
-            self._set_tree()
+        """Make room for more features and outputs, whose weights are zero.
+
+        The exponent of a smooth twin grows with them. All bounds go on to hold: a larger one makes
+        dual norms smaller.
+        """
+        rows, columns = self.n_outputs, self.column.shape[1]
+        if self.plan.averaged:
+            nothing = np.empty(0, dtype=np.int64)
+            jit.note_average(
+                columns, nothing, self.codes, self.theta, self.image, self.total, self.column,
+                self.numbers,
+            )  # fmt: skip
+        larger = RowLearner(self.plan, n_features, n_outputs)
+        larger.numbers = self.numbers
+        larger.column[jit.SEEN] = self.numbers[jit.CLOCK]
+        larger.outputs[:, :rows] = self.outputs
+        for place in (jit.TOP, jit.INVERSE, jit.ENERGY):
+            larger.column[place, :columns] = self.column[place]
+        names = ("total", "image") if self.plan.rule == "feature" else ("total", "theta")
+        for name in names:
+            if getattr(self, name).size:
+                getattr(larger, name)[:rows, :columns] = getattr(self, name)
+        larger._set_tree()
+        larger.codes[jit.MODE] = self.codes[jit.MODE]
+        self.__dict__.update(vars(larger))
 
     def learn(
         self, X: Any, labels: np.ndarray, targets: np.ndarray, importance: np.ndarray
@@ -445,7 +456,7 @@ class BlockLearner(_Account):
     the theory the block is a round whose loss is the sum of theirs.
     """
 
-    #: The arrays that make the state, with the plan and the sizes of the first call.
+    #: The arrays that make the state, with the plan and the sizes.
     stored = ("theta", "top", "total", "pending", "waiting", "played", "numbers")
 
     def __init__(self, plan: Plan, n_features: int, n_outputs: int) -> None:
@@ -455,7 +466,6 @@ class BlockLearner(_Account):
                 "choose 'adaptive' for this norm."
             )
         self.plan, self.n_features, self.n_outputs = plan, n_features, n_outputs
-        self.first_sizes = (n_features, n_outputs)
         self.norm = _with_intercept(plan.smooth(n_features, n_outputs))
         self.numbers = np.zeros(jit.N_NUMBERS)
         self.theta = np.zeros((n_outputs, n_features + 1))
@@ -480,6 +490,7 @@ class BlockLearner(_Account):
                 setattr(self, name, np.pad(array, ((0, others), (0, more))))
         self.top = np.pad(self.top, (0, more))
         self.n_features, self.n_outputs = n_features, n_outputs
+        self.norm = _with_intercept(self.plan.smooth(n_features, n_outputs))
 
     def learn(
         self, X: Any, labels: np.ndarray, targets: np.ndarray, importance: np.ndarray
@@ -695,7 +706,6 @@ def by_blocks(learner: RowLearner) -> BlockLearner:
         )
     other = BlockLearner(learner.plan, learner.n_features, learner.n_outputs)
     other.norm, other.numbers = learner.norm, learner.numbers.copy()
-    other.first_sizes = learner.first_sizes
     other.numbers[jit.INPUTS] = learner.numbers[jit.ROUNDS]
     other.theta, other.top = learner.theta.copy(), learner.column[jit.TOP].copy()
     if learner.plan.averaged:

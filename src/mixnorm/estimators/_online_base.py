@@ -56,7 +56,7 @@ class Curve:
         if len(kept):
             self.rounds += places[kept].tolist()
             self.mistakes += (mistakes + np.cumsum(wrong)[kept]).tolist()
-            self.losses += (loss + np.cumsum(losses)[kept]).tolist()
+            self.losses += np.cumsum(np.concatenate([[loss], losses]))[1:][kept].tolist()
 
     def _thin(self) -> None:
         self.stride *= 2
@@ -363,7 +363,6 @@ class OnlineEstimator(BaseEstimator):
         state = {name: vars(self)[name] for name in self._kept if name in vars(self)}
         state["_kind"] = "rows" if rows else "blocks"
         state["_sizes"] = [learner.n_features, learner.n_outputs]
-        state["_first_sizes"] = list(learner.first_sizes)
         state["_arrays"] = {name: getattr(learner, name) for name in learner.stored}
         state["_curve"] = {"stride": curve.stride, **self.curve_}
         return state
@@ -372,27 +371,21 @@ class OnlineEstimator(BaseEstimator):
         """Take what ``_fitted_state`` returned, which may come from a stranger's file."""
         check_online_parameters(self)
         arrays, sizes = state.pop("_arrays"), state.pop("_sizes")
-        kind, first_sizes = state.pop("_kind"), state.pop("_first_sizes")
-        curve = state.pop("_curve")
-        for given in (sizes, first_sizes):
-            whole = isinstance(given, list) and [type(size) for size in given] == [int, int]
-            if not whole or min(given) < 0 or given[1] < 1:
-                raise ValueError("the sizes must be two whole numbers")
-            if 8 * (given[0] + 1) * given[1] > max_bytes:
-                raise ValueError("the sizes must be two whole numbers that fit the file")
+        kind, curve = state.pop("_kind"), state.pop("_curve")
+        whole = isinstance(sizes, list) and [type(size) for size in sizes] == [int, int]
+        if not whole or min(sizes) < 0 or sizes[1] < 1:
+            raise ValueError("the sizes must be two whole numbers")
+        if 8 * (sizes[0] + 1) * sizes[1] > max_bytes:
+            raise ValueError("the sizes must be two whole numbers that fit the file")
         parts = arrays.values() if type(arrays) is dict else ()
         held = max((part.size for part in parts if isinstance(part, np.ndarray)), default=0)
-        if first_sizes[0] > sizes[0] or first_sizes[1] > sizes[1] or held < math.prod(sizes):
-            raise ValueError("the sizes must be those of the weights, and have grown")
+        if held < math.prod(sizes):
+            raise ValueError("the sizes must be those of the weights")
         self.__dict__.update({name: value for name, value in state.items() if name in self._kept})
         self._check_columns(sizes[0])
         self._rebuild(sizes[1])
         plan = self._plan(sizes[1])
-        learner: Any = (mirror.RowLearner if kind == "rows" else mirror.BlockLearner)(
-            replace(plan, losses=plan.losses[: first_sizes[1]]), *first_sizes
-        )
-        learner.plan = plan
-        learner.grow(*sizes)
+        learner: Any = (mirror.RowLearner if kind == "rows" else mirror.BlockLearner)(plan, *sizes)
         if not isinstance(arrays, dict) or sorted(arrays) != sorted(learner.stored):
             raise ValueError("the arrays of the learner are not all there")
         for name, array in arrays.items():
