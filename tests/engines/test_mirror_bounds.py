@@ -236,7 +236,8 @@ def test_mistakes_stay_within_the_bound_while_features_and_classes_turn_up(norm)
         row = X[i : i + 1, : learner.n_features]
         learner.learn(row, y[i : i + 1], np.empty((1, 0)), np.ones(1))
         powers.append(float(learner.constants[0]))
-    assert powers[0] == 2.0
+    assert powers[0] < 3.0
+    assert np.all(np.diff(powers) >= 0.0)
     assert powers[-1] == pytest.approx(max(2.0, np.log(400 if norm == "l2,1" else 3200)))
     W = np.zeros((8, 400))
     W[:, :3] = np.arange(8)[:, None] >> np.arange(3) & 1
