@@ -22,6 +22,7 @@ _LARGE = 40.0  # binary logarithm of squared norms in their unit; larger ones ge
 _RANGE = 900.0  # of their powers, which are to stay within floating numbers
 _LONG = 65536.0  # rounds of the present scale on the clock; a longer one would drop digits
 _SPARSE = 8  # a sample is sparse if fewer than one in so many entries are not zero
+_LIGHT = 3  # steps go by entries if fewer than one in so many are not zero
 
 # How weights come from sums of gradients: by columns, by entries, or by steps of each column's own.
 COLUMNS, ENTRIES, FEATURES = 0, 1, 2
@@ -398,6 +399,16 @@ def pack(row, count, index, value):  # type: ignore[no-untyped-def]
 
 
 @_plain
+def pack_whole(count, sample, index, value):  # type: ignore[no-untyped-def]
+    """Write places and values of the entries of a whole sample that are not zero."""
+    found = 0
+    for j in range(count):
+        index[found], value[found] = j, sample[j]
+        found += sample[j] != 0.0
+    return found
+
+
+@_plain
 def beyond(count, index, value, top):  # type: ignore[no-untyped-def]
     """Return whether an input is larger than any before it in its column."""
     larger = 0
@@ -419,6 +430,21 @@ def scale_by(count, index, factor, value, out, scale):  # type: ignore[no-untype
     else:
         for e in range(count):
             out[e] = value[e] * factor[index[e]] * scale
+
+
+@_compiled
+def scale_inputs(count, index, inverse, value):  # type: ignore[no-untyped-def]
+    """Multiply inputs by the factors of their columns; return the sum of their magnitudes."""
+    total = 0.0
+    if index.shape[0] == 0:
+        for j in range(count):
+            value[j] *= inverse[j]
+            total += abs(value[j])
+    else:
+        for e in range(count):
+            value[e] *= inverse[index[e]]
+            total += abs(value[e])
+    return total
 
 
 @_compiled
@@ -486,24 +512,32 @@ def most(vector, count, power, scratch):  # type: ignore[no-untyped-def]
 
     By Hoelder's inequality it lies between those of the even powers around it, which are quick.
     """
-    largest, square, lifted = 0.0, scratch[_SIZE], scratch[_POWER]
+    largest, half = 0.0, math.floor(0.5 * power)
     for e in range(count):
         largest = max(largest, abs(vector[e]))
     if not largest > 0.0:
         return 0.0
-    inverse = 1.0 / largest
-    for e in range(count):
-        part = vector[e] * inverse
-        square[e] = part * part
-        lifted[e] = part * part
-    half = math.floor(0.5 * power)
-    for _ in range(half - 1):
+    inverse, less, more = 1.0 / largest, 0.0, 0.0
+    if half == 2:
         for e in range(count):
-            lifted[e] *= square[e]
-    less, more = 0.0, 0.0
-    for e in range(count):
-        less += lifted[e]
-        more += lifted[e] * square[e]
+            square = (vector[e] * inverse) * (vector[e] * inverse)
+            less += square * square
+            more += square * square * square
+    elif half == 3:
+        for e in range(count):
+            square = (vector[e] * inverse) * (vector[e] * inverse)
+            less += square * square * square
+            more += (square * square) * (square * square)
+    else:
+        lifted = scratch[_POWER]
+        for e in range(count):
+            lifted[e] = (vector[e] * inverse) * (vector[e] * inverse)
+        for _ in range(half - 1):
+            for e in range(count):
+                lifted[e] *= (vector[e] * inverse) * (vector[e] * inverse)
+        for e in range(count):
+            less += lifted[e]
+            more += lifted[e] * ((vector[e] * inverse) * (vector[e] * inverse))
     part = 0.5 * power - half
     return largest * math.pow(math.pow(less, 1.0 - part) * math.pow(more, part), 1.0 / power)
 
@@ -524,7 +558,9 @@ def add_outer(count, index, value, residual, codes, matrix):  # type: ignore[no-
 
 
 @_compiled
-def step_features(count, index, value, residual, rate, codes, image, column, outputs, scratch):  # type: ignore[no-untyped-def]
+def step_features(  # type: ignore[no-untyped-def]
+    count, index, value, residual, rate, codes, image, column, outputs, scratch
+):
     """Take a step whose size is each column's own.
 
     Derivatives are taken in units of the largest seen of their output, and steps in units of its
@@ -537,15 +573,15 @@ def step_features(count, index, value, residual, rate, codes, image, column, out
         strength += residual[r] * residual[r]
         residual[r] *= outputs[FARTHEST, r]
     strength /= codes[OUTPUTS]
-    if index.shape[0] == 0:
-        for j in range(count):
-            energy[j] += strength * value[j] * value[j]
-            part[j] = rate * value[j] / math.sqrt(energy[j] + 1e-300)
-    else:
+    if index.shape[0] > 0:
         for e in range(count):
             j = index[e]
             energy[j] += strength * value[e] * value[e]
             part[e] = rate * value[e] / math.sqrt(energy[j] + 1e-300)
+    else:
+        for j in range(count):
+            energy[j] += strength * value[j] * value[j]
+            part[j] = rate * value[j] / math.sqrt(energy[j] + 1e-300)
     add_outer(count, index, part, residual, codes, image)
 
 
@@ -577,6 +613,7 @@ def learn(  # type: ignore[no-untyped-def]
     n_samples = indptr.shape[0] - 1 if stored else dense.shape[0]
     n_outputs, mode, n_columns = codes[OUTPUTS], codes[MODE], column.shape[1]
     index, value = np.empty(n_columns + 1, np.int64), np.empty(n_columns + 1)
+    packed = np.empty(n_columns + 1)
     everything = np.empty(0, np.int64)
     scores, residual = np.zeros(n_outputs), np.zeros(n_outputs)
     scratch = np.empty((_N_SCRATCH, max(n_columns, n_outputs) + 1))
@@ -606,6 +643,7 @@ def learn(  # type: ignore[no-untyped-def]
             index[0], value[0] = 0, 1.0
         size, places = (n_columns, everything) if whole else (count, index)
         # Inputs are divided by the largest seen.
+        inputs = 0.0
         if codes[SCALED]:
             if beyond(size, places, value, column[TOP]):
                 for e in range(size):
@@ -615,7 +653,9 @@ def learn(  # type: ignore[no-untyped-def]
                             j, abs(value[e]), codes, constants, theta, image, total, column, tree,
                             levels, numbers, scratch,
                         )  # fmt: skip
-            scale_by(size, places, column[INVERSE], value, value, 1.0)
+            inputs = scale_inputs(size, places, column[INVERSE], value)
+        elif codes[KIND] == FEATURES:
+            inputs = scale_inputs(size, places, column[INVERSE], value)
         # Scores.
         rate = rate_now(codes, constants, numbers)
         scale = scale_now(rate, codes, constants, tree, numbers)
@@ -655,8 +695,7 @@ def learn(  # type: ignore[no-untyped-def]
         numbers[MISTAKES] += missed
         numbers[LOSS] += weight * loss
         if codes[KIND] == FEATURES:
-            for e in range(size):
-                numbers[INPUTS] += abs(value[e])
+            numbers[INPUTS] += inputs
         steepest = 0.0
         for r in range(n_outputs):
             residual[r] *= weight
@@ -665,6 +704,10 @@ def learn(  # type: ignore[no-untyped-def]
             continue
         # Step.
         numbers[UPDATES] += 1.0
+        moved = value
+        if whole and count * _LIGHT < n_columns:
+            size = pack_whole(n_columns, value, index, packed)
+            places, moved = index, packed
         if codes[AVERAGED]:
             note_average(size, places, codes, theta, image, total, column, numbers)
         if codes[KIND] == FEATURES:
@@ -672,15 +715,15 @@ def learn(  # type: ignore[no-untyped-def]
             if mode != LABELS:
                 widen(i, output, codes, loss_codes, residual, targets, outputs)
             step_features(
-                size, places, value, residual, reach, codes, image, column, outputs, scratch
+                size, places, moved, residual, reach, codes, image, column, outputs, scratch
             )
             continue
         for r in range(n_outputs):
             numbers[LINEAR] += residual[r] * scores[r]
         if codes[RULE] == NONE:
-            sample = most(value, size, power, scratch)
+            sample = most(moved, size, power, scratch)
         else:
-            sample = power_norm(value, size, power, scratch)
+            sample = power_norm(moved, size, power, scratch)
         inside = power if codes[KIND] == ENTRIES else 2.0
         slope = power_norm(residual, n_outputs, inside, scratch) * sample
         numbers[LARGEST_SAMPLE] = max(numbers[LARGEST_SAMPLE], sample)
@@ -694,7 +737,7 @@ def learn(  # type: ignore[no-untyped-def]
         numbers[STEPS] += rate * slope * slope / (2.0 * constants[CONVEXITY])
         unknown = numbers[SQUARES] == 0.0  # what unit is right
         numbers[SQUARES] += slope * slope
-        add_outer(size, places, value, residual, codes, theta)
+        add_outer(size, places, moved, residual, codes, theta)
         if power != 2.0 or codes[SIZED]:
             largest = derive(
                 size, places, codes, constants, theta, image, column, tree, levels, numbers, scratch
@@ -704,6 +747,27 @@ def learn(  # type: ignore[no-untyped-def]
                     codes, constants, theta, image, total, column, tree, levels, numbers, scratch
                 )
     return n_samples
+
+
+@_plain
+def learn_row(  # type: ignore[no-untyped-def]
+    x, mode, label, target, codes, constants, loss_codes, loss_constants, theta, image, total,
+    column, outputs, tree, levels, numbers,
+):  # fmt: skip
+    """Learn from one dense sample; return the rounds so far.
+
+    -1 says that it is not all finite numbers, -2 that the losses no longer are.
+    """
+    codes[MODE] = mode
+    labels, ends = np.full(1, label), np.zeros(1, np.int64)
+    done = learn(
+        x.reshape((1, x.shape[0])), ends, ends[:0], np.empty(0), labels, target, np.ones(1), codes,
+        constants, loss_codes, loss_constants, theta, image, total, column, outputs, tree, levels,
+        numbers, np.empty(1), np.empty(1, np.int64),
+    )  # fmt: skip
+    if done < 1:
+        return -1
+    return int(numbers[ROUNDS]) if math.isfinite(numbers[LOSS]) else -2
 
 
 @_compiled

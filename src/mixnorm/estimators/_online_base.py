@@ -318,11 +318,11 @@ class OnlineEstimator(BaseEstimator):
     # --- one row at a time
 
     def _lean_row(self, x: Any) -> Any:
-        """Return the prepared arguments of a round, or None if this row needs the long way."""
+        """Return what a round needs, the row in it; None if this row has to go the long way."""
         lean = self.__dict__.get("_lean")
-        if lean is None or not isinstance(x, np.ndarray) or x.shape != lean.row.shape[1:]:
+        if lean is None or type(x) is not np.ndarray or x.shape != lean.shape:
             return None
-        lean.row[0] = x
+        lean.row[:] = x
         return lean
 
     def _prepare_lean(self) -> None:
@@ -333,23 +333,22 @@ class OnlineEstimator(BaseEstimator):
     def _targets_per_row(self) -> int:
         return 0
 
-    def _lean_step(self, lean: Any) -> None:
-        learner = self._learner
-        before = learner.numbers[jit.ROUNDS]
-        learner.codes[jit.MODE] = lean.mode
-        if jit.learn(*lean.arguments) < 1:
-            raise mirror.NotFiniteError(0)
-        if not math.isfinite(learner.numbers[jit.LOSS]):
+    def _lean_step(self, lean: Any, label: int) -> None:
+        at = jit.learn_row(lean.row, lean.mode, label, *lean.state)
+        if at < 0:
+            if at == -1:
+                raise mirror.NotFiniteError(0)
             self._check_numbers()
-        at, curve = int(before) + 1, self._curve
+        curve = self._curve
         if at % curve.stride == 0:
             if len(curve.rounds) >= _POINTS:
                 curve._thin()
                 if at % curve.stride:
                     return
+            numbers = self._learner.numbers
             curve.rounds.append(at)
-            curve.mistakes.append(int(learner.numbers[jit.MISTAKES]))
-            curve.losses.append(float(learner.numbers[jit.LOSS]))
+            curve.mistakes.append(int(numbers[jit.MISTAKES]))
+            curve.losses.append(float(numbers[jit.LOSS]))
 
     # --- model files
 
@@ -449,17 +448,12 @@ class Lean:
     """Arrays for one round, made once."""
 
     def __init__(self, learner: Any, n_targets: int) -> None:
-        nothing = np.zeros(1, dtype=np.int64)
-        self.row = np.zeros((1, learner.n_features))
-        self.label = np.zeros(1, dtype=np.int64)
+        self.shape = (learner.n_features,)
+        self.row = np.zeros(learner.n_features)
         self.target = np.zeros((1, n_targets))
         self.scores = np.zeros(learner.n_outputs)
         self.mode = int(learner.codes[jit.MODE])
-        labels = self.label if self.mode != jit.TARGETS else nothing[:0]
-        self.arguments = (
-            self.row, nothing, nothing[:0], np.empty(0), labels, self.target, np.ones(1),
-            *learner.state(), np.empty(1), np.empty(1, dtype=np.int64),
-        )  # fmt: skip
+        self.state = (self.target, *learner.state())
         self.score_arguments = (
             learner.codes, learner.constants, learner.theta, learner.image, learner.column,
             learner.tree, learner.numbers, self.scores,

@@ -146,8 +146,7 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):
             if lean is None:
                 self._prepare_lean()
             return
-        lean.label[0] = place
-        self._lean_step(lean)
+        self._lean_step(lean, place)
 
     def predict_one(self, x: Any) -> Any:
         """Return the class of one row; None before there is any."""
@@ -155,7 +154,7 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):
             return None
         lean = self._lean_row(x)
         if lean is not None and not self.average:
-            jit.scores_of(lean.row[0], *lean.score_arguments)
+            jit.scores_of(lean.row, *lean.score_arguments)
             best = int(np.argmax(lean.scores))
             if lean.scores[best] == lean.scores[best]:  # else the long way says what is wrong
                 return self.classes_.item(best)

@@ -330,8 +330,8 @@ class OnlineMultiTaskLearner(OnlineEstimator):
             if lean is None:
                 self._prepare_lean()
             return
-        lean.label[0], lean.target[0, 0] = place, y
-        self._lean_step(lean)
+        lean.target[0, 0] = y
+        self._lean_step(lean, place)
 
     def _targets_per_row(self) -> int:
         return 1

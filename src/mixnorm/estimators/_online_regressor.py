@@ -211,7 +211,7 @@ class MirrorDescentRegressor(RegressorMixin, OnlineEstimator):
                 self._prepare_lean()
             return
         lean.target[0] = y
-        self._lean_step(lean)
+        self._lean_step(lean, 0)
 
     def _is_plain_target(self, y: Any) -> bool:
         """Whether a target needs no check."""
@@ -229,7 +229,7 @@ class MirrorDescentRegressor(RegressorMixin, OnlineEstimator):
             return None
         lean = self._lean_row(x)
         if lean is not None and not self.average:
-            jit.scores_of(lean.row[0], *lean.score_arguments)
+            jit.scores_of(lean.row, *lean.score_arguments)
             if not math.isnan(lean.scores[0]):  # else the long way says what is wrong
                 return float(lean.scores[0]) if self._single else lean.scores.copy()
         row = [x] if isinstance(x, dict) else np.asarray(x).reshape(1, -1)
