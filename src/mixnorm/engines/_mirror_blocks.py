@@ -1,0 +1,331 @@
+"""Online learners for any norm with a mirror map, which is asked for once per block of samples."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from mixnorm.engines import _mirror_jit as jit
+from mixnorm.engines._mirror_plan import (
+    Account,
+    NotFiniteError,
+    Plan,
+    compiled_loss,
+    joint_code,
+)
+from mixnorm.engines._mirror_rows import RowLearner
+from mixnorm.losses import _row_jit
+from mixnorm.norms import MixedNorm, SchattenNorm
+
+_SMALLER_SIDE = 256  # of matrices whose singular values come from a Gram matrix
+
+
+class BlockLearner(Account):
+    """A learner for any norm with a mirror map, whose weights are computed once for a block.
+
+    The samples of a block are predicted by the same weights, and their gradients make one step: for
+    the theory the block is a round whose loss is the sum of theirs.
+    """
+
+    #: The arrays that make the state, with the plan and the sizes.
+    stored = ("theta", "top", "total", "pending", "waiting", "played", "numbers")
+
+    def __init__(self, plan: Plan, n_features: int, n_outputs: int) -> None:
+        if plan.rule == "feature":
+            raise ValueError(
+                f"learning_rate='feature' goes with the norm 'l2,2' only, got {plan.norm!r}; "
+                "choose 'adaptive' for this norm."
+            )
+        self.plan, self.n_features, self.n_outputs = plan, n_features, n_outputs
+        self.norm = _with_intercept(plan.smooth(n_features, n_outputs))
+        self.numbers = np.zeros(jit.N_NUMBERS)
+        self.theta = np.zeros((n_outputs, n_features + 1))
+        self.top = np.zeros(n_features + 1)
+        self.total = np.zeros((n_outputs, n_features + 1) if plan.averaged else (0, 0))
+        self.pending = np.zeros_like(self.theta)
+        self.waiting = np.zeros(1, dtype=np.int64)
+        self.played = np.zeros_like(self.theta)
+
+    def grow(self, n_features: int, n_outputs: int) -> None:
+        """Make room for more features and outputs, whose weights are zero."""
+        more, others = n_features - self.n_features, n_outputs - self.n_outputs
+        groups = getattr(self.norm, "groups", None)
+        if groups is not None and not isinstance(groups, str) and (more or groups.ndim == 2):
+            raise ValueError(
+                f"{self.plan.norm!r} has a group for each feature it knows of, and there are new "
+                "ones; give all classes and features in the first call."
+            )
+        for name in ("theta", "total", "pending", "played"):
+            array = getattr(self, name)
+            if array.size or name != "total":
+                setattr(self, name, np.pad(array, ((0, others), (0, more))))
+        self.top = np.pad(self.top, (0, more))
+        self.n_features, self.n_outputs = n_features, n_outputs
+        self.norm = _with_intercept(self.plan.smooth(n_features, n_outputs))
+
+    def learn(
+        self, X: Any, labels: np.ndarray, targets: np.ndarray, importance: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Learn from samples one after the other; see :meth:`RowLearner.learn`."""
+        n_samples = X.shape[0]
+        losses, wrong = np.empty(n_samples), np.zeros(n_samples, dtype=np.int64)
+        start = 0
+        while start < n_samples:
+            stop = start + max(1, self.plan.block - int(self.waiting[0]))
+            rows: Any = X[start:stop]
+            rows = rows.toarray() if hasattr(rows, "toarray") else np.asarray(rows, np.float64)
+            count = self._alike(rows)
+            if count == 0:
+                raise NotFiniteError(start, losses, wrong)
+            stop = start + count
+            part = slice(start, stop)
+            inputs = self._inputs(rows[:count])
+            losses[part], wrong[part], gradient = self._suffer(
+                inputs, labels[part] if len(labels) else labels, targets[part], importance[part]
+            )
+            self.pending += gradient
+            self.waiting[0] += stop - start
+            if int(self.waiting[0]) >= self.plan.block:
+                self._step()
+            start = stop
+        return losses, wrong
+
+    def learn_together(
+        self, X: np.ndarray, targets: np.ndarray, importance: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Learn from samples that have an input for each output, ``(n_samples, n_outputs, d)``."""
+        losses, wrong = np.empty(len(X)), np.zeros(len(X), dtype=np.int64)
+        nothing = np.empty(0, dtype=np.int64)
+        for i, rows in enumerate(X):
+            if not np.all(np.isfinite(rows[~np.isnan(targets[i])])):
+                raise NotFiniteError(i, losses, wrong)
+            inputs = self._inputs(np.where(np.isnan(targets[i])[:, None], 0.0, rows))
+            scores = np.einsum("rj,rj->r", inputs, self.played)[None, :]
+            loss, missed, residual = self._judge(scores, nothing, targets[i : i + 1])
+            residual = self._note(loss, missed, residual, scores, importance[i : i + 1])
+            losses[i], wrong[i] = loss[0], missed[0]
+            self.pending += residual.T * inputs
+            self.waiting[0] += 1
+            if int(self.waiting[0]) >= self.plan.block:
+                self._step()
+        return losses, wrong
+
+    def _alike(self, rows: np.ndarray) -> int:
+        """Return how many rows there are before one that is not finite, or changes the scale."""
+        finite = np.all(np.isfinite(rows), axis=1)
+        count = len(rows) if np.all(finite) else int(np.argmin(finite))
+        if self.plan.scaled and count > 1:
+            top = np.maximum(self.top[1:], np.abs(rows[0]))
+            larger = np.any(np.abs(rows[1:count]) > top, axis=1)
+            count = 1 + int(np.argmax(larger)) if np.any(larger) else count
+        return count
+
+    def _inputs(self, rows: np.ndarray) -> np.ndarray:
+        """Return inputs with a column of ones, divided by the largest seen."""
+        ones = np.full((len(rows), 1), float(self.plan.intercept))
+        inputs = np.concatenate([ones, rows], axis=1)
+        if not self.plan.scaled:
+            return inputs
+        largest = np.maximum(np.max(np.abs(inputs), axis=0), self.top)
+        grown = (largest > self.top) & (self.top > 0.0)
+        if np.any(grown):
+            part = np.where(grown, self.top / np.where(largest > 0.0, largest, 1.0), 1.0)
+            self.theta *= part
+            self.pending *= part
+            self.played = self._weights_now()
+        self.top = largest
+        return np.asarray(inputs / np.where(largest > 0.0, largest, 1.0))
+
+    def _suffer(
+        self, inputs: np.ndarray, labels: np.ndarray, targets: np.ndarray, importance: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return losses, mistakes and the sum of gradients of samples, and note them."""
+        scores = inputs @ self.played.T
+        losses, wrong, residual = self._judge(scores, labels, targets)
+        residual = self._note(losses, wrong, residual, scores, importance)
+        return losses, wrong, residual.T @ inputs
+
+    def _note(
+        self,
+        losses: np.ndarray,
+        wrong: np.ndarray,
+        residual: np.ndarray,
+        scores: np.ndarray,
+        importance: np.ndarray,
+    ) -> np.ndarray:
+        """Note what samples cost; return their derivatives, weighted."""
+        residual = residual * importance[:, None]
+        residual[np.max(np.abs(residual), axis=1, initial=0.0) <= self.plan.quiet] = 0.0
+        numbers = self.numbers
+        numbers[jit.ROUNDS] += len(losses)
+        numbers[jit.MISTAKES] += int(np.sum(wrong))
+        numbers[jit.LOSS] += float(np.sum(losses * importance))
+        numbers[jit.UPDATES] += int(np.sum(np.any(residual != 0.0, axis=1)))
+        numbers[jit.LINEAR] += float(np.sum(residual * scores))
+        if self.plan.averaged:
+            self.total += len(losses) * self.played
+        return residual
+
+    def _judge(
+        self, scores: np.ndarray, labels: np.ndarray, targets: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return losses, mistakes and derivatives of samples, which are few, one by one."""
+        n_samples = len(scores)
+        losses, residual = np.zeros(n_samples), np.zeros_like(scores)
+        wrong = np.zeros(n_samples, dtype=np.int64)
+        joint = self.plan.joint
+        code, constant = joint_code(self.plan.losses[0]) if joint else (0, 0.0)
+        for i in range(n_samples):
+            if joint:
+                wrong[i] = _row_jit.best_class(scores[i]) != labels[i]
+                losses[i] = _row_jit.label_loss(code, constant, scores[i], labels[i], residual[i])
+                continue
+            outputs = range(self.n_outputs) if len(labels) == 0 else [int(labels[i])]
+            for r in outputs:
+                loss = self.plan.losses[r if len(self.plan.losses) > 1 else 0]
+                target = float(targets[i, r if len(labels) == 0 else 0])
+                if math.isnan(target):
+                    continue
+                code, constant = compiled_loss(loss)
+                own, residual[i, r] = _row_jit.number_loss(code, constant, scores[i, r], target)
+                losses[i] += own
+                if code >= _row_jit.HINGE:
+                    wrong[i] += int(scores[i, r] * target <= 0.0)
+        return losses, wrong, residual
+
+    def step(self, gradient: np.ndarray) -> None:
+        """Learn from a gradient of any kind, ``(n_outputs, n_features + 1)``."""
+        self.pending += gradient
+        self._step()
+
+    def _last_step(self) -> tuple[float, float]:
+        """Return step size and sum, with the step of a block that is not full."""
+        rate, steps = super()._last_step()
+        if not np.any(self.pending):
+            return rate, steps
+        size = _dual_norm(self.norm, self.pending)
+        rate = self._rate(int(self.numbers[jit.INPUTS]), size)
+        return rate, steps + rate * size * size / (2.0 * float(self.norm.strong_convexity()))
+
+    def _step(self) -> None:
+        numbers, pending = self.numbers, self.pending
+        size = _dual_norm(self.norm, pending) if np.any(pending) else 0.0
+        if size > 0.0:
+            rate = self._rate(int(numbers[jit.INPUTS]), size)
+            if numbers[jit.FIRST] == 0.0:
+                numbers[jit.FIRST] = size * size
+            convexity = float(self.norm.strong_convexity())
+            numbers[jit.STEPS] += rate * size * size / (2.0 * convexity)
+            numbers[jit.SQUARES] += size * size
+            numbers[jit.LARGEST_GRADIENT] = max(numbers[jit.LARGEST_GRADIENT], size)
+            numbers[jit.LAST_RATE] = rate
+            self.theta -= pending
+        numbers[jit.INPUTS] += 1.0  # steps, which is what rates go by
+        self.pending = np.zeros_like(pending)
+        self.waiting = np.zeros(1, dtype=np.int64)
+        self.played = self._weights_now()
+
+    def _rate(self, steps: int, size: float = 0.0) -> float:
+        """Return the step size after so many steps; ``size`` is that of the gradient, if known."""
+        plan, numbers = self.plan, self.numbers
+        if plan.rule == "anytime":
+            return plan.rate / math.sqrt(steps + 1.0)
+        if plan.rule == "adaptive":
+            seen = float((numbers[jit.FIRST] or size * size) + numbers[jit.SQUARES])
+            if not seen > 0.0:
+                return 0.0
+            return plan.rate * math.sqrt(float(self.norm.strong_convexity()) / seen)
+        return plan.rate
+
+    def _weights_now(self) -> np.ndarray:
+        """Return the weights of the next block, in units of scaled inputs."""
+        if not np.any(self.theta):
+            return np.zeros_like(self.theta)
+        rate = self._rate(int(self.numbers[jit.INPUTS]))
+        found = rate * _mirrored(self.norm, self.theta)
+        if math.isfinite(self.plan.radius):
+            size = float(self.norm.value(found.T))
+            if size > self.plan.radius:
+                found *= self.plan.radius / size
+        return np.ascontiguousarray(found)
+
+    def weights(self, averaged: bool = False) -> tuple[np.ndarray, np.ndarray]:
+        """Return weights ``(n_outputs, n_features)`` and intercepts, in units of the inputs."""
+        matrix = self.played
+        if averaged:
+            self._check_averaged()
+            matrix = self.total / max(float(self.numbers[jit.ROUNDS]), 1.0)
+        if self.plan.scaled:
+            matrix = np.where(self.top > 0.0, matrix / np.where(self.top > 0.0, self.top, 1.0), 0.0)
+        return matrix[:, 1:], matrix[:, 0] * self.plan.intercept
+
+    def _sums(self) -> np.ndarray:
+        return (self.theta - self.pending).T
+
+    def _comparator(self, weights: np.ndarray) -> np.ndarray:
+        weights = np.asarray(weights, dtype=np.float64).reshape(self.n_outputs, -1)
+        missing = self.theta.shape[1] - weights.shape[1]
+        full = np.concatenate([np.zeros((self.n_outputs, missing)), weights], axis=1)
+        return np.asarray((full * (self.top if self.plan.scaled else 1.0)).T)
+
+
+def by_blocks(learner: RowLearner) -> BlockLearner:
+    """Return a learner of the other kind that goes on where one by rows stopped."""
+    if learner.plan.rule == "feature":
+        raise ValueError(
+            "learning_rate='feature' cannot go with an input for each task; choose 'adaptive'."
+        )
+    other = BlockLearner(learner.plan, learner.n_features, learner.n_outputs)
+    other.norm, other.numbers = learner.norm, learner.numbers.copy()
+    other.numbers[jit.INPUTS] = learner.numbers[jit.ROUNDS]
+    other.theta, other.top = learner.theta.copy(), learner.column[jit.TOP].copy()
+    if learner.plan.averaged:
+        matrix = learner.theta * learner.column[jit.FACTOR] if learner.by_columns else learner.image
+        passed = learner.numbers[jit.CLOCK] - learner.column[jit.SEEN]
+        other.total = learner.total + passed * matrix
+    other.played = other._weights_now()
+    return other
+
+
+def _mirrored(norm: Any, theta: np.ndarray) -> np.ndarray:
+    """Return the mirror map of a matrix that has a row per output.
+
+    For Schatten norms the singular values come from the Gram matrix of the smaller side: what that
+    loses is singular values below 1e-8 of the largest, which count for nothing here.
+    """
+    if not isinstance(norm, SchattenNorm) or norm.q == 2 or min(theta.shape) > _SMALLER_SIDE:
+        return np.asarray(norm.mirror(theta.T)).T
+    wide = theta.shape[0] <= theta.shape[1]
+    squares, vectors = np.linalg.eigh(theta @ theta.T if wide else theta.T @ theta)
+    values = np.sqrt(np.maximum(squares, 0.0))
+    power = norm.q / (norm.q - 1.0)
+    top = float(values[-1])
+    relative = values / top
+    scale = float(np.sum(relative**power)) ** (2.0 / power - 1.0)
+    turned = (vectors * (scale * relative ** (power - 2.0))) @ vectors.T
+    return np.asarray(turned @ theta if wide else theta @ turned)
+
+
+def _dual_norm(norm: Any, gradient: np.ndarray) -> float:
+    """Return the dual norm of a matrix that has a row per output."""
+    if not isinstance(norm, SchattenNorm) or norm.q == 2 or min(gradient.shape) > _SMALLER_SIDE:
+        return float(norm.dual(gradient.T))
+    wide = gradient.shape[0] <= gradient.shape[1]
+    gram = gradient @ gradient.T if wide else gradient.T @ gradient
+    squares = np.maximum(np.linalg.eigvalsh(gram), 0.0)
+    power, top = norm.q / (norm.q - 1.0), float(np.sqrt(squares[-1]))
+    if not top > 0.0:
+        return 0.0
+    return float(top * np.sum((np.sqrt(squares) / top) ** power) ** (1.0 / power))
+
+
+def _with_intercept(norm: Any) -> Any:
+    """Return a norm with a group more, in front, where features have groups."""
+    groups = getattr(norm, "groups", None)
+    if groups is None or isinstance(groups, str):
+        return norm
+    labels = np.unique(np.asarray(groups), return_inverse=True)[1].reshape(np.shape(groups))
+    own = np.full((1, *labels.shape[1:]), int(np.max(labels, initial=-1)) + 1)
+    return MixedNorm(norm.inner, norm.outer, np.concatenate([own, labels]))
