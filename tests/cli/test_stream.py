@@ -480,7 +480,7 @@ def test_a_model_of_another_kind(mixnorm, iris):
     assert mixnorm("fit", iris, "--target", "species", "-k", 1, "-m", "iris.mixnorm").code == 0
     found = mixnorm("stream", iris, "-m", "iris.mixnorm", "--resume")
     assert found.code == 1
-    assert "does not go on learning" in found.err
+    assert "cannot go on with" in found.err
     assert mixnorm("predict", "iris.mixnorm", iris, "--format", "jsonl").code == 2
 
 
@@ -547,3 +547,22 @@ def test_speed(mixnorm, tmp_path):
     found = mixnorm("stream", "t.csv", "-t", "y", "-m", "m", "--json")
     assert found.json["seconds"] < 5
     assert found.json["error"] < 0.1
+
+
+def test_show_takes_online_models_from_python(mixnorm, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    X, y = np.eye(4), np.arange(4.0)
+    dicts = [{"size": 1.0, "colour": "red"}, {"size": -1.0}]
+    for model, words in (
+        (package.MirrorDescentClassifier().fit(X, y.astype(int)), "4 classes: 0, 1, 2, 3"),
+        (package.GroupPerceptron().fit(dicts, ["u", "v"]), "size"),
+        (package.MirrorDescentRegressor(hash_features=8).fit(dicts, [1.0, 2.0]), "8 features."),
+        (package.OnlineMultiTaskLearner().fit(X, y, task=list("abab")), "2 tasks: a, b"),
+    ):
+        package.save(model, "online.mixnorm")
+        shown = mixnorm("show", "online.mixnorm")
+        assert words in shown.out
+        assert "learns from streams" in shown.out
+        told = mixnorm("show", "online.mixnorm", "--json").json
+        assert told["estimator"] == type(model).__name__
+        assert told["rows"] == model.n_rounds_

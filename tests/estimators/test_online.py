@@ -3,6 +3,7 @@
 import copy
 import pickle
 import time
+from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
@@ -831,3 +832,70 @@ def test_speed_of_a_row(model):
         pytest.skip("the machine is too busy to measure")
     assert max(found) < 50e-6, said
     assert batch < 1e-3, said
+
+
+@pytest.mark.parametrize("value", [None, [1.0], 10**400])
+def test_values_of_dicts_that_are_no_numbers_are_named(value):
+    with pytest.raises((TypeError, ValueError), match="The value of 'size' is no number"):
+        MirrorDescentClassifier().learn_one({"size": value}, "a")
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_dicts_to_predict_are_checked(value):
+    model = MirrorDescentClassifier().fit([{"a": 1.0}, {"b": 1.0}], ["u", "v"])
+    with pytest.raises(ValueError, match="contains NaN or infinity"):
+        model.predict([{"a": value}])
+    with pytest.raises(ValueError, match="contains NaN or infinity"):
+        model.predict_one({"a": value})
+
+
+@pytest.mark.parametrize("hashed", [None, 2])
+def test_models_of_dicts_do_not_predict_arrays(hashed):
+    model = MirrorDescentClassifier(hash_features=hashed)
+    model.fit([{"a": 1.0}, {"b": 1.0}], ["u", "v"])
+    with pytest.raises(TypeError, match="learned from rows of names"):
+        model.predict(np.ones((1, 2)))
+
+
+def test_hashing_is_for_dicts():
+    with pytest.raises(TypeError, match="hash_features=4 is for rows of names"):
+        MirrorDescentClassifier(hash_features=4).fit(np.eye(2), [0, 1])
+
+
+def test_dicts_beside_other_rows():
+    with pytest.raises(TypeError, match="Row 1 of X is a list"):
+        MirrorDescentClassifier().fit([{"a": 1.0}, [1.0]], [0, 1])
+
+
+def test_one_row_may_be_sparse_or_any_mapping():
+    dense, thin = MirrorDescentClassifier(), MirrorDescentClassifier()
+    for row, label in zip(np.eye(3), "abc", strict=True):
+        dense.learn_one(row, label)
+        thin.learn_one(sp.csr_matrix(row), label)
+    np.testing.assert_array_equal(dense.coef_, thin.coef_)
+    assert thin.predict_one(sp.csr_matrix(np.eye(3)[1])) == dense.predict_one(np.eye(3)[1])
+    named = MirrorDescentClassifier()
+    named.learn_one(MappingProxyType({"a": 1.0}), "u")
+    assert named.predict_one(MappingProxyType({"a": 1.0})) == "u"
+
+
+def test_steps_by_feature_are_for_the_euclidean_norm_also_with_few_columns():
+    model = MirrorDescentClassifier("l2,1", learning_rate="feature")
+    with pytest.raises(ValueError, match="goes with the norm 'l2,2' only"):
+        model.learn_one(np.ones(3), 0)
+
+
+def test_rows_whose_squares_vanish_are_refused():
+    X, y = np.eye(4), np.arange(4)
+    with pytest.raises(ValueError, match="so small that their squares are lost"):
+        GroupPerceptron().fit(X * 1e-200, y)
+    assert GroupPerceptron(scale=True).fit(X * 1e-200, y).mistakes_ > 0
+
+
+def test_a_bad_first_row_leaves_nothing_behind():
+    model = MirrorDescentClassifier()
+    with pytest.raises(ValueError, match="NaN"):
+        model.learn_one(np.array([np.nan, 1.0]), 0)
+    assert model.predict_one(np.ones(2)) is None
+    model.learn_one(np.ones(3), 0)
+    assert model.coef_.shape == (1, 3)

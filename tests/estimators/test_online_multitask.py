@@ -237,3 +237,34 @@ def test_a_task_without_a_loss_is_not_taken(data):
         assert model.tasks_.tolist() == [0, 1]
         model.partial_fit(X, Y[:, 0], task=np.arange(N) % 2)
         assert model.predict(X).shape == (N, 2)
+
+
+def test_tasks_are_checked(data):
+    X, Y, _ = data
+    for task, message in (
+        ("a", "is one task"),
+        ([1.0, np.nan], "task contains NaN"),
+        ([None, None], "task contains NaN or None"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            OnlineMultiTaskLearner().partial_fit(X[:2], Y[:2, 0], task=task)
+    with pytest.raises(TypeError, match="several types"):
+        OnlineMultiTaskLearner().partial_fit(X[:2], Y[:2, 0], task=["a", 1])
+    with pytest.raises(ValueError, match="three dimensions"):
+        OnlineMultiTaskLearner().partial_fit(X[:, None], Y[:, :1], task=[0] * N)
+
+
+def test_inputs_for_each_task_after_dicts(data):
+    model = OnlineMultiTaskLearner().partial_fit([{"a": 1.0}], [1.0], task=["t"])
+    with pytest.raises(TypeError, match="rows of names"):
+        model.partial_fit(np.ones((2, 1, 1)), np.ones((2, 1)))
+
+
+def test_predict_one_is_predict():
+    rng = np.random.default_rng(3)
+    X, task = rng.standard_normal((60, 5)), rng.choice(["a", "b"], 60)
+    model = OnlineMultiTaskLearner()
+    assert model.predict_one(X[0], "a") is None
+    model.partial_fit(X, X[:, 0], task=task)
+    assert model.predict_one(X[0], "b") == model.predict(X[:1], task=["b"])[0]
+    assert model.predict_one(X[0], "c") is None

@@ -64,7 +64,7 @@ def _resumed(place: Path, options: argparse.Namespace) -> StreamModel:
     model = load(place)
     if not isinstance(model, StreamModel):
         raise ModelFileError(
-            f"{place} holds a {type(model).__name__}, which does not go on learning; "
+            f"{place} holds a {type(model).__name__}, which mixnorm stream cannot go on with; "
             "--resume takes what mixnorm stream wrote."
         )
     if options.target is not None and options.target != model.target:

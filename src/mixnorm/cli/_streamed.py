@@ -169,13 +169,58 @@ def show_stream(model: StreamModel, place: str, size: int, screen: Screen) -> No
     )
 
 
+def show_online(estimator: Any, place: str, size: int, screen: Screen) -> None:
+    """Say what an online estimator saved from Python is."""
+    kind, outputs = type(estimator).__name__, {}
+    for name, attribute in (("classes", "classes_"), ("tasks", "tasks_")):
+        if hasattr(estimator, attribute):
+            outputs[name] = [str(each) for each in getattr(estimator, attribute).tolist()]
+    screen.say(f"{place}: {kind}, saved from Python, learns from streams.")
+    for name, values in outputs.items():
+        more = ", ..." if len(values) > 10 else ""
+        screen.say(f"{len(values)} {name}: {', '.join(values[:10])}{more}")
+    names = _largest(estimator, _names_of(estimator))
+    count = counted(int(estimator.n_features_in_), "feature")
+    screen.say(f"{count}; those with the largest weights:" if names else f"{count}.")
+    if names:
+        screen.say("  " + ", ".join(names))
+    rows = counted(estimator.n_rounds_, "row")
+    screen.say(f"{rows} learned from; the file has {size:,} bytes.")
+    screen.document(
+        {
+            "estimator": kind,
+            "rows": estimator.n_rounds_,
+            "features": int(estimator.n_features_in_),
+            "parameters": {
+                name: value
+                for name, value in estimator.get_params(deep=False).items()
+                if isinstance(value, (str, int, float, bool, type(None)))
+            },
+            **outputs,
+            "strongest": names,
+            "bytes": size,
+        }
+    )
+
+
+def _names_of(estimator: Any) -> list[Any]:
+    """Return the names of columns, or their numbers; none where names are hashed."""
+    if hasattr(estimator, "vocabulary_"):
+        return list(estimator.vocabulary_)
+    return list(getattr(estimator, "feature_names_in_", range(estimator.n_features_in_)))
+
+
 def _strongest(model: StreamModel) -> list[str]:
     """Return the features with the largest weights, in order."""
-    names = list(model.estimator.vocabulary_)
+    return _largest(model.estimator, list(model.estimator.vocabulary_))
+
+
+def _largest(estimator: Any, names: list[Any]) -> list[str]:
+    """Return those of the names that have the largest weights, in order."""
     if not names:
         return []
-    weights = np.atleast_2d(model.estimator.coef_)[:, : len(names)]
-    if len(weights) > 1:  # scores count relative to others
+    weights = np.atleast_2d(estimator.coef_)[:, : len(names)]
+    if hasattr(estimator, "classes_") and len(weights) > 1:  # scores count relative to others
         weights = weights - weights.mean(axis=0)
     sizes = np.linalg.norm(weights, axis=0)
     order = np.argsort(-sizes, kind="stable")[:_MOST_SHOWN]

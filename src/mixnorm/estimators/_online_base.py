@@ -20,6 +20,7 @@ from mixnorm.engines import mirror
 from mixnorm.estimators._inputs import weight_numbers
 from mixnorm.norms import as_norm
 
+_SMALLEST = 1e-140  # norm of rows, above which squares keep their digits
 _POINTS = 1000  # of a curve, at most; from then on every second one is left out
 
 
@@ -87,11 +88,7 @@ class OnlineEstimator(BaseEstimator):
         """Return rows as an array or a CSR matrix; rows of names get columns of their own."""
         if _are_mappings(given):
             return self._named_rows(given, learn=True)
-        if "vocabulary_" in vars(self) or getattr(self, "hash_features", None) is not None:
-            raise TypeError(
-                "This model learned from rows of names and values (dicts); go on with such rows, "
-                "or start a new model for arrays."
-            )
+        self._check_no_names()
         if not reset and self._is_plain(given):
             return given
         X: Any = validate_data(
@@ -106,6 +103,19 @@ class OnlineEstimator(BaseEstimator):
             X = X.copy()
             X.sum_duplicates()
         return X
+
+    def _check_no_names(self) -> None:
+        """Raise a clear error for arrays, where rows are dicts."""
+        if "vocabulary_" in vars(self):
+            raise TypeError(
+                "This model learned from rows of names and values (dicts); go on with such rows, "
+                "or start a new model for arrays."
+            )
+        if getattr(self, "hash_features", None) is not None:
+            raise TypeError(
+                f"hash_features={self.hash_features!r} is for rows of names and values (dicts); "
+                "give such rows, or leave it out for arrays."
+            )
 
     def _is_plain(self, X: Any) -> bool:
         """Whether rows are an array such as the first ones were turned into."""
@@ -135,7 +145,12 @@ class OnlineEstimator(BaseEstimator):
             self.vocabulary_: dict[Any, int] = {}
         places, values, ends = [], [], [0]
         fresh: dict[Any, int] = {}
-        for row in rows:
+        for at, row in enumerate(rows):
+            if not isinstance(row, Mapping):
+                raise TypeError(
+                    f"Row {at} of X is a {type(row).__name__}, and the first one a dict; give rows "
+                    "of one kind."
+                )
             found: dict[int, float] = {}
             for name, value in row.items():
                 place, number = self._named(name, value, hashed, fresh if learn else None)
@@ -162,7 +177,14 @@ class OnlineEstimator(BaseEstimator):
         """
         if isinstance(value, str):  # a category: its own column, which is one
             name, value = f"{name}={value}", 1.0
-        number = float(value)
+        try:
+            number = float(value)
+        except (TypeError, ValueError, OverflowError) as error:
+            kind = TypeError if isinstance(error, TypeError) else ValueError
+            raise kind(
+                f"The value of {name!r} is no number and no text: {value!r:.60}. Leave the name "
+                "out of the row where the value is not known."
+            ) from None
         if hashed is not None:
             code = murmurhash3_32(str(name), seed=0)
             return abs(code) % hashed, number if code >= 0 else -number
@@ -217,6 +239,8 @@ class OnlineEstimator(BaseEstimator):
         except mirror.NotFiniteError as error:
             lost = error.losses * weight[: len(error.losses)]
             self._curve.extend(start, error.wrong, lost, mistakes, loss)
+            if learner.rounds == 0:
+                self._begin()  # nothing was learned, not even how many columns there are
             raise
         self._curve.extend(start, wrong, losses * weight, mistakes, loss)
         self._check_numbers()
@@ -224,8 +248,14 @@ class OnlineEstimator(BaseEstimator):
     def _check_numbers(self) -> None:
         if not np.all(np.isfinite(self._learner.numbers)):
             raise ValueError(
-                "The weights have overflowed: inputs or targets are too large for these steps. "
-                "Set scale=True, lower eta0, or scale the data (MaxAbsScaler), and start anew."
+                "The weights have overflowed: inputs or targets are too large (or too small) for "
+                "these steps. Set scale=True, lower eta0, or scale the data (MaxAbsScaler), and "
+                "start anew."
+            )
+        if 0.0 < self._learner.numbers[jit.LARGEST_SAMPLE] < _SMALLEST:
+            raise ValueError(
+                "The rows are so small that their squares are lost. Set scale=True, or scale the "
+                "data (MaxAbsScaler), and start anew."
             )
 
     # --- what was learned
@@ -307,7 +337,13 @@ class OnlineEstimator(BaseEstimator):
         learner = self._check_learned()
         if _are_mappings(X):
             X = self._named_rows(X, learn=False)
+            if not np.all(np.isfinite(X.data)):
+                raise ValueError(
+                    "Input X contains NaN or infinity; leave names out of a row whose values are "
+                    "not known."
+                )
         else:
+            self._check_no_names()
             X = validate_data(
                 self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]
             )
@@ -462,7 +498,7 @@ class Lean:
 
 def check_online_parameters(estimator: Any) -> None:
     """Raise a clear error for a parameter out of its range."""
-    as_norm(estimator.norm)
+    norm = as_norm(estimator.norm)
     for name in ("fit_intercept", "scale", "average"):
         value = getattr(estimator, name)
         if not isinstance(value, (bool, np.bool_)):
@@ -487,6 +523,11 @@ def check_online_parameters(estimator: Any) -> None:
     rules = ("auto", "fixed", "anytime", "adaptive", "feature")
     if not isinstance(rule, str) or rule not in rules:
         raise ValueError(f"learning_rate={rule!r} is not known; choose one of {rules}.")
+    if rule == "feature" and not is_euclidean(norm):  # also where few columns make it so
+        raise ValueError(
+            f"learning_rate='feature' goes with the norm 'l2,2' only, got {norm!r}; choose "
+            "'adaptive' for this norm."
+        )
     block = getattr(estimator, "block_size", 1)
     if not isinstance(block, numbers.Integral) or isinstance(block, bool) or block < 1:
         raise ValueError(f"block_size={block!r} must be a whole number of at least 1.")
@@ -521,6 +562,13 @@ def joined_labels(known: np.ndarray, more: np.ndarray) -> np.ndarray:
 def is_euclidean(norm: Any) -> bool:
     """Whether a norm is that of all entries."""
     return getattr(norm, "inner", None) == 2 and getattr(norm, "outer", None) == 2
+
+
+def as_rows(x: Any) -> Any:
+    """Return one row, an array, a sparse row or a mapping, as rows."""
+    if isinstance(x, Mapping):
+        return [x]
+    return x if sparse.issparse(x) else np.asarray(x).reshape(1, -1)
 
 
 def _are_mappings(X: Any) -> bool:

@@ -15,6 +15,7 @@ from mixnorm.engines import mirror
 from mixnorm.estimators._inputs import check_dense_targets, check_one_kind_of_label
 from mixnorm.estimators._online_base import (
     OnlineEstimator,
+    as_rows,
     check_online_parameters,
     chosen_steps,
     is_euclidean,
@@ -141,7 +142,7 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):
         lean = self._lean_row(x)
         place = None if lean is None else self._places.get(y)
         if place is None:
-            row = [x] if isinstance(x, dict) else np.asarray(x).reshape(1, -1)
+            row = as_rows(x)
             self.partial_fit(row, np.asarray([y]))
             if lean is None:
                 self._prepare_lean()
@@ -158,7 +159,7 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):
             best = int(np.argmax(lean.scores))
             if lean.scores[best] == lean.scores[best]:  # else the long way says what is wrong
                 return self.classes_.item(best)
-        row = [x] if isinstance(x, dict) else np.asarray(x).reshape(1, -1)
+        row = as_rows(x)
         return self.predict(row).item(0)
 
     def decision_function(self, X: Any) -> np.ndarray:

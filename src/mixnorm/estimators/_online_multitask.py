@@ -10,9 +10,10 @@ import numpy as np
 from sklearn.utils.validation import check_array, column_or_1d
 
 from mixnorm.engines import mirror
-from mixnorm.estimators._inputs import check_dense_targets
+from mixnorm.estimators._inputs import check_dense_targets, check_one_kind_of_label
 from mixnorm.estimators._online_base import (
     OnlineEstimator,
+    as_rows,
     check_online_parameters,
     chosen_steps,
     joined_labels,
@@ -212,6 +213,12 @@ class OnlineMultiTaskLearner(OnlineEstimator):
             y, dtype=np.float64, ensure_2d=False, ensure_all_finite="allow-nan", input_name="y"
         )
         if getattr(X, "ndim", 2) == 3:
+            if task is not None:
+                raise ValueError(
+                    "X of three dimensions has an input for each task; leave task out, or give X "
+                    "of two dimensions."
+                )
+            self._check_no_names()
             self._learn_together(X, targets, sample_weight, first=first)
             return self
         X = self._rows(X, reset=first)
@@ -223,7 +230,7 @@ class OnlineMultiTaskLearner(OnlineEstimator):
         weight = self._weights_of(sample_weight, X.shape[0])
         if task is not None:
             targets = column_or_1d(targets)[:, None]
-            labels = self._encode_tasks(column_or_1d(task), X.shape[0])
+            labels = self._encode_tasks(_tasks_of(task), X.shape[0])
         elif targets.ndim != 2:
             raise ValueError(
                 "y has one target per row, and no task says whose it is: give task, or a column of "
@@ -325,7 +332,7 @@ class OnlineMultiTaskLearner(OnlineEstimator):
         place = None if lean is None else self._places.get(task)
         plain = isinstance(y, (float, int)) and -math.inf < y < math.inf
         if place is None or not plain or self._learner.plan.losses[place].is_binary:
-            row = [x] if isinstance(x, dict) else np.asarray(x).reshape(1, -1)
+            row = as_rows(x)
             self.partial_fit(row, np.asarray([y], dtype=np.float64), task=np.asarray([task]))
             if lean is None:
                 self._prepare_lean()
@@ -335,6 +342,12 @@ class OnlineMultiTaskLearner(OnlineEstimator):
 
     def _targets_per_row(self) -> int:
         return 1
+
+    def predict_one(self, x: Any, task: Any) -> float | None:
+        """Return the prediction for one row of a task; None before the task was seen."""
+        if "_learner" not in vars(self) or task not in self._places:
+            return None
+        return float(self.predict(as_rows(x), task=np.asarray([task]))[0])
 
     # --- predictions
 
@@ -387,7 +400,7 @@ class OnlineMultiTaskLearner(OnlineEstimator):
         return np.asarray(np.where(binary[places], classes, scores))
 
     def _known_tasks(self, task: Any, n_samples: int) -> np.ndarray:
-        task = column_or_1d(task)
+        task = _tasks_of(task)
         if len(task) != n_samples:
             raise ValueError(f"X has {n_samples} rows and task {len(task)}: give one task per row.")
         unknown = [name for name in np.unique(task).tolist() if name not in self._places]
@@ -396,3 +409,14 @@ class OnlineMultiTaskLearner(OnlineEstimator):
                 f"Task {unknown[0]!r} has not been seen; the tasks are {self.tasks_.tolist()}."
             )
         return np.asarray([self._places[name] for name in task.tolist()], dtype=np.int64)
+
+
+def _tasks_of(task: Any) -> np.ndarray:
+    """Return the tasks of rows, checked."""
+    if np.ndim(task) == 0:
+        raise ValueError(f"task={task!r} is one task; give one for each row.")
+    check_one_kind_of_label(task)
+    found = np.asarray(column_or_1d(task))
+    if any(name is None or name != name for name in found.tolist()):
+        raise ValueError("task contains NaN or None; drop rows whose task is not known.")
+    return found

@@ -14,6 +14,7 @@ from mixnorm.engines import mirror
 from mixnorm.estimators._inputs import check_dense_targets
 from mixnorm.estimators._online_base import (
     OnlineEstimator,
+    as_rows,
     check_online_parameters,
     chosen_steps,
     is_euclidean,
@@ -204,7 +205,7 @@ class MirrorDescentRegressor(RegressorMixin, OnlineEstimator):
         """Learn from one row, an array of shape (n_features,) or a dict, and its target."""
         lean = self._lean_row(x)
         if lean is None or not self._is_plain_target(y):
-            row = [x] if isinstance(x, dict) else np.asarray(x).reshape(1, -1)
+            row = as_rows(x)
             target = np.asarray([y], dtype=np.float64)
             self.partial_fit(row, target)
             if lean is None:
@@ -232,7 +233,7 @@ class MirrorDescentRegressor(RegressorMixin, OnlineEstimator):
             jit.scores_of(lean.row, *lean.score_arguments)
             if not math.isnan(lean.scores[0]):  # else the long way says what is wrong
                 return float(lean.scores[0]) if self._single else lean.scores.copy()
-        row = [x] if isinstance(x, dict) else np.asarray(x).reshape(1, -1)
+        row = as_rows(x)
         found = self.predict(row)[0]
         return float(found) if self._single else found
 
