@@ -488,6 +488,7 @@ def test_bad_single_rows(model):
     one = learn_ones(clone(model), arguments)
     values = [values[0] for values in arguments.values()]
     x, others = values[0], values[1:]
+    task = others[1:] if isinstance(one, OnlineMultiTaskLearner) else []
     before = one.n_rounds_
     for bad in (np.nan, np.inf):
         with pytest.raises(ValueError, match="Row 0 of X contains NaN or infinity"):
@@ -495,12 +496,10 @@ def test_bad_single_rows(model):
     for wrong in (x[:-1], np.append(x, 1.0)):
         with pytest.raises(ValueError, match=f"{D} features"):
             one.learn_one(wrong, *others)
-        if hasattr(one, "predict_one"):
-            with pytest.raises(ValueError, match=f"{D} features"):
-                one.predict_one(wrong)
-    if hasattr(one, "predict_one"):
-        with pytest.raises(ValueError, match="NaN"):
-            one.predict_one(np.full(D, np.nan))
+        with pytest.raises(ValueError, match=f"{D} features"):
+            one.predict_one(wrong, *task)
+    with pytest.raises(ValueError, match="NaN"):
+        one.predict_one(np.full(D, np.nan), *task)
     assert one.n_rounds_ == before
     one.learn_one(list(x), *others)
     one.learn_one(x.astype(np.float32), *others)
