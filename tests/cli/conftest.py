@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,6 +26,18 @@ class Result:
     @property
     def json(self):
         return json.loads(self.out)
+
+
+@pytest.fixture(autouse=True)
+def heard():
+    """Let no signal be ignored, as nohup has it; commands would go on ignoring it."""
+    asked = [getattr(signal, name) for name in ("SIGHUP", "SIGTERM") if hasattr(signal, name)]
+    ignored = [number for number in asked if signal.getsignal(number) == signal.SIG_IGN]
+    for number in ignored:
+        signal.signal(number, signal.SIG_DFL)
+    yield
+    for number in ignored:
+        signal.signal(number, signal.SIG_IGN)
 
 
 @pytest.fixture
