@@ -548,6 +548,30 @@ def chosen_steps(estimator: Any, euclidean: bool, first: float = 1.0) -> tuple[s
     return rule, {"feature": first, "adaptive": 10.0}.get(rule, 1.0)
 
 
+def descent_plan(
+    estimator: Any, losses: Sequence[Any], *, by_feature: bool, first: float = 1.0
+) -> mirror.Plan:
+    """Return the plan of an estimator by mirror descent.
+
+    ``by_feature`` allows steps of each feature's own where the user left the rule open, and
+    ``first`` is their rate.
+    """
+    norm = as_norm(estimator.norm)
+    rule, rate = chosen_steps(estimator, by_feature and is_euclidean(norm), first)
+    return mirror.Plan(
+        norm,
+        losses,
+        rule=rule,
+        rate=rate,
+        radius=math.inf if estimator.radius is None else float(estimator.radius),
+        scaled=bool(estimator.scale),
+        intercept=bool(estimator.fit_intercept),
+        averaged=bool(estimator.average),
+        quiet=float(getattr(estimator, "conservative", 0.0)),
+        block=int(estimator.block_size),
+    )
+
+
 def joined_labels(known: np.ndarray, more: np.ndarray) -> np.ndarray:
     """Return labels with others after them; raise a clear error for texts beside numbers."""
     texts = [all(isinstance(label, str) for label in each.tolist()) for each in (known, more)]

@@ -17,8 +17,7 @@ from mixnorm.estimators._online_base import (
     OnlineEstimator,
     as_rows,
     check_online_parameters,
-    chosen_steps,
-    is_euclidean,
+    descent_plan,
     joined_labels,
 )
 from mixnorm.losses import MulticlassHinge, as_loss
@@ -406,20 +405,7 @@ class MirrorDescentClassifier(OnlineClassifier):
         return loss
 
     def _plan(self, n_outputs: int) -> mirror.Plan:
-        norm = as_norm(self.norm)
-        rule, rate = chosen_steps(self, is_euclidean(norm), first=10.0)
-        return mirror.Plan(
-            norm,
-            [self._loss()],
-            rule=rule,
-            rate=rate,
-            radius=np.inf if self.radius is None else float(self.radius),
-            scaled=bool(self.scale),
-            intercept=bool(self.fit_intercept),
-            averaged=bool(self.average),
-            quiet=float(self.conservative),
-            block=int(self.block_size),
-        )
+        return descent_plan(self, [self._loss()], by_feature=True, first=10.0)
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: Any) -> np.ndarray:

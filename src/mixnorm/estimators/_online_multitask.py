@@ -15,12 +15,11 @@ from mixnorm.estimators._online_base import (
     OnlineEstimator,
     as_rows,
     check_online_parameters,
-    chosen_steps,
+    descent_plan,
     joined_labels,
 )
 from mixnorm.losses import as_loss
 from mixnorm.losses._names import SCALAR
-from mixnorm.norms import as_norm
 
 
 class OnlineMultiTaskLearner(OnlineEstimator):
@@ -154,19 +153,8 @@ class OnlineMultiTaskLearner(OnlineEstimator):
         return loss
 
     def _plan(self, n_outputs: int) -> mirror.Plan:
-        rule, rate = chosen_steps(self, euclidean=False)
         losses = [self._loss_of(place, task) for place, task in enumerate(self.tasks_.tolist())]
-        return mirror.Plan(
-            as_norm(self.norm),
-            losses,
-            rule=rule,
-            rate=rate,
-            radius=np.inf if self.radius is None else float(self.radius),
-            scaled=bool(self.scale),
-            intercept=bool(self.fit_intercept),
-            averaged=bool(self.average),
-            block=int(self.block_size),
-        )
+        return descent_plan(self, losses, by_feature=False)
 
     # --- learning
 

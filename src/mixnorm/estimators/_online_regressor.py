@@ -16,12 +16,10 @@ from mixnorm.estimators._online_base import (
     OnlineEstimator,
     as_rows,
     check_online_parameters,
-    chosen_steps,
-    is_euclidean,
+    descent_plan,
 )
 from mixnorm.losses import as_loss
 from mixnorm.losses._names import SCALAR
-from mixnorm.norms import as_norm
 
 #: Losses of one score whose targets are numbers.
 REGRESSION = {
@@ -122,19 +120,7 @@ class MirrorDescentRegressor(RegressorMixin, OnlineEstimator):
         return loss
 
     def _plan(self, n_outputs: int) -> mirror.Plan:
-        norm = as_norm(self.norm)
-        rule, rate = chosen_steps(self, is_euclidean(norm))
-        return mirror.Plan(
-            norm,
-            [self._loss()],
-            rule=rule,
-            rate=rate,
-            radius=np.inf if self.radius is None else float(self.radius),
-            scaled=bool(self.scale),
-            intercept=bool(self.fit_intercept),
-            averaged=bool(self.average),
-            block=int(self.block_size),
-        )
+        return descent_plan(self, [self._loss()], by_feature=True)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MirrorDescentRegressor:
         """Forget what was learned, and learn from the rows in their order, once each.
