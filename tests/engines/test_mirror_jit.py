@@ -8,17 +8,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mixnorm.engines import _mirror_jit as jit
+from mixnorm.engines import _vectors_jit as vectors
 
 each_power = pytest.mark.parametrize("power", [2.0, 2.3, 3.0, 4.0, 6.9, 13.8, 30.0])
 
 
 def scratch(size):
-    return np.empty((jit._N_SCRATCH, size + 1))
+    return np.empty((jit.N_SCRATCH, size + 1))
 
 
 def powers(values, exponent):
     out, held, other = (np.full(len(values) + 2, np.nan) for _ in range(3))
-    jit.raise_to(values, exponent, out, held, other, len(values))
+    vectors.raise_to(values, exponent, out, held, other, len(values))
     assert np.all(np.isnan(out[len(values) :]))
     return out[: len(values)]
 
@@ -101,7 +102,7 @@ def test_norms_of_part_of_a_vector():
 def layout(width):
     levels = [0, width]
     while width > 1:
-        width = -(-width // jit.BRANCHES)
+        width = -(-width // vectors.BRANCHES)
         levels.append(levels[-1] + width)
     return np.asarray(levels, dtype=np.int64)
 
@@ -113,14 +114,14 @@ def test_trees_of_sums(width):
     tree = np.full(levels[-1], np.nan)
     tree[:width] = rng.uniform(size=width)
     everything = np.empty(0, dtype=np.int64)
-    jit.climb(tree, levels, everything, width)
+    vectors.climb(tree, levels, everything, width)
     assert tree[-1] == pytest.approx(np.sum(tree[:width]), rel=1e-13)
     for _ in range(20):
         index = np.unique(rng.integers(width, size=5))
         tree[index] = rng.uniform(size=len(index)) * 10.0
-        jit.climb(tree, levels, np.append(index, [-1, -1]), len(index))
+        vectors.climb(tree, levels, np.append(index, [-1, -1]), len(index))
         again = tree.copy()
-        jit.climb(again, levels, everything, width)
+        vectors.climb(again, levels, everything, width)
         assert np.array_equal(tree, again)  # parts are summed as all are
     assert tree[-1] == pytest.approx(math.fsum(tree[:width]), rel=1e-13)
 
@@ -169,7 +170,7 @@ def test_steps(sample):
 def test_what_is_derived(sample, kind, power):
     matrix, _, index, codes = sample
     codes[jit.KIND], codes[jit.SIZED], codes[jit.RULE] = kind, 1, jit.FIXED
-    constants = np.zeros(jit.N_CONSTANTS)
+    constants = np.zeros(5)
     constants[jit.POWER] = power
     if kind == jit.ENTRIES and power == 2.0:
         pytest.skip("entries of the plain norm are columns")
@@ -195,19 +196,19 @@ def test_what_is_derived(sample, kind, power):
 
 
 def test_entries_of_rows():
-    assert jit.count_entries(np.array([0.0, 1.0, -0.0, 2.0])) == 2
-    assert jit.count_entries(np.empty(0)) == 0
+    assert vectors.count_entries(np.array([0.0, 1.0, -0.0, 2.0])) == 2
+    assert vectors.count_entries(np.empty(0)) == 0
     for bad in (np.nan, np.inf, -np.inf):
-        assert jit.count_entries(np.array([0.0, bad, 1.0])) == -1
+        assert vectors.count_entries(np.array([0.0, bad, 1.0])) == -1
     index, value = np.zeros(5, dtype=np.int64), np.zeros(5)
-    jit.pack(np.array([0.0, 7.0, 0.0, 8.0]), 0, index, value)
+    vectors.pack(np.array([0.0, 7.0, 0.0, 8.0]), 0, index, value)
     assert index[:2].tolist() == [2, 4]
     assert value[:2].tolist() == [7.0, 8.0]
-    jit.pack_stored(np.array([1, 2, 3]), np.array([7.0, 0.0, 8.0]), 1, index, value)
+    vectors.pack_stored(np.array([1, 2, 3]), np.array([7.0, 0.0, 8.0]), 1, index, value)
     assert index[1:3].tolist() == [2, 4]
     assert value[1:3].tolist() == [7.0, 8.0]
     whole = np.full(5, np.nan)
-    jit.spread(np.array([1, 3]), np.array([7.0, 8.0]), whole)
+    vectors.spread(np.array([1, 3]), np.array([7.0, 8.0]), whole)
     assert whole.tolist() == [0.0, 0.0, 7.0, 0.0, 8.0]
-    jit.shift(np.array([1.0, 2.0, 3.0, 4.0]), whole)
+    vectors.shift(np.array([1.0, 2.0, 3.0, 4.0]), whole)
     assert whole.tolist() == [0.0, 1.0, 2.0, 3.0, 4.0]

@@ -12,12 +12,26 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from mixnorm.engines._vectors_jit import (
+    beyond,
+    climb,
+    compiled,
+    count_entries,
+    pack,
+    pack_stored,
+    pack_whole,
+    plain,
+    put,
+    raise_to,
+    scale_by,
+    scale_inputs,
+    shift,
+    spread,
+    square_columns,
+)
 from mixnorm.losses._row_jit import HINGE, best_class, label_loss, number_loss
 
-_FAST = {"contract", "reassoc", "nsz", "arcp"}
-BRANCHES = 64  # of the tree that sums powers of norms
 _LARGE = 40.0  # binary logarithm of squared norms in their unit; larger ones get a larger unit
 _RANGE = 900.0  # of their powers, which are to stay within floating numbers
 _LONG = 65536.0  # rounds of the present scale on the clock; a longer one would drop digits
@@ -36,7 +50,6 @@ KIND, RULE, MODE, SCALED, INTERCEPT, AVERAGED, SIZED, OUTPUTS = range(8)
 N_CODES = 8
 # Places of ``constants``.
 POWER, RATE, RADIUS, CONVEXITY, QUIET = range(5)
-N_CONSTANTS = 5
 # Places of ``numbers``.
 (
     ROUNDS,
@@ -64,153 +77,10 @@ STEEPEST, FARTHEST, SEEN_BEFORE = range(3)
 N_OUTPUTS = 3
 # Rows of the scratch space.
 _PART, _SIZE, _POWER, _HELD, _OTHER = range(5)
-_N_SCRATCH = 5
+N_SCRATCH = 5
 
 
-# Divisions that would raise keep compilers from vectorising.
-_plain = njit(cache=True, nogil=True, error_model="numpy")
-_compiled = njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
-
-
-@_plain
-def raise_to(values, exponent, out, held, other, count):  # type: ignore[no-untyped-def]
-    """Write powers of the first ``count`` values, which are not negative.
-
-    The relative error is about that of rounding, times the logarithm of the result. ``held`` and
-    ``other`` are scratch space.
-    """
-    split(values.view(np.int64), held.view(np.int64), out, count)
-    power_series(held, exponent, out, other, count)
-    exponents(other, held.view(np.int64), count)
-    for j in range(count):
-        out[j] = out[j] * held[j] if values[j] > 0.0 else 0.0
-
-
-@_plain
-def split(given, mantissa, exponent, count):  # type: ignore[no-untyped-def]
-    """Write the mantissas, between 1 and 2, and the exponents of floating numbers."""
-    for j in range(count):
-        mantissa[j] = (given[j] & 0x000FFFFFFFFFFFFF) | 0x3FF0000000000000
-        exponent[j] = float(np.int32(given[j] >> 52) - np.int32(1023))
-
-
-@_plain
-def exponents(whole, bits, count):  # type: ignore[no-untyped-def]
-    """Write powers of two."""
-    for j in range(count):
-        bits[j] = np.int64(np.int32(whole[j]) + np.int32(1023)) << 52
-
-
-@_compiled
-def power_series(mantissa, exponent, out, whole, count):  # type: ignore[no-untyped-def]
-    """Turn binary exponents in ``out`` into powers, up to powers of two, whose exponents follow.
-
-    The logarithm is twice an inverse hyperbolic tangent, and both are series of fixed length, so
-    that the loop has no branches.
-    """
-    for j in range(count):
-        t = (mantissa[j] - 1.4142135623730951) / (mantissa[j] + 1.4142135623730951)
-        s = t * t
-        y = s * (1.0 / 19.0) + 1.0 / 17.0
-        y = y * s + 1.0 / 15.0
-        y = y * s + 1.0 / 13.0
-        y = y * s + 1.0 / 11.0
-        y = y * s + 1.0 / 9.0
-        y = y * s + 1.0 / 7.0
-        y = y * s + 1.0 / 5.0
-        y = y * s + 1.0 / 3.0
-        y = y * s + 1.0
-        binary = exponent * (0.5 + out[j] + 2.8853900817779268 * t * y)
-        binary = binary if binary > -1021.0 else -1021.0
-        binary = binary if binary < 1021.0 else 1021.0
-        nearest = float(np.int32(binary + 1022.5)) - 1022.0
-        x = (binary - nearest) * 0.6931471805599453
-        y = x * (1.0 / 6227020800.0) + 1.0 / 479001600.0
-        y = y * x + 1.0 / 39916800.0
-        y = y * x + 1.0 / 3628800.0
-        y = y * x + 1.0 / 362880.0
-        y = y * x + 1.0 / 40320.0
-        y = y * x + 1.0 / 5040.0
-        y = y * x + 1.0 / 720.0
-        y = y * x + 1.0 / 120.0
-        y = y * x + 1.0 / 24.0
-        y = y * x + 1.0 / 6.0
-        y = y * x + 0.5
-        y = y * x + 1.0
-        out[j] = y * x + 1.0
-        whole[j] = nearest
-
-
-@_compiled
-def climb(tree, levels, index, count):  # type: ignore[no-untyped-def]
-    """Sum up again what lies above the leaves ``index``, which are sorted; of all without one."""
-    shift = 1
-    for level in range(levels.shape[0] - 2):
-        below, above = levels[level], levels[level + 1]
-        shift *= BRANCHES
-        if index.shape[0] == 0:
-            for block in range(levels[level + 2] - above):
-                tree[above + block] = block_sum(tree, below + block * BRANCHES, above)
-            continue
-        done = -1
-        for e in range(count):
-            block = index[e] // shift
-            if block != done:
-                done = block
-                tree[above + block] = block_sum(tree, below + block * BRANCHES, above)
-
-
-@_compiled
-def block_sum(tree, start, end):  # type: ignore[no-untyped-def]
-    """Return the sum of one block of a level of the tree."""
-    total = 0.0
-    for place in range(start, min(start + BRANCHES, end)):
-        total += tree[place]
-    return total
-
-
-@_compiled
-def square_columns(count, index, n_outputs, unit, theta, size):  # type: ignore[no-untyped-def]
-    """Write the squared norms of columns, in units; of the first ones without an index.
-
-    Returns the largest.
-    """
-    for e in range(count):
-        size[e] = 0.0
-    whole, r = index.shape[0] == 0, 0
-    while whole and r + 4 <= n_outputs:  # four at a time, as the sums have to be read and written
-        a, b, c, d = theta[r], theta[r + 1], theta[r + 2], theta[r + 3]
-        for j in range(count):
-            size[j] += (a[j] * a[j] + b[j] * b[j]) + (c[j] * c[j] + d[j] * d[j])
-        r += 4
-    while r < n_outputs:
-        a = theta[r]
-        if whole:
-            for j in range(count):
-                size[j] += a[j] * a[j]
-        else:
-            for e in range(count):
-                size[e] += a[index[e]] * a[index[e]]
-        r += 1
-    largest, part = 0.0, 1.0 / (unit * unit)
-    for e in range(count):
-        size[e] *= part
-        largest = max(largest, size[e])
-    return largest
-
-
-@_plain
-def put(count, index, values, out):  # type: ignore[no-untyped-def]
-    """Write values to their columns; to the first ones without an index."""
-    if index.shape[0] == 0:
-        for j in range(count):
-            out[j] = values[j]
-    else:
-        for e in range(count):
-            out[index[e]] = values[e]
-
-
-@_compiled
+@compiled
 def derive(  # type: ignore[no-untyped-def]
     count, index, codes, constants, theta, image, column, tree, levels, numbers, scratch
 ):
@@ -238,7 +108,7 @@ def derive(  # type: ignore[no-untyped-def]
     return largest
 
 
-@_compiled
+@compiled
 def lift_entries(count, index, power, n_outputs, unit, theta, image, tree, scratch):  # type: ignore[no-untyped-def]
     """Write the powers of entries with their signs, and each column's sum of them, in units.
 
@@ -261,7 +131,7 @@ def lift_entries(count, index, power, n_outputs, unit, theta, image, tree, scrat
     return largest * largest
 
 
-@_compiled
+@compiled
 def note_average(count, index, codes, theta, image, total, column, numbers):  # type: ignore[no-untyped-def]
     """Add to the sum of weights what columns were since they last changed; all without an index."""
     whole = index.shape[0] == 0
@@ -276,7 +146,7 @@ def note_average(count, index, codes, theta, image, total, column, numbers):  # 
             total[r, j] += passed * (theta[r, j] if codes[KIND] == COLUMNS else image[r, j])
 
 
-@_compiled
+@compiled
 def refresh(  # type: ignore[no-untyped-def]
     codes, constants, theta, image, total, column, tree, levels, numbers, scratch
 ):
@@ -304,7 +174,7 @@ def refresh(  # type: ignore[no-untyped-def]
     )  # fmt: skip
 
 
-@_plain
+@plain
 def rate_now(codes, constants, numbers):  # type: ignore[no-untyped-def]
     """Return the step size of the coming round."""
     if codes[RULE] == ANYTIME:
@@ -315,7 +185,7 @@ def rate_now(codes, constants, numbers):  # type: ignore[no-untyped-def]
     return constants[RATE]
 
 
-@_plain
+@plain
 def scale_now(rate, codes, constants, tree, numbers):  # type: ignore[no-untyped-def]
     """Return what ``factor * theta``, or ``image``, is to be multiplied by to give the weights."""
     if codes[KIND] == FEATURES or codes[RULE] == NONE:
@@ -331,7 +201,7 @@ def scale_now(rate, codes, constants, tree, numbers):  # type: ignore[no-untyped
     return scale * (constants[RADIUS] / size) if size > constants[RADIUS] else scale
 
 
-@_compiled
+@compiled
 def grow(  # type: ignore[no-untyped-def]
     j, size, codes, constants, theta, image, total, column, tree, levels, numbers, scratch
 ):
@@ -355,99 +225,7 @@ def grow(  # type: ignore[no-untyped-def]
     derive(1, place, codes, constants, theta, image, column, tree, levels, numbers, scratch)
 
 
-@_plain
-def count_entries(row):  # type: ignore[no-untyped-def]
-    """Return how many entries are not zero; -1 if one of them is no finite number."""
-    count, finite = 0, 0
-    for j in range(row.shape[0]):
-        count += row[j] != 0.0
-        finite += abs(row[j]) < math.inf
-    return count if finite == row.shape[0] else -1
-
-
-@_plain
-def spread(places, entries, value):  # type: ignore[no-untyped-def]
-    """Write a whole sample, from its entries."""
-    for j in range(value.shape[0]):
-        value[j] = 0.0
-    for e in range(places.shape[0]):
-        value[places[e] + 1] = entries[e]
-
-
-@_plain
-def shift(row, value):  # type: ignore[no-untyped-def]
-    """Write a whole sample, behind the place of the intercept."""
-    value[0] = 0.0
-    for j in range(row.shape[0]):
-        value[j + 1] = row[j]
-
-
-@_plain
-def pack_stored(places, entries, count, index, value):  # type: ignore[no-untyped-def]
-    """Write places and values of entries that are not zero."""
-    for e in range(places.shape[0]):
-        index[count], value[count] = places[e] + 1, entries[e]
-        count += entries[e] != 0.0
-
-
-@_plain
-def pack(row, count, index, value):  # type: ignore[no-untyped-def]
-    """Write places and values of a row's entries that are not zero."""
-    for j in range(row.shape[0]):
-        index[count], value[count] = j + 1, row[j]
-        count += row[j] != 0.0
-
-
-@_plain
-def pack_whole(count, sample, index, value):  # type: ignore[no-untyped-def]
-    """Write places and values of the entries of a whole sample that are not zero."""
-    found = 0
-    for j in range(count):
-        index[found], value[found] = j, sample[j]
-        found += sample[j] != 0.0
-    return found
-
-
-@_plain
-def beyond(count, index, value, top):  # type: ignore[no-untyped-def]
-    """Return whether an input is larger than any before it in its column."""
-    larger = 0
-    if index.shape[0] == 0:
-        for j in range(count):
-            larger += abs(value[j]) > top[j]
-    else:
-        for e in range(count):
-            larger += abs(value[e]) > top[index[e]]
-    return larger > 0
-
-
-@_plain
-def scale_by(count, index, factor, value, out, scale):  # type: ignore[no-untyped-def]
-    """Write values times the factors of their columns."""
-    if index.shape[0] == 0:
-        for j in range(count):
-            out[j] = value[j] * factor[j] * scale
-    else:
-        for e in range(count):
-            out[e] = value[e] * factor[index[e]] * scale
-
-
-@_compiled
-def scale_inputs(count, index, inverse, value):  # type: ignore[no-untyped-def]
-    """Multiply inputs by the factors of their columns; return the sum of their magnitudes."""
-    total = 0.0
-    if index.shape[0] == 0:
-        for j in range(count):
-            value[j] *= inverse[j]
-            total += abs(value[j])
-    else:
-        for e in range(count):
-            value[e] *= inverse[index[e]]
-            total += abs(value[e])
-    return total
-
-
-@_compiled
+@compiled
 def whole_scores(count, part, scale, output, codes, matrix, scores):  # type: ignore[no-untyped-def]
     """Write the products of rows of a matrix with a whole sample, four rows at a time."""
     first, last = (0, codes[OUTPUTS]) if output < 0 else (output, output + 1)
@@ -472,7 +250,7 @@ def whole_scores(count, part, scale, output, codes, matrix, scores):  # type: ig
         r += 1
 
 
-@_compiled
+@compiled
 def entry_scores(count, index, part, scale, output, codes, matrix, scores):  # type: ignore[no-untyped-def]
     """Write the products of rows of a matrix with the entries of a sample."""
     first, last = (0, codes[OUTPUTS]) if output < 0 else (output, output + 1)
@@ -483,7 +261,7 @@ def entry_scores(count, index, part, scale, output, codes, matrix, scores):  # t
         scores[r] = scale * total
 
 
-@_compiled
+@compiled
 def power_norm(vector, count, power, scratch):  # type: ignore[no-untyped-def]
     """Return the norm of the first ``count`` entries."""
     total = 0.0
@@ -506,7 +284,7 @@ def power_norm(vector, count, power, scratch):  # type: ignore[no-untyped-def]
     return largest * math.pow(total, 1.0 / power)
 
 
-@_compiled
+@compiled
 def most(vector, count, power, scratch):  # type: ignore[no-untyped-def]
     """Return a little more than the norm of the first ``count`` entries, for a power of 2 or more.
 
@@ -542,7 +320,7 @@ def most(vector, count, power, scratch):  # type: ignore[no-untyped-def]
     return largest * math.pow(math.pow(less, 1.0 - part) * math.pow(more, part), 1.0 / power)
 
 
-@_compiled
+@compiled
 def add_outer(count, index, value, residual, codes, matrix):  # type: ignore[no-untyped-def]
     """Take ``residual x value`` off a matrix; ``value`` is a whole sample without an index."""
     for r in range(codes[OUTPUTS]):
@@ -557,7 +335,7 @@ def add_outer(count, index, value, residual, codes, matrix):  # type: ignore[no-
                     row[index[e]] -= slope * value[e]
 
 
-@_compiled
+@compiled
 def step_features(  # type: ignore[no-untyped-def]
     count, index, value, residual, rate, codes, image, column, outputs, scratch
 ):
@@ -585,7 +363,7 @@ def step_features(  # type: ignore[no-untyped-def]
     add_outer(count, index, part, residual, codes, image)
 
 
-@_plain
+@plain
 def widen(i, output, codes, loss_codes, residual, targets, outputs):  # type: ignore[no-untyped-def]
     """Note the largest derivatives and targets of outputs that are numbers."""
     for r in range(codes[OUTPUTS]):
@@ -599,7 +377,7 @@ def widen(i, output, codes, loss_codes, residual, targets, outputs):  # type: ig
                 outputs[FARTHEST, r] = target if first else max(farthest, target)
 
 
-@_compiled
+@compiled
 def learn(  # type: ignore[no-untyped-def]
     dense, indptr, indices, data, labels, targets, importance, codes, constants, loss_codes,
     loss_constants, theta, image, total, column, outputs, tree, levels, numbers, losses, wrong,
@@ -616,7 +394,7 @@ def learn(  # type: ignore[no-untyped-def]
     packed = np.empty(n_columns + 1)
     everything = np.empty(0, np.int64)
     scores, residual = np.zeros(n_outputs), np.zeros(n_outputs)
-    scratch = np.empty((_N_SCRATCH, max(n_columns, n_outputs) + 1))
+    scratch = np.empty((N_SCRATCH, max(n_columns, n_outputs) + 1))
     part, power = scratch[_PART], constants[POWER]
     large = math.pow(2.0, min(_LARGE, _RANGE / power))
     for i in range(n_samples):
@@ -749,7 +527,7 @@ def learn(  # type: ignore[no-untyped-def]
     return n_samples
 
 
-@_plain
+@plain
 def learn_row(  # type: ignore[no-untyped-def]
     x, mode, label, target, codes, constants, loss_codes, loss_constants, theta, image, total,
     column, outputs, tree, levels, numbers,
@@ -770,7 +548,7 @@ def learn_row(  # type: ignore[no-untyped-def]
     return int(numbers[ROUNDS]) if math.isfinite(numbers[LOSS]) else -2
 
 
-@_compiled
+@compiled
 def scores_of(dense, codes, constants, theta, image, column, tree, numbers, scores):  # type: ignore[no-untyped-def]
     """Write the scores of a dense sample, as the coming round would have them."""
     n_columns = column.shape[1]

@@ -17,6 +17,7 @@ from mixnorm.engines._mirror_plan import (
     Plan,
     compiled_loss,
 )
+from mixnorm.engines._vectors_jit import BRANCHES
 from mixnorm.losses import _row_jit
 
 
@@ -99,12 +100,12 @@ class RowLearner(Account):
         width = self.column.shape[1]
         levels = [0, width]
         while width > 1:
-            width = -(-width // jit.BRANCHES)
+            width = -(-width // BRANCHES)
             levels.append(levels[-1] + width)
         self.levels = np.asarray(levels, dtype=np.int64)
         self.tree = np.zeros(levels[-1])
         if self.theta.size and np.any(self.theta):
-            scratch = np.empty((5, max(self.column.shape[1], self.n_outputs) + 1))
+            scratch = np.empty((jit.N_SCRATCH, max(self.column.shape[1], self.n_outputs) + 1))
             jit.refresh(
                 self.codes, self.constants, self.theta, self.image, self.total, self.column,
                 self.tree, self.levels, self.numbers, scratch,

@@ -1,0 +1,248 @@
+"""Compiled loops over vectors: samples as they come, powers of norms, and the tree of their sums.
+
+Columns are named by an index; an empty one stands for the first ones, all of them.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+BRANCHES = 64  # of the tree that sums powers of norms
+
+_FAST = {"contract", "reassoc", "nsz", "arcp"}
+# Divisions that would raise keep compilers from vectorising.
+plain = njit(cache=True, nogil=True, error_model="numpy")
+compiled = njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
+
+
+@plain
+def raise_to(values, exponent, out, held, other, count):  # type: ignore[no-untyped-def]
+    """Write powers of the first ``count`` values, which are not negative.
+
+    The relative error is about that of rounding, times the logarithm of the result. ``held`` and
+    ``other`` are scratch space.
+    """
+    split(values.view(np.int64), held.view(np.int64), out, count)
+    power_series(held, exponent, out, other, count)
+    exponents(other, held.view(np.int64), count)
+    for j in range(count):
+        out[j] = out[j] * held[j] if values[j] > 0.0 else 0.0
+
+
+@plain
+def split(given, mantissa, exponent, count):  # type: ignore[no-untyped-def]
+    """Write the mantissas, between 1 and 2, and the exponents of floating numbers."""
+    for j in range(count):
+        mantissa[j] = (given[j] & 0x000FFFFFFFFFFFFF) | 0x3FF0000000000000
+        exponent[j] = float(np.int32(given[j] >> 52) - np.int32(1023))
+
+
+@plain
+def exponents(whole, bits, count):  # type: ignore[no-untyped-def]
+    """Write powers of two."""
+    for j in range(count):
+        bits[j] = np.int64(np.int32(whole[j]) + np.int32(1023)) << 52
+
+
+@compiled
+def power_series(mantissa, exponent, out, whole, count):  # type: ignore[no-untyped-def]
+    """Turn binary exponents in ``out`` into powers, up to powers of two, whose exponents follow.
+
+    The logarithm is twice an inverse hyperbolic tangent, and both are series of fixed length, so
+    that the loop has no branches.
+    """
+    for j in range(count):
+        t = (mantissa[j] - 1.4142135623730951) / (mantissa[j] + 1.4142135623730951)
+        s = t * t
+        y = s * (1.0 / 19.0) + 1.0 / 17.0
+        y = y * s + 1.0 / 15.0
+        y = y * s + 1.0 / 13.0
+        y = y * s + 1.0 / 11.0
+        y = y * s + 1.0 / 9.0
+        y = y * s + 1.0 / 7.0
+        y = y * s + 1.0 / 5.0
+        y = y * s + 1.0 / 3.0
+        y = y * s + 1.0
+        binary = exponent * (0.5 + out[j] + 2.8853900817779268 * t * y)
+        binary = binary if binary > -1021.0 else -1021.0
+        binary = binary if binary < 1021.0 else 1021.0
+        nearest = float(np.int32(binary + 1022.5)) - 1022.0
+        x = (binary - nearest) * 0.6931471805599453
+        y = x * (1.0 / 6227020800.0) + 1.0 / 479001600.0
+        y = y * x + 1.0 / 39916800.0
+        y = y * x + 1.0 / 3628800.0
+        y = y * x + 1.0 / 362880.0
+        y = y * x + 1.0 / 40320.0
+        y = y * x + 1.0 / 5040.0
+        y = y * x + 1.0 / 720.0
+        y = y * x + 1.0 / 120.0
+        y = y * x + 1.0 / 24.0
+        y = y * x + 1.0 / 6.0
+        y = y * x + 0.5
+        y = y * x + 1.0
+        out[j] = y * x + 1.0
+        whole[j] = nearest
+
+
+@compiled
+def climb(tree, levels, index, count):  # type: ignore[no-untyped-def]
+    """Sum up again what lies above the leaves ``index``, which are sorted; of all without one."""
+    shift = 1
+    for level in range(levels.shape[0] - 2):
+        below, above = levels[level], levels[level + 1]
+        shift *= BRANCHES
+        if index.shape[0] == 0:
+            for block in range(levels[level + 2] - above):
+                tree[above + block] = block_sum(tree, below + block * BRANCHES, above)
+            continue
+        done = -1
+        for e in range(count):
+            block = index[e] // shift
+            if block != done:
+                done = block
+                tree[above + block] = block_sum(tree, below + block * BRANCHES, above)
+
+
+@compiled
+def block_sum(tree, start, end):  # type: ignore[no-untyped-def]
+    """Return the sum of one block of a level of the tree."""
+    total = 0.0
+    for place in range(start, min(start + BRANCHES, end)):
+        total += tree[place]
+    return total
+
+
+@compiled
+def square_columns(count, index, n_outputs, unit, theta, size):  # type: ignore[no-untyped-def]
+    """Write the squared norms of columns, in units; of the first ones without an index.
+
+    Returns the largest.
+    """
+    for e in range(count):
+        size[e] = 0.0
+    whole, r = index.shape[0] == 0, 0
+    while whole and r + 4 <= n_outputs:  # four at a time, as the sums have to be read and written
+        a, b, c, d = theta[r], theta[r + 1], theta[r + 2], theta[r + 3]
+        for j in range(count):
+            size[j] += (a[j] * a[j] + b[j] * b[j]) + (c[j] * c[j] + d[j] * d[j])
+        r += 4
+    while r < n_outputs:
+        a = theta[r]
+        if whole:
+            for j in range(count):
+                size[j] += a[j] * a[j]
+        else:
+            for e in range(count):
+                size[e] += a[index[e]] * a[index[e]]
+        r += 1
+    largest, part = 0.0, 1.0 / (unit * unit)
+    for e in range(count):
+        size[e] *= part
+        largest = max(largest, size[e])
+    return largest
+
+
+@plain
+def put(count, index, values, out):  # type: ignore[no-untyped-def]
+    """Write values to their columns; to the first ones without an index."""
+    if index.shape[0] == 0:
+        for j in range(count):
+            out[j] = values[j]
+    else:
+        for e in range(count):
+            out[index[e]] = values[e]
+
+
+@plain
+def count_entries(row):  # type: ignore[no-untyped-def]
+    """Return how many entries are not zero; -1 if one of them is no finite number."""
+    count, finite = 0, 0
+    for j in range(row.shape[0]):
+        count += row[j] != 0.0
+        finite += abs(row[j]) < math.inf
+    return count if finite == row.shape[0] else -1
+
+
+@plain
+def spread(places, entries, value):  # type: ignore[no-untyped-def]
+    """Write a whole sample, from its entries."""
+    for j in range(value.shape[0]):
+        value[j] = 0.0
+    for e in range(places.shape[0]):
+        value[places[e] + 1] = entries[e]
+
+
+@plain
+def shift(row, value):  # type: ignore[no-untyped-def]
+    """Write a whole sample, behind the place of the intercept."""
+    value[0] = 0.0
+    for j in range(row.shape[0]):
+        value[j + 1] = row[j]
+
+
+@plain
+def pack_stored(places, entries, count, index, value):  # type: ignore[no-untyped-def]
+    """Write places and values of entries that are not zero."""
+    for e in range(places.shape[0]):
+        index[count], value[count] = places[e] + 1, entries[e]
+        count += entries[e] != 0.0
+
+
+@plain
+def pack(row, count, index, value):  # type: ignore[no-untyped-def]
+    """Write places and values of a row's entries that are not zero."""
+    for j in range(row.shape[0]):
+        index[count], value[count] = j + 1, row[j]
+        count += row[j] != 0.0
+
+
+@plain
+def pack_whole(count, sample, index, value):  # type: ignore[no-untyped-def]
+    """Write places and values of the entries of a whole sample that are not zero."""
+    found = 0
+    for j in range(count):
+        index[found], value[found] = j, sample[j]
+        found += sample[j] != 0.0
+    return found
+
+
+@plain
+def beyond(count, index, value, top):  # type: ignore[no-untyped-def]
+    """Return whether an input is larger than any before it in its column."""
+    larger = 0
+    if index.shape[0] == 0:
+        for j in range(count):
+            larger += abs(value[j]) > top[j]
+    else:
+        for e in range(count):
+            larger += abs(value[e]) > top[index[e]]
+    return larger > 0
+
+
+@plain
+def scale_by(count, index, factor, value, out, scale):  # type: ignore[no-untyped-def]
+    """Write values times the factors of their columns."""
+    if index.shape[0] == 0:
+        for j in range(count):
+            out[j] = value[j] * factor[j] * scale
+    else:
+        for e in range(count):
+            out[e] = value[e] * factor[index[e]] * scale
+
+
+@compiled
+def scale_inputs(count, index, inverse, value):  # type: ignore[no-untyped-def]
+    """Multiply inputs by the factors of their columns; return the sum of their magnitudes."""
+    total = 0.0
+    if index.shape[0] == 0:
+        for j in range(count):
+            value[j] *= inverse[j]
+            total += abs(value[j])
+    else:
+        for e in range(count):
+            value[e] *= inverse[index[e]]
+            total += abs(value[e])
+    return total
