@@ -1,0 +1,340 @@
+"""Machines: what is solved for the sum of kernels that some weights make.
+
+A machine minimises ``|w|^2 / 2 + sum_i cap_i loss_i`` over functions of that kernel. It works on
+the dual variables ``A``, of shape ``(n_samples, n_outputs)``, which stay feasible, and which it
+goes on from when the weights change. The scores are the kernel times ``A``.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Protocol
+
+import numpy as np
+from scipy import linalg
+
+from mixnorm.engines import _machine_jit as jit
+from mixnorm.engines._machine_newton import NewtonSteps
+
+# Rows up to which the sum of kernels is kept in double precision.
+_DOUBLE_ROWS = 3000
+_PASSES = 10  # between Newton steps
+_MOST_ROUNDS = 500
+# About what the update of a score takes; only its ratio to what Newton steps take matters.
+_SECONDS_PER_UPDATE = 1e-9
+_TRIED = 10  # updates of each row, before their pace is judged
+# Rows are worked on whose part of the gap exceeds this part of the mean one.
+_SELECTIVE = 0.3
+
+
+class Machine(Protocol):
+    """What the weights of kernels are learned with."""
+
+    A: np.ndarray
+
+    def solve(self, weights: np.ndarray, target: float) -> float:
+        """Go on until the gap, for these weights of the kernels, is at most ``target``."""
+        ...
+
+    def energies(self) -> np.ndarray:
+        """Return the sums of ``A_i . A_j K_ij`` for every kernel."""
+        ...
+
+    def loss(self) -> float:
+        """Return the weighted sum of losses at the scores of the last weights."""
+        ...
+
+    def gain(self, A: np.ndarray) -> float:
+        """Return the dual objective at ``A``, less what the kernels take of it."""
+        ...
+
+
+class HingeTarget:
+    """Labels, and what a sample's hinge loss counts."""
+
+    def __init__(self, labels: np.ndarray, caps: np.ndarray, n_classes: int, squared: bool) -> None:
+        self.labels = np.ascontiguousarray(labels, dtype=np.int64)
+        self.caps = np.ascontiguousarray(caps, dtype=np.float64)
+        self.n_outputs, self.squared = n_classes, squared
+        self._rows = np.arange(len(self.labels))
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def take(self, rows: np.ndarray, factor: float) -> HingeTarget:
+        """Return the target of some of the rows, which count ``factor`` times as much."""
+        return HingeTarget(
+            self.labels[rows], self.caps[rows] * factor, self.n_outputs, self.squared
+        )
+
+    def machine(self, grams: Any) -> Machine:
+        """Return the machine for this target."""
+        return (MatrixMachine if grams.factors is None else FeatureMachine)(grams, self)
+
+    def loss(self, F: np.ndarray) -> float:
+        """Return the sum of the losses of scores ``(n_classes, n_samples)``."""
+        lost = np.empty(len(self))
+        jit.hinges(F, self.labels, lost)
+        return float(np.sum(self.caps * (lost * lost if self.squared else lost)))
+
+    def gain(self, A: np.ndarray) -> float:
+        """Return the dual objective but for the kernels."""
+        own = A[self._rows, self.labels]
+        if not self.squared:
+            return float(np.sum(own))
+        return float(np.sum(own - own * own / (4.0 * self.caps)))
+
+    def guess(self) -> np.ndarray:
+        """Return feasible dual variables that treat all other classes alike."""
+        duals = np.repeat(-self.caps[:, None] / self.n_outputs, self.n_outputs, axis=1)
+        duals[self._rows, self.labels] += self.caps
+        return duals
+
+    @property
+    def bounded(self) -> bool:
+        """Whether multiples of dual variables may be infeasible."""
+        return not self.squared
+
+    def linear(self, A: np.ndarray) -> float:
+        """Return the linear part of :meth:`gain`."""
+        return float(np.sum(A[self._rows, self.labels]))
+
+    def curvature(self, A: np.ndarray, B: np.ndarray) -> float:
+        """Return the bilinear part of :meth:`gain`, as a positive form."""
+        if not self.squared:
+            return 0.0
+        return float(
+            np.sum(A[self._rows, self.labels] * B[self._rows, self.labels] / (2.0 * self.caps))
+        )
+
+
+class SquaredTarget:
+    """Outputs to be met in squares: ``cap / 2 * |y - f|^2`` for a sample."""
+
+    def __init__(self, Y: np.ndarray, caps: np.ndarray) -> None:
+        self.Y, self.caps = np.asarray(Y, dtype=np.float64), np.asarray(caps, dtype=np.float64)
+        self.n_outputs = self.Y.shape[1]
+
+    def __len__(self) -> int:
+        return len(self.Y)
+
+    def take(self, rows: np.ndarray, factor: float) -> SquaredTarget:
+        """Return the target of some of the rows, which count ``factor`` times as much."""
+        return SquaredTarget(self.Y[rows], self.caps[rows] * factor)
+
+    def machine(self, grams: Any) -> Machine:
+        """Return the machine for this target."""
+        return RidgeMachine(grams, self)
+
+    def loss(self, F: np.ndarray) -> float:
+        """Return the sum of the losses of scores ``(n_outputs, n_samples)``."""
+        return float(0.5 * np.sum(self.caps[:, None] * (self.Y - F.T) ** 2))
+
+    def gain(self, A: np.ndarray) -> float:
+        """Return the dual objective but for the kernels."""
+        return float(np.sum(A * self.Y) - 0.5 * np.sum(A * A / self.caps[:, None]))
+
+    bounded = False  # any multiple of dual variables is feasible
+
+    def guess(self) -> np.ndarray:
+        """Return dual variables as they are where all scores are zero."""
+        return self.caps[:, None] * self.Y
+
+    def linear(self, A: np.ndarray) -> float:
+        """Return the linear part of :meth:`gain`."""
+        return float(np.sum(A * self.Y))
+
+    def curvature(self, A: np.ndarray, B: np.ndarray) -> float:
+        """Return the bilinear part of :meth:`gain`, as a positive form."""
+        return float(np.sum(A * B / self.caps[:, None]))
+
+
+class _Base:
+    """What machines share."""
+
+    F: np.ndarray  # scores (n_outputs, n_samples) for the last weights
+
+    def __init__(self, grams: Any, target: Any) -> None:
+        self.grams, self.target = grams, target
+        self.A = np.zeros((len(target), target.n_outputs))
+
+    def energies(self) -> np.ndarray:
+        """Return the sums of ``A_i . A_j K_ij`` for every kernel."""
+        found: np.ndarray = self.grams.energies(self.A)
+        return found
+
+    def image(self) -> Any:
+        """Return what :meth:`pair` needs of the present dual variables."""
+        if self.grams.factors is None:
+            return self.grams.products(self.A)
+        X, _ = self.grams.columns()
+        return np.asarray(X.T @ self.A.astype(X.dtype), dtype=np.float64)
+
+    def pair(self, image: Any, A: np.ndarray) -> np.ndarray:
+        """Return ``A_i . B_j K_ij`` summed, for every kernel, where ``image`` is that of ``B``."""
+        if self.grams.factors is None:
+            return np.einsum("mnc,nc->m", image, A, dtype=np.float64)
+        X, kernel_of = self.grams.columns()
+        sums = np.sum(np.asarray(X.T @ A.astype(X.dtype), dtype=np.float64) * image, axis=1)
+        return np.bincount(kernel_of, weights=sums, minlength=self.grams.n_kernels)
+
+    def loss(self) -> float:
+        """Return the weighted sum of losses at the scores of the last weights."""
+        lost: float = self.target.loss(self.F)
+        return lost
+
+    def gain(self, A: np.ndarray) -> float:
+        """Return the dual objective at ``A``, less what the kernels take of it."""
+        gained: float = self.target.gain(A)
+        return gained
+
+
+class MatrixMachine(_Base):
+    """Crammer and Singer's machine on a kernel matrix: coordinate ascent, and Newton steps."""
+
+    def __init__(self, grams: Any, target: HingeTarget) -> None:
+        super().__init__(grams, target)
+        self._dtype = np.float64 if len(target) <= _DOUBLE_ROWS else grams.dtype
+        self._random = np.random.default_rng(0)
+
+    def solve(self, weights: np.ndarray, target: float) -> float:
+        """Go on until the gap is at most ``target``."""
+        K = self.grams.combine(weights, dtype=self._dtype)
+        self.F = _product(K, self.A)
+        steps = None if self.target.squared else NewtonSteps(K, self.target)
+        pace = _Pace(len(K))
+        gap = math.inf
+        for _ in range(_MOST_ROUNDS):
+            gap, updates = self._passes(K, target)
+            if gap <= target:
+                break
+            ahead = pace.updates_ahead(gap, updates, target)
+            if steps is not None and ahead * _SECONDS_PER_UPDATE > steps.seconds(self.A):
+                steps.step(self.A, self.F, gap)
+        return gap
+
+    def _passes(self, K: np.ndarray, target: float) -> tuple[float, int]:
+        """Pass over the rows a few times; return the gap, and how many rows were changed."""
+        given, n, updates = self.target, len(self.target), 0
+        parts = np.empty(n)
+        gap = jit.gaps(self.F, self.A, given.labels, given.caps, given.squared, parts)
+        for _ in range(_PASSES):
+            if gap <= target:
+                break
+            threshold = _SELECTIVE * gap / n
+            order = np.flatnonzero(parts > threshold)
+            self._random.shuffle(order)
+            updates += jit.sweep(
+                K, self.F, self.A, given.labels, given.caps, given.squared, order, threshold
+            )
+            gap = jit.gaps(self.F, self.A, given.labels, given.caps, given.squared, parts)
+        return float(gap), updates
+
+
+class _Pace:
+    """How fast the gap falls, judged by the second half of the updates so far."""
+
+    def __init__(self, n_samples: int) -> None:
+        self.n_samples = n_samples
+        self._counts, self._gaps = [0], [math.inf]
+
+    def updates_ahead(self, gap: float, updates: int, target: float) -> float:
+        """Return about how many updates, of entries of scores, it takes to reach a gap."""
+        count = self._counts[-1] + updates
+        self._counts.append(count)
+        self._gaps.append(min(gap, self._gaps[-1]))
+        if count < _TRIED * self.n_samples:
+            return 0.0
+        middle = int(np.searchsorted(self._counts, count // 2, side="right")) - 1
+        progress = math.log(self._gaps[middle] / self._gaps[-1])
+        if not progress > 0.0:
+            return math.inf
+        todo = math.log(self._gaps[-1] / target)
+        return todo / progress * (count - self._counts[middle]) * self.n_samples
+
+
+class FeatureMachine(_Base):
+    """The same machine where kernels are known by factors: coordinate ascent on their columns."""
+
+    def __init__(self, grams: Any, target: HingeTarget) -> None:
+        super().__init__(grams, target)
+        self.features, self.kernel_of = grams.columns()
+        self._random = np.random.default_rng(0)
+
+    def solve(self, weights: np.ndarray, target: float) -> float:
+        """Go on until the gap is at most ``target``."""
+        given, X = self.target, self.features
+        column_weights = np.asarray(weights, dtype=np.float64)[self.kernel_of].astype(X.dtype)
+        squares = np.asarray(self.grams.diagonals().T @ weights)
+        parts = np.empty(len(given))
+        threshold, gap = 0.0, math.inf
+        order = np.arange(len(given))
+        for _ in range(_MOST_ROUNDS * _PASSES):
+            # Anew every time, as what is added up in single precision drifts.
+            U = self._sums().T * column_weights
+            self.F = _features_product(X, U)
+            gap = jit.gaps(
+                self.F, self.A, given.labels, given.caps, given.squared, parts
+            )
+            if gap <= target:
+                break
+            threshold = _SELECTIVE * gap / len(given)
+            order = np.flatnonzero(parts > threshold)
+            for _ in range(3):
+                self._random.shuffle(order)
+                jit.sweep_features(
+                    X, column_weights, squares, U, self.A, given.labels, given.caps,
+                    given.squared, order, threshold, parts,
+                )  # fmt: skip
+        return float(gap)
+
+    def _sums(self) -> np.ndarray:
+        return np.asarray(self.features.T @ self.A.astype(self.features.dtype))
+
+
+class RidgeMachine(_Base):
+    """Squared loss: one system of equations, solved exactly."""
+
+    def solve(self, weights: np.ndarray, target: float) -> float:
+        """Solve the machine for these weights; the gap is zero but for rounding."""
+        given = self.target
+        if self.grams.factors is not None:
+            self._by_features(weights)
+            return 0.0
+        K = self.grams.combine(weights, dtype=np.float64)
+        system = K.copy()
+        system[np.diag_indices(len(given))] += 1.0 / given.caps
+        factor = linalg.cho_factor(system, lower=True, overwrite_a=True, check_finite=False)
+        self.A = linalg.cho_solve(factor, given.Y, check_finite=False)
+        self.F = _product(K, self.A)
+        return 0.0
+
+    def _by_features(self, weights: np.ndarray) -> None:
+        """Solve in as many unknowns as there are columns of factors."""
+        given = self.target
+        X, kernel_of = self.grams.columns()
+        roots = np.sqrt(np.asarray(weights)[kernel_of])
+        used = np.flatnonzero(roots > 0.0)
+        Z = X[:, used].astype(np.float64) * roots[used]
+        weighted = Z * given.caps[:, None]
+        system = Z.T @ weighted
+        system[np.diag_indices(len(used))] += 1.0
+        factor = linalg.cho_factor(system, lower=True, overwrite_a=True, check_finite=False)
+        W = linalg.cho_solve(factor, weighted.T @ given.Y, check_finite=False)
+        scores = Z @ W
+        self.A = given.caps[:, None] * (given.Y - scores)
+        self.F = np.ascontiguousarray(scores.T)
+
+
+def _product(K: np.ndarray, A: np.ndarray) -> np.ndarray:
+    """Return the scores ``(n_outputs, n_samples)`` in double precision."""
+    support = np.flatnonzero(np.any(A != 0.0, axis=1))
+    if len(support) == 0:
+        return np.zeros(A.shape[::-1])
+    part = A[support].T.astype(K.dtype)
+    rows = K if len(support) == len(K) else K[support]
+    return np.ascontiguousarray(part @ rows, dtype=np.float64)
+
+
+def _features_product(X: np.ndarray, U: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray((X @ U.T).T, dtype=np.float64)

@@ -1,0 +1,266 @@
+"""Compiled loops of joint kernel machines: coordinate ascent over the rows of the dual variables.
+
+Rows ``A_i`` of the dual variables have one entry per class, and sum to zero. The label's entry is
+at most ``cap_i`` and all others are at most zero. With ``squared`` the loss is ``cap * hinge**2``
+instead of ``cap * hinge``, and the label's entry has no bound but costs its square over
+``4 cap``. Scores are kept as ``F`` of shape ``(n_classes, n_rows)``, so that the update of a class
+runs along memory.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, error_model="numpy")
+def row_gap(scores: np.ndarray, duals: np.ndarray, y: int, cap: float, squared: bool) -> float:
+    """Return what a row adds to the duality gap; it is not negative."""
+    top, linear = scores[y], 0.0
+    for k in range(scores.shape[0]):
+        linear += scores[k] * duals[k]
+        if k != y and scores[k] + 1.0 > top:
+            top = scores[k] + 1.0
+    hinge, own = top - scores[y], duals[y]
+    if squared:
+        half = 0.5 * own - cap * hinge
+        rest = half * half / cap + (own * hinge + linear - own)
+        return rest if cap > 0.0 else 0.0
+    return cap * hinge + linear - own
+
+
+@njit(cache=True, error_model="numpy")
+def project(V: np.ndarray, y: int, cap: float, shrink: float, out: np.ndarray) -> None:
+    """Write the nearest allowed row to ``V`` into ``out``, whose first entries serve to sort.
+
+    With a multiplier ``t`` for the sum, entries are ``min(0, V_k - t)``, and the label's is
+    ``min(cap, shrink * (V_y - t))``.
+    """
+    n_classes = V.shape[0]
+    count = 0
+    for k in range(n_classes):  # the entries but the label's, smallest first
+        if k == y:
+            continue
+        place = count
+        while place > 0 and out[place - 1] > V[k]:
+            out[place] = out[place - 1]
+            place -= 1
+        out[place] = V[k]
+        count += 1
+    level, total = V[y], 0.0
+    for j in range(count):
+        total += out[j]
+        t = (shrink * V[y] + total) / (j + 1 + shrink)
+        if out[j] >= t:
+            break
+        level = t
+    if shrink * (V[y] - level) > cap:
+        total = 0.0
+        for j in range(count):
+            total += out[j]
+            t = (cap + total) / (j + 1)
+            if j > 0 and out[j] >= t:
+                break
+            level = t
+    total = 0.0
+    for k in range(n_classes):
+        if k != y:
+            entry = V[k] - level
+            out[k] = entry if entry < 0.0 else 0.0
+            total += out[k]
+    out[y] = -total
+
+
+@njit(cache=True, error_model="numpy")
+def project_rows(V: np.ndarray, labels: np.ndarray, caps: np.ndarray) -> None:
+    """Replace rows by the nearest allowed ones (for the hinge loss)."""
+    out = np.empty(V.shape[1])
+    for i in range(V.shape[0]):
+        project(V[i], labels[i], caps[i], 1.0, out)
+        for k in range(V.shape[1]):
+            V[i, k] = out[k]
+
+
+@njit(cache=True, error_model="numpy")
+def gaps(
+    F: np.ndarray,
+    A: np.ndarray,
+    labels: np.ndarray,
+    caps: np.ndarray,
+    squared: bool,
+    out: np.ndarray,
+) -> float:
+    """Write each row's part of the gap into ``out``; return their sum."""
+    scores = np.empty(F.shape[0])
+    total = 0.0
+    for i in range(F.shape[1]):
+        for k in range(F.shape[0]):
+            scores[k] = F[k, i]
+        out[i] = row_gap(scores, A[i], labels[i], caps[i], squared)
+        total += out[i]
+    return total
+
+
+@njit(cache=True, error_model="numpy")
+def hinges(F: np.ndarray, labels: np.ndarray, out: np.ndarray) -> None:
+    """Write the hinge loss of every row into ``out``."""
+    for i in range(F.shape[1]):
+        own = F[labels[i], i]
+        top = own
+        for k in range(F.shape[0]):
+            if k != labels[i] and F[k, i] + 1.0 > top:
+                top = F[k, i] + 1.0
+        out[i] = top - own
+
+
+@njit(cache=True, error_model="numpy", fastmath={"contract"})
+def add_scaled(target: np.ndarray, row: np.ndarray, factor: float) -> None:
+    for t in range(target.shape[0]):
+        target[t] += factor * row[t]
+
+
+@njit(cache=True, error_model="numpy")
+def better_row(
+    scores: np.ndarray,
+    duals: np.ndarray,
+    y: int,
+    cap: float,
+    squared: bool,
+    curvature: float,
+    V: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    """Write the best row, all others being as they are, into ``out``."""
+    for k in range(scores.shape[0]):
+        V[k] = duals[k] - scores[k] / curvature
+    V[y] += 1.0 / curvature
+    if squared:
+        project(V, y, np.inf, curvature / (curvature + 0.5 / cap), out)
+    else:
+        project(V, y, cap, 1.0, out)
+
+
+@njit(cache=True, error_model="numpy")
+def sweep(
+    K: np.ndarray,
+    F: np.ndarray,
+    A: np.ndarray,
+    labels: np.ndarray,
+    caps: np.ndarray,
+    squared: bool,
+    order: np.ndarray,
+    threshold: float,
+) -> int:
+    """Improve the rows in ``order`` whose part of the gap exceeds ``threshold``, one by one."""
+    n_classes = F.shape[0]
+    scores, V, new = np.empty(n_classes), np.empty(n_classes), np.empty(n_classes)
+    updates = 0
+    for i in order:
+        for k in range(n_classes):
+            scores[k] = F[k, i]
+        curvature = float(K[i, i])
+        if not curvature > 0.0:
+            continue
+        if row_gap(scores, A[i], labels[i], caps[i], squared) <= threshold:
+            continue
+        better_row(scores, A[i], labels[i], caps[i], squared, curvature, V, new)
+        updates += 1
+        for k in range(n_classes):
+            change = new[k] - A[i, k]
+            if change != 0.0:
+                A[i, k] = new[k]
+                add_scaled(F[k], K[i], change)
+    return updates
+
+
+@njit(cache=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
+def dot(left: np.ndarray, right: np.ndarray) -> float:
+    total = left.dtype.type(0.0)
+    for t in range(left.shape[0]):
+        total += left[t] * right[t]
+    return float(total)
+
+
+@njit(cache=True, error_model="numpy", fastmath={"contract"})
+def add_weighted(
+    target: np.ndarray, row: np.ndarray, weights: np.ndarray, factor: float
+) -> None:
+    scale = target.dtype.type(factor)
+    for t in range(target.shape[0]):
+        target[t] += scale * weights[t] * row[t]
+
+
+@njit(cache=True, error_model="numpy")
+def sweep_features(
+    X: np.ndarray,
+    weights: np.ndarray,
+    squares: np.ndarray,
+    U: np.ndarray,
+    A: np.ndarray,
+    labels: np.ndarray,
+    caps: np.ndarray,
+    squared: bool,
+    order: np.ndarray,
+    threshold: float,
+    found: np.ndarray,
+) -> int:
+    """Improve rows of a machine whose kernel is ``X diag(weights) X'``, one by one.
+
+    ``U`` of shape ``(n_classes, n_columns)`` is ``weights * (A' X)``, and ``squares`` the diagonal
+    of the kernel. Each row's part of the gap, before its update, is written into ``found``.
+    """
+    n_classes = U.shape[0]
+    scores, V, new = np.empty(n_classes), np.empty(n_classes), np.empty(n_classes)
+    updates = 0
+    for i in order:
+        for k in range(n_classes):
+            scores[k] = dot(U[k], X[i])
+        found[i] = row_gap(scores, A[i], labels[i], caps[i], squared)
+        if found[i] <= threshold or not squares[i] > 0.0:
+            continue
+        better_row(scores, A[i], labels[i], caps[i], squared, squares[i], V, new)
+        updates += 1
+        for k in range(n_classes):
+            change = new[k] - A[i, k]
+            if change != 0.0:
+                A[i, k] = new[k]
+                add_weighted(U[k], X[i], weights, change)
+    return updates
+
+
+@njit(cache=True, error_model="numpy")
+def count_directions(A: np.ndarray, labels: np.ndarray, caps: np.ndarray) -> int:
+    """Return in how many directions rows can move without a bound in the way."""
+    total = 0
+    for i in range(A.shape[0]):
+        free = 0
+        for k in range(A.shape[1]):
+            bound = caps[i] if k == labels[i] else 0.0
+            if A[i, k] < bound:
+                free += 1
+        if free > 1:
+            total += free - 1
+    return total
+
+
+@njit(cache=True, error_model="numpy")
+def directions(
+    A: np.ndarray, labels: np.ndarray, caps: np.ndarray, rows: np.ndarray, basis: np.ndarray
+) -> None:
+    """Write an orthonormal basis of these directions: its rows of ``A``, and its vectors."""
+    free = np.empty(A.shape[1], dtype=np.int64)
+    place = 0
+    for i in range(A.shape[0]):
+        count = 0
+        for k in range(A.shape[1]):
+            bound = caps[i] if k == labels[i] else 0.0
+            if A[i, k] < bound:
+                free[count] = k
+                count += 1
+        for j in range(1, count):
+            size = 1.0 / np.sqrt(j * (j + 1.0))
+            for u in range(j):
+                basis[place, free[u]] = size
+            basis[place, free[j]] = -j * size
+            rows[place] = i
+            place += 1

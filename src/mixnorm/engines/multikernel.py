@@ -1,0 +1,313 @@
+"""Learning the weights of kernels together with the machine on their sum, by a duality gap.
+
+:func:`solve` minimises a penalty of block sizes (:class:`KernelPenalty`) plus the losses of joint
+machines: with the multi-class hinge loss or its square, or with the squared loss. For fixed weights
+of the kernels that is a machine on one kernel (coordinate ascent with Newton steps); the weights
+that touch the penalty at its solution come next. Weights are first learned on a part of the rows,
+where that is cheap.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from mixnorm.engines import _reduced_jit
+from mixnorm.engines._kernel_penalty import KernelPenalty
+from mixnorm.engines._machine import HingeTarget, SquaredTarget
+
+__all__ = ["HingeTarget", "KernelPenalty", "KernelSolution", "SquaredTarget", "solve"]
+
+# Part of the tolerance that a machine is solved to, and part of the present gap before that.
+_INNER, _LOOSE = 0.3, 0.1
+# Dual variables that the reduced problem combines, and how far it is solved.
+_KEPT, _ROUNDS = 6, 50
+# Rows at the first level, and how many times as many there are at the next.
+_FIRST_ROWS, _MORE_ROWS = 150, 3
+
+
+@dataclass(frozen=True)
+class KernelSolution:
+    """What the engine found, and how far from the optimum it can be at most.
+
+    Attributes
+    ----------
+    duals : ndarray of shape (n_samples, n_outputs)
+        The scores are ``sum_m weights_m K_m @ duals``.
+    weights : ndarray of shape (n_kernels,)
+        Weights of the kernels, none negative.
+    objective : float
+        What was minimised: the penalty, plus the losses.
+    gap : float
+        Duality gap: the objective is at most this much above the optimum.
+    energies : ndarray of shape (n_kernels,)
+        The sums of ``duals_i . duals_j K_ij`` for every kernel.
+    iterations : int
+        Machines solved.
+    converged : bool
+        Whether the gap is at most the tolerance times the objective.
+    interrupted : bool
+        Whether a keyboard interrupt ended the work.
+    history : tuple of float
+        The gap, in parts of the objective, after each iteration.
+    """
+
+    duals: np.ndarray
+    weights: np.ndarray
+    objective: float
+    gap: float
+    energies: np.ndarray
+    iterations: int
+    converged: bool
+    interrupted: bool
+    history: tuple[float, ...]
+
+
+def solve(
+    grams: Any,
+    target: HingeTarget | SquaredTarget,
+    penalty: KernelPenalty,
+    *,
+    tol: float = 1e-2,
+    max_iter: int = 200,
+    start: tuple[np.ndarray, np.ndarray] | None = None,
+    on_iteration: Callable[[int, float], None] | None = None,
+) -> KernelSolution:
+    """Learn weights of kernels and a machine on their sum.
+
+    Parameters
+    ----------
+    grams : Grams
+        The kernel matrices of the samples, positive semi-definite.
+    target : HingeTarget or SquaredTarget
+        Labels or outputs, and what the loss of each sample counts.
+    penalty : KernelPenalty
+        What blocks of weights cost.
+    tol : float
+        Relative gap: the gap divided by the objective.
+    max_iter : int
+        Most machines to solve on all rows.
+    start : (weights, duals), optional
+        Where to start. Otherwise from what is learned on a part of the rows.
+    on_iteration : callable, optional
+        Told the number of iterations done and the relative gap. A keyboard interrupt that it raises
+        ends the work like any other.
+
+    Returns
+    -------
+    KernelSolution
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mixnorm.kernels import KernelStack
+    >>> points = np.array([[-1.0], [-0.9], [0.9], [1.0]])
+    >>> stack = KernelStack([points @ points.T, np.eye(4)])
+    >>> stack.check()
+    >>> target = HingeTarget(np.array([0, 0, 1, 1]), np.full(4, 10.0), 2, squared=False)
+    >>> found = solve(stack, target, KernelPenalty.of_weights(1.0, np.ones(2)), tol=1e-6)
+    >>> np.round(found.weights, 3)
+    array([1., 0.])
+    """
+    search = _Search(grams, target, penalty, tol, on_iteration)
+    try:
+        search.begin(start)
+        while search.iterations < max_iter and not search.finished:
+            search.advance()
+    except KeyboardInterrupt:
+        if search.best is None:
+            raise
+        return replace(search.best, interrupted=True)
+    if search.best is None:  # pragma: no cover - max_iter is at least 1
+        raise ValueError(f"max_iter={max_iter!r} must be at least 1.")
+    return search.best
+
+
+class _Search:
+    """The alternation between weights and machine."""
+
+    def __init__(
+        self, grams: Any, target: Any, penalty: KernelPenalty, tol: float, on_iteration: Any
+    ) -> None:
+        self.grams, self.target, self.penalty, self.tol = grams, target, penalty, tol
+        self.on_iteration = on_iteration
+        self.machine = target.machine(grams)
+        self.weights = np.ones(grams.n_kernels)
+        self.bound = -math.inf  # the best dual value
+        self.least = math.inf  # the best objective
+        self.iterations, self.inner = 0, _INNER
+        self.history: list[float] = []
+        self.best: KernelSolution | None = None
+        self._kept: list[tuple[np.ndarray, Any]] = []
+        self._cross = np.zeros((grams.n_kernels, 0, 0))
+        self._bend = np.zeros((0, 0))
+
+    @property
+    def finished(self) -> bool:
+        """Whether the tolerance is met."""
+        return self.best is not None and self.least - self.bound <= self.tol * self.least
+
+    def begin(self, start: tuple[np.ndarray, np.ndarray] | None) -> None:
+        """Set weights and dual variables to start from."""
+        if start is not None:
+            self.weights, duals = np.array(start[0], dtype=np.float64), np.array(start[1])
+            self.machine.A = np.ascontiguousarray(duals, dtype=np.float64)
+        elif self.penalty.fixed:
+            self.weights = self.penalty.weights(np.ones(len(self.weights)))
+        else:
+            self.weights, self.machine.A = self._on_part()
+
+    def _on_part(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return what is learned from a part of the rows, which count more."""
+        n = len(self.target)
+        size = n // _MORE_ROWS
+        if size < _FIRST_ROWS:
+            return self._guess()
+        rows = np.sort(np.random.default_rng(n).choice(n, size, replace=False))
+        factor = n / size
+        part = _Search(
+            self.grams.take(rows), self.target.take(rows, factor), self.penalty, self.tol, None
+        )
+        part.begin(None)
+        while part.iterations < 30 and not part.finished:
+            part.advance()
+        duals = np.zeros_like(self.machine.A)
+        duals[rows] = part.machine.A / factor
+        return part.weights, duals
+
+    def _guess(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return weights that suit a multiple of simple dual variables, the best such multiple."""
+        duals = self.target.guess()
+        energies = self.grams.energies(duals)
+        lengths = 2.0 ** np.arange(-30, 1)
+        values = [
+            self.target.gain(t * duals) - self.penalty.conjugate(t * t * energies) for t in lengths
+        ]
+        t = float(lengths[int(np.argmax(values))])
+        reached = t * t * energies
+        sizes = self.penalty.sizes(self.penalty.link(reached), reached)
+        largest = float(np.max(sizes))
+        if not largest > 0.0:
+            sizes, largest = np.ones_like(sizes), 1.0
+        return self.penalty.weights(np.maximum(sizes, 0.1 * largest)), t * duals
+
+    def advance(self) -> None:
+        """Solve the machine for the present weights, and set the next ones."""
+        gap = self._inner_gap()
+        self.iterations += 1
+        energies = self.machine.energies()
+        _check_energies(energies, self.weights)
+        sizes = self.penalty.sizes(self.weights, energies)
+        objective = self.penalty.value(sizes) + self.machine.loss()
+        self.bound = max(
+            self.bound, self.machine.gain(self.machine.A) - self.penalty.conjugate(energies)
+        )
+        combined = self._combine() if self.penalty.sharp else None
+        if objective < self.least:
+            self.least = objective
+            self._keep(objective, energies)
+        if self.best is not None:  # the bound may have become better
+            self.best = replace(
+                self.best,
+                gap=max(0.0, self.least - self.bound),
+                iterations=self.iterations,
+                converged=self.finished,
+            )
+        self.history.append((self.least - self.bound) / max(self.least, 1e-300))
+        if self.best is not None:
+            self.best = replace(self.best, history=tuple(self.history))
+        if gap > 0.5 * (objective - self.bound):
+            self.inner *= 0.5  # it is the machine that is not solved well enough
+        if self.on_iteration is not None:
+            self.on_iteration(self.iterations, self.history[-1])
+        if self.finished:
+            return
+        if combined is not None:
+            self.weights, self.machine.A = combined
+        elif not self.penalty.fixed:
+            self.weights = self.penalty.weights(sizes)
+
+    def _inner_gap(self) -> float:
+        """Solve the machine as well as is worth while; return its gap."""
+        if self.history:
+            size = self.least
+            wanted = max(self.inner * self.tol * size, _LOOSE * self.history[-1] * size)
+            if self.penalty.fixed:
+                wanted = self.inner * self.tol * size
+        else:
+            value = self.target.loss(np.zeros(self.machine.A.shape[::-1]))
+            wanted = _LOOSE * self.tol**0.5 * value
+        gap: float = self.machine.solve(self.weights, wanted)
+        return gap
+
+    def _keep(self, objective: float, energies: np.ndarray) -> None:
+        self.best = KernelSolution(
+            duals=self.machine.A.copy(),
+            weights=self.weights.copy(),
+            objective=objective,
+            gap=max(0.0, objective - self.bound),
+            energies=energies,
+            iterations=self.iterations,
+            converged=False,
+            interrupted=False,
+            history=(),
+        )
+
+    def _combine(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the best weights and dual variables among combinations of those met so far."""
+        A = self.machine.A.copy()
+        image = self.machine.image()
+        self._kept.append((A, image))
+        count = len(self._kept)
+        cross = np.zeros((len(self.weights), count, count))
+        cross[:, :-1, :-1] = self._cross
+        bend = np.zeros((count, count))
+        bend[:-1, :-1] = self._bend
+        for j, (other, _) in enumerate(self._kept):
+            cross[:, j, -1] = cross[:, -1, j] = self.machine.pair(image, other)
+            bend[j, -1] = bend[-1, j] = self.target.curvature(A, other)
+        linear = np.array([self.target.linear(duals) for duals, _ in self._kept])
+        t = np.zeros(count)
+        t[-1] = 1.0
+        weights = self.weights.copy()
+        penalty = self.penalty
+        _reduced_jit.alternate(
+            cross, bend, linear, penalty.s, penalty.scales, penalty.offsets,
+            self.target.bounded, weights, t, _ROUNDS,
+        )  # fmt: skip
+        found = np.empty(len(weights))
+        _reduced_jit.energies(cross, t, found)
+        self.bound = max(
+            self.bound, float(linear @ t - 0.5 * t @ bend @ t) - penalty.conjugate(found)
+        )
+        duals = sum(length * other for length, (other, _) in zip(t, self._kept, strict=True))
+        kept = np.arange(count) if count <= _KEPT else np.delete(np.arange(count), _least(t))
+        self._kept = [self._kept[j] for j in kept]
+        self._cross, self._bend = cross[:, kept][:, :, kept], bend[np.ix_(kept, kept)]
+        return weights, np.ascontiguousarray(duals)
+
+
+def _least(t: np.ndarray) -> int:
+    """Return the place of the smallest entry, the last one not considered."""
+    return int(np.argmin(t[:-1]))
+
+
+def _check_energies(energies: np.ndarray, weights: np.ndarray) -> None:
+    """Raise if a kernel turns out not to be positive semi-definite."""
+    if not np.all(np.isfinite(energies)):
+        raise ValueError(
+            "The kernels or targets are so large that sums of them overflow; divide them by a "
+            "power of ten, or normalise the kernels."
+        )
+    worst = int(np.argmin(energies))
+    largest = float(np.max(energies))
+    if energies[worst] < -1e-3 * largest and largest > 0.0:
+        raise ValueError(
+            f"Kernel {worst} is not positive semi-definite: a quadratic form of it is "
+            f"{energies[worst]:.3g}, where that of another kernel is {largest:.3g}. Repair it with "
+            "mixnorm.kernels.clip_negative, or leave it out."
+        )

@@ -1,0 +1,35 @@
+"""Kernels: functions of two rows, banks of them, and their matrices."""
+
+from mixnorm.kernels._bank import KernelBank, gaussian_bank
+from mixnorm.kernels._base import Kernel
+from mixnorm.kernels._clip import clip_negative
+from mixnorm.kernels._fitted import FittedBank
+from mixnorm.kernels._functions import (
+    ChiSquaredKernel,
+    FunctionKernel,
+    GaussianKernel,
+    LaplacianKernel,
+    LinearKernel,
+    PolynomialKernel,
+)
+from mixnorm.kernels._names import as_kernel, register_kernel
+from mixnorm.kernels._stack import KernelStack
+from mixnorm.kernels._tails import tail_sums
+
+__all__ = [
+    "ChiSquaredKernel",
+    "FittedBank",
+    "FunctionKernel",
+    "GaussianKernel",
+    "Kernel",
+    "KernelBank",
+    "KernelStack",
+    "LaplacianKernel",
+    "LinearKernel",
+    "PolynomialKernel",
+    "as_kernel",
+    "clip_negative",
+    "gaussian_bank",
+    "register_kernel",
+    "tail_sums",
+]

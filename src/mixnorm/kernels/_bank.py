@@ -1,0 +1,251 @@
+"""Banks of kernels: several kernels, on all columns or on groups of them."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mixnorm._params import Parameters
+from mixnorm.kernels._build import build
+from mixnorm.kernels._fitted import FittedBank
+from mixnorm.kernels._functions import GaussianKernel
+from mixnorm.kernels._memory import as_bytes
+from mixnorm.kernels._plan import plan
+
+_NORMALIZE = (None, "trace", "unit", "tail")
+_FACTORS = (None, "nystrom", "random")
+
+
+@dataclass(eq=False)
+class KernelBank(Parameters):
+    r"""Several kernels, on all columns of a table or on groups of them.
+
+    Parameters
+    ----------
+    kernels : list or dict
+        Kernels, or what :func:`as_kernel` makes kernels of; or a dictionary from names to these.
+    columns : None, list or dict, default=None
+        The columns that kernels see. None: all. A list with one entry per kernel: None, positions,
+        names, a slice or a mask. A dictionary from the names of groups to such entries: every group
+        then has every kernel, or, if ``kernels`` is a dictionary from the names of groups to lists,
+        its own.
+    preprocess : None, transformer or dict, default=None
+        What is done to columns first. A transformer is cloned and fitted on the whole table, and
+        ``columns`` choose from what it makes: by position, or by name, where a name also stands
+        for all that was made from an input column or by a part of a ``ColumnTransformer``. A
+        dictionary from the names of groups to transformers, or None, fits each on the columns of
+        its group alone; a group that is one name, not a list, is passed on as one column, as text
+        vectorisers want it.
+    normalize : None, "trace", "unit" or "tail", default=None
+        ``"trace"``: kernels are divided by their mean diagonal. ``"unit"``: every kernel is 1
+        between a row and itself, :math:`k(x, y) / \sqrt{k(x, x) k(y, y)}`; rows that are zero stay
+        so. ``"tail"``: kernels are divided by their tail sum, or by a hundredth of their mean
+        diagonal where that is larger.
+    tail : int, default=8
+        The number of eigenvalues that tail sums leave out.
+    factors : None, "nystrom" or "random", default=None
+        ``"nystrom"``: kernels are replaced by what they are on the span of ``rank`` training rows,
+        the same for all kernels. ``"random"``: Gaussian and Laplacian kernels are replaced by inner
+        products of ``rank`` random waves.
+    rank : int or None, default=None
+        The number of these; None for as many as ``memory`` allows, 256 at most.
+    memory : int or str, default=2**31
+        Bytes for kernel matrices or factors, or a text such as ``"4 GiB"``. Matrices that do not
+        fit are computed when they are used.
+    dtype : {"float32", "float64"}, default="float32"
+        The dtype of kernel matrices. Distances and inner products are always computed in float64.
+    random_state : int, None or generator, default=0
+        Draws landmarks and waves.
+
+    Notes
+    -----
+    ``n`` training rows and ``M`` kernels take :math:`M n^2` numbers. Kernels that are functions of
+    the same metric on the same columns share its computation.
+
+    References
+    ----------
+    C. Williams, M. Seeger, "Using the Nyström method to speed up kernel machines", NIPS 2000.
+    A. Rahimi, B. Recht, "Random features for large-scale kernel machines", NIPS 2007.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+    >>> bank = KernelBank(["linear", GaussianKernel(tau=0.5)], columns=[None, [1]])
+    >>> bank.names
+    ['linear', 'columns 1: gaussian(tau=0.5)']
+    >>> bank.fit(X).grams()
+    KernelStack(n_kernels=2, shape=(3, 3), dtype=float32)
+    """
+
+    kernels: Any
+    columns: Any = None
+    preprocess: Any = None
+    normalize: str | None = None
+    tail: int = 8
+    factors: str | None = None
+    rank: int | None = None
+    memory: int | str = 2**31
+    dtype: Any = "float32"
+    random_state: Any = 0
+
+    @classmethod
+    def from_columns(
+        cls, preprocess: Any, groups: Mapping[str, Any], kernels: Any = None, **other: Any
+    ) -> KernelBank:
+        """Return a bank with kernels on named groups of columns.
+
+        Parameters
+        ----------
+        preprocess : None, transformer or dict
+            What is done to columns first, as in the class.
+        groups : dict
+            From names to columns: positions, names, a slice or a mask.
+        kernels : list or dict, optional
+            The kernels of every group, or a dictionary from the names of groups to lists. One
+            Gaussian kernel of relative width 1 by default.
+        **other
+            Further parameters of the bank.
+
+        Examples
+        --------
+        >>> bank = KernelBank.from_columns(None, {"colour": [0, 1, 2], "size": [3]})
+        >>> bank.names
+        ['colour: gaussian(tau=1, relative)', 'size: gaussian(tau=1, relative)']
+        """
+        if not isinstance(groups, Mapping):
+            raise TypeError(
+                f"groups must be a dictionary from names to columns, got {type(groups).__name__}."
+            )
+        if kernels is None:
+            kernels = [GaussianKernel(tau=1.0, relative=True)]
+        return cls(kernels, columns=groups, preprocess=preprocess, **other)
+
+    @property
+    def names(self) -> list[str]:
+        """How to call the kernels, all different."""
+        return plan(self.kernels, self.columns).names
+
+    def check(self) -> None:
+        """Raise a ValueError or TypeError for parameters that are not allowed."""
+        for name, allowed in (("normalize", _NORMALIZE), ("factors", _FACTORS)):
+            value = getattr(self, name)
+            if not (value is None or isinstance(value, str)) or value not in allowed:
+                raise ValueError(f"{name}={value!r} is not known; choose one of {list(allowed)}.")
+        _whole(self.tail, "tail", 0)
+        if self.rank is not None:
+            _whole(self.rank, "rank", 2 if self.factors == "random" else 1)
+        as_bytes(self.memory)
+        as_precision(self.dtype)
+        as_generator(self.random_state)
+        if isinstance(self.preprocess, Mapping) and not isinstance(self.columns, Mapping):
+            raise ValueError(
+                "preprocess is a dictionary of groups, but columns has no groups; give columns as "
+                "a dictionary from the same names, or use KernelBank.from_columns."
+            )
+        found = plan(self.kernels, self.columns)
+        stray = [
+            label
+            for label in (self.preprocess if isinstance(self.preprocess, Mapping) else ())
+            if label not in found.labels
+        ]
+        if stray:
+            raise ValueError(
+                f"preprocess has a transformer for the unknown group {stray[0]!r}; the groups are "
+                f"{found.labels}."
+            )
+
+    def fit(self, X: Any, y: Any = None) -> FittedBank:
+        """Bind the bank to training rows.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+            Training rows. What is kept of them is copied.
+        y : array of shape (n_samples,), optional
+            Handed to the transformers.
+        """
+        self.check()
+        return build(
+            plan(self.kernels, self.columns),
+            X,
+            y,
+            preprocess=self.preprocess,
+            normalize=self.normalize,
+            tail=int(self.tail),
+            factors=self.factors,
+            rank=self.rank,
+            memory=as_bytes(self.memory),
+            precision=as_precision(self.dtype),
+            generator=as_generator(self.random_state),
+        )
+
+
+def gaussian_bank(
+    tau: float | Sequence[float] | None = None, *, relative: bool = False, **other: Any
+) -> KernelBank:
+    """Return a bank of Gaussian kernels, one per width.
+
+    Parameters
+    ----------
+    tau : float, list of float or None
+        The widths. None for those from 1/64 to 16, by factors of two, relative to the mean squared
+        distance of training rows.
+    relative : bool, default=False
+        Whether widths are relative to that distance.
+    **other
+        Further parameters of :class:`KernelBank`.
+
+    Examples
+    --------
+    >>> gaussian_bank([0.5, 2.0]).names
+    ['gaussian(tau=0.5)', 'gaussian(tau=2)']
+    >>> len(gaussian_bank().names)
+    11
+    """
+    if tau is None:
+        tau, relative = (2.0 ** np.arange(-6, 5)).tolist(), True
+    try:
+        widths = np.atleast_1d(np.asarray(tau, dtype=np.float64)).tolist()
+    except (TypeError, ValueError):
+        raise TypeError(f"tau={tau!r} must be a number or a list of numbers.") from None
+    kernels = [GaussianKernel(width, relative) for width in widths]
+    for kernel in kernels:
+        kernel.check()
+    return KernelBank(kernels, **other)
+
+
+def as_precision(dtype: Any) -> str:
+    """Return the name of the dtype of kernel matrices."""
+    try:
+        name = np.dtype(dtype).name if dtype is not None else None
+    except TypeError:
+        name = None
+    if name not in ("float32", "float64"):
+        raise ValueError(f"dtype={dtype!r} is not offered; choose 'float32' or 'float64'.")
+    return str(name)
+
+
+def as_generator(random_state: Any) -> np.random.Generator:
+    """Return a generator of random numbers for a seed, None or a generator."""
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(random_state.randint(2**31, size=4))
+    whole = isinstance(random_state, numbers.Integral) and not isinstance(random_state, bool)
+    known = random_state is None or isinstance(random_state, np.random.Generator)
+    if not known and not (whole and random_state >= 0):
+        raise ValueError(
+            f"random_state={random_state!r} is no seed; give a whole number from 0 up, None or a "
+            "generator of numpy.random."
+        )
+    return np.random.default_rng(random_state)
+
+
+def _whole(value: Any, name: str, least: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise TypeError(f"{name}={value!r} must be a whole number of at least {least}.")
+    if value < least:
+        raise ValueError(f"{name}={value!r} must be a whole number of at least {least}.")

@@ -1,0 +1,269 @@
+"""From the plan of a bank and training rows to a fitted bank."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from mixnorm.kernels._check import block_rows, check_matrices
+from mixnorm.kernels._factors import FactorGrams, landmark_maps, random_maps
+from mixnorm.kernels._fitted import FittedBank
+from mixnorm.kernels._grams import Grams
+from mixnorm.kernels._inputs import as_table, locate, names_of, select, width_of
+from mixnorm.kernels._lazy import LazyGrams
+from mixnorm.kernels._memory import in_words
+from mixnorm.kernels._metrics import centre_of
+from mixnorm.kernels._plan import Plan
+from mixnorm.kernels._rows import pack, rows_of, shape_of, unpack
+from mixnorm.kernels._stack import KernelStack
+
+# Features of a kernel, unless more are asked for.
+_RANK = 256
+# The least that a tail sum counts as, beside the mean diagonal.
+_FLOOR = 1e-2
+
+
+def build(
+    plan: Plan,
+    X: Any,
+    y: Any,
+    *,
+    preprocess: Any,
+    normalize: str | None,
+    tail: int,
+    factors: str | None,
+    rank: int | None,
+    memory: int,
+    precision: str,
+    generator: np.random.Generator,
+) -> FittedBank:
+    """Return the bank bound to training rows; the parameters are those of the bank, checked."""
+    X = as_table(X)
+    n_features = width_of(X)
+    if 0 in X.shape:
+        raise ValueError(
+            f"X has {X.shape[0]} rows and {n_features} columns; a bank needs one of each at least."
+        )
+    fitted, columns, tables, group_of = _tables(plan, X, y, preprocess)
+    rows = _rows(plan, tables, group_of)
+    kernels = [
+        kernel.fitted(rows[group]) for kernel, group in zip(plan.kernels, group_of, strict=True)
+    ]
+    bank = FittedBank(
+        names=plan.names,
+        kernels=kernels,
+        scales=np.ones(len(kernels)),
+        unit=normalize == "unit",
+        rows=[pack(table) for table in rows],
+        group_of=group_of,
+        columns=columns,
+        centres=_centres(kernels, rows, group_of),
+        preprocess=fitted,
+        n_features_in=n_features,
+        feature_names_in=names_of(X),
+        precision=precision,
+        memory=memory,
+    )
+    _check_kernels(bank)
+    if factors is not None:
+        _factor(bank, factors, rank, generator)
+    _normalize(bank, normalize, tail)
+    return bank
+
+
+def _rows(plan: Plan, tables: list[Any], group_of: list[int]) -> list[Any]:
+    """Return the rows of every group, which must be numbers for kernels of a metric."""
+    rows = []
+    for group, table in enumerate(tables):
+        own = [m for m, of in enumerate(group_of) if of == group]
+        what = _who(plan.labels[plan.group_of[own[0]]]) if len(tables) > 1 else "X"
+        rows.append(rows_of(table, what, any(plan.kernels[m].metric for m in own)))
+    return rows
+
+
+def _centres(kernels: list[Any], rows: list[Any], group_of: list[int]) -> list[Any]:
+    """Return what distances are measured from, where Euclidean ones are."""
+    near = {
+        group
+        for kernel, group in zip(kernels, group_of, strict=True)
+        if kernel.metric == "sqeuclidean"
+    }
+    return [centre_of(table) if group in near else None for group, table in enumerate(rows)]
+
+
+def _who(label: Any) -> str:
+    """Return who chooses columns, for messages."""
+    if label is None:
+        return "columns"
+    return f"entry {label} of columns" if isinstance(label, int) else f"group {label!r}"
+
+
+# --- columns
+
+
+def _tables(plan: Plan, X: Any, y: Any, preprocess: Any) -> tuple[Any, list[Any], list[Any], Any]:
+    """Return the fitted transformers, where columns are, the tables, and each kernel's table."""
+    whats = [_who(label) for label in plan.labels]
+    if isinstance(preprocess, Mapping):
+        return _tables_by_group(plan, X, y, preprocess, whats)
+    fitted, Z, names = None, X, names_of(X)
+    if preprocess is not None:
+        fitted = _cloned(preprocess)
+        Z = as_table(_transformed(fitted, X, y))
+        names = names_of(Z) or _outputs(fitted)
+    width = width_of(Z)
+    made = preprocess is not None
+    group_of: list[int] = []
+    columns: list[Any] = []
+    known: dict[Any, int] = {}
+    for spec, what in zip(plan.columns, whats, strict=True):
+        where = locate(spec, names, width, what, made)
+        if isinstance(where, int):
+            where = np.asarray([where])
+        if where is not None and np.array_equal(where, np.arange(width)):
+            where = None
+        key = None if where is None else tuple(where.tolist())
+        if key not in known:  # kernels on the same columns share their metrics
+            known[key] = len(columns)
+            columns.append(where)
+        group_of.append(known[key])
+    tables = [select(Z, where) for where in columns]
+    return fitted, columns, tables, [group_of[group] for group in plan.group_of]
+
+
+def _tables_by_group(
+    plan: Plan, X: Any, y: Any, preprocess: Mapping[Any, Any], whats: list[str]
+) -> tuple[Any, list[Any], list[Any], Any]:
+    """Return the same, for transformers that see the columns of their group only."""
+    names, width = names_of(X), width_of(X)
+    fitted: list[Any] = []
+    columns, tables = [], []
+    for label, spec, what in zip(plan.labels, plan.columns, whats, strict=True):
+        where = locate(spec, names, width, what)
+        table = select(X, where)
+        transformer = preprocess.get(label)
+        if transformer is not None:
+            transformer = _cloned(transformer)
+            table = _transformed(transformer, table, y)
+        elif isinstance(where, int):
+            where = np.asarray([where])
+            table = select(X, where)
+        fitted.append(transformer)
+        columns.append(where)
+        tables.append(table)
+    return fitted, columns, tables, list(plan.group_of)
+
+
+def _cloned(transformer: Any) -> Any:
+    if not hasattr(transformer, "transform") or isinstance(transformer, type):
+        raise TypeError(
+            f"preprocess has {transformer!r}, which is no transformer; give an object with fit and "
+            "transform, such as sklearn.preprocessing.StandardScaler(), or None."
+        )
+    from sklearn.base import clone
+
+    return clone(transformer)
+
+
+def _transformed(transformer: Any, X: Any, y: Any) -> Any:
+    if hasattr(transformer, "fit_transform"):
+        return transformer.fit_transform(X, y)
+    return transformer.fit(X, y).transform(X)
+
+
+def _outputs(transformer: Any) -> list[str] | None:
+    """Return the names of what a transformer makes, if it knows them."""
+    try:
+        return [str(name) for name in transformer.get_feature_names_out()]
+    except (AttributeError, NotImplementedError, ValueError):
+        return None
+
+
+# --- kernels
+
+
+def _check_kernels(bank: FittedBank) -> None:
+    """Raise for kernels that overflow, or that are functions and no kernels."""
+    limit = float(np.finfo(bank.dtype).max)
+    for m, kernel in enumerate(bank.kernels):
+        rows = unpack(bank.rows[bank.group_of[m]])
+        diagonal = np.asarray(kernel.diagonal(rows), dtype=np.float64)
+        if not np.all(diagonal <= limit):
+            worst = int(np.flatnonzero(~(diagonal <= limit))[0])
+            raise ValueError(
+                f"kernel {bank.names[m]!r} has the value {diagonal[worst]:.3g} in row {worst}, too "
+                f"large for {bank.dtype}. Scale the columns, or lower its parameters."
+            )
+        if kernel.metric is None:
+            some = rows[block_rows(rows.shape[0])]
+            check_matrices([np.asarray(kernel.between(some, some))], True, [bank.names[m]])
+
+
+def _normalize(bank: FittedBank, normalize: str | None, tail: int) -> None:
+    """Set the factors by which kernels are multiplied."""
+    if normalize not in ("trace", "tail"):
+        return
+    if normalize == "trace":
+        everything = range(bank.n_kernels)
+        sizes = np.mean(bank._evaluator.diagonals(bank._side, everything), axis=1)
+        grams = None
+    else:
+        grams = bank.grams()
+        sizes = np.maximum(grams.tail_sums(tail), _FLOOR * np.mean(grams.diagonals(), axis=1))
+    # A kernel that is zero stays what it is.
+    bank.scales = 1.0 / np.where(sizes > np.finfo(np.float64).tiny, sizes, 1.0)
+    if grams is not None:
+        bank._kept["grams"] = _rescaled(grams, bank)
+
+
+def _rescaled(grams: Grams, bank: FittedBank) -> Grams:
+    """Return Gram matrices that were computed before their scales were known, scaled."""
+    scales = bank.scales.astype(bank.dtype)
+    if isinstance(grams, FactorGrams):
+        for factor, scale in zip(grams.factors, np.sqrt(scales), strict=True):
+            factor *= scale
+    elif isinstance(grams, KernelStack):
+        for matrix, scale in zip(grams.matrices, scales, strict=True):
+            matrix *= scale
+    elif isinstance(grams, LazyGrams):
+        for matrix, m in zip(grams.matrices, grams.kept, strict=True):
+            matrix *= scales[m]
+        grams.evaluator = bank._evaluator
+    return grams
+
+
+# --- factors
+
+
+def _factor(
+    bank: FittedBank, factors: str, rank: int | None, generator: np.random.Generator
+) -> None:
+    """Add to a bank what makes features."""
+    rank = _affordable(bank, factors, rank)
+    bank.factors = factors
+    if factors == "random":
+        widths = {group: shape_of(packed)[1] for group, packed in enumerate(bank.rows)}
+        bank.maps, bank.map_of = random_maps(bank._exact, widths, rank, generator)
+        return
+    chosen = np.sort(generator.choice(bank.n_samples, rank, replace=False))
+    bank.landmarks = [pack(unpack(packed)[chosen]) for packed in bank.rows]
+    bank.maps = landmark_maps(bank._exact, bank._landmark_side)
+    bank.map_of = list(range(bank.n_kernels))
+
+
+def _affordable(bank: FittedBank, factors: str, rank: int | None) -> int:
+    """Return the number of features of a kernel, as far as memory allows."""
+    n, n_kernels = bank.n_samples, bank.n_kernels
+    column = bank.dtype.itemsize * n * n_kernels
+    least = 2 if factors == "random" else 1
+    most = bank.memory // column
+    wanted = least if rank is None else (rank if factors == "random" else min(rank, n))
+    if most < wanted:
+        raise ValueError(
+            f"factors of rank {wanted} of {n_kernels} kernels on {n} rows need "
+            f"{in_words(column * wanted)}, more than memory={in_words(bank.memory)}. Raise memory"
+            f"{', use fewer kernels' if rank is None else ', lower rank'} or give fewer rows."
+        )
+    return max(least, min(n, _RANK, most)) if rank is None else wanted

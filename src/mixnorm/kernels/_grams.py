@@ -1,0 +1,158 @@
+"""What learners ask of the Gram matrices of several kernels, however these are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+
+@runtime_checkable
+class Grams(Protocol):
+    """The Gram matrices of several kernels on the same rows.
+
+    They may be stored, computed at every use, or known by factors. ``dtype`` is that of what
+    ``combine`` and ``products`` return.
+    """
+
+    @property
+    def n_kernels(self) -> int:
+        """Number of kernels."""
+        ...
+
+    @property
+    def n_samples(self) -> int:
+        """Number of rows."""
+        ...
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Floating dtype of the matrices."""
+        ...
+
+    @property
+    def factors(self) -> list[np.ndarray] | None:
+        """Factors of shape ``(n_samples, rank)``, one per kernel, or None."""
+        ...
+
+    def combine(
+        self, weights: Any, rows: Any = None, columns: Any = None, *, dtype: Any = None
+    ) -> np.ndarray:
+        """Return the weighted sum of the matrices, or some of its rows and columns."""
+        ...
+
+    def energies(self, A: Any) -> np.ndarray:
+        """Return the sums of ``A_i . A_j K_ij`` for every kernel, in float64."""
+        ...
+
+    def products(self, A: Any) -> np.ndarray:
+        """Return each matrix times ``A``, of shape ``(n_kernels, n_samples, n_outputs)``."""
+        ...
+
+    def diagonals(self) -> np.ndarray:
+        """Return the diagonals, of shape ``(n_kernels, n_samples)``, in float64."""
+        ...
+
+    def take(self, rows: Any) -> Grams:
+        """Return the matrices of some of the rows."""
+        ...
+
+    def tail_sums(self, tail: int | Sequence[int]) -> np.ndarray:
+        """Return the tail sums of the kernels; see :func:`mixnorm.kernels.tail_sums`."""
+        ...
+
+
+def as_weights(weights: Any, n_kernels: int, dtype: Any) -> np.ndarray:
+    """Return the weights of a sum of kernels in ``dtype``, checked.
+
+    A float64 vector beside float32 matrices would turn every one of them into float64.
+    """
+    vector = np.asarray(weights)
+    if vector.shape != (n_kernels,):
+        raise ValueError(
+            f"weights has shape {vector.shape}, but there are {n_kernels} kernels; "
+            "give one weight per kernel."
+        )
+    if vector.dtype.kind not in "fiub":
+        raise TypeError(f"weights must be numbers, got dtype {vector.dtype}; give one per kernel.")
+    if not np.all(np.isfinite(vector)):
+        worst = int(np.flatnonzero(~np.isfinite(vector))[0])
+        raise ValueError(
+            f"weights has {vector[worst]} for kernel {worst}; weights must be finite numbers."
+        )
+    return vector.astype(dtype)
+
+
+def as_table(A: Any, n_rows: int, dtype: Any) -> np.ndarray:
+    """Return ``A`` as a table with one row per column of the matrices, in ``dtype``."""
+    table = np.asarray(A, dtype=dtype)
+    if table.ndim != 2 or len(table) != n_rows:
+        raise ValueError(
+            f"A has shape {table.shape}, but must have {n_rows} rows, one per column of the "
+            "kernel matrices, and one column per output."
+        )
+    return table
+
+
+def places(index: Any, n: int, what: str) -> slice | np.ndarray:
+    """Return an index of rows or columns as a slice or as whole numbers from 0 to ``n - 1``.
+
+    Examples
+    --------
+    >>> places(None, 4, "rows"), places([True, False, True], 3, "rows"), places([-1], 4, "rows")
+    (slice(0, 4, 1), array([0, 2]), array([3]))
+    """
+    if index is None:
+        return slice(0, n, 1)
+    if isinstance(index, slice):
+        if (index.step or 1) > 0:
+            return slice(*index.indices(n))
+        return np.arange(n)[index]
+    found = np.asarray(index)
+    if found.ndim == 0:
+        raise TypeError(
+            f"{what} must be a slice, a list of positions or a mask, not {index!r}; "
+            f"for a single one write [{index!r}]."
+        )
+    found = found.reshape(-1)  # what numpy.ix_ makes has two axes
+    if found.dtype == bool:
+        if len(found) != n:
+            raise IndexError(
+                f"{what} is a mask of length {len(found)}, but there are {n}; give one truth "
+                "value for each."
+            )
+        return np.flatnonzero(found)
+    if len(found) == 0:
+        return np.empty(0, dtype=np.intp)
+    if found.dtype.kind not in "iu":
+        raise TypeError(
+            f"{what} must be whole numbers or truth values, got dtype {found.dtype}; convert "
+            "them with astype."
+        )
+    found = found.astype(np.intp)
+    if found.min() < -n or found.max() >= n:
+        stray = found[(found < -n) | (found >= n)][0]
+        raise IndexError(f"{what} has {stray}, but there are {n}; positions run from 0 to {n - 1}.")
+    return np.where(found < 0, found + n, found)
+
+
+def count(index: slice | np.ndarray) -> int:
+    """Return how many places an index made by :func:`places` has."""
+    if isinstance(index, slice):
+        return len(range(index.start, index.stop, index.step))
+    return len(index)
+
+
+def part(index: slice | np.ndarray, start: int, stop: int) -> slice | np.ndarray:
+    """Return the places from ``start`` to ``stop`` of an index made by :func:`places`."""
+    if not isinstance(index, slice):
+        return index[start:stop]
+    chosen = range(index.start, index.stop, index.step)[start:stop]
+    return slice(chosen.start, chosen.stop, chosen.step)
+
+
+def support_of(A: np.ndarray) -> np.ndarray | None:
+    """Return the rows of ``A`` that are not zero, where they are less than half; else None."""
+    support = np.flatnonzero(np.any(A != 0.0, axis=1))
+    return support if 2 * len(support) < len(A) else None

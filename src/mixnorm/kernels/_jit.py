@@ -1,0 +1,84 @@
+"""Compiled loops over kernel matrices. Each has a plain NumPy twin in the tests."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+# A tile and its mirror image stay in the first-level cache.
+_TILE = 64
+
+
+@njit(cache=True, error_model="numpy", fastmath={"contract"}, nogil=True)
+def survey(K, roots):  # type: ignore[no-untyped-def]
+    """Look once at every entry of a square matrix, in tiles.
+
+    Returns the largest magnitude, the largest difference of an entry from its mirror image, the
+    largest excess of a magnitude over ``roots[i] * roots[j]``, and zero; the last is NaN if any
+    entry is not finite. The maxima are kept by column of a tile, so that the loop needs no order
+    of comparisons and several entries are done at once.
+    """
+    n = len(K)
+    mirrored = np.empty((_TILE, _TILE), dtype=K.dtype)
+    largest, uneven = np.zeros(_TILE, dtype=K.dtype), np.zeros(_TILE, dtype=K.dtype)
+    excess, nothing = np.zeros(_TILE, dtype=K.dtype), np.zeros(_TILE, dtype=K.dtype)
+    for top in range(0, n, _TILE):
+        height = min(_TILE, n - top)
+        for left in range(top, n, _TILE):
+            width = min(_TILE, n - left)
+            _mirror(K[left : left + width, top : top + height], mirrored)
+            for i in range(height):
+                row, other = K[top + i, left : left + width], mirrored[i]
+                root, others = roots[top + i], roots[left : left + width]
+                for j in range(width):
+                    size, gap = abs(row[j]), abs(row[j] - other[j])
+                    over = size - root * others[j]
+                    nothing[j] += gap - gap  # NaN for what is not finite on either side
+                    largest[j] = size if size > largest[j] else largest[j]
+                    uneven[j] = gap if gap > uneven[j] else uneven[j]
+                    excess[j] = over if over > excess[j] else excess[j]
+    return largest.max(), uneven.max(), excess.max(), nothing.sum()
+
+
+@njit(cache=True, error_model="numpy", nogil=True)
+def _mirror(tile, mirrored):  # type: ignore[no-untyped-def]
+    """Write the transpose of a tile into ``mirrored``.
+
+    Eight rows are read at once, so that eight neighbours are written at once.
+    """
+    height, width = tile.shape
+    whole = height // 8 * 8
+    for i in range(0, whole, 8):
+        a, b, c, d = tile[i], tile[i + 1], tile[i + 2], tile[i + 3]
+        e, f, g, h = tile[i + 4], tile[i + 5], tile[i + 6], tile[i + 7]
+        for j in range(width):
+            row = mirrored[j, i : i + 8]
+            row[0], row[1], row[2], row[3] = a[j], b[j], c[j], d[j]
+            row[4], row[5], row[6], row[7] = e[j], f[j], g[j], h[j]
+    for i in range(whole, height):
+        for j in range(width):
+            mirrored[j, i] = tile[i, j]
+
+
+@njit(cache=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"}, nogil=True)
+def is_definite(A):  # type: ignore[no-untyped-def]
+    """Tell whether a symmetric matrix has only positive eigenvalues, overwriting it.
+
+    A Cholesky factorisation, by rows of the lower triangle. LAPACK's is no faster at this size, and
+    much slower where its threads have to wait for a processor.
+    """
+    for i in range(len(A)):
+        row = A[i]
+        for j in range(i):
+            other = A[j]
+            dot = 0.0
+            for k in range(j):
+                dot += row[k] * other[k]
+            row[j] = (row[j] - dot) / other[j]
+        dot = 0.0
+        for k in range(i):
+            dot += row[k] * row[k]
+        if not row[i] - dot > 0.0:
+            return False
+        row[i] = np.sqrt(row[i] - dot)
+    return True

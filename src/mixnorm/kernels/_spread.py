@@ -1,0 +1,65 @@
+"""How far apart rows are, on average: the unit of relative widths."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+# Entries sorted at a time.
+_CHUNK = 2**20
+
+
+def mean_squared_distance(X: Any) -> float:
+    r"""Return the mean of :math:`\|x - x'\|_2^2` over all pairs of rows.
+
+    Twice the sum of the variances of the columns.
+
+    Examples
+    --------
+    >>> mean_squared_distance(np.array([[0.0], [2.0]]))
+    2.0
+    """
+    n = X.shape[0]
+    if hasattr(X, "toarray"):
+        means = np.asarray(X.sum(axis=0, dtype=np.float64)).reshape(-1) / n
+        squares = np.asarray(X.multiply(X).sum(axis=0, dtype=np.float64)).reshape(-1) / n
+        return 2.0 * float(np.sum(np.maximum(squares - means**2, 0.0)))
+    # The mean of equal numbers need not be that number: such columns have no variance.
+    varies = np.max(X, axis=0) > np.min(X, axis=0)
+    return 2.0 * float(np.sum(np.var(X, axis=0, dtype=np.float64)[varies]))
+
+
+def mean_distance(X: Any) -> float:
+    r"""Return the mean of :math:`\|x - x'\|_1` over all pairs of rows, by sorting columns.
+
+    In a sorted column, entry :math:`k` of :math:`n` is the larger one of :math:`k` pairs and the
+    smaller one of :math:`n - 1 - k`.
+
+    Examples
+    --------
+    >>> mean_distance(np.array([[0.0], [2.0]]))
+    1.0
+    """
+    n = X.shape[0]
+    if hasattr(X, "toarray"):
+        return _mean_distance_of_sparse(X.tocsc(), n)
+    signs = 2.0 * np.arange(n) - (n - 1)
+    step = max(1, _CHUNK // n)
+    total = 0.0
+    for start in range(0, X.shape[1], step):
+        columns = np.sort(X[:, start : start + step].astype(np.float64), axis=0)
+        total += float(np.sum(signs @ (columns - columns[0])))
+    return float(2.0 * max(total, 0.0) / n**2)
+
+
+def _mean_distance_of_sparse(X: Any, n: int) -> float:
+    """Sort the stored entries of each column; the zeros lie between negative and positive ones."""
+    stored = np.diff(X.indptr)
+    column = np.repeat(np.arange(X.shape[1]), stored)
+    values = X.data.astype(np.float64)
+    values = values[np.lexsort((values, column))]
+    rank = np.arange(len(values)) - np.repeat(X.indptr[:-1], stored)
+    rank = np.where(values > 0.0, rank + n - np.repeat(stored, stored), rank)
+    total = float(np.sum((2.0 * rank - (n - 1)) * values))
+    return float(2.0 * max(total, 0.0) / n**2)

@@ -1,0 +1,42 @@
+"""Compiled passes over kernel matrices: weighted sums, and what quadratic forms take."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, error_model="numpy", fastmath={"contract"})
+def add_block(total: np.ndarray, matrix: np.ndarray, weight: float) -> None:
+    """Add a matrix times a weight, in the dtype of the sum."""
+    factor = total.dtype.type(weight)
+    for i in range(total.shape[0]):
+        for j in range(total.shape[1]):
+            total[i, j] += factor * matrix[i, j]
+
+
+@njit(cache=True, error_model="numpy")
+def mirror(total: np.ndarray) -> None:
+    """Copy what is below the diagonal to above it, tile by tile."""
+    n, tile = total.shape[0], 64
+    for top in range(0, n, tile):
+        for left in range(0, top + 1, tile):
+            for i in range(top, min(top + tile, n)):
+                for j in range(left, min(left + tile, i)):
+                    total[j, i] = total[i, j]
+
+
+@njit(cache=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
+def energy_of_rows(matrix: np.ndarray, rows: np.ndarray, products: np.ndarray) -> float:
+    """Return the sum of ``matrix[i, j] * products[i, j]`` over some rows, and by symmetry columns.
+
+    What lies below the diagonal counts twice, and what lies above it is not read.
+    """
+    total = 0.0
+    for place in range(rows.shape[0]):
+        i = rows[place]
+        part = 0.0
+        for j in range(i):
+            part += matrix[i, j] * products[place, j]
+        total += 2.0 * part + matrix[i, i] * products[place, i]
+    return total

@@ -1,0 +1,108 @@
+"""The engine of kernel weights against cvxpy and against itself."""
+
+import math
+
+import numpy as np
+import pytest
+
+from mixnorm.engines.multikernel import HingeTarget, KernelPenalty, SquaredTarget, solve
+from mixnorm.kernels import KernelStack
+
+WIDTHS = 2.0 ** np.arange(-3, 5, 2)
+
+
+def problem(seed=0, n=36, n_classes=3, dtype=np.float64):
+    """Return kernel matrices, and labels that depend on the first two columns."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1.0, 1.0, size=(n, 4))
+    labels = (np.floor(1.5 * (X[:, 0] + X[:, 1]) + 0.3 * rng.normal(size=n))).astype(int) % n_classes
+    squares = np.sum((X[:, None] - X[None]) ** 2, axis=2)
+    return KernelStack([np.exp(-squares / (2.0 * tau)).astype(dtype) for tau in WIDTHS]), labels
+
+
+def checked(stack):
+    stack.check()
+    return stack
+
+
+def cvxpy_objective(stack, penalty, losses, n_outputs):
+    """Return the optimum of penalty plus losses, over blocks in the kernels' feature spaces."""
+    cp = pytest.importorskip("cvxpy")
+    blocks, scores = [], 0.0
+    for K in stack.matrices:
+        values, vectors = np.linalg.eigh(K.astype(float))
+        kept = values > 1e-12 * values[-1]
+        root = vectors[:, kept] * np.sqrt(values[kept])
+        block = cp.Variable((root.shape[1], n_outputs))
+        blocks.append(block)
+        scores = scores + root @ block
+    sizes = cp.hstack(
+        [math.sqrt(rho) * cp.norm(block, "fro") for rho, block in zip(penalty.scales, blocks)]
+    )
+    cost = 0.5 * cp.square(cp.pnorm(sizes, penalty.s, approx=False)) + penalty.offsets @ sizes
+    goal = cp.Problem(cp.Minimize(cost + losses(cp, scores)))
+    goal.solve(solver=cp.CLARABEL)
+    return goal.value
+
+
+def hinge_losses(labels, caps, n_classes, power):
+    def losses(cp, scores):
+        one_hot = np.eye(n_classes)[labels]
+        own = cp.sum(cp.multiply(scores, one_hot), axis=1)
+        lost = cp.max(scores + 1.0 - one_hot, axis=1) - own
+        return cp.sum(cp.multiply(caps, lost if power == 1 else cp.square(cp.pos(lost))))
+
+    return losses
+
+
+PENALTIES = {
+    "p=1": lambda n, C: KernelPenalty.of_weights(1.0, np.ones(4)),
+    "p=1.2": lambda n, C: KernelPenalty.of_weights(1.2, np.ones(4)),
+    "p=2 scaled": lambda n, C: KernelPenalty.of_weights(2.0, np.array([0.5, 1.0, 2.0, 3.0])),
+    "p=1 scaled": lambda n, C: KernelPenalty.of_weights(1.0, np.array([0.5, 1.0, 2.0, 3.0])),
+    "average": lambda n, C: KernelPenalty.of_weights(math.inf, np.ones(4)),
+    "constant offsets": lambda n, C: KernelPenalty(2.77, np.ones(4), np.full(4, 0.02 * n * C)),
+    "offsets": lambda n, C: KernelPenalty(
+        4.0, np.ones(4), 0.05 * n * C * np.array([0.9, 0.4, 0.1, 0.01])
+    ),
+}
+
+
+# The reference ends at 1e-7 or so where its last steps bring nothing more.
+@pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
+@pytest.mark.parametrize("squared", [False, True], ids=["hinge", "squared hinge"])
+@pytest.mark.parametrize("C", [0.1, 10.0])
+@pytest.mark.parametrize("name", PENALTIES)
+def test_agrees_with_cvxpy_on_hinges(name, C, squared):
+    stack, labels = problem()
+    penalty, caps = PENALTIES[name](len(labels), C), np.full(len(labels), C)
+    found = solve(
+        checked(stack), HingeTarget(labels, caps, 3, squared), penalty, tol=1e-7, max_iter=3000
+    )
+    optimum = cvxpy_objective(
+        stack, penalty, hinge_losses(labels, caps, 3, 2 if squared else 1), 3
+    )
+    assert found.converged
+    assert found.objective == pytest.approx(optimum, rel=1e-6)
+    # The reference is exact to some 1e-8.
+    assert found.objective - found.gap <= optimum * (1.0 + 1e-7)
+
+
+@pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
+@pytest.mark.parametrize("name", PENALTIES)
+def test_agrees_with_cvxpy_on_squares(name):
+    stack, labels = problem()
+    rng = np.random.default_rng(1)
+    Y = np.eye(3)[labels][:, :2] + 0.1 * rng.normal(size=(len(labels), 2))
+    penalty, caps = PENALTIES[name](len(labels), 2.0), np.full(len(labels), 2.0)
+    if "offsets" in name:
+        penalty = KernelPenalty(penalty.q, penalty.scales, 0.1 * penalty.offsets)
+    found = solve(checked(stack), SquaredTarget(Y, caps), penalty, tol=1e-7, max_iter=3000)
+
+    def losses(cp, scores):
+        return cp.sum_squares(scores - Y)
+
+    optimum = cvxpy_objective(stack, penalty, losses, 2)
+    assert found.converged
+    assert found.objective == pytest.approx(optimum, rel=1e-6)
+    assert found.objective - found.gap <= optimum * (1.0 + 1e-7)
