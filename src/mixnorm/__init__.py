@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         engines,
         estimators,
         exceptions,
+        kernels,
         losses,
         norms,
         pools,
@@ -32,8 +33,11 @@ if TYPE_CHECKING:
     )
     from mixnorm.display import ShareBoostPathDisplay
     from mixnorm.estimators import (
+        ConvMKLClassifier,
         GroupPerceptron,
         JointBoostClassifier,
+        MKLClassifier,
+        MKLRegressor,
         MirrorDescentClassifier,
         MirrorDescentRegressor,
         MixedNormClassifier,
@@ -44,16 +48,21 @@ if TYPE_CHECKING:
         MultiTaskLearnerCV,
         OneVsRestGreedy,
         OnlineMultiTaskLearner,
+        SMSDMKLClassifier,
         ShareBoostClassifier,
         ShareBoostClassifierCV,
         ShareBoostRegressor,
         ShareBoostRegressorCV,
+        UFOMKLClassifier,
     )
     from mixnorm.storage import load, save
 
 __all__ = [
+    "ConvMKLClassifier",
     "GroupPerceptron",
     "JointBoostClassifier",
+    "MKLClassifier",
+    "MKLRegressor",
     "MirrorDescentClassifier",
     "MirrorDescentRegressor",
     "MixedNormClassifier",
@@ -64,17 +73,20 @@ __all__ = [
     "MultiTaskLearnerCV",
     "OneVsRestGreedy",
     "OnlineMultiTaskLearner",
+    "SMSDMKLClassifier",
     "ShareBoostClassifier",
     "ShareBoostClassifierCV",
     "ShareBoostPathDisplay",
     "ShareBoostRegressor",
     "ShareBoostRegressorCV",
+    "UFOMKLClassifier",
     "__version__",
     "datasets",
     "display",
     "engines",
     "estimators",
     "exceptions",
+    "kernels",
     "load",
     "losses",
     "norms",
@@ -88,8 +100,11 @@ __all__ = [
 
 # Public names that live in a room; every other lazy name is a room itself.
 _HOMES = {
+    "ConvMKLClassifier": "estimators",
     "GroupPerceptron": "estimators",
     "JointBoostClassifier": "estimators",
+    "MKLClassifier": "estimators",
+    "MKLRegressor": "estimators",
     "MirrorDescentClassifier": "estimators",
     "MirrorDescentRegressor": "estimators",
     "MixedNormClassifier": "estimators",
@@ -100,11 +115,13 @@ _HOMES = {
     "MultiTaskLearnerCV": "estimators",
     "OneVsRestGreedy": "estimators",
     "OnlineMultiTaskLearner": "estimators",
+    "SMSDMKLClassifier": "estimators",
     "ShareBoostClassifier": "estimators",
     "ShareBoostClassifierCV": "estimators",
     "ShareBoostPathDisplay": "display",
     "ShareBoostRegressor": "estimators",
     "ShareBoostRegressorCV": "estimators",
+    "UFOMKLClassifier": "estimators",
     "load": "storage",
     "save": "storage",
 }

@@ -13,6 +13,7 @@
     ├── FewerFeaturesWarning   (also a UserWarning)
     ├── InterruptedFitWarning  (also a RuntimeWarning)
     ├── LargeOffsetWarning     (also a UserWarning)
+    ├── NoKernelWarning        (also a UserWarning)
     └── NotConvergedWarning    (also scikit-learn's ConvergenceWarning)
 
 Bad values and bad types are plain ``ValueError`` and ``TypeError``, as in
@@ -32,6 +33,7 @@ __all__ = [
     "MixnormError",
     "MixnormWarning",
     "ModelFileError",
+    "NoKernelWarning",
     "NotConvergedWarning",
     "TableError",
 ]
@@ -75,6 +77,10 @@ class InterruptedFitWarning(MixnormWarning, RuntimeWarning):
 
 class LargeOffsetWarning(MixnormWarning, UserWarning):
     """A column varies little beside its size, so that scaling by its size makes it small."""
+
+
+class NoKernelWarning(MixnormWarning, UserWarning):
+    """The penalty left no kernel in the model."""
 
 
 # Made on first use, since its other base is scikit-learn's, which takes long to import.

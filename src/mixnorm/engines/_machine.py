@@ -183,6 +183,18 @@ class _Base:
         lost: float = self.target.loss(self.F)
         return lost
 
+    def loss_of(self, weights: np.ndarray, A: np.ndarray) -> float:
+        """Return the weighted sum of losses for some weights and dual variables."""
+        if self.grams.factors is None:
+            dtype = np.float64 if len(A) <= _DOUBLE_ROWS else self.grams.dtype
+            F = _product(self.grams.combine(weights, dtype=dtype), A)
+        else:
+            X, kernel_of = self.grams.columns()
+            sums = (X.T @ A.astype(X.dtype)).T * weights[kernel_of].astype(X.dtype)
+            F = _features_product(X, sums)
+        lost: float = self.target.loss(F)
+        return lost
+
     def gain(self, A: np.ndarray) -> float:
         """Return the dual objective at ``A``, less what the kernels take of it."""
         gained: float = self.target.gain(A)

@@ -26,6 +26,8 @@ __all__ = ["HingeTarget", "KernelPenalty", "KernelSolution", "SquaredTarget", "s
 _INNER, _LOOSE = 0.3, 0.1
 # Dual variables that the reduced problem combines, and how far it is solved.
 _KEPT, _ROUNDS = 6, 50
+# Weights below these parts of the largest are tried without.
+_NEGLIGIBLE = (1e-2, 1e-3, 1e-5)
 # Rows at the first level, and how many times as many there are at the next.
 _FIRST_ROWS, _MORE_ROWS = 150, 3
 
@@ -122,9 +124,9 @@ def solve(
         if search.best is None:
             raise
         return replace(search.best, interrupted=True)
-    if search.best is None:  # pragma: no cover - max_iter is at least 1
+    if search.best is None:
         raise ValueError(f"max_iter={max_iter!r} must be at least 1.")
-    return search.best
+    return search.pruned(search.best)
 
 
 class _Search:
@@ -230,6 +232,23 @@ class _Search:
             self.weights, self.machine.A = combined
         elif not self.penalty.fixed:
             self.weights = self.penalty.weights(sizes)
+
+    def pruned(self, best: KernelSolution) -> KernelSolution:
+        """Return the solution with as few kernels as the tolerance allows."""
+        tried = np.zeros(len(best.weights), dtype=bool)
+        for part in _NEGLIGIBLE if self.penalty.sharp and np.any(best.weights) else ():
+            few = best.weights < part * np.max(best.weights)
+            if not np.any(few & (best.weights > 0.0)) or np.array_equal(few, tried):
+                continue
+            tried = few
+            sizes = self.penalty.sizes(np.where(few, 0.0, best.weights), best.energies)
+            weights = np.where(few, 0.0, self.penalty.weights(sizes))
+            sizes = self.penalty.sizes(weights, best.energies)
+            objective = self.penalty.value(sizes) + self.machine.loss_of(weights, best.duals)
+            gap = max(0.0, objective - self.bound)
+            if gap <= max(self.tol * objective, best.gap):
+                return replace(best, weights=weights, objective=objective, gap=gap)
+        return best
 
     def _inner_gap(self) -> float:
         """Solve the machine as well as is worth while; return its gap."""

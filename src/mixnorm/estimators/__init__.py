@@ -12,16 +12,22 @@ if TYPE_CHECKING:
     from mixnorm.estimators._mixed_norm_cv import MixedNormClassifierCV, MixedNormRegressorCV
     from mixnorm.estimators._mixed_norm_path import MixedNormPath
     from mixnorm.estimators._mixed_norm_regressor import MixedNormRegressor
+    from mixnorm.estimators._mkl import ConvMKLClassifier, MKLClassifier
+    from mixnorm.estimators._mkl_regressor import MKLRegressor
     from mixnorm.estimators._multitask import MultiTaskLearner
     from mixnorm.estimators._multitask_cv import MultiTaskLearnerCV
     from mixnorm.estimators._one_vs_rest import OneVsRestGreedy
     from mixnorm.estimators._online_classifier import GroupPerceptron, MirrorDescentClassifier
     from mixnorm.estimators._online_multitask import OnlineMultiTaskLearner
     from mixnorm.estimators._online_regressor import MirrorDescentRegressor
+    from mixnorm.estimators._smsd import SMSDMKLClassifier, UFOMKLClassifier
 
 __all__ = [
+    "ConvMKLClassifier",
     "GroupPerceptron",
     "JointBoostClassifier",
+    "MKLClassifier",
+    "MKLRegressor",
     "MirrorDescentClassifier",
     "MirrorDescentRegressor",
     "MixedNormClassifier",
@@ -33,16 +39,21 @@ __all__ = [
     "MultiTaskLearnerCV",
     "OneVsRestGreedy",
     "OnlineMultiTaskLearner",
+    "SMSDMKLClassifier",
     "ShareBoostClassifier",
     "ShareBoostClassifierCV",
     "ShareBoostRegressor",
     "ShareBoostRegressorCV",
+    "UFOMKLClassifier",
 ]
 
 # Imported on first use: whoever wants one kind of learner need not wait for the others.
 _LATE = {
+    "ConvMKLClassifier": "_mkl",
     "GroupPerceptron": "_online_classifier",
     "JointBoostClassifier": "_jointboost",
+    "MKLClassifier": "_mkl",
+    "MKLRegressor": "_mkl_regressor",
     "MirrorDescentClassifier": "_online_classifier",
     "MirrorDescentRegressor": "_online_regressor",
     "MixedNormClassifier": "_mixed_norm",
@@ -54,6 +65,8 @@ _LATE = {
     "MultiTaskLearnerCV": "_multitask_cv",
     "OneVsRestGreedy": "_one_vs_rest",
     "OnlineMultiTaskLearner": "_online_multitask",
+    "SMSDMKLClassifier": "_smsd",
+    "UFOMKLClassifier": "_smsd",
 }
 
 

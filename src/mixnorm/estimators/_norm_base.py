@@ -23,7 +23,7 @@ from mixnorm.estimators._mixed_norm_path import (
     grid_size,
 )
 from mixnorm.estimators._norm_stored import StoredWeightsMixin
-from mixnorm.estimators._progress import CallbackSupportMixin, Progress
+from mixnorm.estimators._progress import CallbackSupportMixin, Iterations, Progress
 from mixnorm.estimators._selector import ColumnSelectorMixin
 from mixnorm.exceptions import InterruptedFitWarning, NotConvergedWarning
 from mixnorm.losses import DualLoss
@@ -253,7 +253,7 @@ class NormLearner(StoredWeightsMixin, ColumnSelectorMixin, CallbackSupportMixin,
             else float(alpha) / training.alpha_unit,
             radius=None if radius is None else float(radius) / training.weight_unit,
             start=self._start(training),
-            on_iteration=_Iterations(progress).end,
+            on_iteration=Iterations(progress).end,
             **self._options(),
         )
         _check_finite(found)
@@ -400,16 +400,6 @@ class NormLearner(StoredWeightsMixin, ColumnSelectorMixin, CallbackSupportMixin,
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-class _Iterations:
-    """Opens a progress task for each iteration and closes it when the engine says so."""
-
-    def __init__(self, whole: Progress) -> None:
-        self._whole = whole
-
-    def end(self, count: int, gap: float) -> None:
-        self._whole.task("iteration").end()
 
 
 class _Points:

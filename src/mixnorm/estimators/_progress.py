@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 
-__all__ = ["CallbackSupportMixin", "Progress", "all_or_nothing", "with_callbacks"]
+__all__ = ["CallbackSupportMixin", "Iterations", "Progress", "all_or_nothing", "with_callbacks"]
 
 # What scikit-learn sets on an estimator during a fit, and removes itself.
 _CALLBACK_STATE = ("_callback_fit_ctx", "_skl_callbacks_to_teardown")
@@ -68,3 +68,14 @@ class Progress:
                 estimator=self._estimator, reconstruction_attributes=attributes, **self._data
             )
         )
+
+
+class Iterations:
+    """Opens a progress task for each iteration and closes it when the engine says so."""
+
+    def __init__(self, whole: Progress) -> None:
+        self._whole = whole
+
+    def end(self, count: int, gap: float) -> None:
+        """Note that an iteration is done."""
+        self._whole.task("iteration").end()

@@ -97,7 +97,7 @@ def _check_block(block: np.ndarray, m: Any, dtype: Any) -> None:
     """Raise if a principal block has a negative eigenvalue, beyond what rounding may leave."""
     from mixnorm.kernels._jit import is_definite
 
-    unit = float(np.max(np.diagonal(block))) or 1.0  # a trace of large entries may overflow
+    unit = max(0.0, float(np.max(np.diagonal(block)))) or 1.0  # large traces may overflow
     block = 0.5 * (block / unit) + 0.5 * (block / unit).T
     trace = float(np.trace(block))
     allowed = (1e-5 if dtype == np.float32 else 1e-7) * trace

@@ -247,7 +247,7 @@ def as_rows(X: Any, what: str = "X") -> Any:
         rows = _numbers(rows, what)
         values = rows.data if hasattr(rows, "toarray") else rows
     # NaN makes the comparison false, too.
-    if values.size and not (np.max(values) <= _LARGEST and np.min(values) >= -_LARGEST):
+    if values.size and not -_LARGEST <= float(np.min(values)) <= float(np.max(values)) <= _LARGEST:
         if np.all(np.isfinite(values)):
             raise ValueError(
                 f"{what} has values beyond {_LARGEST:g}, whose squares cannot be summed. Scale its "

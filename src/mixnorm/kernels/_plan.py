@@ -40,10 +40,10 @@ def plan(kernels: Any, columns: Any) -> Plan:
     if isinstance(columns, Mapping):
         return _by_group(kernels, columns)
     named = kernels if isinstance(kernels, Mapping) else None
-    found = [as_kernel(spec) for spec in (named.values() if named else _listed(kernels))]
+    found = [as_kernel(spec) for spec in (_listed(kernels) if named is None else named.values())]
     _require_some(found)
     if columns is None:
-        names = list(named) if named else [describe(kernel) for kernel in found]
+        names = [describe(kernel) for kernel in found] if named is None else list(named)
         return Plan(_unique(names), found, [0] * len(found), [None], [None])
     if isinstance(columns, str) or not hasattr(columns, "__len__"):
         raise TypeError(
@@ -56,7 +56,7 @@ def plan(kernels: Any, columns: Any) -> Plan:
             f"columns has {len(choices)} entries, but there are {len(found)} kernels; give one "
             "entry per kernel, None for all columns, or a dictionary of groups."
         )
-    if named:
+    if named is not None:
         names = list(named)
     else:
         names = [

@@ -124,8 +124,10 @@ class Evaluator:
             Both sides are the same. Only the columns from the first row of the block on are
             computed, and the square with which they begin is symmetric.
         """
+        if right.n_rows == 0:
+            return
         plan = self._plan(which)
-        step = max(1, entries // max(1, right.n_rows))
+        step = max(1, entries // right.n_rows)
         for start in range(0, left.n_rows, step):
             some = slice(start, min(start + step, left.n_rows))
             P = left.part(some)
@@ -198,5 +200,5 @@ def _remove_rounding(D: np.ndarray, left: np.ndarray | None, right: np.ndarray |
 
 
 def block_entries(memory: int, n_columns: int) -> int:
-    """Return how large blocks may be, in entries, to stay within a part of ``memory``."""
-    return int(max(n_columns, min(BLOCK, memory // (2 * BYTES))))
+    """Return how large blocks may be, in entries, to stay within an eighth of ``memory``."""
+    return int(max(n_columns, min(BLOCK, memory // (8 * BYTES))))

@@ -1,0 +1,332 @@
+"""What learners with several kernels share: kernels in, the engine's call, prediction."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_consistent_length
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from mixnorm.engines import multikernel
+from mixnorm.estimators._base import _warn
+from mixnorm.estimators._inputs import (
+    _check_integer,
+    _check_number,
+    check_weights,
+    weight_numbers,
+)
+from mixnorm.estimators._kernel_stored import StoredKernelsMixin
+from mixnorm.estimators._progress import (
+    CallbackSupportMixin,
+    Iterations,
+    Progress,
+    all_or_nothing,
+    with_callbacks,
+)
+from mixnorm.exceptions import InterruptedFitWarning, NoKernelWarning, NotConvergedWarning
+from mixnorm.kernels import KernelBank, KernelStack, gaussian_bank
+
+_KINDS = ("bank", "precomputed")
+_ROWS = 2048  # of new data, that are compared with the support at a time
+
+
+class KernelLearner(StoredKernelsMixin, CallbackSupportMixin, BaseEstimator):
+    """Base of the learners that weigh kernels.
+
+    A subclass has the parameters ``bank``, ``kernel``, ``C``, ``tol``, ``max_iter`` and
+    ``warm_start``, and says what its penalty and its targets are.
+    """
+
+    bank: Any
+    kernel: Any
+    kernel_weights_: np.ndarray
+
+    # --- what a subclass says
+
+    def _penalty(self, grams: Any, total: float) -> multikernel.KernelPenalty:
+        """Return the penalty, for rows that count ``total`` together."""
+        raise NotImplementedError
+
+    def _target(self, y: Any, caps: np.ndarray) -> Any:
+        """Return the targets as the engine takes them; set what is fitted without it."""
+        raise NotImplementedError
+
+    def _encoded(self, y: Any, weight: np.ndarray) -> tuple[Any, np.ndarray]:
+        """Return valid targets, and weights by class and sample; zero leaves a row out."""
+        raise NotImplementedError
+
+    def _unit(self, total: float) -> float:
+        """Return what the engine's objective is divided by to be that of the documentation."""
+        return 1.0
+
+    # --- checks
+
+    def _check_parameters(self) -> None:
+        if not isinstance(self.kernel, str) or self.kernel not in _KINDS:
+            raise ValueError(
+                f"kernel={self.kernel!r} is not known; 'bank' computes the kernels of bank, and "
+                "'precomputed' takes kernel matrices in place of X."
+            )
+        if self.bank is not None and not isinstance(self.bank, KernelBank):
+            raise TypeError(
+                f"bank={self.bank!r} is no KernelBank; make one with mixnorm.kernels.KernelBank or "
+                "gaussian_bank, or leave it at None."
+            )
+        self._check_cost()
+        _check_number(self, "tol", least=0.0)
+        _check_integer(self, "max_iter", least=1)
+        if not isinstance(self.warm_start, (bool, np.bool_)):
+            raise TypeError(f"warm_start={self.warm_start!r} must be True or False.")
+
+    def _check_cost(self) -> None:
+        _check_number(self, "C", least=0.0)
+        if not self.C > 0.0:
+            raise ValueError(f"C={self.C!r} must be positive: it is what the losses count.")
+
+    # --- data
+
+    def _kernels_of(self, X: Any) -> tuple[Any, Any]:
+        """Return the fitted bank (None if kernels are given), and the kernels of the rows."""
+        if self.kernel == "precomputed":
+            stack = KernelStack(X)
+            stack.check()
+            self.n_features_in_ = stack.n_samples
+            return None, stack
+        bank = gaussian_bank() if self.bank is None else self.bank
+        fitted = bank.fit(X)
+        return fitted, fitted.grams()
+
+    def _raw(self) -> bool:
+        """Whether rows go to the bank as they are, since it knows what its columns are."""
+        return self.bank is not None and (
+            self.bank.preprocess is not None or self.bank.columns is not None
+        )
+
+    def _validated(self, X: Any) -> Any:
+        if self.kernel == "precomputed":
+            X = KernelStack(X)
+            self.__dict__.pop("feature_names_in_", None)
+        elif self._raw():
+            validate_data(self, X, skip_check_array=True)
+        else:
+            X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
+        return X
+
+    # --- fit
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            Training data; with ``kernel="precomputed"`` kernel matrices instead: an array of shape
+            ``(n_kernels, n_samples, n_samples)``, a list of matrices, or a
+            :class:`~mixnorm.kernels.KernelStack`.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Class labels of any type; or the targets of a regression.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the samples, which multiply ``C``.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        self._check_parameters()
+        with all_or_nothing(self):
+            X = self._validated(X)
+            _check_targets(self, X, y)
+            progress = Progress.of_fit(self, X, y, sample_weight, int(self.max_iter))
+            y, weight = self._encoded(y, _weights(sample_weight, X.shape[0]))
+            bank, grams = self._kernels_of(X)
+            self._learn(bank, grams, y, weight, progress)
+            progress.end(dict)
+            return self
+
+    def _learn(self, bank: Any, grams: Any, y: Any, weight: np.ndarray, progress: Any) -> None:
+        """Run the engine on the rows that count, and keep what it finds."""
+        kept = np.flatnonzero(weight > 0.0)
+        part = grams if len(kept) == len(weight) else grams.take(kept)
+        total = float(np.sum(weight))
+        target = self._target(y[kept], float(self.C) * weight[kept])
+        found = multikernel.solve(
+            part,
+            target,
+            self._penalty(part, total),
+            tol=float(self.tol),
+            max_iter=int(self.max_iter),
+            start=self._start(part, target),
+            on_iteration=None if progress is None else Iterations(progress).end,
+        )
+        self._report(found)
+        self._keep(found, bank, part, kept, self._unit(total))
+
+    def _start(self, grams: Any, target: Any) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return weights and dual variables of the last fit, if ``warm_start`` asks for them."""
+        if not self.warm_start or not hasattr(self, "_last"):
+            return None
+        weights, duals, cost = self._last
+        if len(weights) != grams.n_kernels or duals.shape != (len(target), target.n_outputs):
+            raise ValueError(
+                f"warm_start=True starts from {len(weights)} kernels and {duals.shape[0]} samples "
+                f"of {duals.shape[1]} outputs, but there are {grams.n_kernels} and {len(target)} "
+                f"of {target.n_outputs}. Set warm_start=False to start anew."
+            )
+        # Dual variables go with C where the bounds hold them.
+        factor = float(self.C) / cost
+        return np.maximum(weights, 1e-9 * np.max(weights)), duals * factor
+
+    def _report(self, found: multikernel.KernelSolution) -> None:
+        relative = found.gap / found.objective if found.objective else 0.0
+        if found.interrupted:
+            _warn(
+                f"Interrupted after {found.iterations} iterations with relative duality gap "
+                f"{relative:.1e} (tol {self.tol:g}); the weights so far are kept. "
+                "Set warm_start=True and call fit again to go on.",
+                InterruptedFitWarning,
+            )
+        elif not found.converged:
+            _warn(
+                f"Stopped after {found.iterations} iterations with relative duality gap "
+                f"{relative:.1e} (tol {self.tol:g}). Raise max_iter or tol, lower C, or take "
+                "kernels in float64.",
+                NotConvergedWarning,
+            )
+
+    def _keep(
+        self,
+        found: multikernel.KernelSolution,
+        bank: Any,
+        grams: Any,
+        rows: np.ndarray,
+        unit: float,
+    ) -> None:
+        """Set the fitted attributes."""
+        self._last = (found.weights, found.duals, float(self.C))
+        weights = found.weights
+        used = np.any(found.duals != 0.0, axis=1)
+        if not np.any(used) or not np.any(weights > 0.0):
+            _warn(
+                "No kernel is left in the model, which predicts the same for all rows. Lower beta "
+                "or raise C.",
+                NoKernelWarning,
+            )
+            used = np.arange(len(used)) == 0
+        self.kernel_weights_ = weights
+        self.support_ = rows[used]
+        self.dual_coef_ = np.ascontiguousarray(found.duals[used])
+        self._set_predictor(bank, grams, np.flatnonzero(used))
+        self.kernel_names_ = (
+            [f"kernel {m}" for m in range(len(weights))] if bank is None else list(bank.names)
+        )
+        self.objective_ = float(found.objective / unit)
+        self.dual_gap_ = float(found.gap / unit)
+        self.n_iter_ = int(found.iterations)
+
+    def _set_predictor(self, bank: Any, grams: Any, used: np.ndarray) -> None:
+        """Keep what prediction needs of the bank: the support, or weights of features."""
+        self.bank_, self._features = None, None
+        if bank is None:
+            return
+        if grams.factors is None:
+            self.bank_ = bank.take(self.support_)
+            return
+        which = np.flatnonzero(self.kernel_weights_ > 0.0)
+        blocks = [
+            self.kernel_weights_[m]
+            * (np.asarray(grams.factors[m][used], dtype=np.float64).T @ self.dual_coef_)
+            for m in which
+        ]
+        self._features = np.concatenate(blocks) if blocks else np.zeros((0, 1))
+        self.bank_ = bank.take(self.support_[:1])  # the landmarks are kept apart
+
+    @property
+    def cost_(self) -> dict[str, int]:
+        """What the model takes: kernels, support vectors, numbers stored, multiplications a row."""
+        check_is_fitted(self)
+        n_support = len(self.support_)
+        if self.bank_ is None:
+            used = int(np.count_nonzero(self.kernel_weights_))
+            return {
+                "kernels": used,
+                "support": n_support,
+                "floats": int(self.dual_coef_.size) + used,
+                "multiplications": n_support * (used + self.dual_coef_.shape[1]),
+            }
+        cost: dict[str, int] = self.bank_.cost(self.kernel_weights_, n_support)
+        coef = self.dual_coef_ if self._features is None else self._features
+        return cost | {
+            "floats": cost["floats"] + int(coef.size),
+            "multiplications": cost["multiplications"] + int(coef.size),
+        }
+
+    # --- prediction
+
+    def _scores(self, X: Any) -> np.ndarray:
+        """Return the scores of new rows: kernels with weight, and the support, alone count."""
+        check_is_fitted(self)
+        if self.kernel == "precomputed":
+            return self._scores_of_stack(X)
+        if self._raw():
+            validate_data(self, X, reset=False, skip_check_array=True)
+        else:
+            X = validate_data(
+                self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]
+            )
+        rows = getattr(X, "iloc", X)
+        parts = [
+            self._scores_of_rows(rows[start : start + _ROWS])
+            for start in range(0, X.shape[0], _ROWS)
+        ]
+        return np.concatenate(parts)
+
+    def _scores_of_rows(self, X: Any) -> np.ndarray:
+        if self._features is None:
+            K = self.bank_.combine(X, self.kernel_weights_)
+            return np.asarray(K @ self.dual_coef_, dtype=np.float64)
+        which = np.flatnonzero(self.kernel_weights_ > 0.0)
+        if len(which) == 0:
+            return np.zeros((X.shape[0], self.dual_coef_.shape[1]))
+        features = np.concatenate(self.bank_.features(X, which), axis=1)
+        return np.asarray(features @ self._features, dtype=np.float64)
+
+    def _scores_of_stack(self, X: Any) -> np.ndarray:
+        stack = KernelStack(X)
+        stack.check(square=False)
+        n_kernels = len(self.kernel_weights_)
+        if stack.n_kernels != n_kernels or stack.shape[1] != self.n_features_in_:
+            raise ValueError(
+                f"X holds {stack.n_kernels} kernels of shape {stack.shape}, but this model was "
+                f"fitted on {n_kernels} kernels of {self.n_features_in_} training rows; give an "
+                f"array of shape ({n_kernels}, n_new, {self.n_features_in_})."
+            )
+        K = stack.combine(self.kernel_weights_, columns=self.support_)
+        return np.asarray(K @ self.dual_coef_, dtype=np.float64)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.kernel == "bank"
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        return tags
+
+
+def _check_targets(estimator: Any, X: Any, y: Any) -> None:
+    """Raise unless there is one target for each row."""
+    if y is None:
+        raise ValueError(
+            f"{type(estimator).__name__} requires y to be passed, but the target y is None."
+        )
+    check_consistent_length(X, y if hasattr(y, "shape") else np.asarray(y))
+
+
+def _weights(sample_weight: Any, n_samples: int) -> np.ndarray:
+    """Return weights as they are, checked; one for each row by default."""
+    if sample_weight is None:
+        return np.ones(n_samples)
+    shares = check_weights(sample_weight, n_samples, np.float64)
+    given = weight_numbers(sample_weight)
+    return shares * float(np.sum(given) if given.ndim else given * n_samples)
