@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from mixnorm.engines._mirror_blocks import BlockLearner, by_blocks
+from mixnorm.engines._mirror_kernels import KernelLearner
 from mixnorm.engines._mirror_plan import PERCEPTRON, RULES, NotFiniteError, Plan
 from mixnorm.engines._mirror_rows import RowLearner
 from mixnorm.norms import MixedNorm
@@ -23,6 +24,7 @@ __all__ = [
     "PERCEPTRON",
     "RULES",
     "BlockLearner",
+    "KernelLearner",
     "Learner",
     "NotFiniteError",
     "Plan",

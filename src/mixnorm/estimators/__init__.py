@@ -8,6 +8,7 @@ from mixnorm.estimators._shareboost import ShareBoostClassifier, ShareBoostRegre
 
 if TYPE_CHECKING:
     from mixnorm.estimators._jointboost import JointBoostClassifier
+    from mixnorm.estimators._kernel_svc import KernelMulticlassSVC, LinearMulticlassSVC
     from mixnorm.estimators._mixed_norm import MixedNormClassifier
     from mixnorm.estimators._mixed_norm_cv import MixedNormClassifierCV, MixedNormRegressorCV
     from mixnorm.estimators._mixed_norm_path import MixedNormPath
@@ -26,6 +27,8 @@ __all__ = [
     "ConvMKLClassifier",
     "GroupPerceptron",
     "JointBoostClassifier",
+    "KernelMulticlassSVC",
+    "LinearMulticlassSVC",
     "MKLClassifier",
     "MKLRegressor",
     "MirrorDescentClassifier",
@@ -52,6 +55,8 @@ _LATE = {
     "ConvMKLClassifier": "_mkl",
     "GroupPerceptron": "_online_classifier",
     "JointBoostClassifier": "_jointboost",
+    "KernelMulticlassSVC": "_kernel_svc",
+    "LinearMulticlassSVC": "_kernel_svc",
     "MKLClassifier": "_mkl",
     "MKLRegressor": "_mkl_regressor",
     "MirrorDescentClassifier": "_online_classifier",

@@ -61,14 +61,14 @@ class KernelLearner(StoredKernelsMixin, CallbackSupportMixin, BaseEstimator):
         """Return what the engine's objective is divided by to be that of the documentation."""
         return 1.0
 
+    def _n_tasks(self) -> int:
+        """Return how many iterations a fit has at most."""
+        return int(self.max_iter)
+
     # --- checks
 
     def _check_parameters(self) -> None:
-        if not isinstance(self.kernel, str) or self.kernel not in _KINDS:
-            raise ValueError(
-                f"kernel={self.kernel!r} is not known; 'bank' computes the kernels of bank, and "
-                "'precomputed' takes kernel matrices in place of X."
-            )
+        self._check_kernel()
         if self.bank is not None and not isinstance(self.bank, KernelBank):
             raise TypeError(
                 f"bank={self.bank!r} is no KernelBank; make one with mixnorm.kernels.KernelBank or "
@@ -80,6 +80,18 @@ class KernelLearner(StoredKernelsMixin, CallbackSupportMixin, BaseEstimator):
         if not isinstance(self.warm_start, (bool, np.bool_)):
             raise TypeError(f"warm_start={self.warm_start!r} must be True or False.")
 
+    def _check_kernel(self) -> None:
+        if not isinstance(self.kernel, str) or self.kernel not in _KINDS:
+            raise ValueError(
+                f"kernel={self.kernel!r} is not known; 'bank' computes the kernels of bank, and "
+                "'precomputed' takes kernel matrices in place of X."
+            )
+
+    @property
+    def _precomputed(self) -> bool:
+        """Whether kernel matrices are given in place of rows."""
+        return isinstance(self.kernel, str) and self.kernel == "precomputed"
+
     def _check_cost(self) -> None:
         _check_number(self, "C", least=0.0)
         if not self.C > 0.0:
@@ -89,7 +101,7 @@ class KernelLearner(StoredKernelsMixin, CallbackSupportMixin, BaseEstimator):
 
     def _kernels_of(self, X: Any) -> tuple[Any, Any]:
         """Return the fitted bank (None if kernels are given), and the kernels of the rows."""
-        if self.kernel == "precomputed":
+        if self._precomputed:
             stack = KernelStack(X)
             stack.check()
             self.n_features_in_ = stack.n_samples
@@ -105,7 +117,7 @@ class KernelLearner(StoredKernelsMixin, CallbackSupportMixin, BaseEstimator):
         )
 
     def _validated(self, X: Any) -> Any:
-        if self.kernel == "precomputed":
+        if self._precomputed:
             X = KernelStack(X)
             self.__dict__.pop("feature_names_in_", None)
         elif self._raw():
@@ -140,7 +152,7 @@ class KernelLearner(StoredKernelsMixin, CallbackSupportMixin, BaseEstimator):
         with all_or_nothing(self):
             X = self._validated(X)
             _check_targets(self, X, y)
-            progress = Progress.of_fit(self, X, y, sample_weight, int(self.max_iter))
+            progress = Progress.of_fit(self, X, y, sample_weight, self._n_tasks())
             y, weight = self._encoded(y, _weights(sample_weight, X.shape[0]))
             bank, grams = self._kernels_of(X)
             self._learn(bank, grams, y, weight, progress)
@@ -269,7 +281,7 @@ class KernelLearner(StoredKernelsMixin, CallbackSupportMixin, BaseEstimator):
     def _scores(self, X: Any) -> np.ndarray:
         """Return the scores of new rows: kernels with weight, and the support, alone count."""
         check_is_fitted(self)
-        if self.kernel == "precomputed":
+        if self._precomputed:
             return self._scores_of_stack(X)
         if self._raw():
             validate_data(self, X, reset=False, skip_check_array=True)
@@ -309,8 +321,8 @@ class KernelLearner(StoredKernelsMixin, CallbackSupportMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self.kernel == "bank"
-        tags.input_tags.pairwise = self.kernel == "precomputed"
+        tags.input_tags.sparse = not self._precomputed
+        tags.input_tags.pairwise = self._precomputed
         return tags
 
 

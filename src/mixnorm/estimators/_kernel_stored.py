@@ -44,7 +44,7 @@ class StoredKernelsMixin:
     def _check_bank(self: Any) -> None:
         """Raise unless the bank fits the weights."""
         n_kernels, n_support = len(self.kernel_weights_), len(self.support_)
-        if self.kernel == "precomputed":
+        if self._precomputed:
             inside = n_support == 0 or (
                 np.min(self.support_) >= 0 and np.max(self.support_) < self.n_features_in_
             )

@@ -10,10 +10,10 @@ import numpy as np
 
 from mixnorm.engines.multikernel import KernelPenalty
 from mixnorm.estimators._inputs import _check_integer, _check_number
-from mixnorm.estimators._kernel_classifier import KernelClassifier
+from mixnorm.estimators._kernel_stream import KernelStream
 
 
-class BlockPenaltyClassifier(KernelClassifier):
+class BlockPenaltyClassifier(KernelStream):
     """Half the square of a norm of block sizes, and a multiple of each."""
 
     beta: float
@@ -43,8 +43,11 @@ class BlockPenaltyClassifier(KernelClassifier):
         """Return what the size of each block costs, times ``beta``."""
         raise NotImplementedError
 
+    def _block_costs(self, grams: Any) -> np.ndarray:
+        return float(self.beta) * self._offsets(grams)
+
     def _penalty(self, grams: Any, total: float) -> KernelPenalty:
-        offsets = float(self.beta) * self._offsets(grams) * total * float(self.C)
+        offsets = self._block_costs(grams) * total * float(self.C)
         return KernelPenalty(self._exponent(grams.n_kernels), np.ones(grams.n_kernels), offsets)
 
     def _unit(self, total: float) -> float:
@@ -86,6 +89,13 @@ class UFOMKLClassifier(BlockPenaltyClassifier):
         Most weights of kernels to try.
     warm_start : bool, default=False
         Start from the last fit, which had the same rows and kernels.
+    solver : {"exact", "mirror"}, default="exact"
+        ``"exact"``: alternate between weights and machine, until the gap is small. ``"mirror"``:
+        mirror descent over single samples, which :meth:`partial_fit` does in any case.
+    epochs : int, default=10
+        Most passes over the samples by ``"mirror"``; ``dual_gap_`` tells how far they came.
+    random_state : int, RandomState instance or None, default=None
+        Shuffles the samples for ``"mirror"``.
 
     Attributes
     ----------
@@ -126,6 +136,9 @@ class UFOMKLClassifier(BlockPenaltyClassifier):
         tol: float = 1e-2,
         max_iter: int = 200,
         warm_start: bool = False,
+        solver: str = "exact",
+        epochs: int = 10,
+        random_state: Any = None,
     ) -> None:
         self.bank = bank
         self.kernel = kernel
@@ -136,6 +149,9 @@ class UFOMKLClassifier(BlockPenaltyClassifier):
         self.tol = tol
         self.max_iter = max_iter
         self.warm_start = warm_start
+        self.solver = solver
+        self.epochs = epochs
+        self.random_state = random_state
 
     def _offsets(self, grams: Any) -> np.ndarray:
         return np.ones(grams.n_kernels)
@@ -179,6 +195,13 @@ class SMSDMKLClassifier(BlockPenaltyClassifier):
         Most weights of kernels to try.
     warm_start : bool, default=False
         Start from the last fit, which had the same rows and kernels.
+    solver : {"exact", "mirror"}, default="exact"
+        ``"exact"``: alternate between weights and machine, until the gap is small. ``"mirror"``:
+        mirror descent over single samples, which :meth:`partial_fit` does in any case.
+    epochs : int, default=10
+        Most passes over the samples by ``"mirror"``; ``dual_gap_`` tells how far they came.
+    random_state : int, RandomState instance or None, default=None
+        Shuffles the samples for ``"mirror"``.
 
     Attributes
     ----------
@@ -226,6 +249,9 @@ class SMSDMKLClassifier(BlockPenaltyClassifier):
         tol: float = 1e-2,
         max_iter: int = 200,
         warm_start: bool = False,
+        solver: str = "exact",
+        epochs: int = 10,
+        random_state: Any = None,
     ) -> None:
         self.bank = bank
         self.kernel = kernel
@@ -237,6 +263,9 @@ class SMSDMKLClassifier(BlockPenaltyClassifier):
         self.tol = tol
         self.max_iter = max_iter
         self.warm_start = warm_start
+        self.solver = solver
+        self.epochs = epochs
+        self.random_state = random_state
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -3,6 +3,7 @@
 from mixnorm.kernels._bank import KernelBank, gaussian_bank
 from mixnorm.kernels._base import Kernel
 from mixnorm.kernels._clip import clip_negative
+from mixnorm.kernels._factors import FactorGrams
 from mixnorm.kernels._fitted import FittedBank
 from mixnorm.kernels._functions import (
     ChiSquaredKernel,
@@ -18,6 +19,7 @@ from mixnorm.kernels._tails import tail_sums
 
 __all__ = [
     "ChiSquaredKernel",
+    "FactorGrams",
     "FittedBank",
     "FunctionKernel",
     "GaussianKernel",

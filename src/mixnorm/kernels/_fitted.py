@@ -22,7 +22,7 @@ from mixnorm.kernels._inputs import aligned, select
 from mixnorm.kernels._lazy import grams_of
 from mixnorm.kernels._memory import in_words
 from mixnorm.kernels._metrics import Points
-from mixnorm.kernels._rows import like, pack, rows_of, shape_of, unpack
+from mixnorm.kernels._rows import below, like, pack, rows_of, shape_of, unpack
 from mixnorm.kernels._sides import Evaluator, Side, block_entries
 from mixnorm.kernels._stack import KernelStack
 from mixnorm.kernels._stored import check_fitted_bank
@@ -152,6 +152,15 @@ class FittedBank:
         """Return the bank with some of the training rows only, as prediction needs them."""
         index = np.arange(self.n_samples)[places(rows, self.n_samples, "rows")]
         return replace(self, rows=[pack(unpack(packed)[index]) for packed in self.rows])
+
+    def append(self, X: Any) -> FittedBank:
+        """Return the bank with further training rows; widths and scales stay as they are."""
+        added = self._side_of(X, range(self.n_kernels)).points
+        rows = [
+            pack(below(unpack(packed), added[group].X)) if group in added else packed
+            for group, packed in enumerate(self.rows)
+        ]
+        return replace(self, rows=rows)
 
     # --- between new rows and training rows
 

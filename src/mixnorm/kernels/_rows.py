@@ -41,6 +41,16 @@ def like(rows: Any, pattern: Any) -> Any:
     return csr_array(rows)
 
 
+def below(rows: Any, others: Any) -> Any:
+    """Return other rows below rows, sparse or dense as these are."""
+    others = like(others, rows)
+    if not hasattr(rows, "toarray"):
+        return np.concatenate([rows, others])
+    from scipy.sparse import vstack
+
+    return vstack([rows, others], format="csr")
+
+
 def pack(rows: Any) -> Packed:
     """Return rows as plain arrays that are nobody else's."""
     if not hasattr(rows, "toarray"):

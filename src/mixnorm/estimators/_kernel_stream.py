@@ -1,0 +1,245 @@
+"""Classifiers with several kernels that also learn from samples as they come."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import column_or_1d, validate_data
+
+from mixnorm.engines.mirror import KernelLearner as Descent
+from mixnorm.estimators._base import _warn
+from mixnorm.estimators._inputs import _check_integer, check_one_kind_of_label
+from mixnorm.estimators._kernel_base import _check_targets, _weights
+from mixnorm.estimators._kernel_classifier import KernelClassifier
+from mixnorm.estimators._progress import Iterations, all_or_nothing
+from mixnorm.exceptions import InterruptedFitWarning
+from mixnorm.kernels import gaussian_bank
+
+_SOLVERS = ("exact", "mirror")
+
+
+class KernelStream(KernelClassifier):
+    """Adds ``solver="mirror"`` and ``partial_fit``.
+
+    A subclass says what the sizes of blocks cost (``_block_costs``), and the dual exponent on
+    them (``_exponent``).
+    """
+
+    solver: str
+    epochs: int
+    random_state: Any
+
+    def _block_costs(self, grams: Any) -> np.ndarray:
+        raise NotImplementedError
+
+    def _exponent(self, n_kernels: int) -> float:
+        raise NotImplementedError
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if not isinstance(self.solver, str) or self.solver not in _SOLVERS:
+            raise ValueError(
+                f"solver={self.solver!r} is not known; choose one of {list(_SOLVERS)}."
+            )
+        _check_integer(self, "epochs", least=1)
+        check_random_state(self.random_state)
+
+    def _n_tasks(self) -> int:
+        return int(self.max_iter if self.solver == "exact" else self.epochs)
+
+    # --- whole passes
+
+    def _learn(self, bank: Any, grams: Any, y: Any, weight: np.ndarray, progress: Any) -> None:
+        self.__dict__.pop("_descent", None)  # partial_fit starts anew after fit
+        if self.solver == "exact":
+            super()._learn(bank, grams, y, weight, progress)
+            return
+        if grams.factors is not None:
+            raise ValueError(
+                "solver='mirror' works on kernel matrices, and this bank has factors; take "
+                "solver='exact', or a bank without factors."
+            )
+        kept = np.flatnonzero(weight > 0.0)
+        part = _stored(grams if len(kept) == len(weight) else grams.take(kept))
+        descent = self._new_descent(part)
+        samples = descent.begin(part, y[kept], weight[kept])
+        self._pass(descent, samples, progress)
+        self._keep_descent(descent, samples.A, bank, part, kept)
+
+    def _new_descent(self, grams: Any) -> Descent:
+        exponent = self._exponent(grams.n_kernels)
+        return Descent(exponent, self._block_costs(grams), float(self.C), len(self.classes_))
+
+    def _pass(self, descent: Descent, samples: Any, progress: Any) -> None:
+        """Pass over the samples until the gap is small, or ``epochs`` are done."""
+        random = check_random_state(self.random_state)
+        tell = Iterations(progress)
+        done = 0
+        try:
+            for done in range(1, int(self.epochs) + 1):
+                descent.learn(samples, random.permutation(len(samples.labels)))
+                descent.refresh(samples)
+                self.objective_, self.dual_gap_ = descent.objective_and_gap(samples)
+                tell.end(done, self.dual_gap_)
+                if self.dual_gap_ <= float(self.tol) * self.objective_:
+                    break
+        except KeyboardInterrupt:
+            if done == 0:
+                raise
+            _warn(f"Interrupted after {done} epochs, which are kept.", InterruptedFitWarning)
+        self.n_iter_ = done
+
+    def _keep_descent(
+        self, descent: Descent, A: np.ndarray, bank: Any, grams: Any, rows: np.ndarray
+    ) -> None:
+        """Set the fitted attributes from what was learned by single samples."""
+        used = np.any(A != 0.0, axis=1)
+        if not np.any(used):
+            used = np.arange(len(used)) == 0
+        self.kernel_weights_ = descent.weights()
+        self.support_ = rows[used]
+        self.dual_coef_ = np.ascontiguousarray(A[used])
+        self._set_predictor(bank, grams, np.flatnonzero(used))
+        names = None if bank is None else list(bank.names)
+        self.kernel_names_ = names or [f"kernel {m}" for m in range(len(self.kernel_weights_))]
+
+    # --- samples as they come
+
+    def partial_fit(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
+    ) -> Self:
+        """Learn from more samples, one after the other, by mirror descent.
+
+        The first call (or the first after ``fit``) starts anew, and fixes the kernels: relative
+        widths and tail sums are those of its samples. Each sample is met once, in the order given.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            The samples.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        classes : array-like of shape (n_classes,), optional
+            All labels that can come; needed in the first call unless its ``y`` has them all.
+        sample_weight : array-like of shape (n_samples,), optional
+            How often a sample counts.
+
+        Returns
+        -------
+        self
+            The estimator.
+        """
+        self._check_parameters()
+        if self._precomputed:
+            raise TypeError(
+                "partial_fit needs rows, to compare later ones with, and kernel='precomputed' "
+                "gives none; set kernel='bank', or call fit with solver='mirror'."
+            )
+        with all_or_nothing(self):
+            first = "_descent" not in vars(self)
+            X = self._stream_rows(X, first)
+            _check_targets(self, X, y)
+            weight = _weights(sample_weight, X.shape[0])
+            labels = self._stream_labels(y, classes, first)
+            self._stream(X, labels, weight, first)
+            return self
+
+    def _stream_rows(self, X: Any, first: bool) -> Any:
+        if self._raw():
+            validate_data(self, X, reset=first, skip_check_array=True)
+            return X
+        return validate_data(
+            self, X, reset=first, accept_sparse="csr", dtype=[np.float64, np.float32]
+        )
+
+    def _stream_labels(self, y: Any, classes: Any, first: bool) -> np.ndarray:
+        check_one_kind_of_label(y)
+        y = column_or_1d(y, warn=True)
+        if first:
+            self.classes_ = np.unique(y if classes is None else np.asarray(classes))
+            if len(self.classes_) < 2:
+                raise ValueError(
+                    "partial_fit needs at least 2 classes to begin with; give all labels that can "
+                    "come as classes."
+                )
+        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+            raise ValueError(
+                f"classes={classes!r} is not the same as in the first call, {self.classes_!r}."
+            )
+        places = np.searchsorted(self.classes_, y)
+        places = np.minimum(places, len(self.classes_) - 1)
+        unknown = self.classes_[places] != y
+        if np.any(unknown):
+            raise ValueError(
+                f"y has the label {y[unknown][0]!r}, which is not among classes "
+                f"{self.classes_!r}; give all labels in the first call."
+            )
+        return places
+
+    def _stream(self, X: Any, labels: np.ndarray, weight: np.ndarray, first: bool) -> None:
+        """Learn from samples, beside those learned from before."""
+        if first:
+            bank = (gaussian_bank() if self.bank is None else self.bank).fit(X)
+            if bank.factors is not None:
+                raise ValueError(
+                    "partial_fit works on kernel matrices, and this bank has factors; take one "
+                    "without, or call fit."
+                )
+            whole, past = bank, None
+            grams = _stored(bank.grams())
+            self._descent = self._new_descent(grams)
+        else:
+            whole, past = self.bank_.append(X), self.bank_
+            n_past = past.n_samples
+            grams = _stored(whole.take(np.arange(n_past, whole.n_samples)).grams())
+        samples = self._descent.begin(grams, labels, weight)
+        if past is not None:
+            samples.add_past(past.between(X), self.dual_coef_)
+        order = np.flatnonzero(weight > 0.0)
+        self._descent.learn(samples, order)
+        A = samples.A if past is None else np.concatenate([self.dual_coef_, samples.A])
+        met = 0 if first else self._met
+        rows = np.arange(met, met + len(labels))
+        rows = rows if past is None else np.concatenate([self.support_, rows])
+        self._met = met + len(labels)
+        self.n_iter_ = 1
+        self.mistakes_ = int(self._descent.mistakes)
+        self._keep_descent(self._descent, A, _Rows(whole, rows), grams, rows)
+
+    def _fitted_state(self) -> dict[str, Any]:
+        state = super()._fitted_state()
+        descent = state.pop("_descent", None)
+        if descent is not None:
+            state["_stream_state"] = descent.state()
+        return state
+
+    def _restore(self, state: dict[str, Any], max_bytes: int) -> None:
+        kept = state.pop("_stream_state", None)
+        super()._restore(state, max_bytes)
+        if kept is not None:
+            self._descent = Descent.from_state(kept, len(self.kernel_weights_), len(self.classes_))
+
+
+class _Rows:
+    """A bank whose rows are known by the number under which samples came."""
+
+    def __init__(self, bank: Any, numbers: np.ndarray) -> None:
+        self._bank, self._numbers = bank, numbers
+        self.names = bank.names
+
+    def take(self, numbers: np.ndarray) -> Any:
+        return self._bank.take(np.searchsorted(self._numbers, numbers))
+
+
+def _stored(grams: Any) -> Any:
+    """Return matrices that are in memory, which passes over single rows need."""
+    if hasattr(grams, "matrices"):
+        return grams
+    raise ValueError(
+        f"Mirror descent needs all {grams.n_kernels} kernel matrices of {grams.n_samples} rows in "
+        "memory; raise the memory of the bank, give fewer rows at a time, or take solver='exact'."
+    )
+
+
