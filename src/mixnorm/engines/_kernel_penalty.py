@@ -110,6 +110,20 @@ class KernelPenalty:
         return np.asarray(inside / (slope * self.scales))
 
 
+    def of_unit_norm(self, weights: np.ndarray) -> np.ndarray:
+        """Return weights scaled to the norm they have at the optimum; with offsets they have none.
+
+        Examples
+        --------
+        >>> KernelPenalty.of_weights(2.0, np.ones(2)).of_unit_norm(np.array([3.0, 4.0]))
+        array([0.6, 0.8])
+        """
+        if np.any(self.offsets):
+            return weights
+        p = 1.0 if math.isinf(self.q) else math.inf if self.q == 2.0 else self.q / (self.q - 2.0)
+        return np.asarray(weights / _norm(weights * self.scales, p))
+
+
 def _norm(values: np.ndarray, p: float) -> float:
     """Return the ``p``-norm of values that are zero or more; no power of them overflows."""
     largest = float(np.max(values, initial=0.0))

@@ -241,8 +241,7 @@ class _Search:
             if not np.any(few & (best.weights > 0.0)) or np.array_equal(few, tried):
                 continue
             tried = few
-            sizes = self.penalty.sizes(np.where(few, 0.0, best.weights), best.energies)
-            weights = np.where(few, 0.0, self.penalty.weights(sizes))
+            weights = self.penalty.of_unit_norm(np.where(few, 0.0, best.weights))
             sizes = self.penalty.sizes(weights, best.energies)
             objective = self.penalty.value(sizes) + self.machine.loss_of(weights, best.duals)
             gap = max(0.0, objective - self.bound)

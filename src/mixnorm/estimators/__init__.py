@@ -8,6 +8,13 @@ from mixnorm.estimators._shareboost import ShareBoostClassifier, ShareBoostRegre
 
 if TYPE_CHECKING:
     from mixnorm.estimators._jointboost import JointBoostClassifier
+    from mixnorm.estimators._kernel_cv import (
+        ConvMKLClassifierCV,
+        MKLClassifierCV,
+        MKLRegressorCV,
+        SMSDMKLClassifierCV,
+        UFOMKLClassifierCV,
+    )
     from mixnorm.estimators._kernel_svc import KernelMulticlassSVC, LinearMulticlassSVC
     from mixnorm.estimators._mixed_norm import MixedNormClassifier
     from mixnorm.estimators._mixed_norm_cv import MixedNormClassifierCV, MixedNormRegressorCV
@@ -25,12 +32,15 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ConvMKLClassifier",
+    "ConvMKLClassifierCV",
     "GroupPerceptron",
     "JointBoostClassifier",
     "KernelMulticlassSVC",
     "LinearMulticlassSVC",
     "MKLClassifier",
+    "MKLClassifierCV",
     "MKLRegressor",
+    "MKLRegressorCV",
     "MirrorDescentClassifier",
     "MirrorDescentRegressor",
     "MixedNormClassifier",
@@ -43,22 +53,27 @@ __all__ = [
     "OneVsRestGreedy",
     "OnlineMultiTaskLearner",
     "SMSDMKLClassifier",
+    "SMSDMKLClassifierCV",
     "ShareBoostClassifier",
     "ShareBoostClassifierCV",
     "ShareBoostRegressor",
     "ShareBoostRegressorCV",
     "UFOMKLClassifier",
+    "UFOMKLClassifierCV",
 ]
 
 # Imported on first use: whoever wants one kind of learner need not wait for the others.
 _LATE = {
     "ConvMKLClassifier": "_mkl",
+    "ConvMKLClassifierCV": "_kernel_cv",
     "GroupPerceptron": "_online_classifier",
     "JointBoostClassifier": "_jointboost",
     "KernelMulticlassSVC": "_kernel_svc",
     "LinearMulticlassSVC": "_kernel_svc",
     "MKLClassifier": "_mkl",
+    "MKLClassifierCV": "_kernel_cv",
     "MKLRegressor": "_mkl_regressor",
+    "MKLRegressorCV": "_kernel_cv",
     "MirrorDescentClassifier": "_online_classifier",
     "MirrorDescentRegressor": "_online_regressor",
     "MixedNormClassifier": "_mixed_norm",
@@ -71,7 +86,9 @@ _LATE = {
     "OneVsRestGreedy": "_one_vs_rest",
     "OnlineMultiTaskLearner": "_online_multitask",
     "SMSDMKLClassifier": "_smsd",
+    "SMSDMKLClassifierCV": "_kernel_cv",
     "UFOMKLClassifier": "_smsd",
+    "UFOMKLClassifierCV": "_kernel_cv",
 }
 
 

@@ -188,8 +188,8 @@ class KernelLearner(StoredKernelsMixin, CallbackSupportMixin, BaseEstimator):
                 f"of {duals.shape[1]} outputs, but there are {grams.n_kernels} and {len(target)} "
                 f"of {target.n_outputs}. Set warm_start=False to start anew."
             )
-        # Dual variables go with C where the bounds hold them.
-        factor = float(self.C) / cost
+        # They stay feasible where C grows, and are made so where it falls.
+        factor = min(1.0, float(self.C) / cost)
         return np.maximum(weights, 1e-9 * np.max(weights)), duals * factor
 
     def _report(self, found: multikernel.KernelSolution) -> None:
