@@ -15,7 +15,9 @@ def problem(seed=0, n=36, n_classes=3, dtype=np.float64):
     """Return kernel matrices, and labels that depend on the first two columns."""
     rng = np.random.default_rng(seed)
     X = rng.uniform(-1.0, 1.0, size=(n, 4))
-    labels = (np.floor(1.5 * (X[:, 0] + X[:, 1]) + 0.3 * rng.normal(size=n))).astype(int) % n_classes
+    labels = (np.floor(1.5 * (X[:, 0] + X[:, 1]) + 0.3 * rng.normal(size=n))).astype(
+        int
+    ) % n_classes
     squares = np.sum((X[:, None] - X[None]) ** 2, axis=2)
     return KernelStack([np.exp(-squares / (2.0 * tau)).astype(dtype) for tau in WIDTHS]), labels
 
@@ -37,7 +39,10 @@ def cvxpy_objective(stack, penalty, losses, n_outputs):
         blocks.append(block)
         scores = scores + root @ block
     sizes = cp.hstack(
-        [math.sqrt(rho) * cp.norm(block, "fro") for rho, block in zip(penalty.scales, blocks)]
+        [
+            math.sqrt(rho) * cp.norm(block, "fro")
+            for rho, block in zip(penalty.scales, blocks, strict=True)
+        ]
     )
     cost = 0.5 * cp.square(cp.pnorm(sizes, penalty.s, approx=False)) + penalty.offsets @ sizes
     goal = cp.Problem(cp.Minimize(cost + losses(cp, scores)))
@@ -79,9 +84,7 @@ def test_agrees_with_cvxpy_on_hinges(name, C, squared):
     found = solve(
         checked(stack), HingeTarget(labels, caps, 3, squared), penalty, tol=1e-7, max_iter=3000
     )
-    optimum = cvxpy_objective(
-        stack, penalty, hinge_losses(labels, caps, 3, 2 if squared else 1), 3
-    )
+    optimum = cvxpy_objective(stack, penalty, hinge_losses(labels, caps, 3, 2 if squared else 1), 3)
     assert found.converged
     assert found.objective == pytest.approx(optimum, rel=1e-6)
     # The reference is exact to some 1e-8.

@@ -75,7 +75,7 @@ class KernelPenalty:
     def excess(self, energies: np.ndarray) -> np.ndarray:
         """Return by how much ``|theta_m|`` exceeds what its offset forgives."""
         roots = np.sqrt(np.maximum(energies, 0.0) / self.scales)
-        return np.maximum(roots - self.offsets, 0.0)
+        return np.asarray(np.maximum(roots - self.offsets, 0.0))
 
     def conjugate(self, energies: np.ndarray) -> float:
         """Return the conjugate, given the squares ``|theta_m|^2``."""
@@ -94,7 +94,9 @@ class KernelPenalty:
         else:
             shares = (excess / size) ** (self.q - 1.0)
         roots = np.sqrt(np.maximum(energies, 0.0) * self.scales)
-        return np.divide(size * shares, roots, out=np.zeros_like(shares), where=roots > 0.0)
+        return np.asarray(
+            np.divide(size * shares, roots, out=np.zeros_like(shares), where=roots > 0.0)
+        )
 
     def weights(self, sizes: np.ndarray) -> np.ndarray:
         """Return the weights of the quadratic penalty that touches this one at some sizes.
@@ -108,7 +110,6 @@ class KernelPenalty:
         inside = np.maximum(sizes, _LEAST_SIZE * size)
         slope = size * (inside / size) ** (self.s - 1.0) + self.offsets
         return np.asarray(inside / (slope * self.scales))
-
 
     def of_unit_norm(self, weights: np.ndarray) -> np.ndarray:
         """Return weights scaled to the norm they have at the optimum; with offsets they have none.
@@ -129,4 +130,4 @@ def _norm(values: np.ndarray, p: float) -> float:
     largest = float(np.max(values, initial=0.0))
     if not largest > 0.0 or math.isinf(p):
         return largest
-    return largest * float(np.sum((values / largest) ** p)) ** (1.0 / p)
+    return largest * math.pow(float(np.sum((values / largest) ** p)), 1.0 / p)

@@ -173,7 +173,7 @@ class _Base:
     def pair(self, image: Any, A: np.ndarray) -> np.ndarray:
         """Return ``A_i . B_j K_ij`` summed, for every kernel, where ``image`` is that of ``B``."""
         if self.grams.factors is None:
-            return np.einsum("mnc,nc->m", image, A, dtype=np.float64)
+            return np.asarray(np.einsum("mnc,nc->m", image, A, dtype=np.float64))
         X, kernel_of = self.grams.columns()
         sums = np.sum(np.asarray(X.T @ A.astype(X.dtype), dtype=np.float64) * image, axis=1)
         return np.bincount(kernel_of, weights=sums, minlength=self.grams.n_kernels)
@@ -285,9 +285,7 @@ class FeatureMachine(_Base):
             # Anew every time, as what is added up in single precision drifts.
             U = self._sums().T * column_weights
             self.F = _features_product(X, U)
-            gap = jit.gaps(
-                self.F, self.A, given.labels, given.caps, given.squared, parts
-            )
+            gap = jit.gaps(self.F, self.A, given.labels, given.caps, given.squared, parts)
             if gap <= target:
                 break
             threshold = _SELECTIVE * gap / len(given)

@@ -25,8 +25,8 @@ def row_gap(scores: np.ndarray, duals: np.ndarray, y: int, cap: float, squared: 
     if squared:
         half = 0.5 * own - cap * hinge
         rest = half * half / cap + (own * hinge + linear - own)
-        return rest if cap > 0.0 else 0.0
-    return cap * hinge + linear - own
+        return float(rest) if cap > 0.0 else 0.0
+    return float(cap * hinge + linear - own)
 
 
 @njit(cache=True, error_model="numpy")
@@ -182,9 +182,7 @@ def dot(left: np.ndarray, right: np.ndarray) -> float:
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
-def add_weighted(
-    target: np.ndarray, row: np.ndarray, weights: np.ndarray, factor: float
-) -> None:
+def add_weighted(target: np.ndarray, row: np.ndarray, weights: np.ndarray, factor: float) -> None:
     scale = target.dtype.type(factor)
     for t in range(target.shape[0]):
         target[t] += scale * weights[t] * row[t]

@@ -43,7 +43,7 @@ class NewtonSteps:
             return math.inf
         count = min(count, _MOST_DIRECTIONS)
         products = 6e-10 * len(A) * count * A.shape[1]
-        return self._patience * 10.0 * (1.5e-11 * count**3 + 1e-8 * count**2 + products)
+        return self._patience * 10.0 * float(1.5e-11 * count**3 + 1e-8 * count**2 + products)
 
     def step(self, A: np.ndarray, F: np.ndarray, gap: float) -> None:
         """Improve the dual variables ``A`` and their scores ``F`` in place, if that can be done."""

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from mixnorm.engines import _mirror_kernels_jit as jit
 from mixnorm.engines import _machine_jit
+from mixnorm.engines import _mirror_kernels_jit as jit
 
 
 class KernelLearner:

@@ -8,19 +8,19 @@ from mixnorm.estimators._shareboost import ShareBoostClassifier, ShareBoostRegre
 
 if TYPE_CHECKING:
     from mixnorm.estimators._jointboost import JointBoostClassifier
-    from mixnorm.estimators._kernel_cv import (
-        ConvMKLClassifierCV,
-        MKLClassifierCV,
-        MKLRegressorCV,
-        SMSDMKLClassifierCV,
-        UFOMKLClassifierCV,
-    )
     from mixnorm.estimators._kernel_svc import KernelMulticlassSVC, LinearMulticlassSVC
     from mixnorm.estimators._mixed_norm import MixedNormClassifier
     from mixnorm.estimators._mixed_norm_cv import MixedNormClassifierCV, MixedNormRegressorCV
     from mixnorm.estimators._mixed_norm_path import MixedNormPath
     from mixnorm.estimators._mixed_norm_regressor import MixedNormRegressor
     from mixnorm.estimators._mkl import ConvMKLClassifier, MKLClassifier
+    from mixnorm.estimators._mkl_cv import (
+        ConvMKLClassifierCV,
+        MKLClassifierCV,
+        MKLRegressorCV,
+        SMSDMKLClassifierCV,
+        UFOMKLClassifierCV,
+    )
     from mixnorm.estimators._mkl_regressor import MKLRegressor
     from mixnorm.estimators._multitask import MultiTaskLearner
     from mixnorm.estimators._multitask_cv import MultiTaskLearnerCV
@@ -65,15 +65,15 @@ __all__ = [
 # Imported on first use: whoever wants one kind of learner need not wait for the others.
 _LATE = {
     "ConvMKLClassifier": "_mkl",
-    "ConvMKLClassifierCV": "_kernel_cv",
+    "ConvMKLClassifierCV": "_mkl_cv",
     "GroupPerceptron": "_online_classifier",
     "JointBoostClassifier": "_jointboost",
     "KernelMulticlassSVC": "_kernel_svc",
     "LinearMulticlassSVC": "_kernel_svc",
     "MKLClassifier": "_mkl",
-    "MKLClassifierCV": "_kernel_cv",
+    "MKLClassifierCV": "_mkl_cv",
     "MKLRegressor": "_mkl_regressor",
-    "MKLRegressorCV": "_kernel_cv",
+    "MKLRegressorCV": "_mkl_cv",
     "MirrorDescentClassifier": "_online_classifier",
     "MirrorDescentRegressor": "_online_regressor",
     "MixedNormClassifier": "_mixed_norm",
@@ -86,9 +86,9 @@ _LATE = {
     "OneVsRestGreedy": "_one_vs_rest",
     "OnlineMultiTaskLearner": "_online_multitask",
     "SMSDMKLClassifier": "_smsd",
-    "SMSDMKLClassifierCV": "_kernel_cv",
+    "SMSDMKLClassifierCV": "_mkl_cv",
     "UFOMKLClassifier": "_smsd",
-    "UFOMKLClassifierCV": "_kernel_cv",
+    "UFOMKLClassifierCV": "_mkl_cv",
 }
 
 

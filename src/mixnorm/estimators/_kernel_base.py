@@ -41,7 +41,9 @@ class KernelLearner(StoredKernelsMixin, CallbackSupportMixin, BaseEstimator):
 
     bank: Any
     kernel: Any
+    bank_: Any
     kernel_weights_: np.ndarray
+    _features: Any
 
     # --- what a subclass says
 

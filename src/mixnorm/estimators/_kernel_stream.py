@@ -30,6 +30,7 @@ class KernelStream(KernelClassifier):
     solver: str
     epochs: int
     random_state: Any
+    _met: int
 
     def _block_costs(self, grams: Any) -> np.ndarray:
         raise NotImplementedError
@@ -107,9 +108,7 @@ class KernelStream(KernelClassifier):
 
     # --- samples as they come
 
-    def partial_fit(
-        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
-    ) -> Self:
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from more samples, one after the other, by mirror descent.
 
         The first call (or the first after ``fit``) starts anew, and fixes the kernels: relative
@@ -176,7 +175,7 @@ class KernelStream(KernelClassifier):
                 f"y has the label {y[unknown][0]!r}, which is not among classes "
                 f"{self.classes_!r}; give all labels in the first call."
             )
-        return places
+        return np.asarray(places)
 
     def _stream(self, X: Any, labels: np.ndarray, weight: np.ndarray, first: bool) -> None:
         """Learn from samples, beside those learned from before."""
@@ -241,5 +240,3 @@ def _stored(grams: Any) -> Any:
         f"Mirror descent needs all {grams.n_kernels} kernel matrices of {grams.n_samples} rows in "
         "memory; raise the memory of the bank, give fewer rows at a time, or take solver='exact'."
     )
-
-

@@ -6,7 +6,6 @@ import numbers
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -47,8 +46,8 @@ class KernelMulticlassSVC(KernelClassifier):
     C : float, default=10.0
         What a sample's loss counts.
     kernel : str, Kernel or callable, default="rbf"
-        ``"rbf"``, ``"laplacian"``, ``"poly"``, ``"linear"``, ``"precomputed"`` (a matrix in place of
-        ``X``), a kernel of :mod:`mixnorm.kernels`, or a function of two tables.
+        ``"rbf"``, ``"laplacian"``, ``"poly"``, ``"linear"``, ``"precomputed"`` (a matrix in place
+        of ``X``), a kernel of :mod:`mixnorm.kernels`, or a function of two tables.
     gamma : {"scale", "auto"} or float, default="scale"
         Coefficient of ``"rbf"``, ``"laplacian"`` and ``"poly"``: as in scikit-learn's ``SVC``,
         ``"scale"`` is one over the number of columns times the variance of ``X``.
@@ -169,12 +168,12 @@ class KernelMulticlassSVC(KernelClassifier):
             return float(self.gamma)
         n_columns = X.shape[1]
         if self.gamma == "auto":
-            return 1.0 / n_columns
-        if sparse.issparse(X):
+            return 1.0 / float(n_columns)
+        if hasattr(X, "multiply"):  # sparse
             variance = float(X.multiply(X).mean() - X.mean() ** 2)
         else:
             variance = float(np.var(X))
-        return 1.0 / (n_columns * variance) if variance > 0.0 else 1.0
+        return 1.0 / float(n_columns * variance) if variance > 0.0 else 1.0
 
     def _penalty(self, grams: Any, total: float) -> KernelPenalty:
         return KernelPenalty.of_weights(np.inf, np.ones(grams.n_kernels))
@@ -280,11 +279,12 @@ class LinearMulticlassSVC(KernelClassifier):
                 "which needs them dense, or a matrix between all rows. Give fewer rows, or use "
                 "MirrorDescentClassifier."
             )
-        if sparse.issparse(X) and n_samples < n_columns:
+        is_sparse = hasattr(X, "toarray")
+        if is_sparse and n_samples < n_columns:
             stack = KernelStack((X @ X.T).toarray() + scaling**2)
             stack.check()
             return None, stack
-        columns = X.toarray() if sparse.issparse(X) else np.asarray(X)
+        columns = X.toarray() if is_sparse else np.asarray(X)
         if self.fit_intercept:
             ones = np.full((len(columns), 1), scaling, dtype=columns.dtype)
             columns = np.concatenate([columns, ones], axis=1)
@@ -328,4 +328,3 @@ class LinearMulticlassSVC(KernelClassifier):
         _check_floats(self.intercept_, (n_outputs,), "intercept_")
         if not isinstance(self.classes_, np.ndarray) or self.classes_.ndim != 1:
             raise ValueError("classes_ must be an array of labels")
-
