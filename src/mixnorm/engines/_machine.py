@@ -20,6 +20,10 @@ from mixnorm.engines._machine_newton import NewtonSteps
 _DOUBLE_ROWS = 3000
 _PASSES = 10  # between Newton steps
 _MOST_ROUNDS = 500
+# Kernels below this part of the largest weight are left out of a round, until gaps fall too slowly.
+_LIGHT, _STALLED = 1e-3, 0.9
+# Sweeps over the rows that are worked on, before sums are computed anew, unless few rows change.
+_SWEEPS, _FEW = 20, 0.1
 # About what the update of a score takes; only its ratio to what Newton steps take matters.
 _SECONDS_PER_UPDATE = 1e-9
 _TRIED = 10  # updates of each row, before their pace is judged
@@ -69,7 +73,8 @@ class HingeTarget:
 
     def machine(self, grams: Any) -> Machine:
         """Return the machine for this target."""
-        return (MatrixMachine if grams.factors is None else FeatureMachine)(grams, self)
+        few = grams.factors is None or len(self) <= _DOUBLE_ROWS
+        return (MatrixMachine if few else FeatureMachine)(grams, self)
 
     def loss(self, F: np.ndarray) -> float:
         """Return the sum of the losses of scores ``(n_classes, n_samples)``."""
@@ -208,10 +213,11 @@ class MatrixMachine(_Base):
         super().__init__(grams, target)
         self._dtype = np.float64 if len(target) <= _DOUBLE_ROWS else grams.dtype
         self._random = np.random.default_rng(0)
+        self._last: tuple[np.ndarray, np.ndarray] | None = None
 
     def solve(self, weights: np.ndarray, target: float) -> float:
         """Go on until the gap is at most ``target``."""
-        K = self.grams.combine(weights, dtype=self._dtype)
+        K = self._sum(weights)
         self.F = _product(K, self.A)
         steps = None if self.target.squared else NewtonSteps(K, self.target)
         pace = _Pace(len(K))
@@ -224,6 +230,13 @@ class MatrixMachine(_Base):
             if steps is not None and ahead * _SECONDS_PER_UPDATE > steps.seconds(self.A):
                 steps.step(self.A, self.F, gap)
         return gap
+
+    def _sum(self, weights: np.ndarray) -> np.ndarray:
+        """Return the sum of the kernels; where the weights are the last ones it is still there."""
+        if self._last is None or not np.array_equal(self._last[0], weights):
+            self._last = None  # first, so that there are never two sums in memory
+            self._last = weights.copy(), self.grams.combine(weights, dtype=self._dtype)
+        return self._last[1]
 
     def _passes(self, K: np.ndarray, target: float) -> tuple[float, int]:
         """Pass over the rows a few times; return the gap, and how many rows were changed."""
@@ -276,27 +289,43 @@ class FeatureMachine(_Base):
     def solve(self, weights: np.ndarray, target: float) -> float:
         """Go on until the gap is at most ``target``."""
         given, X = self.target, self.features
-        column_weights = np.asarray(weights, dtype=np.float64)[self.kernel_of].astype(X.dtype)
+        weights = np.asarray(weights, dtype=np.float64)
+        column_weights = weights[self.kernel_of].astype(X.dtype)
         squares = np.asarray(self.grams.diagonals().T @ weights)
         parts = np.empty(len(given))
-        threshold, gap = 0.0, math.inf
-        order = np.arange(len(given))
+        # Kernels of small weight hardly change the scores within a round.
+        used, Z = self._columns_above(_LIGHT * float(np.max(weights)), weights)
+        last = math.inf
         for _ in range(_MOST_ROUNDS * _PASSES):
             # Anew every time, as what is added up in single precision drifts.
-            U = self._sums().T * column_weights
+            U = np.ascontiguousarray(self._sums().T * column_weights)
             self.F = _features_product(X, U)
             gap = jit.gaps(self.F, self.A, given.labels, given.caps, given.squared, parts)
             if gap <= target:
                 break
+            if gap > _STALLED * last:
+                used, Z = self._columns_above(0.0, weights)
+            last = min(last, gap)
+            part = np.ascontiguousarray(U[:, used])
+            rest = self.F - _features_product(Z, part)
             threshold = _SELECTIVE * gap / len(given)
             order = np.flatnonzero(parts > threshold)
-            for _ in range(3):
+            for _ in range(_SWEEPS):
                 self._random.shuffle(order)
-                jit.sweep_features(
-                    X, column_weights, squares, U, self.A, given.labels, given.caps,
-                    given.squared, order, threshold, parts,
+                updates = jit.sweep_features(
+                    Z, column_weights[used], squares, part, rest, self.A, given.labels,
+                    given.caps, given.squared, order, threshold,
                 )  # fmt: skip
+                if updates < _FEW * len(order):
+                    break
         return float(gap)
+
+    def _columns_above(self, least: float, weights: np.ndarray) -> tuple[Any, np.ndarray]:
+        """Return the columns of kernels of some weight; all, uncopied, where few are left out."""
+        used = np.flatnonzero(weights[self.kernel_of] > least)
+        if len(used) > 0.8 * len(self.kernel_of):
+            return slice(None), self.features
+        return used, np.ascontiguousarray(self.features[:, used])
 
     def _sums(self) -> np.ndarray:
         return np.asarray(self.features.T @ self.A.astype(self.features.dtype))
@@ -347,4 +376,4 @@ def _product(K: np.ndarray, A: np.ndarray) -> np.ndarray:
 
 
 def _features_product(X: np.ndarray, U: np.ndarray) -> np.ndarray:
-    return np.ascontiguousarray((X @ U.T).T, dtype=np.float64)
+    return np.asarray(U @ X.T, dtype=np.float64)

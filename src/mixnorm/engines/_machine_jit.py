@@ -194,27 +194,27 @@ def sweep_features(
     weights: np.ndarray,
     squares: np.ndarray,
     U: np.ndarray,
+    rest: np.ndarray,
     A: np.ndarray,
     labels: np.ndarray,
     caps: np.ndarray,
     squared: bool,
     order: np.ndarray,
     threshold: float,
-    found: np.ndarray,
 ) -> int:
     """Improve rows of a machine whose kernel is ``X diag(weights) X'``, one by one.
 
     ``U`` of shape ``(n_classes, n_columns)`` is ``weights * (A' X)``, and ``squares`` the diagonal
-    of the kernel. Each row's part of the gap, before its update, is written into ``found``.
+    of the kernel. ``rest``, of shape ``(n_classes, n_rows)``, is added to all scores.
     """
     n_classes = U.shape[0]
     scores, V, new = np.empty(n_classes), np.empty(n_classes), np.empty(n_classes)
     updates = 0
     for i in order:
         for k in range(n_classes):
-            scores[k] = dot(U[k], X[i])
-        found[i] = row_gap(scores, A[i], labels[i], caps[i], squared)
-        if found[i] <= threshold or not squares[i] > 0.0:
+            scores[k] = rest[k, i] + dot(U[k], X[i])
+        gap = row_gap(scores, A[i], labels[i], caps[i], squared)
+        if gap <= threshold or not squares[i] > 0.0:
             continue
         better_row(scores, A[i], labels[i], caps[i], squared, squares[i], V, new)
         updates += 1

@@ -30,6 +30,7 @@ _KEPT, _ROUNDS = 6, 50
 _NEGLIGIBLE = (1e-2, 1e-3, 1e-5)
 # Rows at the first level, and how many times as many there are at the next.
 _FIRST_ROWS, _MORE_ROWS = 150, 3
+_COARSE = 3.0  # times the tolerance is what a part of the rows is solved to
 
 
 @dataclass(frozen=True)
@@ -172,7 +173,11 @@ class _Search:
         rows = np.sort(np.random.default_rng(n).choice(n, size, replace=False))
         factor = n / size
         part = _Search(
-            self.grams.take(rows), self.target.take(rows, factor), self.penalty, self.tol, None
+            self.grams.take(rows),
+            self.target.take(rows, factor),
+            self.penalty,
+            _COARSE * self.tol,
+            None,
         )
         part.begin(None)
         while part.iterations < 30 and not part.finished:
