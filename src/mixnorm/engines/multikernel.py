@@ -142,6 +142,7 @@ class _Search:
         self.weights = np.ones(grams.n_kernels)
         self.bound = -math.inf  # the best dual value
         self.least = math.inf  # the best objective
+        self.expected: float | None = None  # the objective, as a part of the rows has it
         self.iterations, self.inner = 0, _INNER
         self.history: list[float] = []
         self.best: KernelSolution | None = None
@@ -182,6 +183,7 @@ class _Search:
         part.begin(None)
         while part.iterations < 30 and not part.finished:
             part.advance()
+        self.expected = part.least
         duals = np.zeros_like(self.machine.A)
         duals[rows] = part.machine.A / factor
         return part.weights, duals
@@ -240,6 +242,10 @@ class _Search:
 
     def pruned(self, best: KernelSolution) -> KernelSolution:
         """Return the solution with as few kernels as the tolerance allows."""
+        nothing = self.target.loss(np.zeros(best.duals.shape[::-1]))
+        if nothing <= best.objective * (1.0 + 1e-9):
+            gap = max(0.0, nothing - self.bound)
+            return replace(best, weights=0.0 * best.weights, objective=nothing, gap=gap)
         tried = np.zeros(len(best.weights), dtype=bool)
         for part in _NEGLIGIBLE if self.penalty.sharp and np.any(best.weights) else ():
             few = best.weights < part * np.max(best.weights)
@@ -261,6 +267,8 @@ class _Search:
             wanted = max(self.inner * self.tol * size, _LOOSE * self.history[-1] * size)
             if self.penalty.fixed:
                 wanted = self.inner * self.tol * size
+        elif self.expected is not None:
+            wanted = self.inner * self.tol * self.expected
         else:
             value = self.target.loss(np.zeros(self.machine.A.shape[::-1]))
             wanted = _LOOSE * self.tol**0.5 * value

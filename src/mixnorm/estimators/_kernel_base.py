@@ -176,7 +176,7 @@ class KernelLearner(StoredKernelsMixin, CallbackSupportMixin, BaseEstimator):
             start=self._start(part, target),
             on_iteration=None if progress is None else Iterations(progress).end,
         )
-        self._report(found)
+        self._report(found, part.dtype)
         self._keep(found, bank, part, kept, self._unit(total))
 
     def _start(self, grams: Any, target: Any) -> tuple[np.ndarray, np.ndarray] | None:
@@ -194,7 +194,7 @@ class KernelLearner(StoredKernelsMixin, CallbackSupportMixin, BaseEstimator):
         factor = min(1.0, float(self.C) / cost)
         return np.maximum(weights, 1e-9 * np.max(weights)), duals * factor
 
-    def _report(self, found: multikernel.KernelSolution) -> None:
+    def _report(self, found: multikernel.KernelSolution, dtype: Any) -> None:
         relative = found.gap / found.objective if found.objective else 0.0
         if found.interrupted:
             _warn(
@@ -204,10 +204,10 @@ class KernelLearner(StoredKernelsMixin, CallbackSupportMixin, BaseEstimator):
                 InterruptedFitWarning,
             )
         elif not found.converged:
+            advice = "or lower C" if dtype == np.float64 else "lower C, or take kernels in float64"
             _warn(
                 f"Stopped after {found.iterations} iterations with relative duality gap "
-                f"{relative:.1e} (tol {self.tol:g}). Raise max_iter or tol, lower C, or take "
-                "kernels in float64.",
+                f"{relative:.1e} (tol {self.tol:g}). Raise max_iter or tol, {advice}.",
                 NotConvergedWarning,
             )
 

@@ -53,7 +53,8 @@ class KernelStream(KernelClassifier):
     # --- whole passes
 
     def _learn(self, bank: Any, grams: Any, y: Any, weight: np.ndarray, progress: Any) -> None:
-        self.__dict__.pop("_descent", None)  # partial_fit starts anew after fit
+        for name in ("_descent", "mistakes_"):  # partial_fit starts anew after fit
+            self.__dict__.pop(name, None)
         if self.solver == "exact":
             super()._learn(bank, grams, y, weight, progress)
             return
@@ -204,6 +205,8 @@ class KernelStream(KernelClassifier):
         rows = rows if past is None else np.concatenate([self.support_, rows])
         self._met = met + len(labels)
         self.n_iter_ = 1
+        for name in ("dual_gap_", "objective_", "_last"):  # of an earlier fit
+            self.__dict__.pop(name, None)
         self.mistakes_ = int(self._descent.mistakes)
         self._keep_descent(self._descent, A, _Rows(whole, rows), grams, rows)
 

@@ -72,7 +72,7 @@ class KernelMulticlassSVC(KernelClassifier):
         As in :class:`MKLClassifier`.
     n_features_in_ : int
         Columns of ``X``; rows of a precomputed kernel.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Names of the columns, where ``X`` has them.
 
     See Also
@@ -224,7 +224,7 @@ class LinearMulticlassSVC(KernelClassifier):
         Times the tolerance of the machine was tightened.
     n_features_in_ : int
         Columns of ``X``.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Names of the columns, where ``X`` has them.
 
     See Also

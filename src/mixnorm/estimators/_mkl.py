@@ -81,7 +81,7 @@ class MKLClassifier(KernelClassifier):
         Machines solved on all rows.
     n_features_in_ : int
         Columns of ``X``; rows of a precomputed kernel.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Names of the columns, where ``X`` has them.
 
     See Also
@@ -195,7 +195,7 @@ class ConvMKLClassifier(KernelClassifier):
         As in :class:`MKLClassifier`.
     n_features_in_ : int
         Columns of ``X``; rows of a precomputed kernel.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Names of the columns, where ``X`` has them.
 
     Notes

@@ -54,7 +54,7 @@ class MKLRegressor(MultiOutputMixin, RegressorMixin, KernelLearner):
         As in :class:`MKLClassifier`.
     n_features_in_ : int
         Columns of ``X``; rows of a precomputed kernel.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Names of the columns, where ``X`` has them.
 
     Notes

@@ -105,7 +105,7 @@ class UFOMKLClassifier(BlockPenaltyClassifier):
         As in :class:`MKLClassifier`.
     n_features_in_ : int
         Columns of ``X``; rows of a precomputed kernel.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Names of the columns, where ``X`` has them.
 
     References
@@ -213,7 +213,7 @@ class SMSDMKLClassifier(BlockPenaltyClassifier):
         As in :class:`MKLClassifier`.
     n_features_in_ : int
         Columns of ``X``; rows of a precomputed kernel.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Names of the columns, where ``X`` has them.
 
     Notes
