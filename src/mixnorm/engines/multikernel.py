@@ -23,14 +23,15 @@ from mixnorm.engines._machine import HingeTarget, SquaredTarget
 __all__ = ["HingeTarget", "KernelPenalty", "KernelSolution", "SquaredTarget", "solve"]
 
 # Part of the tolerance that a machine is solved to, and part of the present gap before that.
-_INNER, _LOOSE = 0.3, 0.1
+_INNER, _LOOSE = 0.5, 0.1
+_FURTHER = 1.6  # times the step from weights to those that touch, in logarithms
 # Dual variables that the reduced problem combines, and how far it is solved.
 _KEPT, _ROUNDS = 6, 50
 # Weights below these parts of the largest are tried without.
 _NEGLIGIBLE = (1e-2, 1e-3, 1e-5)
 # Rows at the first level, and how many times as many there are at the next.
 _FIRST_ROWS, _MORE_ROWS = 150, 3
-_COARSE = 3.0  # times the tolerance is what a part of the rows is solved to
+_COARSE = 3.0  # times the tolerance, for parts of the rows, where weights are hard to learn
 
 
 @dataclass(frozen=True)
@@ -144,6 +145,7 @@ class _Search:
         self.least = math.inf  # the best objective
         self.expected: float | None = None  # the objective, as a part of the rows has it
         self.iterations, self.inner = 0, _INNER
+        self.further, self.last = _FURTHER, math.inf
         self.history: list[float] = []
         self.best: KernelSolution | None = None
         self._kept: list[tuple[np.ndarray, Any]] = []
@@ -177,7 +179,7 @@ class _Search:
             self.grams.take(rows),
             self.target.take(rows, factor),
             self.penalty,
-            _COARSE * self.tol,
+            self.tol * (_COARSE if self.penalty.sharp else 1.0),
             None,
         )
         part.begin(None)
@@ -216,6 +218,9 @@ class _Search:
             self.bound, self.machine.gain(self.machine.A) - self.penalty.conjugate(energies)
         )
         combined = self._combine() if self.penalty.sharp else None
+        if objective > self.last:
+            self.further = 1.0  # with which the objective cannot rise
+        self.last = objective
         if objective < self.least:
             self.least = objective
             self._keep(objective, energies)
@@ -238,7 +243,9 @@ class _Search:
         if combined is not None:
             self.weights, self.machine.A = combined
         elif not self.penalty.fixed:
-            self.weights = self.penalty.weights(sizes)
+            # Further than to the touching weights, which lie on the way to the best ones.
+            further = (self.penalty.weights(sizes) / self.weights) ** self.further
+            self.weights = self.penalty.of_unit_norm(self.weights * further)
 
     def pruned(self, best: KernelSolution) -> KernelSolution:
         """Return the solution with as few kernels as the tolerance allows."""
@@ -265,8 +272,8 @@ class _Search:
         if self.history:
             size = self.least
             wanted = max(self.inner * self.tol * size, _LOOSE * self.history[-1] * size)
-            if self.penalty.fixed:
-                wanted = self.inner * self.tol * size
+            if self.penalty.fixed:  # the machine's gap is all of it
+                wanted = 0.9 * self.tol * size
         elif self.expected is not None:
             wanted = self.inner * self.tol * self.expected
         else:
