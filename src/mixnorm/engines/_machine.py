@@ -272,7 +272,7 @@ class _Pace:
             return 0.0
         middle = int(np.searchsorted(self._counts, count // 2, side="right")) - 1
         progress = math.log(self._gaps[middle] / self._gaps[-1])
-        if not progress > 0.0:
+        if not progress > 0.0 or not target > 0.0:
             return math.inf
         todo = math.log(self._gaps[-1] / target)
         return todo / progress * (count - self._counts[middle]) * self.n_samples

@@ -79,14 +79,20 @@ class KernelLearner:
             raise ValueError("the numbers of the stream are out of range")
         return made
 
-    def begin(self, grams: Any, labels: np.ndarray, importance: np.ndarray) -> Samples:
-        """Return samples to pass over, which are new."""
-        self.total += float(np.sum(importance))
-        return Samples(grams, labels, importance, self.n_classes)
+    def begin(
+        self, grams: Any, labels: np.ndarray, importance: np.ndarray, *, growing: bool = False
+    ) -> Samples:
+        """Return samples to pass over, which are new.
+
+        With ``growing`` they are passed over once, and count as they are met.
+        """
+        if not growing:
+            self.total += float(np.sum(importance))
+        return Samples(grams, labels, importance, self.n_classes, growing)
 
     def learn(self, samples: Samples, order: np.ndarray) -> None:
         """Pass over samples in an order."""
-        self.rounds, lost, mistakes = jit.one_pass(
+        self.rounds, self.total, lost, mistakes = jit.one_pass(
             samples.matrices,
             samples.sums,
             samples.labels,
@@ -94,8 +100,10 @@ class KernelLearner:
             order,
             self.offsets,
             self.q,
-            1.0 / (self.total * self.cost),
+            self.cost,
             self.rounds,
+            self.total,
+            samples.growing,
             self.squares,
             samples.A,
         )
@@ -139,11 +147,17 @@ class Samples:
     """
 
     def __init__(
-        self, grams: Any, labels: np.ndarray, importance: np.ndarray, n_classes: int
+        self,
+        grams: Any,
+        labels: np.ndarray,
+        importance: np.ndarray,
+        n_classes: int,
+        growing: bool = False,
     ) -> None:
         from numba.typed import List
 
         self.matrices = List([np.ascontiguousarray(matrix) for matrix in grams.matrices])
+        self.growing = growing
         self.labels = np.ascontiguousarray(labels, dtype=np.int64)
         self.importance = np.ascontiguousarray(importance, dtype=np.float64)
         shape = (grams.n_kernels, n_classes, len(labels))

@@ -51,15 +51,18 @@ def one_pass(
     order: np.ndarray,
     offsets: np.ndarray,
     q: float,
-    per_round: float,
+    cost: float,
     rounds: float,
+    total: float,
+    growing: bool,
     squares: np.ndarray,
     A: np.ndarray,
-) -> tuple[float, float, int]:
-    """Learn from samples one after the other; return rounds, losses and mistakes.
+) -> tuple[float, float, float, int]:
+    """Learn from samples one after the other; return rounds, samples, losses and mistakes.
 
     ``sums[m, y]`` are the inner products of ``theta_my`` with all samples, and ``squares`` the
-    squared sizes of ``theta_m``; ``per_round`` times the rounds divides the weights.
+    squared sizes of ``theta_m``. Weights are divided by ``rounds / (total * cost)``, where
+    ``total`` counts each sample once: all of them from the start, or as they come (``growing``).
     """
     n_kernels, n_classes = sums.shape[0], sums.shape[1]
     weights, scores = np.empty(n_kernels), np.empty(n_classes)
@@ -67,7 +70,7 @@ def one_pass(
     for i in order:
         step = importance[i]
         if rounds > 0.0:
-            link(squares, offsets, q, per_round * rounds, rounds, weights)
+            link(squares, offsets, q, rounds / (total * cost), rounds, weights)
         else:
             weights[:] = 0.0
         for k in range(n_classes):
@@ -83,6 +86,8 @@ def one_pass(
         hinge = 1.0 - scores[y] + scores[rival]
         mistakes += int(scores[rival] >= scores[y])
         rounds += step
+        if growing:
+            total += step
         if hinge <= 0.0:
             continue
         lost += step * hinge
@@ -92,4 +97,4 @@ def one_pass(
             rise = sums[m, y, i] - sums[m, rival, i]
             squares[m] += 2.0 * step * (rise + step * matrices[m][i, i])
             add_pair(sums[m, y], sums[m, rival], matrices[m][i], step)
-    return rounds, lost, mistakes
+    return rounds, total, lost, mistakes

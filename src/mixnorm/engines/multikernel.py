@@ -214,6 +214,8 @@ class _Search:
         _check_energies(energies, self.weights)
         sizes = self.penalty.sizes(self.weights, energies)
         objective = self.penalty.value(sizes) + self.machine.loss()
+        if not math.isfinite(objective):
+            raise ValueError(_TOO_LARGE)
         self.bound = max(
             self.bound, self.machine.gain(self.machine.A) - self.penalty.conjugate(energies)
         )
@@ -329,6 +331,12 @@ class _Search:
         return weights, np.ascontiguousarray(duals)
 
 
+_TOO_LARGE = (
+    "The kernels or targets are so large that sums of them overflow; divide them by a power of "
+    "ten, or normalise the kernels."
+)
+
+
 def _least(t: np.ndarray) -> int:
     """Return the place of the smallest entry, the last one not considered."""
     return int(np.argmin(t[:-1]))
@@ -337,10 +345,7 @@ def _least(t: np.ndarray) -> int:
 def _check_energies(energies: np.ndarray, weights: np.ndarray) -> None:
     """Raise if a kernel turns out not to be positive semi-definite."""
     if not np.all(np.isfinite(energies)):
-        raise ValueError(
-            "The kernels or targets are so large that sums of them overflow; divide them by a "
-            "power of ten, or normalise the kernels."
-        )
+        raise ValueError(_TOO_LARGE)
     worst = int(np.argmin(energies))
     largest = float(np.max(energies))
     if energies[worst] < -1e-3 * largest and largest > 0.0:

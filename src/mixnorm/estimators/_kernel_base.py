@@ -224,11 +224,7 @@ class KernelLearner(StoredKernelsMixin, CallbackSupportMixin, BaseEstimator):
         weights = found.weights
         used = np.any(found.duals != 0.0, axis=1)
         if not np.any(used) or not np.any(weights > 0.0):
-            _warn(
-                "No kernel is left in the model, which predicts the same for all rows. Lower beta "
-                "or raise C.",
-                NoKernelWarning,
-            )
+            warn_of_no_kernel()
             used = np.arange(len(used)) == 0
         self.kernel_weights_ = weights
         self.support_ = rows[used]
@@ -326,6 +322,15 @@ class KernelLearner(StoredKernelsMixin, CallbackSupportMixin, BaseEstimator):
         tags.input_tags.sparse = not self._precomputed
         tags.input_tags.pairwise = self._precomputed
         return tags
+
+
+def warn_of_no_kernel() -> None:
+    """Warn of a model without kernels."""
+    _warn(
+        "No kernel is left in the model, which predicts the same for all rows. Lower beta or raise "
+        "C.",
+        NoKernelWarning,
+    )
 
 
 def _check_targets(estimator: Any, X: Any, y: Any) -> None:

@@ -138,13 +138,15 @@ class KernelCV(KernelLearner):
             )
         table = np.stack(scores, axis=1)  # (n_candidates, n_folds)
         tried = [params | {"C": cost} for params in grid for cost in costs]
-        means = np.mean(table, axis=1)
+        if not np.any(np.isfinite(table)):
+            raise ValueError("No fold has test rows of positive weight; give other folds.")
+        means = np.nanmean(table, axis=1)
         best = int(np.argmax(np.round(means, 12)))
         self.best_params_, self.best_score_ = tried[best], float(means[best])
         self.cv_results_ = {
             "params": tried,
             "mean_test_score": means,
-            "std_test_score": np.std(table, axis=1),
+            "std_test_score": np.nanstd(table, axis=1),
             "split_test_scores": table,
         }
 
@@ -161,13 +163,14 @@ class KernelCV(KernelLearner):
         train = train[weight[train] > 0.0]
         part = _Remembering(grams.take(train))
         total = float(np.sum(weight[train]))
+        shift = self._shift(y[train], weight[train])
         scores = []
         for params in self._grid():
             start = None
             for cost in self._costs():
                 one = self._one(params, cost)
                 one.__dict__.update(self._fitted_before())
-                target = one._target(y[train], cost * weight[train])
+                target = one._target(y[train] - shift, cost * weight[train])
                 found = multikernel.solve(
                     part,
                     target,
@@ -179,10 +182,14 @@ class KernelCV(KernelLearner):
                 start = (np.maximum(found.weights, 1e-6 * np.max(found.weights)), found.duals)
                 used = np.flatnonzero(np.any(found.duals != 0.0, axis=1))
                 K = grams.combine(found.weights, rows=test, columns=train[used])
-                given = K @ found.duals[used]
+                given = K @ found.duals[used] + shift
                 scores.append(self._score(y[test], given, weight[test]))
                 task.task("candidate").end()
         return np.array(scores)
+
+    def _shift(self, y: np.ndarray, weight: np.ndarray) -> Any:
+        """Return what the targets of a fold are measured from."""
+        return 0
 
     def _score(self, y: np.ndarray, given: np.ndarray, weight: np.ndarray) -> float:
         """Return how good scores are: accuracy, or the share of variance explained."""

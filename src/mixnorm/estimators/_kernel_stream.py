@@ -11,11 +11,11 @@ from sklearn.utils.validation import column_or_1d, validate_data
 from mixnorm.engines.mirror import KernelLearner as Descent
 from mixnorm.estimators._base import _warn
 from mixnorm.estimators._inputs import _check_integer, check_one_kind_of_label
-from mixnorm.estimators._kernel_base import _check_targets, _weights
+from mixnorm.estimators._kernel_base import _check_targets, _weights, warn_of_no_kernel
 from mixnorm.estimators._kernel_classifier import KernelClassifier
 from mixnorm.estimators._progress import Iterations, all_or_nothing
 from mixnorm.exceptions import InterruptedFitWarning
-from mixnorm.kernels import gaussian_bank
+from mixnorm.kernels import KernelStack, gaussian_bank
 
 _SOLVERS = ("exact", "mirror")
 
@@ -80,8 +80,9 @@ class KernelStream(KernelClassifier):
         tell = Iterations(progress)
         done = 0
         try:
-            for done in range(1, int(self.epochs) + 1):
+            for epoch in range(1, int(self.epochs) + 1):
                 descent.learn(samples, random.permutation(len(samples.labels)))
+                done = epoch
                 descent.refresh(samples)
                 self.objective_, self.dual_gap_ = descent.objective_and_gap(samples)
                 tell.end(done, self.dual_gap_)
@@ -101,6 +102,8 @@ class KernelStream(KernelClassifier):
         if not np.any(used):
             used = np.arange(len(used)) == 0
         self.kernel_weights_ = descent.weights()
+        if not np.any(self.kernel_weights_):
+            warn_of_no_kernel()
         self.support_ = rows[used]
         self.dual_coef_ = np.ascontiguousarray(A[used])
         self._set_predictor(bank, grams, np.flatnonzero(used))
@@ -194,7 +197,7 @@ class KernelStream(KernelClassifier):
             whole, past = self.bank_.append(X), self.bank_
             n_past = past.n_samples
             grams = _stored(whole.take(np.arange(n_past, whole.n_samples)).grams())
-        samples = self._descent.begin(grams, labels, weight)
+        samples = self._descent.begin(grams, labels, weight, growing=True)
         if past is not None:
             samples.add_past(past.between(X), self.dual_coef_)
         order = np.flatnonzero(weight > 0.0)
@@ -237,7 +240,7 @@ class _Rows:
 
 def _stored(grams: Any) -> Any:
     """Return matrices that are in memory, which passes over single rows need."""
-    if hasattr(grams, "matrices"):
+    if isinstance(grams, KernelStack):
         return grams
     raise ValueError(
         f"Mirror descent needs all {grams.n_kernels} kernel matrices of {grams.n_samples} rows in "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar
 
 import numpy as np
@@ -349,7 +350,12 @@ objective_, cost_, n_iter_, n_features_in_, feature_names_in_
         self.tol = tol
         self.max_iter = max_iter
 
+    def _shift(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        return np.asarray(np.average(y, axis=0, weights=weight))
+
     def _score(self, y: np.ndarray, given: np.ndarray, weight: np.ndarray) -> float:
+        if not np.any(weight > 0.0):
+            return math.nan
         centre = np.average(y, axis=0, weights=weight)
         spread = float(np.sum(weight[:, None] * (y - centre) ** 2))
         left = float(np.sum(weight[:, None] * (y - given) ** 2))
