@@ -10,6 +10,8 @@ import sys
 BENCHMARKS = {
     "cli": "benchmarks.cli",
     "matrix": "benchmarks.matrix",
+    "mkl": "benchmarks.mkl",
+    "mkl-table1": "benchmarks.mkl_table1",
     "online": "benchmarks.online",
     "shareboost": "benchmarks.shareboost",
     "shareboost-paper": "benchmarks.shareboost_paper",

@@ -1,0 +1,141 @@
+"""Learners of kernel weights beside SVC, MKLpy and himalaya, on the same stored kernels.
+
+21 Gaussian kernels of segment, or another dataset, are computed once; fit and predict are timed,
+the second call in a process. Further parts learn from more rows than kernels can be stored for.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import os
+import subprocess
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+
+from benchmarks import _report
+from benchmarks._harness import Record, Store, run_module
+from benchmarks._mkl_data import TABLE1
+from benchmarks._mkl_methods import METHODS
+from benchmarks._mkl_report import checks, status, tables
+
+PARTS = ("stack", "large", "rows50k")
+# Seconds of a clock, times the limit and added, for all calls of a method.
+PATIENCE, ADDED = 4.0, 300.0
+BY_ROWS = {"large": "letter", "rows50k": "synthetic"}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of ``python -m benchmarks mkl``."""
+    add = parser.add_argument
+    add(
+        "--part",
+        type=names,
+        default=PARTS[:2],
+        help="stack: stored kernels; large: 16,000 rows of letter; rows50k: 50,000 synthetic rows "
+        "(default: stack,large)",
+    )
+    add("--data", type=names, default=("segment",), help="datasets of stack (default: segment)")
+    add("--methods", type=names, default=tuple(METHODS), help="methods of stack (default: all)")
+    add("--limit", type=float, default=300.0, help="CPU seconds for fit and predict (default: 300)")
+    add("--json", type=Path, help="write results here as they come")
+    add("--resume", action="store_true", help="keep the results already in --json")
+    add("--no-runs", action="store_true", help="run nothing; report on what --json holds")
+    add("--check", action="store_true", help="exit with 1 if a measured figure misses the bar")
+
+
+def main(args: argparse.Namespace, console: Console | None = None) -> int:
+    """Run all methods; returns 1 when ``--check`` found a miss, 130 when interrupted."""
+    console = console or _report.console()
+    check_names(part=(args.part, PARTS), data=(args.data, TABLE1), method=(args.methods, METHODS))
+    store, ended = Store(args.json, resume=args.resume or args.no_runs), 0
+    try:
+        if not args.no_runs:
+            run(args, store, console)
+    except KeyboardInterrupt:
+        console.print("[yellow]Interrupted; what was finished is reported.[/]")
+        ended = 130
+    missed = report(store, console)
+    return ended or int(args.check and missed)
+
+
+def run(args: argparse.Namespace, store: Store, console: Console) -> None:
+    """Measure what is not in the store."""
+    for order in orders(args):
+        key, found = "/".join(order.values()), store.content.get("mkl", {})
+        if found.get(key, {}).get("status") in ("ok", "timeout"):
+            continue
+        record = measure(order, args.limit)
+        store.put("mkl", found | {key: record})
+        console.print(f"{key:<32} {describe(record)}", highlight=False)
+
+
+def orders(args: argparse.Namespace) -> Iterator[dict[str, str]]:
+    """Yield what the measuring processes are to do."""
+    if "stack" in args.part:
+        for data in args.data:
+            for method in args.methods:
+                yield {"part": "stack", "data": data, "method": method}
+    for part, data in BY_ROWS.items():
+        if part in args.part:
+            yield {"part": part, "data": data, "method": "lp"}
+
+
+def measure(order: dict[str, str], limit: float) -> Record:
+    """Carry out one order in a process of its own; ``status`` says whether there are figures."""
+    if not METHODS[order["method"]].available():
+        return order | {"status": "absent"}
+    text, wall = json.dumps(order | {"limit": limit}), PATIENCE * limit + ADDED
+    try:
+        made: Record = run_module(["benchmarks._mkl_child", text], wall)
+    except subprocess.TimeoutExpired:
+        return order | {"status": "timeout", "limit": limit}
+    except RuntimeError as error:
+        return order | {"status": "failed", "message": str(error)}
+    return order | made | {"load": os.getloadavg()[0]}
+
+
+def describe(record: Record) -> str:
+    """One line about a finished method."""
+    if record["status"] == "failed":
+        return "[red]failed[/]: " + escape(record["message"].strip().splitlines()[-1][:200])
+    if record["status"] != "ok":
+        return status(record)
+    return f"{record['seconds']:.3g} s, {record['accuracy']:.2f} %"
+
+
+def report(store: Store, console: Console) -> bool:
+    """Print all tables, keep the summary; whether a measured figure misses the bar."""
+    found = store.content.get("mkl", {})
+    for table in tables(found):
+        console.print(table)
+    checked = list(checks(found))
+    store.put("summary", [dataclasses.asdict(check) for check in checked])
+    console.print(_report.bar_table(checked))
+    if len({record["source"] for record in found.values() if "source" in record}) > 1:
+        console.print(
+            "[yellow]mixnorm was changed between these figures: they are not of one version.[/]"
+        )
+    passed = [check.passed for check in checked]
+    console.print(
+        f"{passed.count(True)} passed, {passed.count(False)} missed, "
+        f"{passed.count(None)} not measured."
+    )
+    return False in passed
+
+
+def check_names(**asked: tuple[tuple[str, ...], Collection[str]]) -> None:
+    """End with a message when a name is not known."""
+    for kind, (given, known) in asked.items():
+        unknown = [name for name in given if name not in known]
+        if unknown:
+            raise SystemExit(f"Unknown {kind} {unknown[0]!r}. Choose from {', '.join(known)}.")
+
+
+def names(text: str) -> tuple[str, ...]:
+    """Return names that are separated by commas."""
+    return tuple(part.strip() for part in text.split(",") if part.strip())

@@ -1,0 +1,159 @@
+"""The accuracies of Table 1 of the paper on multi-class multiple kernel learning, nine sets.
+
+Random splits of 80 % and 20 %, 21 Gaussian kernels, parameters of every method chosen by
+cross-validation on the training rows. Results are kept for every split and method.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+
+from benchmarks import _report
+from benchmarks._harness import Record, Store
+from benchmarks._mkl_data import TABLE1
+from benchmarks._mkl_table1_methods import GRIDS, METHODS, available
+from benchmarks._mkl_table1_report import checks, flagged, tables
+from benchmarks._mkl_table1_run import records
+from benchmarks.mkl import check_names, names
+
+SETTINGS = ("grid", "folds", "rows")  # that all records of a file must share
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of ``python -m benchmarks mkl-table1``."""
+    add = parser.add_argument
+    add("--data", type=names, default=TABLE1, help="datasets, separated by commas (default: all)")
+    add("--methods", type=names, default=tuple(METHODS), help="methods, the same way")
+    add("--splits", type=int, default=20, help="random splits, seeds 0 and up (default: 20)")
+    add("--folds", type=int, default=3, help="of the training rows (default: 3)")
+    add("--grid", choices=tuple(GRIDS), default="short", help="parameters to try (default: short)")
+    add("--rows", type=int, default=2000, help="rows of satimage; 0 for all (default: 2000)")
+    add("--limit", type=float, default=600.0, help="CPU seconds for a method on a split (600)")
+    add("--jobs", type=int, default=1, help="splits at a time (default: 1)")
+    add("--json", type=Path, help="write results here as they come")
+    add("--resume", action="store_true", help="keep the results already in --json")
+    add("--no-runs", action="store_true", help="run nothing; report on what --json holds")
+    add("--check", action="store_true", help="exit with 1 if a measured figure misses the bar")
+
+
+def main(args: argparse.Namespace, console: Console | None = None) -> int:
+    """Run all splits; returns 1 when ``--check`` found a miss, 130 when interrupted."""
+    console = console or _report.console()
+    check_names(data=(args.data, TABLE1), method=(args.methods, METHODS))
+    store, ended = Store(args.json, resume=args.resume or args.no_runs), 0
+    try:
+        if not args.no_runs:
+            same_settings(args, store)
+            run(args, store, console)
+    except KeyboardInterrupt:
+        console.print("[yellow]Interrupted; what was finished is reported.[/]")
+        ended = 130
+    missed = report(store, console)
+    return ended or int(args.check and missed)
+
+
+def same_settings(args: argparse.Namespace, store: Store) -> None:
+    """Keep the settings of a run; end with a message where results of others are there."""
+    now = {name: getattr(args, name) for name in SETTINGS}
+    before = store.content.get("settings", now)
+    if before != now:
+        raise SystemExit(f"{args.json} has results of {before}, not of {now}. Give another --json.")
+    store.put("settings", now)
+
+
+def run(args: argparse.Namespace, store: Store, console: Console) -> None:
+    """Do what is not in the store, split after split so that all sets come along."""
+    asked = [method for method in args.methods if available(method)]
+    for method in args.methods:
+        if method not in asked:
+            console.print(f"{method}: not installed")
+    keeper = Keeper(store, console)
+    orders = [
+        order
+        for split in range(args.splits)
+        for data in args.data
+        if (order := todo(args, data, split, asked, store))
+    ]
+    if args.jobs == 1:
+        for order in orders:
+            keeper.carry_out(order)
+        return
+    with ThreadPoolExecutor(args.jobs) as pool:
+        try:
+            list(pool.map(keeper.carry_out, orders))
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def todo(
+    args: argparse.Namespace, data: str, split: int, asked: list[str], store: Store
+) -> dict[str, Any] | None:
+    """Return what is left to do on one split; methods that failed are tried again."""
+    found = store.content.get("table1", {})
+    left = [
+        method
+        for method in asked
+        if found.get(f"{data}/{split}/{method}", {}).get("status") not in ("ok", "timeout")
+    ]
+    order = {"data": data, "split": split, "methods": left, "limit": args.limit}
+    return order | {name: getattr(args, name) for name in SETTINGS} if left else None
+
+
+class Keeper:
+    """Has orders carried out, and keeps and tells every record."""
+
+    def __init__(self, store: Store, console: Console) -> None:
+        self.store, self.console, self.lock = store, console, threading.Lock()
+
+    def carry_out(self, order: dict[str, Any]) -> None:
+        """Run the methods of one split in a process of their own."""
+        for record in records(order):
+            key = f"{order['data']}/{order['split']}/{record['method']}"
+            with self.lock:
+                found = self.store.content.get("table1", {})
+                self.store.put("table1", found | {key: record})
+                self.console.print(f"{key:<28} {describe(record)}", highlight=False)
+
+
+def describe(record: Record) -> str:
+    """One line about a finished method."""
+    if record["status"] == "failed":
+        return "[red]failed[/]: " + escape(record["message"].strip().splitlines()[-1][:200])
+    if record["status"] == "timeout":
+        return f"> {record['limit']:g} s"
+    facts = record["facts"]
+    chosen = {
+        name: facts[name] for name in ("C", "width", "beta", "tail", "lambda") if name in facts
+    }
+    told = ", ".join(f"{name} {value:g}" for name, value in chosen.items())
+    return f"{record['accuracy']:6.2f} %  {record['seconds']:7.2f} s  {told}"
+
+
+def report(store: Store, console: Console) -> bool:
+    """Print all tables, keep the summary; whether a measured figure misses the bar."""
+    found = store.content.get("table1", {})
+    for table in tables(found):
+        console.print(table)
+    checked = list(checks(found))
+    store.put("summary", [dataclasses.asdict(check) for check in checked])
+    console.print(_report.bar_table(checked))
+    far = flagged(found)
+    console.print(f"{len(far)} cells differ from the paper's: {', '.join(far) or 'none'}.")
+    if len({record["source"] for record in found.values() if "source" in record}) > 1:
+        console.print(
+            "[yellow]mixnorm was changed between these figures: they are not of one version.[/]"
+        )
+    passed = [check.passed for check in checked]
+    console.print(
+        f"{passed.count(True)} passed, {passed.count(False)} missed, "
+        f"{passed.count(None)} not measured."
+    )
+    return False in passed
