@@ -252,7 +252,8 @@ class _Search:
     def pruned(self, best: KernelSolution) -> KernelSolution:
         """Return the solution with as few kernels as the tolerance allows."""
         nothing = self.target.loss(np.zeros(best.duals.shape[::-1]))
-        if nothing <= best.objective * (1.0 + 1e-9):
+        # Without offsets some kernel always helps, however little.
+        if np.any(self.penalty.offsets) and nothing <= best.objective * (1.0 + 1e-9):
             gap = max(0.0, nothing - self.bound)
             return replace(best, weights=0.0 * best.weights, objective=nothing, gap=gap)
         tried = np.zeros(len(best.weights), dtype=bool)
