@@ -109,3 +109,18 @@ def test_agrees_with_cvxpy_on_squares(name):
     assert found.converged
     assert found.objective == pytest.approx(optimum, rel=1e-6)
     assert found.objective - found.gap <= optimum * (1.0 + 1e-7)
+
+
+def test_a_start_without_kernels_is_no_trap():
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((60, 3))
+    labels = np.argmax(X + 0.3 * rng.standard_normal((60, 3)), axis=1)
+    stack = KernelStack([X @ X.T, np.exp(-((X[:, None] - X) ** 2).sum(axis=2))])
+    stack.check()
+    target = HingeTarget(labels, np.full(60, 2.0), 3, squared=False)
+    penalty = KernelPenalty(4.0, np.ones(2), np.full(2, 0.1))
+    nothing = np.zeros(2), np.zeros((60, 3))
+    found = solve(stack, target, penalty, tol=1e-3, start=nothing)
+    other = solve(stack, target, penalty, tol=1e-3)
+    assert found.converged and np.any(found.weights)
+    assert found.objective == pytest.approx(other.objective, rel=2e-3)

@@ -27,8 +27,8 @@ WHY = (
 )
 UNEQUAL = {f"check_sample_weight_equivalence_on_{kind}_data": WHY for kind in ("dense", "sparse")}
 # The checks are many, and they are about what goes in and comes out.
-SMALL, ONE = (gaussian_bank(taus, relative=True) for taus in ([0.1, 1.0], [1.0]))
-FEW = {"bank": ONE, "Cs": [1.0, 10.0], "cv": 3, "tol": 0.1}
+SMALL = gaussian_bank([0.1, 1.0], relative=True)
+FEW = {"bank": SMALL, "Cs": [1.0, 10.0], "cv": 3, "tol": 0.1}
 ESTIMATORS = [
     MKLClassifier(),
     ConvMKLClassifier(SMALL),

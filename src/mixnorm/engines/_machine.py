@@ -18,15 +18,19 @@ from mixnorm.engines._machine_newton import NewtonSteps
 
 # Rows up to which the sum of kernels is kept in double precision.
 _DOUBLE_ROWS = 3000
-_PASSES = 10  # between Newton steps
-_MOST_ROUNDS = 500
+# Passes over the rows that are at work, and how often these are chosen before a Newton step.
+_PASSES, _ROUNDS = 20, 3
+# At work are all rows if it would be more than this part of them; otherwise the gap of those is
+# brought down to these parts of what is wanted, or of what it was.
+_MANY, _PART, _FALL = 0.6, 0.5, 0.1
+_MOST_ROUNDS, _MOST_FEATURE_ROUNDS = 500, 5000
 # Kernels below this part of the largest weight are left out of a round, until gaps fall too slowly.
 _LIGHT, _STALLED = 1e-3, 0.9
 # Sweeps over the rows that are worked on, before sums are computed anew, unless few rows change.
 _SWEEPS, _FEW = 20, 0.1
 # About what the update of a score takes; only its ratio to what Newton steps take matters.
-_SECONDS_PER_UPDATE = 1e-9
-_TRIED = 10  # updates of each row, before their pace is judged
+_SECONDS_PER_UPDATE = 5e-9
+_TRIED = 1  # updates of each row, before their pace is judged
 # Rows are worked on whose part of the gap exceeds this part of the mean one.
 _SELECTIVE = 0.3
 
@@ -212,14 +216,14 @@ class MatrixMachine(_Base):
     def __init__(self, grams: Any, target: HingeTarget) -> None:
         super().__init__(grams, target)
         self._dtype = np.float64 if len(target) <= _DOUBLE_ROWS else grams.dtype
-        self._random = np.random.default_rng(0)
+        self._seed, self._reach = 0, 1.0
         self._last: tuple[np.ndarray, np.ndarray] | None = None
 
     def solve(self, weights: np.ndarray, target: float) -> float:
         """Go on until the gap is at most ``target``."""
         K = self._sum(weights)
         self.F = _product(K, self.A)
-        steps = None if self.target.squared else NewtonSteps(K, self.target)
+        steps = None if self.target.squared else NewtonSteps(K, self.target, self._reach)
         pace = _Pace(len(K))
         gap = math.inf
         for _ in range(_MOST_ROUNDS):
@@ -229,6 +233,7 @@ class MatrixMachine(_Base):
             ahead = pace.updates_ahead(gap, updates, target)
             if steps is not None and ahead * _SECONDS_PER_UPDATE > steps.seconds(self.A):
                 steps.step(self.A, self.F, gap)
+                self._reach = steps.reach
         return gap
 
     def _sum(self, weights: np.ndarray) -> np.ndarray:
@@ -239,21 +244,39 @@ class MatrixMachine(_Base):
         return self._last[1]
 
     def _passes(self, K: np.ndarray, target: float) -> tuple[float, int]:
-        """Pass over the rows a few times; return the gap, and how many rows were changed."""
-        given, n, updates = self.target, len(self.target), 0
-        parts = np.empty(n)
-        gap = jit.gaps(self.F, self.A, given.labels, given.caps, given.squared, parts)
-        for _ in range(_PASSES):
+        """Pass over the rows a few times; return the gap, and how many scores were changed."""
+        given, updates = self.target, 0
+        parts = np.empty(len(given))
+        for _ in range(_ROUNDS):
+            gap = jit.gaps(self.F, self.A, given.labels, given.caps, given.squared, parts)
             if gap <= target:
                 break
-            threshold = _SELECTIVE * gap / n
-            order = np.flatnonzero(parts > threshold)
-            self._random.shuffle(order)
-            updates += jit.sweep(
-                K, self.F, self.A, given.labels, given.caps, given.squared, order, threshold
-            )
-            gap = jit.gaps(self.F, self.A, given.labels, given.caps, given.squared, parts)
+            at_work = (parts > _SELECTIVE * gap / len(given)) | np.any(self.A != 0.0, axis=1)
+            rows = np.flatnonzero(at_work)
+            if len(rows) > _MANY * len(given):
+                updates += len(given) * self._ascend(K, self.F, self.A, slice(None), target)
+            else:
+                goal = max(_PART * target, _FALL * gap)
+                updates += len(rows) * self._on_rows(K, rows, goal)
         return float(gap), updates
+
+    def _on_rows(self, K: np.ndarray, rows: np.ndarray, goal: float) -> int:
+        """Pass over some rows, the others staying as they are; return how many were changed."""
+        whole = K[rows]
+        F, A = np.ascontiguousarray(self.F[:, rows]), self.A[rows]
+        updates = self._ascend(np.ascontiguousarray(whole[:, rows]), F, A, rows, goal)
+        change = (A - self.A[rows]).T.astype(K.dtype)
+        self.F += change @ whole
+        self.A[rows] = A
+        return updates
+
+    def _ascend(self, K: np.ndarray, F: np.ndarray, A: np.ndarray, rows: Any, goal: float) -> int:
+        given = self.target
+        updates, self._seed = jit.ascend(
+            K, F, A, given.labels[rows], given.caps[rows], given.squared, goal, _PASSES, _SELECTIVE,
+            self._seed,
+        )  # fmt: skip
+        return int(updates)
 
 
 class _Pace:
@@ -268,14 +291,14 @@ class _Pace:
         count = self._counts[-1] + updates
         self._counts.append(count)
         self._gaps.append(min(gap, self._gaps[-1]))
-        if count < _TRIED * self.n_samples:
+        if count < _TRIED * self.n_samples**2:
             return 0.0
         middle = int(np.searchsorted(self._counts, count // 2, side="right")) - 1
         progress = math.log(self._gaps[middle] / self._gaps[-1])
         if not progress > 0.0 or not target > 0.0:
             return math.inf
         todo = math.log(self._gaps[-1] / target)
-        return todo / progress * (count - self._counts[middle]) * self.n_samples
+        return todo / progress * (count - self._counts[middle])
 
 
 class FeatureMachine(_Base):
@@ -296,7 +319,7 @@ class FeatureMachine(_Base):
         # Kernels of small weight hardly change the scores within a round.
         used, Z = self._columns_above(_LIGHT * float(np.max(weights)), weights)
         last = math.inf
-        for _ in range(_MOST_ROUNDS * _PASSES):
+        for _ in range(_MOST_FEATURE_ROUNDS):
             # Anew every time, as what is added up in single precision drifts.
             U = np.ascontiguousarray(self._sums().T * column_weights)
             self.F = _features_product(X, U)

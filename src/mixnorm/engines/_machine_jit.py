@@ -173,6 +173,54 @@ def sweep(
     return updates
 
 
+@njit(cache=True)
+def shuffle(order: np.ndarray, count: int, seed: int) -> int:
+    """Shuffle the first entries; return the seed of the next time."""
+    state = np.uint64(seed)
+    for i in range(count - 1, 0, -1):
+        # Knuth's multiplier; the high bits are those that look random.
+        state = state * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
+        j = (state >> np.uint64(33)) % np.uint64(i + 1)
+        order[i], order[j] = order[j], order[i]
+    return int(state >> np.uint64(1))
+
+
+@njit(cache=True, error_model="numpy")
+def ascend(
+    K: np.ndarray,
+    F: np.ndarray,
+    A: np.ndarray,
+    labels: np.ndarray,
+    caps: np.ndarray,
+    squared: bool,
+    goal: float,
+    passes: int,
+    selective: float,
+    seed: int,
+) -> tuple[int, int]:
+    """Pass over the rows until their gap is at most ``goal``, or for so many passes.
+
+    A pass is over the rows whose part of the gap exceeds the mean, times ``selective``, in random
+    order. Returns how many rows were changed, and the seed of the next time.
+    """
+    n = A.shape[0]
+    parts, order = np.empty(n), np.empty(n, dtype=np.int64)
+    updates = 0
+    for _ in range(passes):
+        total = gaps(F, A, labels, caps, squared, parts)
+        if total <= goal:
+            break
+        threshold = selective * total / n
+        count = 0
+        for i in range(n):
+            if parts[i] > threshold:
+                order[count] = i
+                count += 1
+        seed = shuffle(order, count, seed)
+        updates += sweep(K, F, A, labels, caps, squared, order[:count], threshold)
+    return updates, seed
+
+
 @njit(cache=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
 def dot(left: np.ndarray, right: np.ndarray) -> float:
     total = left.dtype.type(0.0)

@@ -20,21 +20,32 @@ from scipy import linalg
 from mixnorm.engines import _machine_jit as jit
 
 _MOST_DIRECTIONS = 1200
-_MOST_STEPS = 12
-_FIRST_STEP = 1.0  # of the ratio of a sample's weight to its kernel value
-_GROWTH = 3.0
+_MOST_STEPS = 30
+# How far the two sides of the equation may be apart, in parts of the way that both have gone.
+_CLOSE = 0.05
+_GROWTH = 6.0
+_FARTHEST = 1e9
 
 
 class NewtonSteps:
-    """Proximal steps on the dual variables of one machine, whose size adapts."""
+    """Proximal steps on the dual variables of one machine, whose size adapts.
 
-    def __init__(self, K: np.ndarray, target: Any) -> None:
-        self.K, self.target = K, target
+    ``reach`` is the size, in ratios of what a sample counts to its kernel value.
+    """
+
+    def __init__(self, K: np.ndarray, target: Any, reach: float = 1.0) -> None:
+        self.K, self.target, self.reach = K, target, reach
         size = max(float(np.mean(np.diagonal(K))), 1e-300)
-        self.sigma = _FIRST_STEP * float(np.mean(target.caps)) / size
+        self._unit = float(np.mean(target.caps)) / size
         self._patience = 1.0  # grows with steps that came to nothing
         self._one_hot = np.zeros((len(target), target.n_outputs))
         self._one_hot[np.arange(len(target)), target.labels] = 1.0
+
+    @property
+    def sigma(self) -> float:
+        """Size of the steps."""
+        self.reach = min(max(self.reach, 1.0 / _FARTHEST), _FARTHEST)
+        return self.reach * self._unit
 
     def seconds(self, A: np.ndarray) -> float:
         """Return about how long a step takes; infinity where it is out of the question."""
@@ -50,7 +61,7 @@ class NewtonSteps:
         slopes = self._one_hot - F.T
         found = self._proximal(A, slopes, gap)
         if found is None:
-            self.sigma *= _GROWTH  # fewer rows are free then
+            self.reach *= _GROWTH  # fewer rows are free then
             self._patience *= 2.0
             return
         change = found - A
@@ -58,15 +69,15 @@ class NewtonSteps:
         rise, bend = float(np.sum(change * slopes)), float(np.sum(change * moved))
         length = min(1.0, rise / bend) if bend > 0.0 else float(rise > 0.0)
         if not length > 0.0:
-            self.sigma /= _GROWTH**2
+            self.reach /= _GROWTH**2
             return
         A += length * change
         F += length * moved.T
         if length > 0.9:
-            self.sigma *= _GROWTH
+            self.reach *= _GROWTH
             self._patience = max(1.0, 0.5 * self._patience)
         elif length < 0.1:
-            self.sigma /= _GROWTH
+            self.reach /= _GROWTH
             self._patience *= 1.5
 
     def _proximal(self, A: np.ndarray, slopes: np.ndarray, gap: float) -> np.ndarray | None:
@@ -76,7 +87,8 @@ class NewtonSteps:
         for _ in range(_MOST_STEPS):
             off = point - projected
             bent = self._scores(off)
-            if float(np.sum(off * bent)) <= 1e-3 * gap:
+            away = projected - A
+            if float(np.sum(off * bent)) <= _CLOSE * float(np.sum(away * away)) / self.sigma:
                 break
             if not self._few(projected):
                 return None

@@ -14,6 +14,7 @@ import numpy as np
 
 from mixnorm.engines import _machine_jit
 from mixnorm.engines import _mirror_kernels_jit as jit
+from mixnorm.kernels._subnormal import with_subnormals_as_zero
 
 
 class KernelLearner:
@@ -90,6 +91,7 @@ class KernelLearner:
             self.total += float(np.sum(importance))
         return Samples(grams, labels, importance, self.n_classes, growing)
 
+    @with_subnormals_as_zero
     def learn(self, samples: Samples, order: np.ndarray) -> None:
         """Pass over samples in an order."""
         self.rounds, self.total, lost, mistakes = jit.one_pass(

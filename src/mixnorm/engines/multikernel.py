@@ -24,6 +24,7 @@ __all__ = ["HingeTarget", "KernelPenalty", "KernelSolution", "SquaredTarget", "s
 
 # Part of the tolerance that a machine is solved to, and part of the present gap before that.
 _INNER, _LOOSE = 0.5, 0.1
+_LIFTED = 1e-6  # of the largest weight: zeros of a start, which would stay
 _FURTHER = 1.6  # times the step from weights to those that touch, in logarithms
 # Dual variables that the reduced problem combines, and how far it is solved.
 _KEPT, _ROUNDS = 6, 50
@@ -159,9 +160,10 @@ class _Search:
 
     def begin(self, start: tuple[np.ndarray, np.ndarray] | None) -> None:
         """Set weights and dual variables to start from."""
-        if start is not None:
-            self.weights, duals = np.array(start[0], dtype=np.float64), np.array(start[1])
-            self.machine.A = np.ascontiguousarray(duals, dtype=np.float64)
+        if start is not None and np.any(start[0]):  # a model without kernels leads nowhere
+            weights = np.array(start[0], dtype=np.float64)
+            self.weights = np.maximum(weights, _LIFTED * np.max(weights))
+            self.machine.A = np.array(start[1], dtype=np.float64, order="C")
         elif self.penalty.fixed:
             self.weights = self.penalty.weights(np.ones(len(self.weights)))
         else:

@@ -179,7 +179,7 @@ class KernelCV(KernelLearner):
                     max_iter=int(self.max_iter),
                     start=start,
                 )
-                start = (np.maximum(found.weights, 1e-6 * np.max(found.weights)), found.duals)
+                start = found.weights, found.duals
                 used = np.flatnonzero(np.any(found.duals != 0.0, axis=1))
                 K = grams.combine(found.weights, rows=test, columns=train[used])
                 given = K @ found.duals[used] + shift

@@ -10,6 +10,7 @@ import numpy as np
 
 from mixnorm.kernels._check import check_matrices
 from mixnorm.kernels._grams import as_table, as_weights, count, part, places, support_of
+from mixnorm.kernels._subnormal import with_subnormals_as_zero
 from mixnorm.kernels._tails import as_tails, tails_of
 
 # Entries of a sum that are worked on at a time: these stay in the cache while all kernels pass.
@@ -120,6 +121,7 @@ class KernelStack:
 
     # --- checks
 
+    @with_subnormals_as_zero
     def check(self, square: bool = True) -> None:
         """Raise a ValueError that names the first kernel that cannot be one, and why.
 
@@ -137,6 +139,7 @@ class KernelStack:
 
     # --- as Gram matrices
 
+    @with_subnormals_as_zero
     def combine(
         self, weights: Any, rows: Any = None, columns: Any = None, *, dtype: Any = None
     ) -> np.ndarray:
@@ -178,6 +181,7 @@ class KernelStack:
             mirror(total)
         return total
 
+    @with_subnormals_as_zero
     def energies(self, A: Any) -> np.ndarray:
         """Return the sums of ``A_i . A_j K_ij`` for every kernel, in float64.
 
@@ -198,6 +202,7 @@ class KernelStack:
                 found[m] += energy_of_rows(matrix, some, products)
         return found
 
+    @with_subnormals_as_zero
     def products(self, A: Any) -> np.ndarray:
         """Return each matrix times ``A``: ``(n_kernels, n_rows, n_outputs)``.
 
@@ -231,6 +236,7 @@ class KernelStack:
             np.take(matrix[index], index, axis=1, out=place)
         return KernelStack._of(taken, self.symmetric)
 
+    @with_subnormals_as_zero
     def tail_sums(self, tail: int | Sequence[int]) -> np.ndarray:
         """Return the tail sums of the kernels; see :func:`mixnorm.kernels.tail_sums`."""
         self.needs_square("tail_sums")

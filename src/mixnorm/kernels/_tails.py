@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,10 @@ Product = Callable[[np.ndarray], np.ndarray]
 _SMALL = 300
 # Columns beside those asked for, and products at most: a space of (tail + 8) * 8 dimensions.
 _SPARE, _STEPS = 8, 8
-# A step that adds less than this share of the tail, or of the trace, is the last.
-_SHARE, _FLOOR = 1e-3, 1e-8
+# The last step is that after which less than this share of the tail, or of the trace, is missing.
+_SHARE, _FLOOR = 1e-3, 1e-9
+# Directions of a block whose lengths differ by less than this part need not be looked at again.
+_APART = 1e-2
 # Tails below this share of the trace are where rounding in float32 shows.
 _THIN = 1e-3
 _SEED = 0
@@ -82,25 +85,51 @@ def _krylov(
     Where plain power iteration keeps the last block, this keeps them all; for narrow kernels, whose
     eigenvalues hardly differ, that is what makes few products enough.
     """
-    start = np.random.default_rng(_SEED).standard_normal((n, wanted + _SPARE))
-    block = np.linalg.qr(start)[0]
-    basis, small, before = block, np.empty((0, 0)), -np.inf
+    block = _start(n, wanted + _SPARE).astype(dtype)
+    basis, small = block, np.empty((0, 0))
     for step in range(_STEPS):
-        image = product(block.astype(dtype)).astype(np.float64)
+        image = product(block)
         with one_thread():
             seen = basis.T @ image
-            old, new = np.split(seen, [len(small)])
+            old, new = np.split(seen.astype(np.float64), [len(small)])
             small = np.block([[small, old], [old.T, 0.5 * (new + new.T)]])
-            total = float(np.sum(np.linalg.eigvalsh(small)[-wanted:]))
-            gained, before = total - before, total
-            if gained <= max(_SHARE * (trace - total), _FLOOR * trace) or step == _STEPS - 1:
-                break
-            # Twice each, or what rounding left of the old directions would grow.
             rest = image - basis @ seen
-            rest = np.linalg.qr(rest - basis @ (basis.T @ rest))[0]
-            block = np.linalg.qr(rest - basis @ (basis.T @ rest))[0]
+            values, vectors = np.linalg.eigh(small)
+            missing = _missing(values, rest @ vectors[len(old) :].astype(dtype), wanted)
+            tail = trace - float(np.sum(values[-wanted:]))
+            if missing <= max(_SHARE * tail, _FLOOR * trace) or step == _STEPS - 1:
+                break
+            block = _new_directions(rest, basis)
             basis = np.concatenate([basis, block], axis=1)
     return basis, small
+
+
+def _missing(values: np.ndarray, residuals: np.ndarray, wanted: int) -> float:
+    """Return about how much the largest eigenvalues, as seen from a space, are short of the true.
+
+    An eigenvalue errs by at most the length of its vector's residual, and by about the square of
+    that over the distance to the eigenvalues that the residual mixes in, which are smaller than
+    all those wanted.
+    """
+    squares = np.sum(np.square(residuals[:, -wanted:], dtype=np.float64), axis=0)
+    apart = np.maximum(values[-wanted:] - values[-wanted - 1], 1e-300)
+    return float(np.sum(np.minimum(np.sqrt(squares), squares / apart)))
+
+
+@lru_cache(maxsize=1)
+def _start(n: int, columns: int) -> np.ndarray:
+    """Return directions drawn at random, the same ones for all matrices of a size."""
+    return np.linalg.qr(np.random.default_rng(_SEED).standard_normal((n, columns)))[0]
+
+
+def _new_directions(rest: np.ndarray, basis: np.ndarray) -> np.ndarray:
+    """Return an orthonormal basis of what is left of a block, orthogonal to the old directions."""
+    # Twice each, or what rounding left of the old directions would grow.
+    found, triangle = np.linalg.qr(rest - basis @ (basis.T @ rest))
+    lengths = np.abs(np.diagonal(triangle))
+    if np.min(lengths) > _APART * np.max(lengths):
+        return found
+    return np.linalg.qr(found - basis @ (basis.T @ found))[0]
 
 
 def tail_sums(K: Any, tail: int | Sequence[int]) -> np.ndarray:
