@@ -78,7 +78,7 @@ def in_stacks(record: Record) -> float:
 def rows_table(found: Found) -> Table:
     """Return the figures of many rows."""
     title = "Many rows: 21 kernels by Nystrom factors, lp"
-    columns = ("rows", "rank", "seconds", "first +", "test %", "gap %", "growth GiB", "peak GiB")
+    columns = ("rows", "rank", "seconds", "first +", "right %", "gap %", "growth GiB", "peak GiB")
     table = _table(title, *columns)
     for key, record in found.items():
         if record["status"] != "ok":
@@ -90,7 +90,7 @@ def rows_table(found: Found) -> Table:
             str(record["rank"]),
             f"{record['seconds']:.3g}",
             f"{record['extra_seconds']:.2f}",
-            f"{record['accuracy']:.2f}",
+            f"{record['accuracy']:.2f}" + (" (seen)" if record.get("seen") else ""),
             f"{100 * record['gap']:.2g}",
             f"{record['peak_bytes'] / 2**30:.2f}",
             f"{record['total_bytes'] / 2**30:.2f}",

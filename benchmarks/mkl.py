@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--part",
         type=names,
         default=PARTS[:2],
-        help="stack: stored kernels; large: 16,000 rows of letter; rows50k: 50,000 synthetic rows "
+        help="stack: stored kernels; large: 20,000 rows of letter; rows50k: 50,000 synthetic rows "
         "(default: stack,large)",
     )
     add("--data", type=names, default=("segment",), help="datasets of stack (default: segment)")

@@ -78,11 +78,14 @@ class TestData:
         np.testing.assert_array_equal(few.K[3], kernels.K[3][np.ix_(rows, rows)])
         np.testing.assert_array_equal(few.K_test[3], kernels.K_test[3][:4, rows])
 
-    def test_official_parts_are_needed(self, monkeypatch):
-        X = np.zeros((4, 2))
-        monkeypatch.setattr(_mkl_data, "_stored", lambda name: (X, np.arange(4), None, None))
-        with pytest.raises(ValueError, match="no official test part"):
-            _mkl_data.official("any")
+    def test_everything(self, monkeypatch):
+        X, y = np.arange(12.0).reshape(6, 2), np.array([3, 3, 5, 5, 3, 5])
+        stored = (X[:4], y[:4], X[4:], y[4:])
+        monkeypatch.setattr(_mkl_data, "_stored", lambda name: stored)
+        found = _mkl_data.everything("any", 2)
+        np.testing.assert_allclose(found.X[:, 0], np.linspace(-1, 1, 6))
+        np.testing.assert_array_equal(found.y, [0, 0, 1, 1, 0, 1])
+        np.testing.assert_array_equal(found.X_test, found.X[:2])
 
     def test_synthetic(self):
         found = _mkl_data.synthetic(300, 50)
@@ -190,7 +193,7 @@ class TestChild:
 
     @pytest.mark.parametrize("part", ["large", "rows50k"])
     def test_many_rows(self, monkeypatch, part):
-        monkeypatch.setattr(_mkl_child, "official", lambda name: made(600, 30))
+        monkeypatch.setattr(_mkl_child, "everything", lambda name, tested: made(600, 30))
         monkeypatch.setattr(_mkl_child, "SYNTHETIC", (600, 30))
         monkeypatch.setattr(_mkl_child, "RANK", 20)
         found = _mkl_child.measure(part, "any", "lp", 100.0)
@@ -198,6 +201,7 @@ class TestChild:
         assert found["accuracy"] > 50
         assert found["gap"] <= 0.01
         assert found["total_bytes"] > found["peak_bytes"]
+        assert found["seen"] == (part == "large")
 
 
 def record(seconds=1.0, *, part="stack", data="segment", held=100, peak=20, **more):

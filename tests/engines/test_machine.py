@@ -120,7 +120,7 @@ def test_nothing_allowed_is_nearer_than_the_projection(data):
     target = HingeTarget(np.zeros(20, dtype=int), np.full(20, 2.0), n_classes, squared=False)
     others = feasible(target, np.random.default_rng(0))
     found = V[None].copy()
-    jit.project_rows(found, np.zeros(1, dtype=np.int64), np.array([2.0]))
+    jit.project_rows(found, np.zeros(1, dtype=np.int64), np.array([2.0]), False, 0.0)
     assert np.all(np.sum((others - V) ** 2, axis=1) >= np.sum((found[0] - V) ** 2) - 1e-9)
 
 
@@ -248,14 +248,40 @@ def test_free_directions():
     """An orthonormal basis of the changes that keep the sum and touch no entry at its bound."""
     A = np.array([[1.0, -0.5, -0.5], [2.0, -2.0, 0.0], [0.0, 0.0, 0.0], [0.5, -0.5, 0.0]])
     labels, caps = np.zeros(4, dtype=np.int64), np.full(4, 2.0)
-    count = jit.count_directions(A, labels, caps)
+    count = jit.count_directions(A, labels, caps, False)
     assert count == 3  # two, none, none (the label's entry alone is free), one
     index, basis = np.empty(count, dtype=np.int64), np.zeros((count, 3))
-    jit.directions(A, labels, caps, index, basis)
+    jit.directions(A, labels, caps, False, 0.0, index, basis)
     assert index.tolist() == [0, 0, 3]
     np.testing.assert_allclose(basis[:2] @ basis[:2].T, np.eye(2), atol=1e-12)
     np.testing.assert_allclose(basis @ np.ones(3), 0.0, atol=1e-12)
     assert basis[2, 2] == 0.0
+
+
+@pytest.mark.parametrize("squared", [False, True])
+def test_directions_are_how_the_projection_answers(squared):
+    rng = np.random.default_rng(0)
+    labels, caps, sigma = rng.integers(4, size=30), rng.uniform(0.5, 2.0, size=30), 3.0
+    V = 2.0 * rng.standard_normal((30, 4))
+    change = rng.standard_normal((30, 4))
+
+    def projected(V):
+        found = V.copy()
+        jit.project_rows(found, labels, caps, squared, sigma)
+        return found
+
+    A = projected(V)
+    count = jit.count_directions(A, labels, caps, squared)
+    index, basis = np.empty(count, dtype=np.int64), np.zeros((count, 4))
+    jit.directions(A, labels, caps, squared, sigma, index, basis)
+    answer = np.zeros((30, 4))
+    np.add.at(answer, index, np.sum(basis * change[index], axis=1)[:, None] * basis)
+    step = 1e-6
+    np.testing.assert_allclose(
+        (projected(V + step * change) - projected(V - step * change)) / (2.0 * step),
+        answer,
+        atol=1e-6,
+    )
 
 
 @pytest.mark.parametrize("n_outputs", [1, 3])

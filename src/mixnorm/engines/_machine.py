@@ -99,6 +99,12 @@ class HingeTarget:
         duals[self._rows, self.labels] += self.caps
         return duals
 
+    def allowed(self, duals: np.ndarray) -> np.ndarray:
+        """Return the nearest dual variables that these labels and weights allow."""
+        found = np.array(duals, dtype=np.float64, order="C")
+        jit.project_rows(found, self.labels, self.caps, self.squared, 0.0)
+        return found
+
     @property
     def bounded(self) -> bool:
         """Whether multiples of dual variables may be infeasible."""
@@ -142,6 +148,10 @@ class SquaredTarget:
     def gain(self, A: np.ndarray) -> float:
         """Return the dual objective but for the kernels."""
         return float(np.sum(A * self.Y) - 0.5 * np.sum(A * A / self.caps[:, None]))
+
+    def allowed(self, duals: np.ndarray) -> np.ndarray:
+        """Return a copy, as all dual variables are allowed."""
+        return np.array(duals, dtype=np.float64, order="C")
 
     bounded = False  # any multiple of dual variables is feasible
 
@@ -223,7 +233,7 @@ class MatrixMachine(_Base):
         """Go on until the gap is at most ``target``."""
         K = self._sum(weights)
         self.F = _product(K, self.A)
-        steps = None if self.target.squared else NewtonSteps(K, self.target, self._reach)
+        steps = NewtonSteps(K, self.target, self._reach)
         pace = _Pace(len(K))
         gap = math.inf
         for _ in range(_MOST_ROUNDS):
@@ -231,7 +241,7 @@ class MatrixMachine(_Base):
             if gap <= target:
                 break
             ahead = pace.updates_ahead(gap, updates, target)
-            if steps is not None and ahead * _SECONDS_PER_UPDATE > steps.seconds(self.A):
+            if ahead * _SECONDS_PER_UPDATE > steps.seconds(self.A):
                 steps.step(self.A, self.F, gap)
                 self._reach = steps.reach
         return gap

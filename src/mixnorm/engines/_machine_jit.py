@@ -72,11 +72,19 @@ def project(V: np.ndarray, y: int, cap: float, shrink: float, out: np.ndarray) -
 
 
 @njit(cache=True, error_model="numpy")
-def project_rows(V: np.ndarray, labels: np.ndarray, caps: np.ndarray) -> None:
-    """Replace rows by the nearest allowed ones (for the hinge loss)."""
+def project_rows(
+    V: np.ndarray, labels: np.ndarray, caps: np.ndarray, squared: bool, sigma: float
+) -> None:
+    """Replace rows by the nearest allowed ones.
+
+    With ``squared`` the label's entry costs ``sigma * entry**2 / (4 cap)`` beside the distance.
+    """
     out = np.empty(V.shape[1])
     for i in range(V.shape[0]):
-        project(V[i], labels[i], caps[i], 1.0, out)
+        if squared:
+            project(V[i], labels[i], np.inf, 1.0 / (1.0 + 0.5 * sigma / caps[i]), out)
+        else:
+            project(V[i], labels[i], caps[i], 1.0, out)
         for k in range(V.shape[1]):
             V[i, k] = out[k]
 
@@ -120,6 +128,22 @@ def add_scaled(target: np.ndarray, row: np.ndarray, factor: float) -> None:
 
 
 @njit(cache=True, error_model="numpy")
+def best_of_no_kernel(
+    scores: np.ndarray, y: int, cap: float, squared: bool, out: np.ndarray
+) -> None:
+    """Write the best row where it changes no score: all of it against the worst rival."""
+    rival = -1
+    for k in range(scores.shape[0]):
+        out[k] = 0.0
+        if k != y and (rival < 0 or scores[k] > scores[rival]):
+            rival = k
+    hinge = 1.0 + scores[rival] - scores[y]
+    if hinge > 0.0:
+        out[y] = 2.0 * cap * hinge if squared else cap
+        out[rival] = -out[y]
+
+
+@njit(cache=True, error_model="numpy")
 def better_row(
     scores: np.ndarray,
     duals: np.ndarray,
@@ -131,6 +155,9 @@ def better_row(
     out: np.ndarray,
 ) -> None:
     """Write the best row, all others being as they are, into ``out``."""
+    if not curvature > 0.0:
+        best_of_no_kernel(scores, y, cap, squared, out)
+        return
     for k in range(scores.shape[0]):
         V[k] = duals[k] - scores[k] / curvature
     V[y] += 1.0 / curvature
@@ -158,12 +185,9 @@ def sweep(
     for i in order:
         for k in range(n_classes):
             scores[k] = F[k, i]
-        curvature = float(K[i, i])
-        if not curvature > 0.0:
-            continue
         if row_gap(scores, A[i], labels[i], caps[i], squared) <= threshold:
             continue
-        better_row(scores, A[i], labels[i], caps[i], squared, curvature, V, new)
+        better_row(scores, A[i], labels[i], caps[i], squared, float(K[i, i]), V, new)
         updates += 1
         for k in range(n_classes):
             change = new[k] - A[i, k]
@@ -262,7 +286,7 @@ def sweep_features(
         for k in range(n_classes):
             scores[k] = rest[k, i] + dot(U[k], X[i])
         gap = row_gap(scores, A[i], labels[i], caps[i], squared)
-        if gap <= threshold or not squares[i] > 0.0:
+        if gap <= threshold:
             continue
         better_row(scores, A[i], labels[i], caps[i], squared, squares[i], V, new)
         updates += 1
@@ -275,14 +299,13 @@ def sweep_features(
 
 
 @njit(cache=True, error_model="numpy")
-def count_directions(A: np.ndarray, labels: np.ndarray, caps: np.ndarray) -> int:
+def count_directions(A: np.ndarray, labels: np.ndarray, caps: np.ndarray, squared: bool) -> int:
     """Return in how many directions rows can move without a bound in the way."""
     total = 0
     for i in range(A.shape[0]):
         free = 0
         for k in range(A.shape[1]):
-            bound = caps[i] if k == labels[i] else 0.0
-            if A[i, k] < bound:
+            if is_free(A[i, k], k == labels[i], caps[i], squared):
                 free += 1
         if free > 1:
             total += free - 1
@@ -290,23 +313,44 @@ def count_directions(A: np.ndarray, labels: np.ndarray, caps: np.ndarray) -> int
 
 
 @njit(cache=True, error_model="numpy")
+def is_free(dual: float, own: bool, cap: float, squared: bool) -> bool:
+    """Whether an entry is not at its bound, but for rounding."""
+    return squared or dual < cap * (1.0 - 1e-12) if own else dual < -1e-12 * cap
+
+
+@njit(cache=True, error_model="numpy")
 def directions(
-    A: np.ndarray, labels: np.ndarray, caps: np.ndarray, rows: np.ndarray, basis: np.ndarray
+    A: np.ndarray,
+    labels: np.ndarray,
+    caps: np.ndarray,
+    squared: bool,
+    sigma: float,
+    rows: np.ndarray,
+    basis: np.ndarray,
 ) -> None:
-    """Write an orthonormal basis of these directions: its rows of ``A``, and its vectors."""
+    """Write vectors whose outer products sum to how ``project_rows`` answers to a change.
+
+    They span the directions in which rows can move; ``rows`` says which row each is of. For the
+    hinge loss they are orthonormal, and with ``squared`` the label's entry moves less.
+    """
     free = np.empty(A.shape[1], dtype=np.int64)
     place = 0
     for i in range(A.shape[0]):
         count = 0
         for k in range(A.shape[1]):
-            bound = caps[i] if k == labels[i] else 0.0
-            if A[i, k] < bound:
+            if is_free(A[i, k], k == labels[i], caps[i], squared):
                 free[count] = k
                 count += 1
+        own = 1.0 / np.sqrt(1.0 + 0.5 * sigma / caps[i]) if squared else 1.0
+        square = 0.0  # of the part before the j-th entry of the vector that is left out
         for j in range(1, count):
-            size = 1.0 / np.sqrt(j * (j + 1.0))
+            before = own if free[j - 1] == labels[i] else 1.0
+            square += before * before
+            last = own if free[j] == labels[i] else 1.0
+            size = 1.0 / np.sqrt(square * (square + last * last))
             for u in range(j):
-                basis[place, free[u]] = size
-            basis[place, free[j]] = -j * size
+                part = own if free[u] == labels[i] else 1.0
+                basis[place, free[u]] = part * part * last * size
+            basis[place, free[j]] = -square * last * size
             rows[place] = i
             place += 1

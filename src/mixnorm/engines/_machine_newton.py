@@ -49,7 +49,7 @@ class NewtonSteps:
 
     def seconds(self, A: np.ndarray) -> float:
         """Return about how long a step takes; infinity where it is out of the question."""
-        count = jit.count_directions(A, self.target.labels, self.target.caps)
+        count = self._count(A)
         if count > 4 * _MOST_DIRECTIONS:
             return math.inf
         count = min(count, _MOST_DIRECTIONS)
@@ -66,7 +66,10 @@ class NewtonSteps:
             return
         change = found - A
         moved = self._scores(change)
+        given = self.target
         rise, bend = float(np.sum(change * slopes)), float(np.sum(change * moved))
+        rise -= given.curvature(change, A)
+        bend += given.curvature(change, change)
         length = min(1.0, rise / bend) if bend > 0.0 else float(rise > 0.0)
         if not length > 0.0:
             self.reach /= _GROWTH**2
@@ -115,24 +118,29 @@ class NewtonSteps:
     ) -> tuple[float, np.ndarray]:
         """Return the function of ``point`` that is minimised, and the projection beside it."""
         projected = A + self.sigma * slope
-        jit.project_rows(projected, self.target.labels, self.target.caps)
+        given = self.target
+        jit.project_rows(projected, given.labels, given.caps, given.squared, self.sigma)
         away = projected - A
         value = 0.5 * float(np.sum(point * (self._one_hot - slope)))
         value += float(np.sum(projected * slope)) - float(np.sum(away * away)) / (2 * self.sigma)
-        return value, projected
+        return value - 0.5 * given.curvature(projected, projected), projected
 
     def _few(self, A: np.ndarray) -> bool:
-        count = jit.count_directions(A, self.target.labels, self.target.caps)
-        return bool(count <= _MOST_DIRECTIONS)
+        return self._count(A) <= _MOST_DIRECTIONS
+
+    def _count(self, A: np.ndarray) -> int:
+        given = self.target
+        return int(jit.count_directions(A, given.labels, given.caps, given.squared))
 
     def _direction(
         self, projected: np.ndarray, off: np.ndarray, bent: np.ndarray
     ) -> np.ndarray | None:
         """Return the Newton direction; None where rounding leaves no positive definite system."""
-        labels, caps = self.target.labels, self.target.caps
-        count = jit.count_directions(projected, labels, caps)
+        count, given = self._count(projected), self.target
         rows, basis = np.empty(count, dtype=np.int64), np.zeros((count, projected.shape[1]))
-        jit.directions(projected, labels, caps, rows, basis)
+        jit.directions(
+            projected, given.labels, given.caps, given.squared, self.sigma, rows, basis
+        )
         system = self.K[np.ix_(rows, rows)].astype(np.float64, copy=False)
         system = system * (basis @ basis.T) * self.sigma
         system[np.diag_indices(count)] += 1.0

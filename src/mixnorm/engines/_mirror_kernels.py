@@ -131,7 +131,7 @@ class KernelLearner:
         share = samples.importance / self.total
         loss = float(np.sum(share * hinges))
         sizes = weights * np.sqrt(self.squares)
-        p = self.q / (self.q - 1.0)
+        p = 1.0 if np.isinf(self.q) else self.q / (self.q - 1.0)
         largest = float(np.max(sizes))
         norm = largest * np.sum((sizes / largest) ** p) ** (1 / p) if largest > 0.0 else 0.0
         strength = 1.0 / (self.total * self.cost)

@@ -13,7 +13,7 @@ def link(
     """Write the weights of the kernels into ``out``: the mirror map of sums of gradients.
 
     With ``v_m = (|theta_m| - rounds * offsets_m)_+`` they are ``v_m^(q-1) / |v|_q^(q-2)``, divided
-    by ``scale * |theta_m|``.
+    by ``scale * |theta_m|``; if ``q`` is infinite, the largest alone counts.
     """
     largest = 0.0
     for m in range(squares.shape[0]):

@@ -97,7 +97,8 @@ def solve(
     max_iter : int
         Most machines to solve on all rows.
     start : (weights, duals), optional
-        Where to start. Otherwise from what is learned on a part of the rows.
+        Where to start; dual variables may be those of other weights of the samples. Otherwise from
+        what is learned on a part of the rows.
     on_iteration : callable, optional
         Told the number of iterations done and the relative gap. A keyboard interrupt that it raises
         ends the work like any other.
@@ -163,7 +164,7 @@ class _Search:
         if start is not None and np.any(start[0]):  # a model without kernels leads nowhere
             weights = np.array(start[0], dtype=np.float64)
             self.weights = np.maximum(weights, _LIFTED * np.max(weights))
-            self.machine.A = np.array(start[1], dtype=np.float64, order="C")
+            self.machine.A = self.target.allowed(start[1])
         elif self.penalty.fixed:
             self.weights = self.penalty.weights(np.ones(len(self.weights)))
         else:
