@@ -138,9 +138,7 @@ class NewtonSteps:
         """Return the Newton direction; None where rounding leaves no positive definite system."""
         count, given = self._count(projected), self.target
         rows, basis = np.empty(count, dtype=np.int64), np.zeros((count, projected.shape[1]))
-        jit.directions(
-            projected, given.labels, given.caps, given.squared, self.sigma, rows, basis
-        )
+        jit.directions(projected, given.labels, given.caps, given.squared, self.sigma, rows, basis)
         system = self.K[np.ix_(rows, rows)].astype(np.float64, copy=False)
         system = system * (basis @ basis.T) * self.sigma
         system[np.diag_indices(count)] += 1.0

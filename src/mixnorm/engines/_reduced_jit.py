@@ -108,5 +108,5 @@ def alternate(
             change = max(change, abs(new[m] - weights[m]))
             top = max(top, new[m])
             weights[m] = new[m]
-        if change <= 1e-5 * top:
+        if change <= 1e-8 * top:
             return

@@ -24,10 +24,13 @@ __all__ = ["HingeTarget", "KernelPenalty", "KernelSolution", "SquaredTarget", "s
 
 # Part of the tolerance that a machine is solved to, and part of the present gap before that.
 _INNER, _LOOSE = 0.5, 0.1
+_HALF, _LEAST = 0.5, 1e-9  # of what can be gained, and of what is there to lose
 _LIFTED = 1e-6  # of the largest weight: zeros of a start, which would stay
+_SHRUNK = 1e-3  # to what part weights may shrink at a time
 _FURTHER = 1.6  # times the step from weights to those that touch, in logarithms
-# Dual variables that the reduced problem combines, and how far it is solved.
-_KEPT, _ROUNDS = 6, 50
+# Dual variables that the reduced problem combines, and how far it is solved: for gaps of 1 %, and
+# where the tolerance is tight.
+_KEPT, _ROUNDS, _MORE_ROUNDS, _TIGHT = 6, 50, 1000, 1e-3
 # Weights below these parts of the largest are tried without.
 _NEGLIGIBLE = (1e-2, 1e-3, 1e-5)
 # Rows at the first level, and how many times as many there are at the next.
@@ -93,7 +96,8 @@ def solve(
     penalty : KernelPenalty
         What blocks of weights cost.
     tol : float
-        Relative gap: the gap divided by the objective.
+        Relative gap: the gap divided by the objective. Without offsets in the penalty, at least
+        half of what can be gained over scores of zero is gained as well.
     max_iter : int
         Most machines to solve on all rows.
     start : (weights, duals), optional
@@ -145,6 +149,7 @@ class _Search:
         self.weights = np.ones(grams.n_kernels)
         self.bound = -math.inf  # the best dual value
         self.least = math.inf  # the best objective
+        self.nothing: float = target.loss(np.zeros((target.n_outputs, len(target))))
         self.expected: float | None = None  # the objective, as a part of the rows has it
         self.iterations, self.inner = 0, _INNER
         self.further, self.last = _FURTHER, math.inf
@@ -157,7 +162,19 @@ class _Search:
     @property
     def finished(self) -> bool:
         """Whether the tolerance is met."""
-        return self.best is not None and self.least - self.bound <= self.tol * self.least
+        return self.best is not None and self.least - self.bound <= self.enough
+
+    @property
+    def enough(self) -> float:
+        """The gap to stop at.
+
+        Where samples count little, all of what can be gained over no model at all may be less than
+        the tolerance, and half of it is asked for. With offsets there may be nothing to gain.
+        """
+        enough = self.tol * self.least
+        if np.any(self.penalty.offsets):
+            return enough
+        return min(enough, max(_HALF * (self.nothing - self.bound), _LEAST * self.nothing))
 
     def begin(self, start: tuple[np.ndarray, np.ndarray] | None) -> None:
         """Set weights and dual variables to start from."""
@@ -246,19 +263,21 @@ class _Search:
         if self.finished:
             return
         if combined is not None:
-            self.weights, self.machine.A = combined
-        elif not self.penalty.fixed:
+            weights, self.machine.A = combined
+            # Combinations of few dual variables may need no kernel, where the optimum does.
+            weights = np.maximum(weights, _SHRUNK * self.weights)
+            self.weights = self.penalty.of_unit_norm(weights)
+        elif not self.penalty.fixed and np.any(sizes):
             # Further than to the touching weights, which lie on the way to the best ones.
             further = (self.penalty.weights(sizes) / self.weights) ** self.further
             self.weights = self.penalty.of_unit_norm(self.weights * further)
 
     def pruned(self, best: KernelSolution) -> KernelSolution:
         """Return the solution with as few kernels as the tolerance allows."""
-        nothing = self.target.loss(np.zeros(best.duals.shape[::-1]))
         # Without offsets some kernel always helps, however little.
-        if np.any(self.penalty.offsets) and nothing <= best.objective * (1.0 + 1e-9):
-            gap = max(0.0, nothing - self.bound)
-            return replace(best, weights=0.0 * best.weights, objective=nothing, gap=gap)
+        if np.any(self.penalty.offsets) and self.nothing <= best.objective * (1.0 + 1e-9):
+            gap = max(0.0, self.nothing - self.bound)
+            return replace(best, weights=0.0 * best.weights, objective=self.nothing, gap=gap)
         tried = np.zeros(len(best.weights), dtype=bool)
         for part in _NEGLIGIBLE if self.penalty.sharp and np.any(best.weights) else ():
             few = best.weights < part * np.max(best.weights)
@@ -276,15 +295,13 @@ class _Search:
     def _inner_gap(self) -> float:
         """Solve the machine as well as is worth while; return its gap."""
         if self.history:
-            size = self.least
-            wanted = max(self.inner * self.tol * size, _LOOSE * self.history[-1] * size)
+            wanted = max(self.inner * self.enough, _LOOSE * self.history[-1] * self.least)
             if self.penalty.fixed:  # the machine's gap is all of it
-                wanted = 0.9 * self.tol * size
+                wanted = 0.9 * self.enough
         elif self.expected is not None:
             wanted = self.inner * self.tol * self.expected
         else:
-            value = self.target.loss(np.zeros(self.machine.A.shape[::-1]))
-            wanted = _LOOSE * self.tol**0.5 * value
+            wanted = _LOOSE * self.tol**0.5 * self.nothing
         gap: float = self.machine.solve(self.weights, wanted)
         return gap
 
@@ -321,7 +338,7 @@ class _Search:
         penalty = self.penalty
         _reduced_jit.alternate(
             cross, bend, linear, penalty.s, penalty.scales, penalty.offsets,
-            self.target.bounded, weights, t, _ROUNDS,
+            self.target.bounded, weights, t, _ROUNDS if self.tol >= _TIGHT else _MORE_ROUNDS,
         )  # fmt: skip
         found = np.empty(len(weights))
         _reduced_jit.energies(cross, t, found)

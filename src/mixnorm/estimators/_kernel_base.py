@@ -191,8 +191,7 @@ class KernelLearner(StoredKernelsMixin, CallbackSupportMixin, BaseEstimator):
                 f"of {target.n_outputs}. Set warm_start=False to start anew."
             )
         # They stay feasible where C grows, and are made so where it falls.
-        factor = min(1.0, float(self.C) / cost)
-        return np.maximum(weights, 1e-9 * np.max(weights)), duals * factor
+        return weights, duals * min(1.0, float(self.C) / cost)
 
     def _report(self, found: multikernel.KernelSolution, dtype: Any) -> None:
         relative = found.gap / found.objective if found.objective else 0.0
