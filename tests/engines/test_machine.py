@@ -316,7 +316,6 @@ def test_squares_with_a_weight_of_zero_by_factors():
 # --- the whole engine
 
 
-@pytest.mark.xfail(strict=False, reason="the gap stays at 1e-5: the reduced problem is stuck")
 def test_squares_reach_the_tolerance():
     """Few kernels and p=1: with C=1 and C=1000 the gap falls below 1e-7, with C=10 it does not."""
     X, _ = rows(60)

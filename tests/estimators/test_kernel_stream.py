@@ -335,12 +335,17 @@ def test_a_call_that_fails_late_changes_nothing():
     assert_same_model(model, other, X[:20])
 
 
-@pytest.mark.xfail(strict=False, reason="class_weight is left out of account without a word")
 def test_weights_of_classes_count_in_streams():
     X, y = rows()
     wanted = UFOMKLClassifier(BANK).partial_fit(X, y, sample_weight=np.array([5.0, 1.0, 1.0])[y])
     found = UFOMKLClassifier(BANK, class_weight={0: 5.0}).partial_fit(X, y)
     np.testing.assert_allclose(found.decision_function(X), wanted.decision_function(X))
+
+
+def test_balanced_classes_need_all_samples():
+    X, y = rows()
+    with pytest.raises(ValueError, match="class_weight='balanced' counts all samples"):
+        UFOMKLClassifier(BANK, class_weight="balanced").partial_fit(X, y)
 
 
 def test_attributes_of_another_fit_are_gone():

@@ -128,7 +128,6 @@ def test_scores_are_good_enough_to_use():
     assert LinearMulticlassSVC().fit(X[::2], y[::2]).score(X[1::2], y[1::2]) > 0.95
 
 
-@pytest.mark.xfail(strict=False, reason="there are no Newton steps for the squared hinge")
 @pytest.mark.parametrize("columns", [True, False])
 def test_squared_hinges_of_samples_that_count_much(columns):
     """With the hinge itself this takes two iterations, and with C=10 too."""
@@ -147,9 +146,6 @@ def test_columns_far_from_zero():
     assert model.dual_gap_ <= 1e-3 * model.objective_
 
 
-@pytest.mark.xfail(
-    strict=False, reason="rows of kernel value zero are passed over, and their gap stays"
-)
 @pytest.mark.parametrize(
     "model",
     [KernelMulticlassSVC(1.0, kernel="linear", max_iter=5),
@@ -199,7 +195,6 @@ def test_too_large_for_memory(monkeypatch):
             {"coef0": "a", "kernel": "poly"},
             TypeError,
             "coef0",
-            marks=pytest.mark.xfail(strict=False, reason="says 'could not convert string'"),
         ),
     ],
     ids=str,

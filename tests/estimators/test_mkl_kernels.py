@@ -168,17 +168,12 @@ def test_clones_and_pickles(model):
 # --- what the weights mean
 
 
-STALLS = pytest.mark.xfail(
-    strict=False, reason="with squares and p=1 the gap stays at 1e-4 of the objective"
-)
-
-
 @pytest.mark.parametrize(
     "model",
     [
         MKLClassifier(p=1.0),
         MKLClassifier(p=1.0, loss="squared_hinge", C=0.3),
-        pytest.param(MKLRegressor(p=1.0), marks=STALLS),
+        MKLRegressor(p=1.0),
     ],
     ids=str,
 )
@@ -241,9 +236,6 @@ def test_the_norm_of_the_weights_is_one(p, tol):
         assert np.linalg.norm(scaled, p) == pytest.approx(1.0, rel=1e-6), model
 
 
-@pytest.mark.xfail(
-    strict=False, reason="where what is found is no better than nothing, nothing is kept"
-)
 @pytest.mark.parametrize(("C", "tol"), [(1e-3, 1e-2), (0.1, 0.1)])
 def test_few_counts_are_still_learned_from(C, tol):
     """The optimum is better than nothing by 1e-3 and more, and predicts most classes right."""

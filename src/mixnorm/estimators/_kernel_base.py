@@ -222,8 +222,9 @@ class KernelLearner(StoredKernelsMixin, CallbackSupportMixin, BaseEstimator):
         self._last = (found.weights, found.duals, float(self.C))
         weights = found.weights
         used = np.any(found.duals != 0.0, axis=1)
-        if not np.any(used) or not np.any(weights > 0.0):
-            warn_of_no_kernel()
+        there = np.max(grams.diagonals(), axis=1) > 0.0
+        if not np.any(used) or not np.any(weights[there]):
+            warn_of_no_kernel(zero=bool(np.any(weights) and not np.any(there)))
             used = np.arange(len(used)) == 0
         self.kernel_weights_ = weights
         self.support_ = rows[used]
@@ -323,13 +324,15 @@ class KernelLearner(StoredKernelsMixin, CallbackSupportMixin, BaseEstimator):
         return tags
 
 
-def warn_of_no_kernel() -> None:
-    """Warn of a model without kernels."""
-    _warn(
-        "No kernel is left in the model, which predicts the same for all rows. Lower beta or raise "
-        "C.",
-        NoKernelWarning,
+def warn_of_no_kernel(zero: bool = False) -> None:
+    """Warn of a model without kernels, or whose kernels are zero."""
+    what = (
+        "The kernels that are left in the model are zero between all rows: it"
+        if zero
+        else "No kernel is left in the model, which"
     )
+    advice = "Look at the kernels" if zero else "Lower beta or raise C"
+    _warn(f"{what} predicts the same for all rows. {advice}.", NoKernelWarning)
 
 
 def _check_targets(estimator: Any, X: Any, y: Any) -> None:

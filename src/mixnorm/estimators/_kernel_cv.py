@@ -56,8 +56,6 @@ class KernelCV(KernelLearner):
         """Return the learner with some of the parameters."""
         own = self.get_params(deep=False)
         same = {name: own[name] for name in self._learner().get_params(deep=False) if name in own}
-        if "tail" in params:
-            params = params | {"tail": int(params["tail"])}
         return self._learner(**same, **params, C=self._costs()[0] if cost is None else cost)
 
     # --- the search
@@ -237,6 +235,9 @@ def _values(given: Any, name: str) -> list[Any]:
     if isinstance(given, (str, bytes, dict)) or not isinstance(given, Iterable):
         raise TypeError(f"{name}={given!r} must be a list of numbers to try.")
     values = [value.item() if isinstance(value, np.generic) else value for value in given]
+    for value in values:
+        if isinstance(value, bool) or not isinstance(value, numbers.Real):
+            raise TypeError(f"{name}={given!r} must be a list of numbers to try, got {value!r}.")
     if not values:
         raise ValueError(f"{name} is empty; give at least one number to try.")
     return values

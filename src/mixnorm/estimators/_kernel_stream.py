@@ -10,7 +10,11 @@ from sklearn.utils.validation import column_or_1d, validate_data
 
 from mixnorm.engines.mirror import KernelLearner as Descent
 from mixnorm.estimators._base import _warn
-from mixnorm.estimators._inputs import _check_integer, check_one_kind_of_label
+from mixnorm.estimators._inputs import (
+    _check_integer,
+    check_one_kind_of_label,
+    class_factors,
+)
 from mixnorm.estimators._kernel_base import _check_targets, _weights, warn_of_no_kernel
 from mixnorm.estimators._kernel_classifier import KernelClassifier
 from mixnorm.estimators._progress import Iterations, all_or_nothing
@@ -146,7 +150,7 @@ class KernelStream(KernelClassifier):
             _check_targets(self, X, y)
             weight = _weights(sample_weight, X.shape[0])
             labels = self._stream_labels(y, classes, first)
-            self._stream(X, labels, weight, first)
+            self._stream(X, labels, weight * self._stream_factors(labels), first)
             return self
 
     def _stream_rows(self, X: Any, first: bool) -> Any:
@@ -180,6 +184,18 @@ class KernelStream(KernelClassifier):
                 f"{self.classes_!r}; give all labels in the first call."
             )
         return np.asarray(places)
+
+    def _stream_factors(self, labels: np.ndarray) -> np.ndarray:
+        """Return what the class of each sample counts."""
+        if self.class_weight is None:
+            return np.ones(len(labels))
+        if isinstance(self.class_weight, str):
+            raise ValueError(
+                f"class_weight={self.class_weight!r} counts all samples, and partial_fit does not "
+                "know those to come; give a dictionary of weights, or call fit."
+            )
+        every = self.classes_
+        return np.asarray(class_factors(self.class_weight, every, np.ones(len(every)))[labels])
 
     def _stream(self, X: Any, labels: np.ndarray, weight: np.ndarray, first: bool) -> None:
         """Learn from samples, beside those learned from before."""

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mixnorm.engines.multikernel import KernelPenalty, KernelSolution
 from mixnorm.estimators._inputs import _check_number
 from mixnorm.estimators._kernel_classifier import KernelClassifier
+from mixnorm.estimators._kernel_stored import check_facts
 from mixnorm.estimators._stored import _check_floats
 from mixnorm.kernels import (
     FactorGrams,
@@ -156,9 +157,7 @@ class KernelMulticlassSVC(KernelClassifier):
         if named and self.kernel == "laplacian":
             return LaplacianKernel(tau=1.0 / self._gamma(X))
         if named and self.kernel in ("poly", "polynomial"):
-            return PolynomialKernel(
-                degree=self.degree, gamma=self._gamma(X), coef0=float(self.coef0)
-            )
+            return PolynomialKernel(degree=self.degree, gamma=self._gamma(X), coef0=self.coef0)
         if named and self.kernel == "linear":
             return LinearKernel()
         return as_kernel(self.kernel)
@@ -322,6 +321,7 @@ class LinearMulticlassSVC(KernelClassifier):
     def _restore(self, state: dict[str, Any], max_bytes: int) -> None:
         self._check_parameters()
         self.__dict__.update(state)
+        check_facts(self)
         n_classes = len(self.classes_)
         n_outputs = 1 if n_classes == 2 else n_classes
         _check_floats(self.coef_, (n_outputs, int(self.n_features_in_)), "coef_")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import numbers
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ from mixnorm.engines.multikernel import KernelPenalty, SquaredTarget
 from mixnorm.estimators._inputs import check_dense_targets
 from mixnorm.estimators._kernel_base import KernelLearner
 from mixnorm.estimators._mkl import check_exponent
+from mixnorm.estimators._stored import _check_floats
 
 
 class MKLRegressor(MultiOutputMixin, RegressorMixin, KernelLearner):
@@ -133,3 +136,14 @@ class MKLRegressor(MultiOutputMixin, RegressorMixin, KernelLearner):
         """
         found = self._scores(X) * self._scale + self._centre
         return found[:, 0] if self._single else found
+
+    def _restore(self, state: dict[str, Any], max_bytes: int) -> None:
+        super()._restore(state, max_bytes)
+        _check_floats(self._centre, (self.dual_coef_.shape[1],), "_centre")
+        if not isinstance(self._scale, numbers.Real) or not 0.0 < self._scale < math.inf:
+            raise ValueError(f"_scale must be positive and finite, got {self._scale!r}")
+        if not isinstance(self._single, bool) or (self._single and len(self._centre) != 1):
+            raise ValueError(f"_single must say whether there is one output, got {self._single!r}")
+        wanted = float(self._centre[0]) if self._single else self._centre
+        if not np.array_equal(self.intercept_, wanted):
+            raise ValueError("intercept_ must be the mean of the targets")

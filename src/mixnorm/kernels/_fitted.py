@@ -241,6 +241,11 @@ class FittedBank:
         by_kernel = dict(zip(distinct, features, strict=True))
         return [by_kernel[m] for m in index]
 
+    def ranks(self, which: Sequence[int]) -> list[int]:
+        """Return how many features each of the kernels in ``which`` has."""
+        double = 2 if self.factors == "random" else 1  # cosines and sines
+        return [double * self.maps[self.map_of[m]].shape[1] for m in which]
+
     def cost(self, weights: Any, n_support: int) -> dict[str, int]:
         """Return what a model with these kernels takes, about.
 
@@ -337,8 +342,7 @@ class FittedBank:
 
     def _features(self, side: Side, which: Sequence[int]) -> tuple[np.ndarray, list[int]]:
         """Return the features of rows for some kernels side by side, and how many each has."""
-        double = 2 if self.factors == "random" else 1  # cosines and sines
-        ranks = [double * self.maps[self.map_of[m]].shape[1] for m in which]
+        ranks = self.ranks(which)
         columns = np.empty((side.n_rows, sum(ranks)), dtype=self.dtype)
         features = parts_of(columns, ranks)
         places = dict(zip(which, features, strict=True))
