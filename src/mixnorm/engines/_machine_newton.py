@@ -19,12 +19,13 @@ from scipy import linalg
 
 from mixnorm.engines import _machine_jit as jit
 
-_MOST_DIRECTIONS = 1200
+_MOST_DIRECTIONS = 3000
 _MOST_STEPS = 30
 # How far the two sides of the equation may be apart, in parts of the way that both have gone.
 _CLOSE = 0.05
 _GROWTH = 6.0
 _FARTHEST = 1e9
+_MOST_PATIENCE = 8.0
 
 
 class NewtonSteps:
@@ -62,7 +63,7 @@ class NewtonSteps:
         found = self._proximal(A, slopes, gap)
         if found is None:
             self.reach *= _GROWTH  # fewer rows are free then
-            self._patience *= 2.0
+            self._patience = min(2.0 * self._patience, _MOST_PATIENCE)
             return
         change = found - A
         moved = self._scores(change)
@@ -81,7 +82,7 @@ class NewtonSteps:
             self._patience = max(1.0, 0.5 * self._patience)
         elif length < 0.1:
             self.reach /= _GROWTH
-            self._patience *= 1.5
+            self._patience = min(1.5 * self._patience, _MOST_PATIENCE)
 
     def _proximal(self, A: np.ndarray, slopes: np.ndarray, gap: float) -> np.ndarray | None:
         """Return the proximal point, or a point on the way; None if too many rows are free."""
