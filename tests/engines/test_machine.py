@@ -6,12 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from mixnorm.engines import _machine
 from mixnorm.engines import _machine_jit as jit
 from mixnorm.engines._machine import (
     FeatureMachine,
     HingeTarget,
     MatrixMachine,
     RidgeMachine,
+    RowBlock,
     SquaredTarget,
 )
 from mixnorm.engines._machine_newton import NewtonSteps
@@ -242,6 +244,33 @@ def test_newton_steps_never_lower_the_dual_value(tau, C):
         assert last > first
         assert_feasible(A, target)
         np.testing.assert_allclose(F, (K @ A).T, atol=1e-8 * C)
+
+
+@pytest.mark.parametrize("most", [10, 40, 10_000])
+@pytest.mark.parametrize("squared", [False, True])
+def test_rows_at_work_by_their_matrix(monkeypatch, most, squared):
+    """What factors of many columns take, with all rows at work or some of them at a time."""
+    X, y = rows(120)
+    stack = gaussians(X, [0.1, 1.0])
+    target = HingeTarget(y, np.full(120, 5.0), 3, squared)
+    weights = np.array([0.6, 0.8])
+    wanted = MatrixMachine(stack, target)
+    wanted.solve(weights, 1e-6)
+    monkeypatch.setattr(_machine, "_WIDE", 0.0)
+    monkeypatch.setattr(_machine, "_MOST_BLOCK_ROWS", most)
+    monkeypatch.setattr(jit, "sweep_features", None)
+    found = FeatureMachine(roots(stack), target)
+    assert found.solve(weights, 1e-6) <= 1e-6
+    np.testing.assert_allclose(found.F, wanted.F, atol=1e-2)
+    assert_feasible(found.A, target)
+
+
+def test_blocks_of_rows():
+    rng = np.random.default_rng(0)
+    columns, weights = rng.standard_normal((50, 7)), rng.random(7)
+    block, K = RowBlock(columns, weights), (columns * weights) @ columns.T
+    for some in ([3, 8, 20], [3, 8, 9, 20, 41], [0, 9], [0, 9], [1, 2], np.arange(50)):
+        np.testing.assert_allclose(block.matrix(np.array(some)), K[np.ix_(some, some)])
 
 
 def test_free_directions():

@@ -14,25 +14,18 @@ import numpy as np
 from scipy import linalg
 
 from mixnorm.engines import _machine_jit as jit
-from mixnorm.engines._machine_newton import NewtonSteps
+from mixnorm.engines._machine_ascent import FALL, PART, SELECTIVE, Ascent, Memory, rows_at_work
 
 # Rows up to which the sum of kernels is kept in double precision.
 _DOUBLE_ROWS = 3000
-# Passes over the rows that are at work, and how often these are chosen before a Newton step.
-_PASSES, _ROUNDS = 20, 3
-# At work are all rows if it would be more than this part of them; otherwise the gap of those is
-# brought down to these parts of what is wanted, or of what it was.
-_MANY, _PART, _FALL = 0.6, 0.5, 0.1
-_MOST_ROUNDS, _MOST_FEATURE_ROUNDS = 500, 5000
+_MOST_FEATURE_ROUNDS = 5000
 # Kernels below this part of the largest weight are left out of a round, until gaps fall too slowly.
 _LIGHT, _STALLED = 1e-3, 0.9
 # Sweeps over the rows that are worked on, before sums are computed anew, unless few rows change.
 _SWEEPS, _FEW = 20, 0.1
-# About what the update of a score takes; only its ratio to what Newton steps take matters.
-_SECONDS_PER_UPDATE = 5e-9
-_TRIED = 1  # updates of each row, before their pace is judged
-# Rows are worked on whose part of the gap exceeds this part of the mean one.
-_SELECTIVE = 0.3
+# Entries of columns for all scores of a row, over rows at work, from which the matrix of these is
+# worth while; and its most rows.
+_WIDE, _MOST_BLOCK_ROWS = 4.0, 8000
 
 
 class Machine(Protocol):
@@ -221,30 +214,19 @@ class _Base:
 
 
 class MatrixMachine(_Base):
-    """Crammer and Singer's machine on a kernel matrix: coordinate ascent, and Newton steps."""
+    """Crammer and Singer's machine on a kernel matrix."""
 
     def __init__(self, grams: Any, target: HingeTarget) -> None:
         super().__init__(grams, target)
         self._dtype = np.float64 if len(target) <= _DOUBLE_ROWS else grams.dtype
-        self._seed, self._reach = 0, 1.0
+        self._memory = Memory()
         self._last: tuple[np.ndarray, np.ndarray] | None = None
 
     def solve(self, weights: np.ndarray, target: float) -> float:
         """Go on until the gap is at most ``target``."""
         K = self._sum(weights)
         self.F = _product(K, self.A)
-        steps = NewtonSteps(K, self.target, self._reach)
-        pace = _Pace(len(K))
-        gap = math.inf
-        for _ in range(_MOST_ROUNDS):
-            gap, updates = self._passes(K, target)
-            if gap <= target:
-                break
-            ahead = pace.updates_ahead(gap, updates, target)
-            if ahead * _SECONDS_PER_UPDATE > steps.seconds(self.A):
-                steps.step(self.A, self.F, gap)
-                self._reach = steps.reach
-        return gap
+        return Ascent(K, self.target, self.A, self.F, self._memory).run(target)
 
     def _sum(self, weights: np.ndarray) -> np.ndarray:
         """Return the sum of the kernels; where the weights are the last ones it is still there."""
@@ -253,70 +235,18 @@ class MatrixMachine(_Base):
             self._last = weights.copy(), self.grams.combine(weights, dtype=self._dtype)
         return self._last[1]
 
-    def _passes(self, K: np.ndarray, target: float) -> tuple[float, int]:
-        """Pass over the rows a few times; return the gap, and how many scores were changed."""
-        given, updates = self.target, 0
-        parts = np.empty(len(given))
-        for _ in range(_ROUNDS):
-            gap = jit.gaps(self.F, self.A, given.labels, given.caps, given.squared, parts)
-            if gap <= target:
-                break
-            at_work = (parts > _SELECTIVE * gap / len(given)) | np.any(self.A != 0.0, axis=1)
-            rows = np.flatnonzero(at_work)
-            if len(rows) > _MANY * len(given):
-                updates += len(given) * self._ascend(K, self.F, self.A, slice(None), target)
-            else:
-                goal = max(_PART * target, _FALL * gap)
-                updates += len(rows) * self._on_rows(K, rows, goal)
-        return float(gap), updates
-
-    def _on_rows(self, K: np.ndarray, rows: np.ndarray, goal: float) -> int:
-        """Pass over some rows, the others staying as they are; return how many were changed."""
-        whole = K[rows]
-        F, A = np.ascontiguousarray(self.F[:, rows]), self.A[rows]
-        updates = self._ascend(np.ascontiguousarray(whole[:, rows]), F, A, rows, goal)
-        change = (A - self.A[rows]).T.astype(K.dtype)
-        self.F += change @ whole
-        self.A[rows] = A
-        return updates
-
-    def _ascend(self, K: np.ndarray, F: np.ndarray, A: np.ndarray, rows: Any, goal: float) -> int:
-        given = self.target
-        updates, self._seed = jit.ascend(
-            K, F, A, given.labels[rows], given.caps[rows], given.squared, goal, _PASSES, _SELECTIVE,
-            self._seed,
-        )  # fmt: skip
-        return int(updates)
-
-
-class _Pace:
-    """How fast the gap falls, judged by the second half of the updates so far."""
-
-    def __init__(self, n_samples: int) -> None:
-        self.n_samples = n_samples
-        self._counts, self._gaps = [0], [math.inf]
-
-    def updates_ahead(self, gap: float, updates: int, target: float) -> float:
-        """Return about how many updates, of entries of scores, it takes to reach a gap."""
-        count = self._counts[-1] + updates
-        self._counts.append(count)
-        self._gaps.append(min(gap, self._gaps[-1]))
-        if count < _TRIED * self.n_samples**2:
-            return 0.0
-        middle = int(np.searchsorted(self._counts, count // 2, side="right")) - 1
-        progress = math.log(self._gaps[middle] / self._gaps[-1])
-        if not progress > 0.0 or not target > 0.0:
-            return math.inf
-        todo = math.log(self._gaps[-1] / target)
-        return todo / progress * (count - self._counts[middle])
-
 
 class FeatureMachine(_Base):
-    """The same machine where kernels are known by factors: coordinate ascent on their columns."""
+    """The same machine where kernels are known by factors.
+
+    Where these have few columns, rows are improved by way of them. Where they have many, the kernel
+    matrix of the rows at work is computed, up to so many rows, and these are improved together.
+    """
 
     def __init__(self, grams: Any, target: HingeTarget) -> None:
         super().__init__(grams, target)
         self.features, self.kernel_of = grams.columns()
+        self._memory = Memory()
         self._random = np.random.default_rng(0)
 
     def solve(self, weights: np.ndarray, target: float) -> float:
@@ -328,6 +258,7 @@ class FeatureMachine(_Base):
         parts = np.empty(len(given))
         # Kernels of small weight hardly change the scores within a round.
         used, Z = self._columns_above(_LIGHT * float(np.max(weights)), weights)
+        block = RowBlock(Z, column_weights[used])
         last = math.inf
         for _ in range(_MOST_FEATURE_ROUNDS):
             # Anew every time, as what is added up in single precision drifts.
@@ -338,10 +269,15 @@ class FeatureMachine(_Base):
                 break
             if gap > _STALLED * last:
                 used, Z = self._columns_above(0.0, weights)
+                block = RowBlock(Z, column_weights[used])
             last = min(last, gap)
+            rows = rows_at_work(parts, gap, self.A)
+            if given.n_outputs * Z.shape[1] > _WIDE * len(rows):
+                self._by_block(block, rows, parts, max(PART * target, FALL * gap))
+                continue
             part = np.ascontiguousarray(U[:, used])
             rest = self.F - _features_product(Z, part)
-            threshold = _SELECTIVE * gap / len(given)
+            threshold = SELECTIVE * gap / len(given)
             order = np.flatnonzero(parts > threshold)
             for _ in range(_SWEEPS):
                 self._random.shuffle(order)
@@ -353,6 +289,17 @@ class FeatureMachine(_Base):
                     break
         return float(gap)
 
+    def _by_block(self, block: RowBlock, rows: np.ndarray, parts: np.ndarray, goal: float) -> None:
+        """Improve the rows at work together; those of the largest gaps, and some, if too many."""
+        if len(rows) > _MOST_BLOCK_ROWS:
+            rows = rows[np.argsort(-parts[rows], kind="stable")]
+            first, others = np.split(rows, [_MOST_BLOCK_ROWS // 2])
+            some = self._random.choice(others, _MOST_BLOCK_ROWS - len(first), replace=False)
+            rows = np.sort(np.concatenate([first, some]))
+        A, F = self.A[rows], np.ascontiguousarray(self.F[:, rows])
+        Ascent(block.matrix(rows), self.target.take(rows, 1.0), A, F, self._memory).run(goal)
+        self.A[rows] = A
+
     def _columns_above(self, least: float, weights: np.ndarray) -> tuple[Any, np.ndarray]:
         """Return the columns of kernels of some weight; all, uncopied, where few are left out."""
         used = np.flatnonzero(weights[self.kernel_of] > least)
@@ -362,6 +309,39 @@ class FeatureMachine(_Base):
 
     def _sums(self) -> np.ndarray:
         return np.asarray(self.features.T @ self.A.astype(self.features.dtype))
+
+
+class RowBlock:
+    """The kernel matrix of some rows, computed from factors; what is known is not computed again.
+
+    Parameters
+    ----------
+    columns : array of shape (n_samples, n_columns)
+        The factors.
+    weights : array of shape (n_columns,)
+        Their weights.
+    """
+
+    def __init__(self, columns: np.ndarray, weights: np.ndarray) -> None:
+        self._columns, self._weights = columns, weights
+        self._rows = np.empty(0, dtype=np.int64)
+        self._K = np.empty((0, 0), dtype=columns.dtype)
+
+    def matrix(self, rows: np.ndarray) -> np.ndarray:
+        """Return the matrix of these rows, which are in increasing order."""
+        if np.array_equal(rows, self._rows):
+            return self._K
+        _, known, place = np.intersect1d(self._rows, rows, return_indices=True)
+        K = np.empty((len(rows), len(rows)), dtype=self._K.dtype)
+        K[np.ix_(place, place)] = self._K[np.ix_(known, known)]
+        self._K = np.empty((0, 0), dtype=K.dtype)  # makes room
+        new = np.setdiff1d(np.arange(len(rows)), place)
+        if len(new):
+            added = (self._columns[rows[new]] * self._weights) @ self._columns[rows].T
+            K[new] = added
+            K[:, new] = added.T
+        self._rows, self._K = rows, K
+        return K
 
 
 class RidgeMachine(_Base):
