@@ -273,7 +273,7 @@ class FeatureMachine(_Base):
             last = min(last, gap)
             rows = rows_at_work(parts, gap, self.A)
             if given.n_outputs * Z.shape[1] > _WIDE * len(rows):
-                self._by_block(block, rows, parts, max(PART * target, FALL * gap))
+                self._by_block(block, rows, parts, PART * target)
                 continue
             part = np.ascontiguousarray(U[:, used])
             rest = self.F - _features_product(Z, part)
@@ -290,13 +290,18 @@ class FeatureMachine(_Base):
         return float(gap)
 
     def _by_block(self, block: RowBlock, rows: np.ndarray, parts: np.ndarray, goal: float) -> None:
-        """Improve the rows at work together; those of the largest gaps, and some, if too many."""
+        """Improve the rows at work together; those of the largest gaps, and some, if too many.
+
+        ``goal`` is the gap of all rows at work that is enough.
+        """
         if len(rows) > _MOST_BLOCK_ROWS:
+            goal *= _MOST_BLOCK_ROWS / len(rows)
             rows = rows[np.argsort(-parts[rows], kind="stable")]
             first, others = np.split(rows, [_MOST_BLOCK_ROWS // 2])
             some = self._random.choice(others, _MOST_BLOCK_ROWS - len(first), replace=False)
             rows = np.sort(np.concatenate([first, some]))
         A, F = self.A[rows], np.ascontiguousarray(self.F[:, rows])
+        goal = max(goal, FALL * float(np.sum(parts[rows])))
         Ascent(block.matrix(rows), self.target.take(rows, 1.0), A, F, self._memory).run(goal)
         self.A[rows] = A
 
