@@ -21,6 +21,7 @@ _MANY, PART, FALL = 0.6, 0.5, 0.1
 SELECTIVE = 0.3
 # About what the update of a score takes; only its ratio to what Newton steps take matters.
 _SECONDS_PER_UPDATE = 5e-9
+_LEAST_PROGRESS = 0.3  # that is assumed, as gaps do not fall evenly
 _TRIED = 1  # updates of each row, before their pace is judged
 
 
@@ -114,7 +115,7 @@ class _Pace:
             return 0.0
         middle = int(np.searchsorted(self._counts, count // 2, side="right")) - 1
         progress = math.log(self._gaps[middle] / self._gaps[-1])
-        if not progress > 0.0 or not target > 0.0:
+        if not target > 0.0:
             return math.inf
         todo = math.log(self._gaps[-1] / target)
-        return todo / progress * (count - self._counts[middle])
+        return todo / max(progress, _LEAST_PROGRESS) * (count - self._counts[middle])

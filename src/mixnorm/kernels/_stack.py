@@ -161,7 +161,7 @@ class KernelStack:
         array of shape (n_rows, n_columns)
             A new array, in C order.
         """
-        from mixnorm.kernels._sums_jit import add_block, mirror
+        from mixnorm.kernels._sums_jit import add_block, add_columns, mirror
 
         scales = as_weights(weights, self.n_kernels, dtype or self.dtype)
         which = np.flatnonzero(scales)
@@ -176,7 +176,10 @@ class KernelStack:
             across = slice(0, stop, 1) if half else right
             sums = total[start:stop, :stop] if half else total[start:stop]
             for m in which:
-                add_block(sums, _taken(self.matrices[m], some, across), scales[m])
+                if isinstance(across, slice):
+                    add_block(sums, self.matrices[m][some, across], scales[m])
+                else:
+                    add_columns(sums, self.matrices[m][some], across, scales[m])
         if half:
             mirror(total)
         return total
@@ -229,11 +232,17 @@ class KernelStack:
 
     def take(self, rows: Any) -> KernelStack:
         """Return a copy of the matrices on some of the rows, which are the columns too."""
+        from mixnorm.kernels._sums_jit import take_half
+
         self.needs_square("take")
         index = _spelled_out(places(rows, self.n_samples, "rows"))
         taken = np.empty((self.n_kernels, len(index), len(index)), dtype=self.dtype)
+        half = self.symmetric and bool(np.all(index[1:] > index[:-1]))
         for matrix, place in zip(self.matrices, taken, strict=True):
-            np.take(matrix[index], index, axis=1, out=place)
+            if half:
+                take_half(matrix, index, place)
+            else:
+                np.take(matrix[index], index, axis=1, out=place)
         return KernelStack._of(taken, self.symmetric)
 
     @with_subnormals_as_zero

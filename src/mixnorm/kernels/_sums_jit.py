@@ -15,6 +15,15 @@ def add_block(total: np.ndarray, matrix: np.ndarray, weight: float) -> None:
             total[i, j] += factor * matrix[i, j]
 
 
+@njit(cache=True, error_model="numpy", fastmath={"contract"})
+def add_columns(total: np.ndarray, matrix: np.ndarray, columns: np.ndarray, weight: float) -> None:
+    """Add some columns of a matrix times a weight, in the dtype of the sum."""
+    factor = total.dtype.type(weight)
+    for i in range(total.shape[0]):
+        for j in range(total.shape[1]):
+            total[i, j] += factor * matrix[i, columns[j]]
+
+
 @njit(cache=True, error_model="numpy")
 def mirror(total: np.ndarray) -> None:
     """Copy what is below the diagonal to above it, tile by tile."""
@@ -24,6 +33,15 @@ def mirror(total: np.ndarray) -> None:
             for i in range(top, min(top + tile, n)):
                 for j in range(left, min(left + tile, i)):
                     total[j, i] = total[i, j]
+
+
+@njit(cache=True, error_model="numpy")
+def take_half(matrix: np.ndarray, index: np.ndarray, out: np.ndarray) -> None:
+    """Copy some rows and columns of a symmetric matrix; ``index`` is in increasing order."""
+    for i in range(index.shape[0]):
+        for j in range(i + 1):
+            out[i, j] = matrix[index[i], index[j]]
+    mirror(out)
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
