@@ -354,3 +354,19 @@ def directions(
             basis[place, free[j]] = -square * last * size
             rows[place] = i
             place += 1
+
+
+@njit(cache=True, error_model="numpy", fastmath={"contract"})
+def newton_system(
+    K: np.ndarray, rows: np.ndarray, basis: np.ndarray, sigma: float, out: np.ndarray
+) -> None:
+    """Write the lower half of ``I + sigma B'KB`` into ``out``, where ``B`` has the vectors."""
+    n_classes = basis.shape[1]
+    for i in range(rows.shape[0]):
+        row = K[rows[i]]
+        for j in range(i + 1):
+            total = 0.0
+            for k in range(n_classes):
+                total += basis[i, k] * basis[j, k]
+            out[i, j] = sigma * row[rows[j]] * total
+        out[i, i] += 1.0

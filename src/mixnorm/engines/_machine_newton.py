@@ -140,12 +140,11 @@ class NewtonSteps:
         count, given = self._count(projected), self.target
         rows, basis = np.empty(count, dtype=np.int64), np.zeros((count, projected.shape[1]))
         jit.directions(projected, given.labels, given.caps, given.squared, self.sigma, rows, basis)
-        system = self.K[np.ix_(rows, rows)].astype(np.float64, copy=False)
-        system = system * (basis @ basis.T) * self.sigma
-        system[np.diag_indices(count)] += 1.0
+        system = np.empty((count, count))
+        jit.newton_system(self.K, rows, basis, self.sigma, system)
         right = self.sigma * np.sum(basis * bent[rows], axis=1)
         try:
-            factor = linalg.cho_factor(system, lower=True, overwrite_a=True, check_finite=False)
+            factor = linalg.cho_factor(system.T, overwrite_a=True, check_finite=False)
         except linalg.LinAlgError:
             return None
         lengths = linalg.cho_solve(factor, right, check_finite=False)
