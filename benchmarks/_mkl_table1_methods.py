@@ -33,6 +33,11 @@ class Grid:
 
 
 GRIDS = {
+    "few": Grid(
+        Cs=tuple(2.0**power for power in range(1, 14, 3)),
+        tails=(2, 32),
+        betas=(1e-3, 1e-2),
+    ),
     "short": Grid(
         Cs=tuple(2.0**power for power in range(-2, 14, 3)),
         tails=(2, 8, 32),
