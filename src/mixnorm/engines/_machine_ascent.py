@@ -14,6 +14,8 @@ from mixnorm.engines._machine_newton import NewtonSteps
 # Passes over the rows that are at work, and how often these are chosen before a Newton step.
 _PASSES, _ROUNDS = 20, 3
 _MOST_ROUNDS = 500
+# After so many rounds in which the gap does not fall to this part, rounding is what is left.
+_IN_VAIN, _LOWER = 60, 0.9
 # At work are all rows if it would be more than this part of them; otherwise the gap of those is
 # brought down to these parts of what is wanted, or of what it was.
 _MANY, PART, FALL = 0.6, 0.5, 0.1
@@ -48,10 +50,12 @@ class Ascent:
         """Go on until the gap is at most ``goal``; return it."""
         steps = NewtonSteps(self.K, self.target, self.memory.reach)
         pace = _Pace(len(self.K))
-        gap = math.inf
+        gap, lowest, since = math.inf, math.inf, 0
         for _ in range(_MOST_ROUNDS):
             gap, updates = self._passes(goal)
-            if gap <= goal:
+            since = 0 if gap < _LOWER * lowest else since + 1
+            lowest = min(gap, lowest)
+            if gap <= goal or since > _IN_VAIN:
                 break
             ahead = pace.updates_ahead(gap, updates, goal)
             if ahead * _SECONDS_PER_UPDATE > steps.seconds(self.A):

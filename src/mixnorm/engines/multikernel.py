@@ -24,6 +24,7 @@ __all__ = ["HingeTarget", "KernelPenalty", "KernelSolution", "SquaredTarget", "s
 
 # Part of the tolerance that a machine is solved to, and part of the present gap before that.
 _INNER, _LOOSE = 0.5, 0.1
+_ROUNDING = 1e-12  # least relative gap to ask for
 _HALF, _LEAST = 0.5, 1e-9  # of what can be gained, and of what is there to lose
 _LIFTED = 1e-6  # of the largest weight: zeros of a start, which would stay
 _SHRUNK = 1e-3  # to what part weights may shrink at a time
@@ -143,7 +144,8 @@ class _Search:
     def __init__(
         self, grams: Any, target: Any, penalty: KernelPenalty, tol: float, on_iteration: Any
     ) -> None:
-        self.grams, self.target, self.penalty, self.tol = grams, target, penalty, tol
+        self.grams, self.target, self.penalty = grams, target, penalty
+        self.tol = max(tol, _ROUNDING)
         self.on_iteration = on_iteration
         self.machine = target.machine(grams)
         self.weights = np.ones(grams.n_kernels)
