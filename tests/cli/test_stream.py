@@ -14,6 +14,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_iris
 
 import mixnorm as package
 from mixnorm.cli._parser import STREAMED as PARSED
@@ -566,3 +567,22 @@ def test_show_takes_online_models_from_python(mixnorm, tmp_path, monkeypatch):
         told = mixnorm("show", "online.mixnorm", "--json").json
         assert told["estimator"] == type(model).__name__
         assert told["rows"] == model.n_rounds_
+
+
+@pytest.mark.parametrize(
+    ("model", "told"),
+    [
+        (package.MKLClassifier(), "Kernels with the largest weights: gaussian"),
+        (package.LinearMulticlassSVC(), "those with the largest weights:"),
+        (package.MixedNormClassifier(), "those with the largest weights:"),
+    ],
+    ids=str,
+)
+def test_show_takes_other_models_from_python(mixnorm, tmp_path, monkeypatch, model, told):
+    monkeypatch.chdir(tmp_path)
+    X, y = load_iris(return_X_y=True)
+    package.save(model.fit(X, y), "m.mixnorm")
+    out = mixnorm("show", "m.mixnorm").out
+    assert f"{type(model).__name__}, saved from Python.\n" in out
+    assert "3 classes: 0, 1, 2" in out
+    assert told in out

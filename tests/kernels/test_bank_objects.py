@@ -202,7 +202,7 @@ def test_distances_beyond_float32():
             "kernel 'function' is not sym",
         ),
         (lambda X, Y: -(X @ Y.T), "kernel 'function' is not positive semi-definite"),
-        (lambda X, Y: np.full((len(X), len(Y)), np.nan), "nan"),
+        (lambda X, Y: np.full((len(X), len(Y)), np.nan), "NaN"),
         (lambda X, Y: np.ones((2, 2)), r"returned shape \(2, 2\)"),
     ],
 )

@@ -20,7 +20,7 @@ from mixnorm.cli._parser import Usage
 from mixnorm.cli._screen import Screen, counted, error_text, safe, write_out
 from mixnorm.cli._search import Search, mean_error, search
 from mixnorm.cli._signals import uninterrupted
-from mixnorm.cli._streamed import predict_rows, show_online, show_stream
+from mixnorm.cli._streamed import predict_rows, show_other, show_stream
 from mixnorm.cli._summary import cost_text, error_name, facts, make_report, path_rows, size_text
 from mixnorm.exceptions import ModelFileError, TableError
 from mixnorm.storage import load, save
@@ -378,8 +378,8 @@ def show(options: argparse.Namespace, screen: Screen, command: Sequence[str]) ->
 
 def _show_estimator(model: Any, place: str, size: int, screen: Screen) -> None:
     """Say what an estimator saved from Python is."""
-    if not hasattr(model, "selected_"):
-        show_online(model, place, size, screen)
+    if not (hasattr(model, "selected_") and hasattr(model, "cost_")):
+        show_other(model, place, size, screen)
         return
     names = getattr(model, "feature_names_in_", None)
     chosen = [int(index) for index in model.selected_]

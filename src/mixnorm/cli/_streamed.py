@@ -169,27 +169,33 @@ def show_stream(model: StreamModel, place: str, size: int, screen: Screen) -> No
     )
 
 
-def show_online(estimator: Any, place: str, size: int, screen: Screen) -> None:
-    """Say what an online estimator saved from Python is."""
+def show_other(estimator: Any, place: str, size: int, screen: Screen) -> None:
+    """Say what an estimator saved from Python is, which has no path."""
     kind, outputs = type(estimator).__name__, {}
     for name, attribute in (("classes", "classes_"), ("tasks", "tasks_")):
         if hasattr(estimator, attribute):
             outputs[name] = [str(each) for each in getattr(estimator, attribute).tolist()]
-    screen.say(f"{place}: {kind}, saved from Python, learns from streams.")
+    streams = hasattr(estimator, "n_rounds_")
+    learns = ", learns from streams" if streams else ""
+    screen.say(f"{place}: {kind}, saved from Python{learns}.")
     for name, values in outputs.items():
         more = ", ..." if len(values) > 10 else ""
         screen.say(f"{len(values)} {name}: {', '.join(values[:10])}{more}")
-    names = _largest(estimator, _names_of(estimator))
+    kernels = _heaviest_kernels(estimator)
+    if kernels:
+        screen.say("Kernels with the largest weights: " + ", ".join(kernels))
+    names = _largest(estimator, _names_of(estimator)) if hasattr(estimator, "coef_") else []
     count = counted(int(estimator.n_features_in_), "feature")
     screen.say(f"{count}; those with the largest weights:" if names else f"{count}.")
     if names:
         screen.say("  " + ", ".join(names))
-    rows = counted(estimator.n_rounds_, "row")
-    screen.say(f"{rows} learned from; the file has {size:,} bytes.")
+    told = {"rows": estimator.n_rounds_} if streams else {}
+    rows = f"{counted(estimator.n_rounds_, 'row')} learned from; the" if streams else "The"
+    screen.say(f"{rows} file has {size:,} bytes.")
     screen.document(
         {
             "estimator": kind,
-            "rows": estimator.n_rounds_,
+            **told,
             "features": int(estimator.n_features_in_),
             "parameters": {
                 name: value
@@ -197,10 +203,18 @@ def show_online(estimator: Any, place: str, size: int, screen: Screen) -> None:
                 if isinstance(value, (str, int, float, bool, type(None)))
             },
             **outputs,
+            **({"kernels": kernels} if kernels else {}),
             "strongest": names,
             "bytes": size,
         }
     )
+
+
+def _heaviest_kernels(estimator: Any) -> list[str]:
+    """Return the names of the kernels with the largest weights, in order; none if it has none."""
+    weights = np.asarray(getattr(estimator, "kernel_weights_", []))
+    order = np.argsort(-weights, kind="stable")[:_MOST_SHOWN]
+    return [estimator.kernel_names_[place] for place in order if weights[place] > 0.0]
 
 
 def _names_of(estimator: Any) -> list[Any]:

@@ -359,10 +359,7 @@ class RidgeMachine(_Base):
             self._by_features(weights)
             return 0.0
         K = self.grams.combine(weights, dtype=np.float64)
-        system = K.copy()
-        system[np.diag_indices(len(given))] += 1.0 / given.caps
-        factor = linalg.cho_factor(system, lower=True, overwrite_a=True, check_finite=False)
-        self.A = linalg.cho_solve(factor, given.Y, check_finite=False)
+        self.A = _ridge(K, given.caps, given.Y)
         self.F = _product(K, self.A)
         return 0.0
 
@@ -376,11 +373,29 @@ class RidgeMachine(_Base):
         weighted = Z * given.caps[:, None]
         system = Z.T @ weighted
         system[np.diag_indices(len(used))] += 1.0
-        factor = linalg.cho_factor(system, lower=True, overwrite_a=True, check_finite=False)
-        W = linalg.cho_solve(factor, weighted.T @ given.Y, check_finite=False)
+        W = _solved(system, weighted.T @ given.Y)
         scores = Z @ W
         self.A = given.caps[:, None] * (given.Y - scores)
         self.F = np.ascontiguousarray(scores.T)
+
+
+def _ridge(K: np.ndarray, caps: np.ndarray, Y: np.ndarray) -> np.ndarray:
+    """Solve ``(K + diag(1 / caps)) A = Y``; raise where rounding leaves that indefinite."""
+    system = K.copy()
+    system[np.diag_indices(len(K))] += 1.0 / caps
+    return _solved(system, Y)
+
+
+def _solved(system: np.ndarray, right: np.ndarray) -> np.ndarray:
+    try:
+        factor = linalg.cho_factor(system, lower=True, overwrite_a=True, check_finite=False)
+    except linalg.LinAlgError:
+        raise ValueError(
+            "The sum of the kernels is so much larger than 1 / C that rounding leaves no solution. "
+            "Scale the columns, normalise the kernels (normalize='trace' in a bank), lower C, or "
+            "take kernels in float64."
+        ) from None
+    return np.asarray(linalg.cho_solve(factor, right, check_finite=False))
 
 
 def _product(K: np.ndarray, A: np.ndarray) -> np.ndarray:

@@ -276,6 +276,11 @@ class _Search:
 
     def pruned(self, best: KernelSolution) -> KernelSolution:
         """Return the solution with as few kernels as the tolerance allows."""
+        there = np.max(self.grams.diagonals(), axis=1) > 0.0
+        if np.any(there) and np.any(best.weights[~there]):
+            weights = self.penalty.of_unit_norm(np.where(there, best.weights, 0.0))
+            if np.array_equal(weights[there], best.weights[there]):
+                best = replace(best, weights=weights)
         # Without offsets some kernel always helps, however little.
         if np.any(self.penalty.offsets) and self.nothing <= best.objective * (1.0 + 1e-9):
             gap = max(0.0, self.nothing - self.bound)
@@ -355,8 +360,8 @@ class _Search:
 
 
 _TOO_LARGE = (
-    "The kernels or targets are so large that sums of them overflow; divide them by a power of "
-    "ten, or normalise the kernels."
+    "The kernels, targets or weights of samples are so large that sums of them overflow; divide "
+    "them by a power of ten, or normalise the kernels."
 )
 
 

@@ -122,7 +122,12 @@ class KernelLearner(StoredKernelsMixin, CallbackSupportMixin, BaseEstimator):
         if self._precomputed:
             X = KernelStack(X)
             self.__dict__.pop("feature_names_in_", None)
+        elif isinstance(X, KernelStack):
+            raise TypeError(
+                "X is a KernelStack, which holds kernel matrices; set kernel='precomputed'."
+            )
         elif self._raw():
+            X = _table(X)
             validate_data(self, X, skip_check_array=True)
         else:
             X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
@@ -282,6 +287,7 @@ class KernelLearner(StoredKernelsMixin, CallbackSupportMixin, BaseEstimator):
         if self._precomputed:
             return self._scores_of_stack(X)
         if self._raw():
+            X = _table(X)
             validate_data(self, X, reset=False, skip_check_array=True)
         else:
             X = validate_data(
@@ -331,8 +337,18 @@ def warn_of_no_kernel(zero: bool = False) -> None:
         if zero
         else "No kernel is left in the model, which"
     )
-    advice = "Look at the kernels" if zero else "Lower beta or raise C"
-    _warn(f"{what} predicts the same for all rows. {advice}.", NoKernelWarning)
+    advice = (
+        "Look at the kernels." if zero else "Lower beta or raise C, unless all targets are equal."
+    )
+    _warn(f"{what} predicts the same for all rows. {advice}", NoKernelWarning)
+
+
+def _table(X: Any) -> Any:
+    """Return a table that goes to a bank as it is, and has rows."""
+    X = X if hasattr(X, "shape") else np.asarray(X)
+    if X.shape[0] == 0:
+        raise ValueError("X has no rows; give at least one.")
+    return X
 
 
 def _check_targets(estimator: Any, X: Any, y: Any) -> None:

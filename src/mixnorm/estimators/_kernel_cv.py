@@ -159,6 +159,8 @@ class KernelCV(KernelLearner):
     ) -> np.ndarray:
         """Return the scores of all candidates on one fold, in the order of the grid and ``Cs``."""
         train = train[weight[train] > 0.0]
+        if len(train) == 0:
+            raise ValueError("A fold has no training rows of positive weight; give other folds.")
         part = _Remembering(grams.take(train))
         total = float(np.sum(weight[train]))
         shift = self._shift(y[train], weight[train])
@@ -177,6 +179,8 @@ class KernelCV(KernelLearner):
                     max_iter=int(self.max_iter),
                     start=start,
                 )
+                if found.interrupted:
+                    raise KeyboardInterrupt
                 start = found.weights, found.duals
                 used = np.flatnonzero(np.any(found.duals != 0.0, axis=1))
                 K = grams.combine(found.weights, rows=test, columns=train[used])

@@ -93,8 +93,12 @@ class KernelStream(KernelClassifier):
                 if self.dual_gap_ <= float(self.tol) * self.objective_:
                     break
         except KeyboardInterrupt:
+            # Signals are heard between passes: the last one may be whole and not yet counted.
+            done = round(descent.rounds / descent.total)
             if done == 0:
                 raise
+            descent.refresh(samples)
+            self.objective_, self.dual_gap_ = descent.objective_and_gap(samples)
             _warn(f"Interrupted after {done} epochs, which are kept.", InterruptedFitWarning)
         self.n_iter_ = done
 
@@ -120,7 +124,8 @@ class KernelStream(KernelClassifier):
         """Learn from more samples, one after the other, by mirror descent.
 
         The first call (or the first after ``fit``) starts anew, and fixes the kernels: relative
-        widths and tail sums are those of its samples. Each sample is met once, in the order given.
+        widths and tail sums are those of its samples. ``C``, ``beta`` and ``q`` are those of that
+        call as well. Each sample is met once, in the order given.
 
         Parameters
         ----------
@@ -164,6 +169,8 @@ class KernelStream(KernelClassifier):
     def _stream_labels(self, y: Any, classes: Any, first: bool) -> np.ndarray:
         check_one_kind_of_label(y)
         y = column_or_1d(y, warn=True)
+        if y.dtype.kind == "f" and not np.all(np.isfinite(y)):
+            raise ValueError("Input y contains NaN or infinity; labels must be known.")
         if first:
             self.classes_ = np.unique(y if classes is None else np.asarray(classes))
             if len(self.classes_) < 2:

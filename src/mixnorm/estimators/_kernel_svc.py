@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 from typing import Any
 
@@ -26,6 +27,7 @@ from mixnorm.kernels import (
 )
 
 _GAMMAS = ("scale", "auto")
+_LARGEST = 1e140  # squares, summed over many columns, are still far from overflow
 _MOST_NUMBERS = 2**29  # of columns or of a kernel matrix, 4 GiB in float64
 
 
@@ -168,10 +170,17 @@ class KernelMulticlassSVC(KernelClassifier):
         n_columns = X.shape[1]
         if self.gamma == "auto":
             return 1.0 / float(n_columns)
-        if hasattr(X, "multiply"):  # sparse
-            variance = float(X.multiply(X).mean() - X.mean() ** 2)
-        else:
-            variance = float(np.var(X))
+        with np.errstate(over="ignore", invalid="ignore"):
+            if hasattr(X, "multiply"):  # sparse
+                X = X.astype(np.float64)
+                variance = float(X.multiply(X).mean() - X.mean() ** 2)
+            else:
+                variance = float(np.var(X, dtype=np.float64))
+        if not math.isfinite(variance):
+            raise ValueError(
+                "X is so large that its variance overflows; scale its columns, or give gamma as a "
+                "number."
+            )
         return 1.0 / float(n_columns * variance) if variance > 0.0 else 1.0
 
     def _penalty(self, grams: Any, total: float) -> KernelPenalty:
@@ -270,6 +279,12 @@ class LinearMulticlassSVC(KernelClassifier):
 
     def _kernels_of(self, X: Any) -> tuple[Any, Any]:
         self._rows = X
+        values = X.data if hasattr(X, "toarray") else X
+        if float(np.max(np.abs(values), initial=0.0)) > _LARGEST:
+            raise ValueError(
+                f"X has values beyond {_LARGEST:g}, whose squares cannot be summed. Scale its "
+                "columns, with sklearn.preprocessing.StandardScaler say."
+            )
         scaling = float(self.intercept_scaling) if self.fit_intercept else 0.0
         n_samples, n_columns = X.shape
         if min(n_samples, n_columns) * n_samples > _MOST_NUMBERS:

@@ -357,6 +357,9 @@ objective_, cost_, n_iter_, n_features_in_, feature_names_in_
         if not np.any(weight > 0.0):
             return math.nan
         centre = np.average(y, axis=0, weights=weight)
-        spread = float(np.sum(weight[:, None] * (y - centre) ** 2))
-        left = float(np.sum(weight[:, None] * (y - given) ** 2))
-        return 1.0 - left / spread if spread > 0.0 else 0.0
+        spread = np.sum(weight[:, None] * (y - centre) ** 2, axis=0)
+        left = np.sum(weight[:, None] * (y - given) ** 2, axis=0)
+        # As scikit-learn has it: outputs that do not vary count as one or nothing.
+        shares = np.where(left == 0.0, 1.0, 0.0)
+        np.divide(spread - left, spread, out=shares, where=spread > 0.0)
+        return float(np.mean(shares))

@@ -112,6 +112,11 @@ class MKLRegressor(MultiOutputMixin, RegressorMixin, KernelLearner):
         rest = table - self._centre
         largest = float(np.max(np.abs(rest[kept]), initial=0.0))
         self._scale = largest if largest > 0.0 else 1.0
+        if not 1e-152 < self._scale < 1e152:
+            raise ValueError(
+                f"y differs from its mean by up to {largest:.3g}, whose square is out of the range "
+                "of floats; divide y by a power of ten."
+            )
         self.intercept_ = float(self._centre[0]) if self._single else self._centre
         return rest / self._scale, weight
 

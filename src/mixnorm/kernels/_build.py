@@ -169,8 +169,17 @@ def _cloned(transformer: Any) -> Any:
 
 def _transformed(transformer: Any, X: Any, y: Any) -> Any:
     if hasattr(transformer, "fit_transform"):
-        return transformer.fit_transform(X, y)
-    return transformer.fit(X, y).transform(X)
+        found = transformer.fit_transform(X, y)
+    else:
+        found = transformer.fit(X, y).transform(X)
+    n_rows = getattr(found, "shape", (len(X),))[0]
+    if n_rows != X.shape[0]:
+        raise ValueError(
+            f"preprocess has {transformer!r}, which made {n_rows} rows of {X.shape[0]}; it is "
+            "given a table where the columns of its group are a list. For one that expects a list "
+            "of texts give a single name instead."
+        )
+    return found
 
 
 def _outputs(transformer: Any) -> list[str] | None:
@@ -192,6 +201,11 @@ def _check_kernels(bank: FittedBank) -> None:
         diagonal = np.asarray(kernel.diagonal(rows), dtype=np.float64)
         if not np.all(diagonal <= limit):
             worst = int(np.flatnonzero(~(diagonal <= limit))[0])
+            if np.isnan(diagonal[worst]):
+                raise ValueError(
+                    f"kernel {bank.names[m]!r} is NaN between row {worst} and itself; look at the "
+                    "function, or for missing values in its columns."
+                )
             raise ValueError(
                 f"kernel {bank.names[m]!r} has the value {diagonal[worst]:.3g} in row {worst}, too "
                 f"large for {bank.dtype}. Scale the columns, or lower its parameters."

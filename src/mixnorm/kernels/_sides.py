@@ -158,12 +158,11 @@ class Evaluator:
             wide = between(metric, left, right, upper)
             if not upper and metric != "dot":
                 _remove_rounding(wide, P.index, Q.index)
-            with np.errstate(over="ignore"):  # distances beyond float32 are as good as infinite
-                D = wide.astype(self.dtype, copy=False)
+            D = wide if _out_of_range(wide, self.dtype) else wide.astype(self.dtype, copy=False)
             del wide
         for m in members:
             if metric is not None:
-                block = self.kernels[m].of_metric(D)
+                block = self.kernels[m].of_metric(D).astype(self.dtype, copy=False)
             else:
                 block = self._of_function(left.X, right.X, m, upper)
             if self.unit:
@@ -186,6 +185,14 @@ class Evaluator:
             square = block[:, : X.shape[0]]
             square[...] = np.triu(square) + np.triu(square, 1).T
         return block
+
+
+def _out_of_range(D: np.ndarray, dtype: np.dtype[Any]) -> bool:
+    """Whether distances, of data in unusual units, are too large or too small for a dtype."""
+    limits = np.finfo(dtype)
+    largest = max(float(np.max(D, initial=0.0)), -float(np.min(D, initial=0.0)))
+    least, most = float(limits.tiny) / float(limits.eps), float(limits.max)
+    return largest > 0.0 and not least < largest < most
 
 
 def _remove_rounding(D: np.ndarray, left: np.ndarray | None, right: np.ndarray | None) -> None:

@@ -176,6 +176,12 @@ def tail_sums(K: Any, tail: int | Sequence[int]) -> np.ndarray:
            [0.5, 1. ],
            [0. , 0. ]])
     """
+    from mixnorm.kernels._check import check_finite
     from mixnorm.kernels._stack import KernelStack
 
-    return (K if isinstance(K, KernelStack) else KernelStack(K)).tail_sums(tail)
+    if isinstance(K, KernelStack):
+        return K.tail_sums(tail)
+    stack = KernelStack(K)
+    for m, matrix in enumerate(stack.matrices):
+        check_finite(matrix, m)
+    return stack.tail_sums(tail)
