@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.markup import escape
 
 from benchmarks import _matrix_data, _matrix_real, _matrix_run, _report
+from benchmarks._command import carried_out, check_names, failure, names, verdict
 from benchmarks._harness import Record, Store, run_module
 from benchmarks._matrix_child import solvers
 from benchmarks._matrix_data import Place
@@ -31,9 +31,9 @@ PARTS = ("multitask", "multiclass", "trace", "truth", "real")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of ``python -m benchmarks matrix``."""
     add = parser.add_argument
-    add("--part", type=_names, default=PARTS, help=f"of {', '.join(PARTS)} (default: all)")
-    add("--data", type=_names, help="settings or datasets, separated by commas (default: all)")
-    add("--methods", type=_names, help="methods, separated by commas (default: all)")
+    add("--part", type=names, default=PARTS, help=f"of {', '.join(PARTS)} (default: all)")
+    add("--data", type=names, help="settings or datasets, separated by commas (default: all)")
+    add("--methods", type=names, help="methods, separated by commas (default: all)")
     add("--limit", type=float, default=300.0, help="CPU seconds allowed per call (default: 300)")
     add("--environments", action="store_true", help="make .venv-bench-NAME where it is missing")
     for name in _matrix_run.RECIPES:
@@ -47,18 +47,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace, console: Console | None = None) -> int:
     """Run all methods; returns 1 when ``--check`` found a miss, 130 when interrupted."""
     console = console or _report.console()
-    unknown = [part for part in args.part if part not in PARTS]
-    if unknown:
-        raise SystemExit(f"Unknown part {unknown[0]!r}. Choose from {', '.join(PARTS)}.")
-    store, status = Store(args.json, resume=args.resume or args.no_runs), 0
-    try:
-        if not args.no_runs:
-            run(args, store, console)
-    except KeyboardInterrupt:
-        console.print("[yellow]Interrupted; what was finished is reported.[/]")
-        status = 130
-    missed = report(store, console)
-    return status or int(args.check and missed)
+    check_names(part=(args.part, PARTS))
+    return carried_out(args, console, run, report)
 
 
 def run(args: argparse.Namespace, store: Store, console: Console) -> None:
@@ -125,7 +115,7 @@ def describe(record: Record) -> str:
     if record["status"] == "timeout":
         return f"> {record['limit']:g} s"
     if record["status"] == "failed":
-        return "[red]failed[/]: " + escape(record["message"].strip().splitlines()[-1][:200])
+        return failure(record)
     return f"{record['seconds']:.3g} s, gap {record['relative_gap']:.1e}"
 
 
@@ -147,15 +137,4 @@ def report(store: Store, console: Console) -> bool:
     for table in _matrix_real.tables(real):
         console.print(table)
     checked = [*checks(found, truth), *_matrix_real.checks(real)]
-    store.put("summary", [dataclasses.asdict(check) for check in checked])
-    console.print(_report.bar_table(checked))
-    passed = [check.passed for check in checked]
-    console.print(
-        f"{passed.count(True)} passed, {passed.count(False)} missed, "
-        f"{passed.count(None)} not measured."
-    )
-    return False in passed
-
-
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in text.split(",") if part.strip())
+    return verdict(checked, store, console)

@@ -7,17 +7,16 @@ the second call in a process. Further parts learn from more rows than kernels ca
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import json
 import os
 import subprocess
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from rich.console import Console
-from rich.markup import escape
 
 from benchmarks import _report
+from benchmarks._command import carried_out, check_names, failure, names, verdict
 from benchmarks._harness import Record, Store, run_module
 from benchmarks._mkl_data import TABLE1
 from benchmarks._mkl_methods import METHODS
@@ -52,15 +51,7 @@ def main(args: argparse.Namespace, console: Console | None = None) -> int:
     """Run all methods; returns 1 when ``--check`` found a miss, 130 when interrupted."""
     console = console or _report.console()
     check_names(part=(args.part, PARTS), data=(args.data, TABLE1), method=(args.methods, METHODS))
-    store, ended = Store(args.json, resume=args.resume or args.no_runs), 0
-    try:
-        if not args.no_runs:
-            run(args, store, console)
-    except KeyboardInterrupt:
-        console.print("[yellow]Interrupted; what was finished is reported.[/]")
-        ended = 130
-    missed = report(store, console)
-    return ended or int(args.check and missed)
+    return carried_out(args, console, run, report)
 
 
 def run(args: argparse.Namespace, store: Store, console: Console) -> None:
@@ -102,7 +93,7 @@ def measure(order: dict[str, str], limit: float) -> Record:
 def describe(record: Record) -> str:
     """One line about a finished method."""
     if record["status"] == "failed":
-        return "[red]failed[/]: " + escape(record["message"].strip().splitlines()[-1][:200])
+        return failure(record)
     if record["status"] != "ok":
         return status(record)
     return f"{record['seconds']:.3g} s, {record['accuracy']:.2f} %"
@@ -114,28 +105,4 @@ def report(store: Store, console: Console) -> bool:
     for table in tables(found):
         console.print(table)
     checked = list(checks(found))
-    store.put("summary", [dataclasses.asdict(check) for check in checked])
-    console.print(_report.bar_table(checked))
-    if len({record["source"] for record in found.values() if "source" in record}) > 1:
-        console.print(
-            "[yellow]mixnorm was changed between these figures: they are not of one version.[/]"
-        )
-    passed = [check.passed for check in checked]
-    console.print(
-        f"{passed.count(True)} passed, {passed.count(False)} missed, "
-        f"{passed.count(None)} not measured."
-    )
-    return False in passed
-
-
-def check_names(**asked: tuple[tuple[str, ...], Collection[str]]) -> None:
-    """End with a message when a name is not known."""
-    for kind, (given, known) in asked.items():
-        unknown = [name for name in given if name not in known]
-        if unknown:
-            raise SystemExit(f"Unknown {kind} {unknown[0]!r}. Choose from {', '.join(known)}.")
-
-
-def names(text: str) -> tuple[str, ...]:
-    """Return names that are separated by commas."""
-    return tuple(part.strip() for part in text.split(",") if part.strip())
+    return verdict(checked, store, console, found.values())

@@ -7,22 +7,20 @@ cross-validation on the training rows. Results are kept for every split and meth
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.markup import escape
 
 from benchmarks import _report
+from benchmarks._command import carried_out, check_names, failure, names, verdict
 from benchmarks._harness import Record, Store
 from benchmarks._mkl_data import TABLE1
 from benchmarks._mkl_table1_methods import GRIDS, METHODS, available
 from benchmarks._mkl_table1_report import checks, flagged, tables
 from benchmarks._mkl_table1_run import records
-from benchmarks.mkl import check_names, names
 
 SETTINGS = ("grid", "folds", "rows")  # that all records of a file must share
 
@@ -48,16 +46,7 @@ def main(args: argparse.Namespace, console: Console | None = None) -> int:
     """Run all splits; returns 1 when ``--check`` found a miss, 130 when interrupted."""
     console = console or _report.console()
     check_names(data=(args.data, TABLE1), method=(args.methods, METHODS))
-    store, ended = Store(args.json, resume=args.resume or args.no_runs), 0
-    try:
-        if not args.no_runs:
-            same_settings(args, store)
-            run(args, store, console)
-    except KeyboardInterrupt:
-        console.print("[yellow]Interrupted; what was finished is reported.[/]")
-        ended = 130
-    missed = report(store, console)
-    return ended or int(args.check and missed)
+    return carried_out(args, console, run, report)
 
 
 def same_settings(args: argparse.Namespace, store: Store) -> None:
@@ -71,6 +60,7 @@ def same_settings(args: argparse.Namespace, store: Store) -> None:
 
 def run(args: argparse.Namespace, store: Store, console: Console) -> None:
     """Do what is not in the store, split after split so that all sets come along."""
+    same_settings(args, store)
     asked = [method for method in args.methods if available(method)]
     for method in args.methods:
         if method not in asked:
@@ -126,7 +116,7 @@ class Keeper:
 def describe(record: Record) -> str:
     """One line about a finished method."""
     if record["status"] == "failed":
-        return "[red]failed[/]: " + escape(record["message"].strip().splitlines()[-1][:200])
+        return failure(record)
     if record["status"] == "timeout":
         return f"> {record['limit']:g} s"
     facts = record["facts"]
@@ -142,18 +132,6 @@ def report(store: Store, console: Console) -> bool:
     found = store.content.get("table1", {})
     for table in tables(found):
         console.print(table)
-    checked = list(checks(found))
-    store.put("summary", [dataclasses.asdict(check) for check in checked])
-    console.print(_report.bar_table(checked))
     far = flagged(found)
     console.print(f"{len(far)} cells differ from the paper's: {', '.join(far) or 'none'}.")
-    if len({record["source"] for record in found.values() if "source" in record}) > 1:
-        console.print(
-            "[yellow]mixnorm was changed between these figures: they are not of one version.[/]"
-        )
-    passed = [check.passed for check in checked]
-    console.print(
-        f"{passed.count(True)} passed, {passed.count(False)} missed, "
-        f"{passed.count(None)} not measured."
-    )
-    return False in passed
+    return verdict(list(checks(found)), store, console, found.values())

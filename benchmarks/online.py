@@ -8,16 +8,15 @@ from.
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import json
 import os
 import subprocess
 from pathlib import Path
 
 from rich.console import Console
-from rich.markup import escape
 
 from benchmarks import _report
+from benchmarks._command import carried_out, check_names, failure, names, verdict
 from benchmarks._harness import Record, Store, run_module
 from benchmarks._online_data import DATA
 from benchmarks._online_learners import METHODS
@@ -27,8 +26,8 @@ from benchmarks._online_report import checks, status, tables
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of ``python -m benchmarks online``."""
     add = parser.add_argument
-    add("--data", type=_names, default=DATA, help="datasets, separated by commas (default: all)")
-    add("--methods", type=_names, default=tuple(METHODS), help="methods, the same way")
+    add("--data", type=names, default=DATA, help="datasets, separated by commas (default: all)")
+    add("--methods", type=names, default=tuple(METHODS), help="methods, the same way")
     add("--limit", type=float, default=300.0, help="seconds allowed per method (default: 300)")
     add("--json", type=Path, help="write results here as they come")
     add("--resume", action="store_true", help="keep the results already in --json")
@@ -39,19 +38,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace, console: Console | None = None) -> int:
     """Run all methods; returns 1 when ``--check`` found a miss, 130 when interrupted."""
     console = console or _report.console()
-    for kind, names, known in (("data", args.data, DATA), ("method", args.methods, METHODS)):
-        unknown = [name for name in names if name not in known]
-        if unknown:
-            raise SystemExit(f"Unknown {kind} {unknown[0]!r}. Choose from {', '.join(known)}.")
-    store, ended = Store(args.json, resume=args.resume or args.no_runs), 0
-    try:
-        if not args.no_runs:
-            run(args, store, console)
-    except KeyboardInterrupt:
-        console.print("[yellow]Interrupted; what was finished is reported.[/]")
-        ended = 130
-    missed = report(store, console)
-    return ended or int(args.check and missed)
+    check_names(data=(args.data, DATA), method=(args.methods, METHODS))
+    return carried_out(args, console, run, report)
 
 
 def run(args: argparse.Namespace, store: Store, console: Console) -> None:
@@ -85,7 +73,7 @@ def measure(data: str, method: str, limit: float) -> Record:
 def describe(record: Record) -> str:
     """One line about a finished method."""
     if record["status"] == "failed":
-        return "[red]failed[/]: " + escape(record["message"].strip().splitlines()[-1][:200])
+        return failure(record)
     if record["status"] != "ok":
         return status(record)
     return f"{record['rate']:,.0f} rows / s, {record['mistakes']:,} mistakes"
@@ -97,20 +85,4 @@ def report(store: Store, console: Console) -> bool:
     for table in tables(found):
         console.print(table)
     checked = list(checks(found))
-    store.put("summary", [dataclasses.asdict(check) for check in checked])
-    console.print(_report.bar_table(checked))
-    versions = {record["source"] for record in found.values() if "source" in record}
-    if len(versions) > 1:
-        console.print(
-            "[yellow]mixnorm was changed between these figures: they are not of one version.[/]"
-        )
-    passed = [check.passed for check in checked]
-    console.print(
-        f"{passed.count(True)} passed, {passed.count(False)} missed, "
-        f"{passed.count(None)} not measured."
-    )
-    return False in passed
-
-
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in text.split(",") if part.strip())
+    return verdict(checked, store, console, found.values())
