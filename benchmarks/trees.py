@@ -9,7 +9,6 @@ trees a comparison for each node passed and an addition for each tree.
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -21,6 +20,7 @@ from rich.table import Table
 
 from benchmarks import _report, _trees
 from benchmarks._bar import Check
+from benchmarks._command import carried_out, names, verdict
 from benchmarks._harness import Store, run_module
 
 DATA = ("digits", "segment", "pendigits", "satimage", "letter")
@@ -33,7 +33,7 @@ METHODS = (*_trees.TREES, *_trees.POOLS)
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of ``python -m benchmarks trees``."""
     add = parser.add_argument
-    add("--data", type=_names, default=DATA, help="datasets, separated by commas (default: all)")
+    add("--data", type=names, default=DATA, help="datasets, separated by commas (default: all)")
     add("--inputs", type=_counts, default=INPUTS, help="numbers of inputs (default: 10,20)")
     add("--no-predict", action="store_true", help="time no predictions")
     add("--json", type=Path, help="write results here as they come")
@@ -45,22 +45,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace, console: Console | None = None) -> int:
     """Run all methods; returns 1 when ``--check`` found a miss, 130 when interrupted."""
     console = console or _report.console()
-    store, status = Store(args.json, resume=args.resume or args.no_runs), 0
-    try:
-        if not args.no_runs:
-            run(args, store, console)
-    except KeyboardInterrupt:
-        console.print("[yellow]Interrupted; what was finished is reported.[/]")
-        status = 130
+    return carried_out(args, console, run, report)
+
+
+def report(store: Store, console: Console) -> bool:
+    """Print all tables, keep the summary; whether a measured figure misses the bar."""
     found = store.content.get("trees", {})
     for table in tables(found):
         console.print(table)
-    checked = list(checks(found))
-    store.put("summary", [dataclasses.asdict(check) for check in checked])
-    console.print(_report.bar_table(checked))
-    passed = [check.passed for check in checked]
-    console.print(f"{passed.count(True)} passed, {passed.count(False)} missed.")
-    return status or int(args.check and False in passed)
+    return verdict(list(checks(found)), store, console)
 
 
 def run(args: argparse.Namespace, store: Store, console: Console) -> None:
@@ -192,10 +185,6 @@ def _table(title: str, *columns: str) -> Table:
         words = column in ("data", "method")
         table.add_column(column, justify="left" if words else "right", no_wrap=True)
     return table
-
-
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in text.split(","))
 
 
 def _counts(text: str) -> tuple[int, ...]:

@@ -59,7 +59,7 @@ class Ascent:
                 break
             ahead = pace.updates_ahead(gap, updates, goal)
             if ahead * _SECONDS_PER_UPDATE > steps.seconds(self.A):
-                steps.step(self.A, self.F, gap)
+                steps.step(self.A, self.F)
                 self.memory.reach = steps.reach
         return gap
 

@@ -57,10 +57,10 @@ class NewtonSteps:
         products = 6e-10 * len(A) * count * A.shape[1]
         return self._patience * 10.0 * float(1.5e-11 * count**3 + 1e-8 * count**2 + products)
 
-    def step(self, A: np.ndarray, F: np.ndarray, gap: float) -> None:
+    def step(self, A: np.ndarray, F: np.ndarray) -> None:
         """Improve the dual variables ``A`` and their scores ``F`` in place, if that can be done."""
         slopes = self._one_hot - F.T
-        found = self._proximal(A, slopes, gap)
+        found = self._proximal(A, slopes)
         if found is None:
             self.reach *= _GROWTH  # fewer rows are free then
             self._patience = min(2.0 * self._patience, _MOST_PATIENCE)
@@ -84,7 +84,7 @@ class NewtonSteps:
             self.reach /= _GROWTH
             self._patience = min(1.5 * self._patience, _MOST_PATIENCE)
 
-    def _proximal(self, A: np.ndarray, slopes: np.ndarray, gap: float) -> np.ndarray | None:
+    def _proximal(self, A: np.ndarray, slopes: np.ndarray) -> np.ndarray | None:
         """Return the proximal point, or a point on the way; None if too many rows are free."""
         point, slope = A.copy(), slopes.copy()  # the slope is onehot - K point
         value, projected = self._value(A, point, slope)

@@ -65,22 +65,23 @@ def _largest(product: Product, trace: float, n: int, wanted: int, dtype: Any) ->
         dense = product(np.eye(n))
         with one_thread() if n <= _SMALL else nullcontext():
             return np.linalg.eigvalsh(0.5 * (dense + dense.T))[::-1][:wanted]
-    basis, small = _krylov(product, trace, n, wanted, dtype)
+    basis, values, vectors = _krylov(product, trace, n, wanted, dtype)
     with one_thread():
-        values, vectors = np.linalg.eigh(small)
         if dtype == np.float64 or trace - np.sum(values[-wanted:]) > _THIN * trace:
             return values[::-1][:wanted]
         # Eigenvalues err by the square of the error of their vectors, so that vectors found in
         # float32 are good enough for a product in float64.
-        vectors = np.linalg.qr(basis @ vectors[:, -wanted:])[0]
+        vectors = np.linalg.qr(basis @ vectors)[0]
     small = vectors.T @ product(vectors)
     return np.linalg.eigvalsh(0.5 * (small + small.T))[::-1]
 
 
 def _krylov(
     product: Product, trace: float, n: int, wanted: int, dtype: Any
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return an orthonormal basis of a block Krylov space, and the matrix seen from there.
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return a block Krylov space: its basis, and what is seen of the matrix from there.
+
+    That is its eigenvalues in increasing order, and the eigenvectors of the largest.
 
     Where plain power iteration keeps the last block, this keeps them all; for narrow kernels, whose
     eigenvalues hardly differ, that is what makes few products enough.
@@ -95,13 +96,14 @@ def _krylov(
             small = np.block([[small, old], [old.T, 0.5 * (new + new.T)]])
             rest = image - basis @ seen
             values, vectors = np.linalg.eigh(small)
+            vectors = vectors[:, -wanted:]
             missing = _missing(values, rest @ vectors[len(old) :].astype(dtype), wanted)
             tail = trace - float(np.sum(values[-wanted:]))
             if missing <= max(_SHARE * tail, _FLOOR * trace) or step == _STEPS - 1:
                 break
             block = _new_directions(rest, basis)
             basis = np.concatenate([basis, block], axis=1)
-    return basis, small
+    return basis, values, vectors
 
 
 def _missing(values: np.ndarray, residuals: np.ndarray, wanted: int) -> float:
@@ -111,7 +113,7 @@ def _missing(values: np.ndarray, residuals: np.ndarray, wanted: int) -> float:
     that over the distance to the eigenvalues that the residual mixes in, which are smaller than
     all those wanted.
     """
-    squares = np.sum(np.square(residuals[:, -wanted:], dtype=np.float64), axis=0)
+    squares = np.sum(np.square(residuals, dtype=np.float64), axis=0)
     apart = np.maximum(values[-wanted:] - values[-wanted - 1], 1e-300)
     return float(np.sum(np.minimum(np.sqrt(squares), squares / apart)))
 
