@@ -359,7 +359,7 @@ class RidgeMachine(_Base):
             self._by_features(weights)
             return 0.0
         K = self.grams.combine(weights, dtype=np.float64)
-        self.A = _ridge(K, given.caps, given.Y)
+        self.A = ridge(K, given.caps, given.Y)
         self.F = _product(K, self.A)
         return 0.0
 
@@ -370,16 +370,20 @@ class RidgeMachine(_Base):
         roots = np.sqrt(np.asarray(weights)[kernel_of])
         used = np.flatnonzero(roots > 0.0)
         Z = X[:, used].astype(np.float64) * roots[used]
-        weighted = Z * given.caps[:, None]
-        system = Z.T @ weighted
-        system[np.diag_indices(len(used))] += 1.0
-        W = _solved(system, weighted.T @ given.Y)
-        scores = Z @ W
-        self.A = given.caps[:, None] * (given.Y - scores)
-        self.F = np.ascontiguousarray(scores.T)
+        self.A = ridge_of_features(Z, given.caps, given.Y)
+        self.F = np.ascontiguousarray((given.Y - self.A / given.caps[:, None]).T)
 
 
-def _ridge(K: np.ndarray, caps: np.ndarray, Y: np.ndarray) -> np.ndarray:
+def ridge_of_features(Z: np.ndarray, caps: np.ndarray, Y: np.ndarray) -> np.ndarray:
+    """Solve ``(Z Z^T + diag(1 / caps)) A = Y`` in as many unknowns as ``Z`` has columns."""
+    weighted = Z * caps[:, None]
+    system = Z.T @ weighted
+    system[np.diag_indices(Z.shape[1])] += 1.0
+    scores = Z @ _solved(system, weighted.T @ Y)
+    return np.asarray(caps[:, None] * (Y - scores))
+
+
+def ridge(K: np.ndarray, caps: np.ndarray, Y: np.ndarray) -> np.ndarray:
     """Solve ``(K + diag(1 / caps)) A = Y``; raise where rounding leaves that indefinite."""
     system = K.copy()
     system[np.diag_indices(len(K))] += 1.0 / caps

@@ -6,17 +6,12 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_consistent_length
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from mixnorm.engines import multikernel
 from mixnorm.estimators._base import _warn
-from mixnorm.estimators._inputs import (
-    _check_integer,
-    _check_number,
-    check_weights,
-    weight_numbers,
-)
+from mixnorm.estimators._inputs import _check_integer, _check_number
+from mixnorm.estimators._kernel_inputs import KernelInputsMixin, check_targets, weights_of
 from mixnorm.estimators._kernel_stored import StoredKernelsMixin
 from mixnorm.estimators._progress import (
     CallbackSupportMixin,
@@ -26,21 +21,18 @@ from mixnorm.estimators._progress import (
     with_callbacks,
 )
 from mixnorm.exceptions import InterruptedFitWarning, NoKernelWarning, NotConvergedWarning
-from mixnorm.kernels import KernelBank, KernelStack, gaussian_bank
+from mixnorm.kernels import KernelStack, gaussian_bank
 
-_KINDS = ("bank", "precomputed")
 _ROWS = 2048  # of new data, that are compared with the support at a time
 
 
-class KernelLearner(StoredKernelsMixin, CallbackSupportMixin, BaseEstimator):
+class KernelLearner(KernelInputsMixin, StoredKernelsMixin, CallbackSupportMixin, BaseEstimator):
     """Base of the learners that weigh kernels.
 
     A subclass has the parameters ``bank``, ``kernel``, ``C``, ``tol``, ``max_iter`` and
     ``warm_start``, and says what its penalty and its targets are.
     """
 
-    bank: Any
-    kernel: Any
     bank_: Any
     kernel_weights_: np.ndarray
     _features: Any
@@ -71,28 +63,11 @@ class KernelLearner(StoredKernelsMixin, CallbackSupportMixin, BaseEstimator):
 
     def _check_parameters(self) -> None:
         self._check_kernel()
-        if self.bank is not None and not isinstance(self.bank, KernelBank):
-            raise TypeError(
-                f"bank={self.bank!r} is no KernelBank; make one with mixnorm.kernels.KernelBank or "
-                "gaussian_bank, or leave it at None."
-            )
         self._check_cost()
         _check_number(self, "tol", least=0.0)
         _check_integer(self, "max_iter", least=1)
         if not isinstance(self.warm_start, (bool, np.bool_)):
             raise TypeError(f"warm_start={self.warm_start!r} must be True or False.")
-
-    def _check_kernel(self) -> None:
-        if not isinstance(self.kernel, str) or self.kernel not in _KINDS:
-            raise ValueError(
-                f"kernel={self.kernel!r} is not known; 'bank' computes the kernels of bank, and "
-                "'precomputed' takes kernel matrices in place of X."
-            )
-
-    @property
-    def _precomputed(self) -> bool:
-        """Whether kernel matrices are given in place of rows."""
-        return isinstance(self.kernel, str) and self.kernel == "precomputed"
 
     def _check_cost(self) -> None:
         _check_number(self, "C", least=0.0)
@@ -111,27 +86,6 @@ class KernelLearner(StoredKernelsMixin, CallbackSupportMixin, BaseEstimator):
         bank = gaussian_bank() if self.bank is None else self.bank
         fitted = bank.fit(X)
         return fitted, fitted.grams()
-
-    def _raw(self) -> bool:
-        """Whether rows go to the bank as they are, since it knows what its columns are."""
-        return self.bank is not None and (
-            self.bank.preprocess is not None or self.bank.columns is not None
-        )
-
-    def _validated(self, X: Any) -> Any:
-        if self._precomputed:
-            X = KernelStack(X)
-            self.__dict__.pop("feature_names_in_", None)
-        elif isinstance(X, KernelStack):
-            raise TypeError(
-                "X is a KernelStack, which holds kernel matrices; set kernel='precomputed'."
-            )
-        elif self._raw():
-            X = _table(X)
-            validate_data(self, X, skip_check_array=True)
-        else:
-            X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
-        return X
 
     # --- fit
 
@@ -158,9 +112,9 @@ class KernelLearner(StoredKernelsMixin, CallbackSupportMixin, BaseEstimator):
         self._check_parameters()
         with all_or_nothing(self):
             X = self._validated(X)
-            _check_targets(self, X, y)
+            check_targets(self, X, y)
             progress = Progress.of_fit(self, X, y, sample_weight, self._n_tasks())
-            y, weight = self._encoded(y, _weights(sample_weight, X.shape[0]))
+            y, weight = self._encoded(y, weights_of(sample_weight, X.shape[0]))
             bank, grams = self._kernels_of(X)
             self._learn(bank, grams, y, weight, progress)
             progress.end(dict)
@@ -286,13 +240,7 @@ class KernelLearner(StoredKernelsMixin, CallbackSupportMixin, BaseEstimator):
         check_is_fitted(self)
         if self._precomputed:
             return self._scores_of_stack(X)
-        if self._raw():
-            X = _table(X)
-            validate_data(self, X, reset=False, skip_check_array=True)
-        else:
-            X = validate_data(
-                self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]
-            )
+        X = self._new_rows(X)
         rows = getattr(X, "iloc", X)
         parts = [
             self._scores_of_rows(rows[start : start + _ROWS])
@@ -323,12 +271,6 @@ class KernelLearner(StoredKernelsMixin, CallbackSupportMixin, BaseEstimator):
         K = stack.combine(self.kernel_weights_, columns=self.support_)
         return np.asarray(K @ self.dual_coef_, dtype=np.float64)
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = not self._precomputed
-        tags.input_tags.pairwise = self._precomputed
-        return tags
-
 
 def warn_of_no_kernel(zero: bool = False) -> None:
     """Warn of a model without kernels, or whose kernels are zero."""
@@ -341,29 +283,3 @@ def warn_of_no_kernel(zero: bool = False) -> None:
         "Look at the kernels." if zero else "Lower beta or raise C, unless all targets are equal."
     )
     _warn(f"{what} predicts the same for all rows. {advice}", NoKernelWarning)
-
-
-def _table(X: Any) -> Any:
-    """Return a table that goes to a bank as it is, and has rows."""
-    X = X if hasattr(X, "shape") else np.asarray(X)
-    if X.shape[0] == 0:
-        raise ValueError("X has no rows; give at least one.")
-    return X
-
-
-def _check_targets(estimator: Any, X: Any, y: Any) -> None:
-    """Raise unless there is one target for each row."""
-    if y is None:
-        raise ValueError(
-            f"{type(estimator).__name__} requires y to be passed, but the target y is None."
-        )
-    check_consistent_length(X, y if hasattr(y, "shape") else np.asarray(y))
-
-
-def _weights(sample_weight: Any, n_samples: int) -> np.ndarray:
-    """Return weights as they are, checked; one for each row by default."""
-    if sample_weight is None:
-        return np.ones(n_samples)
-    shares = check_weights(sample_weight, n_samples, np.float64)
-    given = weight_numbers(sample_weight)
-    return shares * float(np.sum(given) if given.ndim else given * n_samples)

@@ -37,24 +37,7 @@ class KernelClassifier(ClassifierMixin, KernelLearner):
             )
 
     def _encoded(self, y: Any, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        check_dense_targets(y)
-        check_one_kind_of_label(y)
-        y = column_or_1d(y, warn=True)
-        check_classification_targets(y)
-        classes, labels = np.unique(y, return_inverse=True)
-        if self.class_weight is not None:
-            kept = weight > 0.0
-            factors = np.zeros(len(weight))
-            factors[kept] = class_factors(self.class_weight, y[kept], weight[kept])
-            weight = weight * factors
-        present = classes[np.unique(labels[weight > 0.0])]
-        if len(present) < 2:
-            named = f": {present[0]!r}" if len(present) else ""
-            raise ValueError(
-                f"{type(self).__name__} needs samples of at least 2 classes, but y holds only one "
-                f"class of positive weight{named}."
-            )
-        self.classes_ = classes
+        self.classes_, labels, weight = encoded_labels(self, y, weight)
         return labels, weight
 
     def _target(self, y: np.ndarray, caps: np.ndarray) -> HingeTarget:
@@ -98,3 +81,30 @@ class KernelClassifier(ClassifierMixin, KernelLearner):
         classes = self.classes_
         if not isinstance(classes, np.ndarray) or classes.shape != (self.dual_coef_.shape[1],):
             raise ValueError(f"classes_ must be an array of {self.dual_coef_.shape[1]} labels")
+
+
+def encoded_labels(
+    estimator: Any, y: Any, weight: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the classes, the labels as ``0 .. k-1``, and weights by class and sample.
+
+    The estimator has a parameter ``class_weight``.
+    """
+    check_dense_targets(y)
+    check_one_kind_of_label(y)
+    y = column_or_1d(y, warn=True)
+    check_classification_targets(y)
+    classes, labels = np.unique(y, return_inverse=True)
+    if estimator.class_weight is not None:
+        kept = weight > 0.0
+        factors = np.zeros(len(weight))
+        factors[kept] = class_factors(estimator.class_weight, y[kept], weight[kept])
+        weight = weight * factors
+    present = classes[np.unique(labels[weight > 0.0])]
+    if len(present) < 2:
+        named = f": {present[0]!r}" if len(present) else ""
+        raise ValueError(
+            f"{type(estimator).__name__} needs samples of at least 2 classes, but y holds only one "
+            f"class of positive weight{named}."
+        )
+    return classes, labels, weight

@@ -13,8 +13,9 @@ from sklearn.model_selection import check_cv
 
 from mixnorm.engines import multikernel
 from mixnorm.estimators._base import _warn
-from mixnorm.estimators._kernel_base import KernelLearner, _check_targets, _weights
+from mixnorm.estimators._kernel_base import KernelLearner
 from mixnorm.estimators._kernel_classifier import KernelClassifier
+from mixnorm.estimators._kernel_inputs import check_targets, weights_of
 from mixnorm.estimators._progress import Progress, all_or_nothing, with_callbacks
 from mixnorm.exceptions import InterruptedFitWarning
 
@@ -81,9 +82,9 @@ class KernelCV(KernelLearner):
         self._check_parameters()
         with all_or_nothing(self):
             X = self._validated(X)
-            _check_targets(self, X, y)
+            check_targets(self, X, y)
             given = np.asarray(y)
-            y, weight = self._encoded(y, _weights(sample_weight, X.shape[0]))
+            y, weight = self._encoded(y, weights_of(sample_weight, X.shape[0]))
             folds = list(
                 check_cv(self.cv, given, classifier=hasattr(self, "classes_")).split(
                     np.zeros(len(given)), given

@@ -15,8 +15,9 @@ from mixnorm.estimators._inputs import (
     check_one_kind_of_label,
     class_factors,
 )
-from mixnorm.estimators._kernel_base import _check_targets, _weights, warn_of_no_kernel
+from mixnorm.estimators._kernel_base import warn_of_no_kernel
 from mixnorm.estimators._kernel_classifier import KernelClassifier
+from mixnorm.estimators._kernel_inputs import check_targets, weights_of
 from mixnorm.estimators._progress import Iterations, all_or_nothing
 from mixnorm.exceptions import InterruptedFitWarning
 from mixnorm.kernels import KernelStack, gaussian_bank
@@ -152,8 +153,8 @@ class KernelStream(KernelClassifier):
         with all_or_nothing(self):
             first = "_descent" not in vars(self)
             X = self._stream_rows(X, first)
-            _check_targets(self, X, y)
-            weight = _weights(sample_weight, X.shape[0])
+            check_targets(self, X, y)
+            weight = weights_of(sample_weight, X.shape[0])
             labels = self._stream_labels(y, classes, first)
             self._stream(X, labels, weight * self._stream_factors(labels), first)
             return self

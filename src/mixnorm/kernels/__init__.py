@@ -13,7 +13,9 @@ from mixnorm.kernels._functions import (
     LinearKernel,
     PolynomialKernel,
 )
+from mixnorm.kernels._grams import Grams
 from mixnorm.kernels._names import as_kernel, register_kernel
+from mixnorm.kernels._sketch import Sketch, exact_factor
 from mixnorm.kernels._stack import KernelStack
 from mixnorm.kernels._tails import tail_sums
 
@@ -23,14 +25,17 @@ __all__ = [
     "FittedBank",
     "FunctionKernel",
     "GaussianKernel",
+    "Grams",
     "Kernel",
     "KernelBank",
     "KernelStack",
     "LaplacianKernel",
     "LinearKernel",
     "PolynomialKernel",
+    "Sketch",
     "as_kernel",
     "clip_negative",
+    "exact_factor",
     "gaussian_bank",
     "register_kernel",
     "tail_sums",

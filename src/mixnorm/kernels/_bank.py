@@ -12,12 +12,15 @@ import numpy as np
 from mixnorm._params import Parameters
 from mixnorm.kernels._build import build
 from mixnorm.kernels._fitted import FittedBank
-from mixnorm.kernels._functions import GaussianKernel
+from mixnorm.kernels._functions import GaussianKernel, LaplacianKernel
 from mixnorm.kernels._memory import as_bytes
-from mixnorm.kernels._plan import plan
+from mixnorm.kernels._names import as_kernel
+from mixnorm.kernels._plan import EACH, plan
 
 _NORMALIZE = (None, "trace", "unit", "tail")
 _FACTORS = (None, "nystrom", "random")
+_WITH_WIDTH = (GaussianKernel, LaplacianKernel)
+_WIDTHS = (0.1, 1.0, 10.0)
 
 
 @dataclass(eq=False)
@@ -28,11 +31,12 @@ class KernelBank(Parameters):
     ----------
     kernels : list or dict
         Kernels, or what :func:`as_kernel` makes kernels of; or a dictionary from names to these.
-    columns : None, list or dict, default=None
-        The columns that kernels see. None: all. A list with one entry per kernel: None, positions,
-        names, a slice or a mask. A dictionary from the names of groups to such entries: every group
-        then has every kernel, or, if ``kernels`` is a dictionary from the names of groups to lists,
-        its own.
+    columns : None, "each", list or dict, default=None
+        The columns that kernels see. None: all. ``"each"``: every column by itself has every
+        kernel, as :meth:`per_feature` makes them. A list with one entry per kernel: None,
+        positions, names, a slice or a mask. A dictionary from the names of groups to such entries:
+        every group then has every kernel, or, if ``kernels`` is a dictionary from the names of
+        groups to lists, its own.
     preprocess : None, transformer or dict, default=None
         What is done to columns first. A transformer is cloned and fitted on the whole table, and
         ``columns`` choose from what it makes: by position, or by name, where a name also stands
@@ -125,9 +129,62 @@ class KernelBank(Parameters):
             kernels = [GaussianKernel(tau=1.0, relative=True)]
         return cls(kernels, columns=groups, preprocess=preprocess, **other)
 
+    @classmethod
+    def per_feature(
+        cls,
+        kernel: Any = "gaussian",
+        widths: Any = None,
+        *,
+        relative: bool = True,
+        **other: Any,
+    ) -> KernelBank:
+        """Return a bank in which every column by itself has kernels, one per width.
+
+        Parameters
+        ----------
+        kernel : str, Kernel or list, default="gaussian"
+            ``"gaussian"`` (or ``"rbf"``) or ``"laplacian"``, which have widths; or any other
+            kernels, as they are.
+        widths : float or list of float, optional
+            The widths ``tau`` of the kernel; 0.1, 1 and 10 by default.
+        relative : bool, default=True
+            Whether widths are in units of the spread of a column, the mean (squared) distance of
+            two of its values.
+        **other
+            Further parameters of the bank.
+
+        Notes
+        -----
+        The number of kernels is that of the columns times that of the widths. Nothing is computed
+        before it is used, so that there may be thousands.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> bank = KernelBank.per_feature(kernel="rbf", widths=[0.1, 1.0])
+        >>> bank.fit(np.eye(3)[:, :2]).names[:2]
+        ['column 0: gaussian(tau=0.1, relative)', 'column 0: gaussian(tau=1, relative)']
+        """
+        single = not isinstance(kernel, (list, tuple))
+        found = [as_kernel(spec) for spec in ([kernel] if single else kernel)]
+        wide = single and isinstance(kernel, str) and isinstance(found[0], _WITH_WIDTH)
+        if not wide:
+            if widths is not None:
+                raise ValueError(
+                    f"widths={widths!r} go with kernel='gaussian' or 'laplacian', by name; give "
+                    "kernels with their parameters and no widths instead."
+                )
+            return cls(found if not single else [kernel], columns=EACH, **other)
+        kind = type(found[0])
+        taus = as_widths(_WIDTHS if widths is None else widths, "widths")
+        kernels = [kind(tau=tau, relative=relative) for tau in taus]  # type: ignore[call-arg]
+        for made in kernels:
+            made.check()  # type: ignore[attr-defined]
+        return cls(kernels, columns=EACH, **other)
+
     @property
     def names(self) -> list[str]:
-        """How to call the kernels, all different."""
+        """How to call the kernels, all different; those of one column, where each has them."""
         return plan(self.kernels, self.columns).names
 
     def check(self) -> None:
@@ -209,14 +266,21 @@ def gaussian_bank(
     """
     if tau is None:
         tau, relative = (2.0 ** np.arange(-6, 5)).tolist(), True
-    try:
-        widths = np.atleast_1d(np.asarray(tau, dtype=np.float64)).tolist()
-    except (TypeError, ValueError):
-        raise TypeError(f"tau={tau!r} must be a number or a list of numbers.") from None
-    kernels = [GaussianKernel(width, relative) for width in widths]
+    kernels = [GaussianKernel(width, relative) for width in as_widths(tau, "tau")]
     for kernel in kernels:
         kernel.check()
     return KernelBank(kernels, **other)
+
+
+def as_widths(widths: Any, name: str) -> list[float]:
+    """Return widths as a list of floats."""
+    try:
+        found = np.atleast_1d(np.asarray(widths, dtype=np.float64))
+    except (TypeError, ValueError):
+        raise TypeError(f"{name}={widths!r} must be a number or a list of numbers.") from None
+    if found.ndim != 1 or len(found) == 0:
+        raise ValueError(f"{name}={widths!r} must be a number or a list of at least one.")
+    return [float(width) for width in found]
 
 
 def as_precision(dtype: Any) -> str:

@@ -46,7 +46,7 @@ def build(
         raise ValueError(
             f"X has {X.shape[0]} rows and {n_features} columns; a bank needs one of each at least."
         )
-    fitted, columns, tables, group_of = _tables(plan, X, y, preprocess)
+    plan, fitted, columns, tables, group_of = _tables(plan, X, y, preprocess)
     rows = _rows(plan, tables, group_of)
     kernels = [
         kernel.fitted(rows[group]) for kernel, group in zip(plan.kernels, group_of, strict=True)
@@ -75,9 +75,10 @@ def build(
 
 def _rows(plan: Plan, tables: list[Any], group_of: list[int]) -> list[Any]:
     """Return the rows of every group, which must be numbers for kernels of a metric."""
-    rows = []
-    for group, table in enumerate(tables):
-        own = [m for m, of in enumerate(group_of) if of == group]
+    rows, members = [], [list[int]() for _ in tables]
+    for m, group in enumerate(group_of):
+        members[group].append(m)
+    for own, table in zip(members, tables, strict=True):
         what = _who(plan.labels[plan.group_of[own[0]]]) if len(tables) > 1 else "X"
         rows.append(rows_of(table, what, any(plan.kernels[m].metric for m in own)))
     return rows
@@ -103,17 +104,23 @@ def _who(label: Any) -> str:
 # --- columns
 
 
-def _tables(plan: Plan, X: Any, y: Any, preprocess: Any) -> tuple[Any, list[Any], list[Any], Any]:
-    """Return the fitted transformers, where columns are, the tables, and each kernel's table."""
-    whats = [_who(label) for label in plan.labels]
+def _tables(
+    plan: Plan, X: Any, y: Any, preprocess: Any
+) -> tuple[Plan, Any, list[Any], list[Any], Any]:
+    """Return the plan, once the number of columns is known, and what comes of it.
+
+    That is the fitted transformers, where columns are, the tables, and each kernel's table.
+    """
     if isinstance(preprocess, Mapping):
-        return _tables_by_group(plan, X, y, preprocess, whats)
+        return plan, *_tables_by_group(plan, X, y, preprocess)
     fitted, Z, names = None, X, names_of(X)
     if preprocess is not None:
         fitted = _cloned(preprocess)
         Z = as_table(_transformed(fitted, X, y))
         names = names_of(Z) or _outputs(fitted)
     width = width_of(Z)
+    plan = plan.spread(width, names)
+    whats = [_who(label) for label in plan.labels]
     made = preprocess is not None
     group_of: list[int] = []
     columns: list[Any] = []
@@ -130,14 +137,15 @@ def _tables(plan: Plan, X: Any, y: Any, preprocess: Any) -> tuple[Any, list[Any]
             columns.append(where)
         group_of.append(known[key])
     tables = [select(Z, where) for where in columns]
-    return fitted, columns, tables, [group_of[group] for group in plan.group_of]
+    return plan, fitted, columns, tables, [group_of[group] for group in plan.group_of]
 
 
 def _tables_by_group(
-    plan: Plan, X: Any, y: Any, preprocess: Mapping[Any, Any], whats: list[str]
+    plan: Plan, X: Any, y: Any, preprocess: Mapping[Any, Any]
 ) -> tuple[Any, list[Any], list[Any], Any]:
     """Return the same, for transformers that see the columns of their group only."""
     names, width = names_of(X), width_of(X)
+    whats = [_who(label) for label in plan.labels]
     fitted: list[Any] = []
     columns, tables = [], []
     for label, spec, what in zip(plan.labels, plan.columns, whats, strict=True):

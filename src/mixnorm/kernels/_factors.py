@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mixnorm.kernels._functions import GaussianKernel, LaplacianKernel
-from mixnorm.kernels._grams import as_table, as_weights, places
+from mixnorm.kernels._grams import as_table, as_weights, kernels_of, places
 from mixnorm.kernels._metrics import Points
 from mixnorm.kernels._sides import Evaluator, Side
 from mixnorm.kernels._tails import as_tails
@@ -89,10 +89,11 @@ class FactorGrams:
         _, kernel_of = self.columns()
         return np.bincount(kernel_of, weights=sums, minlength=self.n_kernels)
 
-    def products(self, A: Any) -> np.ndarray:
-        """Return each matrix times ``A``: ``(n_kernels, n_samples, n_outputs)``."""
+    def products(self, A: Any, which: Sequence[int] | None = None) -> np.ndarray:
+        """Return each matrix, or those in ``which``, times ``A``."""
         table = as_table(A, self.n_samples, self.dtype)
-        return np.stack([factor @ (factor.T @ table) for factor in self.factors])
+        factors = [self.factors[m] for m in kernels_of(which, self.n_kernels)]
+        return np.stack([factor @ (factor.T @ table) for factor in factors])
 
     def diagonals(self) -> np.ndarray:
         """Return the diagonals, of shape ``(n_kernels, n_samples)``, in float64."""

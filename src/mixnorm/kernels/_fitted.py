@@ -17,13 +17,14 @@ from mixnorm.kernels._factors import (
     sum_of_factors,
 )
 from mixnorm.kernels._functions import check_not_negative
-from mixnorm.kernels._grams import Grams, as_weights, places
+from mixnorm.kernels._grams import Grams, as_table, as_weights, kernels_of, places
 from mixnorm.kernels._inputs import aligned, select
-from mixnorm.kernels._lazy import grams_of
+from mixnorm.kernels._lazy import compute, grams_of
 from mixnorm.kernels._memory import in_words
 from mixnorm.kernels._metrics import Points
 from mixnorm.kernels._rows import below, like, pack, rows_of, shape_of, unpack
 from mixnorm.kernels._sides import Evaluator, Side, block_entries
+from mixnorm.kernels._sketch import Sketch, sketch_of
 from mixnorm.kernels._stack import KernelStack
 from mixnorm.kernels._stored import check_fitted_bank
 
@@ -132,18 +133,40 @@ class FittedBank:
 
     # --- on the training rows
 
-    def grams(self) -> Grams:
+    def grams(self, *, partly: bool = True) -> Grams:
         """Return the Gram matrices of the training rows.
 
         They are stored where they fit into ``memory``, a :class:`KernelStack`; else as many as fit
-        are, and the others are computed at every use. With ``factors``, their factors are stored.
+        are, or none unless ``partly``, and the others are computed at every use. With ``factors``,
+        their factors are stored.
         """
         ready: Grams | None = self._kept.pop("grams", None)
         if ready is not None:
             return ready
         if self.factors is not None:
             return FactorGrams(*self._features(self._side, range(self.n_kernels)))
-        return grams_of(self._evaluator, self._side, self.memory, self._grams_of_rows)
+        return grams_of(self._evaluator, self._side, self.memory, self._grams_of_rows, partly)
+
+    def gram(self, kernel: int) -> np.ndarray:
+        """Return the Gram matrix of one kernel in float64, whatever the dtype of the bank."""
+        if self.factors is not None:
+            (phi,) = parts_of(*self._features(self._side, [kernel]))
+            wide = phi.astype(np.float64)
+            return np.asarray(wide @ wide.T)
+        evaluator = replace(self._evaluator, dtype=np.dtype(np.float64))
+        return compute(evaluator, self._side, [kernel], self.memory)[0]
+
+    def sketch(self, weight: np.ndarray, rank: int) -> Sketch:
+        """Return stand-ins of low rank for all kernels on the training rows.
+
+        Parameters
+        ----------
+        weight : array of shape (n_samples,)
+            Positive weights of the rows, which sum to one.
+        rank : int
+            Most landmarks for kernels that share columns and a metric.
+        """
+        return sketch_of(self._evaluator, self._side, weight, rank, np.random.default_rng(0))
 
     def _grams_of_rows(self, rows: Any) -> Grams:
         return self.take(rows).grams()
@@ -152,6 +175,27 @@ class FittedBank:
         """Return the bank with some of the training rows only, as prediction needs them."""
         index = np.arange(self.n_samples)[places(rows, self.n_samples, "rows")]
         return replace(self, rows=[pack(unpack(packed)[index]) for packed in self.rows])
+
+    def only(self, which: Sequence[int]) -> FittedBank:
+        """Return the bank with some of its kernels only, and the columns that these see."""
+        index = kernels_of(which, self.n_kernels)
+        groups = sorted({self.group_of[m] for m in index})
+        maps = sorted({self.map_of[m] for m in index}) if self.map_of else []
+        by_group: dict[str, Any] = {
+            name: [part[group] for group in groups]
+            for name in ("rows", "columns", "centres", "landmarks", "preprocess")
+            if isinstance(part := getattr(self, name), list) and part
+        }
+        return replace(
+            self,
+            names=[self.names[m] for m in index],
+            kernels=[self.kernels[m] for m in index],
+            scales=self.scales[index],
+            group_of=[groups.index(self.group_of[m]) for m in index],
+            maps=[self.maps[place] for place in maps],
+            map_of=[maps.index(self.map_of[m]) for m in index] if maps else [],
+            **by_group,
+        )
 
     def append(self, X: Any) -> FittedBank:
         """Return the bank with further training rows; widths and scales stay as they are."""
@@ -197,6 +241,35 @@ class FittedBank:
         for rows, m, block in self._evaluator.blocks(left, right, which, entries):
             block *= scales[m]
             total[rows] += block
+        return total
+
+    def products(self, X: Any, blocks: Sequence[np.ndarray]) -> np.ndarray:
+        """Return the sum of every kernel between new and training rows, times a table of its own.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_new, n_features_in)
+            New rows.
+        blocks : list of array of shape (n_samples, n_outputs)
+            One per kernel.
+
+        Returns
+        -------
+        array of shape (n_new, n_outputs)
+            In the dtype of the bank. With ``factors``, of the kernels as they are factored.
+        """
+        which = range(self.n_kernels)
+        tables = [as_table(block, self.n_samples, self.dtype) for block in blocks]
+        left = self._side_of(X, which)
+        total = np.zeros((left.n_rows, tables[0].shape[1]), dtype=self.dtype)
+        if self.factors is not None:
+            some, others = (parts_of(*self._features(side, which)) for side in (left, self._side))
+            for phi, psi, table in zip(some, others, tables, strict=True):
+                total += phi @ (psi.T @ table)
+            return total
+        entries = block_entries(self.memory, self.n_samples)
+        for rows, m, block in self._evaluator.blocks(left, self._side, which, entries):
+            total[rows] += block @ tables[m]
         return total
 
     def between(self, X: Any) -> KernelStack:

@@ -46,8 +46,11 @@ class Grams(Protocol):
         """Return the sums of ``A_i . A_j K_ij`` for every kernel, in float64."""
         ...
 
-    def products(self, A: Any) -> np.ndarray:
-        """Return each matrix times ``A``, of shape ``(n_kernels, n_samples, n_outputs)``."""
+    def products(self, A: Any, which: Sequence[int] | None = None) -> np.ndarray:
+        """Return each matrix, or those in ``which``, times ``A``.
+
+        Of shape ``(n_kernels, n_samples, n_outputs)``, or ``(len(which), ...)``.
+        """
         ...
 
     def diagonals(self) -> np.ndarray:
@@ -135,6 +138,13 @@ def places(index: Any, n: int, what: str) -> slice | np.ndarray:
         stray = found[(found < -n) | (found >= n)][0]
         raise IndexError(f"{what} has {stray}, but there are {n}; positions run from 0 to {n - 1}.")
     return np.where(found < 0, found + n, found)
+
+
+def kernels_of(which: Sequence[int] | None, n_kernels: int) -> list[int]:
+    """Return the numbers of some kernels, or of all, as a list."""
+    if which is None:
+        return list(range(n_kernels))
+    return [int(m) for m in np.arange(n_kernels)[places(which, n_kernels, "which")]]
 
 
 def count(index: slice | np.ndarray) -> int:

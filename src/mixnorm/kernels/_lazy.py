@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mixnorm.kernels._grams import Grams, as_table, as_weights, count, places
+from mixnorm.kernels._grams import Grams, as_table, as_weights, count, kernels_of, places
 from mixnorm.kernels._sides import BYTES, Evaluator, Side, block_entries
 from mixnorm.kernels._stack import KernelStack
 from mixnorm.kernels._tails import as_tails, tails_of
@@ -34,16 +34,23 @@ def compute(evaluator: Evaluator, side: Side, which: Sequence[int], memory: int)
 
 
 def grams_of(
-    evaluator: Evaluator, side: Side, memory: int, restrict: Callable[[Any], Grams]
+    evaluator: Evaluator,
+    side: Side,
+    memory: int,
+    restrict: Callable[[Any], Grams],
+    partly: bool = True,
 ) -> KernelStack | LazyGrams:
-    """Return the Gram matrices on the rows of a side: stored, as far as ``memory`` allows."""
+    """Return the Gram matrices on the rows of a side: stored, as far as ``memory`` allows.
+
+    Where they do not fit, some are, or none unless ``partly``.
+    """
     n, n_kernels = side.n_rows, len(evaluator.kernels)
     size = max(1, n * n * evaluator.dtype.itemsize)
     if n_kernels * size <= memory:
         return KernelStack._of(compute(evaluator, side, range(n_kernels), memory), True)
     room = memory - BYTES * block_entries(memory, n)
     order = sorted(range(n_kernels), key=lambda m: _COST.get(evaluator.kernels[m].metric, 2))
-    kept = sorted(order[: max(0, room // size)])
+    kept = sorted(order[: max(0, room // size)]) if partly else []
     return LazyGrams(
         evaluator, side, memory, kept, compute(evaluator, side, kept, memory), restrict
     )
@@ -150,20 +157,25 @@ class LazyGrams:
             found[m] += np.sum(own * (2.0 * products - square))
         return found
 
-    def products(self, A: Any) -> np.ndarray:
-        """Return each matrix times ``A``: ``(n_kernels, n_samples, n_outputs)``.
+    def products(self, A: Any, which: Sequence[int] | None = None) -> np.ndarray:
+        """Return each matrix, or those in ``which``, times ``A``.
 
         Kernels are computed only with the rows where ``A`` is not zero.
         """
         table = as_table(A, self.n_samples, self.dtype)
-        found = np.zeros((self.n_kernels, self.n_samples, table.shape[1]), dtype=self.dtype)
-        if self.kept:
-            found[self.kept] = self._stored.products(table)
+        asked = kernels_of(which, self.n_kernels)
+        found = np.zeros((len(asked), self.n_samples, table.shape[1]), dtype=self.dtype)
+        place = {m: row for row, m in enumerate(asked)}
+        stored = {m: row for row, m in enumerate(self.kept) if m in place}
+        if stored:
+            rows_of = [place[m] for m in stored]
+            found[rows_of] = self._stored.products(table, list(stored.values()))
+        computed = [m for m in place if m not in stored]
         support = np.flatnonzero(np.any(table != 0.0, axis=1))
-        if len(support):
+        if len(support) and computed:
             others, small = self.side.part(support), table[support]
-            for rows, m, block in self._blocks(self.side, others, self._others()):
-                np.matmul(block, small, out=found[m, rows])
+            for rows, m, block in self._blocks(self.side, others, computed):
+                np.matmul(block, small, out=found[place[m], rows])
         return found
 
     def diagonals(self) -> np.ndarray:

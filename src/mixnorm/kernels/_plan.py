@@ -9,6 +9,9 @@ from typing import Any
 from mixnorm.kernels._base import Kernel
 from mixnorm.kernels._names import as_kernel, describe
 
+#: Says of columns that each of them has all kernels, however many columns there are.
+EACH = "each"
+
 
 @dataclass
 class Plan:
@@ -26,6 +29,8 @@ class Plan:
         The names of the groups, or their numbers.
     columns : list
         What each group says of its columns.
+    each : bool
+        Each column has these kernels; the plan is yet to be spread.
     """
 
     names: list[str]
@@ -33,6 +38,20 @@ class Plan:
     group_of: list[int]
     labels: list[Any]
     columns: list[Any]
+    each: bool = False
+
+    def spread(self, width: int, names: list[str] | None) -> Plan:
+        """Return the plan for a table of so many columns, with these names."""
+        if not self.each:
+            return self
+        labels = [f"column {place}" for place in range(width)] if names is None else list(names)
+        return Plan(
+            _unique([f"{label}: {name}" for label in labels for name in self.names]),
+            self.kernels * width,
+            [group for group in range(width) for _ in self.kernels],
+            labels,
+            [[place] for place in range(width)],
+        )
 
 
 def plan(kernels: Any, columns: Any) -> Plan:
@@ -42,13 +61,16 @@ def plan(kernels: Any, columns: Any) -> Plan:
     named = kernels if isinstance(kernels, Mapping) else None
     found = [as_kernel(spec) for spec in (_listed(kernels) if named is None else named.values())]
     _require_some(found)
+    if isinstance(columns, str) and columns == EACH:
+        names = [describe(kernel) for kernel in found] if named is None else list(named)
+        return Plan(_unique(names), found, [0] * len(found), [None], [None], each=True)
     if columns is None:
         names = [describe(kernel) for kernel in found] if named is None else list(named)
         return Plan(_unique(names), found, [0] * len(found), [None], [None])
     if isinstance(columns, str) or not hasattr(columns, "__len__"):
         raise TypeError(
-            f"columns={columns!r} must be None, a list with one entry per kernel, or a dictionary "
-            "of groups; for the same columns in every kernel write {'name': columns}."
+            f"columns={columns!r} must be None, 'each', a list with one entry per kernel, or a "
+            "dictionary of groups; for the same columns in every kernel write {'name': columns}."
         )
     choices = list(columns)
     if len(choices) != len(found):

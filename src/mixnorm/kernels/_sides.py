@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,6 +41,15 @@ class Side:
         self.n_rows = n_rows
         self.roots = roots
         self.index = index
+
+    def only(self, groups: Collection[int], which: Collection[int]) -> Side:
+        """Return the same rows, with what some kernels on some groups need of them."""
+        return Side(
+            {group: self.points[group] for group in groups},
+            self.n_rows,
+            {m: self.roots[m] for m in which if m in self.roots},
+            self.index,
+        )
 
     def part(self, some: slice | np.ndarray) -> Side:
         """Return some of the rows."""
@@ -126,7 +135,9 @@ class Evaluator:
         """
         if right.n_rows == 0:
             return
-        plan = self._plan(which)
+        plan = self.plan(which)
+        groups = {group for group, _ in plan}
+        left, right = left.only(groups, which), right.only(groups, which)
         step = max(1, entries // right.n_rows)
         for start in range(0, left.n_rows, step):
             some = slice(start, min(start + step, left.n_rows))
@@ -136,7 +147,7 @@ class Evaluator:
                 for m, block in self._of_group(P, Q, group, metric, members, upper):
                     yield some, m, block
 
-    def _plan(self, which: Any) -> dict[tuple[int, str | None], list[int]]:
+    def plan(self, which: Any) -> dict[tuple[int, str | None], list[int]]:
         """Return the kernels by what they share."""
         plan: dict[tuple[int, str | None], list[int]] = {}
         for m in which:

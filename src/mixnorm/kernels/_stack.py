@@ -9,7 +9,15 @@ from typing import Any
 import numpy as np
 
 from mixnorm.kernels._check import check_matrices
-from mixnorm.kernels._grams import as_table, as_weights, count, part, places, support_of
+from mixnorm.kernels._grams import (
+    as_table,
+    as_weights,
+    count,
+    kernels_of,
+    part,
+    places,
+    support_of,
+)
 from mixnorm.kernels._subnormal import with_subnormals_as_zero
 from mixnorm.kernels._tails import as_tails, tails_of
 
@@ -206,21 +214,22 @@ class KernelStack:
         return found
 
     @with_subnormals_as_zero
-    def products(self, A: Any) -> np.ndarray:
-        """Return each matrix times ``A``: ``(n_kernels, n_rows, n_outputs)``.
+    def products(self, A: Any, which: Sequence[int] | None = None) -> np.ndarray:
+        """Return each matrix, or those in ``which``, times ``A``.
 
         Of matrices that are known to be symmetric, only the rows are read where ``A`` is not zero,
         if these are less than half.
         """
         table = as_table(A, self.shape[1], self.dtype)
-        found = np.empty((self.n_kernels, self.shape[0], table.shape[1]), dtype=self.dtype)
+        matrices = [self.matrices[m] for m in kernels_of(which, self.n_kernels)]
+        found = np.empty((len(matrices), self.shape[0], table.shape[1]), dtype=self.dtype)
         support = support_of(table) if self.symmetric else None
         if support is None:
-            for matrix, product in zip(self.matrices, found, strict=True):
+            for matrix, product in zip(matrices, found, strict=True):
                 np.matmul(matrix, table, out=product)
             return found
         turned = np.ascontiguousarray(table[support].T)
-        for matrix, product in zip(self.matrices, found, strict=True):
+        for matrix, product in zip(matrices, found, strict=True):
             # Rows are gathered, columns would be read across the grain.
             product[...] = (turned @ matrix[support]).T
         return found

@@ -1,0 +1,384 @@
+"""What the engine of sparse kernel learning does with a kernel once it is chosen.
+
+All three steps keep a model ``scores = intercept + sum_j K_j B_j`` of the chosen kernels, and can
+say what ``B_j`` is: the last of some common terms, times a weight for each kernel, or a sum of
+terms that each belong to one kernel.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Protocol
+
+import numpy as np
+
+from mixnorm.engines._corrective import Outcome, Problem, Support
+from mixnorm.engines._machine import ridge, ridge_of_features
+from mixnorm.kernels import exact_factor
+
+# Steps of Newton's method for one unknown, and when they end.
+_NEWTON = 50
+_ROUNDING = 1e-14
+
+
+class KernelModel(Protocol):
+    """What the engine asks of the model that its rounds improve."""
+
+    #: How kernels are scored.
+    rule: str
+    #: The chosen kernels, in the order in which they came.
+    support: list[int]
+    scores: np.ndarray
+    residual: np.ndarray
+    intercept: np.ndarray
+    value: float
+    objective: float
+
+    def enough(self) -> float:
+        """Return the score below which no kernel can improve the model."""
+        ...
+
+    def add(self, kernel: int) -> Outcome:
+        """Improve the model with the help of a kernel."""
+        ...
+
+    def term(self) -> tuple[np.ndarray, np.ndarray, bool]:
+        """Return what the last round added.
+
+        A table ``(n_samples, n_outputs)``, what it counts in each kernel of the support, and
+        whether the terms before it still count.
+        """
+        ...
+
+    def load(self, support: list[int], blocks: list[np.ndarray], intercept: np.ndarray) -> None:
+        """Take up a model: its kernels, and the table of each."""
+        ...
+
+
+class _Model:
+    """What the three have in common."""
+
+    def __init__(self, pool: Any, loss: Any, target: Any, weight: np.ndarray, n_outputs: int):
+        self.pool, self.loss, self.target, self.weight = pool, loss, target, weight
+        self.n_outputs = n_outputs
+        self.support: list[int] = []
+        empty = Support(Problem(loss, target, weight, n_outputs, 0.0, 1000), True, 1)
+        empty.correct(1e-12, 0.0)
+        self.intercept = np.array(empty.intercept())
+        self.null_value = empty.value
+        self.noise = empty.noise
+        self.set_scores(np.broadcast_to(self.intercept, (len(weight), n_outputs)).copy())
+
+    def set_scores(self, scores: np.ndarray) -> None:
+        """Take new scores, with the loss and the residual that they have."""
+        self.scores = scores
+        value, self.residual = self.loss.value_and_residual(scores, self.target, self.weight)
+        self.value = float(value)
+
+
+class RidgeRefit(_Model):
+    r"""Group orthogonal matching pursuit: kernel ridge regression on the sum of chosen kernels.
+
+    Minimises the loss plus :math:`\frac\alpha2 \sum_j \|f_j\|^2` after each choice. At the optimum
+    all kernels have one table in common, the residual divided by :math:`-\alpha`.
+    """
+
+    rule = "functional"
+
+    def __init__(self, *given: Any, alpha: float, tol: float, max_iter: int) -> None:
+        super().__init__(*given)
+        self.alpha, self.tol, self.max_iter = alpha, tol, max_iter
+        n = len(self.weight)
+        self._by_factors = self.pool.grams.factors is not None
+        self._K = np.zeros((0, 0) if self._by_factors else (n, n))
+        self._Z = np.zeros((n, 0))
+        self._dual = np.zeros((n, self.n_outputs))
+        self.objective = self.value
+
+    def enough(self) -> float:
+        """Return what may be rounding."""
+        return self.noise
+
+    def add(self, kernel: int) -> Outcome:
+        """Add a kernel to the sum, and solve."""
+        self._extend(kernel)
+        if self.loss.constant_curvature:
+            Y, caps = self.target - self.intercept, self.weight / self.alpha
+            try:
+                self._dual = (
+                    ridge_of_features(self._Z, caps, Y)
+                    if self._by_factors
+                    else ridge(self._K, caps, Y)
+                )
+            except ValueError:
+                raise ValueError(
+                    f"alpha={self.alpha:g} is so small beside the sum of the kernels that rounding "
+                    "leaves no solution. Raise alpha."
+                ) from None
+            outcome = Outcome(1, 0.0, True)
+        else:
+            outcome = self._solve()
+        self._settle()
+        return outcome
+
+    def term(self) -> tuple[np.ndarray, np.ndarray, bool]:
+        """Return the table that all kernels have in common."""
+        return self._dual, np.ones(len(self.support)), False
+
+    def load(self, support: list[int], blocks: list[np.ndarray], intercept: np.ndarray) -> None:
+        """Take up a model."""
+        for kernel in support:
+            self._extend(kernel)
+        self.intercept, self._dual = intercept, blocks[0]
+        self._settle()
+
+    def _extend(self, kernel: int) -> None:
+        self.support.append(kernel)
+        if self._by_factors:
+            self._Z = np.concatenate([self._Z, self.pool.columns(kernel).T], axis=1)
+        else:
+            self._K += self.pool.matrix(kernel)
+
+    def _product(self, A: np.ndarray) -> np.ndarray:
+        return np.asarray(self._Z @ (self._Z.T @ A) if self._by_factors else self._K @ A)
+
+    def _settle(self) -> None:
+        """Score by the table that is kept."""
+        parts = self._product(self._dual)
+        self.set_scores(self.intercept + parts)
+        self.objective = self.value + 0.5 * self.alpha * float(np.sum(parts * self._dual))
+
+    def _solve(self) -> Outcome:
+        """Minimise a loss that is not quadratic, over the columns of a factor of the sum."""
+        factor = self._Z if self._by_factors else exact_factor(self._K)
+        problem = Problem(
+            self.loss, self.target, self.weight, self.n_outputs, 0.5 * self.alpha, self.max_iter
+        )
+        problem_support = Support(problem, True, factor.shape[1])
+        rows, means = problem_support.centred(np.ascontiguousarray(factor.T))
+        problem_support.append("kernels", rows, rows @ self._dual, means)
+        problem_support.start_from(self.intercept)
+        outcome = problem_support.correct(self.tol, self.null_value)
+        self.intercept = np.array(problem_support.intercept())
+        # What the table stands for is the model, so that it is the same on new rows.
+        self._dual = -np.asarray(problem_support.centred_residual()) / self.alpha
+        return outcome
+
+
+class LassoRefit(_Model):
+    r"""Algorithm 1: the loss plus :math:`\alpha \sum_j \|f_j\|`, solved on the chosen kernels.
+
+    By blocks: a kernel's part is minimised exactly under a quadratic bound of the loss, which for
+    squared losses is the loss.
+    """
+
+    rule = "functional"
+
+    def __init__(self, *given: Any, alpha: float, tol: float, max_iter: int) -> None:
+        super().__init__(*given)
+        self.alpha, self.tol, self.max_iter = alpha, tol, max_iter
+        self._bound = float(self.loss.smoothness)
+        self._factors: list[np.ndarray] = []
+        self._values: list[np.ndarray] = []
+        self._coefs: list[np.ndarray] = []
+        self._free = self.scores  # as the solver moves them
+        self.objective = self.value
+
+    def enough(self) -> float:
+        """Return the penalty, which is what a gradient must exceed."""
+        return max(self.alpha, self.noise)
+
+    def add(self, kernel: int) -> Outcome:
+        """Add a kernel, and solve."""
+        self._extend(kernel)
+        self.set_scores(self._free)
+        outcome = self._solve()
+        self._settle()
+        return outcome
+
+    def term(self) -> tuple[np.ndarray, np.ndarray, bool]:
+        """Return the residual, and what it counts in each kernel."""
+        return self._dual, self._shares, False
+
+    def load(self, support: list[int], blocks: list[np.ndarray], intercept: np.ndarray) -> None:
+        """Take up a model."""
+        scores = self.scores
+        for kernel, block in zip(support, blocks, strict=True):
+            self._extend(kernel)
+            self._coefs[-1] = self._factors[-1].T @ block
+            scores = scores + self._factors[-1] @ self._coefs[-1]
+        self._free = scores
+        self.set_scores(scores)
+        self._settle()
+
+    def dual_value(self, largest: float) -> float:
+        """Return what no model can be below, if ``largest`` is the largest score of a kernel."""
+        shrink = min(1.0, self.alpha / largest) if largest > 0.0 else 1.0
+        theta = shrink * self.residual
+        pull = float(np.sum(theta * self.intercept))
+        return pull - float(self.loss.conjugate(theta, self.target, self.weight))
+
+    def largest(self) -> float:
+        """Return the largest score of the chosen kernels."""
+        return max((_norm(phi.T @ self.residual) for phi in self._factors), default=0.0)
+
+    def _extend(self, kernel: int) -> None:
+        """Turn the features of a kernel so that their products under the weights are diagonal."""
+        self.support.append(kernel)
+        phi = self.pool.columns(kernel).T
+        values, turn = np.linalg.eigh(phi.T @ (self.weight[:, None] * phi))
+        self._factors.append(np.ascontiguousarray(phi @ turn))
+        self._values.append(np.maximum(values, 0.0))
+        self._coefs.append(np.zeros((phi.shape[1], self.n_outputs)))
+
+    def _settle(self) -> None:
+        """Score by what is kept: the residual, and the length of each kernel's part."""
+        self._free = self.scores
+        self._dual = -self.residual
+        self._shares = np.asarray([_norm(coef) for coef in self._coefs]) / self.alpha
+        parts = [phi.T @ self._dual for phi in self._factors]
+        scores = self.intercept + sum(
+            share * (phi @ part)
+            for share, phi, part in zip(self._shares, self._factors, parts, strict=True)
+        )
+        self.set_scores(np.asarray(scores))
+        sizes = sum(share * _norm(part) for share, part in zip(self._shares, parts, strict=True))
+        self.objective = self.value + self.alpha * sizes
+
+    def _solve(self) -> Outcome:
+        """Go round the blocks until the duality gap on the chosen kernels is small."""
+        gap = math.inf
+        for sweep in range(1, self.max_iter + 1):
+            for place in range(len(self.support)):
+                self._solve_block(place)
+            if sweep % 5 == 0 or sweep == self.max_iter or len(self.support) == 1:
+                self.set_scores(self._summed())  # without what rounding has piled up
+                sizes = sum(_norm(coef) for coef in self._coefs)
+                objective = self.value + self.alpha * sizes
+                gap = max(0.0, objective - self.dual_value(self.largest()))
+                if gap <= self.tol * self.null_value:
+                    return Outcome(sweep, gap, True)
+        return Outcome(self.max_iter, gap, False)
+
+    def _summed(self) -> np.ndarray:
+        scores = np.broadcast_to(self.intercept, self.scores.shape).copy()
+        for phi, coef in zip(self._factors, self._coefs, strict=True):
+            scores += phi @ coef
+        return scores
+
+    def _solve_block(self, place: int) -> None:
+        phi, values, old = self._factors[place], self._values[place], self._coefs[place]
+        bends = self._bound * values
+        new = block_minimiser(bends[:, None] * old - phi.T @ self.residual, bends, self.alpha)
+        if np.array_equal(new, old):
+            return
+        self._coefs[place] = new
+        self.set_scores(self.scores + phi @ (new - old))
+
+
+class GradientSteps(_Model):
+    r"""Algorithm 2: one step against the part of the functional gradient that a kernel has.
+
+    ``step="unit"`` takes the step of the paper, :math:`1` for squared losses, which needs kernels
+    of at most one between a row and itself; ``"line"`` the best along the line.
+    """
+
+    rule = "empirical"
+
+    def __init__(self, *given: Any, step: str) -> None:
+        super().__init__(*given)
+        self.step = step
+        self._factors: dict[int, np.ndarray] = {}
+        self.objective = self.value
+
+    def enough(self) -> float:
+        """Return what may be rounding."""
+        return self.noise
+
+    def add(self, kernel: int) -> Outcome:
+        """Take a step in the direction of a kernel."""
+        phi = self._factor(kernel)
+        change = -(phi @ (phi.T @ self.residual))
+        length = 1.0 / self.loss.smoothness if self.step == "unit" else self._length(change)
+        self._term = -length * self.residual
+        self._last = kernel
+        self.set_scores(self.scores + length * change)
+        self.objective = self.value
+        return Outcome(1, 0.0, math.isfinite(self.value))
+
+    def term(self) -> tuple[np.ndarray, np.ndarray, bool]:
+        """Return the step, which belongs to one kernel."""
+        mine = np.asarray([float(kernel == self._last) for kernel in self.support])
+        return self._term, mine, True
+
+    def load(self, support: list[int], blocks: list[np.ndarray], intercept: np.ndarray) -> None:
+        """Take up a model."""
+        scores = self.scores
+        for kernel, block in zip(support, blocks, strict=True):
+            phi = self._factor(kernel)
+            scores = scores + phi @ (phi.T @ block)
+        self.set_scores(scores)
+
+    def _factor(self, kernel: int) -> np.ndarray:
+        if kernel not in self._factors:
+            self.support.append(kernel)
+            self._factors[kernel] = self.pool.columns(kernel).T
+        return self._factors[kernel]
+
+    def _length(self, change: np.ndarray) -> float:
+        """Return the length of the best step, by Newton's method with safeguards."""
+        length, low, high = 0.0, 0.0, math.inf
+        for _ in range(_NEWTON):
+            _, residual = self.loss.value_and_residual(
+                self.scores + length * change, self.target, self.weight
+            )
+            slope = float(np.sum(change * residual))
+            bend = self.loss.hessian_form(change, residual, self.target, self.weight)
+            if slope < 0.0:
+                low = length
+            else:
+                high = length
+            ahead = length - slope / bend if bend > 0.0 else math.inf
+            if not low < ahead < high:
+                ahead = 2.0 * max(length, 1.0) if high == math.inf else 0.5 * (low + high)
+            moved, length = abs(ahead - length), ahead
+            if self.loss.constant_curvature or moved <= 1e-10 * length:
+                break
+        return length
+
+
+def block_minimiser(z: np.ndarray, bends: np.ndarray, alpha: float) -> np.ndarray:
+    r"""Return the best block of a quadratic function and a norm.
+
+    It minimises :math:`\frac12 \sum_i b_i \|c_i\|^2 - \langle z, c \rangle + \alpha \|c\|`, where
+    the last norm is that of all rows together. With :math:`\rho = \|c\|` it is :math:`c_i = \rho z_i / (\rho b_i + \alpha)`, and :math:`\rho`
+    is the root of :math:`\sum_i \|z_i\|^2 / (\rho b_i + \alpha)^2 = 1`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> block_minimiser(np.array([[3.0], [4.0]]), np.ones(2), 1.0)
+    array([[2.4],
+           [3.2]])
+    """
+    squares = np.sum(z * z, axis=1)
+    if math.sqrt(float(np.sum(squares))) <= alpha:
+        return np.zeros_like(z)
+    # 1 / sqrt(sum) is concave in rho: from zero, Newton's steps come from below and never pass.
+    rho = 0.0
+    for _ in range(_NEWTON):
+        below = rho * bends + alpha
+        parts = squares / (below * below)
+        total = float(np.sum(parts))
+        fall = float(np.sum(parts * bends / below))
+        if total <= 1.0 + _ROUNDING or fall <= 0.0:
+            break
+        move = (math.sqrt(total) - 1.0) * total / fall
+        rho += move
+        if move <= _ROUNDING * rho:
+            break
+    return np.asarray(rho * z / (rho * bends + alpha)[:, None])
+
+
+def _norm(table: np.ndarray) -> float:
+    return float(np.linalg.norm(table))

@@ -1,0 +1,148 @@
+"""Kernels as atoms: the functions that a kernel can make are one choice."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+
+from mixnorm.kernels import Grams, Sketch, exact_factor
+
+# Kernels that are scored exactly at a time, and at most, where others were scored by stand-ins.
+_LEADERS = 6
+_MOST = 96
+# Stand-ins are taken to be wrong by so many times what they were seen to be, and at least by this.
+_CAUTION = 2.0
+_LEAST_DOUBT = 1e-3
+
+#: What a kernel can be scored by; the greedy engine calls the functional norm ``"l2"``, since it is
+#: that of the gradient in the weights of any factor of the kernel.
+RULES = ("functional", "empirical", "l2")
+
+
+class KernelPool:
+    r"""The kernels of a bank, bound to training rows, as atoms for a greedy engine.
+
+    For the gradient :math:`G` of a loss in the scores, a kernel :math:`K_j` is scored by the norm
+    of its part of the functional gradient: in its own space, :math:`\sqrt{\mathrm{tr}\, G^\top K_j
+    G}`, or on the data, :math:`\bigl(\sum_i w_i \|(K_j G)_i\|^2\bigr)^{1/2}`.
+
+    Parameters
+    ----------
+    grams : Grams
+        The matrices of the training rows: stored, computed at use, or known by factors.
+    weight : array of shape (n_samples,)
+        Weights of the samples, which sum to one.
+    sketch : Sketch, optional
+        Stand-ins of low rank. All kernels are scored by these, and those that lead, exactly; the
+        number of leaders grows until no other can be better, as far as the errors seen tell. None:
+        all kernels are scored exactly in every scan.
+    matrix : callable, optional
+        ``matrix(j)`` is the matrix of one kernel in float64, where it is known better than by
+        ``grams``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mixnorm.kernels import KernelStack
+    >>> K = np.stack([np.eye(2), np.ones((2, 2))])
+    >>> pool = KernelPool(KernelStack(K), np.full(2, 0.5))
+    >>> pool.top(np.array([[0.5], [0.5]]), "functional", 1, frozenset())
+    [(1, 1.0)]
+    """
+
+    def __init__(
+        self, grams: Grams, weight: np.ndarray, sketch: Sketch | None = None, matrix: Any = None
+    ) -> None:
+        self.grams = grams
+        self.weight = np.asarray(weight, dtype=np.float64)
+        self.sketch = sketch
+        self._matrix = matrix
+        #: Kernels that were scored exactly, in all scans.
+        self.n_exact = 0
+
+    @property
+    def n_usable(self) -> int:
+        """Number of kernels."""
+        return self.grams.n_kernels
+
+    def top(
+        self,
+        residual: Any,
+        rule: str,
+        m: int,
+        exclude: frozenset[Hashable],
+        inputs: frozenset[int] | None = None,
+    ) -> list[tuple[int, float]]:
+        """Return up to ``m`` kernels with their scores, best first, none of them excluded."""
+        if rule not in RULES:
+            raise ValueError(
+                f"kernels cannot be scored by rule={rule!r}; choose one of {list(RULES)}."
+            )
+        if inputs is not None:
+            raise ValueError("the columns that kernels read cannot be limited; limit the bank.")
+        free = np.asarray([j for j in range(self.n_usable) if j not in exclude], dtype=np.intp)
+        if self.sketch is None:
+            order, scores = free, self.scores(residual, rule, free)
+        else:
+            functional, empirical = self.sketch.norms(residual)
+            guesses = (empirical if rule == "empirical" else functional)[free]
+            order, scores = self._rescored(residual, rule, m, free, guesses)
+        best = np.argsort(-scores, kind="stable")[:m]
+        return [(int(order[at]), float(scores[at])) for at in best]
+
+    def scores(self, residual: Any, rule: str, which: Any) -> np.ndarray:
+        """Return the exact scores of some kernels."""
+        self.n_exact += len(which)
+        G = np.asarray(residual, dtype=np.float64)
+        if len(which) == self.n_usable and rule != "empirical":
+            return np.asarray(np.sqrt(np.maximum(self.grams.energies(G), 0.0)))
+        found = np.empty(len(which))
+        room = max(1, 2**22 // max(1, G.size))
+        for start in range(0, len(which), room):
+            some = slice(start, start + room)
+            products = np.asarray(self.grams.products(G, which[some]), dtype=np.float64)
+            if rule == "empirical":
+                squares = np.einsum("mik,mik,i->m", products, products, self.weight)
+            else:
+                squares = np.einsum("mik,ik->m", products, G)
+            found[some] = squares
+        return np.asarray(np.sqrt(np.maximum(found, 0.0)))
+
+    def _rescored(
+        self, residual: Any, rule: str, m: int, free: np.ndarray, guesses: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Score exactly those that may be among the best ``m``, by their guesses."""
+        order = np.argsort(-guesses, kind="stable")
+        exact = np.empty(0)
+        doubt, most = _LEAST_DOUBT, max(_MOST, 4 * m)
+        while len(exact) < min(len(free), most):
+            done = len(exact)
+            if done >= max(m, _LEADERS):
+                bar = float(np.sort(exact)[-m])
+                if guesses[order[done]] * (1.0 + doubt) < bar:
+                    break
+            some = order[done : done + _LEADERS]
+            found = self.scores(residual, rule, free[some])
+            exact = np.concatenate([exact, found])
+            seen = np.abs(found - guesses[some]) / np.maximum(guesses[some], 1e-300)
+            doubt = max(doubt, _CAUTION * float(np.max(seen)))
+        return free[order[: len(exact)]], exact
+
+    def matrix(self, atom: int) -> np.ndarray:
+        """Return the matrix of a kernel in float64."""
+        if self._matrix is not None:
+            return np.asarray(self._matrix(atom))
+        return self.grams.combine(np.arange(self.n_usable) == atom, dtype=np.float64)
+
+    def columns(self, atom: int) -> np.ndarray:
+        """Return the columns of a factor of a kernel, one per row: ``(rank, n_samples)``."""
+        if self.grams.factors is not None:
+            return np.asarray(self.grams.factors[atom].T, dtype=np.float64)
+        return np.ascontiguousarray(exact_factor(self.matrix(atom)).T)
+
+    def largest(self) -> float:
+        """Return the largest value that a kernel has between a row and itself."""
+        return float(np.max(self.grams.diagonals(), initial=-math.inf))
