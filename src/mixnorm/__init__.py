@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from mixnorm.estimators import (
         ConvMKLClassifier,
         ConvMKLClassifierCV,
+        GreedyMKLClassifier,
+        GreedyMKLRegressor,
         GroupPerceptron,
         JointBoostClassifier,
         KernelMulticlassSVC,
@@ -67,6 +69,8 @@ if TYPE_CHECKING:
 __all__ = [
     "ConvMKLClassifier",
     "ConvMKLClassifierCV",
+    "GreedyMKLClassifier",
+    "GreedyMKLRegressor",
     "GroupPerceptron",
     "JointBoostClassifier",
     "KernelMulticlassSVC",
@@ -116,6 +120,8 @@ __all__ = [
 _HOMES = {
     "ConvMKLClassifier": "estimators",
     "ConvMKLClassifierCV": "estimators",
+    "GreedyMKLClassifier": "estimators",
+    "GreedyMKLRegressor": "estimators",
     "GroupPerceptron": "estimators",
     "JointBoostClassifier": "estimators",
     "KernelMulticlassSVC": "estimators",

@@ -7,6 +7,7 @@ from mixnorm.estimators._cv import ShareBoostClassifierCV, ShareBoostRegressorCV
 from mixnorm.estimators._shareboost import ShareBoostClassifier, ShareBoostRegressor
 
 if TYPE_CHECKING:
+    from mixnorm.estimators._greedy_mkl import GreedyMKLClassifier, GreedyMKLRegressor
     from mixnorm.estimators._jointboost import JointBoostClassifier
     from mixnorm.estimators._kernel_svc import KernelMulticlassSVC, LinearMulticlassSVC
     from mixnorm.estimators._mixed_norm import MixedNormClassifier
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 __all__ = [
     "ConvMKLClassifier",
     "ConvMKLClassifierCV",
+    "GreedyMKLClassifier",
+    "GreedyMKLRegressor",
     "GroupPerceptron",
     "JointBoostClassifier",
     "KernelMulticlassSVC",
@@ -66,6 +69,8 @@ __all__ = [
 _LATE = {
     "ConvMKLClassifier": "_mkl",
     "ConvMKLClassifierCV": "_mkl_cv",
+    "GreedyMKLClassifier": "_greedy_mkl",
+    "GreedyMKLRegressor": "_greedy_mkl",
     "GroupPerceptron": "_online_classifier",
     "JointBoostClassifier": "_jointboost",
     "KernelMulticlassSVC": "_kernel_svc",

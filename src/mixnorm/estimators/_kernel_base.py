@@ -23,6 +23,7 @@ from mixnorm.estimators._progress import (
 from mixnorm.exceptions import InterruptedFitWarning, NoKernelWarning, NotConvergedWarning
 from mixnorm.kernels import KernelStack, gaussian_bank
 
+_FEWER = "Lower beta or raise C, unless all targets are equal."
 _ROWS = 2048  # of new data, that are compared with the support at a time
 
 
@@ -272,14 +273,12 @@ class KernelLearner(KernelInputsMixin, StoredKernelsMixin, CallbackSupportMixin,
         return np.asarray(K @ self.dual_coef_, dtype=np.float64)
 
 
-def warn_of_no_kernel(zero: bool = False) -> None:
+def warn_of_no_kernel(zero: bool = False, advice: str = _FEWER) -> None:
     """Warn of a model without kernels, or whose kernels are zero."""
     what = (
         "The kernels that are left in the model are zero between all rows: it"
         if zero
         else "No kernel is left in the model, which"
     )
-    advice = (
-        "Look at the kernels." if zero else "Lower beta or raise C, unless all targets are equal."
-    )
+    advice = "Look at the kernels." if zero else advice
     _warn(f"{what} predicts the same for all rows. {advice}", NoKernelWarning)

@@ -154,7 +154,7 @@ class FittedBank:
             wide = phi.astype(np.float64)
             return np.asarray(wide @ wide.T)
         evaluator = replace(self._evaluator, dtype=np.dtype(np.float64))
-        return compute(evaluator, self._side, [kernel], self.memory)[0]
+        return np.asarray(compute(evaluator, self._side, [kernel], self.memory)[0])
 
     def sketch(self, weight: np.ndarray, rank: int) -> Sketch:
         """Return stand-ins of low rank for all kernels on the training rows.

@@ -172,11 +172,24 @@ class LazyGrams:
             found[rows_of] = self._stored.products(table, list(stored.values()))
         computed = [m for m in place if m not in stored]
         support = np.flatnonzero(np.any(table != 0.0, axis=1))
-        if len(support) and computed:
+        if computed and len(support) == self.n_samples:
+            self._add_halves(found, place, computed, table)
+        elif len(support) and computed:
             others, small = self.side.part(support), table[support]
             for rows, m, block in self._blocks(self.side, others, computed):
                 np.matmul(block, small, out=found[place[m], rows])
         return found
+
+    def _add_halves(
+        self, found: np.ndarray, place: dict[int, int], which: list[int], A: np.ndarray
+    ) -> None:
+        """Add products with all rows, for which one half of every matrix is computed."""
+        entries = block_entries(self.memory, self.n_samples)
+        blocks = self.evaluator.blocks(self.side, self.side, which, entries, upper=True)
+        for rows, m, block in blocks:
+            product, size = found[place[m]], rows.stop - rows.start
+            product[rows] += block @ A[rows.start :]
+            product[rows.stop :] += block[:, size:].T @ A[rows]
 
     def diagonals(self) -> np.ndarray:
         """Return the diagonals, of shape ``(n_kernels, n_samples)``, in float64."""

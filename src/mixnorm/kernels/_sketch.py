@@ -9,12 +9,18 @@ import numpy as np
 from scipy import linalg
 
 from mixnorm.kernels._sides import Evaluator, Side
+from mixnorm.kernels._subnormal import with_subnormals_as_zero
 from mixnorm.kernels._threads import one_thread
 
 # Rows that landmarks are chosen from, for each landmark.
-_CANDIDATES = 3
+_CANDIDATES = 2
 # Landmarks end where what they leave is below this share of the trace.
-_ENOUGH = 1e-6
+_ENOUGH = 1e-5
+# Landmarks are chosen anew where a row is left with so much more, so many times.
+_FAR = 10.0
+_ATTEMPTS = 3
+# Entries of a kernel below this are zero, beside its largest.
+_NOTHING = 1e-30
 
 
 @dataclass(frozen=True)
@@ -134,27 +140,64 @@ def _share(
     some: np.ndarray,
 ) -> _Share:
     """Return the common basis of some kernels, and what they are in it."""
-    between = _matrices(evaluator, side.part(some), members)
-    sizes = np.einsum("mii->m", between) / len(some)
+    diagonals = evaluator.diagonals(side, members)
+    sizes = np.mean(diagonals, axis=1)
     scales = 1.0 / np.where(sizes > 0.0, sizes, 1.0)
-    factor, pivots = _pivoted(np.einsum("m,mij->ij", scales, between), rank)
-    landmarks, inner = some[pivots], between[:, pivots][:, :, pivots]
-    columns = np.zeros((side.n_rows, len(pivots)))
-    right = side.part(landmarks)
-    for rows, m, block in evaluator.blocks(side, right, members):
-        columns[rows] += scales[np.searchsorted(members, m)] * block
-    # Columns of the sum at the landmarks, made into features, and these orthonormal.
-    features = linalg.solve_triangular(factor, columns.T, lower=True, check_finite=False).T
-    features *= np.sqrt(weight)[:, None]
-    basis, R = np.linalg.qr(features)
-    basis /= np.sqrt(weight)[:, None]
+    diagonal = scales @ diagonals
+    for attempt in range(_ATTEMPTS):
+        between = _matrices(evaluator, side.part(some), members)
+        factor, pivots = _pivoted(np.einsum("m,mij->ij", scales, between), rank)
+        landmarks = some[pivots]
+        features = _features(evaluator, side, members, scales, landmarks, factor)
+        left = diagonal - np.einsum("ij,ij->i", features, features)
+        worst = float(np.max(left))
+        if (
+            worst <= _FAR * _ENOUGH * len(members)
+            or len(pivots) == rank
+            or attempt + 1 == _ATTEMPTS
+        ):
+            break
+        # Rows far from all landmarks may be among the next.
+        further = np.argpartition(-left, min(rank, len(left) - 1))[:rank]
+        some = np.union1d(landmarks, further)
+    root = np.sqrt(weight)[:, None]
+    basis, R = _orthonormal(features * root)
+    inner = between[:, pivots][:, :, pivots]
     turn = linalg.solve_triangular(factor, R.T, lower=True, trans="T", check_finite=False).T
     dtype = evaluator.dtype
     return _Share(
         members,
-        np.ascontiguousarray(basis, dtype=dtype),
+        np.ascontiguousarray(basis / root, dtype=dtype),
         np.ascontiguousarray(turn @ inner @ turn.T, dtype=dtype),
     )
+
+
+def _orthonormal(columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return orthonormal columns of the same span, and what turns them back.
+
+    By the factor of their products, which for stand-ins is exact enough and four times as quick.
+    """
+    try:
+        R = linalg.cholesky(columns.T @ columns, check_finite=False)
+    except linalg.LinAlgError:
+        return np.linalg.qr(columns)
+    found = linalg.solve_triangular(R, columns.T, trans="T", check_finite=False).T
+    return np.asarray(found), R
+
+
+def _features(
+    evaluator: Evaluator,
+    side: Side,
+    members: np.ndarray,
+    scales: np.ndarray,
+    landmarks: np.ndarray,
+    factor: np.ndarray,
+) -> np.ndarray:
+    """Return features of all rows, whose products are the sum of the kernels at the landmarks."""
+    columns = np.zeros((side.n_rows, len(landmarks)))
+    for rows, m, block in evaluator.blocks(side, side.part(landmarks), members):
+        columns[rows] += scales[np.searchsorted(members, m)] * block
+    return np.asarray(linalg.solve_triangular(factor, columns.T, lower=True, check_finite=False).T)
 
 
 def _matrices(evaluator: Evaluator, side: Side, members: np.ndarray) -> np.ndarray:
@@ -167,8 +210,7 @@ def _matrices(evaluator: Evaluator, side: Side, members: np.ndarray) -> np.ndarr
 
 def _pivoted(K: np.ndarray, rank: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the triangular factor of some rows of a matrix, and these: the largest left first."""
-    trace = float(np.trace(K))
-    tolerance = _ENOUGH * trace / max(1, len(K))
+    tolerance = _ENOUGH * float(np.max(np.diagonal(K)))
     factor, pivots, found, _ = linalg.lapack.dpstrf(K, tol=max(tolerance, 1e-300), lower=1)
     found = max(1, min(int(found), rank))
     corner = np.tril(factor[:found, :found])
@@ -177,6 +219,7 @@ def _pivoted(K: np.ndarray, rank: int) -> tuple[np.ndarray, np.ndarray]:
     return corner, pivots[:found] - 1
 
 
+@with_subnormals_as_zero
 def exact_factor(K: np.ndarray, enough: float = 1e-14) -> np.ndarray:
     """Return ``F`` with ``F @ F.T`` equal to a Gram matrix in float64, but for rounding.
 
@@ -191,6 +234,8 @@ def exact_factor(K: np.ndarray, enough: float = 1e-14) -> np.ndarray:
     largest = float(np.max(np.diagonal(K), initial=0.0))
     if not largest > 0.0:
         return np.zeros((len(K), 1))
+    # Products of what is next to nothing would be too small for the usual format of a float.
+    K = np.where(np.abs(K) > _NOTHING * largest, K, 0.0)
     factor, pivots, found, _ = linalg.lapack.dpstrf(K, tol=enough * largest * len(K), lower=1)
     rows = np.empty((len(K), int(found)))
     rows[pivots - 1] = np.tril(factor)[:, : int(found)]

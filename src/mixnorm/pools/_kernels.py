@@ -11,11 +11,11 @@ import numpy as np
 from mixnorm.kernels import Grams, Sketch, exact_factor
 
 # Kernels that are scored exactly at a time, and at most, where others were scored by stand-ins.
-_LEADERS = 6
+_LEADERS = 4
 _MOST = 96
 # Stand-ins are taken to be wrong by so many times what they were seen to be, and at least by this.
-_CAUTION = 2.0
-_LEAST_DOUBT = 1e-3
+_CAUTION = 3.0
+_LEAST_DOUBT = 1e-4
 
 #: What a kernel can be scored by; the greedy engine calls the functional norm ``"l2"``, since it is
 #: that of the gradient in the weights of any factor of the kernel.

@@ -1,0 +1,785 @@
+"""Sparse multiple kernel learning: a few kernels out of thousands, chosen one at a time."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, MultiOutputMixin, RegressorMixin
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_array, check_is_fitted
+
+from mixnorm.engines import sparse_kernels
+from mixnorm.engines.sparse_kernels import ALGORITHMS, KernelPath
+from mixnorm.estimators._base import _Rounds, _warn
+from mixnorm.estimators._greedy_mkl_stored import StoredKernelPathMixin
+from mixnorm.estimators._inputs import (
+    _check_integer,
+    _check_number,
+    check_class_weight,
+    check_dense_targets,
+    check_loss,
+)
+from mixnorm.estimators._kernel_base import warn_of_no_kernel
+from mixnorm.estimators._kernel_classifier import encoded_labels
+from mixnorm.estimators._kernel_inputs import KernelInputsMixin, check_targets, weights_of
+from mixnorm.estimators._progress import (
+    CallbackSupportMixin,
+    Progress,
+    all_or_nothing,
+    with_callbacks,
+)
+from mixnorm.estimators._staged import check_size
+from mixnorm.exceptions import (
+    FewerFeaturesWarning,
+    InterruptedFitWarning,
+    NotConvergedWarning,
+)
+from mixnorm.kernels import KernelBank, KernelStack
+from mixnorm.losses import MarginSoftmax, MultinomialLogistic, Squared
+from mixnorm.pools import KernelPool
+
+_SCANS = ("auto", "exact", "factors")
+_STEPS = ("line", "unit")
+# Matrices of so many entries together are stored and scanned as they are.
+_STORED = 2**26
+# Bytes for matrices that are computed at use, some rows at a time.
+_LITTLE = 2**27
+_ROWS = 2048  # of new data, that are compared with the training rows at a time
+
+
+class GreedyKernelLearner(
+    KernelInputsMixin, StoredKernelPathMixin, CallbackSupportMixin, BaseEstimator
+):
+    """Base of the classifier and the regressor, which say what their loss and targets are."""
+
+    bank_: Any
+    n_features_in_: int
+    _path: KernelPath
+    #: Targets of a regressor are divided by this unit; labels are left alone.
+    _unit: float = 1.0
+
+    # --- what a subclass says
+
+    def _loss(self) -> Any:
+        """Return the loss object."""
+        raise NotImplementedError
+
+    def _encoded(self, y: Any, weight: np.ndarray) -> tuple[Any, int, np.ndarray]:
+        """Return targets, the number of outputs, and weights by class and sample."""
+        raise NotImplementedError
+
+    def _predict_scores(self, scores: np.ndarray) -> np.ndarray:
+        """Turn scores into predictions."""
+        raise NotImplementedError
+
+    # --- checks
+
+    def _check_parameters(self) -> None:
+        self._check_kernel()
+        _check_integer(self, "n_kernels", least=1)
+        if not isinstance(self.algorithm, str) or self.algorithm not in ALGORITHMS:
+            raise ValueError(
+                f"algorithm={self.algorithm!r} is not known; choose one of {list(ALGORITHMS)}."
+            )
+        _check_number(self, "alpha", least=0.0)
+        if not self.alpha > 0.0 and self.algorithm != "l2":
+            raise ValueError(f"alpha={self.alpha!r} must be positive: it is what kernels cost.")
+        for name, known in (("step", _STEPS), ("scan", _SCANS)):
+            value = getattr(self, name)
+            if not isinstance(value, str) or value not in known:
+                raise ValueError(f"{name}={value!r} is not known; choose one of {list(known)}.")
+        if self.n_steps is not None:
+            _check_integer(self, "n_steps", least=1)
+        _check_integer(self, "rank", least=1)
+        _check_number(self, "tol", least=0.0)
+        _check_integer(self, "max_iter", least=1)
+        if not isinstance(self.warm_start, (bool, np.bool_)):
+            raise TypeError(f"warm_start={self.warm_start!r} must be True or False.")
+
+    # --- fit
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Choose kernels and fit.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            Training data; with ``kernel="precomputed"`` kernel matrices instead: an array of shape
+            ``(n_kernels, n_samples, n_samples)``, a list of matrices, or a
+            :class:`~mixnorm.kernels.KernelStack`.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Class labels of any type; or the targets of a regression.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the samples.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        self._check_parameters()
+        with all_or_nothing(self):
+            start = getattr(self, "_path", None) if self.warm_start else None
+            X = self._validated(X)
+            check_targets(self, X, y)
+            target, n_outputs, weight = self._encoded(y, weights_of(sample_weight, X.shape[0]))
+            kept = np.flatnonzero(weight > 0.0)
+            weight = weight[kept] / np.sum(weight[kept])
+            bank, pool, names = self._kernels_of(X, kept, weight)
+            if start is not None:
+                self._check_continues(start, pool, n_outputs)
+            wanted = self._wanted(pool.n_usable)
+            left = wanted if start is None else max(0, wanted - len(start.rounds))
+            whole = Progress.of_fit(self, X, y, sample_weight, left)
+            self.kernel_names_, self.support_ = names, kept
+            loss = self._loss()
+            rounds = _Rounds(whole, left, lambda path: self._attributes(path, bank))  # type: ignore[arg-type]
+            path = sparse_kernels.select(
+                pool,
+                loss,
+                loss.encode(target[kept], n_outputs, weight),
+                n_kernels=min(int(self.n_kernels), pool.n_usable),
+                n_outputs=n_outputs,
+                weight=weight,
+                algorithm=self.algorithm,
+                alpha=self._penalty(),
+                step=self.step,
+                n_steps=wanted,
+                tol=float(self.tol),
+                max_iter=int(self.max_iter),
+                start=start,
+                on_round=rounds.end,
+            )
+            self.__dict__.update(self._attributes(path, bank))
+            self._report(path, wanted)
+            whole.end(dict)
+            return self
+
+    def _penalty(self) -> float:
+        """Return the penalty in the units of the engine: a norm goes with the unit of targets."""
+        return float(self.alpha) / (self._unit if self.algorithm == "l1" else 1.0)
+
+    def _wanted(self, available: int) -> int:
+        """Return how many rounds to go, with a warning where there are too few kernels."""
+        if self.algorithm == "l2":
+            return int(self.n_kernels if self.n_steps is None else self.n_steps)
+        if self.n_kernels > available:
+            _warn(
+                f"n_kernels={self.n_kernels} asks for more kernels than the {available} there are; "
+                "all of these may be chosen.",
+                FewerFeaturesWarning,
+            )
+        return min(int(self.n_kernels), available)
+
+    def _kernels_of(
+        self, X: Any, kept: np.ndarray, weight: np.ndarray
+    ) -> tuple[Any, KernelPool, list[str]]:
+        """Return the bank on the rows that count (None if kernels are given), and the pool."""
+        if self._precomputed:
+            stack = KernelStack(X)
+            stack.check()
+            self.n_features_in_ = stack.n_samples
+            part = stack if len(kept) == stack.n_samples else stack.take(kept)
+            names = [f"kernel {m}" for m in range(stack.n_kernels)]
+            return None, KernelPool(part, weight), names
+        given = KernelBank.per_feature() if self.bank is None else self.bank
+        bank = given.fit(X)
+        bank = bank if len(kept) == bank.n_samples else bank.take(kept)
+        small = bank.n_kernels * bank.n_samples**2 <= _STORED
+        exact = self.scan == "exact" or (self.scan == "auto" and small)
+        if exact or bank.factors is not None:
+            pool = KernelPool(bank.grams(partly=False), weight, matrix=bank.gram)
+        else:
+            # Nothing is stored beside the stand-ins.
+            grams = replace(bank, memory=min(bank.memory, _LITTLE)).grams(partly=False)
+            pool = KernelPool(grams, weight, bank.sketch(weight, int(self.rank)), bank.gram)
+        return bank, pool, list(bank.names)
+
+    def _check_continues(self, start: KernelPath, pool: KernelPool, n_outputs: int) -> None:
+        """Raise unless the path at hand can be continued with these kernels and rows."""
+        shape = start.terms.shape[1:]
+        names = len(self.kernel_names_)
+        if shape != (pool.grams.n_samples, n_outputs) or names != pool.n_usable:
+            raise ValueError(
+                f"warm_start=True continues a path on {names} kernels and {shape[0]} samples of "
+                f"{shape[1]} outputs, but there are {pool.n_usable} and {pool.grams.n_samples} of "
+                f"{n_outputs}. Set warm_start=False to start anew."
+            )
+        if self._recipe != self._settings():
+            raise ValueError(
+                "warm_start=True continues a path, but algorithm, alpha or loss has changed since. "
+                "Set warm_start=False to start anew."
+            )
+
+    def _settings(self) -> tuple[Any, ...]:
+        return (self.algorithm, float(self.alpha), repr(self._loss()))
+
+    def _report(self, path: KernelPath, wanted: int) -> None:
+        done = len(path.rounds)
+        if path.interrupted:
+            _warn(
+                f"Interrupted after {done} of {wanted} rounds, which are kept. "
+                "Set warm_start=True and call fit again to go on.",
+                InterruptedFitWarning,
+            )
+        if not done:
+            warn_of_no_kernel(advice="Lower alpha, unless all targets are equal.")
+        elif path.exhausted and self.algorithm != "l1":
+            _warn(
+                f"Stopped after {done} of {wanted} rounds: no other kernel lowers the loss.",
+                FewerFeaturesWarning,
+            )
+        if not path.converged:
+            _warn(
+                f"A refit stopped after max_iter={self.max_iter} iterations without reaching "
+                f"tol={self.tol:g}. Raise max_iter, alpha or tol.",
+                NotConvergedWarning,
+            )
+
+    def _attributes(self, path: KernelPath, bank: Any) -> dict[str, Any]:
+        """Return the fitted attributes that a path stands for."""
+        rounds, unit = path.rounds, self._unit
+        last = rounds[-1] if rounds else None
+        chosen = np.asarray(last.support if last else (), dtype=np.intp)
+        if bank is not None and bank.n_kernels == len(self.kernel_names_):
+            # What prediction needs, and more exactly than a scan does.
+            which = chosen.tolist() or [0]
+            bank = replace(bank.only(which), precision="float64")
+        kernels = [step.atom for step in rounds]
+        return {
+            "_path": path,
+            "_recipe": self._settings(),
+            "bank_": bank,
+            "selected_kernels_": chosen,
+            "selected_names_": [self.kernel_names_[kernel] for kernel in chosen],
+            "dual_coef_": self._tables(path),
+            "null_loss_": path.null_loss * unit * unit,
+            "path_": {
+                "kernel": np.asarray(kernels, dtype=np.intp),
+                "n_kernels": np.asarray([len(step.support) for step in rounds], dtype=np.intp),
+                "loss": np.asarray([step.loss for step in rounds]) * unit * unit,
+                "objective": np.asarray([step.objective for step in rounds]) * unit * unit,
+                "gradient": np.asarray([step.gradient for step in rounds]) * unit,
+                "gap": np.asarray([step.gap for step in rounds]) * unit * unit,
+                "seconds": np.asarray([step.seconds for step in rounds]),
+            },
+            "n_iter_": max(1, sum(step.iterations for step in rounds)),
+            "intercept_": self._intercept(last.intercept if last else path.null_intercept),
+        }
+
+    def _intercept(self, intercept: np.ndarray) -> Any:
+        return intercept
+
+    def _tables(self, path: KernelPath) -> np.ndarray:
+        """Return the table of each kernel of the last model, in the units of the targets."""
+        if not path.rounds:
+            return np.zeros((0, *path.terms.shape[1:]))
+        return np.stack(path.blocks(len(path.rounds))) * self._unit
+
+    # --- smaller models
+
+    def truncate(self, n_rounds: int) -> Self:
+        """Return the fitted model of an earlier round, read off the path.
+
+        No data is needed and nothing is refitted.
+
+        Parameters
+        ----------
+        n_rounds : int
+            Number of rounds: of kernels, unless ``algorithm="l2"`` chose some of them twice.
+
+        Returns
+        -------
+        estimator
+            A fitted copy; the model itself is unchanged.
+        """
+        check_is_fitted(self)
+        size = check_size(n_rounds, len(self._path.rounds), "rounds", "n_kernels")
+        smaller = copy.copy(self)
+        path = replace(self._path, rounds=self._path.rounds[:size], terms=self._path.terms[:size])
+        bank = self.bank_
+        if bank is not None:
+            bank = bank.only(range(len(path.rounds[-1].support)))
+        smaller.__dict__.update(smaller._attributes(path, bank))
+        if smaller.algorithm == "l2":
+            smaller.n_steps = size
+        else:
+            smaller.n_kernels = size
+        return smaller
+
+    # --- prediction
+
+    def _scores(self, X: Any) -> np.ndarray:
+        return self._scores_of(X, [len(self._fitted_path().rounds)])[0]
+
+    def _fitted_path(self) -> KernelPath:
+        check_is_fitted(self)
+        return self._path
+
+    def _scores_of(self, X: Any, sizes: list[int]) -> list[np.ndarray]:
+        """Return the scores of models of several sizes, for which each kernel is computed once."""
+        path = self._fitted_path()
+        blocks = self._side_by_side(path, sizes)
+        if self._precomputed:
+            found = self._products_of_stack(X, blocks)
+        else:
+            X = self._new_rows(X)
+            rows = getattr(X, "iloc", X)
+            parts = [
+                self.bank_.products(rows[start : start + _ROWS], blocks)
+                if path.rounds
+                else self._nothing(rows[start : start + _ROWS], len(blocks))
+                for start in range(0, X.shape[0], _ROWS)
+            ]
+            found = np.concatenate(parts)
+        k = path.terms.shape[2]
+        intercepts = [
+            path.rounds[size - 1].intercept if size else path.null_intercept for size in sizes
+        ]
+        return [
+            (found[:, place * k : (place + 1) * k] + intercept) * self._unit
+            for place, intercept in enumerate(intercepts)
+        ]
+
+    def _nothing(self, X: Any, n_blocks: int) -> np.ndarray:
+        """Return the products of a model without kernels, once the rows are checked."""
+        self.bank_.combine(X, np.zeros(self.bank_.n_kernels))
+        return np.zeros((X.shape[0], self._path.terms.shape[2]))
+
+    def _side_by_side(self, path: KernelPath, sizes: list[int]) -> list[np.ndarray]:
+        """Return for each kernel its tables in models of several sizes."""
+        n, k = path.terms.shape[1:]
+        blocks = [np.zeros((n, k * len(sizes))) for _ in self.selected_kernels_]
+        for place, size in enumerate(sizes):
+            tables = path.blocks(size) if size else []
+            for block, table in zip(blocks, tables, strict=False):  # later kernels come later
+                block[:, place * k : (place + 1) * k] = table
+        return blocks
+
+    def _products_of_stack(self, X: Any, blocks: list[np.ndarray]) -> np.ndarray:
+        stack = KernelStack(X)
+        stack.check(square=False)
+        n_kernels = len(self.kernel_names_)
+        if stack.n_kernels != n_kernels or stack.shape[1] != self.n_features_in_:
+            raise ValueError(
+                f"X holds {stack.n_kernels} kernels of shape {stack.shape}, but this model was "
+                f"fitted on {n_kernels} kernels of {self.n_features_in_} training rows; give an "
+                f"array of shape ({n_kernels}, n_new, {self.n_features_in_})."
+            )
+        found = np.zeros((stack.shape[0], blocks[0].shape[1] if blocks else self._n_outputs()))
+        for kernel, block in zip(self.selected_kernels_, blocks, strict=True):
+            found += stack.matrices[kernel][:, self.support_] @ block
+        return found
+
+    def _n_outputs(self) -> int:
+        return int(self._path.terms.shape[2])
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict for new data.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            New data; with ``kernel="precomputed"`` their kernels with the training rows, of shape
+            ``(n_kernels, n_samples, n_training)``.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            Class labels, or predicted values.
+        """
+        return self._predict_scores(self._scores(X))
+
+    def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
+        """Predict after 1, 2, ... rounds.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            New data, as in :meth:`predict`.
+
+        Yields
+        ------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            What ``truncate(m).predict(X)`` returns, for each ``m`` in turn.
+        """
+        sizes = list(range(1, 1 + len(self._fitted_path().rounds)))
+        for scores in self._scores_of(X, sizes) if sizes else ():
+            yield self._predict_scores(scores)
+
+    @property
+    def cost_(self) -> dict[str, int]:
+        """What the model takes: kernels, support vectors, numbers stored, multiplications a row."""
+        path = self._fitted_path()
+        used, size = len(self.selected_kernels_), int(self.dual_coef_.size)
+        if self.bank_ is None or not path.rounds:
+            return {
+                "kernels": used,
+                "support": len(self.support_),
+                "floats": size,
+                "multiplications": size,
+            }
+        cost: dict[str, int] = self.bank_.cost(np.ones(used), len(self.support_))
+        return cost | {
+            "floats": cost["floats"] + size,
+            "multiplications": cost["multiplications"] + size,
+        }
+
+
+class GreedyMKLRegressor(MultiOutputMixin, RegressorMixin, GreedyKernelLearner):
+    r"""Regressor that chooses a few kernels out of thousands, shared by all outputs.
+
+    Kernels are chosen one at a time by the size of their part of the functional gradient
+    :math:`\nabla_j = \sum_i G_i k_j(x_i, \cdot)`, where :math:`G = \frac1n (f - y)`, and the model
+    :math:`f = b + \sum_j f_j` is corrected after each choice. One run gives the models of all
+    sizes.
+
+    Parameters
+    ----------
+    bank : KernelBank, optional
+        The kernels; Gaussian kernels of three widths on every column by default
+        (:meth:`KernelBank.per_feature <mixnorm.kernels.KernelBank.per_feature>`).
+    kernel : {"bank", "precomputed"}, default="bank"
+        ``"precomputed"``: kernel matrices are given in place of ``X``.
+    n_kernels : int, default=10
+        Most kernels to choose.
+    algorithm : {"gomp", "l1", "l2"}, default="gomp"
+        ``"gomp"``: group orthogonal matching pursuit. The largest gradient in the norm of its own
+        space, :math:`\|\nabla_j\|_{H_j}`, then a refit of all chosen kernels with the penalty
+        :math:`\frac\alpha2 \sum_j \|f_j\|^2`. ``"l1"``: the same with :math:`\alpha \sum_j
+        \|f_j\|` (Algorithm 1 of Jin, Yang and Mahdavi); it ends early at the optimum over all
+        kernels, and has a duality gap. ``"l2"``: the largest gradient on the data,
+        :math:`(\frac1n \sum_i \nabla_j(x_i)^2)^{1/2}`, and one step against it (Algorithm 2).
+    alpha : float, default=1e-3
+        Weight of the penalty. ``"l2"`` has none: few steps regularise.
+    step : {"line", "unit"}, default="line"
+        Steps of ``"l2"``: the best along the line, or of length one as in the paper, which needs
+        kernels of at most one between a row and itself.
+    n_steps : int, optional
+        Steps of ``"l2"``; ``n_kernels`` by default. Once so many different kernels are chosen,
+        further steps are taken among these.
+    scan : {"auto", "exact", "factors"}, default="auto"
+        How kernels are scored. ``"factors"``: by stand-ins of low rank, and those that lead,
+        exactly. ``"exact"``: all of them in every round, which for large banks takes long.
+        ``"auto"``: exactly if all matrices together have no more than 67 million entries.
+    rank : int, default=64
+        Most landmarks of the stand-ins of kernels that share columns.
+    tol : float, default=1e-8
+        Of a refit that iterates: what may be left to gain, in parts of the loss of the mean.
+    max_iter : int, default=5000
+        Most iterations of a refit.
+    warm_start : bool, default=False
+        Go on with the path of the last fit, which had the same rows and kernels.
+
+    Attributes
+    ----------
+    selected_kernels_ : ndarray of shape (n_selected,)
+        The chosen kernels, by their numbers in the bank, in the order in which they came.
+    selected_names_ : list of str
+        How they are called.
+    path_ : dict of ndarray
+        One row per round: ``"kernel"``, ``"n_kernels"`` (different ones so far), ``"loss"``,
+        ``"objective"``, ``"gradient"`` (its norm, before the round), ``"gap"`` (of ``"l1"``, over
+        all kernels) and ``"seconds"``.
+    dual_coef_ : ndarray of shape (n_selected, n_support, n_outputs)
+        Predictions are ``intercept_`` and the kernels with the support times these.
+    intercept_ : float or ndarray of shape (n_outputs,)
+        The mean of the targets.
+    kernel_names_ : list of str
+        How all kernels of the bank are called.
+    bank_ : FittedBank or None
+        The chosen kernels, with the rows that prediction needs.
+    support_ : ndarray of shape (n_support,)
+        The training rows of positive weight.
+    null_loss_ : float
+        The loss of the mean, half the variance.
+    cost_ : dict
+        Kernels and support vectors in use, numbers stored, multiplications for a row.
+    n_iter_ : int
+        Iterations of all refits together.
+    n_features_in_ : int
+        Columns of ``X``; rows of a precomputed kernel.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the columns, where ``X`` has them.
+
+    See Also
+    --------
+    MKLRegressor : Weighs all kernels of a bank.
+    ShareBoostRegressor : Chooses columns.
+
+    Notes
+    -----
+    With stand-ins, a scan costs about one product with ``rank`` numbers per row and column that
+    has kernels, however many widths there are. The refit of ``"gomp"`` solves one system of
+    ``n_samples`` equations.
+
+    References
+    ----------
+    R. Jin, T. Yang, M. Mahdavi, "Sparse multiple kernel learning with geometric convergence rate",
+    2013.
+
+    V. Sindhwani, A. Lozano, "Non-parametric group orthogonal matching pursuit for sparse learning
+    with multiple kernels", NIPS 2011.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mixnorm import GreedyMKLRegressor
+    >>> X = np.random.default_rng(0).standard_normal((200, 20))
+    >>> y = np.sin(2.0 * X[:, 4]) + np.abs(X[:, 7])
+    >>> model = GreedyMKLRegressor(n_kernels=2).fit(X, y)
+    >>> model.selected_names_
+    ['column 4: gaussian(tau=0.1, relative)', 'column 7: gaussian(tau=0.1, relative)']
+    >>> model.truncate(1).selected_kernels_
+    array([12])
+    """
+
+    def __init__(
+        self,
+        bank: Any = None,
+        *,
+        kernel: str = "bank",
+        n_kernels: int = 10,
+        algorithm: str = "gomp",
+        alpha: float = 1e-3,
+        step: str = "line",
+        n_steps: int | None = None,
+        scan: str = "auto",
+        rank: int = 64,
+        tol: float = 1e-8,
+        max_iter: int = 5000,
+        warm_start: bool = False,
+    ) -> None:
+        self.bank = bank
+        self.kernel = kernel
+        self.n_kernels = n_kernels
+        self.algorithm = algorithm
+        self.alpha = alpha
+        self.step = step
+        self.n_steps = n_steps
+        self.scan = scan
+        self.rank = rank
+        self.tol = tol
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+
+    def _loss(self) -> Any:
+        return Squared()
+
+    def _encoded(self, y: Any, weight: np.ndarray) -> tuple[np.ndarray, int, np.ndarray]:
+        check_dense_targets(y)
+        y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+        table = y.reshape(len(y), -1)
+        begun = self.warm_start and hasattr(self, "_path")
+        if not begun:  # a path goes on in the units in which it began
+            kept = weight > 0.0
+            centre = np.average(table[kept], axis=0, weights=weight[kept])
+            largest = float(np.max(np.abs(table[kept] - centre), initial=0.0))
+            self._unit = largest if largest > 0.0 else 1.0
+            if not 1e-152 < self._unit < 1e152:
+                raise ValueError(
+                    f"y differs from its mean by up to {largest:.3g}, whose square is out of the "
+                    "range of floats; divide y by a power of ten."
+                )
+        self._single = y.ndim == 1
+        return table / self._unit, table.shape[1], weight
+
+    def _intercept(self, intercept: np.ndarray) -> Any:
+        found = intercept * self._unit
+        return float(found[0]) if self._single else found
+
+    def _predict_scores(self, scores: np.ndarray) -> np.ndarray:
+        return scores[:, 0] if self._single else scores
+
+
+class GreedyMKLClassifier(ClassifierMixin, GreedyKernelLearner):
+    r"""Classifier that chooses a few kernels out of thousands, shared by all classes.
+
+    Kernels are chosen one at a time by the size of their part of the functional gradient
+    :math:`\nabla_j = \sum_i G_i k_j(x_i, \cdot)`, where :math:`G` is the gradient of the mean loss
+    in the scores of the training rows, and the model is corrected after each choice. One run gives
+    the models of all sizes.
+
+    Parameters
+    ----------
+    bank : KernelBank, optional
+        The kernels; Gaussian kernels of three widths on every column by default
+        (:meth:`KernelBank.per_feature <mixnorm.kernels.KernelBank.per_feature>`).
+    kernel : {"bank", "precomputed"}, default="bank"
+        ``"precomputed"``: kernel matrices are given in place of ``X``.
+    n_kernels : int, default=10
+        Most kernels to choose.
+    algorithm : {"gomp", "l1", "l2"}, default="gomp"
+        How kernels are chosen and the model is corrected, as in :class:`GreedyMKLRegressor`.
+    loss : {"squared", "logistic", "margin"} or loss object, default="squared"
+        ``"squared"``: squared errors of one column of zeros and ones per class, which one system of
+        equations solves. ``"logistic"``: the multinomial logistic loss; ``"margin"``: that with a
+        margin. These two know probabilities.
+    alpha : float, default=1e-3
+        Weight of the penalty.
+    step : {"line", "unit"}, default="line"
+        Steps of ``"l2"``.
+    n_steps : int, optional
+        Steps of ``"l2"``; ``n_kernels`` by default.
+    class_weight : dict or "balanced", optional
+        Weights of the classes.
+    scan : {"auto", "exact", "factors"}, default="auto"
+        How kernels are scored, as in :class:`GreedyMKLRegressor`.
+    rank : int, default=64
+        Most landmarks of the stand-ins of kernels that share columns.
+    tol : float, default=1e-8
+        Of a refit that iterates: what may be left to gain, in parts of the loss of a constant.
+    max_iter : int, default=5000
+        Most iterations of a refit.
+    warm_start : bool, default=False
+        Go on with the path of the last fit, which had the same rows and kernels.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels.
+    selected_kernels_, selected_names_, path_, kernel_names_, bank_, support_, null_loss_, cost_, \
+n_iter_
+        As in :class:`GreedyMKLRegressor`.
+    dual_coef_ : ndarray of shape (n_selected, n_support, n_classes)
+        Scores are ``intercept_`` and the kernels with the support times these.
+    intercept_ : ndarray of shape (n_classes,)
+        The scores of the model without kernels; ``"gomp"`` fits them again, unless the loss is
+        squared.
+    n_features_in_ : int
+        Columns of ``X``; rows of a precomputed kernel.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the columns, where ``X`` has them.
+
+    See Also
+    --------
+    MKLClassifier : Weighs all kernels of a bank.
+    ShareBoostClassifier : Chooses columns.
+
+    References
+    ----------
+    R. Jin, T. Yang, M. Mahdavi, "Sparse multiple kernel learning with geometric convergence rate",
+    2013.
+
+    V. Sindhwani, A. Lozano, "Non-parametric group orthogonal matching pursuit for sparse learning
+    with multiple kernels", NIPS 2011.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from mixnorm import GreedyMKLClassifier
+    >>> X, y = load_wine(return_X_y=True)
+    >>> model = GreedyMKLClassifier(n_kernels=4).fit(X, y)
+    >>> len(model.selected_kernels_), model.score(X, y) > 0.97
+    (4, True)
+    """
+
+    classes_: np.ndarray
+
+    def __init__(
+        self,
+        bank: Any = None,
+        *,
+        kernel: str = "bank",
+        n_kernels: int = 10,
+        algorithm: str = "gomp",
+        loss: Any = "squared",
+        alpha: float = 1e-3,
+        step: str = "line",
+        n_steps: int | None = None,
+        class_weight: Any = None,
+        scan: str = "auto",
+        rank: int = 64,
+        tol: float = 1e-8,
+        max_iter: int = 5000,
+        warm_start: bool = False,
+    ) -> None:
+        self.bank = bank
+        self.kernel = kernel
+        self.n_kernels = n_kernels
+        self.algorithm = algorithm
+        self.loss = loss
+        self.alpha = alpha
+        self.step = step
+        self.n_steps = n_steps
+        self.class_weight = class_weight
+        self.scan = scan
+        self.rank = rank
+        self.tol = tol
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_class_weight(self.class_weight)
+        self._loss()
+
+    def _loss(self) -> Any:
+        if isinstance(self.loss, Squared) or (
+            isinstance(self.loss, str) and self.loss == "squared"
+        ):
+            return Squared()
+        known = {"logistic": MultinomialLogistic, "margin": MarginSoftmax, "squared": Squared}
+        return check_loss(self.loss, known, classifier=True)
+
+    def _encoded(self, y: Any, weight: np.ndarray) -> tuple[np.ndarray, int, np.ndarray]:
+        begun = self.warm_start and hasattr(self, "_path")
+        known = self.classes_ if begun else None
+        self.classes_, labels, weight = encoded_labels(self, y, weight)
+        if known is not None and not np.array_equal(known, self.classes_):
+            raise ValueError(
+                "warm_start=True continues a path, but y has other classes than the last fit: "
+                f"{self.classes_!r} instead of {known!r}. Set warm_start=False to start anew."
+            )
+        n_classes = len(self.classes_)
+        if self._loss().is_classifier:
+            return labels, n_classes, weight
+        return np.eye(n_classes)[labels], n_classes, weight
+
+    def _predict_scores(self, scores: np.ndarray) -> np.ndarray:
+        labels: np.ndarray = self.classes_[np.argmax(scores, axis=1)]
+        return labels
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return the scores of the classes.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            New data, as in :meth:`predict`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes), or (n_samples,) for two classes
+            With two classes, positive means ``classes_[1]``.
+        """
+        scores = self._scores(X)
+        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+
+    def _knows_probabilities(self) -> bool:
+        if self._loss().is_classifier:
+            return True
+        raise AttributeError(
+            f"loss={self.loss!r} knows no probabilities; set loss='logistic' or loss='margin'."
+        )
+
+    @available_if(_knows_probabilities)
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return class probabilities, for the logistic losses.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            New data, as in :meth:`predict`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Rows sum to one, columns in the order of ``classes_``.
+        """
+        return np.asarray(self._loss().proba(self._scores(X)))
