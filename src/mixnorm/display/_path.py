@@ -227,13 +227,11 @@ class ShareBoostPathDisplay:
             self.chosen_line_ = self.ax_.axvline(self.n_chosen, **style | options)
 
 
-def _require_matplotlib() -> Any:
+def _require_matplotlib(what: str = "ShareBoostPathDisplay") -> Any:
     try:
         from matplotlib import pyplot as plt
     except ImportError as error:
-        raise ImportError(
-            'ShareBoostPathDisplay needs matplotlib: pip install "mixnorm[plot]"'
-        ) from error
+        raise ImportError(f'{what} needs matplotlib: pip install "mixnorm[plot]"') from error
     return plt
 
 

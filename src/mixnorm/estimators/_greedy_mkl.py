@@ -26,6 +26,7 @@ from mixnorm.estimators._inputs import (
 from mixnorm.estimators._kernel_base import warn_of_no_kernel
 from mixnorm.estimators._kernel_classifier import encoded_labels
 from mixnorm.estimators._kernel_inputs import KernelInputsMixin, check_targets, weights_of
+from mixnorm.estimators._kernel_rates import KernelRates, rates_of
 from mixnorm.estimators._progress import (
     CallbackSupportMixin,
     Progress,
@@ -38,7 +39,7 @@ from mixnorm.exceptions import (
     InterruptedFitWarning,
     NotConvergedWarning,
 )
-from mixnorm.kernels import KernelBank, KernelStack
+from mixnorm.kernels import KernelBank, KernelStack, exact_factor
 from mixnorm.losses import MarginSoftmax, MultinomialLogistic, Squared
 from mixnorm.pools import KernelPool
 
@@ -412,6 +413,49 @@ class GreedyKernelLearner(
         for scores in self._scores_of(X, sizes) if sizes else ():
             yield self._predict_scores(scores)
 
+    def rates(self, X: Any, y: Any) -> KernelRates:
+        """Return how fast the loss falls along the path, and what the theory says of that.
+
+        The theory is that of ``algorithm="l2"`` on squared losses.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            The training data, or other rows, as in :meth:`predict`; kernel matrices of the
+            training rows with ``kernel="precomputed"``.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Their targets or labels.
+
+        Returns
+        -------
+        KernelRates
+            With ``correlation``, ``gamma``, ``predicted``, ``measured``, ``bound`` and more.
+        """
+        path = self._fitted_path()
+        if not isinstance(self._loss(), Squared):
+            raise ValueError(
+                f"rates are known for squared losses, and this model has loss={self.loss!r}."
+            )
+        if not path.rounds:
+            raise ValueError("the model has no kernels, and so no rate; lower alpha.")
+        target = self._targets_of(y)
+        sizes = list(range(len(path.rounds) + 1))
+        found = [scores - target for scores in self._scores_of(X, sizes)]
+        losses = np.asarray([0.5 * np.sum(left * left) / len(target) for left in found])
+        if self._precomputed:
+            matrices = [KernelStack(X).matrices[kernel] for kernel in self.selected_kernels_]
+        else:
+            here = self.bank_.rebased(self._new_rows(X))
+            matrices = [here.gram(place) for place in range(here.n_kernels)]
+        wide = [np.asarray(matrix, dtype=np.float64) for matrix in matrices]
+        if len(wide[0]) != len(target):
+            raise ValueError(f"X has {len(wide[0])} rows, but y has {len(target)}.")
+        return rates_of([exact_factor(matrix) for matrix in wide], -found[0], losses)
+
+    def _targets_of(self, y: Any) -> np.ndarray:
+        """Return the targets of some rows, one column per output."""
+        raise NotImplementedError
+
     @property
     def cost_(self) -> dict[str, int]:
         """What the model takes: kernels, support vectors, numbers stored, multiplications a row."""
@@ -589,6 +633,10 @@ class GreedyMKLRegressor(MultiOutputMixin, RegressorMixin, GreedyKernelLearner):
         self._single = y.ndim == 1
         return table / self._unit, table.shape[1], weight
 
+    def _targets_of(self, y: Any) -> np.ndarray:
+        y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+        return np.asarray(y.reshape(len(y), -1))
+
     def _intercept(self, intercept: np.ndarray) -> Any:
         found = intercept * self._unit
         return float(found[0]) if self._single else found
@@ -740,6 +788,12 @@ n_iter_
         if self._loss().is_classifier:
             return labels, n_classes, weight
         return np.eye(n_classes)[labels], n_classes, weight
+
+    def _targets_of(self, y: Any) -> np.ndarray:
+        y = np.asarray(y)
+        if not np.all(np.isin(y, self.classes_)):
+            raise ValueError(f"y has labels beside those of the fit, {self.classes_!r}.")
+        return np.asarray(np.eye(len(self.classes_))[np.searchsorted(self.classes_, y)])
 
     def _predict_scores(self, scores: np.ndarray) -> np.ndarray:
         labels: np.ndarray = self.classes_[np.argmax(scores, axis=1)]

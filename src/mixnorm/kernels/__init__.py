@@ -13,6 +13,7 @@ from mixnorm.kernels._functions import (
     LinearKernel,
     PolynomialKernel,
 )
+from mixnorm.kernels._geometry import KernelGeometry, kernel_geometry
 from mixnorm.kernels._grams import Grams
 from mixnorm.kernels._names import as_kernel, register_kernel
 from mixnorm.kernels._sketch import Sketch, exact_factor
@@ -28,6 +29,7 @@ __all__ = [
     "Grams",
     "Kernel",
     "KernelBank",
+    "KernelGeometry",
     "KernelStack",
     "LaplacianKernel",
     "LinearKernel",
@@ -37,6 +39,7 @@ __all__ = [
     "clip_negative",
     "exact_factor",
     "gaussian_bank",
+    "kernel_geometry",
     "register_kernel",
     "tail_sums",
 ]

@@ -176,6 +176,11 @@ class FittedBank:
         index = np.arange(self.n_samples)[places(rows, self.n_samples, "rows")]
         return replace(self, rows=[pack(unpack(packed)[index]) for packed in self.rows])
 
+    def rebased(self, X: Any) -> FittedBank:
+        """Return the bank with other rows in place of its own; widths and scales stay."""
+        points = self._side_of(X, range(self.n_kernels)).points
+        return replace(self, rows=[pack(points[group].X) for group in range(len(self.rows))])
+
     def only(self, which: Sequence[int]) -> FittedBank:
         """Return the bank with some of its kernels only, and the columns that these see."""
         index = kernels_of(which, self.n_kernels)

@@ -1,0 +1,95 @@
+"""How far kernels are from saying the same: what the rates of greedy learning depend on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+# Directions of a kernel below this share of its largest eigenvalue are taken for rounding.
+_TINY = 1e-12
+
+
+@dataclass(frozen=True)
+class KernelGeometry:
+    r"""What kernel matrices have in common, with :math:`\hat K_j = K_j / n`.
+
+    Attributes
+    ----------
+    correlation : float
+        :math:`\delta`, the largest cosine between what two kernels can make of the rows.
+    smallest : float
+        :math:`\sigma_{\min}^+`, the smallest eigenvalue of a :math:`\hat K_j` that is not zero.
+    gamma : tuple of two floats
+        Below and above :math:`\gamma`, the smallest number with :math:`\sum_j \|a_j\| \le \gamma
+        \|\sum_j \hat K_j a_j\|` for all :math:`a_j` in the span of :math:`K_j`. Infinite where
+        kernels together have more directions than there are rows, or share one.
+    ranks : tuple of int
+        How many directions each kernel has.
+    """
+
+    correlation: float
+    smallest: float
+    gamma: tuple[float, float]
+    ranks: tuple[int, ...]
+
+    @property
+    def rate(self) -> float:
+        r"""The factor :math:`1 - \tau` of Algorithm 2, with :math:`\tau = 1 / (8 \gamma^2)`.
+
+        By it the loss above the best that the kernels can do falls in a step, at least.
+        """
+        return 1.0 - 1.0 / (8.0 * self.gamma[1] ** 2) if math.isfinite(self.gamma[1]) else 1.0
+
+
+def kernel_geometry(factors: Sequence[np.ndarray]) -> KernelGeometry:
+    r"""Return what kernels have in common, given factors :math:`K_j = \Phi_j \Phi_j^\top`.
+
+    Parameters
+    ----------
+    factors : list of array of shape (n_samples, rank)
+        One per kernel.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> apart = kernel_geometry([np.eye(4)[:, :2], np.eye(4)[:, 2:]])
+    >>> apart.correlation, apart.gamma[0]
+    (0.0, 4.0)
+    """
+    if len(factors) == 0:
+        raise ValueError("there are no kernels; give at least one factor.")
+    spans, sizes = [], []
+    for phi in factors:
+        vectors, roots, _ = np.linalg.svd(np.asarray(phi, dtype=np.float64), full_matrices=False)
+        values = roots**2 / len(phi)
+        kept = values > _TINY * max(float(values[0]), 0.0)
+        spans.append(vectors[:, kept])
+        sizes.append(values[kept])
+    correlation = max((_cosine(one, other) for one, other in combinations(spans, 2)), default=0.0)
+    ranks = tuple(len(values) for values in sizes)
+    smallest = min((float(values[-1]) for values in sizes if len(values)), default=0.0)
+    return KernelGeometry(correlation, smallest, _gamma(spans, sizes), ranks)
+
+
+def _cosine(one: np.ndarray, other: np.ndarray) -> float:
+    """Return the largest cosine between two spans."""
+    if one.shape[1] == 0 or other.shape[1] == 0:
+        return 0.0
+    return min(1.0, float(np.linalg.norm(one.T @ other, 2)))
+
+
+def _gamma(spans: list[np.ndarray], sizes: list[np.ndarray]) -> tuple[float, float]:
+    together = np.concatenate(
+        [span * values for span, values in zip(spans, sizes, strict=True)], axis=1
+    )
+    if together.shape[1] == 0 or together.shape[1] > together.shape[0]:
+        return math.inf, math.inf
+    values = np.linalg.svd(together, compute_uv=False)
+    least = float(values[-1])
+    if not least > 64.0 * np.finfo(np.float64).eps * float(values[0]):
+        return math.inf, math.inf
+    return 1.0 / least, math.sqrt(len(spans)) / least
