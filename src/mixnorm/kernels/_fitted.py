@@ -185,7 +185,7 @@ class FittedBank:
         """Return the bank with some of its kernels only, and the columns that these see."""
         index = kernels_of(which, self.n_kernels)
         groups = sorted({self.group_of[m] for m in index})
-        maps = sorted({self.map_of[m] for m in index}) if self.map_of else []
+        maps = list(dict.fromkeys(self.map_of[m] for m in index)) if self.map_of else []
         by_group: dict[str, Any] = {
             name: [part[group] for group in groups]
             for name in ("rows", "columns", "centres", "landmarks", "preprocess")

@@ -1,13 +1,17 @@
 """Pools: where the columns that the greedy engine chooses come from."""
 
+from typing import TYPE_CHECKING, Any
+
 from mixnorm.pools._boxes import Boxes
 from mixnorm.pools._columns import Columns, working_dtype
 from mixnorm.pools._cost import Cost
-from mixnorm.pools._kernels import KernelPool
 from mixnorm.pools._pieces import Pieces
 from mixnorm.pools._products import Products
 from mixnorm.pools._stumps import Stumps
 from mixnorm.pools._union import Union
+
+if TYPE_CHECKING:
+    from mixnorm.pools._kernels import KernelPool
 
 __all__ = [
     "Boxes",
@@ -20,3 +24,11 @@ __all__ = [
     "Union",
     "working_dtype",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name != "KernelPool":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from mixnorm.pools._kernels import KernelPool  # whoever chooses columns needs no kernels
+
+    return KernelPool

@@ -1,0 +1,544 @@
+"""GreedyMKLRegressor and GreedyMKLClassifier: what users do with them."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone, is_classifier
+from sklearn.datasets import load_iris, load_wine
+from sklearn.ensemble import GradientBoostingRegressor
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import mixnorm
+from mixnorm import GreedyMKLClassifier, GreedyMKLRegressor, ShareBoostPathDisplay
+from mixnorm.display import KernelRatesDisplay
+from mixnorm.exceptions import (
+    FewerFeaturesWarning,
+    InterruptedFitWarning,
+    ModelFileError,
+    NoKernelWarning,
+    NotConvergedWarning,
+)
+from mixnorm.kernels import GaussianKernel, KernelBank, KernelStack, gaussian_bank
+
+SMALL = gaussian_bank([0.1, 1.0], relative=True)
+EACH = KernelBank.per_feature(widths=[0.1, 1.0, 10.0])
+MODELS = [
+    GreedyMKLRegressor(n_kernels=3),
+    GreedyMKLRegressor(n_kernels=3, algorithm="l1", alpha=0.02),
+    GreedyMKLRegressor(n_kernels=3, n_steps=7, algorithm="l2"),
+    GreedyMKLRegressor(n_kernels=3, scan="factors"),
+    GreedyMKLClassifier(n_kernels=3),
+    GreedyMKLClassifier(n_kernels=3, loss="logistic", tol=1e-6),
+    GreedyMKLClassifier(n_kernels=3, algorithm="l1", alpha=0.01),
+    GreedyMKLClassifier(n_kernels=3, n_steps=6, algorithm="l2", loss="margin"),
+]
+
+
+def additive(n=150, d=8, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    y = np.sin(2.0 * X[:, 0]) + X[:, 1] ** 2 / 2.0 + np.abs(X[:, 2]) + np.cos(X[:, 3])
+    return X, y + 0.1 * rng.standard_normal(n)
+
+
+def data_of(model, n=150):
+    X, y = additive(n)
+    if is_classifier(model):
+        return X, np.array(["low", "mid", "top"])[np.digitize(y, np.quantile(y, [0.33, 0.67]))]
+    return X, y
+
+
+def assert_same(one, other):
+    if one.dtype.kind == "f":
+        np.testing.assert_allclose(one, other, atol=1e-9)
+    else:  # scores may be tied but for rounding
+        assert np.mean(one == other) > 0.95
+
+
+def short(model):
+    return str(model).replace("\n", "")
+
+
+each_model = pytest.mark.parametrize("model", MODELS, ids=short)
+
+
+WHY = "widths are relative to the distances of all rows, also of those without weight"
+UNEQUAL = {f"check_sample_weight_equivalence_on_{kind}_data": WHY for kind in ("dense", "sparse")}
+
+
+@pytest.mark.filterwarnings("ignore")  # the checks feed data that deserves warnings
+@parametrize_with_checks(
+    [
+        GreedyMKLRegressor(n_kernels=2),
+        GreedyMKLRegressor(SMALL, n_kernels=2, algorithm="l1"),
+        GreedyMKLRegressor(SMALL, n_kernels=2, algorithm="l2", scan="factors"),
+        GreedyMKLClassifier(n_kernels=2),
+        GreedyMKLClassifier(SMALL, n_kernels=2, loss="logistic", tol=1e-6),
+    ],
+    expected_failed_checks=lambda estimator: UNEQUAL,
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@each_model
+def test_weights_are_repeated_rows(model):
+    X, y = data_of(model, 60)
+    weight = np.random.default_rng(1).integers(0, 3, size=60)
+    bank = KernelBank.per_feature(widths=[0.3, 3.0], relative=False, dtype="float64")
+    model = clone(model).set_params(bank=bank, tol=1e-10)
+    weighted = clone(model).fit(X, y, sample_weight=weight)
+    repeated = clone(model).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight, axis=0))
+    assert weighted.selected_kernels_.tolist() == repeated.selected_kernels_.tolist()
+    np.testing.assert_allclose(weighted.path_["loss"], repeated.path_["loss"], rtol=1e-5)
+    new, _ = additive(20, seed=9)
+    scores = "decision_function" if is_classifier(model) else "predict"
+    np.testing.assert_allclose(
+        getattr(weighted, scores)(new), getattr(repeated, scores)(new), atol=1e-3
+    )
+
+
+# --- what is learned
+
+
+def test_as_kernel_ridge():
+    X, y = additive()
+    bank = KernelBank.per_feature(widths=[1.0], relative=False, dtype="float64")
+    model = GreedyMKLRegressor(bank, n_kernels=4, alpha=1e-3).fit(X, y)
+    assert sorted(model.selected_kernels_) == [0, 1, 2, 3]
+
+    def total(P, Q):
+        return sum(GaussianKernel(1.0).between(P[:, [j]], Q[:, [j]]) for j in range(4))
+
+    ridge = KernelRidge(alpha=1e-3 * len(y), kernel="precomputed")
+    ridge.fit(total(X, X), y - y.mean())
+    new, _ = additive(30, seed=1)
+    wanted = ridge.predict(total(new, X)) + y.mean()
+    np.testing.assert_allclose(model.predict(new), wanted, atol=1e-8)
+    assert model.intercept_ == pytest.approx(y.mean())
+    found = sum(
+        K @ block
+        for K, block in zip(model.bank_.between(new).matrices, model.dual_coef_, strict=True)
+    )
+    np.testing.assert_allclose(found[:, 0] + model.intercept_, wanted, atol=1e-6)
+
+
+@pytest.mark.parametrize("seed", [0, 7])
+def test_additive_design(seed):
+    """The bar of the issue, for two of its seeds; the benchmark has all."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((1800, 120))
+    y = np.sin(2.0 * X[:, 0]) + X[:, 1] ** 2 / 2.0 + np.abs(X[:, 2]) + np.cos(X[:, 3])
+    y += 0.1 * rng.standard_normal(1800)
+    model = GreedyMKLRegressor(EACH, n_kernels=6, alpha=1e-4).fit(X[:800], y[:800])
+    features = list(dict.fromkeys((model.selected_kernels_ // 3).tolist()))
+    assert set(features[:4]) == {0, 1, 2, 3}
+    trees = GradientBoostingRegressor(random_state=0).fit(X[:800], y[:800])
+    assert model.score(X[800:], y[800:]) > trees.score(X[800:], y[800:])
+
+
+def test_classes():
+    X, y = load_wine(return_X_y=True)
+    model = GreedyMKLClassifier(n_kernels=6)
+    assert cross_val_score(model, X, y, cv=5).mean() > 0.9
+    logistic = GreedyMKLClassifier(n_kernels=4, loss="logistic", alpha=1e-4).fit(X, y)
+    probabilities = logistic.predict_proba(X)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
+    assert np.mean(logistic.classes_[probabilities.argmax(axis=1)] == y) > 0.97
+    assert not hasattr(GreedyMKLClassifier(), "predict_proba")
+
+
+def test_two_classes():
+    X, y = load_iris(return_X_y=True)
+    X, y = X[50:], np.array(["b", "a"])[y[50:] - 1]
+    model = GreedyMKLClassifier(n_kernels=3).fit(X, y)
+    scores = model.decision_function(X)
+    assert scores.shape == (100,)
+    assert np.array_equal(model.predict(X), model.classes_[(scores > 0).astype(int)])
+    assert model.score(X, y) > 0.9
+
+
+def test_class_weights():
+    X, y = data_of(GreedyMKLClassifier())
+    weights = {"low": 3.0, "mid": 1.0, "top": 0.5}
+    by_class = GreedyMKLClassifier(EACH, n_kernels=3, class_weight=weights).fit(X, y)
+    by_row = GreedyMKLClassifier(EACH, n_kernels=3)
+    by_row.fit(X, y, sample_weight=[weights[label] for label in y])
+    np.testing.assert_allclose(by_class.decision_function(X), by_row.decision_function(X))
+
+
+@pytest.mark.parametrize("algorithm", ["gomp", "l1", "l2"])
+@pytest.mark.parametrize("unit", [1e-30, 1e20])
+def test_units_of_targets(algorithm, unit):
+    X, y = additive()
+    model = GreedyMKLRegressor(n_kernels=3, algorithm=algorithm, alpha=0.01).fit(X, y)
+    alpha = 0.01 * (unit if algorithm == "l1" else 1.0)
+    other = GreedyMKLRegressor(n_kernels=3, algorithm=algorithm, alpha=alpha).fit(X, unit * y)
+    assert other.selected_kernels_.tolist() == model.selected_kernels_.tolist()
+    np.testing.assert_allclose(other.predict(X), unit * model.predict(X), rtol=1e-5)
+    for name in ("loss", "objective"):
+        np.testing.assert_allclose(other.path_[name], unit**2 * model.path_[name], rtol=1e-6)
+
+
+def test_many_outputs_share_kernels():
+    X, y = additive()
+    Y = np.stack([y, X[:, 5] ** 3], axis=1)
+    model = GreedyMKLRegressor(n_kernels=5).fit(X, Y)
+    assert model.predict(X).shape == (150, 2)
+    assert model.dual_coef_.shape == (5, 150, 2)
+    assert 5 in model.selected_kernels_ // 3
+
+
+# --- the path
+
+
+@each_model
+def test_smaller_models(model):
+    X, y = data_of(model)
+    model = clone(model).set_params(bank=EACH).fit(X, y)
+    size = len(model.path_["loss"])
+    new, _ = additive(25, seed=3)
+    staged = list(model.staged_predict(new))
+    assert len(staged) == size
+    assert_same(staged[-1], model.predict(new))
+    for rounds, wanted in enumerate(staged, start=1):
+        smaller = model.truncate(rounds)
+        found = smaller.predict(new)
+        if is_classifier(model):
+            assert np.mean(found == wanted) > 0.95
+        else:
+            np.testing.assert_allclose(found, wanted, atol=1e-9)
+        assert len(smaller.selected_kernels_) == model.path_["n_kernels"][rounds - 1]
+        assert smaller.path_["loss"][-1] == model.path_["loss"][rounds - 1]
+    assert model.truncate(2).truncate(1).selected_names_ == model.selected_names_[:1]
+    assert len(model.selected_kernels_) == model.path_["n_kernels"][-1]
+    assert model.cost_["kernels"] == len(model.selected_kernels_)
+    for wrong, error in ((0, ValueError), (size + 1, ValueError), (1.5, TypeError)):
+        with pytest.raises(error, match="truncate"):
+            model.truncate(wrong)
+
+
+@each_model
+def test_going_on(model):
+    X, y = data_of(model)
+    model = clone(model).set_params(bank=EACH, tol=1e-10, max_iter=5000)
+    whole = clone(model).fit(X, y)
+    first = clone(model).set_params(warm_start=True)
+    first.set_params(n_kernels=2, n_steps=2).fit(X, y)
+    first.set_params(n_kernels=3, n_steps=model.n_steps).fit(X, y)
+    assert first.selected_kernels_.tolist() == whole.selected_kernels_.tolist()
+    np.testing.assert_allclose(first.path_["loss"], whole.path_["loss"], rtol=1e-5)
+    with pytest.raises(ValueError, match="algorithm, alpha or loss has changed"):
+        first.set_params(alpha=0.5).fit(X, y)
+    with pytest.raises(ValueError, match="Set warm_start=False"):
+        first.set_params(alpha=model.alpha).fit(X[:50], y[:50])
+
+
+def test_scans_agree():
+    X, y = additive(200, 20)
+    exact = GreedyMKLRegressor(n_kernels=6, scan="exact").fit(X, y)
+    quick = GreedyMKLRegressor(n_kernels=6, scan="factors").fit(X, y)
+    assert exact.selected_kernels_.tolist() == quick.selected_kernels_.tolist()
+    np.testing.assert_allclose(exact.predict(X), quick.predict(X))
+
+
+def test_the_optimum_ends_a_run():
+    X, y = additive()
+    model = GreedyMKLRegressor(n_kernels=24, algorithm="l1", alpha=0.1).fit(X, y)
+    assert len(model.selected_kernels_) < 24
+    assert 0.0 <= model.path_["gap"][-1] <= 1e-6 * model.path_["objective"][-1]
+
+
+# --- warnings and errors
+
+
+def test_no_kernel():
+    X, y = additive()
+    with pytest.warns(NoKernelWarning, match="Lower alpha"):
+        model = GreedyMKLRegressor(algorithm="l1", alpha=1e3).fit(X, y)
+    np.testing.assert_allclose(model.predict(X), y.mean())
+    assert list(model.staged_predict(X)) == []
+    with pytest.raises(ValueError, match="no model with rounds"):
+        model.truncate(1)
+    with pytest.raises(ValueError, match="no kernels"):
+        model.rates(X, y)
+    with pytest.raises(ValueError, match="features"):
+        model.predict(X[:, :3])
+
+
+def test_more_kernels_than_there_are():
+    X, y = additive()
+    X = X[:, :1]
+    with pytest.warns(FewerFeaturesWarning, match="more kernels than the 3"):
+        model = GreedyMKLRegressor(n_kernels=10).fit(X, y)
+    assert len(model.selected_kernels_) <= 3
+    steps = GreedyMKLRegressor(n_kernels=10, algorithm="l2").fit(X, y)
+    assert len(steps.path_["loss"]) == 10
+
+
+def test_too_few_iterations():
+    X, y = additive()
+    with pytest.warns(NotConvergedWarning, match="max_iter=1 "):
+        GreedyMKLRegressor(algorithm="l1", alpha=1e-3, max_iter=1, tol=1e-12).fit(X, y)
+
+
+def test_interrupt(monkeypatch):
+    X, y = additive()
+    from mixnorm.engines import _kernel_refit
+
+    add, calls = _kernel_refit.RidgeRefit.add, []
+
+    def slow(self, kernel):
+        calls.append(kernel)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return add(self, kernel)
+
+    monkeypatch.setattr(_kernel_refit.RidgeRefit, "add", slow)
+    with pytest.warns(InterruptedFitWarning, match="after 2 of 5 rounds"):
+        model = GreedyMKLRegressor(n_kernels=5).fit(X, y)
+    assert len(model.selected_kernels_) == 2
+
+
+@pytest.mark.parametrize(
+    ("params", "error", "words"),
+    [
+        ({"n_kernels": 0}, ValueError, "n_kernels=0"),
+        ({"n_kernels": 2.5}, TypeError, "n_kernels=2.5"),
+        ({"algorithm": "omp"}, ValueError, "algorithm='omp' is not known"),
+        ({"alpha": 0.0}, ValueError, "alpha=0.0 must be positive"),
+        ({"alpha": -1.0}, ValueError, "alpha=-1.0"),
+        ({"alpha": "much"}, TypeError, "alpha='much'"),
+        ({"step": 1}, ValueError, "step=1 is not known"),
+        ({"scan": "fast"}, ValueError, "scan='fast' is not known"),
+        ({"n_steps": 0}, ValueError, "n_steps=0"),
+        ({"rank": 0}, ValueError, "rank=0"),
+        ({"tol": -1.0}, ValueError, "tol=-1.0"),
+        ({"max_iter": 0}, ValueError, "max_iter=0"),
+        ({"warm_start": "yes"}, TypeError, "warm_start='yes'"),
+        ({"bank": "gaussian"}, TypeError, "is no KernelBank"),
+        ({"kernel": "rbf"}, ValueError, "kernel='rbf' is not known"),
+    ],
+)
+@pytest.mark.parametrize("kind", [GreedyMKLRegressor, GreedyMKLClassifier])
+def test_bad_parameters(kind, params, error, words):
+    X, y = data_of(kind(), 30)
+    with pytest.raises(error, match=words):
+        kind(**params).fit(X, y)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "huber", 3, "squared_hinge"])
+def test_bad_losses(loss):
+    X, y = data_of(GreedyMKLClassifier(), 30)
+    with pytest.raises(ValueError, match="loss="):
+        GreedyMKLClassifier(loss=loss).fit(X, y)
+
+
+def test_bad_data():
+    X, y = additive(30)
+    broken = X.copy()
+    broken[3, 1] = np.nan
+    for model in (GreedyMKLRegressor(), GreedyMKLRegressor(EACH)):
+        with pytest.raises(ValueError, match=r"NaN|missing"):
+            model.fit(broken, y)
+    with pytest.raises(ValueError, match="needs samples of at least 2 classes"):
+        GreedyMKLClassifier().fit(X, np.ones(30))
+    with pytest.raises(ValueError, match="out of the range"):
+        GreedyMKLRegressor().fit(X, y * 1e300)
+    constant = np.ones_like(X)
+    with pytest.warns(NoKernelWarning):
+        model = GreedyMKLRegressor().fit(constant, y)
+    np.testing.assert_allclose(model.predict(constant), y.mean())
+    with pytest.raises(ValueError, match="normalize='unit'"):
+        GreedyMKLRegressor(KernelBank.per_feature("linear"), algorithm="l2", step="unit").fit(
+            3.0 * X, y
+        )
+
+
+# --- kernels that are given, sparse rows, tables, banks with factors
+
+
+@each_model
+def test_given_matrices(model):
+    X, y = data_of(model, 80)
+    bank = KernelBank.per_feature(widths=[0.3, 3.0], dtype="float64").fit(X)
+    new, _ = additive(20, seed=5)
+    K, across = KernelStack(bank.grams().matrices), bank.between(new)
+    there = clone(model).set_params(kernel="precomputed", scan="auto").fit(K, y)
+    here = clone(model).set_params(
+        bank=KernelBank.per_feature(widths=[0.3, 3.0], dtype="float64"), scan="exact"
+    )
+    here.fit(X, y)
+    assert there.selected_kernels_.tolist() == here.selected_kernels_.tolist()
+    assert_same(there.predict(across), here.predict(new))
+    with pytest.raises(ValueError, match="this model was fitted on 16 kernels of 80"):
+        there.predict(np.zeros((2, 3, 80)))
+    assert there.bank_ is None
+    assert there.cost_["kernels"] == len(there.selected_kernels_)
+
+
+@each_model
+def test_sparse_rows(model):
+    X, y = data_of(model, 80)
+    X[np.abs(X) < 0.5] = 0.0
+    dense = clone(model).fit(X, y)
+    sparse = clone(model).fit(sp.csr_array(X), y)
+    assert dense.selected_kernels_.tolist() == sparse.selected_kernels_.tolist()
+    assert_same(dense.predict(X), sparse.predict(sp.csr_array(X)))
+
+
+def test_tables():
+    X, y = additive()
+    table = pd.DataFrame(X, columns=[f"x{j}" for j in range(8)])
+    model = GreedyMKLRegressor(EACH, n_kernels=4).fit(table, y)
+    assert {name.split(":")[0] for name in model.selected_names_} == {"x0", "x1", "x2", "x3"}
+    np.testing.assert_allclose(
+        model.predict(table), GreedyMKLRegressor(EACH, n_kernels=4).fit(X, y).predict(X)
+    )
+    scaled = make_pipeline(StandardScaler(), GreedyMKLRegressor(n_kernels=4)).fit(table, y)
+    assert scaled.score(table, y) > 0.9
+
+
+@pytest.mark.parametrize("factors", ["nystrom", "random"])
+@each_model
+def test_banks_with_factors(model, factors):
+    X, y = data_of(model)
+    bank = KernelBank.per_feature(widths=[1.0, 10.0], factors=factors, rank=30)
+    model = clone(model).set_params(bank=bank).fit(X, y)
+    least = 0.6 if is_classifier(model) else 0.3
+    assert model.score(X, y) > least
+
+
+def test_search():
+    X, y = additive(90)
+    grid = GridSearchCV(
+        GreedyMKLRegressor(EACH), {"n_kernels": [1, 4], "alpha": [1e-3, 10.0]}, cv=3
+    ).fit(X, y)
+    assert grid.best_params_ == {"n_kernels": 4, "alpha": 1e-3}
+
+
+# --- theory and plots
+
+
+def test_rates_of_kernels_that_are_apart():
+    rng = np.random.default_rng(0)
+    X = np.linalg.qr(rng.standard_normal((200, 5)))[0] * np.sqrt(200)
+    y = X @ np.array([1.0, -0.8, 0.6, 0.4, -0.2])
+    bank = KernelBank.per_feature("linear", normalize="trace")
+    model = GreedyMKLRegressor(bank, n_kernels=5, n_steps=25, algorithm="l2").fit(X, y)
+    rates = model.rates(X, y)
+    assert rates.correlation < 0.1
+    assert rates.gamma[0] <= rates.gamma[1] < 3.0
+    assert rates.measured <= rates.predicted < 1.0
+    assert np.all(rates.excess <= rates.bound + 1e-12)
+    np.testing.assert_allclose(rates.loss[1:], model.path_["loss"], rtol=1e-6, atol=1e-12)
+    assert rates.smallest > 0.5
+    display = KernelRatesDisplay.from_estimator(model, X, y, name="mine")
+    assert display.ax_.get_legend().get_title().get_text() == "mine"
+    assert display.bound_line_ is not None
+    again = KernelRatesDisplay(excess=[1.0, 0.1]).plot()
+    assert again.bound_line_ is None
+
+
+def test_rates_of_gaussian_kernels_are_nothing():
+    X, y = additive(80)
+    model = GreedyMKLRegressor(n_kernels=4).fit(X, y)
+    rates = model.rates(X, y)
+    assert rates.predicted > 1.0 - 1e-6
+    K = KernelStack(KernelBank.per_feature(dtype="float64").fit(X).grams().matrices)
+    given = GreedyMKLRegressor(n_kernels=4, kernel="precomputed").fit(K, y)
+    assert given.rates(K, y).measured == pytest.approx(rates.measured, rel=1e-3)
+    labels = (y > 1.0).astype(int)
+    classes = GreedyMKLClassifier(n_kernels=3).fit(X, labels)
+    assert classes.rates(X, labels).measured < 1.0
+    with pytest.raises(ValueError, match="labels beside"):
+        classes.rates(X, labels + 1)
+    with pytest.raises(ValueError, match="squared losses"):
+        GreedyMKLClassifier(n_kernels=2, loss="logistic").fit(X, labels).rates(X, labels)
+    with pytest.raises(TypeError, match="has no rates"):
+        KernelRatesDisplay.from_estimator(StandardScaler(), X, y)
+
+
+def test_path_display():
+    X, y = additive(80)
+    model = GreedyMKLRegressor(n_kernels=4).fit(X, y)
+    assert len(ShareBoostPathDisplay.from_estimator(model, X, y).error) == 4
+
+
+# --- files
+
+
+@each_model
+@pytest.mark.parametrize("kind", ["rows", "sparse", "matrices", "nystrom"])
+def test_files(model, kind, tmp_path):
+    X, y = data_of(model, 60)
+    given, model = X, clone(model)
+    if kind == "sparse":
+        given = sp.csr_array(X)
+    elif kind == "matrices":
+        given = KernelStack(SMALL.fit(X).grams().matrices)
+        model.set_params(kernel="precomputed", n_kernels=2)
+    elif kind == "nystrom":
+        model.set_params(bank=KernelBank.per_feature(factors="nystrom", rank=8))
+    model.fit(given, y)
+    path = tmp_path / "model"
+    mixnorm.save(model, path)
+    loaded = mixnorm.load(path)
+    assert np.array_equal(loaded.predict(given), model.predict(given))
+    for name, value in vars(model).items():
+        if name.endswith("_") and isinstance(value, (np.ndarray, float, int, list)):
+            assert np.array_equal(getattr(loaded, name), value), name
+    assert loaded.path_.keys() == model.path_.keys()
+    smaller = loaded.truncate(1)
+    assert np.array_equal(smaller.predict(given), model.truncate(1).predict(given))
+    again = pickle.loads(pickle.dumps(model))
+    assert np.array_equal(again.predict(given), model.predict(given))
+
+
+def test_a_file_that_goes_on(tmp_path):
+    X, y = additive(60)
+    model = GreedyMKLRegressor(n_kernels=2, warm_start=True).fit(X, y)
+    mixnorm.save(model, tmp_path / "model")
+    loaded = mixnorm.load(tmp_path / "model").set_params(n_kernels=4).fit(X, y)
+    whole = GreedyMKLRegressor(n_kernels=4).fit(X, y)
+    assert loaded.selected_kernels_.tolist() == whole.selected_kernels_.tolist()
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda m: setattr(m, "support_", m.support_[:5]), "support_"),
+        (lambda m: setattr(m, "kernel_names_", ["a"]), "kernels that are none"),
+        (lambda m: setattr(m, "kernel_names_", 3), "list of names"),
+        (lambda m: setattr(m, "bank_", m.bank_.only([0])), "the bank must have 3"),
+        (lambda m: setattr(m, "n_features_in_", 5), "the bank is of 8"),
+        (lambda m: setattr(m, "n_features_in_", 0), "n_features_in_"),
+        (lambda m: setattr(m, "_unit", -1.0), "unit"),
+        (lambda m: setattr(m, "_single", "yes"), "one column"),
+        (lambda m: object.__setattr__(m._path, "terms", m._path.terms[:1]), "terms"),
+        (lambda m: object.__setattr__(m._path.rounds[0], "support", (99,)), "kernels that are"),
+        (lambda m: object.__setattr__(m._path.rounds[1], "loss", "low"), "Round.loss"),
+        (lambda m: object.__setattr__(m._path.rounds[1], "iterations", 0.5), "Round.iterations"),
+    ],
+)
+def test_damaged_files(change, words, tmp_path):
+    X, y = additive(40)
+    model = GreedyMKLRegressor(n_kernels=3).fit(X, y)
+    change(model)
+    with pytest.raises(ModelFileError, match=words):  # a file is read before it is kept
+        mixnorm.save(model, tmp_path / "model")
+
+
+def test_damaged_classes(tmp_path):
+    X, y = data_of(GreedyMKLClassifier(), 40)
+    model = GreedyMKLClassifier(n_kernels=2).fit(X, y)
+    model.classes_ = model.classes_[:2]
+    with pytest.raises(ModelFileError, match="classes_"):
+        mixnorm.save(model, tmp_path / "model")
