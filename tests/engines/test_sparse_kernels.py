@@ -125,6 +125,8 @@ def test_algorithm_1_ends_at_the_optimum(k, kind, alpha):
     value, norms, scores = optimum(K, Y, weight, alpha)
     last = path.rounds[-1]
     assert path.exhausted or len(last.support) == 8
+    left = [done.gradient for done in path.rounds]
+    assert min(left) > alpha  # none came in that could not help
     assert last.objective == pytest.approx(value, rel=1e-6)
     assert 0.0 <= last.gap <= 1e-6 * value
     np.testing.assert_allclose(
@@ -335,6 +337,15 @@ def test_ten_copies():
         assert many.rounds[0].loss == pytest.approx(once.rounds[0].loss)
 
 
+def test_copies_are_left_out_at_the_optimum():
+    """Also when scores are known in single precision only."""
+    K, Y, weight = problem(n=60, m=2, seed=3)
+    copies = np.concatenate([np.repeat(K[:1], 10, axis=0), K[1:]]).astype(np.float32)
+    path = run(copies, Y, weight, n_kernels=11, algorithm="l1", alpha=0.01)
+    assert len(path.rounds) == 2
+    assert path.exhausted
+
+
 # --- runs
 
 
@@ -351,6 +362,7 @@ def test_going_on(algorithm):
     np.testing.assert_allclose(scores_of(rest, K, 5), scores_of(whole, K, 5), atol=1e-5)
     again = run(K, Y, weight, n_kernels=2, start=first, **options)
     assert len(again.rounds) == 2
+    assert again.rounds[1].gap == pytest.approx(first.rounds[1].gap, rel=1e-6, abs=1e-12)
 
 
 def test_being_told_to_stop():

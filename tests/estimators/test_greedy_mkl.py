@@ -447,6 +447,15 @@ def test_rates_of_kernels_that_are_apart():
     assert again.bound_line_ is None
 
 
+def test_rates_of_large_kernels():
+    X = 3.0 * np.random.default_rng(0).standard_normal((100, 4))
+    y = X @ np.array([1.0, -2.0, 0.5, 1.0])
+    bank = KernelBank.per_feature("linear")
+    rates = GreedyMKLRegressor(bank, n_kernels=4, n_steps=20, algorithm="l2").fit(X, y).rates(X, y)
+    assert 0.8 < rates.predicted < 1.0
+    assert np.all(rates.excess <= rates.bound * (1.0 + 1e-9) + 1e-12)
+
+
 def test_rates_of_gaussian_kernels_are_nothing():
     X, y = additive(80)
     model = GreedyMKLRegressor(n_kernels=4).fit(X, y)

@@ -219,7 +219,11 @@ def test_orthogonal_kernels():
     assert low == pytest.approx(12.0)
     # Proposition 2 with no correlation: sqrt(d) over the smallest eigenvalue.
     assert high == pytest.approx(math.sqrt(3.0) * 12.0)
-    assert 0.0 < 1.0 - found.rate == pytest.approx(1.0 / (8.0 * high**2))
+    assert found.largest == pytest.approx(9.0 / 12.0)
+    assert 1.0 - found.rate == pytest.approx(1.0 / (8.0 * high**2))
+    larger = kernel_geometry([2.0 * phi for phi in factors])
+    # Kernels of another size are the same to steps of the best length.
+    assert 1.0 - larger.rate == pytest.approx(1.0 / (8.0 * (high / 4.0 * 3.0) ** 2))
 
 
 @pytest.mark.parametrize("seed", range(5))

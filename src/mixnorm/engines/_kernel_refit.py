@@ -21,15 +21,25 @@ from mixnorm.kernels import exact_factor
 # Steps of Newton's method for one unknown, and when they end.
 _NEWTON = 50
 _ROUNDING = 1e-14
+# Gradients that exceed the penalty by rounding alone, in single precision, do not.
+_SLACK = 1.0 + 3e-7
 # Shorter and shorter steps that are tried.
 _HALVINGS = 5
 
 
 class KernelModel(Protocol):
-    """What the engine asks of the model that its rounds improve."""
+    """What the engine asks of the model that its rounds improve.
+
+    One with ``has_gap`` is also asked for ``largest()``, the largest score of the chosen kernels,
+    and ``dual_value(largest)``, what no model can be below if that is the largest of all scores.
+    """
 
     #: How kernels are scored.
     rule: str
+    #: Whether a kernel may be chosen again.
+    repeats: bool
+    #: Whether the largest score of all kernels tells how far the model is from the best.
+    has_gap: bool
     #: The chosen kernels, in the order in which they came.
     support: list[int]
     scores: np.ndarray
@@ -61,6 +71,9 @@ class KernelModel(Protocol):
 
 class _Model:
     """What the three have in common."""
+
+    repeats = False
+    has_gap = False
 
     def __init__(self, pool: Any, loss: Any, target: Any, weight: np.ndarray, n_outputs: int):
         self.pool, self.loss, self.target, self.weight = pool, loss, target, weight
@@ -178,6 +191,7 @@ class LassoRefit(_Model):
     """
 
     rule = "functional"
+    has_gap = True
 
     def __init__(self, *given: Any, alpha: float, tol: float, max_iter: int) -> None:
         super().__init__(*given)
@@ -192,7 +206,7 @@ class LassoRefit(_Model):
 
     def enough(self) -> float:
         """Return the penalty, which is what a gradient must exceed."""
-        return max(self.alpha, self.noise)
+        return max(self.alpha * _SLACK, self.noise)
 
     def add(self, kernel: int) -> Outcome:
         """Add a kernel, and solve."""
@@ -215,7 +229,6 @@ class LassoRefit(_Model):
             scores = scores + self._factors[-1] @ self._coefs[-1]
         self._free = scores
         self.set_scores(scores)
-        self._settle()
 
     def dual_value(self, largest: float) -> float:
         """Return what no model can be below, if ``largest`` is the largest score of a kernel."""
@@ -393,6 +406,7 @@ class GradientSteps(_Model):
     """
 
     rule = "empirical"
+    repeats = True
 
     def __init__(self, *given: Any, step: str) -> None:
         super().__init__(*given)

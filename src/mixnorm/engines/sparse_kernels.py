@@ -176,8 +176,7 @@ class _Run:
         while True:
             began = time.perf_counter()
             kernel, score = self._best()
-            self._set_gap(score)
-            if kernel is None or not score > self.model.enough():
+            if self._optimal(score) or kernel is None or not score > self.model.enough():
                 self.exhausted = len(self.rounds) < self.n_rounds
                 return
             if len(self.rounds) >= self.n_rounds:
@@ -191,25 +190,29 @@ class _Run:
         """Return the kernel to go on with, and its score; None if there is none."""
         model = self.model
         done = len(self.rounds) >= self.n_rounds
-        if done and not isinstance(model, LassoRefit):  # nobody asks
+        if done and not model.has_gap:  # nobody asks
             return None, 0.0
         chosen = model.support
-        if model.rule == "empirical" and len(chosen) >= self.n_kernels:
+        if model.repeats and len(chosen) >= self.n_kernels:
             scores = self.pool.scores(model.residual, model.rule, chosen)
             best = int(np.argmax(scores))
             return chosen[best], float(scores[best])
-        taken = frozenset() if model.rule == "empirical" else frozenset(chosen)
+        taken = frozenset() if model.repeats else frozenset(chosen)
         found = self.pool.top(model.residual, model.rule, 1, taken)
         return found[0] if found else (None, 0.0)
 
-    def _set_gap(self, score: float) -> None:
-        """Note the duality gap over all kernels, which a scan tells, in the last round."""
-        model = self.model
-        if not isinstance(model, LassoRefit) or not self.rounds:
-            return
+    def _optimal(self, score: float) -> bool:
+        """Note the duality gap over all kernels, which a scan tells; True if there is next to none.
+
+        It belongs to the last round.
+        """
+        model: Any = self.model
+        if not model.has_gap or not self.rounds:
+            return False
         dual = model.dual_value(max(score, model.largest()))
         gap = max(0.0, self.rounds[-1].objective - dual)
         self.rounds[-1] = replace(self.rounds[-1], gap=gap)
+        return bool(gap <= model.tol * self._null[0])
 
     def _record(self, kernel: int, score: float, outcome: Outcome, began: float) -> None:
         model = self.model

@@ -691,8 +691,9 @@ class GreedyMKLClassifier(ClassifierMixin, GreedyKernelLearner):
     ----------
     classes_ : ndarray of shape (n_classes,)
         The labels.
-    selected_kernels_, selected_names_, path_, kernel_names_, bank_, support_, null_loss_, cost_, \
-n_iter_
+    selected_kernels_, selected_names_, path_, kernel_names_, bank_, support_, null_loss_
+        As in :class:`GreedyMKLRegressor`.
+    cost_, n_iter_
         As in :class:`GreedyMKLRegressor`.
     dual_coef_ : ndarray of shape (n_selected, n_support, n_classes)
         Scores are ``intercept_`` and the kernels with the support times these.

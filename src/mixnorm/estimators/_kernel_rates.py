@@ -26,8 +26,8 @@ class KernelRates:
         The same of the best model that the chosen kernels can make, without any penalty.
     predicted : float
         The factor by which :math:`E_k - E_{\min}` falls in a round at least, :math:`1 - 1 / (8
-        \gamma^2)`: what Lemma 3 of Jin, Yang and Mahdavi says of Algorithm 2, corrected. One,
-        where the theory promises nothing.
+        \gamma^2)`: what Lemma 3 of Jin, Yang and Mahdavi says of Algorithm 2, corrected, and for
+        kernels of any size. One, where the theory promises nothing.
     measured : float
         The factor by which it did fall, on the average: from the slope of its logarithm.
     """

@@ -29,20 +29,26 @@ class KernelGeometry:
         kernels together have more directions than there are rows, or share one.
     ranks : tuple of int
         How many directions each kernel has.
+    largest : float
+        The largest eigenvalue of a :math:`\hat K_j`.
     """
 
     correlation: float
     smallest: float
     gamma: tuple[float, float]
     ranks: tuple[int, ...]
+    largest: float
 
     @property
     def rate(self) -> float:
         r"""The factor :math:`1 - \tau` of Algorithm 2, with :math:`\tau = 1 / (8 \gamma^2)`.
 
-        By it the loss above the best that the kernels can do falls in a step, at least.
+        By it the loss above the best that the kernels can do falls in a step, at least. Where
+        eigenvalues exceed one, steps of the best length gain their square less, and :math:`\tau` is
+        divided by it.
         """
-        return 1.0 - 1.0 / (8.0 * self.gamma[1] ** 2) if math.isfinite(self.gamma[1]) else 1.0
+        scale = self.gamma[1] * max(1.0, self.largest)
+        return 1.0 - 1.0 / (8.0 * scale**2) if math.isfinite(scale) else 1.0
 
 
 def kernel_geometry(factors: Sequence[np.ndarray]) -> KernelGeometry:
@@ -72,7 +78,8 @@ def kernel_geometry(factors: Sequence[np.ndarray]) -> KernelGeometry:
     correlation = max((_cosine(one, other) for one, other in combinations(spans, 2)), default=0.0)
     ranks = tuple(len(values) for values in sizes)
     smallest = min((float(values[-1]) for values in sizes if len(values)), default=0.0)
-    return KernelGeometry(correlation, smallest, _gamma(spans, sizes), ranks)
+    largest = max((float(values[0]) for values in sizes if len(values)), default=0.0)
+    return KernelGeometry(correlation, smallest, _gamma(spans, sizes), ranks, largest)
 
 
 def _cosine(one: np.ndarray, other: np.ndarray) -> float:
