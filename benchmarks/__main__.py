@@ -15,6 +15,7 @@ BENCHMARKS = {
     "online": "benchmarks.online",
     "shareboost": "benchmarks.shareboost",
     "shareboost-paper": "benchmarks.shareboost_paper",
+    "sparse-mkl": "benchmarks.sparse_mkl",
     "trees": "benchmarks.trees",
 }
 
