@@ -105,12 +105,21 @@ def _dot(P: Points, Q: Points) -> np.ndarray:
 
 
 def _sqeuclidean(P: Points, Q: Points) -> np.ndarray:
-    found: np.ndarray = _dot(P, Q) if P.is_sparse else P.centred @ Q.centred.T
+    if _is_column(P):
+        found: np.ndarray = np.subtract(P.centred, Q.centred.T)
+        found *= found
+        return found
+    found = _dot(P, Q) if P.is_sparse else P.centred @ Q.centred.T
     found *= -2.0
     found += P.squares[:, None]
     found += Q.squares
     np.maximum(found, 0.0, out=found)
     return found
+
+
+def _is_column(P: Points) -> bool:
+    """Whether rows are one dense column, whose distances are differences, and so symmetric."""
+    return not P.is_sparse and P.X.shape[1] == 1
 
 
 def _cityblock(P: Points, Q: Points) -> np.ndarray:
@@ -168,7 +177,7 @@ def between(metric: str, P: Points, Q: Points, diagonal: bool = False) -> np.nda
         what rounding left of distances from themselves is removed.
     """
     found = METRICS[metric](P, Q)
-    if diagonal:
+    if diagonal and not (_is_column(P) and metric in ("cityblock", "sqeuclidean")):
         square = found[:, : len(P)]
         square[...] = np.triu(square) + np.triu(square, 1).T
         if metric != "dot":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import linalg
@@ -19,6 +20,9 @@ _ENOUGH = 1e-5
 # Landmarks are chosen anew where a row is left with so much more, so many times.
 _FAR = 10.0
 _ATTEMPTS = 3
+# Metrics whose kernels fall with the distance, and rows to see how fast.
+_FALLING = ("chi2", "cityblock", "sqeuclidean")
+_FEW = 16
 # Entries of a kernel below this are zero, beside its largest.
 _NOTHING = 1e-30
 
@@ -116,7 +120,15 @@ def sketch_of(
     plan = evaluator.plan(range(len(evaluator.kernels)))
     with one_thread():
         shares = [
-            _share(evaluator, side.only([group], members), np.asarray(members), weight, rank, some)
+            _share(
+                evaluator,
+                side.only([group], members),
+                group,
+                np.asarray(members),
+                weight,
+                rank,
+                some,
+            )
             for members, group in _bundles(plan)
         ]
     return Sketch(shares, len(evaluator.kernels))
@@ -134,42 +146,66 @@ def _bundles(plan: dict[tuple[int, str | None], list[int]]) -> Iterator[tuple[li
 def _share(
     evaluator: Evaluator,
     side: Side,
+    group: int,
     members: np.ndarray,
     weight: np.ndarray,
     rank: int,
     some: np.ndarray,
 ) -> _Share:
     """Return the common basis of some kernels, and what they are in it."""
-    diagonals = evaluator.diagonals(side, members)
+    some = _with_spread(side.points[group].X, some)
+    leading = _leading(evaluator, side.part(some[:: max(1, len(some) // _FEW)]), members)
+    diagonals = evaluator.diagonals(side, leading)
     sizes = np.mean(diagonals, axis=1)
     scales = 1.0 / np.where(sizes > 0.0, sizes, 1.0)
     diagonal = scales @ diagonals
     for attempt in range(_ATTEMPTS):
-        between = _matrices(evaluator, side.part(some), members)
+        between = _matrices(evaluator, side.part(some), leading)
         factor, pivots = _pivoted(np.einsum("m,mij->ij", scales, between), rank)
         landmarks = some[pivots]
-        features = _features(evaluator, side, members, scales, landmarks, factor)
+        features = _features(evaluator, side, leading, scales, landmarks, factor)
         left = diagonal - np.einsum("ij,ij->i", features, features)
-        worst = float(np.max(left))
-        if (
-            worst <= _FAR * _ENOUGH * len(members)
-            or len(pivots) == rank
-            or attempt + 1 == _ATTEMPTS
-        ):
+        enough = float(np.max(left)) <= _FAR * _ENOUGH * len(leading)
+        if enough or len(pivots) == rank or attempt + 1 == _ATTEMPTS:
             break
         # Rows far from all landmarks may be among the next.
         further = np.argpartition(-left, min(rank, len(left) - 1))[:rank]
         some = np.union1d(landmarks, further)
     root = np.sqrt(weight)[:, None]
     basis, R = _orthonormal(features * root)
-    inner = between[:, pivots][:, :, pivots]
     turn = linalg.solve_triangular(factor, R.T, lower=True, trans="T", check_finite=False).T
+    inner = _matrices(evaluator, side.part(landmarks), members)
     dtype = evaluator.dtype
     return _Share(
         members,
         np.ascontiguousarray(basis / root, dtype=dtype),
         np.ascontiguousarray(turn @ inner @ turn.T, dtype=dtype),
     )
+
+
+def _with_spread(X: Any, some: np.ndarray) -> np.ndarray:
+    """Return candidates for landmarks; of one column, values from end to end are among them."""
+    if hasattr(X, "toarray") or X.shape[1] != 1 or X.dtype.kind != "f":
+        return some
+    values = X[:, 0]
+    order = np.argsort(values, kind="stable")
+    grid = np.linspace(float(values[order[0]]), float(values[order[-1]]), len(some))
+    near = order[np.minimum(np.searchsorted(values, grid, sorter=order), len(order) - 1)]
+    return np.union1d(some[::2], near)
+
+
+def _leading(evaluator: Evaluator, side: Side, members: np.ndarray) -> np.ndarray:
+    """Return the kernels whose span stands for that of all.
+
+    Kernels that fall with a distance are contained in each other, from the widest to the narrowest;
+    the latter has the smallest values. Of others, all.
+    """
+    metric = evaluator.kernels[members[0]].metric
+    if metric not in _FALLING or len(members) <= 2:
+        return members
+    sums = [float(np.sum(matrix)) for matrix in _matrices(evaluator, side, members)]
+    ends = {int(np.argmin(sums)), int(np.argmax(sums))}
+    return members[sorted(ends)]
 
 
 def _orthonormal(columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
