@@ -17,7 +17,9 @@ FEW_WIDTHS = (0.1, 1.0, 10.0)
 RELEVANT, NOISE = 8, 0.1
 TESTED = 1_000
 OUTPUTS = 3  # where kernels are to be shared by several
-SURE = 20_000  # rows for the middle of the targets
+CLASSES = 5
+# Of the terms, under the standard normal distribution.
+MEANS = np.resize([0.0, 0.5, np.sqrt(2 / np.pi), np.exp(-0.5)], RELEVANT)
 TEST_SEED = 10_000  # draws of the training rows have smaller ones
 
 
@@ -42,13 +44,18 @@ def term(x: np.ndarray, place: int) -> np.ndarray:
 
 
 def table_rows(rows: int, features: int, draw: int, classes: bool) -> Rows:
-    """Return one draw of training rows and the test rows; classes are above the middle or not."""
-    X, y = design(rows, features, draw)
-    X_test, y_test = design(TESTED, features, TEST_SEED)
-    if classes:
-        middle = np.median(design(SURE, RELEVANT, TEST_SEED)[1])
-        y, y_test = (np.where(part > middle, 1, 0) for part in (y, y_test))
-    return Rows(X, y, X_test, y_test)
+    """Return one draw of training rows and the test rows."""
+    make = labelled if classes else design
+    return Rows(*make(rows, features, draw), *make(TESTED, features, TEST_SEED))
+
+
+def labelled(rows: int, features: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return columns and labels: the largest of as many weighted sums of the same terms."""
+    X, _ = design(rows, features, seed)
+    terms = np.stack([term(X[:, place], place) for place in range(RELEVANT)], axis=1)
+    shares = np.random.default_rng(0).standard_normal((RELEVANT, CLASSES))
+    noise = NOISE * np.random.default_rng(seed + 1).standard_normal((rows, CLASSES))
+    return X, np.argmax((terms - MEANS) @ shares + noise, axis=1)
 
 
 def error(found: np.ndarray, y: np.ndarray, classes: bool) -> float:

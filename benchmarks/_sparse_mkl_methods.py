@@ -96,7 +96,11 @@ class Himalaya(Learner):
 
 @dataclass(frozen=True)
 class Easy(Learner):
-    """EasyMKL's weights of all kernels; an ``SVC`` on the average of the heaviest ones."""
+    """EasyMKL's weights of all kernels, one class against the rest; an ``SVC`` on the heaviest.
+
+    The heaviest are those whose weights, added up over the classes, are largest; the machine has
+    their average.
+    """
 
     needs: ClassVar[str] = "MKLpy"
     stored: ClassVar[bool] = True
@@ -121,8 +125,11 @@ class Easy(Learner):
 
         rows, K, matrices = inputs
         learner = EasyMKL(lam=LAMBDA, learner=SVC())
-        made = learner.combine_kernels(matrices, torch.from_numpy(rows.y))
-        chosen = np.sort(np.argsort(-made.weights.numpy())[:CHOSEN])
+        total = np.zeros(len(K))
+        for label in np.unique(rows.y):
+            sides = torch.from_numpy(np.where(rows.y == label, 1, -1))
+            total += learner.combine_kernels(matrices, sides).weights.numpy()
+        chosen = np.sort(np.argsort(-total)[:CHOSEN])
         model = SVC(C=C, kernel="precomputed").fit(np.mean(K[chosen], axis=0), rows.y)
 
         def predict(X: np.ndarray) -> np.ndarray:

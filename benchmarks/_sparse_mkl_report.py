@@ -12,6 +12,7 @@ from benchmarks import _mkl_report
 from benchmarks._bar import Check
 from benchmarks._harness import Record
 from benchmarks._mkl_report import _table
+from benchmarks._sparse_mkl_data import CLASSES
 from benchmarks._sparse_mkl_methods import METHODS
 
 RULES = ("functional", "empirical")
@@ -97,7 +98,7 @@ def tables(found: Found) -> Iterator[Table]:
 
 def methods_table(kernels: int, rows: int, group: Lines, classes: bool) -> Table:
     """Return error, kernels, seconds and memory of every method at one size."""
-    what = "two classes" if classes else "one target"
+    what = f"{CLASSES} classes" if classes else "one target"
     columns = ("error %", "kernels", "seconds", "+ kernels", "ratio", "first +", "peak MiB")
     table = _table(f"{kernels:,} kernels, {rows:,} rows, {what}", *columns)
     table.caption_justify = "left"

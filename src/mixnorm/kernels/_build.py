@@ -48,9 +48,7 @@ def build(
         )
     plan, fitted, columns, tables, group_of = _tables(plan, X, y, preprocess)
     rows = _rows(plan, tables, group_of)
-    kernels = [
-        kernel.fitted(rows[group]) for kernel, group in zip(plan.kernels, group_of, strict=True)
-    ]
+    kernels = _fitted(plan.kernels, rows, group_of)
     bank = FittedBank(
         names=plan.names,
         kernels=kernels,
@@ -71,6 +69,21 @@ def build(
         _factor(bank, factors, rank, generator)
     _normalize(bank, normalize, tail)
     return bank
+
+
+def _fitted(kernels: list[Any], rows: list[Any], group_of: list[int]) -> list[Any]:
+    """Return kernels with settled parameters; widths on the same rows share their spread."""
+    found: list[Any] = []
+    spreads: dict[tuple[int, type], float] = {}
+    for kernel, group in zip(kernels, group_of, strict=True):
+        if not (getattr(kernel, "relative", False) is True and hasattr(kernel, "spread")):
+            found.append(kernel.fitted(rows[group]))
+            continue
+        key = (group, type(kernel))
+        if key not in spreads:
+            spreads[key] = kernel.spread(rows[group])
+        found.append(kernel.fitted(rows[group], spreads[key]))
+    return found
 
 
 def _rows(plan: Plan, tables: list[Any], group_of: list[int]) -> list[Any]:

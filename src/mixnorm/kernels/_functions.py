@@ -43,13 +43,20 @@ class _Width(MetricKernel):
             )
         return float(self.tau)
 
-    def fitted(self, X: Any) -> Self:
-        """Return the kernel with its parameters checked and its width absolute."""
+    def spread(self, X: Any) -> float:
+        """Return what a relative width is in units of, for training rows."""
+        spread = self._spread(as_rows(X))
+        return spread if spread > 0.0 else 1.0
+
+    def fitted(self, X: Any, spread: float | None = None) -> Self:
+        """Return the kernel with its parameters checked and its width absolute.
+
+        ``spread`` is that of the rows, where it is known from another width.
+        """
         self.check()
         if not self.relative:
             return self
-        spread = self._spread(as_rows(X))
-        tau = float(self.tau) * (spread if spread > 0.0 else 1.0)
+        tau = float(self.tau) * (self.spread(X) if spread is None else spread)
         return replace(self, tau=tau, relative=False)  # type: ignore[type-var]  # a dataclass
 
 

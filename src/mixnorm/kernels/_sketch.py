@@ -189,9 +189,9 @@ def _with_spread(X: Any, some: np.ndarray) -> np.ndarray:
         return some
     values = X[:, 0]
     order = np.argsort(values, kind="stable")
-    grid = np.linspace(float(values[order[0]]), float(values[order[-1]]), len(some))
+    grid = np.linspace(float(values[order[0]]), float(values[order[-1]]), len(some) // 2 + 1)
     near = order[np.minimum(np.searchsorted(values, grid, sorter=order), len(order) - 1)]
-    return np.union1d(some[::2], near)
+    return np.union1d(some[::3], near)
 
 
 def _leading(evaluator: Evaluator, side: Side, members: np.ndarray) -> np.ndarray:
@@ -200,9 +200,12 @@ def _leading(evaluator: Evaluator, side: Side, members: np.ndarray) -> np.ndarra
     Kernels that fall with a distance are contained in each other, from the widest to the narrowest;
     the latter has the smallest values. Of others, all.
     """
-    metric = evaluator.kernels[members[0]].metric
-    if metric not in _FALLING or len(members) <= 2:
+    kernels = [evaluator.kernels[m] for m in members]
+    if kernels[0].metric not in _FALLING or len(members) <= 2:
         return members
+    if len({type(kernel) for kernel in kernels}) == 1 and hasattr(kernels[0], "tau"):
+        widths = [float(kernel.tau) for kernel in kernels]
+        return members[sorted({int(np.argmin(widths)), int(np.argmax(widths))})]
     sums = [float(np.sum(matrix)) for matrix in _matrices(evaluator, side, members)]
     ends = {int(np.argmin(sums)), int(np.argmax(sums))}
     return members[sorted(ends)]

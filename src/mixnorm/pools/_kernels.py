@@ -11,7 +11,7 @@ import numpy as np
 from mixnorm.kernels import Grams, Sketch, exact_factor
 
 # Kernels that are scored exactly at a time, and at most, where others were scored by stand-ins.
-_LEADERS = 3
+_LEADERS = 2
 _MOST = 96
 # Stand-ins are taken to be wrong by so many times what they were seen to be, and at least by this.
 _CAUTION = 3.0
