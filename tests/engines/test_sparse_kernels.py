@@ -101,8 +101,8 @@ def test_gomp_with_logistic_losses(loss):
         value, residual = loss.value_and_residual(scores, target, weight)
         assert step.loss == pytest.approx(value, rel=1e-10)
         np.testing.assert_allclose(np.sum(residual, axis=0), 0.0, atol=2e-5)
-        table = path.blocks(size)[0]
-        np.testing.assert_allclose(alpha * table, -residual, atol=1e-5)
+        for j, table in zip(step.support, path.blocks(size), strict=True):
+            np.testing.assert_allclose(alpha * K[j] @ table, -K[j] @ residual, atol=2e-5)
 
 
 def test_a_penalty_next_to_nothing():
@@ -110,6 +110,22 @@ def test_a_penalty_next_to_nothing():
     K[:, 0, 1] = K[:, 1, 0] = K[:, 0, 0] + 1e-9  # no kernel, by a hair
     with pytest.raises(ValueError, match="Raise alpha"):
         run(K, Y, weight, n_kernels=2, alpha=1e-20)
+
+
+@pytest.mark.parametrize("alpha", [1e-5, 1e-8])
+def test_gomp_with_hardly_any_penalty(alpha):
+    """The residual over alpha is no table then, since the solver's errors are divided too."""
+    K, Y, weight = problem(n=60)
+    labels = np.digitize(Y[:, 0], np.quantile(Y[:, 0], [0.3, 0.7]))
+    path = run(K, labels, weight, MultinomialLogistic(), n_kernels=4, alpha=alpha, tol=1e-6)
+    losses = [path.null_loss, *(step.objective for step in path.rounds)]
+    assert all(np.diff(losses) < 1e-6)
+    target = MultinomialLogistic().encode(labels, 3, weight)
+    for size, step in enumerate(path.rounds, start=1):
+        value, _ = MultinomialLogistic().value_and_residual(
+            scores_of(path, K, size), target, weight
+        )
+        assert value == pytest.approx(step.loss, rel=1e-4, abs=1e-6)
 
 
 # --- Algorithm 1
@@ -187,6 +203,23 @@ def test_a_penalty_that_leaves_nothing():
     assert path.rounds == ()
     assert path.exhausted
     assert path.terms.shape == (0, 40, 1)
+
+
+@pytest.mark.parametrize("alpha", [1e-6, 1e-9, 1e-12])
+def test_algorithm_1_with_hardly_any_penalty(alpha):
+    K, Y, weight = problem()
+    path = run(K, Y, weight, n_kernels=5, algorithm="l1", alpha=alpha, max_iter=30)
+    losses = [path.null_loss, *(step.objective for step in path.rounds)]
+    assert all(np.diff(losses) < 1e-8)
+    for size, step in enumerate(path.rounds, start=1):
+        value = 0.5 * np.mean((scores_of(path, K, size) - Y) ** 2)
+        assert value == pytest.approx(step.loss, rel=1e-4, abs=1e-4)
+
+
+def test_a_penalty_that_is_lost_in_rounding():
+    K, Y, weight = problem()
+    with pytest.raises(ValueError, match="next to nothing"):
+        run(K, Y, weight, n_kernels=5, algorithm="l1", alpha=1e-300)
 
 
 def test_algorithm_1_with_a_logistic_loss():
@@ -415,6 +448,9 @@ def test_wishes_that_are_unknown():
     K, Y, weight = problem()
     with pytest.raises(ValueError, match="algorithm='l3'"):
         run(K, Y, weight, n_kernels=1, algorithm="l3")
+    for alpha in (0.0, -1.0, math.inf):
+        with pytest.raises(ValueError, match="must be positive and finite"):
+            run(K, Y, weight, n_kernels=1, algorithm="l1", alpha=alpha)
     with pytest.raises(ValueError, match="step='half'"):
         run(K, Y, weight, n_kernels=1, algorithm="l2", step="half")
 

@@ -265,7 +265,7 @@ def test_no_kernel():
         model = GreedyMKLRegressor(algorithm="l1", alpha=1e3).fit(X, y)
     np.testing.assert_allclose(model.predict(X), y.mean())
     assert list(model.staged_predict(X)) == []
-    with pytest.raises(ValueError, match="no model with rounds"):
+    with pytest.raises(ValueError, match="no smaller model"):
         model.truncate(1)
     with pytest.raises(ValueError, match="no kernels"):
         model.rates(X, y)
@@ -551,3 +551,118 @@ def test_damaged_classes(tmp_path):
     model.classes_ = model.classes_[:2]
     with pytest.raises(ModelFileError, match="classes_"):
         mixnorm.save(model, tmp_path / "model")
+
+
+# --- found by a reader
+
+
+@pytest.mark.parametrize("algorithm", ["gomp", "l1", "l2"])
+def test_all_kernels_of_a_bank(algorithm, tmp_path):
+    """A bank that is whole, but in another order, stays as it is."""
+    X = np.random.default_rng(0).standard_normal((100, 3))
+    y = X[:, 0] + 3.0 * X[:, 1] + 2.0 * X[:, 2]
+    bank = KernelBank.per_feature("linear")
+    model = GreedyMKLRegressor(bank, n_kernels=3, n_steps=9, algorithm=algorithm).fit(X, y)
+    assert model.selected_kernels_.tolist() == [1, 2, 0]
+    mixnorm.save(model, tmp_path / "model")
+    loaded = mixnorm.load(tmp_path / "model")
+    size = len(model.path_["loss"])
+    for other in (loaded, model.truncate(size), loaded.truncate(size).truncate(size)):
+        assert other.bank_.names == model.selected_names_
+        np.testing.assert_allclose(other.predict(X), model.predict(X))
+    wanted = list(model.staged_predict(X))[1]
+    np.testing.assert_allclose(loaded.truncate(2).predict(X), wanted, atol=1e-9)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "margin"])
+@pytest.mark.parametrize("alpha", [1e-4, 1e-5])
+def test_small_penalties_of_logistic_losses(loss, alpha):
+    X, y = load_wine(return_X_y=True)
+    model = GreedyMKLClassifier(n_kernels=5, loss=loss, alpha=alpha, tol=1e-6).fit(X[::2], y[::2])
+    assert np.all(np.diff(model.path_["loss"]) < 0.0)
+    assert model.score(X[::2], y[::2]) == 1.0
+
+
+def test_l1_of_a_logistic_loss_converges():
+    X, y = load_wine(return_X_y=True)
+    model = GreedyMKLClassifier(n_kernels=5, loss="logistic", algorithm="l1").fit(X[::2], y[::2])
+    assert model.n_iter_ < 5000  # it took 17,815 without second derivatives
+    assert np.all(np.diff(model.path_["objective"]) < 1e-8)
+
+
+def test_the_path_has_the_losses_of_predictions():
+    X, y = additive(80)
+    for kernel, alpha in (("poly", 1e-3), ("poly", 1e-6), ("linear", 1e-9)):
+        bank = KernelBank.per_feature(kernel, normalize="trace")
+        model = GreedyMKLRegressor(bank, n_kernels=4, algorithm="l1", alpha=alpha).fit(10.0 * X, y)
+        found = [0.5 * np.mean((p - y) ** 2) for p in model.staged_predict(10.0 * X)]
+        np.testing.assert_allclose(found, model.path_["loss"], rtol=1e-5)
+        assert np.all(model.path_["loss"] < model.null_loss_)
+
+
+def test_going_on_with_other_data():
+    X, y = additive(80)
+
+    def begun(**params):
+        return GreedyMKLRegressor(n_kernels=3, warm_start=True, **params).fit(X, y)
+
+    with pytest.raises(ValueError, match="Start anew"):
+        begun().fit(X, -y)
+    with pytest.raises(ValueError, match="Start anew"):
+        begun().fit(X[::-1].copy(), y)
+    with pytest.raises(ValueError, match="kernels, or others"):
+        begun().set_params(bank=KernelBank.per_feature("laplacian")).fit(X, y)
+    weight = np.ones(80)
+    weight[3] = 0.0
+    other = np.roll(weight, 1)
+    model = GreedyMKLRegressor(n_kernels=3, warm_start=True).fit(X, y, sample_weight=weight)
+    with pytest.raises(ValueError, match="other rows have weight"):
+        model.fit(X, y, sample_weight=other)
+
+
+def test_rates_check_targets():
+    X, y = additive(60)
+    model = GreedyMKLRegressor(n_kernels=3).fit(X, y)
+    for wrong in (np.stack([y, y], axis=1), y[:-1]):
+        with pytest.raises(ValueError, match="y has"):
+            model.rates(X, wrong)
+    K = np.stack([np.eye(60), np.exp(-((X[:, :1] - X[:, 0]) ** 2))])
+    given = GreedyMKLRegressor(n_kernels=1, kernel="precomputed").fit(K, y)
+    with pytest.raises(ValueError, match="between all pairs"):
+        given.rates(K[:, :10], y[:10])
+
+
+@pytest.mark.parametrize("kind", [sp.coo_array, sp.bsr_array, sp.csc_array])
+def test_kinds_of_sparse_matrices(kind):
+    X, y = additive(60)
+    X[np.abs(X) < 0.5] = 0.0
+    model = GreedyMKLRegressor(EACH, n_kernels=3).fit(kind(X), y)
+    np.testing.assert_allclose(model.predict(kind(X)), model.predict(X))
+
+
+@pytest.mark.parametrize("algorithm", ["gomp", "l1", "l2"])
+def test_weights_next_to_nothing(algorithm):
+    X, y = additive(60)
+    weight = np.where(np.arange(60) < 20, 1e-310, 1.0)
+    model = GreedyMKLRegressor(EACH, n_kernels=3, algorithm=algorithm).fit(X, y, weight)
+    assert len(model.support_) == 40
+
+
+def test_names_of_columns_without_a_bank():
+    X, y = additive(60)
+    table = pd.DataFrame(X, columns=list("abcdefgh"))
+    plain = GreedyMKLRegressor(n_kernels=3).fit(table, y)
+    named = GreedyMKLRegressor(EACH, n_kernels=3).fit(table, y)
+    assert plain.selected_names_ == named.selected_names_
+    one = GreedyMKLRegressor(n_kernels=1).fit(table[["c"]], y)
+    assert one.selected_names_[0].startswith("c: ")
+
+
+def test_a_loss_that_was_changed_after_the_fit():
+    X, y = data_of(GreedyMKLClassifier(), 60)
+    model = GreedyMKLClassifier(n_kernels=2).fit(X, y).set_params(loss="logistic")
+    assert not hasattr(model, "predict_proba")
+    model.rates(X, y)
+    model = GreedyMKLClassifier(n_kernels=2, loss="logistic").fit(X, y)
+    wanted = model.predict_proba(X)
+    assert np.array_equal(model.set_params(loss="squared").predict_proba(X), wanted)

@@ -258,6 +258,11 @@ def test_kernels_that_share_a_direction_have_no_rate():
     assert kernel_geometry([np.eye(4), np.eye(4)]).rate == 1.0
     with pytest.raises(ValueError, match="no kernels"):
         kernel_geometry([])
+    for wrong in (np.ones(4), np.full((4, 1), np.nan), np.ones((4, 0))):
+        with pytest.raises(ValueError, match="a factor of shape"):
+            kernel_geometry([wrong])
+    with pytest.raises(ValueError, match="factor 1 has 3 rows"):
+        kernel_geometry([np.ones((4, 1)), np.ones((3, 1))])
 
 
 def test_stack_of_one():

@@ -74,6 +74,8 @@ def test_what_cannot_be_asked():
     exact, _, G = pools()
     with pytest.raises(ValueError, match="rule='l1'"):
         exact.top(G, "l1", 1, frozenset())
+    with pytest.raises(ValueError, match="the residual has shape"):
+        exact.top(G[:, 0], "functional", 1, frozenset())
     with pytest.raises(ValueError, match="cannot be limited"):
         exact.top(G, "functional", 1, frozenset(), inputs=frozenset({1}))
 

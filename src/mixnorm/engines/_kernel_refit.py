@@ -1,14 +1,16 @@
 """What the engine of sparse kernel learning does with a kernel once it is chosen.
 
 All three steps keep a model ``scores = intercept + sum_j K_j B_j`` of the chosen kernels, and can
-say what ``B_j`` is: the last of some common terms, times a weight for each kernel, or a sum of
-terms that each belong to one kernel.
+say what the tables ``B_j`` are: sums of a few terms, which kernels may have in common. A term is
+the residual where the optimum says so, as long as that is exact: what the solver left undone is
+multiplied by the kernels and divided by the penalty there. Else the terms have the model's
+coefficients at a few rows, the pivots of a factor.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,13 +18,19 @@ from scipy import linalg
 
 from mixnorm.engines._corrective import Outcome, Problem, Support
 from mixnorm.engines._machine import ridge, ridge_of_features
-from mixnorm.kernels import exact_factor
+from mixnorm.kernels import pivoted_factor
 
 # Steps of Newton's method for one unknown, and when they end.
 _NEWTON = 50
 _ROUNDING = 1e-14
 # Gradients that exceed the penalty by rounding alone, in single precision, do not.
 _SLACK = 1.0 + 3e-7
+# A residual stands for a model that it is so near to, in parts of it.
+_EXACT = 1e-7
+# Second derivatives are at least so large a part of the largest possible.
+_FLAT = 1e-6
+# Penalties below this share of the root of the loss are lost in rounding.
+_NEXT_TO_NOTHING = 1e-20
 # Shorter and shorter steps that are tried.
 _HALVINGS = 5
 
@@ -56,11 +64,11 @@ class KernelModel(Protocol):
         """Improve the model with the help of a kernel."""
         ...
 
-    def term(self) -> tuple[np.ndarray, np.ndarray, bool]:
+    def terms(self) -> tuple[np.ndarray, np.ndarray, bool]:
         """Return what the last round added.
 
-        A table ``(n_samples, n_outputs)``, what it counts in each kernel of the support, and
-        whether the terms before it still count.
+        Tables ``(n_terms, n_samples, n_outputs)``, what each counts in each kernel of the support,
+        ``(n_kernels, n_terms)``, and whether the terms before them still count.
         """
         ...
 
@@ -81,7 +89,7 @@ class _Model:
         self.support: list[int] = []
         empty = Support(Problem(loss, target, weight, n_outputs, 0.0, 1000), True, 1)
         empty.correct(1e-12, 0.0)
-        self.intercept = np.array(empty.intercept())
+        self.intercept = self.null_intercept = np.array(empty.intercept())
         self.null_value = empty.value
         self.noise = empty.noise
         self.set_scores(np.broadcast_to(self.intercept, (len(weight), n_outputs)).copy())
@@ -138,9 +146,9 @@ class RidgeRefit(_Model):
         self._settle()
         return outcome
 
-    def term(self) -> tuple[np.ndarray, np.ndarray, bool]:
+    def terms(self) -> tuple[np.ndarray, np.ndarray, bool]:
         """Return the table that all kernels have in common."""
-        return self._dual, np.ones(len(self.support)), False
+        return self._dual[None], np.ones((len(self.support), 1)), False
 
     def load(self, support: list[int], blocks: list[np.ndarray], intercept: np.ndarray) -> None:
         """Take up a model."""
@@ -167,18 +175,24 @@ class RidgeRefit(_Model):
 
     def _solve(self) -> Outcome:
         """Minimise a loss that is not quadratic, over the columns of a factor of the sum."""
-        factor = self._Z if self._by_factors else exact_factor(self._K)
+        factor, pivots = (self._Z, None) if self._by_factors else pivoted_factor(self._K)
         problem = Problem(
             self.loss, self.target, self.weight, self.n_outputs, 0.5 * self.alpha, self.max_iter
         )
-        problem_support = Support(problem, True, factor.shape[1])
-        rows, means = problem_support.centred(np.ascontiguousarray(factor.T))
-        problem_support.append("kernels", rows, rows @ self._dual, means)
-        problem_support.start_from(self.intercept)
-        outcome = problem_support.correct(self.tol, self.null_value)
-        self.intercept = np.array(problem_support.intercept())
-        # What the table stands for is the model, so that it is the same on new rows.
-        self._dual = -np.asarray(problem_support.centred_residual()) / self.alpha
+        columns = Support(problem, True, factor.shape[1])
+        rows, means = columns.centred(np.ascontiguousarray(factor.T))
+        columns.append("kernels", rows, rows @ self._dual, means)
+        columns.start_from(self.intercept)
+        if not columns.objective < self.null_value:  # the table was made for fewer kernels
+            columns.weights = np.zeros_like(columns.weights)
+            columns.start_from(self.null_intercept)
+        outcome = columns.correct(self.tol, self.null_value)
+        self.intercept = np.array(columns.intercept())
+        coefs = np.asarray(columns.weights[1:])
+        residual = -np.asarray(columns.centred_residual()) / self.alpha
+        missing = coefs - factor.T @ residual
+        exact = _norm(factor @ missing) <= _EXACT * _norm(factor @ coefs)
+        self._dual = residual if exact else table_of(factor, pivots, coefs)
         return outcome
 
 
@@ -196,8 +210,14 @@ class LassoRefit(_Model):
     def __init__(self, *given: Any, alpha: float, tol: float, max_iter: int) -> None:
         super().__init__(*given)
         self.alpha, self.tol, self.max_iter = alpha, tol, max_iter
+        if alpha < _NEXT_TO_NOTHING * math.sqrt(self.null_value):
+            raise ValueError(
+                "alpha is next to nothing beside the loss of a constant, which rounding cannot "
+                "tell from none. Raise alpha, or set algorithm='l2', which has none."
+            )
         self._bound = float(self.loss.smoothness)
         self._factors: list[np.ndarray] = []
+        self._pivots: list[tuple[np.ndarray, np.ndarray | None]] = []
         self._values: list[np.ndarray] = []
         self._coefs: list[np.ndarray] = []
         self._cross = np.zeros((0, 0))  # products of all features under the weights
@@ -216,9 +236,9 @@ class LassoRefit(_Model):
         self._settle()
         return outcome
 
-    def term(self) -> tuple[np.ndarray, np.ndarray, bool]:
-        """Return the residual, and what it counts in each kernel."""
-        return self._dual, self._shares, False
+    def terms(self) -> tuple[np.ndarray, np.ndarray, bool]:
+        """Return the residual, and what it counts in each kernel; or a table for each."""
+        return self._tables, self._shares, False
 
     def load(self, support: list[int], blocks: list[np.ndarray], intercept: np.ndarray) -> None:
         """Take up a model."""
@@ -244,9 +264,10 @@ class LassoRefit(_Model):
     def _extend(self, kernel: int) -> None:
         """Turn the features of a kernel so that their products under the weights are diagonal."""
         self.support.append(kernel)
-        phi = self.pool.columns(kernel).T
-        values, turn = np.linalg.eigh(phi.T @ (self.weight[:, None] * phi))
-        phi = np.ascontiguousarray(phi @ turn)
+        raw, pivots = self.pool.factor(kernel)
+        values, turn = np.linalg.eigh(raw.T @ (self.weight[:, None] * raw))
+        phi = np.ascontiguousarray(raw @ turn)
+        self._pivots.append((turn, pivots))
         rank, old = phi.shape[1], len(self._cross)
         if old + rank <= len(phi):
             cross = np.zeros((old + rank, old + rank))
@@ -264,18 +285,34 @@ class LassoRefit(_Model):
         self._coefs.append(np.zeros((phi.shape[1], self.n_outputs)))
 
     def _settle(self) -> None:
-        """Score by what is kept: the residual, and the length of each kernel's part."""
+        """Score by what is kept: the residual times the length of each part, or each part."""
         self._free = self.scores
-        self._dual = -self.residual
-        self._shares = np.asarray([_norm(coef) for coef in self._coefs]) / self.alpha
-        parts = [phi.T @ self._dual for phi in self._factors]
-        scores = self.intercept + sum(
-            share * (phi @ part)
-            for share, phi, part in zip(self._shares, self._factors, parts, strict=True)
-        )
-        self.set_scores(np.asarray(scores))
-        sizes = sum(share * _norm(part) for share, part in zip(self._shares, parts, strict=True))
-        self.objective = self.value + self.alpha * sizes
+        sizes = np.asarray([_norm(coef) for coef in self._coefs])
+        with np.errstate(over="ignore", invalid="ignore"):
+            shares = sizes / self.alpha
+            told = [-share * (phi.T @ self.residual) for share, phi in self._parts(shares)]
+            missing = max(_norm(one - other) for one, other in zip(told, self._coefs, strict=True))
+        if missing <= _EXACT * float(np.max(sizes, initial=0.0)):
+            coefs, self._tables, self._shares = told, -self.residual[None], shares[:, None]
+        else:
+            coefs = self._coefs
+            self._tables = np.stack(
+                [
+                    table_of(phi @ turn.T, pivots, turn @ coef)
+                    for phi, (turn, pivots), coef in zip(
+                        self._factors, self._pivots, self._coefs, strict=True
+                    )
+                ]
+            )
+            self._shares = np.eye(len(self.support))
+        scores = np.broadcast_to(self.intercept, self.scores.shape).copy()
+        for phi, coef in zip(self._factors, coefs, strict=True):
+            scores += phi @ coef
+        self.set_scores(scores)
+        self.objective = self.value + self.alpha * sum(_norm(coef) for coef in coefs)
+
+    def _parts(self, shares: np.ndarray) -> Iterator[tuple[float, np.ndarray]]:
+        return zip(shares.tolist(), self._factors, strict=True)
 
     def _solve(self) -> Outcome:
         """Go round the blocks until the duality gap on the chosen kernels is small."""
@@ -307,10 +344,13 @@ class LassoRefit(_Model):
         kernel in :math:`U`: one system for all outputs, and a small one.
         """
         active = [place for place, coef in enumerate(self._coefs) if np.any(coef)]
-        if len(active) < 2:
-            return
+        if len(active) < (2 if self.loss.constant_curvature else 1):
+            return  # a block alone has been solved
         sizes = np.asarray([_norm(self._coefs[place]) for place in active])
-        solve = self._system(active, self.alpha / sizes)
+        try:
+            solve = self._system(active, self.alpha / sizes)
+        except linalg.LinAlgError:  # next to no penalty: rounding rules
+            return
         units = [self._coefs[place] / size for place, size in zip(active, sizes, strict=True)]
         slopes = [
             self._factors[place].T @ self.residual + self.alpha * unit
@@ -343,28 +383,36 @@ class LassoRefit(_Model):
 
     def _system(self, active: list[int], extra: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
         """Return what solves with the curvature of some kernels, and a number for each on top."""
-        factors = [self._factors[place] for place in active]
-        if self._cross.shape[1]:
-            at = self._places()
-            index = np.concatenate([np.arange(at[i].start, at[i].stop) for i in active])
-            system = self._bound * self._cross[np.ix_(index, index)]
-            system[np.diag_indices(len(index))] += np.repeat(
-                extra, [phi.shape[1] for phi in factors]
-            )
+        design = np.concatenate([self._factors[place] for place in active], axis=1)
+        above = np.repeat(extra, [self._factors[place].shape[1] for place in active])
+        bends = self._bends()
+        if design.shape[1] <= design.shape[0]:
+            if self.loss.constant_curvature:
+                at = self._places()
+                index = np.concatenate([np.arange(at[i].start, at[i].stop) for i in active])
+                system = self._bound * self._cross[np.ix_(index, index)]
+            else:
+                system = design.T @ (bends[:, None] * design)
+            system[np.diag_indices(len(system))] += above
             factor = linalg.cho_factor(system, lower=True, overwrite_a=True)
             return lambda right: np.asarray(linalg.cho_solve(factor, right))
-        K = sum((phi / more) @ phi.T for phi, more in zip(factors, extra, strict=True))
-        system = np.asarray(K)
-        system[np.diag_indices(len(system))] += 1.0 / (self._bound * self.weight)
+        system = (design / above) @ design.T
+        system[np.diag_indices(len(system))] += 1.0 / bends
         factor = linalg.cho_factor(system, lower=True, overwrite_a=True)
-        design = np.concatenate(factors, axis=1)
-        below = np.repeat(extra, [phi.shape[1] for phi in factors])[:, None]
 
         def solve(right: np.ndarray) -> np.ndarray:
-            scaled = right / below
-            return np.asarray(scaled - design.T @ linalg.cho_solve(factor, design @ scaled) / below)
+            scaled = right / above[:, None]
+            inner = linalg.cho_solve(factor, design @ scaled)
+            return np.asarray(scaled - (design.T @ inner) / above[:, None])
 
         return solve
+
+    def _bends(self) -> np.ndarray:
+        """Return about the second derivatives of the loss in the scores, one for each sample."""
+        if self.loss.constant_curvature:
+            return self._bound * self.weight
+        found = self.loss.curvature(self.residual, self.target, self.weight)
+        return np.maximum(np.mean(found, axis=1), _FLAT * self._bound * self.weight)
 
     def _try(self, active: list[int], steps: list[np.ndarray]) -> None:
         """Go along some steps as far as the objective falls."""
@@ -423,16 +471,16 @@ class GradientSteps(_Model):
         phi = self._factor(kernel)
         change = -(phi @ (phi.T @ self.residual))
         length = 1.0 / self.loss.smoothness if self.step == "unit" else self._length(change)
-        self._term = -length * self.residual
+        self._table = -length * self.residual
         self._last = kernel
         self.set_scores(self.scores + length * change)
         self.objective = self.value
         return Outcome(1, 0.0, math.isfinite(self.value))
 
-    def term(self) -> tuple[np.ndarray, np.ndarray, bool]:
+    def terms(self) -> tuple[np.ndarray, np.ndarray, bool]:
         """Return the step, which belongs to one kernel."""
-        mine = np.asarray([float(kernel == self._last) for kernel in self.support])
-        return self._term, mine, True
+        mine = np.asarray([[float(kernel == self._last)] for kernel in self.support])
+        return self._table[None], mine, True
 
     def load(self, support: list[int], blocks: list[np.ndarray], intercept: np.ndarray) -> None:
         """Take up a model."""
@@ -502,6 +550,18 @@ def block_minimiser(z: np.ndarray, bends: np.ndarray, alpha: float) -> np.ndarra
         if move <= _ROUNDING * rho:
             break
     return np.asarray(rho * z / (rho * bends + alpha)[:, None])
+
+
+def table_of(factor: np.ndarray, pivots: np.ndarray | None, coefs: np.ndarray) -> np.ndarray:
+    """Return a table with ``factor.T @ table`` equal to some coefficients.
+
+    At the pivots of the factor, where its rows are triangular; or, for any factor, the smallest.
+    """
+    if pivots is None:
+        return np.asarray(np.linalg.lstsq(factor.T, coefs, rcond=None)[0])
+    table = np.zeros((len(factor), coefs.shape[1]))
+    table[pivots] = linalg.solve_triangular(factor[pivots], coefs, lower=True, trans="T")
+    return table
 
 
 def _norm(table: np.ndarray) -> float:

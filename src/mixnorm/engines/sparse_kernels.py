@@ -32,6 +32,8 @@ ALGORITHMS = ("gomp", "l1", "l2")
 _STEPS = ("line", "unit")
 # Kernels that exceed one by rounding are at most one.
 _AT_MOST_ONE = 1.0 + 1e-6
+# Losses that differ by less, in parts of that of the empty model, are the same but for rounding.
+_SAME = 1e-6
 
 
 @dataclass(frozen=True)
@@ -39,12 +41,18 @@ class KernelPath(Path):
     r"""The model after each round, as terms that kernels share.
 
     Scores are :math:`b + \sum_j K_j B_j`, with :math:`B_j = \sum_t s_{jt} T_t` for the terms
-    :math:`T_t`, one for each round so far, and the ``weights`` :math:`s` of a round, which have a
-    row for each kernel of its support. Rounds of the path have ``gap``, the duality gap over all
-    kernels, where the algorithm has one.
+    :math:`T_t` of the rounds so far, one or more for each, and the ``weights`` :math:`s` of a
+    round, which have a row for each kernel of its support. Rounds of the path have ``gap``, the
+    duality gap over all kernels, where the algorithm has one.
     """
 
     terms: Any = None
+
+    def first(self, size: int) -> KernelPath:
+        """Return the path of the first ``size`` rounds."""
+        rounds = self.rounds[:size]
+        n_terms = rounds[-1].weights.shape[1] if rounds else 0
+        return replace(self, rounds=rounds, terms=self.terms[:n_terms])
 
     def blocks(self, size: int) -> list[np.ndarray]:
         """Return the tables :math:`B_j` of the model after ``size`` rounds."""
@@ -110,6 +118,8 @@ def select(
         ``exhausted`` if no other kernel helps. A keyboard interrupt after the first round ends the
         run and keeps the rounds done.
     """
+    if algorithm != "l2" and not 0.0 < alpha < math.inf:
+        raise ValueError(f"alpha={alpha!r} must be positive and finite: it is what kernels cost.")
     given = (pool, loss, target, weight, n_outputs)
     model: Any
     if algorithm == "gomp":
@@ -166,10 +176,15 @@ class _Run:
 
     def go_on_from(self, start: KernelPath) -> None:
         """Take up a path where it ended."""
-        rounds = start.rounds[: self.n_rounds]
-        last = rounds[-1]
-        self.rounds, self.terms = list(rounds), list(start.terms[: len(rounds)])
-        self.model.load(list(last.support), start.blocks(len(rounds)), last.intercept)
+        start = start.first(self.n_rounds)
+        last = start.rounds[-1]
+        self.rounds, self.terms = list(start.rounds), list(start.terms)
+        self.model.load(list(last.support), start.blocks(len(start.rounds)), last.intercept)
+        if not abs(self.model.value - last.loss) <= _SAME * self._null[0]:
+            raise ValueError(
+                f"the path to continue has loss {last.loss:.6g}, but {self.model.value:.6g} on "
+                "these rows, targets and kernels: they are others. Start anew."
+            )
 
     def forward(self, on_round: Callable[[KernelPath], bool] | None) -> None:
         """Go round by round, as far as planned or as kernels help."""
@@ -216,17 +231,19 @@ class _Run:
 
     def _record(self, kernel: int, score: float, outcome: Outcome, began: float) -> None:
         model = self.model
-        term, shares, add = model.term()
-        earlier = np.zeros((len(shares), len(self.rounds)))
+        terms, shares, add = model.terms()
+        earlier = np.zeros((len(shares), len(self.terms)))
         if add and self.rounds:
             before = self.rounds[-1].weights
             earlier[: len(before)] = before
-        self.terms.append(term)
+        self.terms.extend(terms)
+        above = self.rounds[-1].objective if self.rounds else self._null[0]
+        fell = model.objective <= above + _SAME * self._null[0]
         self.rounds.append(
             Round(
                 atom=kernel,
                 support=tuple(model.support),
-                weights=np.concatenate([earlier, shares[:, None]], axis=1),
+                weights=np.concatenate([earlier, shares], axis=1),
                 intercept=model.intercept,
                 loss=model.value,
                 objective=model.objective,
@@ -234,6 +251,6 @@ class _Run:
                 seconds=time.perf_counter() - began,
                 iterations=outcome.iterations,
                 gap=outcome.gap,
-                converged=outcome.converged and math.isfinite(model.value),
+                converged=outcome.converged and fell and math.isfinite(model.value),
             )
         )

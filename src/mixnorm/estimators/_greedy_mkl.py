@@ -49,6 +49,8 @@ _STEPS = ("line", "unit")
 _STORED = 2**26
 # Bytes for matrices that are computed at use, some rows at a time.
 _LITTLE = 2**27
+# Rows that weigh less, beside the heaviest, do not count.
+_LIGHT = 1e-30
 _ROWS = 2048  # of new data, that are compared with the training rows at a time
 
 
@@ -59,7 +61,10 @@ class GreedyKernelLearner(
 
     bank_: Any
     n_features_in_: int
+    kernel_names_: list[str]
+    support_: np.ndarray
     _path: KernelPath
+    _fitted_loss: Any
     #: Targets of a regressor are divided by this unit; labels are left alone.
     _unit: float = 1.0
 
@@ -129,17 +134,21 @@ class GreedyKernelLearner(
             X = self._validated(X)
             check_targets(self, X, y)
             target, n_outputs, weight = self._encoded(y, weights_of(sample_weight, X.shape[0]))
-            kept = np.flatnonzero(weight > 0.0)
+            kept = np.flatnonzero(weight > _LIGHT * np.max(weight))
             weight = weight[kept] / np.sum(weight[kept])
             bank, pool, names = self._kernels_of(X, kept, weight)
             if start is not None:
-                self._check_continues(start, pool, n_outputs)
+                self._check_continues(start, pool, n_outputs, names, kept)
             wanted = self._wanted(pool.n_usable)
             left = wanted if start is None else max(0, wanted - len(start.rounds))
             whole = Progress.of_fit(self, X, y, sample_weight, left)
             self.kernel_names_, self.support_ = names, kept
-            loss = self._loss()
-            rounds = _Rounds(whole, left, lambda path: self._attributes(path, bank))  # type: ignore[arg-type]
+            loss = self._fitted_loss = self._loss()
+
+            def attributes(path: Any) -> dict[str, Any]:
+                return self._attributes(path, self._needed(path, bank))
+
+            rounds = _Rounds(whole, left, attributes)
             path = sparse_kernels.select(
                 pool,
                 loss,
@@ -156,7 +165,7 @@ class GreedyKernelLearner(
                 start=start,
                 on_round=rounds.end,
             )
-            self.__dict__.update(self._attributes(path, bank))
+            self.__dict__.update(attributes(path))
             self._report(path, wanted)
             whole.end(dict)
             return self
@@ -190,6 +199,8 @@ class GreedyKernelLearner(
             return None, KernelPool(part, weight), names
         given = KernelBank.per_feature() if self.bank is None else self.bank
         bank = given.fit(X)
+        if self.bank is None and hasattr(self, "feature_names_in_"):
+            bank = replace(bank, names=_named(bank, self.feature_names_in_))
         bank = bank if len(kept) == bank.n_samples else bank.take(kept)
         small = bank.n_kernels * bank.n_samples**2 <= _STORED
         exact = self.scan == "exact" or (self.scan == "auto" and small)
@@ -201,15 +212,27 @@ class GreedyKernelLearner(
             pool = KernelPool(grams, weight, bank.sketch(weight, int(self.rank)), bank.gram)
         return bank, pool, list(bank.names)
 
-    def _check_continues(self, start: KernelPath, pool: KernelPool, n_outputs: int) -> None:
+    def _check_continues(
+        self,
+        start: KernelPath,
+        pool: KernelPool,
+        n_outputs: int,
+        names: list[str],
+        kept: np.ndarray,
+    ) -> None:
         """Raise unless the path at hand can be continued with these kernels and rows."""
         shape = start.terms.shape[1:]
-        names = len(self.kernel_names_)
-        if shape != (pool.grams.n_samples, n_outputs) or names != pool.n_usable:
+        if shape != (pool.grams.n_samples, n_outputs) or self.kernel_names_ != names:
             raise ValueError(
-                f"warm_start=True continues a path on {names} kernels and {shape[0]} samples of "
-                f"{shape[1]} outputs, but there are {pool.n_usable} and {pool.grams.n_samples} of "
-                f"{n_outputs}. Set warm_start=False to start anew."
+                f"warm_start=True continues a path on {len(self.kernel_names_)} kernels and "
+                f"{shape[0]} samples of {shape[1]} outputs, but there are {len(names)} kernels, or "
+                f"others, and {pool.grams.n_samples} samples of {n_outputs}. Set warm_start=False "
+                "to start anew."
+            )
+        if not np.array_equal(self.support_, kept):
+            raise ValueError(
+                "warm_start=True continues a path, but other rows have weight now. Set "
+                "warm_start=False to start anew."
             )
         if self._recipe != self._settings():
             raise ValueError(
@@ -229,7 +252,8 @@ class GreedyKernelLearner(
                 InterruptedFitWarning,
             )
         if not done:
-            warn_of_no_kernel(advice="Lower alpha, unless all targets are equal.")
+            fewer = "Look at the kernels" if self.algorithm == "l2" else "Lower alpha"
+            warn_of_no_kernel(advice=f"{fewer}, unless all targets are equal.")
         elif path.exhausted and self.algorithm != "l1":
             _warn(
                 f"Stopped after {done} of {wanted} rounds: no other kernel lowers the loss.",
@@ -237,20 +261,24 @@ class GreedyKernelLearner(
             )
         if not path.converged:
             _warn(
-                f"A refit stopped after max_iter={self.max_iter} iterations without reaching "
-                f"tol={self.tol:g}. Raise max_iter, alpha or tol.",
+                f"A refit did not reach tol={self.tol:g}, within max_iter={self.max_iter} "
+                "iterations or because rounding forbids. Raise alpha, max_iter or tol, or scale "
+                "the kernels (normalize='trace' in a bank).",
                 NotConvergedWarning,
             )
 
+    def _needed(self, path: KernelPath, bank: Any) -> Any:
+        """Return what prediction needs of the bank, and more exactly than a scan does."""
+        if bank is None:
+            return None
+        which = list(path.rounds[-1].support) if path.rounds else [0]
+        return replace(bank.only(which), precision="float64")
+
     def _attributes(self, path: KernelPath, bank: Any) -> dict[str, Any]:
-        """Return the fitted attributes that a path stands for."""
+        """Return the fitted attributes that a path stands for, with the bank of its kernels."""
         rounds, unit = path.rounds, self._unit
         last = rounds[-1] if rounds else None
         chosen = np.asarray(last.support if last else (), dtype=np.intp)
-        if bank is not None and bank.n_kernels == len(self.kernel_names_):
-            # What prediction needs, and more exactly than a scan does.
-            which = chosen.tolist() or [0]
-            bank = replace(bank.only(which), precision="float64")
         kernels = [step.atom for step in rounds]
         return {
             "_path": path,
@@ -300,9 +328,11 @@ class GreedyKernelLearner(
             A fitted copy; the model itself is unchanged.
         """
         check_is_fitted(self)
+        if not self._path.rounds:
+            raise ValueError("truncate: the model has no kernels, and so no smaller model.")
         size = check_size(n_rounds, len(self._path.rounds), "rounds", "n_kernels")
         smaller = copy.copy(self)
-        path = replace(self._path, rounds=self._path.rounds[:size], terms=self._path.terms[:size])
+        path = self._path.first(size)
         bank = self.bank_
         if bank is not None:
             bank = bank.only(range(len(path.rounds[-1].support)))
@@ -372,13 +402,11 @@ class GreedyKernelLearner(
                 f"fitted on {n_kernels} kernels of {self.n_features_in_} training rows; give an "
                 f"array of shape ({n_kernels}, n_new, {self.n_features_in_})."
             )
-        found = np.zeros((stack.shape[0], blocks[0].shape[1] if blocks else self._n_outputs()))
+        n_columns = blocks[0].shape[1] if blocks else self._path.terms.shape[2]
+        found = np.zeros((stack.shape[0], n_columns))
         for kernel, block in zip(self.selected_kernels_, blocks, strict=True):
             found += stack.matrices[kernel][:, self.support_] @ block
         return found
-
-    def _n_outputs(self) -> int:
-        return int(self._path.terms.shape[2])
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict for new data.
@@ -424,7 +452,7 @@ class GreedyKernelLearner(
             The training data, or other rows, as in :meth:`predict`; kernel matrices of the
             training rows with ``kernel="precomputed"``.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Their targets or labels.
+            Their targets or labels. All rows count alike.
 
         Returns
         -------
@@ -432,13 +460,25 @@ class GreedyKernelLearner(
             With ``correlation``, ``gamma``, ``predicted``, ``measured``, ``bound`` and more.
         """
         path = self._fitted_path()
-        if not isinstance(self._loss(), Squared):
+        if not isinstance(self._fitted_loss, Squared):
             raise ValueError(
-                f"rates are known for squared losses, and this model has loss={self.loss!r}."
+                f"rates are known for squared losses, and this model has {self._fitted_loss!r}."
             )
         if not path.rounds:
             raise ValueError("the model has no kernels, and so no rate; lower alpha.")
         target = self._targets_of(y)
+        if target.shape[1] != path.terms.shape[2] or (
+            not self._precomputed and len(target) != X.shape[0]
+        ):
+            raise ValueError(
+                f"y has {len(target)} rows and {target.shape[1]} outputs; it must have one row for "
+                f"each of X and {path.terms.shape[2]} outputs, as in the fit."
+            )
+        if self._precomputed and KernelStack(X).shape != (len(target), len(target)):
+            raise ValueError(
+                f"X has kernels of shape {KernelStack(X).shape} for {len(target)} targets; rates "
+                "need those between all pairs of the rows."
+            )
         sizes = list(range(len(path.rounds) + 1))
         found = [scores - target for scores in self._scores_of(X, sizes)]
         losses = np.asarray([0.5 * np.sum(left * left) / len(target) for left in found])
@@ -448,8 +488,6 @@ class GreedyKernelLearner(
             here = self.bank_.rebased(self._new_rows(X))
             matrices = [here.gram(place) for place in range(here.n_kernels)]
         wide = [np.asarray(matrix, dtype=np.float64) for matrix in matrices]
-        if len(wide[0]) != len(target):
-            raise ValueError(f"X has {len(wide[0])} rows, but y has {len(target)}.")
         return rates_of([exact_factor(matrix) for matrix in wide], -found[0], losses)
 
     def _targets_of(self, y: Any) -> np.ndarray:
@@ -473,6 +511,16 @@ class GreedyKernelLearner(
             "floats": cost["floats"] + size,
             "multiplications": cost["multiplications"] + size,
         }
+
+
+def _named(bank: Any, names: Any) -> list[str]:
+    """Return how the kernels of single columns are called, with the names of the columns."""
+    places = [
+        int(bank.columns[group][0]) if bank.columns[group] is not None else 0
+        for group in bank.group_of
+    ]
+    words = [name.split(": ", 1)[1] for name in bank.names]
+    return [f"{names[place]}: {word}" for place, word in zip(places, words, strict=True)]
 
 
 class GreedyMKLRegressor(MultiOutputMixin, RegressorMixin, GreedyKernelLearner):
@@ -539,7 +587,7 @@ class GreedyMKLRegressor(MultiOutputMixin, RegressorMixin, GreedyKernelLearner):
     bank_ : FittedBank or None
         The chosen kernels, with the rows that prediction needs.
     support_ : ndarray of shape (n_support,)
-        The training rows of positive weight.
+        The training rows that have weight.
     null_loss_ : float
         The loss of the mean, half the variance.
     cost_ : dict
@@ -817,7 +865,8 @@ class GreedyMKLClassifier(ClassifierMixin, GreedyKernelLearner):
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     def _knows_probabilities(self) -> bool:
-        if self._loss().is_classifier:
+        found = getattr(self, "_fitted_loss", None) or self._loss()
+        if found.is_classifier:
             return True
         raise AttributeError(
             f"loss={self.loss!r} knows no probabilities; set loss='logistic' or loss='margin'."
@@ -837,4 +886,5 @@ class GreedyMKLClassifier(ClassifierMixin, GreedyKernelLearner):
         ndarray of shape (n_samples, n_classes)
             Rows sum to one, columns in the order of ``classes_``.
         """
-        return np.asarray(self._loss().proba(self._scores(X)))
+        scores = self._scores(X)
+        return np.asarray(self._fitted_loss.proba(scores))

@@ -11,6 +11,7 @@ from sklearn.base import is_classifier
 
 from mixnorm.engines.sparse_kernels import KernelPath
 from mixnorm.estimators._stored import _check_floats
+from mixnorm.losses import SmoothLoss
 
 # Attributes that follow from the path.
 _REBUILT = {"selected_kernels_", "selected_names_", "dual_coef_", "null_loss_", "path_", "n_iter_"}
@@ -51,11 +52,12 @@ def _check_path(path: Any, n_kernels: int) -> tuple[int, int]:
     """Raise unless the parts of a path fit; return the numbers of samples and outputs."""
     if not isinstance(path, KernelPath):
         raise ValueError("_path must be a KernelPath")
-    _check_floats(path.terms, (len(path.rounds), None, None), "the terms of the path")
+    _check_floats(path.terms, (None, None, None), "the terms of the path")
     n_samples, n_outputs = path.terms.shape[1:]
     _check_floats(path.null_intercept, (n_outputs,), "the intercept without kernels")
     before: tuple[Any, ...] = ()
-    for number, step in enumerate(path.rounds, start=1):
+    n_terms = 0
+    for step in path.rounds:
         support = step.support
         sound = (
             isinstance(support, tuple)
@@ -66,7 +68,10 @@ def _check_path(path: Any, n_kernels: int) -> tuple[int, int]:
         )
         if not sound:
             raise ValueError("a round has kernels that are none, or others than the round before")
-        _check_floats(step.weights, (len(support), number), "the weights of a round")
+        _check_floats(step.weights, (len(support), None), "the weights of a round")
+        if not n_terms < step.weights.shape[1] <= len(path.terms):
+            raise ValueError("a round has weights for terms that are none of its own")
+        n_terms = step.weights.shape[1]
         _check_floats(step.intercept, (n_outputs,), "the intercept of a round")
         before = support
     return n_samples, n_outputs
@@ -95,6 +100,9 @@ def _check_bank(model: Any, n_samples: int) -> None:
 
 
 def _check_outputs(model: Any, n_outputs: int) -> None:
+    loss = model._fitted_loss
+    if not isinstance(loss, SmoothLoss) or (loss.is_classifier and not is_classifier(model)):
+        raise ValueError("_fitted_loss must be a loss that this model has")
     if is_classifier(model):
         classes = model.classes_
         if not isinstance(classes, np.ndarray) or classes.shape != (n_outputs,) or n_outputs < 2:

@@ -78,6 +78,8 @@ class KernelInputsMixin:
 def _table(X: Any) -> Any:
     """Return a table that goes to a bank as it is, and has rows."""
     X = X if hasattr(X, "shape") else np.asarray(X)
+    if hasattr(X, "tocsr"):  # of which rows can be taken
+        X = X.tocsr()
     if X.shape[0] == 0:
         raise ValueError("X has no rows; give at least one.")
     return X

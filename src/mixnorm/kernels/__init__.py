@@ -16,7 +16,7 @@ from mixnorm.kernels._functions import (
 from mixnorm.kernels._geometry import KernelGeometry, kernel_geometry
 from mixnorm.kernels._grams import Grams
 from mixnorm.kernels._names import as_kernel, register_kernel
-from mixnorm.kernels._sketch import Sketch, exact_factor
+from mixnorm.kernels._sketch import Sketch, exact_factor, pivoted_factor
 from mixnorm.kernels._stack import KernelStack
 from mixnorm.kernels._tails import tail_sums
 
@@ -40,6 +40,7 @@ __all__ = [
     "exact_factor",
     "gaussian_bank",
     "kernel_geometry",
+    "pivoted_factor",
     "register_kernel",
     "tail_sums",
 ]

@@ -69,8 +69,13 @@ def kernel_geometry(factors: Sequence[np.ndarray]) -> KernelGeometry:
     if len(factors) == 0:
         raise ValueError("there are no kernels; give at least one factor.")
     spans, sizes = [], []
-    for phi in factors:
-        vectors, roots, _ = np.linalg.svd(np.asarray(phi, dtype=np.float64), full_matrices=False)
+    for number, phi in enumerate(map(_checked, factors)):
+        if len(phi) != len(factors[0]):
+            raise ValueError(
+                f"factor {number} has {len(phi)} rows, but the first has {len(factors[0])}; all "
+                "must be of the same samples."
+            )
+        vectors, roots, _ = np.linalg.svd(phi, full_matrices=False)
         values = roots**2 / len(phi)
         kept = values > _TINY * max(float(values[0]), 0.0)
         spans.append(vectors[:, kept])
@@ -80,6 +85,16 @@ def kernel_geometry(factors: Sequence[np.ndarray]) -> KernelGeometry:
     smallest = min((float(values[-1]) for values in sizes if len(values)), default=0.0)
     largest = max((float(values[0]) for values in sizes if len(values)), default=0.0)
     return KernelGeometry(correlation, smallest, _gamma(spans, sizes), ranks, largest)
+
+
+def _checked(factor: np.ndarray) -> np.ndarray:
+    phi = np.asarray(factor, dtype=np.float64)
+    if phi.ndim != 2 or 0 in phi.shape or not np.all(np.isfinite(phi)):
+        raise ValueError(
+            f"a factor of shape {phi.shape} is none; give finite numbers, one row per sample and "
+            "at least one column."
+        )
+    return phi
 
 
 def _cosine(one: np.ndarray, other: np.ndarray) -> float:

@@ -258,7 +258,6 @@ def _pivoted(K: np.ndarray, rank: int) -> tuple[np.ndarray, np.ndarray]:
     return corner, pivots[:found] - 1
 
 
-@with_subnormals_as_zero
 def exact_factor(K: np.ndarray, enough: float = 1e-14) -> np.ndarray:
     """Return ``F`` with ``F @ F.T`` equal to a Gram matrix in float64, but for rounding.
 
@@ -270,12 +269,27 @@ def exact_factor(K: np.ndarray, enough: float = 1e-14) -> np.ndarray:
     >>> exact_factor(np.ones((3, 3))).shape
     (3, 1)
     """
+    return pivoted_factor(K, enough)[0]
+
+
+@with_subnormals_as_zero
+def pivoted_factor(K: np.ndarray, enough: float = 1e-14) -> tuple[np.ndarray, np.ndarray]:
+    """Return the factor of :func:`exact_factor`, and the rows at which it is triangular.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> factor, pivots = pivoted_factor(np.diag([1.0, 4.0]))
+    >>> factor[pivots]
+    array([[2., 0.],
+           [0., 1.]])
+    """
     largest = float(np.max(np.diagonal(K), initial=0.0))
     if not largest > 0.0:
-        return np.zeros((len(K), 1))
+        return np.zeros((len(K), 1)), np.zeros(1, dtype=np.intp)
     # Products of what is next to nothing would be too small for the usual format of a float.
     K = np.where(np.abs(K) > _NOTHING * largest, K, 0.0)
     factor, pivots, found, _ = linalg.lapack.dpstrf(K, tol=enough * largest * len(K), lower=1)
     rows = np.empty((len(K), int(found)))
     rows[pivots - 1] = np.tril(factor)[:, : int(found)]
-    return rows
+    return rows, np.asarray(pivots[: int(found)] - 1, dtype=np.intp)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mixnorm.kernels import Grams, Sketch, exact_factor
+from mixnorm.kernels import Grams, Sketch, pivoted_factor
 
 # Kernels that are scored exactly at a time, and at most, where others were scored by stand-ins.
 _LEADERS = 2
@@ -83,6 +83,12 @@ class KernelPool:
             )
         if inputs is not None:
             raise ValueError("the columns that kernels read cannot be limited; limit the bank.")
+        residual = np.asarray(residual, dtype=np.float64)
+        if residual.shape[:1] != self.weight.shape or residual.ndim != 2:
+            raise ValueError(
+                f"the residual has shape {residual.shape}, but must have {len(self.weight)} rows, "
+                "one for each sample, and a column for each output."
+            )
         free = np.asarray([j for j in range(self.n_usable) if j not in exclude], dtype=np.intp)
         if self.sketch is None:
             order, scores = free, self.scores(residual, rule, free)
@@ -96,7 +102,7 @@ class KernelPool:
     def scores(self, residual: Any, rule: str, which: Any) -> np.ndarray:
         """Return the exact scores of some kernels."""
         self.n_exact += len(which)
-        G = np.asarray(residual, dtype=np.float64)
+        G = residual
         if len(which) == self.n_usable and rule != "empirical":
             return np.asarray(np.sqrt(np.maximum(self.grams.energies(G), 0.0)))
         found = np.empty(len(which))
@@ -139,9 +145,13 @@ class KernelPool:
 
     def columns(self, atom: int) -> np.ndarray:
         """Return the columns of a factor of a kernel, one per row: ``(rank, n_samples)``."""
+        return np.ascontiguousarray(self.factor(atom)[0].T)
+
+    def factor(self, atom: int) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return a factor of a kernel, and the rows at which it is triangular, if it is."""
         if self.grams.factors is not None:
-            return np.asarray(self.grams.factors[atom].T, dtype=np.float64)
-        return np.ascontiguousarray(exact_factor(self.matrix(atom)).T)
+            return np.asarray(self.grams.factors[atom], dtype=np.float64), None
+        return pivoted_factor(self.matrix(atom))
 
     def largest(self) -> float:
         """Return the largest value that a kernel has between a row and itself."""
