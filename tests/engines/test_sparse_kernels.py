@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from sklearn.kernel_ridge import KernelRidge
 
+from mixnorm.engines._kernel_lasso import LassoRefit
 from mixnorm.engines.sparse_kernels import KernelPath, block_minimiser, select
 from mixnorm.kernels import GaussianKernel, KernelStack, exact_factor, kernel_geometry
 from mixnorm.losses import MarginSoftmax, MultinomialLogistic, Squared
@@ -195,6 +196,38 @@ def test_kernels_of_full_rank(width):
     value, _, _ = optimum(K, Y, weight, 0.003)
     assert path.converged
     assert path.rounds[-1].objective == pytest.approx(value, rel=1e-6)
+
+
+def test_a_part_that_vanishes():
+    """All kernels together have more directions than rows, those with a part have fewer."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((30, 30))
+    K = np.stack([X[:, at] @ X[:, at].T / 30.0 for at in (slice(8), slice(8, 16), slice(20, 30))])
+    K[2] += np.eye(30) / 5.0  # of full rank
+    Y = X[:, :2] @ np.array([[1.0], [0.3]]) + X[:, [9]]
+    Y -= Y.mean()
+    weight = np.full(30, 1.0 / 30)
+    model = LassoRefit(
+        KernelPool(KernelStack(K), weight),
+        Squared(),
+        Y,
+        weight,
+        1,
+        alpha=0.2,
+        tol=1e-10,
+        max_iter=99,
+    )
+    for kernel in (2, 0, 1):
+        assert model.add(kernel).converged
+    _, shares, _ = model.terms()
+    norms = [
+        np.sqrt(np.sum(b * (K[j] @ b))) for j, b in zip((2, 0, 1), blocks_of(model), strict=True)
+    ]
+    assert norms[0] == 0.0
+    assert min(norms[1:]) > 0.0
+    assert len(shares) == 3
+    value, _, _ = optimum(K, Y, weight, 0.2)
+    assert model.objective == pytest.approx(value, rel=1e-6)
 
 
 def test_a_penalty_that_leaves_nothing():

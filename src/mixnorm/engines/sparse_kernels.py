@@ -15,13 +15,8 @@ from typing import Any
 import numpy as np
 
 from mixnorm.engines._corrective import Outcome
-from mixnorm.engines._kernel_refit import (
-    GradientSteps,
-    KernelModel,
-    LassoRefit,
-    RidgeRefit,
-    block_minimiser,
-)
+from mixnorm.engines._kernel_lasso import LassoRefit, block_minimiser
+from mixnorm.engines._kernel_refit import GradientSteps, KernelModel, RidgeRefit
 from mixnorm.engines.greedy import Path, Round
 from mixnorm.losses import SmoothLoss
 
