@@ -19,9 +19,15 @@ from mixnorm.kernels._names import as_kernel, register_kernel
 from mixnorm.kernels._sketch import Sketch, exact_factor, pivoted_factor
 from mixnorm.kernels._stack import KernelStack
 from mixnorm.kernels._tails import tail_sums
+from mixnorm.kernels._tensor import (
+    ExponentialTensorKernel,
+    PolynomialTensorKernel,
+    TensorKernel,
+)
 
 __all__ = [
     "ChiSquaredKernel",
+    "ExponentialTensorKernel",
     "FactorGrams",
     "FittedBank",
     "FunctionKernel",
@@ -34,7 +40,9 @@ __all__ = [
     "LaplacianKernel",
     "LinearKernel",
     "PolynomialKernel",
+    "PolynomialTensorKernel",
     "Sketch",
+    "TensorKernel",
     "as_kernel",
     "clip_negative",
     "exact_factor",

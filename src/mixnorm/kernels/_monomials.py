@@ -1,0 +1,98 @@
+"""Monomials of several variables: which there are, what they count, and their values."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Monomials:
+    r"""Monomials of variables, made one variable at a time.
+
+    Those of degree :math:`t` are ordered by their largest variable. Those with largest variable
+    :math:`v` are the first :math:`N_{t-1}(v)` of degree :math:`t - 1`, all whose variables are at
+    most :math:`v`, times :math:`x_v`: columns of values are made by whole blocks.
+
+    Attributes
+    ----------
+    n_variables, degree : int
+        The number of variables, and the degree of all monomials.
+    counts : array of shape (degree + 1, n_variables)
+        How many monomials of each degree have no variable beyond each.
+    coefficients : array of shape (n_monomials,)
+        The multinomial coefficients :math:`\binom{s}{\kappa}`.
+    """
+
+    n_variables: int
+    degree: int
+    counts: np.ndarray
+    coefficients: np.ndarray
+
+    @classmethod
+    def of_degree(cls, n_variables: int, degree: int) -> Monomials:
+        """Return all monomials of a degree.
+
+        Examples
+        --------
+        >>> made = Monomials.of_degree(2, 3)
+        >>> [made.exponents(k).tolist() for k in range(len(made))]
+        [[3, 0], [2, 1], [1, 2], [0, 3]]
+        >>> made.coefficients
+        array([1., 3., 3., 1.])
+        """
+        counts = np.ones((degree + 1, n_variables), dtype=np.int64)
+        coefficients, last, run = np.ones(1), np.full(1, -1), np.zeros(1, dtype=np.int64)
+        for t in range(1, degree + 1):
+            counts[t] = np.cumsum(counts[t - 1])
+            sizes = counts[t - 1]
+            parents = np.concatenate([np.arange(size) for size in sizes])
+            variable = np.repeat(np.arange(n_variables), sizes)
+            again = np.where(last[parents] == variable, run[parents], 0)
+            coefficients = coefficients[parents] * t / (again + 1)
+            last, run = variable, again + 1
+        return cls(n_variables, degree, counts, coefficients)
+
+    def __len__(self) -> int:
+        return len(self.coefficients)
+
+    def exponents(self, place: int) -> np.ndarray:
+        """Return how often each variable occurs in a monomial."""
+        found = np.zeros(self.n_variables, dtype=np.int64)
+        for t in range(self.degree, 0, -1):
+            ends = self.counts[t]
+            variable = int(np.searchsorted(ends, place, side="right"))
+            place -= int(ends[variable - 1]) if variable else 0
+            found[variable] += 1
+        return found
+
+    def values(self, X: np.ndarray, scales: np.ndarray | None = None) -> np.ndarray:
+        """Return the monomials of rows, ``(n_monomials, n_rows)``, times a number for each.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> Monomials.of_degree(2, 2).values(np.array([[2.0, 3.0]]))
+        array([[4.],
+               [6.],
+               [9.]])
+        """
+        columns = np.ascontiguousarray(X.T)
+        found = np.ones((1, X.shape[0]))
+        for t in range(1, self.degree + 1):
+            made = np.empty((int(self.counts[t, -1]), X.shape[0]))
+            start = 0
+            for variable, size in enumerate(self.counts[t - 1].tolist()):
+                np.multiply(found[:size], columns[variable], out=made[start : start + size])
+                start += size
+            found = made
+        if scales is not None:
+            found *= scales[:, None]
+        return found
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes for the values of one row."""
+        return 8 * math.comb(self.n_variables + self.degree - 1, self.degree)

@@ -1,0 +1,127 @@
+"""The dual of lp-norm problems against cvxpy, and pairs of rows against features."""
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+from mixnorm.engines import dual
+from mixnorm.kernels import PolynomialTensorKernel
+from mixnorm.losses import EpsilonInsensitive, Hinge, Huber, Logistic, Squared
+
+LOSSES = {
+    "squared": (Squared(), lambda z, y: 0.5 * cp.sum_squares(z - y)),
+    "huber": (Huber(0.5), lambda z, y: 0.5 * cp.sum(cp.huber(z - y, 0.5))),
+    "epsilon": (EpsilonInsensitive(0.1), lambda z, y: cp.sum(cp.pos(cp.abs(z - y) - 0.1))),
+    "logistic": (Logistic(), lambda z, y: cp.sum(cp.logistic(-cp.multiply(y, z)))),
+    "hinge": (Hinge(), lambda z, y: cp.sum(cp.pos(1.0 - cp.multiply(y, z)))),
+}
+each_loss = pytest.mark.parametrize("name", LOSSES)
+
+
+def data(n=12, d=3, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    y = np.sin(X[:, 0]) + X[:, 1] * X[:, 2]
+    y -= y.mean()
+    return X, y / np.sqrt(np.mean(y**2))
+
+
+def posed(name, n=12, d=3, degree=2, q=4.0, seed=0):
+    X, y = data(n, d, seed)
+    loss, model = LOSSES[name]
+    y = np.sign(y) if loss.is_binary else y
+    F = PolynomialTensorKernel(degree).features(X, q)
+    target = loss.encode(y[:, None], 1, np.zeros((n, 1)))
+    return F, loss, target, y, model
+
+
+def by_pairs(X, degree):
+    kernel = PolynomialTensorKernel(degree)
+    columns = kernel.columns(X)
+    left, right = dual.pair_index(len(X))
+    Z = columns[left] * columns[right]
+    return dual.PairContraction(kernel.of_products(Z @ Z.T), len(X))
+
+
+@each_loss
+@pytest.mark.parametrize("gamma", [0.01, 1.0, 100.0])
+@pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
+def test_as_cvxpy(name, gamma):
+    F, loss, target, y, model = posed(name)
+    found = dual.solve(dual.FeatureContraction(F, 4), loss, target, gamma)
+    w = cp.Variable(len(F))
+    objective = gamma * model(F.T @ w, y) + 0.75 * cp.sum(cp.power(cp.abs(w), 4 / 3))
+    value = cp.Problem(cp.Minimize(objective)).solve(solver=cp.CLARABEL)
+    assert found.converged
+    assert found.objective == pytest.approx(value, rel=1e-6)
+    assert found.objective - found.gap <= value * (1.0 + 1e-6)
+
+
+@each_loss
+@pytest.mark.parametrize("q", [2.5, 4.0, 6.0])
+def test_gap_is_that_of_the_weights(name, q):
+    """Weights made of the dual variables have the primal value that is told, and the scores."""
+    F, loss, target, _, _ = posed(name, q=q)
+    contraction = dual.FeatureContraction(F, q)
+    p = q / (q - 1.0)
+    for found in dual.path(contraction, loss, target, [0.1, 1.0, 10.0]):
+        assert found.converged
+        w = contraction.weights(found.alpha)
+        np.testing.assert_allclose(F.T @ w, found.scores, atol=1e-8)
+        lost, _ = loss.value_and_residual((F.T @ w)[:, None], target, np.full(12, found.gamma))
+        assert found.objective == pytest.approx(lost + np.sum(np.abs(w) ** p) / p, rel=1e-9)
+        assert 0.0 <= found.gap <= 1e-8 * found.objective
+
+
+@pytest.mark.parametrize("degree", [1, 2, 3])
+def test_pairs_are_features(degree):
+    X, _ = data(10)
+    alpha = np.random.default_rng(1).standard_normal(10)
+    features = dual.FeatureContraction(PolynomialTensorKernel(degree).features(X, 4), 4)
+    pairs = by_pairs(X, degree)
+    one, other = features.matrix(alpha), pairs.matrix(alpha)
+    np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9 * np.abs(one).max())
+
+
+@each_loss
+def test_paths_by_pairs_and_by_features(name):
+    F, loss, target, _, _ = posed(name, n=15)
+    X, _ = data(15)
+    gammas = np.logspace(-2, 1, 10)
+    one = list(dual.path(dual.FeatureContraction(F, 4), loss, target, gammas))
+    other = list(dual.path(by_pairs(X, 2), loss, target, gammas))
+    for first, second, gamma in zip(one, other, gammas, strict=True):
+        assert first.converged
+        assert second.converged
+        assert first.gamma == gamma
+        assert first.objective == pytest.approx(second.objective, rel=1e-7)
+        np.testing.assert_allclose(first.scores, second.scores, atol=1e-3)
+
+
+def test_ridge_is_the_limit():
+    """With q near two the penalty is half the squared norm."""
+    F, loss, target, y, _ = posed("squared")
+    gamma = 0.7
+    found = dual.solve(dual.FeatureContraction(F, 2.0 + 1e-9), loss, target, gamma)
+    K = F.T @ F
+    wanted = K @ np.linalg.solve(K + np.eye(12) / gamma, y)
+    np.testing.assert_allclose(found.scores, wanted, atol=1e-6)
+
+
+def test_scaling():
+    """Other units of features and targets are another gamma, by the rule of the maths."""
+    F, loss, _, y, _ = posed("squared")
+    c, s, q = 3.0, 0.5, 4.0
+    p = q / (q - 1.0)
+    one = dual.solve(dual.FeatureContraction(F, q), loss, y[:, None], 2.0)
+    gamma = c ** (p - 2.0) * s**-p * 2.0
+    other = dual.solve(dual.FeatureContraction(s * F, q), loss, c * y[:, None], gamma)
+    np.testing.assert_allclose(other.scores, c * one.scores, atol=1e-5)
+    np.testing.assert_allclose(other.alpha, (c / s**q) ** (1.0 / (q - 1.0)) * one.alpha, rtol=1e-3)
+
+
+def test_too_few_iterations():
+    F, loss, target, _, _ = posed("hinge")
+    found = dual.solve(dual.FeatureContraction(F, 4), loss, target, 100.0, max_iter=2)
+    assert not found.converged
+    assert found.gap > 1e-8 * found.objective

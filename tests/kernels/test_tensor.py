@@ -1,0 +1,98 @@
+"""Tensor kernels against sums of products of their features."""
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+
+from mixnorm.kernels import ExponentialTensorKernel, PolynomialTensorKernel
+from mixnorm.kernels._monomials import Monomials
+
+
+def rows(n=4, d=3, seed=0):
+    return np.random.default_rng(seed).standard_normal((n, d))
+
+
+@pytest.mark.parametrize(("variables", "degree"), [(1, 3), (3, 1), (4, 3), (2, 5)])
+def test_monomials(variables, degree):
+    made = Monomials.of_degree(variables, degree)
+    X = rows(5, variables)
+    values = made.values(X)
+    seen = set()
+    for place, row in enumerate(values):
+        exponents = made.exponents(place)
+        assert exponents.sum() == degree
+        seen.add(tuple(exponents))
+        np.testing.assert_allclose(row, np.prod(X**exponents, axis=1))
+        ways = math.factorial(degree) / math.prod(map(math.factorial, exponents))
+        assert made.coefficients[place] == pytest.approx(ways)
+    assert len(seen) == len(made) == math.comb(variables + degree - 1, degree)
+    assert made.nbytes == 8 * len(made)
+
+
+@pytest.mark.parametrize("q", [2, 4, 6])
+@pytest.mark.parametrize(
+    "kernel", [PolynomialTensorKernel(s, c) for s in (1, 3) for c in (0.0, 0.7)]
+)
+def test_kernels_are_sums_over_features(kernel, q):
+    X = rows()
+    F = kernel.features(X, q)
+    assert len(F) == kernel.n_features(3)
+    for places in list(product(range(4), repeat=q))[:: 4 ** (q - 2)]:
+        found = kernel.between(*(X[[place]] for place in places))
+        wanted = np.sum(np.prod([F[:, place] for place in places], axis=0))
+        assert found[0] == pytest.approx(wanted, rel=1e-12, abs=1e-12)
+
+
+@pytest.mark.parametrize("q", [2, 4, 6])
+def test_exponential_kernels(q):
+    """All monomials up to a degree beyond which nothing is left, against the exponential."""
+    X, sigma = 0.7 * rows(3, 2), 0.4
+    kernel = ExponentialTensorKernel(sigma=sigma, normalized=False)
+    same = ExponentialTensorKernel(sigma=sigma)
+    for places in [(0, 1, 2, 0, 1, 1)[:q], (2,) * q]:
+        parts = [X[[place]] for place in places]
+        products = np.prod(np.concatenate(parts), axis=0)
+        wanted = sum(
+            sigma ** (i + j)
+            * products[0] ** i
+            * products[1] ** j
+            / (math.factorial(i) * math.factorial(j))
+            for i in range(25)
+            for j in range(25)
+        )
+        assert kernel.between(*parts)[0] == pytest.approx(wanted, rel=1e-10)
+        roots = np.prod([kernel.between(*[part] * q)[0] ** (1.0 / q) for part in parts])
+        assert same.between(*parts)[0] == pytest.approx(wanted / roots, rel=1e-10)
+    np.testing.assert_allclose(same.between(*[X] * q), 1.0)
+    assert same.n_features(2) == math.inf
+    assert not same.finite
+
+
+def test_gaussian():
+    X, Z = rows(5, 2), rows(5, 2, seed=1)
+    found = ExponentialTensorKernel(sigma=2.0).between(X, Z)
+    np.testing.assert_allclose(found, np.exp(-np.sum((X - Z) ** 2, axis=1)), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "error", "words"),
+    [
+        (PolynomialTensorKernel(0), ValueError, "degree=0"),
+        (PolynomialTensorKernel("two"), TypeError, "degree='two'"),
+        (PolynomialTensorKernel(2, -1.0), ValueError, "constant=-1.0"),
+        (PolynomialTensorKernel(2, math.inf), ValueError, "constant=inf"),
+        (ExponentialTensorKernel(0.0), ValueError, "sigma=0.0"),
+        (ExponentialTensorKernel(1.0, "yes"), TypeError, "normalized='yes'"),
+    ],
+)
+def test_bad_parameters(kernel, error, words):
+    with pytest.raises(error, match=words):
+        kernel.between(rows(), rows())
+
+
+def test_overflow():
+    with pytest.raises(ValueError, match="normalized=True"):
+        ExponentialTensorKernel(normalized=False).between(*[30.0 * rows()] * 4)
+    np.testing.assert_allclose(ExponentialTensorKernel().between(*[30.0 * rows()] * 4), 1.0)
