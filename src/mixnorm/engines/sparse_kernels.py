@@ -20,11 +20,12 @@ from mixnorm.engines._kernel_refit import GradientSteps, KernelModel, RidgeRefit
 from mixnorm.engines.greedy import Path, Round
 from mixnorm.losses import SmoothLoss
 
-__all__ = ["ALGORITHMS", "KernelPath", "block_minimiser", "select"]
+__all__ = ["ALGORITHMS", "STEPS", "KernelPath", "block_minimiser", "select"]
 
 #: Group orthogonal matching pursuit, and Algorithms 1 and 2 of Jin, Yang and Mahdavi.
 ALGORITHMS = ("gomp", "l1", "l2")
-_STEPS = ("line", "unit")
+#: Lengths of steps: the best along the line, or one over the smoothness of the loss.
+STEPS = ("line", "unit")
 # Kernels that exceed one by rounding are at most one.
 _AT_MOST_ONE = 1.0 + 1e-6
 # Losses that differ by less, in parts of that of the empty model, are the same but for rounding.
@@ -131,8 +132,8 @@ def select(
         model = GradientSteps(*given, step=step)
     else:
         raise ValueError(f"algorithm={algorithm!r} is not known; choose one of {list(ALGORITHMS)}.")
-    if step not in _STEPS:
-        raise ValueError(f"step={step!r} is not known; choose one of {list(_STEPS)}.")
+    if step not in STEPS:
+        raise ValueError(f"step={step!r} is not known; choose one of {list(STEPS)}.")
     n_rounds = n_kernels if n_steps is None or algorithm != "l2" else n_steps
     run = _Run(pool, model, n_kernels, n_rounds)
     if start is not None and start.rounds:
