@@ -666,3 +666,10 @@ def test_a_loss_that_was_changed_after_the_fit():
     model = GreedyMKLClassifier(n_kernels=2, loss="logistic").fit(X, y)
     wanted = model.predict_proba(X)
     assert np.array_equal(model.set_params(loss="squared").predict_proba(X), wanted)
+
+
+def test_kernels_beyond_all_measure():
+    X, y = additive(60)
+    X[3] = 1e5
+    with pytest.raises(ValueError, match="Raise alpha, or scale the kernels"):
+        GreedyMKLRegressor(KernelBank(["poly"]), n_kernels=1).fit(X, y)

@@ -117,24 +117,26 @@ class RidgeRefit(BaseModel):
     def add(self, kernel: int) -> Outcome:
         """Add a kernel to the sum, and solve."""
         self._extend(kernel)
-        if self.loss.constant_curvature:
-            Y, caps = self.target - self.intercept, self.weight / self.alpha
-            try:
-                self._dual = (
-                    ridge_of_features(self._Z, caps, Y)
-                    if self._by_factors
-                    else ridge(self._K, caps, Y)
-                )
-            except ValueError:
-                raise ValueError(
-                    f"alpha={self.alpha:g} is so small beside the sum of the kernels that rounding "
-                    "leaves no solution. Raise alpha."
-                ) from None
-            outcome = Outcome(1, 0.0, True)
-        else:
+        if not self.loss.constant_curvature:
             outcome = self._solve()
+            self._settle()
+            return outcome
+        Y, caps = self.target - self.intercept, self.weight / self.alpha
+        try:
+            solved = (
+                ridge_of_features(self._Z, caps, Y) if self._by_factors else ridge(self._K, caps, Y)
+            )
+        except ValueError:
+            solved = np.full_like(self._dual, np.nan)
+        self._dual = solved
         self._settle()
-        return outcome
+        if not self.objective <= self.null_value * (1.0 + 1e-6):
+            raise ValueError(
+                f"alpha={self.alpha:g} is so small beside the sum of the kernels that rounding "
+                "leaves no solution. Raise alpha, or scale the kernels (normalize='trace' in a "
+                "bank)."
+            )
+        return Outcome(1, 0.0, True)
 
     def terms(self) -> tuple[np.ndarray, np.ndarray, bool]:
         """Return the table that all kernels have in common."""
