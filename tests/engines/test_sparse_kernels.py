@@ -8,7 +8,7 @@ import pytest
 from sklearn.kernel_ridge import KernelRidge
 
 from mixnorm.engines._kernel_lasso import LassoRefit
-from mixnorm.engines.sparse_kernels import KernelPath, block_minimiser, select
+from mixnorm.engines.sparse_kernels import KernelPath, select
 from mixnorm.kernels import GaussianKernel, KernelStack, exact_factor, kernel_geometry
 from mixnorm.losses import MarginSoftmax, MultinomialLogistic, Squared
 from mixnorm.pools import KernelPool
@@ -272,19 +272,6 @@ def test_algorithm_1_with_a_logistic_loss():
     value = cp.Problem(cp.Minimize(objective)).solve(solver=cp.CLARABEL)
     assert last.objective == pytest.approx(value, rel=1e-4)
     assert scores_of(path, K, size).shape == (50, 2)
-
-
-def test_block_minimiser():
-    rng = np.random.default_rng(0)
-    for _ in range(20):
-        z, bends = rng.standard_normal((4, 2)), rng.uniform(0.0, 2.0, size=4)
-        alpha = float(rng.uniform(0.01, 2.0 * np.linalg.norm(z)))
-        found = block_minimiser(z, bends, alpha)
-        if alpha >= np.linalg.norm(z):
-            assert not np.any(found)
-            continue
-        slope = bends[:, None] * found - z + alpha * found / np.linalg.norm(found)
-        np.testing.assert_allclose(slope, 0.0, atol=1e-9)
 
 
 # --- Algorithm 2
