@@ -384,15 +384,7 @@ class GreedyKernelLearner(
         return blocks
 
     def _products_of_stack(self, X: Any, blocks: list[np.ndarray]) -> np.ndarray:
-        stack = KernelStack(X)
-        stack.check(square=False)
-        n_kernels = len(self.kernel_names_)
-        if stack.n_kernels != n_kernels or stack.shape[1] != self.n_features_in_:
-            raise ValueError(
-                f"X holds {stack.n_kernels} kernels of shape {stack.shape}, but this model was "
-                f"fitted on {n_kernels} kernels of {self.n_features_in_} training rows; give an "
-                f"array of shape ({n_kernels}, n_new, {self.n_features_in_})."
-            )
+        stack = self._new_stack(X, len(self.kernel_names_))
         n_columns = blocks[0].shape[1] if blocks else self._path.terms.shape[2]
         found = np.zeros((stack.shape[0], n_columns))
         for kernel, block in zip(self.selected_kernels_, blocks, strict=True):

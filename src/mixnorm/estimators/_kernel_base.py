@@ -260,15 +260,7 @@ class KernelLearner(KernelInputsMixin, StoredKernelsMixin, CallbackSupportMixin,
         return np.asarray(features @ self._features, dtype=np.float64)
 
     def _scores_of_stack(self, X: Any) -> np.ndarray:
-        stack = KernelStack(X)
-        stack.check(square=False)
-        n_kernels = len(self.kernel_weights_)
-        if stack.n_kernels != n_kernels or stack.shape[1] != self.n_features_in_:
-            raise ValueError(
-                f"X holds {stack.n_kernels} kernels of shape {stack.shape}, but this model was "
-                f"fitted on {n_kernels} kernels of {self.n_features_in_} training rows; give an "
-                f"array of shape ({n_kernels}, n_new, {self.n_features_in_})."
-            )
+        stack = self._new_stack(X, len(self.kernel_weights_))
         K = stack.combine(self.kernel_weights_, columns=self.support_)
         return np.asarray(K @ self.dual_coef_, dtype=np.float64)
 

@@ -19,6 +19,7 @@ class KernelInputsMixin:
 
     bank: Any
     kernel: Any
+    n_features_in_: int
 
     def _check_kernel(self) -> None:
         if not isinstance(self.kernel, str) or self.kernel not in _KINDS:
@@ -67,6 +68,18 @@ class KernelInputsMixin:
         return validate_data(
             self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]
         )
+
+    def _new_stack(self, X: Any, n_kernels: int) -> KernelStack:
+        """Return given kernels of new rows with the training rows, checked."""
+        stack = KernelStack(X)
+        stack.check(square=False)
+        if stack.n_kernels != n_kernels or stack.shape[1] != self.n_features_in_:
+            raise ValueError(
+                f"X holds {stack.n_kernels} kernels of shape {stack.shape}, but this model was "
+                f"fitted on {n_kernels} kernels of {self.n_features_in_} training rows; give an "
+                f"array of shape ({n_kernels}, n_new, {self.n_features_in_})."
+            )
+        return stack
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]
