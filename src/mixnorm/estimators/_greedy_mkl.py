@@ -10,7 +10,12 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array
 
 from mixnorm.estimators._greedy_mkl_base import GreedyKernelLearner
-from mixnorm.estimators._inputs import check_class_weight, check_dense_targets, check_loss
+from mixnorm.estimators._inputs import (
+    check_class_weight,
+    check_dense_targets,
+    check_loss,
+    unit_of,
+)
 from mixnorm.estimators._kernel_classifier import encoded_labels
 from mixnorm.losses import MarginSoftmax, MultinomialLogistic, Squared
 
@@ -163,13 +168,7 @@ class GreedyMKLRegressor(MultiOutputMixin, RegressorMixin, GreedyKernelLearner):
         if not begun:  # a path goes on in the units in which it began
             kept = weight > 0.0
             centre = np.average(table[kept], axis=0, weights=weight[kept])
-            largest = float(np.max(np.abs(table[kept] - centre), initial=0.0))
-            self._unit = largest if largest > 0.0 else 1.0
-            if not 1e-152 < self._unit < 1e152:
-                raise ValueError(
-                    f"y differs from its mean by up to {largest:.3g}, whose square is out of the "
-                    "range of floats; divide y by a power of ten."
-                )
+            self._unit = unit_of(table[kept] - centre)
         self._single = y.ndim == 1
         return table / self._unit, table.shape[1], weight
 

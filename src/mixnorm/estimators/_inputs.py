@@ -75,6 +75,21 @@ def check_dense_targets(y: Any) -> None:
         )
 
 
+def unit_of(deviations: np.ndarray) -> float:
+    """Return the largest deviation of targets from their mean, one where there is none.
+
+    Squared losses are computed in this unit, whose square must be a float.
+    """
+    largest = float(np.max(np.abs(deviations), initial=0.0))
+    unit = largest if largest > 0.0 else 1.0
+    if not 1e-152 < unit < 1e152:
+        raise ValueError(
+            f"y differs from its mean by up to {largest:.3g}, whose square is out of the range of "
+            "floats; divide y by a power of ten."
+        )
+    return unit
+
+
 def check_one_kind_of_label(y: Any) -> None:
     """Raise a clear error for texts beside other labels, such as ``1`` beside ``"a"``.
 

@@ -11,7 +11,7 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_array
 
 from mixnorm.engines.multikernel import KernelPenalty, SquaredTarget
-from mixnorm.estimators._inputs import check_dense_targets
+from mixnorm.estimators._inputs import check_dense_targets, unit_of
 from mixnorm.estimators._kernel_base import KernelLearner
 from mixnorm.estimators._mkl import check_exponent
 from mixnorm.estimators._stored import _check_floats
@@ -110,13 +110,7 @@ class MKLRegressor(MultiOutputMixin, RegressorMixin, KernelLearner):
         kept = weight > 0.0
         self._centre = np.average(table[kept], axis=0, weights=weight[kept])
         rest = table - self._centre
-        largest = float(np.max(np.abs(rest[kept]), initial=0.0))
-        self._scale = largest if largest > 0.0 else 1.0
-        if not 1e-152 < self._scale < 1e152:
-            raise ValueError(
-                f"y differs from its mean by up to {largest:.3g}, whose square is out of the range "
-                "of floats; divide y by a power of ten."
-            )
+        self._scale = unit_of(rest[kept])
         self.intercept_ = float(self._centre[0]) if self._single else self._centre
         return rest / self._scale, weight
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -91,8 +90,3 @@ class Monomials:
         if scales is not None:
             found *= scales[:, None]
         return found
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes for the values of one row."""
-        return 8 * math.comb(self.n_variables + self.degree - 1, self.degree)
