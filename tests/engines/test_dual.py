@@ -38,9 +38,9 @@ def posed(name, n=12, d=3, degree=2, q=4.0, seed=0):
 def by_pairs(X, degree):
     kernel = PolynomialTensorKernel(degree)
     columns = kernel.columns(X)
-    left, right = dual.pair_index(len(X))
+    left, right = dual.multisets(len(X), 2)
     Z = columns[left] * columns[right]
-    return dual.PairContraction(kernel.of_products(Z @ Z.T), len(X))
+    return dual.TensorContraction(kernel.of_products(Z @ Z.T), len(X))
 
 
 @each_loss

@@ -7,9 +7,12 @@ training rows, the norm :math:`\alpha^\top V \alpha = \|u\|_q^q`, and the Hessia
 
 from __future__ import annotations
 
-from typing import Protocol
+import math
+from itertools import combinations_with_replacement, permutations
+from typing import Protocol, Self
 
 import numpy as np
+from scipy.linalg import blas
 
 # Features that are worked on at a time: these stay in the cache with their products.
 _BLOCK = 2**18
@@ -27,8 +30,39 @@ class Contraction(Protocol):
         """Return the symmetric matrix ``V(alpha)``, with no negative eigenvalue."""
         ...
 
+    def hessian(self, alpha: np.ndarray, V: np.ndarray) -> np.ndarray:
+        """Return the second derivatives of the norm's part of the dual, ``(q - 1) V`` mostly."""
+        ...
 
-class FeatureContraction:
+    def scores(self, alphas: np.ndarray) -> np.ndarray:
+        """Return the scores of all rows for several vectors, ``(n, n_vectors)``."""
+        ...
+
+    def take(self, rows: np.ndarray) -> Contraction:
+        """Return the contraction of some of the rows."""
+        ...
+
+
+class _Plain:
+    """What contractions share where the tensor is symmetric."""
+
+    q: float
+    n: int
+
+    def matrix(self, alpha: np.ndarray) -> np.ndarray:
+        """Return the symmetric matrix ``V(alpha)``."""
+        raise NotImplementedError
+
+    def hessian(self, alpha: np.ndarray, V: np.ndarray) -> np.ndarray:
+        """Return ``(q - 1) V``."""
+        return (self.q - 1.0) * V
+
+    def scores(self, alphas: np.ndarray) -> np.ndarray:
+        """Return the scores of all rows for several vectors."""
+        return np.stack([self.matrix(alpha) @ alpha for alpha in alphas.T], axis=1)
+
+
+class FeatureContraction(_Plain):
     """By explicit features, for any exponent above two.
 
     Parameters
@@ -46,56 +80,192 @@ class FeatureContraction:
 
     def matrix(self, alpha: np.ndarray) -> np.ndarray:
         """Return the matrix, by blocks of features, each of which adds a Gram matrix."""
-        V = np.zeros((self.n, self.n))
         step = max(1, _BLOCK // max(1, self.n))
+        if len(self.features) <= step:
+            return self._part(self.features, alpha)
+        V = np.zeros((self.n, self.n))
         for start in range(0, len(self.features), step):
-            part = self.features[start : start + step]
-            u = np.abs(part @ alpha)
-            W = part * (u if self.q == 4.0 else u ** (0.5 * self.q - 1.0))[:, None]
-            V += W.T @ W
+            V += self._part(self.features[start : start + step], alpha)
         return V
+
+    def _part(self, part: np.ndarray, alpha: np.ndarray) -> np.ndarray:
+        u = np.abs(part @ alpha)
+        W = part * (u if self.q == 4.0 else u ** (0.5 * self.q - 1.0))[:, None]
+        return np.asarray(W.T @ W)
 
     def weights(self, alpha: np.ndarray) -> np.ndarray:
         """Return the weights of the features, ``sign(u) |u|^(q-1)``."""
-        u = self.features @ alpha
-        return np.asarray(np.sign(u) * np.abs(u) ** (self.q - 1.0))
+        return weights_of_sums(self.features @ alpha, self.q)
+
+    def scores(self, alphas: np.ndarray) -> np.ndarray:
+        """Return the scores of all rows for several vectors."""
+        return np.asarray(self.features.T @ self.weights(alphas))
+
+    def take(self, rows: np.ndarray) -> FeatureContraction:
+        """Return the contraction of some of the rows."""
+        return FeatureContraction(self.features[:, rows], self.q)
 
 
-class PairContraction:
-    """By the matrix of all unordered pairs of rows, for ``q = 4``.
+class TensorContraction(_Plain):
+    """By the kernel of all multisets of half the arguments, ``q / 2`` rows each.
+
+    For ``q = 4`` these are unordered pairs of rows.
 
     Parameters
     ----------
-    pairs : array of shape (n_pairs, n_pairs)
-        The kernel of two pairs, in the order of :func:`pair_index`.
+    gram : array of shape (n_sets, n_sets)
+        The kernel of two multisets, in the order of :func:`multisets`.
     n : int
         Number of rows.
+    half : int
+        The size of a multiset, at least 2.
+    """
+
+    def __init__(self, gram: np.ndarray, n: int, half: int = 2) -> None:
+        self.gram, self.n, self.half = gram, n, half
+        self.q = 2.0 * half
+        self._sets = multisets(n, half)
+        self._times = multiplicities(self._sets)
+        self._places = _places(self._sets, n)
+
+    def matrix(self, alpha: np.ndarray) -> np.ndarray:
+        """Return the matrix, by one product that reads half the kernel."""
+        beta = self._times * np.prod(alpha[self._sets], axis=0)
+        return self._unpacked(blas.dsymv(1.0, self.gram.T, beta), alpha)
+
+    def _unpacked(self, values: np.ndarray, alpha: np.ndarray) -> np.ndarray:
+        tensor = values[self._places]
+        for _ in range(self.half - 2):
+            tensor = tensor @ alpha
+        return np.asarray(tensor)
+
+    def scores(self, alphas: np.ndarray) -> np.ndarray:
+        """Return the scores of all rows for several vectors, by one matrix product."""
+        betas = self._times[:, None] * np.prod(alphas[self._sets], axis=0)
+        values = self.gram @ betas
+        parts = zip(values.T, alphas.T, strict=True)
+        return np.stack([self._unpacked(v, alpha) @ alpha for v, alpha in parts], axis=1)
+
+    def take(self, rows: np.ndarray) -> TensorContraction:
+        """Return the contraction of some of the rows."""
+        index = self._places[tuple(rows[multisets(len(rows), self.half)])]
+        return TensorContraction(self.gram[np.ix_(index, index)], len(rows), self.half)
+
+
+class LowRankContraction(_Plain):
+    r"""By a factor of few columns of the kernel of pairs, for ``q = 4``.
+
+    A factor :math:`L` makes matrices :math:`A_r` of its columns. The norm :math:`\sum_r
+    (\alpha^\top A_r \alpha)^2` is not that of features, and its Hessian is :math:`V + 2 \sum_r
+    A_r \alpha \alpha^\top A_r`.
+
+    Parameters
+    ----------
+    factor : array of shape (n_columns, n, n)
+        The symmetric matrices.
     """
 
     q = 4.0
 
-    def __init__(self, pairs: np.ndarray, n: int) -> None:
-        self.pairs = pairs
-        self.n = n
-        self._left, self._right = pair_index(n)
-        self._times = np.where(self._left == self._right, 1.0, 2.0)
+    def __init__(self, factor: np.ndarray) -> None:
+        self.factor = factor
+        self.n = factor.shape[1]
 
     def matrix(self, alpha: np.ndarray) -> np.ndarray:
-        """Return the matrix, by one product."""
-        beta = self._times * alpha[self._left] * alpha[self._right]
-        values = self.pairs @ beta.astype(self.pairs.dtype, copy=False)
-        V = np.empty((self.n, self.n))
-        V[self._left, self._right] = values
-        V[self._right, self._left] = values
+        """Return the matrix, by two passes over the factor."""
+        flat = self.factor.reshape(len(self.factor), -1)
+        return np.asarray((flat.T @ (self._sides(alpha) @ alpha)).reshape(self.n, self.n))
+
+    def _sides(self, alpha: np.ndarray) -> np.ndarray:
+        return np.asarray(self.factor.reshape(-1, self.n) @ alpha).reshape(-1, self.n)
+
+    def hessian(self, alpha: np.ndarray, V: np.ndarray) -> np.ndarray:
+        """Return the second derivatives."""
+        sides = self._sides(alpha)
+        return np.asarray(V + 2.0 * (sides.T @ sides))
+
+    def take(self, rows: np.ndarray) -> Self:
+        """Return the contraction of some of the rows."""
+        return type(self)(np.ascontiguousarray(self.factor[:, rows][:, :, rows]))
+
+
+class Scaled:
+    """A contraction whose kernel is multiplied by a number.
+
+    Parameters
+    ----------
+    contraction : Contraction
+        The contraction.
+    factor : float
+        The number.
+    """
+
+    def __init__(self, contraction: Contraction, factor: float) -> None:
+        self.contraction, self.factor = contraction, factor
+        self.q, self.n = contraction.q, contraction.n
+
+    def matrix(self, alpha: np.ndarray) -> np.ndarray:
+        """Return the matrix."""
+        V = self.contraction.matrix(alpha)
+        V *= self.factor
         return V
 
+    def hessian(self, alpha: np.ndarray, V: np.ndarray) -> np.ndarray:
+        """Return the second derivatives."""
+        return self.factor * self.contraction.hessian(alpha, V / self.factor)
 
-def pair_index(n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the first and the second row of every unordered pair.
+    def scores(self, alphas: np.ndarray) -> np.ndarray:
+        """Return the scores of all rows for several vectors."""
+        return self.factor * self.contraction.scores(alphas)
+
+    def take(self, rows: np.ndarray) -> Scaled:
+        """Return the contraction of some of the rows."""
+        return Scaled(self.contraction.take(rows), self.factor)
+
+
+def weights_of_sums(u: np.ndarray, q: float) -> np.ndarray:
+    """Return the duality map, ``sign(u) |u|^(q-1)``."""
+    return np.asarray(u * np.abs(u) ** (q - 2.0))
+
+
+def multisets(n: int, size: int) -> np.ndarray:
+    """Return all multisets of so many out of ``n``, each in ascending order: ``(size, n_sets)``.
 
     Examples
     --------
-    >>> pair_index(2)
-    (array([0, 0, 1]), array([0, 1, 1]))
+    >>> multisets(2, 2)
+    array([[0, 0, 1],
+           [0, 1, 1]])
     """
-    return np.triu_indices(n)
+    if size == 2:
+        return np.stack(np.triu_indices(n))
+    flat = np.fromiter(
+        (place for chosen in combinations_with_replacement(range(n), size) for place in chosen),
+        dtype=np.int64,
+        count=size * math.comb(n + size - 1, size),
+    )
+    return np.ascontiguousarray(flat.reshape(-1, size).T)
+
+
+def multiplicities(sets: np.ndarray) -> np.ndarray:
+    """Return in how many orders each multiset can be written.
+
+    Examples
+    --------
+    >>> multiplicities(multisets(2, 3))
+    array([1., 3., 3., 1.])
+    """
+    size, count = sets.shape
+    found, run = np.full(count, float(math.factorial(size))), np.ones(count)
+    for place in range(1, size):
+        run = np.where(sets[place] == sets[place - 1], run + 1.0, 1.0)
+        found /= run
+    return found
+
+
+def _places(sets: np.ndarray, n: int) -> np.ndarray:
+    """Return the place of the multiset of any indices, as an array of ``n`` in every axis."""
+    places = np.zeros((n,) * len(sets), dtype=np.int64)
+    for order in permutations(range(len(sets))):
+        places[tuple(sets[list(order)])] = np.arange(sets.shape[1])
+    return places

@@ -21,7 +21,9 @@ from mixnorm.kernels._stack import KernelStack
 from mixnorm.kernels._tails import tail_sums
 from mixnorm.kernels._tensor import (
     ExponentialTensorKernel,
+    FeatureTensorKernel,
     PolynomialTensorKernel,
+    PowerSeriesTensorKernel,
     TensorKernel,
 )
 
@@ -29,6 +31,7 @@ __all__ = [
     "ChiSquaredKernel",
     "ExponentialTensorKernel",
     "FactorGrams",
+    "FeatureTensorKernel",
     "FittedBank",
     "FunctionKernel",
     "GaussianKernel",
@@ -41,6 +44,7 @@ __all__ = [
     "LinearKernel",
     "PolynomialKernel",
     "PolynomialTensorKernel",
+    "PowerSeriesTensorKernel",
     "Sketch",
     "TensorKernel",
     "as_kernel",

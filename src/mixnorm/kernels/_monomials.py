@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import gammaln
 
 
 @dataclass(frozen=True)
@@ -90,3 +92,48 @@ class Monomials:
         if scales is not None:
             found *= scales[:, None]
         return found
+
+
+@dataclass(frozen=True)
+class MonomialList:
+    """Monomials of any degrees, each by the exponents of its variables.
+
+    Attributes
+    ----------
+    exponents : array of shape (n_monomials, n_variables)
+        Whole numbers, not negative.
+    """
+
+    exponents: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.exponents)
+
+    def log_counts(self) -> np.ndarray:
+        """Return the logarithms of the multinomial coefficients.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> float(MonomialList(np.array([[2, 1]])).log_counts().round(12)[0]) == round(
+        ...     np.log(3), 12
+        ... )
+        True
+        """
+        powers = np.asarray(self.exponents, dtype=np.float64)
+        return np.asarray(gammaln(powers.sum(axis=1) + 1.0) - gammaln(powers + 1.0).sum(axis=1))
+
+    def log_sizes(self, X: np.ndarray) -> np.ndarray:
+        """Return logarithms of the sizes at rows, ``(n_monomials, n_rows)``; of zero, ``-inf``."""
+        powers = np.asarray(self.exponents, dtype=np.float64)
+        sizes = np.abs(X)
+        logs = np.log(sizes, out=np.zeros(X.shape), where=sizes > 0.0)
+        found = powers @ logs.T
+        if not np.all(sizes > 0.0):
+            found[(powers > 0.0).astype(np.float64) @ (sizes == 0.0).T > 0.0] = -math.inf
+        return found
+
+    def signs(self, X: np.ndarray) -> np.ndarray:
+        """Return the signs at rows, -1 or 1 (1 where a monomial is zero)."""
+        odd = np.asarray(self.exponents % 2, dtype=np.float64)
+        return 1.0 - 2.0 * np.mod(odd @ (X < 0.0).T.astype(np.float64), 2.0)
