@@ -6,6 +6,7 @@ import pytest
 
 from mixnorm.engines import dual
 from mixnorm.kernels import PolynomialTensorKernel
+from mixnorm.kernels._multisets import multisets
 from mixnorm.losses import EpsilonInsensitive, Hinge, Huber, Logistic, Squared
 
 LOSSES = {
@@ -38,7 +39,7 @@ def posed(name, n=12, d=3, degree=2, q=4.0, seed=0):
 def by_pairs(X, degree):
     kernel = PolynomialTensorKernel(degree)
     columns = kernel.columns(X)
-    left, right = dual.multisets(len(X), 2)
+    left, right = multisets(len(X), 2)
     Z = columns[left] * columns[right]
     return dual.TensorContraction(kernel.of_products(Z @ Z.T), len(X))
 

@@ -7,12 +7,14 @@ training rows, the norm :math:`\alpha^\top V \alpha = \|u\|_q^q`, and the Hessia
 
 from __future__ import annotations
 
-import math
-from itertools import combinations_with_replacement, permutations
+from itertools import permutations
 from typing import Protocol, Self
 
 import numpy as np
 from scipy.linalg import blas
+
+from mixnorm.kernels._expansions import weights_of_sums
+from mixnorm.kernels._multisets import multiplicities, multisets
 
 # Features that are worked on at a time: these stay in the cache with their products.
 _BLOCK = 2**18
@@ -114,7 +116,7 @@ class TensorContraction(_Plain):
     Parameters
     ----------
     gram : array of shape (n_sets, n_sets)
-        The kernel of two multisets, in the order of :func:`multisets`.
+        The kernel of two multisets, in ascending order; its lower triangle alone is read.
     n : int
         Number of rows.
     half : int
@@ -142,14 +144,18 @@ class TensorContraction(_Plain):
     def scores(self, alphas: np.ndarray) -> np.ndarray:
         """Return the scores of all rows for several vectors, by one matrix product."""
         betas = self._times[:, None] * np.prod(alphas[self._sets], axis=0)
-        values = self.gram @ betas
+        values = blas.dsymm(1.0, self.gram.T, betas)
         parts = zip(values.T, alphas.T, strict=True)
         return np.stack([self._unpacked(v, alpha) @ alpha for v, alpha in parts], axis=1)
 
     def take(self, rows: np.ndarray) -> TensorContraction:
         """Return the contraction of some of the rows."""
         index = self._places[tuple(rows[multisets(len(rows), self.half)])]
-        return TensorContraction(self.gram[np.ix_(index, index)], len(rows), self.half)
+        gram = np.empty((len(index), len(index)))
+        for place, row in enumerate(index):
+            others = index[: place + 1]
+            gram[place, : place + 1] = self.gram[np.maximum(row, others), np.minimum(row, others)]
+        return TensorContraction(gram, len(rows), self.half)
 
 
 class LowRankContraction(_Plain):
@@ -221,46 +227,6 @@ class Scaled:
     def take(self, rows: np.ndarray) -> Scaled:
         """Return the contraction of some of the rows."""
         return Scaled(self.contraction.take(rows), self.factor)
-
-
-def weights_of_sums(u: np.ndarray, q: float) -> np.ndarray:
-    """Return the duality map, ``sign(u) |u|^(q-1)``."""
-    return np.asarray(u * np.abs(u) ** (q - 2.0))
-
-
-def multisets(n: int, size: int) -> np.ndarray:
-    """Return all multisets of so many out of ``n``, each in ascending order: ``(size, n_sets)``.
-
-    Examples
-    --------
-    >>> multisets(2, 2)
-    array([[0, 0, 1],
-           [0, 1, 1]])
-    """
-    if size == 2:
-        return np.stack(np.triu_indices(n))
-    flat = np.fromiter(
-        (place for chosen in combinations_with_replacement(range(n), size) for place in chosen),
-        dtype=np.int64,
-        count=size * math.comb(n + size - 1, size),
-    )
-    return np.ascontiguousarray(flat.reshape(-1, size).T)
-
-
-def multiplicities(sets: np.ndarray) -> np.ndarray:
-    """Return in how many orders each multiset can be written.
-
-    Examples
-    --------
-    >>> multiplicities(multisets(2, 3))
-    array([1., 3., 3., 1.])
-    """
-    size, count = sets.shape
-    found, run = np.full(count, float(math.factorial(size))), np.ones(count)
-    for place in range(1, size):
-        run = np.where(sets[place] == sets[place - 1], run + 1.0, 1.0)
-        found /= run
-    return found
 
 
 def _places(sets: np.ndarray, n: int) -> np.ndarray:

@@ -32,38 +32,29 @@ class ForwardBackwardSteps:
 
     def __init__(self, problem: DualProblem) -> None:
         self.problem = problem
-        self.step = 0.0
+        self.length = 0.0
 
-    def run(self, state: State, tol: float, max_iter: int) -> tuple[State, int]:
-        """Take steps until the gap is small."""
-        evaluations, best = 1, state
-        self.step = _first(state, self.problem.q)
-        while best.gap > tol * abs(best.primal) and evaluations < max_iter:
-            self.step /= _THETA
-            moved, taken = self._searched(state)
-            evaluations += taken
-            if moved is None:
-                break
-            state = moved
-            best = best.better(state)
-        return best, evaluations
+    def step(self, state: State) -> tuple[State, int]:
+        """Take a step, as long as the line search allows."""
+        self.length = self.length / _THETA if self.length else _first(state, self.problem.q)
+        return self._searched(state)
 
-    def _searched(self, state: State) -> tuple[State | None, int]:
+    def _searched(self, state: State) -> tuple[State, int]:
         smooth = state.norm / self.problem.q
         for number in range(1, _HALVINGS):
             trial = self._trial(state)
             move = trial.alpha - state.alpha
             above = trial.norm / self.problem.q - smooth - float(state.scores @ move)
-            length = float(move @ move)
-            if length == 0.0:
-                return None, number
-            if above <= _DELTA / self.step * length:
+            distance = float(move @ move)
+            if distance == 0.0:
+                return state, number
+            if above <= _DELTA / self.length * distance:
                 return trial, number
-            self.step *= _THETA
-        return None, _HALVINGS
+            self.length *= _THETA
+        return state, _HALVINGS
 
     def _trial(self, state: State) -> State:
-        moved = self.problem.prox(state.alpha - self.step * state.scores, self.step)
+        moved = self.problem.prox(state.alpha - self.length * state.scores, self.length)
         return self.problem.state(moved)
 
 
@@ -74,16 +65,16 @@ class GradientSteps(ForwardBackwardSteps):
     the gradient.
     """
 
-    def _searched(self, state: State) -> tuple[State | None, int]:
+    def _searched(self, state: State) -> tuple[State, int]:
         weight, target = self.problem.weight, self.problem.target[:, 0]
         g = state.scores - target + state.alpha / weight
         size = float(g @ g)
         for number in range(1, _HALVINGS):
-            trial = self.problem.state(state.alpha - self.step * g)
-            if trial.value <= state.value - (1.0 - _DELTA) * self.step * size:
+            trial = self.problem.state(state.alpha - self.length * g)
+            if trial.value <= state.value - (1.0 - _DELTA) * self.length * size:
                 return trial, number
-            self.step *= _THETA
-        return None, _HALVINGS
+            self.length *= _THETA
+        return state, _HALVINGS
 
 
 def _first(state: State, q: float) -> float:

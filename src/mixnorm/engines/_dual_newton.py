@@ -9,8 +9,6 @@ from mixnorm.engines._dual_problem import DualProblem, State
 
 # Steps that are tried along one direction before a shorter way is taken.
 _TRIES = 12
-# Least gain of the dual's value, in parts of it, that is no rounding.
-_ROUNDING = 1e-15
 
 
 class NewtonSteps:
@@ -25,19 +23,6 @@ class NewtonSteps:
     def __init__(self, problem: DualProblem) -> None:
         self.problem = problem
         self.damping = 0.0
-
-    def run(self, state: State, tol: float, max_iter: int) -> tuple[State, int]:
-        """Take steps until the gap is small, or no step makes it smaller."""
-        evaluations, best = 1, state
-        stuck = 0
-        while best.gap > tol * abs(best.primal) and evaluations < max_iter and stuck < 3:
-            moved, taken = self.step(state)
-            evaluations += taken
-            gains = state.value - moved.value > _ROUNDING * abs(state.value)
-            stuck = 0 if gains or moved.gap < best.gap else stuck + 1
-            state = moved
-            best = best.better(state)
-        return best, evaluations
 
     def step(self, state: State) -> tuple[State, int]:
         """Take one step.

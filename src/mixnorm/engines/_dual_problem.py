@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -23,10 +23,6 @@ class State:
     value: float  # of the dual
     primal: float
     gap: float
-
-    def better(self, other: State) -> State:
-        """Return the one of two points with the smaller gap, itself if in doubt."""
-        return other if other.gap < self.gap else self
 
 
 class DualProblem:
@@ -92,6 +88,46 @@ class DualProblem:
         """Return the proximal step on the conjugates of the losses."""
         found = self.loss.prox_conjugate(-alpha[:, None], step, self.target, self.weight)
         return -np.asarray(found)[:, 0]
+
+
+# Steps in a row that gain nothing, with which a descent ends.
+_IDLE = 3
+# Least gain of the dual's value, in parts of it, that is no rounding.
+_ROUNDING = 1e-15
+
+
+class Steps(Protocol):
+    """A way down."""
+
+    def step(self, state: State) -> tuple[State, int]:
+        """Return the next point, and how many contractions it took."""
+        ...
+
+
+@dataclass(frozen=True)
+class Descent:
+    """Where a way down ended."""
+
+    state: State
+    evaluations: int
+    interrupted: bool
+
+
+def descend(steps: Steps, state: State, tol: float, max_iter: int) -> Descent:
+    """Take steps until the gap is small, or no step makes it smaller; keep the best point."""
+    evaluations, idle, best = 1, 0, state
+    try:
+        while best.gap > tol * abs(best.primal) and evaluations < max_iter and idle < _IDLE:
+            moved, taken = steps.step(state)
+            evaluations += taken
+            gains = state.value - moved.value > _ROUNDING * abs(state.value)
+            idle = 0 if gains or moved.gap < best.gap else idle + 1
+            state = moved
+            if state.gap < best.gap:
+                best = state
+    except KeyboardInterrupt:
+        return Descent(best, evaluations, True)
+    return Descent(best, evaluations, False)
 
 
 def _least(value: Callable[[float], float]) -> float:

@@ -49,7 +49,7 @@ class SquaresSteps:
 
     def gradient(self, alpha: np.ndarray, f: np.ndarray) -> np.ndarray:
         """Return the gradient of the dual."""
-        return f - self.y + alpha * self.ridge
+        return np.asarray(f - self.y + alpha * self.ridge)
 
     def start(self) -> State:
         r"""Return the best multiple of the targets, by their weights.
@@ -66,25 +66,14 @@ class SquaresSteps:
         """Return the point that a solution for another ``gamma`` is here."""
         return self.state(state.alpha, state.V)
 
-    def run(self, state: State, tol: float, max_iter: int) -> tuple[State, int]:
-        """Take steps until the gap is small, or no step makes it smaller."""
-        evaluations, best = 1, state
-        while best.gap > tol * best.primal and evaluations < max_iter:
-            g = self.gradient(state.alpha, state.scores)
-            moved, taken = self._along(state, g, self._direction(state, g))
-            evaluations += taken
-            if moved is None:
-                break
-            state = moved
-            best = best.better(state)
-        return best, evaluations
-
-    def _direction(self, state: State, g: np.ndarray) -> np.ndarray:
+    def step(self, state: State) -> tuple[State, int]:
+        """Take a Newton step, shortened where it is too long."""
+        g = self.gradient(state.alpha, state.scores)
         H = self.contraction.hessian(state.alpha, state.V)
         H.flat[:: len(g) + 1] += self.ridge
-        return solved(H, -g)
+        return self._along(state, g, solved(H, -g))
 
-    def _along(self, state: State, g: np.ndarray, d: np.ndarray) -> tuple[State | None, int]:
+    def _along(self, state: State, g: np.ndarray, d: np.ndarray) -> tuple[State, int]:
         """Go along a direction; the slope at the end of a step that is too long tells how far."""
         slope, t = float(g @ d), 1.0
         for number in range(1, _TRIES):
@@ -96,7 +85,7 @@ class SquaresSteps:
                 return trial, number
             end = float(self.gradient(trial.alpha, trial.scores) @ d)
             t *= min(0.6, max(0.1, -slope / (end - slope) if end > slope else 0.6))
-        return None, _TRIES
+        return state, _TRIES
 
 
 def _root(norm: float, size: float, q: float) -> float:

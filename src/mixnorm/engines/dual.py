@@ -8,8 +8,9 @@ only in a contraction, which may know them by a tensor kernel.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,11 +21,10 @@ from mixnorm.engines._contraction import (
     LowRankContraction,
     Scaled,
     TensorContraction,
-    multisets,
 )
 from mixnorm.engines._dual_gradient import ForwardBackwardSteps, GradientSteps
 from mixnorm.engines._dual_newton import NewtonSteps
-from mixnorm.engines._dual_problem import DualProblem, State
+from mixnorm.engines._dual_problem import DualProblem, State, descend
 from mixnorm.engines._dual_squares import SquaresSteps
 from mixnorm.losses import DualLoss, Squared
 
@@ -36,7 +36,6 @@ __all__ = [
     "LowRankContraction",
     "Scaled",
     "TensorContraction",
-    "multisets",
     "path",
     "solve",
 ]
@@ -65,6 +64,8 @@ class DualSolution:
         How many contractions it took.
     converged : bool
         Whether the gap is below the tolerance.
+    interrupted : bool
+        Whether it ended by an interruption; this is the best point until then.
     """
 
     alpha: np.ndarray
@@ -74,6 +75,7 @@ class DualSolution:
     gap: float
     evaluations: int
     converged: bool
+    interrupted: bool = False
 
 
 def path(
@@ -115,7 +117,8 @@ def path(
     for gamma in gammas:
         problem, steps = _posed(contraction, loss, target, float(gamma) * weight, solver)
         state = problem.start() if state is None else problem.moved(state)
-        state, evaluations = steps.run(state, tol, max_iter)
+        end = descend(steps, state, tol, max_iter)
+        state = end.state
         gap = max(0.0, state.gap)
         yield DualSolution(
             state.alpha,
@@ -123,16 +126,29 @@ def path(
             float(gamma),
             state.primal,
             gap,
-            evaluations,
+            end.evaluations,
             bool(gap <= tol * abs(state.primal)),
+            end.interrupted,
         )
+        if end.interrupted:
+            return
 
 
 def solve(
     contraction: Contraction, loss: DualLoss, target: np.ndarray, gamma: float, **options: Any
 ) -> DualSolution:
-    """Return the solution for one ``gamma``; the parameters are those of :func:`path`."""
-    return next(path(contraction, loss, target, [gamma], **options))
+    """Return the solution for one ``gamma``; the parameters are those of :func:`path`.
+
+    Where it is hard to come by, it is sought along smaller values of ``gamma``, up by tens.
+    """
+    found = next(path(contraction, loss, target, [gamma], **options))
+    if found.converged or found.interrupted or not gamma > 1.0:
+        return found
+    steps = 10.0 ** np.arange(0, math.ceil(math.log10(gamma)))
+    *_, last = path(contraction, loss, target, [*steps, gamma], **options)
+    spent = found.evaluations + last.evaluations
+    best = last if last.gamma == gamma and last.gap < found.gap else found
+    return replace(best, evaluations=spent, interrupted=last.interrupted)
 
 
 def check_solver(solver: Any, loss: Any) -> None:

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from mixnorm.estimators._online_multitask import OnlineMultiTaskLearner
     from mixnorm.estimators._online_regressor import MirrorDescentRegressor
     from mixnorm.estimators._smsd import SMSDMKLClassifier, UFOMKLClassifier
+    from mixnorm.estimators._tensor import TensorKernelClassifier, TensorKernelRegressor
+    from mixnorm.estimators._tensor_cv import TensorKernelClassifierCV, TensorKernelRegressorCV
 
 __all__ = [
     "ConvMKLClassifier",
@@ -61,6 +63,10 @@ __all__ = [
     "ShareBoostClassifierCV",
     "ShareBoostRegressor",
     "ShareBoostRegressorCV",
+    "TensorKernelClassifier",
+    "TensorKernelClassifierCV",
+    "TensorKernelRegressor",
+    "TensorKernelRegressorCV",
     "UFOMKLClassifier",
     "UFOMKLClassifierCV",
 ]
@@ -92,6 +98,10 @@ _LATE = {
     "OnlineMultiTaskLearner": "_online_multitask",
     "SMSDMKLClassifier": "_smsd",
     "SMSDMKLClassifierCV": "_mkl_cv",
+    "TensorKernelClassifier": "_tensor",
+    "TensorKernelClassifierCV": "_tensor_cv",
+    "TensorKernelRegressor": "_tensor",
+    "TensorKernelRegressorCV": "_tensor_cv",
     "UFOMKLClassifier": "_smsd",
     "UFOMKLClassifierCV": "_mkl_cv",
 }

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import numbers
-from collections.abc import Iterable
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -17,6 +15,7 @@ from mixnorm.estimators._kernel_base import KernelLearner
 from mixnorm.estimators._kernel_classifier import KernelClassifier
 from mixnorm.estimators._kernel_inputs import check_targets, weights_of
 from mixnorm.estimators._progress import Progress, all_or_nothing, with_callbacks
+from mixnorm.estimators._search import values_to_try
 from mixnorm.exceptions import InterruptedFitWarning
 
 
@@ -43,14 +42,14 @@ class KernelCV(KernelLearner):
         self._costs()
 
     def _costs(self) -> list[float]:
-        costs = _values(self.Cs, "Cs")
+        costs = values_to_try(self.Cs, "Cs")
         if not all(cost > 0.0 and math.isfinite(cost) for cost in costs):
             raise ValueError(f"Cs={self.Cs!r} must be positive and finite.")
         return sorted(costs)
 
     def _grid(self) -> list[dict[str, Any]]:
         """Return what is tried but for ``C``."""
-        lists = [_values(getattr(self, name), name) for name in self._lists.values()]
+        lists = [values_to_try(getattr(self, name), name) for name in self._lists.values()]
         return [dict(zip(self._lists, values, strict=True)) for values in itertools.product(*lists)]
 
     def _one(self, params: dict[str, Any], cost: float | None = None) -> Any:
@@ -231,18 +230,3 @@ class _Remembering:
             self._diagonals = self._grams.diagonals()
         found: np.ndarray = self._diagonals
         return found
-
-
-def _values(given: Any, name: str) -> list[Any]:
-    """Return a list of numbers to try; a single one is a list of one."""
-    if isinstance(given, numbers.Real) and not isinstance(given, bool):
-        return [given]
-    if isinstance(given, (str, bytes, dict)) or not isinstance(given, Iterable):
-        raise TypeError(f"{name}={given!r} must be a list of numbers to try.")
-    values = [value.item() if isinstance(value, np.generic) else value for value in given]
-    for value in values:
-        if isinstance(value, bool) or not isinstance(value, numbers.Real):
-            raise TypeError(f"{name}={given!r} must be a list of numbers to try, got {value!r}.")
-    if not values:
-        raise ValueError(f"{name} is empty; give at least one number to try.")
-    return values

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from mixnorm.estimators._kernel_cv import KernelClassifierCV, KernelCV
 from mixnorm.estimators._mkl import ConvMKLClassifier, MKLClassifier
 from mixnorm.estimators._mkl_regressor import MKLRegressor
+from mixnorm.estimators._search import explained
 from mixnorm.estimators._smsd import SMSDMKLClassifier, UFOMKLClassifier
 
 
@@ -354,12 +354,4 @@ objective_, cost_, n_iter_, n_features_in_, feature_names_in_
         return np.asarray(np.average(y, axis=0, weights=weight))
 
     def _score(self, y: np.ndarray, given: np.ndarray, weight: np.ndarray) -> float:
-        if not np.any(weight > 0.0):
-            return math.nan
-        centre = np.average(y, axis=0, weights=weight)
-        spread = np.sum(weight[:, None] * (y - centre) ** 2, axis=0)
-        left = np.sum(weight[:, None] * (y - given) ** 2, axis=0)
-        # As scikit-learn has it: outputs that do not vary count as one or nothing.
-        shares = np.where(left == 0.0, 1.0, 0.0)
-        np.divide(spread - left, spread, out=shares, where=spread > 0.0)
-        return float(np.mean(shares))
+        return explained(y, given, weight)

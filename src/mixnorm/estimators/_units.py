@@ -86,6 +86,17 @@ def target_frame(
     return Frame(centre, float(np.max(spread, initial=0.0)) or 1.0, degrees.pop())
 
 
+def degree_of(loss: Any) -> int | None:
+    """Return the power of a factor of score and target that a loss has; None if it has none.
+
+    Examples
+    --------
+    >>> degree_of(Squared()), degree_of(Absolute())
+    (2, 1)
+    """
+    return _OF_DIFFERENCES[type(loss)][0] if type(loss) in _OF_DIFFERENCES else None
+
+
 def safe_unit(y: np.ndarray) -> float:
     """Return a power of two to divide by where squares of ``y`` would overflow or vanish; else 1.
 

@@ -136,4 +136,4 @@ class MonomialList:
     def signs(self, X: np.ndarray) -> np.ndarray:
         """Return the signs at rows, -1 or 1 (1 where a monomial is zero)."""
         odd = np.asarray(self.exponents % 2, dtype=np.float64)
-        return 1.0 - 2.0 * np.mod(odd @ (X < 0.0).T.astype(np.float64), 2.0)
+        return 1.0 - 2.0 * np.asarray(np.mod(odd @ (X < 0.0).T.astype(np.float64), 2.0))

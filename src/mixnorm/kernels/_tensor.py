@@ -139,7 +139,7 @@ class TensorKernel(Parameters):
         logs += 0.0 if shift is None else shift
         values = np.exp(logs, out=logs)
         values *= made.signs(columns)
-        return values
+        return np.asarray(values)
 
     # --- values
 

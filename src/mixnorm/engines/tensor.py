@@ -1,0 +1,288 @@
+"""How a tensor kernel on training rows is represented: by features, by a tensor, or by parts."""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import linalg
+
+from mixnorm.engines.dual import (
+    Contraction,
+    FeatureContraction,
+    LowRankContraction,
+    TensorContraction,
+)
+from mixnorm.kernels import TensorKernel
+from mixnorm.kernels._expansions import (
+    FeatureExpansion,
+    PairExpansion,
+    TensorExpansion,
+    feature_sums,
+    weights_of_sums,
+)
+from mixnorm.kernels._multisets import multisets
+from mixnorm.kernels._tensor_gram import PairFactor, drawn_features, pair_factor, tensor_gram
+
+__all__ = ["REPRESENTATIONS", "Representation", "choose", "represent"]
+
+#: What a kernel may be represented by.
+REPRESENTATIONS = ("features", "tensor", "sampled", "low-rank")
+#: Bytes that a representation may take where it is not asked for by name.
+ROOM = 4 * 2**30
+# Monomials that are drawn at most, and columns of a factor of pairs.
+_DRAWN, _RANK = 2000, 300
+# Measured on one thread: products of features a second, bytes of a tensor that is in the cache or
+# in memory, and how large a cache is.
+_PRODUCTS, _CACHED, _READ, _CACHE = 25e9, 35e9, 21e9, 2e7
+
+
+@dataclass(frozen=True)
+class Representation:
+    """A tensor kernel on training rows, as the solver and prediction take it.
+
+    Attributes
+    ----------
+    name : str
+        One of ``REPRESENTATIONS``.
+    kernel : TensorKernel
+        The kernel, its parameters settled.
+    q : float
+        The exponent.
+    unit : float
+        What columns are divided by, so that nothing overflows.
+    columns : array of shape (n_rows, n_columns)
+        Columns of the training rows, so divided.
+    contraction : Contraction
+        What the solver takes.
+    error : float
+        What any entry of the kernel is off by at most, beside the largest.
+    mass : float
+        The part of the kernel of a row with itself that is kept, on average.
+    exponents : array of shape (n_features, n_columns), optional
+        The monomials that were drawn.
+    factor : PairFactor, optional
+        The factor of the kernel of pairs.
+    """
+
+    name: str
+    kernel: TensorKernel
+    q: float
+    unit: float
+    columns: np.ndarray
+    contraction: Contraction
+    error: float = 0.0
+    mass: float = 1.0
+    exponents: np.ndarray | None = None
+    factor: PairFactor | None = None
+
+    @property
+    def log_scale(self) -> float:
+        """The logarithm of what features of the kernel are divided by."""
+        degree = self.kernel.homogeneous()
+        return 0.0 if degree is None else degree * math.log(self.unit)
+
+    def expansion(self, alpha: np.ndarray) -> Any:
+        """Return the functions that dual variables ``(n_rows, n_outputs)`` stand for.
+
+        A tensor's are told by weights of features, where those are fewer than the products of
+        pairs of rows.
+        """
+        parts = (self.kernel, self.q, self.unit)
+        contraction = self.contraction
+        if isinstance(contraction, FeatureContraction):
+            return FeatureExpansion(*parts, contraction.weights(alpha), self.exponents)
+        if self.factor is not None:
+            return self._pair_expansion(alpha, self.factor)
+        n, width = self.columns.shape
+        if self.kernel.finite and _count(self.kernel, self.columns) <= n * n * width:
+            sums = feature_sums(self.kernel, self.columns, alpha, self.q)
+            return FeatureExpansion(*parts, weights_of_sums(sums, self.q))
+        return TensorExpansion(*parts, self.columns, alpha)
+
+    def _pair_expansion(self, alpha: np.ndarray, factor: PairFactor) -> PairExpansion:
+        left, right = multisets(len(alpha), 2)
+        beta = np.where(left == right, 1.0, 2.0)[:, None] * alpha[left] * alpha[right]
+        triangle = factor.factor[factor.pivots]
+        coef = linalg.solve_triangular(triangle, factor.factor.T @ beta, trans=1, lower=True)
+        pairs = np.stack([left[factor.pivots], right[factor.pivots]])
+        return PairExpansion(self.kernel, self.unit, self.columns, alpha, pairs, coef)
+
+
+def represent(
+    kernel: TensorKernel,
+    X: np.ndarray,
+    q: float,
+    *,
+    name: str = "auto",
+    n_components: int | None = None,
+    random_state: Any = None,
+) -> Representation:
+    """Represent a kernel on training rows.
+
+    Parameters
+    ----------
+    kernel : TensorKernel
+        The kernel.
+    X : array of shape (n_rows, n_columns)
+        The rows.
+    q : float
+        The exponent: an even number from 4 up, or with features any above 2.
+    name : {"auto", "features", "tensor", "sampled", "low-rank"}
+        ``"auto"`` takes what is quickest, and fits in memory.
+    n_components : int, optional
+        Most monomials to draw, or columns of a factor of pairs; 2000 or 300 by default.
+    random_state : int, RandomState or None
+        Where monomials are drawn from.
+    """
+    kernel = kernel.fitted(X)
+    columns = kernel.columns(X)
+    unit = 1.0
+    if kernel.homogeneous() is not None:
+        unit = float(np.max(np.abs(columns), initial=0.0)) or 1.0
+        columns = columns / unit
+    name = choose(kernel, columns, q) if name == "auto" else _checked(name, kernel, columns, q)
+    parts = (name, kernel, float(q), unit, columns)
+    if name == "features":
+        features = _finite(kernel.features_of_columns(columns, q), kernel)
+        return Representation(*parts, FeatureContraction(features, q))
+    if name == "tensor":
+        half = int(q) // 2
+        return Representation(
+            *parts, TensorContraction(tensor_gram(kernel, columns, half), len(columns), half)
+        )
+    if name == "sampled":
+        made = drawn_features(kernel, columns, q, n_components or _DRAWN, _generator(random_state))
+        error, mass = float(np.max(1.0 - made.mass)), float(np.mean(made.mass))
+        contraction = FeatureContraction(_finite(made.features, kernel), q)
+        return Representation(*parts, contraction, error, mass, made.exponents)
+    factor = pair_factor(kernel, columns, n_components or _RANK)
+    return Representation(
+        *parts, LowRankContraction(_matrices(factor.factor, len(columns))), factor.error,
+        1.0 - factor.error, None, factor,
+    )  # fmt: skip
+
+
+def choose(kernel: TensorKernel, columns: np.ndarray, q: float) -> str:
+    """Return the name of the representation that is quickest, and fits in memory.
+
+    Fewer features than rows always are the choice: dual variables grow with ``gamma`` then, and a
+    tensor of them loses all digits.
+    """
+    n = len(columns)
+    count = _count(kernel, columns)
+    even = _even(q) and kernel.has_products
+    fits = 8.0 * n * count <= ROOM
+    if not even:
+        return "features" if fits or not _drawable(kernel) else "sampled"
+    tensor = 4.0 * math.comb(n + int(q) // 2 - 1, int(q) // 2) ** 2  # bytes that are read
+    if fits and (count < n or _seconds(n, count) <= _read(tensor)):
+        return "features"
+    if 2.0 * tensor <= ROOM:
+        return "tensor"
+    if fits:
+        return "features"
+    return "sampled" if _drawable(kernel) else "low-rank"
+
+
+def _seconds(n: int, count: float) -> float:
+    return n * n * count / _PRODUCTS
+
+
+def _read(size: float) -> float:
+    return size / (_CACHED if size < _CACHE else _READ)
+
+
+def _count(kernel: TensorKernel, columns: np.ndarray) -> float:
+    """Return the number of features, of kernels that tell; those of others are counted."""
+    if not kernel.finite:
+        return math.inf
+    if not kernel.has_products:
+        return float(len(kernel.features_of_columns(columns[:1], 4.0)))
+    width = columns.shape[1]
+    return float(sum(math.comb(width + s - 1, s) for s, _ in kernel.degrees()))
+
+
+def _drawable(kernel: TensorKernel) -> bool:
+    """Tell whether a kernel says how its features are drawn."""
+    if not kernel.has_products:
+        return False
+    try:
+        kernel.log_rho(np.zeros(1))
+    except NotImplementedError:
+        return False
+    return True
+
+
+def _even(q: float) -> bool:
+    return float(q).is_integer() and int(q) % 2 == 0
+
+
+def _checked(name: str, kernel: TensorKernel, columns: np.ndarray, q: float) -> str:
+    """Return a representation that is asked for, or raise if it cannot be had."""
+    if name not in REPRESENTATIONS:
+        known = ["auto", *REPRESENTATIONS]
+        raise ValueError(f"representation={name!r} is not known; choose one of {known}.")
+    what = f"representation={name!r}"
+    if name in ("tensor", "low-rank"):
+        if not kernel.has_products:
+            raise ValueError(f"{what} needs a kernel of products; {kernel!r} has features alone.")
+        if not _even(q) or (name == "low-rank" and q != 4):
+            raise ValueError(
+                f"{what} needs {'q=4' if name == 'low-rank' else 'an even q'}, got q={q!r}. "
+                "Features do with any q above 2."
+            )
+    if name == "features" and not kernel.finite:
+        raise ValueError(
+            f"{what} needs an end of features, and {kernel!r} has none. Choose 'sampled', which "
+            "draws those that matter, or 'tensor'."
+        )
+    if name == "sampled" and not _drawable(kernel):
+        raise ValueError(f"{what} needs a kernel that draws features, which {kernel!r} does not.")
+    n = len(columns)
+    size = 8.0 * (
+        n * _count(kernel, columns) if name == "features"
+        else math.comb(n + int(q) // 2 - 1, int(q) // 2) ** 2 if name == "tensor"
+        else 0.0
+    )  # fmt: skip
+    if size > _memory():
+        raise MemoryError(
+            f"{what} takes {size / 2**30:.3g} GiB for {n} rows, and this machine has "
+            f"{_memory() / 2**30:.3g} GiB. Choose 'auto', 'sampled' or 'low-rank', or fewer rows."
+        )
+    return name
+
+
+def _memory() -> float:
+    """Return the bytes of memory that this machine has; infinity where it does not tell."""
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE")) * float(os.sysconf("SC_PHYS_PAGES"))
+    except (AttributeError, OSError, ValueError):
+        return math.inf
+
+
+def _finite(features: np.ndarray, kernel: TensorKernel) -> np.ndarray:
+    if not np.all(np.isfinite(features)):
+        raise ValueError(
+            f"{kernel!r} has features that are out of the range of floats on these rows; divide "
+            "the columns of X by their size, or set standardize=True."
+        )
+    return features
+
+
+def _generator(random_state: Any) -> np.random.Generator:
+    if isinstance(random_state, np.random.RandomState):
+        random_state = int(random_state.randint(2**31))
+    return np.random.default_rng(random_state)
+
+
+def _matrices(factor: np.ndarray, n: int) -> np.ndarray:
+    """Return columns of a factor of pairs as symmetric matrices."""
+    left, right = multisets(n, 2)
+    made = np.empty((factor.shape[1], n, n))
+    made[:, left, right] = factor.T
+    made[:, right, left] = factor.T
+    return made

@@ -1,0 +1,212 @@
+"""What is computed once of a tensor kernel on training rows: its Gram matrix, or parts of it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from mixnorm.kernels._multisets import multisets
+from mixnorm.kernels._tensor import TensorKernel
+
+# Entries that are computed at a time, which stay in the cache.
+_BLOCK = 2**18
+# Draws of a feature, for each that is kept at most, and how many make a batch.
+_DRAWS, _BATCHES = 40, 8
+
+
+def products_of(columns: np.ndarray, sets: np.ndarray) -> np.ndarray:
+    """Return the products of the rows of each multiset, column by column."""
+    found = columns[sets[0]]
+    for rows in sets[1:]:
+        found *= columns[rows]
+    return np.asarray(found)
+
+
+def tensor_gram(kernel: TensorKernel, columns: np.ndarray, half: int) -> np.ndarray:
+    """Return the kernel of all multisets of ``half`` rows: its lower triangle alone is filled.
+
+    Parameters
+    ----------
+    kernel : TensorKernel
+        The kernel.
+    columns : array of shape (n_rows, n_columns)
+        What its ``columns`` returned.
+    half : int
+        Half the number of arguments.
+    """
+    sets = multisets(len(columns), half)
+    Z = products_of(columns, sets)
+    shifts = kernel.shifts(columns, 2 * half)
+    shift = None if shifts is None else shifts[sets].sum(axis=0)
+    gram = np.empty((len(Z), len(Z)))
+    step = max(16, _BLOCK // max(1, len(Z)))
+    for start in range(0, len(Z), step):
+        stop = min(len(Z), start + step)
+        P = Z[start:stop] @ Z[:stop].T
+        added = 0.0 if shift is None else shift[start:stop, None] + shift[:stop]
+        gram[start:stop, :stop] = kernel.of_products(P, added)
+        if not math.isfinite(float(np.sum(gram[start:stop, :stop]))):
+            raise ValueError(
+                f"{kernel!r} has values that are out of the range of floats on these rows; divide "
+                "the columns of X by their size, or set standardize=True."
+            )
+    return gram
+
+
+# --- few features
+
+
+@dataclass(frozen=True)
+class Drawn:
+    r"""Features that were drawn, and what part of the kernel they hold.
+
+    Attributes
+    ----------
+    exponents : array of shape (n_features, n_columns)
+        The monomials.
+    features : array of shape (n_features, n_rows)
+        Their values at the training rows.
+    mass : array of shape (n_rows,)
+        What part of :math:`K(x, \dots, x)` they hold, for each row.
+    """
+
+    exponents: np.ndarray
+    features: np.ndarray
+    mass: np.ndarray
+
+
+def drawn_features(
+    kernel: TensorKernel,
+    columns: np.ndarray,
+    q: float,
+    most: int,
+    rng: np.random.Generator,
+    enough: float = 0.999,
+) -> Drawn:
+    """Draw the monomials that hold most of a kernel on rows.
+
+    Rows are taken in turn, and a monomial is drawn with the part that it has of the kernel of that
+    row alone. Of all that were drawn those are kept that hold most.
+
+    Parameters
+    ----------
+    kernel : TensorKernel
+        The kernel.
+    columns : array of shape (n_rows, n_columns)
+        What its ``columns`` returned.
+    q : float
+        The exponent.
+    most : int
+        Most monomials to keep.
+    rng : Generator
+        Random numbers.
+    enough : float
+        The mean part of the kernel with which no more are drawn.
+    """
+    whole = _diagonal(kernel, columns, q)
+    exponents = np.zeros((0, columns.shape[1]), dtype=np.int16)
+    made = Drawn(exponents, np.zeros((0, len(columns))), np.zeros(len(columns)))
+    size = max(len(columns), _DRAWS * most // _BATCHES)
+    for _ in range(_BATCHES):
+        rows = np.resize(rng.permutation(len(columns)), size)
+        new = kernel.draw(columns[rows], q, rng)
+        if np.max(new, initial=0) > np.iinfo(np.int16).max:
+            raise ValueError(
+                f"{kernel!r} has monomials of degree {int(np.max(new))} on these rows; divide the "
+                "columns of X by their size, or set standardize=True."
+            )
+        exponents = np.unique(np.concatenate([made.exponents, new.astype(np.int16)]), axis=0)
+        made = _heaviest(kernel, columns, q, exponents, whole, most)
+        if float(np.mean(made.mass)) >= enough:
+            break
+    return made
+
+
+def _heaviest(
+    kernel: TensorKernel,
+    columns: np.ndarray,
+    q: float,
+    exponents: np.ndarray,
+    whole: np.ndarray,
+    most: int,
+) -> Drawn:
+    features = kernel.listed(columns, exponents, q)
+    parts = np.abs(features) ** q / whole
+    order = np.argsort(-parts.sum(axis=1), kind="stable")[:most]
+    mass = np.minimum(1.0, parts[order].sum(axis=0))
+    return Drawn(exponents[order], features[order], mass)
+
+
+def _diagonal(kernel: TensorKernel, columns: np.ndarray, q: float) -> np.ndarray:
+    """Return the kernel of each row with itself."""
+    shift = kernel.shifts(columns, q)
+    found = kernel.of_products(
+        (np.abs(columns) ** q).sum(axis=1), 0.0 if shift is None else q * shift
+    )
+    return np.asarray(np.maximum(found, 1e-300))
+
+
+# --- few pairs
+
+
+@dataclass(frozen=True)
+class PairFactor:
+    """A factor of few columns of the kernel of pairs, for four arguments.
+
+    Attributes
+    ----------
+    factor : array of shape (n_pairs, n_columns)
+        The kernel of pairs is about this times its transpose.
+    pivots : array of shape (n_columns,)
+        The pairs at which it is exact, and the factor triangular.
+    error : float
+        What the kernel of any two pairs is off by at most, beside the largest.
+    """
+
+    factor: np.ndarray
+    pivots: np.ndarray
+    error: float
+
+
+def pair_factor(
+    kernel: TensorKernel, columns: np.ndarray, most: int, enough: float = 1e-10
+) -> PairFactor:
+    """Factor the kernel of pairs by Cholesky's method, the worst pair first.
+
+    Parameters
+    ----------
+    kernel : TensorKernel
+        The kernel.
+    columns : array of shape (n_rows, n_columns)
+        What its ``columns`` returned.
+    most : int
+        Most columns of the factor.
+    enough : float
+        What is left of the largest entry, with which it stops.
+    """
+    sets = multisets(len(columns), 2)
+    Z = products_of(columns, sets)
+    shifts = kernel.shifts(columns, 4)
+    shift = np.zeros(len(Z)) if shifts is None else shifts[sets].sum(axis=0)
+    left = np.array(kernel.of_products((Z * Z).sum(axis=1), 2.0 * shift))
+    largest = float(np.max(left))
+    if not math.isfinite(largest):
+        raise ValueError(f"{kernel!r} is out of the range of floats on these rows; scale X.")
+    factor = np.zeros((min(most, len(Z)), len(Z)))
+    pivots: list[int] = []
+    while len(pivots) < len(factor):
+        pivot = int(np.argmax(left))
+        if left[pivot] <= enough * largest:
+            break
+        column = kernel.of_products(Z @ Z[pivot], shift + shift[pivot])
+        done = factor[: len(pivots)]
+        column = column - done[:, pivot] @ done
+        column /= math.sqrt(left[pivot])
+        factor[len(pivots)] = column
+        left = np.maximum(left - column * column, 0.0)
+        left[pivot] = 0.0
+        pivots.append(pivot)
+    error = float(np.max(left)) / largest if largest > 0.0 else 0.0
+    return PairFactor(np.ascontiguousarray(factor[: len(pivots)].T), np.array(pivots, int), error)
