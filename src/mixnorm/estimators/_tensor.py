@@ -353,7 +353,7 @@ n_features_in_, feature_names_in_
             return np.concatenate([1.0 - found, found], axis=1)
         total = found.sum(axis=1, keepdims=True)
         even = np.full_like(found, 1.0 / found.shape[1])
-        return np.divide(found, total, out=even, where=total > 0.0)
+        return np.asarray(np.divide(found, total, out=even, where=total > 0.0))
 
 
 def signs(labels: np.ndarray, n_classes: int) -> np.ndarray:

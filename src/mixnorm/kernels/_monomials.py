@@ -115,10 +115,8 @@ class MonomialList:
         Examples
         --------
         >>> import numpy as np
-        >>> float(MonomialList(np.array([[2, 1]])).log_counts().round(12)[0]) == round(
-        ...     np.log(3), 12
-        ... )
-        True
+        >>> np.exp(MonomialList(np.array([[2, 1]])).log_counts()).round(9)
+        array([3.])
         """
         powers = np.asarray(self.exponents, dtype=np.float64)
         return np.asarray(gammaln(powers.sum(axis=1) + 1.0) - gammaln(powers + 1.0).sum(axis=1))
@@ -131,7 +129,7 @@ class MonomialList:
         found = powers @ logs.T
         if not np.all(sizes > 0.0):
             found[(powers > 0.0).astype(np.float64) @ (sizes == 0.0).T > 0.0] = -math.inf
-        return found
+        return np.asarray(found)
 
     def signs(self, X: np.ndarray) -> np.ndarray:
         """Return the signs at rows, -1 or 1 (1 where a monomial is zero)."""
