@@ -31,8 +31,9 @@ __all__ = ["REPRESENTATIONS", "Representation", "choose", "represent"]
 
 #: What a kernel may be represented by.
 REPRESENTATIONS = ("features", "tensor", "sampled", "low-rank")
-#: Bytes that a representation may take where it is not asked for by name.
-ROOM = 4 * 2**30
+# Bytes that features, or a tensor, may take where they are not asked for by name. A tensor of more
+# takes seconds to make, and longer to read than what is drawn.
+_ROOM, _TENSOR_ROOM = 2**31, 2**29
 # Monomials that are drawn at most, and columns of a factor of pairs.
 _DRAWN, _RANK = 2000, 300
 # Measured on one thread: products of features a second, bytes of a tensor that is in the cache or
@@ -175,13 +176,13 @@ def choose(kernel: TensorKernel, columns: np.ndarray, q: float) -> str:
     n = len(columns)
     count = _count(kernel, columns)
     even = _even(q) and kernel.has_products
-    fits = 8.0 * n * count <= ROOM
+    fits = 8.0 * n * count <= _ROOM
     if not even:
         return "features" if fits or not _drawable(kernel) else "sampled"
     tensor = 4.0 * math.comb(n + int(q) // 2 - 1, int(q) // 2) ** 2  # bytes that are read
     if fits and (count < n or _seconds(n, count) <= _read(tensor)):
         return "features"
-    if 2.0 * tensor <= ROOM:
+    if 2.0 * tensor <= _TENSOR_ROOM:
         return "tensor"
     if fits:
         return "features"

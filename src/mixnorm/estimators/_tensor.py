@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array
 
 from mixnorm.estimators._inputs import check_class_weight, check_dense_targets, unit_of
@@ -197,6 +198,12 @@ class TensorKernelRegressor(MultiOutputMixin, RegressorMixin, TensorKernelLearne
         return found[:, 0] if self._single else found
 
 
+def _knows_probabilities(model: Any) -> bool:
+    """Tell whether the loss has class probabilities; the reason is raised if it has none."""
+    model._loss().proba(np.zeros((1, 1)))
+    return True
+
+
 class TensorKernelClassifier(ClassifierMixin, TensorKernelLearner):
     r"""Classification with an lp norm of the weights of all features of a tensor kernel.
 
@@ -330,9 +337,11 @@ n_features_in_, feature_names_in_
         -------
         ndarray of shape (n_samples,)
         """
-        labels: np.ndarray = self.classes_[chosen(self._scores(X))]
+        scores = self._scores(X)
+        labels: np.ndarray = self.classes_[chosen(scores)]
         return labels
 
+    @available_if(_knows_probabilities)
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return class probabilities, with the logistic loss.
 
