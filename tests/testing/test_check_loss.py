@@ -1,6 +1,6 @@
 """check_loss finds every kind of broken promise, and says which."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -202,6 +202,18 @@ class NumPyConjugate(Squared):
         return np.float64(super().conjugate(theta, target, weight))
 
 
+class WrongBox(Hinge):
+    def box_dual(self, target, weight):
+        found = super().box_dual(target, weight)
+        return replace(found, curvature=found.curvature + 1.0)
+
+
+class NarrowBox(Absolute):
+    def box_dual(self, target, weight):
+        found = super().box_dual(target, weight)
+        return replace(found, high=0.5 * found.high)
+
+
 class ImpureConjugate(MulticlassHinge):
     def conjugate(self, theta, target, weight):
         theta -= theta.mean(axis=1, keepdims=True)
@@ -305,6 +317,8 @@ BROKEN = [
     (Warned(), "overflow encountered in exp"),
     (Unnormalised(), "probabilities sum to one"),
     (Contrary(), "most probable class"),
+    (WrongBox(), "box_dual is the form"),
+    (NarrowBox(), "beyond the bounds of box_dual"),
     (Forgetful(margin=0.5), "a copy gives the same value"),
 ]
 

@@ -90,7 +90,7 @@ class DualProblem:
         return -np.asarray(found)[:, 0]
 
 
-# Steps in a row that gain nothing, with which a descent ends.
+# Steps in a row that gain nothing, with which a descent ends, unless the steps say how many.
 _IDLE = 3
 # Least gain of the dual's value, in parts of it, that is no rounding.
 _ROUNDING = 1e-15
@@ -116,12 +116,15 @@ class Descent:
 def descend(steps: Steps, state: State, tol: float, max_iter: int) -> Descent:
     """Take steps until the gap is small, or no step makes it smaller; keep the best point."""
     evaluations, idle, best = 1, 0, state
+    patience = getattr(steps, "patience", _IDLE)
     try:
-        while best.gap > tol * abs(best.primal) and evaluations < max_iter and idle < _IDLE:
+        while best.gap > tol * abs(best.primal) and evaluations < max_iter and idle < patience:
             moved, taken = steps.step(state)
             evaluations += taken
             gains = state.value - moved.value > _ROUNDING * abs(state.value)
             idle = 0 if gains or moved.gap < best.gap else idle + 1
+            if moved is state:
+                break
             state = moved
             if state.gap < best.gap:
                 best = state

@@ -23,8 +23,9 @@ from mixnorm.engines._contraction import (
     TensorContraction,
 )
 from mixnorm.engines._dual_gradient import ForwardBackwardSteps, GradientSteps
+from mixnorm.engines._dual_interior import InteriorSteps
 from mixnorm.engines._dual_newton import NewtonSteps
-from mixnorm.engines._dual_problem import DualProblem, State, descend
+from mixnorm.engines._dual_problem import Descent, DualProblem, State, descend
 from mixnorm.engines._dual_squares import SquaresSteps
 from mixnorm.losses import DualLoss, Squared
 
@@ -40,6 +41,8 @@ __all__ = [
     "solve",
 ]
 
+# Evaluations of Newton's method, after which another one is tried where there are bounds.
+_NEWTON = 25
 #: Ways to minimise the dual.
 SOLVERS = ("newton", "gradient", "forward-backward")
 
@@ -117,7 +120,7 @@ def path(
     for gamma in gammas:
         problem, steps = _posed(contraction, loss, target, float(gamma) * weight, solver)
         state = problem.start() if state is None else problem.moved(state)
-        end = descend(steps, state, tol, max_iter)
+        end = _descended(problem, steps, state, tol, max_iter)
         state = end.state
         gap = max(0.0, state.gap)
         yield DualSolution(
@@ -149,6 +152,20 @@ def solve(
     spent = found.evaluations + last.evaluations
     best = last if last.gamma == gamma and last.gap < found.gap else found
     return replace(best, evaluations=spent, interrupted=last.interrupted)
+
+
+def _descended(problem: Any, steps: Any, state: State, tol: float, max_iter: int) -> Descent:
+    """Go down; where Newton's method goes astray between bounds, inside them."""
+    if not isinstance(steps, NewtonSteps) or not hasattr(problem.loss, "box_dual"):
+        return descend(steps, state, tol, max_iter)
+    end = descend(steps, state, tol, min(max_iter, _NEWTON))
+    done = end.interrupted or end.state.gap <= tol * abs(end.state.primal)
+    if done or end.evaluations >= max_iter:
+        return end
+    inside = InteriorSteps(problem, state)
+    more = descend(inside, state, tol, max_iter - end.evaluations)
+    best = more.state if more.state.gap < end.state.gap else end.state
+    return Descent(best, end.evaluations + more.evaluations, more.interrupted)
 
 
 def check_solver(solver: Any, loss: Any) -> None:

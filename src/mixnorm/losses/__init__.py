@@ -5,11 +5,13 @@ from mixnorm.losses._binary import Hinge, Logistic, SquaredHinge
 from mixnorm.losses._multiclass_hinge import MulticlassHinge, MulticlassSquaredHinge
 from mixnorm.losses._names import as_loss
 from mixnorm.losses._regression import Absolute, EpsilonInsensitive, Huber
+from mixnorm.losses._scalar import BoxDual
 from mixnorm.losses._softmax import MarginSoftmax, MultinomialLogistic
 from mixnorm.losses._squared import Squared
 
 __all__ = [
     "Absolute",
+    "BoxDual",
     "DualLoss",
     "EpsilonInsensitive",
     "Hinge",

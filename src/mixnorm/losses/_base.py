@@ -96,6 +96,9 @@ class DualLoss(Loss, Protocol):
     shape, a point of the dual space. The residual at some scores is such a point, and there
     ``F(scores) + F*(theta) = <scores, theta>``. Zero lies in the domain of every conjugate.
 
+    A scalar loss whose conjugate is a parabola with a kink, between bounds, may also have
+    ``box_dual(target, weight)``, which returns a :class:`BoxDual`.
+
     A joint loss that is not smooth also has ``best_constant(target, weight)``: the best scores
     that are the same for all samples, and the dual point there, which sums to zero in every
     output. For all others engines find them.

@@ -9,7 +9,14 @@ from typing import Any, ClassVar
 from mixnorm._array import namespace
 from mixnorm.losses._arrays import clipped, inverse, ratio, total
 from mixnorm.losses._newton import damped_logistic, logistic, shrunken
-from mixnorm.losses._scalar import Scalar, SmoothScalar, balance_box, by_entry, inside
+from mixnorm.losses._scalar import (
+    BoxDual,
+    Scalar,
+    SmoothScalar,
+    balance_box,
+    by_entry,
+    inside,
+)
 
 
 class _Binary(Scalar):
@@ -93,6 +100,12 @@ class Hinge(_Binary):
         low, high = self._bounds(target, by_entry(weight))
         return clipped(theta - step * target, low=low, high=high)
 
+    def box_dual(self, target: Any, weight: Any) -> BoxDual:
+        """Return the line between zero and the weights."""
+        weight = by_entry(weight) + 0.0 * target
+        none = 0.0 * target
+        return BoxDual(target, none, none, *self._bounds(target, weight))
+
 
 @dataclass
 class SquaredHinge(SmoothScalar, _Binary):
@@ -141,6 +154,12 @@ class SquaredHinge(SmoothScalar, _Binary):
         xp = namespace(target)
         far = xp.full_like(target, math.inf)
         return xp.where(target > 0.0, -far, 0.0), xp.where(target > 0.0, 0.0, far)
+
+    def box_dual(self, target: Any, weight: Any) -> BoxDual:
+        """Return the half of a parabola."""
+        weight = by_entry(weight) + 0.0 * target
+        none = 0.0 * target
+        return BoxDual(target, 0.5 / weight, none, *self._bounds(target, weight))
 
 
 @dataclass

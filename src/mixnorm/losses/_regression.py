@@ -8,7 +8,14 @@ from typing import Any, ClassVar
 
 from mixnorm._array import namespace
 from mixnorm.losses._arrays import clipped, ratio, total
-from mixnorm.losses._scalar import Scalar, SmoothScalar, balance_box, by_entry, inside
+from mixnorm.losses._scalar import (
+    BoxDual,
+    Scalar,
+    SmoothScalar,
+    balance_box,
+    by_entry,
+    inside,
+)
 
 
 @dataclass
@@ -47,6 +54,12 @@ class Absolute(Scalar):
         """Return entries within the weights, near ``theta``, that sum to zero in every output."""
         weight = by_entry(weight)
         return balance_box(theta, -weight, weight, weight)
+
+    def box_dual(self, target: Any, weight: Any) -> BoxDual:
+        """Return the line between the weights."""
+        weight = by_entry(weight) + 0.0 * target
+        none = 0.0 * target
+        return BoxDual(target, none, none, -weight, weight)
 
 
 @dataclass
@@ -121,6 +134,12 @@ class Huber(SmoothScalar):
         weight = by_entry(weight)
         return balance_box(theta, -self.delta * weight, self.delta * weight, weight)
 
+    def box_dual(self, target: Any, weight: Any) -> BoxDual:
+        """Return the parabola between ``delta`` times the weights."""
+        weight = by_entry(weight) + 0.0 * target
+        none = 0.0 * target
+        return BoxDual(target, 1.0 / weight, none, -self.delta * weight, self.delta * weight)
+
 
 @dataclass
 class EpsilonInsensitive(Scalar):
@@ -180,3 +199,9 @@ class EpsilonInsensitive(Scalar):
         """Return entries within the weights, near ``theta``, that sum to zero in every output."""
         weight = by_entry(weight)
         return balance_box(theta, -weight, weight, weight)
+
+    def box_dual(self, target: Any, weight: Any) -> BoxDual:
+        """Return the lines between the weights."""
+        weight = by_entry(weight) + 0.0 * target
+        none = 0.0 * target
+        return BoxDual(target, none, none + self.epsilon, -weight, weight)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from mixnorm._array import device_of, namespace
@@ -60,6 +61,27 @@ class SmoothScalar(Scalar):
     def max_norm_smoothness(self, n_outputs: int) -> float:
         """Return half the smoothness times the number of outputs."""
         return 0.5 * self.smoothness * n_outputs
+
+
+@dataclass(frozen=True)
+class BoxDual:
+    """A conjugate that is a parabola with a kink at zero, entry by entry, between two bounds.
+
+    Its value is ``slope theta + curvature theta**2 / 2 + kink |theta|`` for ``low <= theta <=
+    high``, and infinite elsewhere. A loss that has this form tells it by ``box_dual(target,
+    weight)``; engines then have one more way to minimise its dual.
+
+    Attributes
+    ----------
+    slope, curvature, kink, low, high : array
+        Of the shape of the targets; bounds may be infinite.
+    """
+
+    slope: Any
+    curvature: Any
+    kink: Any
+    low: Any
+    high: Any
 
 
 def by_entry(weight: Any) -> Any:

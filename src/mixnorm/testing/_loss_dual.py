@@ -188,6 +188,26 @@ def _check_single_precision_of_duals(case: Case) -> None:
         require(math.isfinite(found), case.loss, promise, "the conjugate is infinite in float32")
 
 
+def _check_box_dual(case: Case) -> None:
+    """Check that the form that a loss tells of its conjugate is that of the conjugate."""
+    loss, target, weight = case.loss, case.target, case.weight
+    if not hasattr(loss, "box_dual"):
+        return
+    form = loss.box_dual(target, weight)
+    low, high = np.maximum(form.low, -1e3), np.minimum(form.high, 1e3)
+    for part in (0.0, 0.3, 0.8, 1.0):
+        theta = low + part * (high - low)
+        told = form.slope * theta + 0.5 * form.curvature * theta**2 + form.kink * np.abs(theta)
+        conjugate = loss.conjugate(theta, target, weight)
+        promise = "box_dual is the form of the conjugate"
+        require_close(conjugate, float(np.sum(told)), loss, promise, rtol=1e-9)
+    for bound, sign in ((form.low, -1.0), (form.high, 1.0)):
+        if np.all(np.isfinite(bound)):
+            outside = bound + sign * 0.01 * weight[:, None]
+            infinite = loss.conjugate(outside, target, weight) == math.inf
+            require(infinite, loss, "the conjugate is infinite beyond the bounds of box_dual")
+
+
 DUAL_CHECKS = (
     _check_conjugate_of_residuals,
     _check_fenchel_young,
@@ -197,4 +217,5 @@ DUAL_CHECKS = (
     _check_best_constant,
     _check_zero_weights_of_duals,
     _check_single_precision_of_duals,
+    _check_box_dual,
 )
