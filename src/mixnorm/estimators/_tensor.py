@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_array
 
 from mixnorm.estimators._inputs import check_class_weight, check_dense_targets, unit_of
 from mixnorm.estimators._kernel_classifier import encoded_labels
+from mixnorm.estimators._norm_stored import check_intercept
 from mixnorm.estimators._tensor_base import TensorKernelLearner
 from mixnorm.losses._names import SCALAR
 
@@ -182,6 +183,12 @@ class TensorKernelRegressor(MultiOutputMixin, RegressorMixin, TensorKernelLearne
     def _single_output(self) -> bool:
         return bool(self._single)
 
+    def _restore(self, state: dict[str, Any], max_bytes: int) -> None:
+        if type(state.get("_single")) is not bool:
+            raise ValueError("_single must say whether there is one output")
+        super()._restore(state, max_bytes)
+        check_intercept(self.intercept_, len(self._unit), single=self._single)
+
     def predict(self, X: Any) -> np.ndarray:
         """Predict targets.
 
@@ -308,6 +315,14 @@ n_features_in_, feature_names_in_
 
     def _single_output(self) -> bool:
         return len(self.classes_) == 2
+
+    def _restore(self, state: dict[str, Any], max_bytes: int) -> None:
+        classes = state.get("classes_")
+        if not isinstance(classes, np.ndarray) or classes.ndim != 1 or len(classes) < 2:
+            raise ValueError("classes_ must be an array of at least 2 labels")
+        super()._restore(state, max_bytes)
+        if len(self._unit) != (1 if len(classes) == 2 else len(classes)):
+            raise ValueError(f"there must be scores for {len(classes)} classes")
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the scores of the classes.

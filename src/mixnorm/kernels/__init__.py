@@ -3,6 +3,7 @@
 from mixnorm.kernels._bank import KernelBank, gaussian_bank
 from mixnorm.kernels._base import Kernel
 from mixnorm.kernels._clip import clip_negative
+from mixnorm.kernels._expansions import FeatureExpansion, PairExpansion, TensorExpansion
 from mixnorm.kernels._factors import FactorGrams
 from mixnorm.kernels._fitted import FittedBank
 from mixnorm.kernels._functions import (
@@ -31,6 +32,7 @@ __all__ = [
     "ChiSquaredKernel",
     "ExponentialTensorKernel",
     "FactorGrams",
+    "FeatureExpansion",
     "FeatureTensorKernel",
     "FittedBank",
     "FunctionKernel",
@@ -42,10 +44,12 @@ __all__ = [
     "KernelStack",
     "LaplacianKernel",
     "LinearKernel",
+    "PairExpansion",
     "PolynomialKernel",
     "PolynomialTensorKernel",
     "PowerSeriesTensorKernel",
     "Sketch",
+    "TensorExpansion",
     "TensorKernel",
     "as_kernel",
     "clip_negative",
