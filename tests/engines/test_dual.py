@@ -5,9 +5,12 @@ import numpy as np
 import pytest
 
 from mixnorm.engines import dual
+from mixnorm.engines._dual_interior import InteriorSteps
+from mixnorm.engines._dual_problem import DualProblem, descend
+from mixnorm.engines._dual_squares import SquaresSteps
 from mixnorm.kernels import PolynomialTensorKernel
 from mixnorm.kernels._multisets import multisets
-from mixnorm.losses import EpsilonInsensitive, Hinge, Huber, Logistic, Squared
+from mixnorm.losses import EpsilonInsensitive, Hinge, Huber, Logistic, Squared, SquaredHinge
 
 LOSSES = {
     "squared": (Squared(), lambda z, y: 0.5 * cp.sum_squares(z - y)),
@@ -126,3 +129,121 @@ def test_too_few_iterations():
     found = dual.solve(dual.FeatureContraction(F, 4), loss, target, 100.0, max_iter=2)
     assert not found.converged
     assert found.gap > 1e-8 * found.objective
+
+
+# --- all ways down
+
+
+@each_loss
+@pytest.mark.parametrize("gamma", [0.1, 1.0])
+def test_first_order_methods(name, gamma):
+    F, loss, target, _, _ = posed(name)
+    contraction = dual.FeatureContraction(F, 4)
+    newton = dual.solve(contraction, loss, target, gamma)
+    solvers = ["forward-backward", "gradient"] if name == "squared" else ["forward-backward"]
+    for solver in solvers:
+        found = dual.solve(contraction, loss, target, gamma, solver=solver, tol=1e-5, max_iter=9000)
+        assert found.converged
+        assert found.evaluations >= newton.evaluations
+        assert newton.objective - newton.gap <= found.objective
+        assert found.objective - found.gap <= newton.objective
+        assert found.objective == pytest.approx(newton.objective, abs=newton.gap + found.gap)
+
+
+@each_loss
+@pytest.mark.parametrize("gamma", [1e-8, 1e-3, 1e3, 1e5, 1e8])
+@pytest.mark.parametrize("few", [True, False])
+def test_any_gamma(name, gamma, few):
+    """Fewer features than rows, where dual variables grow with gamma; and more."""
+    F, loss, target, _, _ = posed(name, n=30, d=3 if few else 8)
+    assert (len(F) < 30) == few
+    y = target[:, 0]
+    contraction = dual.FeatureContraction(F, 4)
+    scale = y @ contraction.matrix(y) @ y / (y @ y)
+    found = dual.solve(dual.Scaled(contraction, 1.0 / scale), loss, target, gamma)
+    if name == "epsilon" and few and gamma > 1e4:
+        # Sums of features are known to one part in 1e16 of gamma, and gamma multiplies the rest.
+        assert found.converged == (found.gap <= 1e-8 * found.objective)
+        return
+    assert found.converged
+    assert found.gap <= 1e-8 * found.objective
+
+
+@pytest.mark.parametrize("loss", [Hinge(), EpsilonInsensitive(0.2), Huber(0.3), SquaredHinge()])
+@pytest.mark.parametrize("gamma", [0.5, 30.0])
+def test_inside_the_bounds(loss, gamma):
+    """The interior-point method by itself, against Newton's."""
+    name = {Hinge: "hinge", SquaredHinge: "hinge"}.get(type(loss), "huber")
+    F, _, _, y, _ = posed(name, n=20)
+    target = loss.encode(y[:, None], 1, np.zeros((20, 1)))
+    contraction = dual.FeatureContraction(F, 4)
+    newton = dual.solve(contraction, loss, target, gamma)
+    problem = DualProblem(contraction, loss, target, np.full(20, gamma))
+    start = problem.start()
+    found = descend(InteriorSteps(problem, start), start, 1e-9, 100)
+    assert found.state.gap <= 1e-9 * found.state.primal
+    assert found.evaluations < 60
+    assert found.state.primal == pytest.approx(newton.objective, rel=1e-7)
+
+
+@each_loss
+def test_weights_are_repeated_rows(name):
+    F, loss, target, _, _ = posed(name)
+    times = np.array([1, 2, 3] * 4)
+    weighted = dual.solve(
+        dual.FeatureContraction(F, 4), loss, target, 2.0, weight=times.astype(float)
+    )
+    rows = np.repeat(np.arange(12), times)
+    repeated = dual.solve(dual.FeatureContraction(F[:, rows], 4), loss, target[rows], 2.0)
+    assert weighted.objective == pytest.approx(repeated.objective, rel=1e-7)
+    np.testing.assert_allclose(weighted.scores[rows], repeated.scores, atol=1e-3)
+
+
+def test_gap_of_squares_is_that_of_fenchel_and_young():
+    F, loss, target, _, _ = posed("squared")
+    contraction, weight = dual.FeatureContraction(F, 4), np.full(12, 3.0)
+    alpha = np.random.default_rng(0).standard_normal(12)
+    one = SquaresSteps(contraction, target[:, 0], weight).state(alpha)
+    other = DualProblem(contraction, loss, target, weight).state(alpha)
+    assert one.value == pytest.approx(other.value)
+    assert one.primal == pytest.approx(other.primal)
+    assert one.gap == pytest.approx(other.gap)
+
+
+class Tiring(dual.FeatureContraction):
+    """A contraction that is interrupted."""
+
+    left = 4
+
+    def matrix(self, alpha):
+        self.left -= 1
+        if self.left < 0:
+            raise KeyboardInterrupt
+        return super().matrix(alpha)
+
+
+@pytest.mark.parametrize("name", ["squared", "hinge"])
+def test_interruption_keeps_the_best(name):
+    F, loss, target, _, _ = posed(name)
+    found = list(dual.path(Tiring(F, 4), loss, target, [30.0, 60.0], tol=1e-12))
+    assert len(found) == 1
+    assert found[0].interrupted
+    assert not found[0].converged
+    assert np.isfinite(found[0].gap)
+
+
+def test_solvers_by_name():
+    F, loss, target, _, _ = posed("hinge")
+    contraction = dual.FeatureContraction(F, 4)
+    with pytest.raises(ValueError, match="solver='bfgs' is not known"):
+        dual.solve(contraction, loss, target, 1.0, solver="bfgs")
+    with pytest.raises(ValueError, match="needs a smooth dual"):
+        dual.solve(contraction, loss, target, 1.0, solver="gradient")
+
+
+def test_a_zero_target():
+    F, loss, target, _, _ = posed("squared")
+    found = dual.solve(dual.FeatureContraction(F, 4), loss, 0.0 * target, 5.0)
+    assert found.converged
+    assert found.objective == 0.0
+    np.testing.assert_array_equal(found.scores, 0.0)

@@ -99,7 +99,7 @@ class Representation:
         if self.factor is not None:
             return self._pair_expansion(alpha, self.factor)
         n, width = self.columns.shape
-        if self.kernel.finite and _count(self.kernel, self.columns) <= n * n * width:
+        if self.kernel.finite and self.kernel.count(width) <= n * n * width:
             sums = feature_sums(self.kernel, self.columns, alpha, self.q)
             return FeatureExpansion(*parts, weights_of_sums(sums, self.q))
         return TensorExpansion(*parts, self.columns, alpha)
@@ -163,7 +163,7 @@ def represent(
     factor = pair_factor(kernel, columns, n_components or _RANK)
     return Representation(
         *parts, LowRankContraction(_matrices(factor.factor, len(columns))), factor.error,
-        1.0 - factor.error, None, factor,
+        factor.mass, None, factor,
     )  # fmt: skip
 
 
@@ -174,11 +174,11 @@ def choose(kernel: TensorKernel, columns: np.ndarray, q: float) -> str:
     tensor of them loses all digits.
     """
     n = len(columns)
-    count = _count(kernel, columns)
+    count = kernel.count(columns.shape[1])
     even = _even(q) and kernel.has_products
     fits = 8.0 * n * count <= _ROOM
     if not even:
-        return "features" if fits or not _drawable(kernel) else "sampled"
+        return "features" if fits or not drawable(kernel) else "sampled"
     tensor = 4.0 * math.comb(n + int(q) // 2 - 1, int(q) // 2) ** 2  # bytes that are read
     if fits and (count < n or _seconds(n, count) <= _read(tensor)):
         return "features"
@@ -186,7 +186,7 @@ def choose(kernel: TensorKernel, columns: np.ndarray, q: float) -> str:
         return "tensor"
     if fits:
         return "features"
-    return "sampled" if _drawable(kernel) else "low-rank"
+    return "sampled" if drawable(kernel) else "low-rank"
 
 
 def _seconds(n: int, count: float) -> float:
@@ -197,22 +197,13 @@ def _read(size: float) -> float:
     return size / (_CACHED if size < _CACHE else _READ)
 
 
-def _count(kernel: TensorKernel, columns: np.ndarray) -> float:
-    """Return the number of features, of kernels that tell; those of others are counted."""
-    if not kernel.finite:
-        return math.inf
-    if not kernel.has_products:
-        return float(len(kernel.features_of_columns(columns[:1], 4.0)))
-    width = columns.shape[1]
-    return float(sum(math.comb(width + s - 1, s) for s, _ in kernel.degrees()))
-
-
-def _drawable(kernel: TensorKernel) -> bool:
+def drawable(kernel: TensorKernel) -> bool:
     """Tell whether a kernel says how its features are drawn."""
     if not kernel.has_products:
         return False
     try:
         kernel.log_rho(np.zeros(1))
+        kernel.draw_degrees(np.ones(1), np.random.default_rng(0))
     except NotImplementedError:
         return False
     return True
@@ -241,11 +232,14 @@ def _checked(name: str, kernel: TensorKernel, columns: np.ndarray, q: float) -> 
             f"{what} needs an end of features, and {kernel!r} has none. Choose 'sampled', which "
             "draws those that matter, or 'tensor'."
         )
-    if name == "sampled" and not _drawable(kernel):
-        raise ValueError(f"{what} needs a kernel that draws features, which {kernel!r} does not.")
+    if name == "sampled" and not drawable(kernel):
+        raise ValueError(
+            f"{what} needs a kernel that draws features, which {kernel!r} does not; it would need "
+            "log_rho(degrees) and draw_degrees(totals, rng)."
+        )
     n = len(columns)
     size = 8.0 * (
-        n * _count(kernel, columns) if name == "features"
+        n * kernel.count(columns.shape[1]) if name == "features"
         else math.comb(n + int(q) // 2 - 1, int(q) // 2) ** 2 if name == "tensor"
         else 0.0
     )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -43,8 +44,8 @@ class TensorKernelRegressor(MultiOutputMixin, RegressorMixin, TensorKernelLearne
         ``"squared"``, ``"huber"``, ``"epsilon_insensitive"``, ``"absolute"``, or an object of
         :mod:`mixnorm.losses`, whose parameters are in units of the targets.
     fit_intercept : bool, default=True
-        Subtract the mean of the targets first. Else the kernel's constant, which is penalised, is
-        all there is.
+        Subtract the mean of the targets first (a median, with losses that outliers do not rule).
+        Else the kernel's constant, which is penalised, is all there is.
     standardize : bool, default=True
         Subtract means of the columns, and divide by their standard deviations.
     representation : {"auto", "features", "tensor", "sampled", "low-rank"}, default="auto"
@@ -58,7 +59,8 @@ class TensorKernelRegressor(MultiOutputMixin, RegressorMixin, TensorKernelLearne
     tol : float, default=1e-8
         Relative duality gap to stop at.
     max_iter : int, default=200
-        Most evaluations of the dual.
+        Most evaluations of the dual; as many again where the solution is sought along smaller
+        values of ``gamma``.
     random_state : int, RandomState or None, default=None
         Where monomials are drawn from.
 
@@ -76,7 +78,7 @@ class TensorKernelRegressor(MultiOutputMixin, RegressorMixin, TensorKernelLearne
     dual_coef_ : ndarray of shape (n_samples,) or (n_samples, n_outputs)
         The dual variables :math:`\alpha` of the formula below.
     intercept_ : float or ndarray of shape (n_outputs,)
-        The mean of the targets, or zero.
+        The mean of the targets, their median, or zero.
     gamma_raw_ : float or ndarray of shape (n_outputs,)
         What losses count in the formula above, with targets and the kernel as they are.
     objective_ : float
@@ -87,7 +89,7 @@ class TensorKernelRegressor(MultiOutputMixin, RegressorMixin, TensorKernelLearne
         Evaluations of the dual.
     n_features_in_ : int
         Columns of ``X``.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Names of the columns, where ``X`` has them.
 
     See Also
@@ -174,7 +176,10 @@ class TensorKernelRegressor(MultiOutputMixin, RegressorMixin, TensorKernelLearne
 
     def _middle(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
         middle = np.zeros(y.shape[1])
-        if self.fit_intercept:
+        if self.fit_intercept and self._loss().lipschitz < math.inf:
+            # What a few targets far off do not move.
+            middle = np.quantile(y, 0.5, axis=0, weights=weight, method="inverted_cdf")
+        elif self.fit_intercept:
             middle = np.average(y, axis=0, weights=weight)
         unit_of(y - middle)  # checks their size
         self.intercept_ = float(middle[0]) if self._single else middle
@@ -235,8 +240,9 @@ class TensorKernelClassifier(ClassifierMixin, TensorKernelLearner):
     ----------
     classes_ : ndarray of shape (n_classes,)
         The labels.
-    representation_, kernel_, kernel_error_, kernel_mass_, objective_, dual_gap_, n_iter_, \
-n_features_in_, feature_names_in_
+    representation_, kernel_, kernel_error_, kernel_mass_, objective_, dual_gap_, n_iter_
+        As in :class:`TensorKernelRegressor`.
+    n_features_in_, feature_names_in_
         As in :class:`TensorKernelRegressor`.
     dual_coef_ : ndarray of shape (n_samples,) for two classes, else (n_samples, n_classes)
         The dual variables.

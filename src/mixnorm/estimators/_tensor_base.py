@@ -27,7 +27,7 @@ from mixnorm.estimators._tensor_features import FeatureWeight, top_features
 from mixnorm.estimators._tensor_stored import StoredTensorMixin
 from mixnorm.estimators._units import Frame, degree_of
 from mixnorm.exceptions import InterruptedFitWarning, NotConvergedWarning
-from mixnorm.kernels import PolynomialTensorKernel, TensorKernel
+from mixnorm.kernels import FeatureExpansion, PolynomialTensorKernel, TensorKernel
 from mixnorm.losses import as_loss
 
 
@@ -228,7 +228,7 @@ class TensorKernelLearner(StoredTensorMixin, CallbackSupportMixin, BaseEstimator
             task.end()
             if fitted[-1].found.interrupted and len(fitted) < len(outputs):
                 raise KeyboardInterrupt
-        self._report([one.found for one in fitted])
+        self._report(made, [one.found for one in fitted])
         self._keep(made, data, outputs, fitted)
 
     def _outputs(
@@ -259,7 +259,7 @@ class TensorKernelLearner(StoredTensorMixin, CallbackSupportMixin, BaseEstimator
         norm = float(found.alpha @ found.scores) * output.scale ** (-1.0 / (made.q - 1.0))
         return Fitted(alpha, norm, found.objective * value, found.gap * value, raw, found)
 
-    def _report(self, found: list[dual.DualSolution]) -> None:
+    def _report(self, made: tensor.Representation, found: list[dual.DualSolution]) -> None:
         worst = max(found, key=lambda one: one.gap / one.objective if one.objective else 0.0)
         relative = worst.gap / worst.objective if worst.objective else 0.0
         if any(one.interrupted for one in found):
@@ -269,11 +269,11 @@ class TensorKernelLearner(StoredTensorMixin, CallbackSupportMixin, BaseEstimator
                 InterruptedFitWarning,
             )
         elif not all(one.converged for one in found):
-            ended = worst.evaluations >= self.max_iter
-            advice = "Raise max_iter or tol, or lower gamma" if ended else (
-                "Rounding leaves no smaller one: raise tol, lower gamma, or remove rows that are "
-                "the same"
-            )  # fmt: skip
+            advice = "Raise max_iter or tol, or lower gamma"
+            if worst.evaluations < self.max_iter:
+                advice = "Rounding leaves no smaller one: raise tol, or lower gamma"
+                if made.name in ("tensor", "low-rank"):
+                    advice += ", or set representation to 'features' or 'sampled'"
             _warn(
                 f"Stopped after {worst.evaluations} evaluations with relative duality gap "
                 f"{relative:.1e} (tol {self.tol:g}) at gamma={worst.gamma:g}. {advice}.",
@@ -290,8 +290,12 @@ class TensorKernelLearner(StoredTensorMixin, CallbackSupportMixin, BaseEstimator
         """Set the fitted attributes."""
         alphas = np.stack([one.alpha for one in fitted], axis=1)
         self._unit = np.array([output.unit for output in outputs])
-        self._norm = np.array([one.norm for one in fitted])
         self._expansion = made.expansion(alphas)
+        self._norm = np.array([one.norm for one in fitted])
+        if isinstance(self._expansion, FeatureExpansion):
+            # Dual variables may be huge beside the sums of features that they make.
+            p = made.q / (made.q - 1.0)
+            self._norm = (np.abs(self._expansion.weights) ** p).sum(axis=0)
         self.kernel_ = made.kernel
         self.representation_ = made.name
         self.kernel_error_, self.kernel_mass_ = made.error, made.mass

@@ -7,11 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from mixnorm.kernels._expansions import FeatureExpansion, weights_of_sums
+from mixnorm.engines.tensor import drawable
+from mixnorm.kernels import FeatureExpansion
+from mixnorm.kernels._expansions import weights_of_sums
+from mixnorm.kernels._monomials import MonomialList
 from mixnorm.kernels._tensor_gram import drawn_features
 
-# Monomials that are looked at, where there are too many to list.
-_LOOKED_AT = 5000
+# Monomials that are looked at, where there are too many to list, and for each that is asked for.
+_LOOKED_AT, _FOR_EACH = 5000, 5
 
 
 @dataclass(frozen=True)
@@ -31,7 +34,7 @@ class FeatureWeight:
         where the model does so. With a normalised exponential kernel the monomial has a factor
         that falls with the size of the row.
     share : float
-        Its part of the norm (to the power p) of all weights.
+        Its part of the norm (to the power p) of all weights, the mean over outputs.
     """
 
     name: str
@@ -43,14 +46,19 @@ class FeatureWeight:
 
 def top_features(model: Any, top: int) -> list[FeatureWeight]:
     """Return the features of a fitted model with the largest shares of its norm."""
-    expansion, p = model._expansion, model.q / (model.q - 1.0)
     weights, exponents = _weights(model, top)
+    p = float(model.q) / (float(model.q) - 1.0)
     norms = np.where(model._norm > 0.0, model._norm, np.inf)
     shares = (np.abs(weights) ** p / norms).mean(axis=1)
     order = np.argsort(-shares, kind="stable")[:top]
-    return [
-        _described(model, expansion, exponents, int(k), weights[k], float(shares[k])) for k in order
-    ]
+    if not model._expansion.kernel.has_products:
+        return _by_number(model, order, weights[order] * model._unit, shares[order])
+    if exponents is None:
+        width = model._expansion.kernel.columns(np.zeros((1, model.n_features_in_))).shape[1]
+        powers = model._expansion.kernel.exponents(order.tolist(), width)
+    else:
+        powers = exponents[order]
+    return _named(model, powers.astype(np.int64), weights[order] * model._unit, shares[order])
 
 
 def _weights(model: Any, top: int) -> tuple[np.ndarray, np.ndarray | None]:
@@ -58,63 +66,57 @@ def _weights(model: Any, top: int) -> tuple[np.ndarray, np.ndarray | None]:
     expansion = model._expansion
     if isinstance(expansion, FeatureExpansion):
         return expansion.weights, expansion.exponents
-    q, columns = float(model.q), expansion.columns
-    rng = np.random.default_rng(0)
-    made = drawn_features(expansion.kernel, columns, q, max(_LOOKED_AT, 20 * top), rng)
+    if not drawable(expansion.kernel):
+        raise ValueError(
+            f"{expansion.kernel!r} tells nothing of its features. Give it log_rho(degrees) and "
+            "draw_degrees(totals, rng), or degrees() where there is an end of them."
+        )
+    q, rng = float(model.q), np.random.default_rng(0)
+    most = max(_LOOKED_AT, _FOR_EACH * top)
+    made = drawn_features(expansion.kernel, expansion.columns, q, most, rng)
     return weights_of_sums(made.features @ expansion.alpha, q), made.exponents
 
 
-def _described(
-    model: Any,
-    expansion: Any,
-    exponents: np.ndarray | None,
-    place: int,
-    weight: np.ndarray,
-    share: float,
-) -> FeatureWeight:
-    kernel, unit, q = expansion.kernel, expansion.unit, float(model.q)
-    single = model._single_output()
-    # Scores are in units of the targets.
-    weight = weight * model._unit
-    degree = kernel.homogeneous()
-    if not kernel.has_products:
-        shown = float(weight[0]) if single else weight
-        return FeatureWeight(f"feature {place}", {}, shown, shown, share)
-    width = model.n_features_in_
-    if exponents is None:
-        powers, count = kernel.feature(place, _width(kernel, width))
-    else:
-        powers = exponents[place].astype(np.int64)
-        logs = kernel.log_rho(np.array([powers.sum()])) + _log_count(powers)
-        count = float(np.exp(logs[0]))
-    constant = float(getattr(kernel, "constant", 1.0)) if len(powers) > width else 1.0
-    factor = count ** (1.0 / q) * unit ** -float(powers.sum()) * constant ** powers[width:].sum()
-    names = _names(model)
-    found = {names[j]: int(powers[j]) for j in np.flatnonzero(powers[:width])}
-    raw = weight * (unit ** -float(degree) if degree is not None else 1.0)
-    coefficient = weight * factor
-    return FeatureWeight(
-        _monomial(found),
-        found,
-        float(raw[0]) if single else raw,
-        float(coefficient[0]) if single else coefficient,
-        share,
-    )
+def _by_number(
+    model: Any, order: np.ndarray, weights: np.ndarray, shares: np.ndarray
+) -> list[FeatureWeight]:
+    """Return features of one's own, which have no name but their number."""
+    return [
+        FeatureWeight(
+            f"feature {k}", {}, _shown(model, weight), _shown(model, weight), float(share)
+        )
+        for k, weight, share in zip(order, weights, shares, strict=True)
+    ]
 
 
-def _width(kernel: Any, n_columns: int) -> int:
-    return int(kernel.columns(np.zeros((1, n_columns))).shape[1])
-
-
-def _log_count(powers: np.ndarray) -> float:
-    from mixnorm.kernels._monomials import MonomialList
-
-    return float(MonomialList(powers[None]).log_counts()[0])
-
-
-def _names(model: Any) -> list[str]:
+def _named(
+    model: Any, powers: np.ndarray, weights: np.ndarray, shares: np.ndarray
+) -> list[FeatureWeight]:
+    """Return monomials, with weights and coefficients in units of the kernel and the targets."""
+    kernel, unit = model._expansion.kernel, model._expansion.unit
+    width, degrees = model.n_features_in_, powers.sum(axis=1)
+    logs = (kernel.log_rho(degrees) + MonomialList(powers).log_counts()) / float(model.q)
+    logs = logs - degrees * np.log(unit)
+    if powers.shape[1] > width:
+        logs = logs + powers[:, width] * np.log(float(kernel.constant))
+    whole = unit ** -float(kernel.homogeneous() or 0)
     given = getattr(model, "feature_names_in_", None)
-    return [f"x{j}" for j in range(model.n_features_in_)] if given is None else list(given)
+    names = [f"x{j}" for j in range(width)] if given is None else list(given)
+    found = []
+    for row, log, weight, share in zip(powers, logs, weights, shares, strict=True):
+        parts = {names[j]: int(row[j]) for j in np.flatnonzero(row[:width])}
+        coefficient = _shown(model, weight * np.exp(log))
+        found.append(
+            FeatureWeight(
+                _monomial(parts), parts, _shown(model, weight * whole), coefficient, float(share)
+            )
+        )
+    return found
+
+
+def _shown(model: Any, values: np.ndarray) -> Any:
+    """Return one number where there is one output."""
+    return float(values[0]) if model._single_output() else values
 
 
 def _monomial(found: dict[str, int]) -> str:

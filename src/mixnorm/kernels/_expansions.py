@@ -164,11 +164,7 @@ def feature_sums(
     kernel: TensorKernel, columns: np.ndarray, alpha: np.ndarray, q: float
 ) -> np.ndarray:
     """Return the sums of all features by dual variables, without holding those of all rows."""
-    total = np.zeros((int(_count(kernel, columns, q)), alpha.shape[1]))
+    total = np.zeros((int(kernel.count(columns.shape[1])), alpha.shape[1]))
     for rows in row_blocks(len(columns), len(total)):
         total += kernel.features_of_columns(columns[rows], q) @ alpha[rows]
     return total
-
-
-def _count(kernel: TensorKernel, columns: np.ndarray, q: float) -> int:
-    return len(kernel.features_of_columns(columns[:1], q))

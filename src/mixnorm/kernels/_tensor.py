@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -31,7 +31,8 @@ class TensorKernel(Parameters):
     \phi_k(x_1) \cdots \phi_k(x_q)` that are monomials of the columns.
 
     A kernel of your own is a dataclass that derives from this one and has ``of_products``, and
-    ``degrees`` where there is an end of features.
+    ``degrees`` where there is an end of features. Where there is none, it says ``finite = False``;
+    features can then be drawn if it has ``log_rho`` and ``draw_degrees``.
     """
 
     #: Whether there is an end of features.
@@ -63,11 +64,18 @@ class TensorKernel(Parameters):
 
         The memory of the products may be reused.
         """
-        raise NotImplementedError(f"{type(self).__name__} has no function of products")
+        raise NotImplementedError(
+            f"{type(self).__name__} needs a method of_products(P, shift=0.0), which returns the "
+            "kernel where products are P."
+        )
 
     def degrees(self) -> list[tuple[int, float]]:
         r"""Return the degrees :math:`s` of features, each with its :math:`\rho_s > 0`."""
-        raise NotImplementedError(f"{type(self).__name__} does not tell the degrees of features")
+        raise NotImplementedError(
+            f"{type(self).__name__} needs a method degrees(), which lists the degrees of its "
+            "monomials with their coefficients; or finite=False, if there is no end of them, with "
+            "log_rho(degrees) and draw_degrees(totals, rng) where they are to be drawn."
+        )
 
     def homogeneous(self) -> int | None:
         """Return the degree, if all features have the same; else None."""
@@ -75,9 +83,12 @@ class TensorKernel(Parameters):
 
     def n_features(self, n_columns: int) -> float:
         """Return the number of features; infinity where there is no end of them."""
+        return self.count(self.columns(np.zeros((1, n_columns))).shape[1])
+
+    def count(self, width: int) -> float:
+        """Return the number of features of so many columns, as ``columns`` returns them."""
         if not self.finite:
             return math.inf
-        width = self.columns(np.zeros((1, n_columns))).shape[1]
         return float(sum(math.comb(width + s - 1, s) for s, _ in self.degrees()))
 
     def features(self, X: np.ndarray, q: float) -> np.ndarray:
@@ -95,14 +106,15 @@ class TensorKernel(Parameters):
             parts.append(made.values(columns, (rho * made.coefficients) ** (1.0 / q)))
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
-    def feature(self, place: int, width: int) -> tuple[np.ndarray, float]:
-        r"""Return the exponents of one feature's columns, and :math:`c` in ``c**(1/q) x**κ``."""
-        for degree, rho in self.degrees():
-            made = Monomials.of_degree(width, degree)
-            if place < len(made):
-                return made.exponents(place), float(rho * made.coefficients[place])
-            place -= len(made)
-        raise IndexError(f"There are fewer features than {place}.")
+    def exponents(self, places: Iterable[int], width: int) -> np.ndarray:
+        """Return the exponents of the columns in some of all features, by their places."""
+        made = [Monomials.of_degree(width, degree) for degree, _ in self.degrees()]
+        ends = np.cumsum([len(part) for part in made])
+        found = []
+        for place in places:
+            part = int(np.searchsorted(ends, place, side="right"))
+            found.append(made[part].exponents(int(place - (ends[part - 1] if part else 0))))
+        return np.array(found, dtype=np.int16).reshape(-1, width)
 
     # --- features that are drawn
 
@@ -112,9 +124,9 @@ class TensorKernel(Parameters):
         In a row, a feature's probability is its part of :math:`K(x, \dots, x)`.
         """
         totals = (np.abs(columns) ** q).sum(axis=1)
-        return _split(self._drawn_degrees(totals, rng), np.abs(columns) ** q, rng)
+        return _split(self.draw_degrees(totals, rng), np.abs(columns) ** q, rng)
 
-    def _drawn_degrees(self, totals: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    def draw_degrees(self, totals: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Draw the degree of a feature, for rows with these products with themselves."""
         degrees, rho = (np.array(part) for part in zip(*self.degrees(), strict=True))
         logs = np.log(rho) + degrees * np.log(np.maximum(totals, 1e-300))[:, None]
@@ -352,7 +364,8 @@ class ExponentialTensorKernel(TensorKernel):
             )
         return np.asarray(np.exp(P, out=P))
 
-    def _drawn_degrees(self, totals: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    def draw_degrees(self, totals: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Draw from the distribution of Poisson."""
         return rng.poisson(np.minimum(self._sigma() * totals, 1e6))
 
     def log_rho(self, degrees: np.ndarray) -> np.ndarray:
@@ -389,9 +402,9 @@ class FeatureTensorKernel(TensorKernel):
         if not callable(self.function):
             raise TypeError(f"FeatureTensorKernel(function={self.function!r}) cannot be called.")
 
-    def n_features(self, n_columns: int) -> float:
+    def count(self, width: int) -> float:
         """Return the number of features, of a row of zeros."""
-        return float(len(self.features_of_columns(np.zeros((1, n_columns)), 4)))
+        return float(len(self.features_of_columns(np.zeros((1, width)), 4)))
 
     def features_of_columns(self, columns: np.ndarray, q: float) -> np.ndarray:
         """Return what the function returns, one feature in each row."""

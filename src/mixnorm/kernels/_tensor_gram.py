@@ -14,6 +14,8 @@ from mixnorm.kernels._tensor import TensorKernel
 _BLOCK = 2**18
 # Draws of a feature, for each that is kept at most, and how many make a batch.
 _DRAWS, _BATCHES = 40, 8
+# Parts of a kernel are known up to this, and are told so that they are no more than there is.
+_ROUNDING = 1e-14
 
 
 def products_of(columns: np.ndarray, sets: np.ndarray) -> np.ndarray:
@@ -37,16 +39,18 @@ def tensor_gram(kernel: TensorKernel, columns: np.ndarray, half: int) -> np.ndar
         Half the number of arguments.
     """
     sets = multisets(len(columns), half)
-    Z = products_of(columns, sets)
+    with np.errstate(over="ignore"):
+        Z = products_of(columns, sets)
     shifts = kernel.shifts(columns, 2 * half)
     shift = None if shifts is None else shifts[sets].sum(axis=0)
     gram = np.empty((len(Z), len(Z)))
     step = max(16, _BLOCK // max(1, len(Z)))
     for start in range(0, len(Z), step):
         stop = min(len(Z), start + step)
-        P = Z[start:stop] @ Z[:stop].T
         added = 0.0 if shift is None else shift[start:stop, None] + shift[:stop]
-        gram[start:stop, :stop] = kernel.of_products(P, added)
+        with np.errstate(over="ignore", invalid="ignore"):
+            P = Z[start:stop] @ Z[:stop].T
+            gram[start:stop, :stop] = kernel.of_products(P, added)
         if not math.isfinite(float(np.sum(gram[start:stop, :stop]))):
             raise ValueError(
                 f"{kernel!r} has values that are out of the range of floats on these rows; divide "
@@ -87,8 +91,9 @@ def drawn_features(
 ) -> Drawn:
     """Draw the monomials that hold most of a kernel on rows.
 
-    Rows are taken in turn, and a monomial is drawn with the part that it has of the kernel of that
-    row alone. Of all that were drawn those are kept that hold most.
+    Where there are no more than may be kept, all are. Else rows are taken in turn, and a monomial
+    is drawn with the part that it has of the kernel of that row alone. Of all that were drawn
+    those are kept that hold most.
 
     Parameters
     ----------
@@ -106,6 +111,9 @@ def drawn_features(
         The mean part of the kernel with which no more are drawn.
     """
     whole = _diagonal(kernel, columns, q)
+    if kernel.finite and kernel.count(columns.shape[1]) <= most:
+        every = kernel.exponents(range(int(kernel.count(columns.shape[1]))), columns.shape[1])
+        return _heaviest(kernel, columns, q, every, whole, most)
     exponents = np.zeros((0, columns.shape[1]), dtype=np.int16)
     made = Drawn(exponents, np.zeros((0, len(columns))), np.zeros(len(columns)))
     size = max(len(columns), _DRAWS * most // _BATCHES)
@@ -135,7 +143,7 @@ def _heaviest(
     features = kernel.listed(columns, exponents, q)
     parts = np.abs(features) ** q / whole
     order = np.argsort(-parts.sum(axis=1), kind="stable")[:most]
-    mass = np.minimum(1.0, parts[order].sum(axis=0))
+    mass = np.clip(parts[order].sum(axis=0) - _ROUNDING, 0.0, 1.0)
     return Drawn(exponents[order], features[order], mass)
 
 
@@ -163,11 +171,14 @@ class PairFactor:
         The pairs at which it is exact, and the factor triangular.
     error : float
         What the kernel of any two pairs is off by at most, beside the largest.
+    mass : float
+        The part of the kernel of a row with itself that is kept, on average.
     """
 
     factor: np.ndarray
     pivots: np.ndarray
     error: float
+    mass: float
 
 
 def pair_factor(
@@ -191,7 +202,7 @@ def pair_factor(
     shifts = kernel.shifts(columns, 4)
     shift = np.zeros(len(Z)) if shifts is None else shifts[sets].sum(axis=0)
     left = np.array(kernel.of_products((Z * Z).sum(axis=1), 2.0 * shift))
-    largest = float(np.max(left))
+    largest, whole = float(np.max(left)), left
     if not math.isfinite(largest):
         raise ValueError(f"{kernel!r} is out of the range of floats on these rows; scale X.")
     factor = np.zeros((min(most, len(Z)), len(Z)))
@@ -209,4 +220,7 @@ def pair_factor(
         left[pivot] = 0.0
         pivots.append(pivot)
     error = float(np.max(left)) / largest if largest > 0.0 else 0.0
-    return PairFactor(np.ascontiguousarray(factor[: len(pivots)].T), np.array(pivots, int), error)
+    same = (sets[0] == sets[1]) & (whole > 0.0)
+    mass = 1.0 - float(np.mean(left[same] / whole[same])) if np.any(same) else 1.0
+    made = np.ascontiguousarray(factor[: len(pivots)].T)
+    return PairFactor(made, np.array(pivots, int), error, mass)
