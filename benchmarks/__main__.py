@@ -16,6 +16,7 @@ BENCHMARKS = {
     "shareboost": "benchmarks.shareboost",
     "shareboost-paper": "benchmarks.shareboost_paper",
     "sparse-mkl": "benchmarks.sparse_mkl",
+    "tensor": "benchmarks.tensor",
     "trees": "benchmarks.trees",
 }
 
