@@ -14,6 +14,8 @@ from mixnorm.kernels._tensor import TensorKernel
 _BLOCK = 2**18
 # Draws of a feature, for each that is kept at most, and how many make a batch.
 _DRAWS, _BATCHES = 40, 8
+# Mean part of the kernel that a batch must add, or it is the last.
+_GAIN = 1e-4
 # Parts of a kernel are known up to this, and are told so that they are no more than there is.
 _ROUNDING = 1e-14
 
@@ -114,8 +116,11 @@ def drawn_features(
     if kernel.finite and kernel.count(columns.shape[1]) <= most:
         every = kernel.exponents(range(int(kernel.count(columns.shape[1]))), columns.shape[1])
         return _heaviest(kernel, columns, q, every, whole, most)
-    exponents = np.zeros((0, columns.shape[1]), dtype=np.int16)
-    made = Drawn(exponents, np.zeros((0, len(columns))), np.zeros(len(columns)))
+    made = Drawn(
+        np.zeros((0, columns.shape[1]), dtype=np.int16),
+        np.zeros((0, len(columns))),
+        np.zeros(len(columns)),
+    )
     size = max(len(columns), _DRAWS * most // _BATCHES)
     for _ in range(_BATCHES):
         rows = np.resize(rng.permutation(len(columns)), size)
@@ -125,11 +130,19 @@ def drawn_features(
                 f"{kernel!r} has monomials of degree {int(np.max(new))} on these rows; divide the "
                 "columns of X by their size, or set standardize=True."
             )
-        exponents = np.unique(np.concatenate([made.exponents, new.astype(np.int16)]), axis=0)
-        made = _heaviest(kernel, columns, q, exponents, whole, most)
-        if float(np.mean(made.mass)) >= enough:
+        before = float(np.mean(made.mass))
+        fresh = _fresh(made.exponents, new.astype(np.int16))
+        made = _heaviest(kernel, columns, q, fresh, whole, most, made)
+        if float(np.mean(made.mass)) >= enough or float(np.mean(made.mass)) < before + _GAIN:
             break
     return made
+
+
+def _fresh(known: np.ndarray, drawn: np.ndarray) -> np.ndarray:
+    """Return the rows that are drawn and not known, each once."""
+    both = np.concatenate([known, drawn])
+    _, first = np.unique(both, axis=0, return_index=True)
+    return np.asarray(both[np.sort(first[first >= len(known)])])
 
 
 def _heaviest(
@@ -139,8 +152,13 @@ def _heaviest(
     exponents: np.ndarray,
     whole: np.ndarray,
     most: int,
+    known: Drawn | None = None,
 ) -> Drawn:
+    """Return those of known and of more monomials that hold most of the kernel."""
     features = kernel.listed(columns, exponents, q)
+    if known is not None:
+        exponents = np.concatenate([known.exponents, exponents])
+        features = np.concatenate([known.features, features])
     parts = np.abs(features) ** q / whole
     order = np.argsort(-parts.sum(axis=1), kind="stable")[:most]
     mass = np.clip(parts[order].sum(axis=0) - _ROUNDING, 0.0, 1.0)

@@ -1,0 +1,200 @@
+"""Bounds for weights in a ball of a matrix norm: Rademacher complexity and excess risk."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from mixnorm.bounds._bound import Bound, check_form
+from mixnorm.bounds._radii import EXAMPLES, pair, radii, row_norms
+from mixnorm.norms import MixedNorm, as_norm
+from mixnorm.norms._schatten import Spectral
+
+_PAPER = "Kakade, Shalev-Shwartz and Tewari"
+
+
+def rademacher(
+    norm: Any,
+    X: Any,
+    *,
+    radius: float,
+    n_outputs: int = 1,
+    examples: str | None = None,
+    form: str = "exact",
+) -> Bound:
+    r"""Bound the Rademacher complexity of all weights in a ball.
+
+    With a strongly convex norm (constant :math:`\beta`) or the strongly convex twin of another, it
+    is at most :math:`X R / \sqrt{\beta n}`, for examples of dual norm up to :math:`X`.
+
+    Parameters
+    ----------
+    norm : str or Norm
+        The norm: ``"l1,1"``, ``"l2,1"``, ``"l2,2"``, ``"trace"``, or an object.
+    X : array or sparse matrix of shape (n_samples, n_features), or a list of them
+        The rows; for tasks a list of the rows of each, or one array that all share.
+    radius : float
+        The radius of the ball.
+    n_outputs : int, default=1
+        Classes or tasks.
+    examples : {"classes", "tasks", "rows"}, optional
+        What an example is; ``"rows"`` with one output, ``"tasks"`` for a list, else ``"classes"``.
+    form : {"exact", "paper"}, default="exact"
+        ``"paper"`` is the closed form of the paper's Table 1, without constants.
+
+    Returns
+    -------
+    Bound
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.eye(4)
+    >>> rademacher("l2,2", X, radius=2.0).value
+    1.0
+    """
+    check_form(form)
+    norm, examples = as_norm(norm), _examples(X, n_outputs, examples)
+    n, d, k = _sizes(X, n_outputs)
+    radius = _radius(radius)
+    if form == "paper":
+        return _closed(norm, X, radius, (n, d, k), examples)
+    twin = pair(norm, (d, k))
+    beta = float(twin.strong_convexity())
+    size = float(np.max(radii(twin, X, k, examples), initial=0.0))
+    value = size * radius / math.sqrt(beta * n)
+    sentence = (
+        f"Weights of norm up to {radius:.3g} can fit random signs on {n} examples by {value:.3g} "
+        f"on average at most: the examples' dual norms are up to {size:.3g}, and half the squared "
+        f"norm is strongly convex with constant {beta:.3g}."
+    )
+    inputs = {"n": float(n), "radius": radius, "examples": size, "strong_convexity": beta}
+    theorem = f"{_PAPER}, Theorem {'21' if examples == 'tasks' else '7'}"
+    return Bound(value, "Rademacher complexity", theorem, inputs, sentence, power=-0.5)
+
+
+def excess_risk(
+    norm: Any,
+    X: Any,
+    *,
+    radius: float,
+    n_outputs: int = 1,
+    lipschitz: float = 1.0,
+    examples: str | None = None,
+    form: str = "exact",
+) -> Bound:
+    r"""Bound how much more the empirical minimiser in a ball costs than the best weights in it.
+
+    On the average over samples that is at most :math:`2 \rho` times the Rademacher complexity, for
+    losses with Lipschitz constant :math:`\rho`.
+
+    Parameters
+    ----------
+    norm, X, radius, n_outputs, examples, form
+        As in :func:`rademacher`.
+    lipschitz : float, default=1.0
+        The Lipschitz constant of the loss, of one score; of tasks, of the mean over them.
+
+    Returns
+    -------
+    Bound
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.eye(4)
+    >>> bound = excess_risk("l2,2", X, radius=2.0)
+    >>> bound.value, bound.at(400).value
+    (2.0, 0.2)
+    """
+    if not 0.0 < lipschitz < math.inf:
+        raise ValueError(
+            f"lipschitz={lipschitz!r} must be positive and finite; squared losses have none, unless "
+            "targets and scores are bounded."
+        )
+    found = rademacher(norm, X, radius=radius, n_outputs=n_outputs, examples=examples, form=form)
+    value = 2.0 * float(lipschitz) * found.value
+    n = int(found.inputs["n"])
+    sentence = (
+        f"With {n} samples, the best fit in the ball of radius {found.inputs['radius']:.3g} costs at "
+        f"most {value:.3g} more on new data than the best weights there, on average over samples."
+    )
+    tasks = "Theorem 21" in found.theorem
+    theorem = f"{_PAPER}, Corollary {'22' if tasks else '8'}"
+    inputs = found.inputs | {"lipschitz": float(lipschitz)}
+    return Bound(value, "excess risk", theorem, inputs, sentence, found.form, found.kind, -0.5)
+
+
+def _closed(norm: Any, X: Any, radius: float, sizes: tuple[int, int, int], examples: str) -> Bound:
+    """Return the paper's closed form, by the norms' own duals."""
+    n, d, k = sizes
+    largest, logarithm, name = _closed_parts(norm, X, d, k)
+    value = radius * largest * math.sqrt(logarithm / n)
+    inputs = {"n": float(n), "radius": radius, "examples": largest, "logarithm": logarithm}
+    sentence = f"{name}: {value:.3g}, up to a constant that the paper drops."
+    return Bound(
+        value,
+        "Rademacher complexity",
+        f"{_PAPER}, Table 1{', for tasks' if examples == 'tasks' else ''}",
+        inputs,
+        sentence,
+        "paper",
+        "rate",
+        -0.5,
+    )
+
+
+def _closed_parts(norm: Any, X: Any, d: int, k: int) -> tuple[float, float, str]:
+    parts = X if isinstance(X, (list, tuple)) else [X]
+
+    def most(p: float) -> float:
+        return max(float(np.max(row_norms(part, p), initial=0.0)) for part in parts)
+
+    if isinstance(norm, Spectral) and norm.q == 1:
+        return most(2.0), math.log(max(2, min(k, d))), "W_S1 X_Sinf sqrt(ln min(k, d) / n)"
+    if isinstance(norm, MixedNorm) and norm.groups is None:
+        kind = (float(norm.inner), float(norm.outer))
+        if kind == (1.0, 1.0):
+            return most(math.inf), math.log(max(2, k * d)), "W_11 X_inf sqrt(ln(kd) / n)"
+        if kind == (2.0, 1.0):
+            return most(math.inf), math.log(max(2, d)), "W_21 X_2inf sqrt(ln d / n)"
+        if kind == (2.0, 2.0):
+            return most(2.0), 1.0, "W_22 X_22 sqrt(1 / n)"
+    raise ValueError(
+        f"The paper has no closed form for {norm!r}; it has them for 'l1,1', 'l2,1', 'l2,2' and "
+        "'trace'. Set form='exact'."
+    )
+
+
+def _examples(X: Any, n_outputs: int, examples: str | None) -> str:
+    if examples is None:
+        if isinstance(X, (list, tuple)) and len(X) and getattr(X[0], "ndim", 1) == 2:
+            return "tasks"
+        return "rows" if n_outputs == 1 else "classes"
+    if not isinstance(examples, str) or examples not in EXAMPLES:
+        raise ValueError(f"examples={examples!r} is not known; choose one of {list(EXAMPLES)}.")
+    return examples
+
+
+def _sizes(X: Any, n_outputs: int) -> tuple[int, int, int]:
+    """Return the numbers of examples, features and outputs."""
+    if isinstance(X, (list, tuple)) and len(X) and getattr(X[0], "ndim", 1) == 2:
+        sizes = {part.shape[0] for part in X}
+        widths = {part.shape[1] for part in X}
+        if len(widths) > 1:
+            raise ValueError(f"Tasks have {sorted(widths)} columns; all must have the same.")
+        return min(sizes), widths.pop(), len(X)
+    shape = X.shape if sparse.issparse(X) else np.shape(X)
+    if len(shape) != 2 or not shape[0] or not shape[1]:
+        raise ValueError(f"X has the shape {shape}; give rows and columns, at least one of each.")
+    return int(shape[0]), int(shape[1]), int(n_outputs)
+
+
+def _radius(radius: Any) -> float:
+    value = float(radius)
+    if not 0.0 <= value < math.inf:
+        raise ValueError(f"radius={radius!r} must be a finite number that is not negative.")
+    return value
