@@ -71,6 +71,10 @@ class FewerFeaturesWarning(MixnormWarning, UserWarning):
     """The model has fewer features than were asked for."""
 
 
+class CoarseKernelWarning(MixnormWarning, UserWarning):
+    """What stands in for a kernel holds little of it."""
+
+
 class InterruptedFitWarning(MixnormWarning, RuntimeWarning):
     """``fit`` was interrupted; the rounds finished before that are kept."""
 

@@ -241,6 +241,28 @@ def test_solvers_by_name():
         dual.solve(contraction, loss, target, 1.0, solver="gradient")
 
 
+@pytest.mark.parametrize("gamma", [0.0, -1.0, np.inf])
+def test_bad_gamma(gamma):
+    F, loss, target, _, _ = posed("squared")
+    with pytest.raises(ValueError, match="gamma="):
+        dual.solve(dual.FeatureContraction(F, 4), loss, target, gamma)
+
+
+def test_evaluations_are_counted_and_bounded():
+    F, loss, target, _, _ = posed("epsilon", n=30)
+    contraction = dual.FeatureContraction(F, 4)
+    calls, matrix = [], contraction.matrix
+
+    def counted(alpha):
+        calls.append(1)
+        return matrix(alpha)
+
+    contraction.matrix = counted
+    found = dual.solve(contraction, loss, target, 1e12, tol=1e-15, max_iter=50)
+    assert len(calls) <= 1.3 * found.evaluations
+    assert found.evaluations <= 250
+
+
 def test_a_zero_target():
     F, loss, target, _, _ = posed("squared")
     found = dual.solve(dual.FeatureContraction(F, 4), loss, 0.0 * target, 5.0)

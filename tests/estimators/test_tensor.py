@@ -11,7 +11,13 @@ import pytest
 from sklearn.base import clone, is_classifier
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.linear_model import RidgeCV
-from sklearn.model_selection import GridSearchCV, KFold, ShuffleSplit, cross_val_score
+from sklearn.model_selection import (
+    GridSearchCV,
+    KFold,
+    LeaveOneOut,
+    ShuffleSplit,
+    cross_val_score,
+)
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -22,7 +28,12 @@ from mixnorm import (
     TensorKernelRegressor,
     TensorKernelRegressorCV,
 )
-from mixnorm.exceptions import InterruptedFitWarning, ModelFileError, NotConvergedWarning
+from mixnorm.exceptions import (
+    CoarseKernelWarning,
+    InterruptedFitWarning,
+    ModelFileError,
+    NotConvergedWarning,
+)
 from mixnorm.kernels import (
     ExponentialTensorKernel,
     FeatureTensorKernel,
@@ -442,6 +453,10 @@ def test_class_weight():
         ({"gamma": math.inf}, ValueError, "gamma=inf"),
         ({"q": 2}, ValueError, "more than 2"),
         ({"q": "four"}, TypeError, "q='four'"),
+        ({"q": 1e3}, ValueError, "at most 100"),
+        ({"q": 20, "representation": "tensor"}, ValueError, "even q up to 8"),
+        ({"loss": EpsilonInsensitive(math.nan)}, ValueError, "epsilon=nan"),
+        ({"loss": Huber(-1)}, ValueError, "delta=-1 must"),
         ({"loss": "log"}, ValueError, "loss='log' is not known"),
         ({"loss": "hinge"}, ValueError, "loss='hinge' is not known"),
         ({"loss": MulticlassHinge()}, ValueError, "all scores"),
@@ -461,6 +476,95 @@ def test_bad_parameters(params, error, words):
     X, y = table()
     with pytest.raises(error, match=words):
         TensorKernelRegressor(**params).fit(X, y)
+
+
+class Plain(TensorKernel):
+    """No dataclass."""
+
+    def of_products(self, P, shift=0.0):
+        return P
+
+
+@dataclass
+class Negative(TensorKernel):
+    """No tensor kernel, having a negative coefficient."""
+
+    def of_products(self, P, shift=0.0):
+        return 1.0 - P
+
+    def degrees(self):
+        return [(0, 1.0), (1, -1.0)]
+
+
+def test_bad_kernels():
+    X, y = table()
+    with pytest.raises(TypeError, match="@dataclass"):
+        TensorKernelRegressor(Plain()).fit(X, y)
+    with pytest.raises(ValueError, match="coefficient -1.0"):
+        TensorKernelRegressor(Negative()).fit(X, y)
+    with pytest.raises(ValueError, match="does not say how they are drawn"):
+        TensorKernelRegressor(Unlisted(), q=6).fit(*table(60))
+    with pytest.raises(ValueError, match="lower sigma or q"):
+        TensorKernelRegressor(ExponentialTensorKernel(), q=40).fit(X, y)
+    with pytest.raises(ValueError, match="standardize=True"):
+        TensorKernelRegressor(PowerSeriesTensorKernel(), standardize=False).fit(1e150 * X, y)
+    with pytest.raises(MemoryError, match="low-rank"):
+        TensorKernelRegressor(representation="low-rank", n_components=10**6).fit(
+            np.random.default_rng(0).standard_normal((3000, 2)), np.zeros(3000)
+        )
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_targets_that_no_feature_sees(seed):
+    """All that is left of them is rounding, which must not become the unit of gamma."""
+    rng = np.random.default_rng(seed)
+    X, y = rng.standard_normal((30, 4)), rng.standard_normal(30)
+    for kernel, rows in (
+        (PolynomialTensorKernel(2), 1e-150 * X),
+        (PolynomialTensorKernel(2), np.ones((30, 3))),
+        (PowerSeriesTensorKernel([1.0]), X),
+    ):
+        for representation in ("features", "tensor"):
+            model = TensorKernelRegressor(
+                kernel, standardize=False, representation=representation
+            ).fit(rows, y)
+            np.testing.assert_allclose(model.predict(rows), y.mean(), atol=1e-6)
+    twice, sides = np.concatenate([X, X]), np.repeat([0, 1], 30)
+    for loss in ("logistic", "hinge"):
+        both = TensorKernelClassifier(PolynomialTensorKernel(3), loss=loss).fit(twice, sides)
+        np.testing.assert_allclose(both.decision_function(twice), 0.0, atol=1e-6)
+
+
+def test_little_of_the_kernel():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((100, 200))
+    with pytest.warns(CoarseKernelWarning, match="Raise n_components"):
+        TensorKernelRegressor(
+            PolynomialTensorKernel(3), representation="sampled", n_components=50, random_state=0
+        ).fit(X, X[:, 0])
+
+
+@pytest.mark.parametrize("size", [1e-150, 1e150])
+def test_sizes_of_weights(size):
+    X, y = table()
+    one = TensorKernelRegressor().fit(X, y)
+    other = TensorKernelRegressor().fit(X, y, sample_weight=np.full(40, size))
+    np.testing.assert_allclose(other.predict(X), one.predict(X), rtol=1e-9)
+    assert other.gamma_raw_ * size == pytest.approx(one.gamma_raw_)
+
+
+def test_rows_out_of_range():
+    X, y = table()
+    model = TensorKernelRegressor(PolynomialTensorKernel(3)).fit(X, y)
+    with pytest.raises(ValueError, match="Row 1 of X is so far"):
+        model.predict(np.array([X[0], np.full(4, 1e200)]))
+
+
+def test_parameters_after_a_fit():
+    X, y = table()
+    model = TensorKernelRegressor().fit(X, y)
+    before = model.features(3)
+    assert model.set_params(q=8).features(3) == before
 
 
 def test_losses_of_the_other_kind():
@@ -523,7 +627,7 @@ def test_pipelines_pickles_and_files(tmp_path):
         TensorKernelRegressor(ExponentialTensorKernel(), representation="tensor"),
         TensorKernelRegressor(ExponentialTensorKernel(), representation="sampled", random_state=0),
         TensorKernelRegressor(ExponentialTensorKernel(), representation="low-rank"),
-        TensorKernelClassifier(PowerSeriesTensorKernel()),
+        TensorKernelClassifier(PowerSeriesTensorKernel(np.array([1.0, 1.0]))),
         TensorKernelRegressorCV(gammas=5, cv=3),
         TensorKernelClassifierCV(gammas=[1.0, 10.0], cv=3),
     ]
@@ -600,6 +704,34 @@ def test_folds_are_fits_of_their_rows(kernel):
             assert found == pytest.approx(wanted, abs=1e-4)
     best = TensorKernelRegressor(kernel, gamma=search.gamma_, representation="tensor").fit(X, y)
     np.testing.assert_allclose(search.predict(X), best.predict(X), rtol=1e-7)
+
+
+def test_rows_that_are_in_a_fold_twice():
+    X, y = table(30)
+    rng = np.random.default_rng(0)
+    cv = [(rng.integers(0, 30, 30), np.arange(30)) for _ in range(2)]
+    search = TensorKernelRegressorCV(gammas=[10.0], cv=cv).fit(X, y)
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    for fold, (train, test) in enumerate(cv):
+        one = TensorKernelRegressor(gamma=10.0, standardize=False).fit(Z[train], y[train])
+        found = search.cv_results_["split_test_scores"][0, fold]
+        assert found == pytest.approx(one.score(Z[test], y[test]), abs=1e-4)
+
+
+def test_folds_of_one_row():
+    X, y = table(30)
+    model = TensorKernelRegressorCV(gammas=10, cv=LeaveOneOut()).fit(X, y)
+    assert model.gamma_ > 0.1
+    assert 0.5 < model.best_score_ < 1.0
+    with pytest.raises(ValueError, match="gives no folds"):
+        TensorKernelRegressorCV(cv=[]).fit(X, y)
+
+
+@pytest.mark.filterwarnings("ignore:Stopped after")
+def test_folds_that_do_not_converge():
+    X, y = table(30)
+    with pytest.warns(NotConvergedWarning, match="fits of folds"):
+        TensorKernelRegressorCV(gammas=[100.0], cv=3, max_iter=2).fit(X, y)
 
 
 def test_search_of_classes():

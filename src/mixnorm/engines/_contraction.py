@@ -18,6 +18,8 @@ from mixnorm.kernels._multisets import multiplicities, multisets
 
 # Features that are worked on at a time: these stay in the cache with their products.
 _BLOCK = 2**18
+# Relative errors of sums of many terms.
+_EPSILON = 1e-13
 
 
 class Contraction(Protocol):
@@ -44,6 +46,18 @@ class Contraction(Protocol):
         """Return the contraction of some of the rows."""
         ...
 
+    def diagonal(self) -> np.ndarray:
+        """Return the kernel of each row with itself, of all arguments."""
+        ...
+
+    def form(self, alpha: np.ndarray) -> float:
+        """Return the q-th power of the norm of the features' sum."""
+        ...
+
+    def rounding(self) -> float:
+        """Return what of the form of large terms that cancel is left by rounding."""
+        ...
+
 
 class _Plain:
     """What contractions share where the tensor is symmetric."""
@@ -58,6 +72,14 @@ class _Plain:
     def hessian(self, alpha: np.ndarray, V: np.ndarray) -> np.ndarray:
         """Return ``(q - 1) V``."""
         return (self.q - 1.0) * V
+
+    def form(self, alpha: np.ndarray) -> float:
+        """Return the q-th power of the norm of the features' sum."""
+        return float(alpha @ (self.matrix(alpha) @ alpha))
+
+    def rounding(self) -> float:
+        """Return what rounding leaves of sums of many entries."""
+        return _EPSILON
 
     def scores(self, alphas: np.ndarray) -> np.ndarray:
         """Return the scores of all rows for several vectors."""
@@ -94,6 +116,18 @@ class FeatureContraction(_Plain):
         u = np.abs(part @ alpha)
         W = part * (u if self.q == 4.0 else u ** (0.5 * self.q - 1.0))[:, None]
         return np.asarray(W.T @ W)
+
+    def diagonal(self) -> np.ndarray:
+        """Return the kernel of each row with itself."""
+        return np.asarray((np.abs(self.features) ** self.q).sum(axis=0))
+
+    def form(self, alpha: np.ndarray) -> float:
+        """Return the sum of powers, which does not cancel."""
+        return float(np.sum(np.abs(self.features @ alpha) ** self.q))
+
+    def rounding(self) -> float:
+        """Return what rounding leaves: sums of features are known to so many digits."""
+        return float(_EPSILON**self.q)
 
     def weights(self, alpha: np.ndarray) -> np.ndarray:
         """Return the weights of the features, ``sign(u) |u|^(q-1)``."""
@@ -134,6 +168,12 @@ class TensorContraction(_Plain):
         """Return the matrix, by one product that reads half the kernel."""
         beta = self._times * np.prod(alpha[self._sets], axis=0)
         return self._unpacked(blas.dsymv(1.0, self.gram.T, beta), alpha)
+
+    def diagonal(self) -> np.ndarray:
+        """Return the kernel of each row with itself."""
+        rows = np.arange(self.n)
+        places = self._places[(rows,) * self.half]
+        return np.asarray(self.gram[places, places])
 
     def _unpacked(self, values: np.ndarray, alpha: np.ndarray) -> np.ndarray:
         tensor = values[self._places]
@@ -179,11 +219,16 @@ class LowRankContraction(_Plain):
 
     def matrix(self, alpha: np.ndarray) -> np.ndarray:
         """Return the matrix, by two passes over the factor."""
-        flat = self.factor.reshape(len(self.factor), -1)
+        flat = self.factor.reshape(len(self.factor), self.n * self.n)
         return np.asarray((flat.T @ (self._sides(alpha) @ alpha)).reshape(self.n, self.n))
 
     def _sides(self, alpha: np.ndarray) -> np.ndarray:
-        return np.asarray(self.factor.reshape(-1, self.n) @ alpha).reshape(-1, self.n)
+        flat = self.factor.reshape(len(self.factor) * self.n, self.n)
+        return np.asarray(flat @ alpha).reshape(len(self.factor), self.n)
+
+    def diagonal(self) -> np.ndarray:
+        """Return the kernel of each row with itself."""
+        return np.asarray((np.diagonal(self.factor, axis1=1, axis2=2) ** 2).sum(axis=0))
 
     def hessian(self, alpha: np.ndarray, V: np.ndarray) -> np.ndarray:
         """Return the second derivatives."""
@@ -223,6 +268,18 @@ class Scaled:
     def scores(self, alphas: np.ndarray) -> np.ndarray:
         """Return the scores of all rows for several vectors."""
         return self.factor * self.contraction.scores(alphas)
+
+    def diagonal(self) -> np.ndarray:
+        """Return the kernel of each row with itself."""
+        return self.factor * self.contraction.diagonal()
+
+    def form(self, alpha: np.ndarray) -> float:
+        """Return the q-th power of the norm of the features' sum."""
+        return self.factor * self.contraction.form(alpha)
+
+    def rounding(self) -> float:
+        """Return what rounding leaves of the norm."""
+        return self.contraction.rounding()
 
     def take(self, rows: np.ndarray) -> Scaled:
         """Return the contraction of some of the rows."""

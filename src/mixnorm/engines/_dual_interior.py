@@ -139,7 +139,7 @@ class InteriorSteps:
             # Without what the plain step leaves, this is a way down for certain.
             aim = max(aim, _CENTRE * mean)
             moves = self._moves(system, slope, aim, None)
-            found, length = taken + 1, 1.0
+            length = 1.0
             for _ in range(_HALVINGS):
                 trial, more = self._tried(state, moves, aim, length)
                 found += more

@@ -118,7 +118,7 @@ def descend(steps: Steps, state: State, tol: float, max_iter: int) -> Descent:
     evaluations, idle, best = 1, 0, state
     patience = getattr(steps, "patience", _IDLE)
     try:
-        while best.gap > tol * abs(best.primal) and evaluations < max_iter and idle < patience:
+        while not best.gap <= tol * abs(best.primal) and evaluations < max_iter and idle < patience:
             moved, taken = steps.step(state)
             evaluations += taken
             gains = state.value - moved.value > _ROUNDING * abs(state.value)

@@ -41,6 +41,9 @@ __all__ = [
     "solve",
 ]
 
+# Steps of ten on the way to a large gamma: beyond, nothing is left to fit.
+_DECADES = 12
+_MAX_ITER = 200
 # Evaluations of Newton's method, after which another one is tried where there are bounds.
 _NEWTON = 25
 #: Ways to minimise the dual.
@@ -90,7 +93,7 @@ def path(
     weight: np.ndarray | None = None,
     solver: str = "newton",
     tol: float = 1e-8,
-    max_iter: int = 200,
+    max_iter: int = _MAX_ITER,
 ) -> Iterator[DualSolution]:
     """Yield a solution for each ``gamma``, each from where the last one ended.
 
@@ -118,11 +121,13 @@ def path(
     weight = np.ones(contraction.n) if weight is None else weight
     state: State | None = None
     for gamma in gammas:
+        if not 0.0 < float(gamma) < math.inf:
+            raise ValueError(f"gamma={gamma!r} must be positive and finite.")
         problem, steps = _posed(contraction, loss, target, float(gamma) * weight, solver)
         state = problem.start() if state is None else problem.moved(state)
         end = _descended(problem, steps, state, tol, max_iter)
         state = end.state
-        gap = max(0.0, state.gap)
+        gap = 0.0 if state.gap < 0.0 else state.gap
         yield DualSolution(
             state.alpha,
             state.scores,
@@ -130,7 +135,7 @@ def path(
             state.primal,
             gap,
             end.evaluations,
-            bool(gap <= tol * abs(state.primal)),
+            bool(gap <= tol * abs(state.primal) and math.isfinite(state.primal)),
             end.interrupted,
         )
         if end.interrupted:
@@ -142,14 +147,17 @@ def solve(
 ) -> DualSolution:
     """Return the solution for one ``gamma``; the parameters are those of :func:`path`.
 
-    Where it is hard to come by, it is sought along smaller values of ``gamma``, up by tens.
+    Where it is hard to come by, it is sought along smaller values of ``gamma``, up by tens, with as
+    many evaluations again.
     """
     found = next(path(contraction, loss, target, [gamma], **options))
     if found.converged or found.interrupted or not gamma > 1.0:
         return found
-    steps = 10.0 ** np.arange(0, math.ceil(math.log10(gamma)))
-    *_, last = path(contraction, loss, target, [*steps, gamma], **options)
-    spent = found.evaluations + last.evaluations
+    steps = [*10.0 ** np.arange(0, min(_DECADES, math.ceil(math.log10(gamma)))), gamma]
+    each = max(1, int(options.get("max_iter", _MAX_ITER)) // len(steps))
+    along = list(path(contraction, loss, target, steps, **(options | {"max_iter": each})))
+    spent = found.evaluations + sum(one.evaluations for one in along)
+    last = along[-1]
     best = last if last.gamma == gamma and last.gap < found.gap else found
     return replace(best, evaluations=spent, interrupted=last.interrupted)
 

@@ -29,6 +29,8 @@ from mixnorm.kernels._tensor_gram import PairFactor, drawn_features, pair_factor
 
 __all__ = ["REPRESENTATIONS", "Representation", "choose", "represent"]
 
+#: A tensor of more arguments has too many entries for any number of rows.
+MOST_ARGUMENTS = 8
 #: What a kernel may be represented by.
 REPRESENTATIONS = ("features", "tensor", "sampled", "low-rank")
 # Bytes that features, or a tensor, may take where they are not asked for by name. A tensor of more
@@ -108,7 +110,9 @@ class Representation:
         left, right = multisets(len(alpha), 2)
         beta = np.where(left == right, 1.0, 2.0)[:, None] * alpha[left] * alpha[right]
         triangle = factor.factor[factor.pivots]
-        coef = linalg.solve_triangular(triangle, factor.factor.T @ beta, trans=1, lower=True)
+        coef = np.zeros((0, alpha.shape[1]))
+        if len(triangle):
+            coef = linalg.solve_triangular(triangle, factor.factor.T @ beta, trans=1, lower=True)
         pairs = np.stack([left[factor.pivots], right[factor.pivots]])
         return PairExpansion(self.kernel, self.unit, self.columns, alpha, pairs, coef)
 
@@ -145,7 +149,9 @@ def represent(
     if kernel.homogeneous() is not None:
         unit = float(np.max(np.abs(columns), initial=0.0)) or 1.0
         columns = columns / unit
-    name = choose(kernel, columns, q) if name == "auto" else _checked(name, kernel, columns, q)
+    if name == "auto":
+        name = choose(kernel, columns, q)
+    _check(name, kernel, columns, q, n_components or _RANK)
     parts = (name, kernel, float(q), unit, columns)
     if name == "features":
         features = _finite(kernel.features_of_columns(columns, q), kernel)
@@ -174,19 +180,26 @@ def choose(kernel: TensorKernel, columns: np.ndarray, q: float) -> str:
     tensor of them loses all digits.
     """
     n = len(columns)
-    count = kernel.count(columns.shape[1])
-    even = _even(q) and kernel.has_products
+    count = kernel.count_on(columns)
     fits = 8.0 * n * count <= _ROOM
-    if not even:
-        return "features" if fits or not drawable(kernel) else "sampled"
-    tensor = 4.0 * math.comb(n + int(q) // 2 - 1, int(q) // 2) ** 2  # bytes that are read
-    if fits and (count < n or _seconds(n, count) <= _read(tensor)):
-        return "features"
-    if 2.0 * tensor <= _TENSOR_ROOM:
-        return "tensor"
+    half = int(q) // 2
+    if _even(q) and q <= MOST_ARGUMENTS and kernel.has_products:
+        tensor = 4.0 * math.comb(n + half - 1, half) ** 2  # bytes that are read
+        if fits and (count < n or _seconds(n, count) <= _read(tensor)):
+            return "features"
+        if 2.0 * tensor <= _TENSOR_ROOM:
+            return "tensor"
     if fits:
         return "features"
-    return "sampled" if drawable(kernel) else "low-rank"
+    if drawable(kernel):
+        return "sampled"
+    if q == 4 and kernel.has_products:
+        return "low-rank"
+    raise ValueError(
+        f"{kernel!r} on {n} rows has too many features to list, and does not say how they are "
+        f"drawn, which q={q:g} needs. Give it log_rho(degrees) and draw_degrees(totals, rng), take "
+        "fewer rows, or q=4."
+    )
 
 
 def _seconds(n: int, count: float) -> float:
@@ -213,8 +226,8 @@ def _even(q: float) -> bool:
     return float(q).is_integer() and int(q) % 2 == 0
 
 
-def _checked(name: str, kernel: TensorKernel, columns: np.ndarray, q: float) -> str:
-    """Return a representation that is asked for, or raise if it cannot be had."""
+def _check(name: str, kernel: TensorKernel, columns: np.ndarray, q: float, rank: int) -> None:
+    """Raise if a representation cannot be had."""
     if name not in REPRESENTATIONS:
         known = ["auto", *REPRESENTATIONS]
         raise ValueError(f"representation={name!r} is not known; choose one of {known}.")
@@ -222,11 +235,9 @@ def _checked(name: str, kernel: TensorKernel, columns: np.ndarray, q: float) -> 
     if name in ("tensor", "low-rank"):
         if not kernel.has_products:
             raise ValueError(f"{what} needs a kernel of products; {kernel!r} has features alone.")
-        if not _even(q) or (name == "low-rank" and q != 4):
-            raise ValueError(
-                f"{what} needs {'q=4' if name == 'low-rank' else 'an even q'}, got q={q!r}. "
-                "Features do with any q above 2."
-            )
+        if not _even(q) or q > MOST_ARGUMENTS or (name == "low-rank" and q != 4):
+            wanted = "q=4" if name == "low-rank" else f"an even q up to {MOST_ARGUMENTS}"
+            raise ValueError(f"{what} needs {wanted}, got q={q!r}. Features do with any q above 2.")
     if name == "features" and not kernel.finite:
         raise ValueError(
             f"{what} needs an end of features, and {kernel!r} has none. Choose 'sampled', which "
@@ -237,18 +248,20 @@ def _checked(name: str, kernel: TensorKernel, columns: np.ndarray, q: float) -> 
             f"{what} needs a kernel that draws features, which {kernel!r} does not; it would need "
             "log_rho(degrees) and draw_degrees(totals, rng)."
         )
-    n = len(columns)
-    size = 8.0 * (
-        n * kernel.count(columns.shape[1]) if name == "features"
-        else math.comb(n + int(q) // 2 - 1, int(q) // 2) ** 2 if name == "tensor"
-        else 0.0
-    )  # fmt: skip
+    n, half = len(columns), int(q) // 2
+    size = 0.0
+    if name == "features":
+        size = 8.0 * n * kernel.count_on(columns)
+    elif name == "tensor":
+        size = 8.0 * math.comb(n + half - 1, half) ** 2
+    elif name == "low-rank":
+        size = 12.0 * n * n * min(rank, n * (n + 1) // 2)
     if size > _memory():
         raise MemoryError(
             f"{what} takes {size / 2**30:.3g} GiB for {n} rows, and this machine has "
-            f"{_memory() / 2**30:.3g} GiB. Choose 'auto', 'sampled' or 'low-rank', or fewer rows."
+            f"{_memory() / 2**30:.3g} GiB. Choose another representation ('sampled' takes little), "
+            "fewer rows, or fewer n_components."
         )
-    return name
 
 
 def _memory() -> float:

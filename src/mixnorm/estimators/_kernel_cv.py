@@ -137,7 +137,10 @@ class KernelCV(KernelLearner):
         table = np.stack(scores, axis=1)  # (n_candidates, n_folds)
         tried = [params | {"C": cost} for params in grid for cost in costs]
         if not np.any(np.isfinite(table)):
-            raise ValueError("No fold has test rows of positive weight; give other folds.")
+            raise ValueError(
+                "No fold has test rows of positive weight, at least two of them for a regression; "
+                "give other folds."
+            )
         means = np.nanmean(table, axis=1)
         best = int(np.argmax(np.round(means, 12)))
         self.best_params_, self.best_score_ = tried[best], float(means[best])

@@ -26,8 +26,8 @@ def values_to_try(given: Any, name: str) -> list[Any]:
 
 
 def explained(y: np.ndarray, given: np.ndarray, weight: np.ndarray) -> float:
-    """Return the share of variance explained, the mean over outputs; NaN where no row counts."""
-    if not np.any(weight > 0.0):
+    """Return the share of variance explained, the mean over outputs; NaN for less than two rows."""
+    if np.count_nonzero(weight > 0.0) < 2:  # one row does not vary
         return math.nan
     centre = np.average(y, axis=0, weights=weight)
     spread = np.sum(weight[:, None] * (y - centre) ** 2, axis=0)

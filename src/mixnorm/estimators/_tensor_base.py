@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -26,9 +26,18 @@ from mixnorm.estimators._progress import (
 from mixnorm.estimators._tensor_features import FeatureWeight, top_features
 from mixnorm.estimators._tensor_stored import StoredTensorMixin
 from mixnorm.estimators._units import Frame, degree_of
-from mixnorm.exceptions import InterruptedFitWarning, NotConvergedWarning
+from mixnorm.exceptions import (
+    CoarseKernelWarning,
+    InterruptedFitWarning,
+    NotConvergedWarning,
+)
 from mixnorm.kernels import FeatureExpansion, PolynomialTensorKernel, TensorKernel
 from mixnorm.losses import as_loss
+
+# Exponents beyond have powers of columns that are no numbers.
+_MOST_Q = 100.0
+# Parts of a kernel that are too little to stand in for it.
+_LITTLE = 0.5
 
 
 @dataclass(frozen=True)
@@ -38,6 +47,7 @@ class Training:
     rows: np.ndarray
     y: np.ndarray
     weight: np.ndarray
+    unit: float  # what weights were divided by
     kept: np.ndarray  # which of the given rows these are
     n_samples: int  # that were given
 
@@ -124,11 +134,19 @@ class TensorKernelLearner(StoredTensorMixin, CallbackSupportMixin, BaseEstimator
                 f"kernel={self.kernel!r} is no tensor kernel; give one of mixnorm.kernels, "
                 "PolynomialTensorKernel(degree=2) say, or leave it at None."
             )
+        if self.kernel is not None and not is_dataclass(self.kernel):
+            raise TypeError(
+                f"kernel={self.kernel!r} is no dataclass; write @dataclass above its class, so "
+                "that it can be copied."
+            )
         self._kernel().check()
         self._check_gamma()
         _check_number(self, "q", least=2.0)
-        if not float(self.q) > 2.0:
-            raise ValueError(f"q={self.q!r} must be more than 2; q=2 is kernel ridge regression.")
+        if not 2.0 < float(self.q) <= _MOST_Q:
+            raise ValueError(
+                f"q={self.q!r} must be more than 2, which is kernel ridge regression, and at most "
+                f"{_MOST_Q:g}, where p is next to 1."
+            )
         _check_number(self, "tol", least=0.0)
         _check_integer(self, "max_iter", least=1)
         if self.n_components is not None:
@@ -156,6 +174,8 @@ class TensorKernelLearner(StoredTensorMixin, CallbackSupportMixin, BaseEstimator
                 f"loss={loss!r} is of all scores of a sample, and outputs are fitted one by one "
                 f"here; choose one of {sorted(known)}."
             )
+        sample = np.ones((1, 1))
+        loss.encode(sample, 1, sample)  # checks its parameters
         return loss
 
     def _kernel(self) -> TensorKernel:
@@ -197,8 +217,11 @@ class TensorKernelLearner(StoredTensorMixin, CallbackSupportMixin, BaseEstimator
         y, weight = self._encoded(y, weights_of(sample_weight, X.shape[0]))
         kept = np.flatnonzero(weight > 0.0)
         rows, count = X[kept], weight[kept]
+        # Only the shares of rows matter to the problem; huge and tiny sums would be lost.
+        unit = float(np.mean(count))
+        count = count / unit
         self._frame = _frame(rows, count) if self.standardize else _no_frame(X.shape[1])
-        return Training(self._framed(rows), y[kept], count, kept, len(X))
+        return Training(self._framed(rows), y[kept], count, unit, kept, len(X))
 
     def _framed(self, X: np.ndarray) -> np.ndarray:
         """Return columns in units of their own."""
@@ -206,7 +229,7 @@ class TensorKernelLearner(StoredTensorMixin, CallbackSupportMixin, BaseEstimator
         return np.asarray((X / divisor - centre) / scale)
 
     def _represented(self, rows: np.ndarray) -> tensor.Representation:
-        return tensor.represent(
+        made = tensor.represent(
             self._kernel(),
             rows,
             float(self.q),
@@ -214,6 +237,14 @@ class TensorKernelLearner(StoredTensorMixin, CallbackSupportMixin, BaseEstimator
             n_components=self.n_components,
             random_state=check_random_state(self.random_state),
         )
+        if made.mass < _LITTLE:
+            _warn(
+                f"What stands in for the kernel ({made.name!r}) holds {made.mass:.2g} of it on the "
+                "training rows, so that the model is another than that of the kernel. Raise "
+                "n_components, lower the degree or sigma, or take fewer columns.",
+                CoarseKernelWarning,
+            )
+        return made
 
     def _learn(
         self, made: tensor.Representation, data: Training, gamma: float, progress: Progress
@@ -303,7 +334,7 @@ class TensorKernelLearner(StoredTensorMixin, CallbackSupportMixin, BaseEstimator
         logs = np.log(self._unit) / (made.q - 1.0) - made.q / (made.q - 1.0) * made.log_scale
         whole = np.zeros((data.n_samples, len(fitted)))
         whole[data.kept] = alphas * np.exp(np.clip(logs, -700.0, 700.0))
-        raw = np.array([one.gamma_raw for one in fitted])
+        raw = np.array([one.gamma_raw / data.unit for one in fitted])
         single = self._single_output()
         self.dual_coef_ = whole[:, 0] if single else whole
         self.gamma_raw_ = float(raw[0]) if single else raw
@@ -323,6 +354,12 @@ class TensorKernelLearner(StoredTensorMixin, CallbackSupportMixin, BaseEstimator
         X = validate_data(self, X, reset=False, dtype=np.float64)
         with np.errstate(over="ignore", invalid="ignore"):
             scores = self._expansion.scores(self._framed(X))
+        bad = np.flatnonzero(~np.all(np.isfinite(scores), axis=1))
+        if len(bad):
+            raise ValueError(
+                f"Row {bad[0]} of X is so far from the training rows that its features are out of "
+                f"the range of floats ({len(bad)} of {len(X)} rows are). Look at these rows."
+            )
         return np.asarray(scores * self._unit + self._centre)
 
     def features(self, top: int = 20) -> list[FeatureWeight]:
@@ -369,8 +406,17 @@ def _output(contraction: dual.Contraction, loss: Any, y: np.ndarray, weight: np.
     target = y / unit
     size = float(np.sum(weight * target * target))
     weighted = weight * target
-    form = float(weighted @ (contraction.matrix(weighted) @ weighted))
-    scale = form / size if size > 0.0 and form > 0.0 else 1.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        form = contraction.form(weighted)
+    if not math.isfinite(form):
+        raise ValueError(
+            "The kernel of the training rows is out of the range of floats; divide the columns of "
+            "X by their size, or set standardize=True."
+        )
+    # Targets that no feature sees leave nothing but rounding.
+    most = float(np.abs(weighted) @ contraction.diagonal() ** (1.0 / contraction.q))
+    seen = form > contraction.rounding() * most**contraction.q
+    scale = form / size if size > 0.0 and seen else 1.0
     return Output(target, loss, unit, scale)
 
 

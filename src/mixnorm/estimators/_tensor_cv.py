@@ -15,7 +15,7 @@ from mixnorm.estimators._progress import Progress, all_or_nothing, with_callback
 from mixnorm.estimators._search import explained, values_to_try
 from mixnorm.estimators._tensor import TensorKernelClassifier, TensorKernelRegressor, chosen
 from mixnorm.estimators._tensor_base import TensorKernelLearner, Training, encoded_target
-from mixnorm.exceptions import InterruptedFitWarning
+from mixnorm.exceptions import InterruptedFitWarning, NotConvergedWarning
 
 # What gammas are tried where a number of them is given.
 _LEAST, _MOST = 1e-2, 1e4
@@ -79,13 +79,19 @@ class TensorKernelCV(TensorKernelLearner):
     ) -> None:
         """Set what was found by cross-validation."""
         scores: list[np.ndarray] = []
+        held: list[tuple[np.ndarray, np.ndarray]] = []
+        missed = np.zeros(len(self._gammas()), dtype=np.intp)
         places = np.full(data.n_samples, -1)
         places[data.kept] = np.arange(len(data.kept))
         try:
             for train, test in splits:
                 task = progress.task("fold")
                 train, test = (places[rows][places[rows] >= 0] for rows in (train, test))
-                scores.append(self._fold(made.contraction, data, train, test))
+                given, ended = self._fold(made.contraction, data, train, test)
+                held.append((test, given))
+                missed += ~ended
+                truth, weight = data.y[test], data.weight[test]
+                scores.append(np.array([self._score(truth, one, weight) for one in given]))
                 task.end()
         except KeyboardInterrupt:
             if not scores:
@@ -95,13 +101,21 @@ class TensorKernelCV(TensorKernelLearner):
                 "chosen.",
                 InterruptedFitWarning,
             )
+        if not scores:
+            raise ValueError(f"cv={self.cv!r} gives no folds; give at least one.")
         table = np.stack(scores, axis=1)
         if not np.any(np.isfinite(table)):
-            raise ValueError("No fold has test rows of positive weight; give other folds.")
+            table = self._pooled(held, data)[:, None]
         means = np.nanmean(table, axis=1)
         best = int(np.argmax(np.round(means, 12)))
         self.gammas_ = self._gammas()
         self.gamma_, self.best_score_ = float(self.gammas_[best]), float(means[best])
+        if missed[best]:
+            _warn(
+                f"At gamma={self.gamma_:g}, which was chosen, {missed[best]} fits of folds did not "
+                f"reach the tolerance {self.tol:g}. Raise max_iter or tol.",
+                NotConvergedWarning,
+            )
         self.cv_results_ = {
             "gamma": self.gammas_,
             "mean_test_score": means,
@@ -111,8 +125,8 @@ class TensorKernelCV(TensorKernelLearner):
 
     def _fold(
         self, contraction: dual.Contraction, data: Training, train: np.ndarray, test: np.ndarray
-    ) -> np.ndarray:
-        """Return the scores of all ``gammas`` on one fold."""
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return what all ``gammas`` give the test rows of one fold, and which fits ended well."""
         if len(train) == 0:
             raise ValueError("A fold has no training rows of positive weight; give other folds.")
         part, weight = contraction.take(train), data.weight[train]
@@ -120,6 +134,7 @@ class TensorKernelCV(TensorKernelLearner):
         outputs = self._outputs(part, data.y[train] - middle, weight)
         gammas = self._gammas()
         given = np.empty((len(gammas), len(test), len(outputs)))
+        ended = np.ones(len(gammas), dtype=bool)
         for place, output in enumerate(outputs):
             found = list(
                 dual.path(
@@ -134,11 +149,21 @@ class TensorKernelCV(TensorKernelLearner):
             if found[-1].interrupted:
                 raise KeyboardInterrupt
             alphas = np.zeros((contraction.n, len(gammas)))
-            alphas[train] = np.stack([one.alpha for one in found], axis=1)
+            # A row may be in a training part several times.
+            np.add.at(alphas, train, np.stack([one.alpha for one in found], axis=1))
+            ended &= np.array([one.converged for one in found])
             # With zeros for the rows that are left out, their scores are predictions.
             scores = contraction.scores(alphas)[test] / output.scale
             given[:, :, place] = scores.T * output.unit + middle[place]
-        return np.array([self._score(data.y[test], one, data.weight[test]) for one in given])
+        return given, ended
+
+    def _pooled(self, held: list[tuple[np.ndarray, np.ndarray]], data: Training) -> np.ndarray:
+        """Return scores of all held-out rows together, where no fold can be scored by itself."""
+        rows = np.concatenate([test for test, _ in held])
+        if len(rows) < 2:
+            raise ValueError("No fold has test rows of positive weight; give other folds.")
+        given = np.concatenate([part for _, part in held], axis=1)
+        return np.array([self._score(data.y[rows], one, data.weight[rows]) for one in given])
 
     def _score(self, y: np.ndarray, given: np.ndarray, weight: np.ndarray) -> float:
         """Return how good scores are: accuracy, or the share of variance explained."""

@@ -47,8 +47,11 @@ class FeatureWeight:
 def top_features(model: Any, top: int) -> list[FeatureWeight]:
     """Return the features of a fitted model with the largest shares of its norm."""
     weights, exponents = _weights(model, top)
-    p = float(model.q) / (float(model.q) - 1.0)
-    norms = np.where(model._norm > 0.0, model._norm, np.inf)
+    q = _exponent(model)
+    p = q / (q - 1.0)
+    # A factor of few columns has a norm of its own, which weights of features may exceed.
+    whole = np.maximum(model._norm, (np.abs(weights) ** p).sum(axis=0))
+    norms = np.where(whole > 0.0, whole, np.inf)
     shares = (np.abs(weights) ** p / norms).mean(axis=1)
     order = np.argsort(-shares, kind="stable")[:top]
     if not model._expansion.kernel.has_products:
@@ -71,7 +74,7 @@ def _weights(model: Any, top: int) -> tuple[np.ndarray, np.ndarray | None]:
             f"{expansion.kernel!r} tells nothing of its features. Give it log_rho(degrees) and "
             "draw_degrees(totals, rng), or degrees() where there is an end of them."
         )
-    q, rng = float(model.q), np.random.default_rng(0)
+    q, rng = _exponent(model), np.random.default_rng(0)
     most = max(_LOOKED_AT, _FOR_EACH * top)
     made = drawn_features(expansion.kernel, expansion.columns, q, most, rng)
     return weights_of_sums(made.features @ expansion.alpha, q), made.exponents
@@ -95,10 +98,11 @@ def _named(
     """Return monomials, with weights and coefficients in units of the kernel and the targets."""
     kernel, unit = model._expansion.kernel, model._expansion.unit
     width, degrees = model.n_features_in_, powers.sum(axis=1)
-    logs = (kernel.log_rho(degrees) + MonomialList(powers).log_counts()) / float(model.q)
+    logs = (kernel.log_rho(degrees) + MonomialList(powers).log_counts()) / _exponent(model)
     logs = logs - degrees * np.log(unit)
-    if powers.shape[1] > width:
-        logs = logs + powers[:, width] * np.log(float(kernel.constant))
+    # Columns that the kernel adds to those of X are constants.
+    constants = kernel.columns(np.zeros((1, width)))[0, width:]
+    logs = logs + powers[:, width:] @ np.log(constants)
     whole = unit ** -float(kernel.homogeneous() or 0)
     given = getattr(model, "feature_names_in_", None)
     names = [f"x{j}" for j in range(width)] if given is None else list(given)
@@ -112,6 +116,11 @@ def _named(
             )
         )
     return found
+
+
+def _exponent(model: Any) -> float:
+    """Return the exponent of the fit, whatever the parameter is now."""
+    return float(getattr(model._expansion, "q", 4.0))
 
 
 def _shown(model: Any, values: np.ndarray) -> Any:

@@ -79,8 +79,8 @@ def _check_expansion(model: Any, n_outputs: int, width: int) -> None:
     if isinstance(found, FeatureExpansion):
         _check_features(found, kernel, n_outputs, columns, width)
         return
-    if not kernel.has_products or float(model.q) % 2.0 or not 4.0 <= float(model.q) <= 16.0:
-        raise ValueError("a function by rows needs products, and an even number of them")
+    if not kernel.has_products or float(model.q) % 2.0 or not 4.0 <= float(model.q) <= 8.0:
+        raise ValueError("a function by rows needs products, and 4, 6 or 8 arguments")
     _check_floats(found.columns, (None, columns), "the columns of the function")
     _check_floats(found.alpha, (len(found.columns), n_outputs), "the dual variables")
     if isinstance(found, PairExpansion):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import gammaln
@@ -59,14 +60,15 @@ class Monomials:
     def __len__(self) -> int:
         return len(self.coefficients)
 
-    def exponents(self, place: int) -> np.ndarray:
-        """Return how often each variable occurs in a monomial."""
-        found = np.zeros(self.n_variables, dtype=np.int64)
+    def exponents(self, places: Any) -> np.ndarray:
+        """Return how often each variable occurs in a monomial, or in several, one in each row."""
+        left = np.array(places, dtype=np.int64)
+        found = np.zeros((*left.shape, self.n_variables), dtype=np.int64)
         for t in range(self.degree, 0, -1):
             ends = self.counts[t]
-            variable = int(np.searchsorted(ends, place, side="right"))
-            place -= int(ends[variable - 1]) if variable else 0
-            found[variable] += 1
+            variable = np.searchsorted(ends, left, side="right")
+            left = left - np.where(variable > 0, ends[variable - 1], 0)
+            found += variable[..., None] == np.arange(self.n_variables)
         return found
 
     def values(self, X: np.ndarray, scales: np.ndarray | None = None) -> np.ndarray:

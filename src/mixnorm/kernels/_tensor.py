@@ -49,6 +49,13 @@ class TensorKernel(Parameters):
     def fitted(self, X: np.ndarray) -> TensorKernel:
         """Return the kernel to use with training rows: its parameters checked and settled."""
         self.check()
+        if self.finite and self.has_products:
+            for degree, rho in self.degrees():
+                if degree != int(degree) or degree < 0 or not 0.0 < rho < math.inf:
+                    raise ValueError(
+                        f"{self!r} has the coefficient {rho!r} for the degree {degree!r}; degrees "
+                        "are whole numbers, and coefficients positive: else it is no tensor kernel."
+                    )
         return self
 
     def columns(self, X: np.ndarray) -> np.ndarray:
@@ -96,6 +103,8 @@ class TensorKernel(Parameters):
 
         Their weights depend on ``q``: products of ``q`` of them add up to the kernel.
         """
+        if not self.finite:
+            raise ValueError(f"{self!r} has no end of features; those that are listed it has.")
         return self.features_of_columns(self.columns(X), q)
 
     def features_of_columns(self, columns: np.ndarray, q: float) -> np.ndarray:
@@ -110,11 +119,23 @@ class TensorKernel(Parameters):
         """Return the exponents of the columns in some of all features, by their places."""
         made = [Monomials.of_degree(width, degree) for degree, _ in self.degrees()]
         ends = np.cumsum([len(part) for part in made])
-        found = []
-        for place in places:
-            part = int(np.searchsorted(ends, place, side="right"))
-            found.append(made[part].exponents(int(place - (ends[part - 1] if part else 0))))
-        return np.array(found, dtype=np.int16).reshape(-1, width)
+        asked = np.fromiter(places, dtype=np.int64)
+        which = np.searchsorted(ends, asked, side="right")
+        found = np.empty((len(asked), width), dtype=np.int16)
+        for number, part in enumerate(made):
+            own = which == number
+            found[own] = part.exponents(asked[own] - (ends[number - 1] if number else 0))
+        return found
+
+    def count_on(self, columns: np.ndarray) -> float:
+        """Return the number of features of rows."""
+        return self.count(columns.shape[1])
+
+    def diagonal(self, columns: np.ndarray, q: float) -> np.ndarray:
+        """Return the kernel of each row with itself, where the columns are given."""
+        shift = self.shifts(columns, q)
+        powers = (np.abs(columns) ** q).sum(axis=1)
+        return self.of_products(powers, 0.0 if shift is None else q * shift)
 
     # --- features that are drawn
 
@@ -163,6 +184,8 @@ class TensorKernel(Parameters):
         *rows : arrays of shape (n_rows, n_columns)
             As many as the kernel has arguments, an even number.
         """
+        if len(rows) < 2 or len(rows) % 2:
+            raise ValueError(f"A tensor kernel has an even number of arguments, got {len(rows)}.")
         kernel = self.fitted(np.asarray(rows[0]))
         if not kernel.has_products:
             parts = [kernel.features(np.asarray(part), len(rows)) for part in rows]
@@ -282,6 +305,11 @@ class PowerSeriesTensorKernel(TensorKernel):
                 "tensor kernel."
             )
 
+    def fitted(self, X: np.ndarray) -> PowerSeriesTensorKernel:
+        """Return the kernel with its coefficients in a tuple."""
+        self.check()
+        return replace(self, coefficients=tuple(float(rho) for rho in self.coefficients))
+
     def of_products(self, P: np.ndarray, shift: Any = 0.0) -> np.ndarray:
         """Return the polynomial of the products, by Horner's rule."""
         found = np.zeros_like(P)
@@ -364,6 +392,10 @@ class ExponentialTensorKernel(TensorKernel):
             )
         return np.asarray(np.exp(P, out=P))
 
+    def diagonal(self, columns: np.ndarray, q: float) -> np.ndarray:
+        """Return ones, if it is normalised: sums of powers would cancel."""
+        return np.ones(len(columns)) if self.normalized else super().diagonal(columns, q)
+
     def draw_degrees(self, totals: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Draw from the distribution of Poisson."""
         return rng.poisson(np.minimum(self._sigma() * totals, 1e6))
@@ -405,6 +437,10 @@ class FeatureTensorKernel(TensorKernel):
     def count(self, width: int) -> float:
         """Return the number of features, of a row of zeros."""
         return float(len(self.features_of_columns(np.zeros((1, width)), 4)))
+
+    def count_on(self, columns: np.ndarray) -> float:
+        """Return the number of features, of the first row."""
+        return float(len(self.features_of_columns(columns[:1], 4)))
 
     def features_of_columns(self, columns: np.ndarray, q: float) -> np.ndarray:
         """Return what the function returns, one feature in each row."""

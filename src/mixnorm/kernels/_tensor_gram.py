@@ -112,7 +112,14 @@ def drawn_features(
     enough : float
         The mean part of the kernel with which no more are drawn.
     """
-    whole = _diagonal(kernel, columns, q)
+    with np.errstate(over="ignore"):
+        powers = np.abs(columns) ** q
+    if not np.all(np.isfinite(powers)):
+        raise ValueError(
+            f"Columns are as large as {float(np.max(np.abs(columns))):.2g}, too large for their "
+            f"powers of q={q:g} to be numbers; divide the columns of X by their size, or lower q."
+        )
+    whole = np.maximum(kernel.diagonal(columns, q), 1e-300)
     if kernel.finite and kernel.count(columns.shape[1]) <= most:
         every = kernel.exponents(range(int(kernel.count(columns.shape[1]))), columns.shape[1])
         return _heaviest(kernel, columns, q, every, whole, most)
@@ -127,8 +134,8 @@ def drawn_features(
         new = kernel.draw(columns[rows], q, rng)
         if np.max(new, initial=0) > np.iinfo(np.int16).max:
             raise ValueError(
-                f"{kernel!r} has monomials of degree {int(np.max(new))} on these rows; divide the "
-                "columns of X by their size, or set standardize=True."
+                f"{kernel!r} has monomials of degree {int(np.max(new))} on these rows for q={q:g}; "
+                "lower sigma or q, or divide the columns of X by their size."
             )
         before = float(np.mean(made.mass))
         fresh = _fresh(made.exponents, new.astype(np.int16))
@@ -163,15 +170,6 @@ def _heaviest(
     order = np.argsort(-parts.sum(axis=1), kind="stable")[:most]
     mass = np.clip(parts[order].sum(axis=0) - _ROUNDING, 0.0, 1.0)
     return Drawn(exponents[order], features[order], mass)
-
-
-def _diagonal(kernel: TensorKernel, columns: np.ndarray, q: float) -> np.ndarray:
-    """Return the kernel of each row with itself."""
-    shift = kernel.shifts(columns, q)
-    found = kernel.of_products(
-        (np.abs(columns) ** q).sum(axis=1), 0.0 if shift is None else q * shift
-    )
-    return np.asarray(np.maximum(found, 1e-300))
 
 
 # --- few pairs
