@@ -10,6 +10,7 @@
     └── TableError             (also a ValueError)
 
     MixnormWarning
+    ├── CoarseKernelWarning    (also a UserWarning)
     ├── FewerFeaturesWarning   (also a UserWarning)
     ├── InterruptedFitWarning  (also a RuntimeWarning)
     ├── LargeOffsetWarning     (also a UserWarning)
@@ -24,6 +25,7 @@ wrong with.
 from __future__ import annotations
 
 __all__ = [
+    "CoarseKernelWarning",
     "ContractError",
     "DatasetFormatError",
     "DatasetNotFoundError",
