@@ -68,10 +68,10 @@ class Bound:
         if not n > 0:
             raise ValueError(f"n={n!r} must be positive.")
         value = self.value * (n / before) ** self.power
+        moves = "falls" if value < self.value else "goes"
         sentence = (
             f"With {_times(n / before)} the samples ({n:g}) the {self.kind} for the {self.name} "
-            f"{'falls' if value < self.value else 'goes'} from {self.value:.3g} to {value:.3g}, all "
-            "else being the same."
+            f"{moves} from {self.value:.3g} to {value:.3g}, all else being the same."
         )
         return replace(self, value=value, inputs=self.inputs | {"n": float(n)}, sentence=sentence)
 

@@ -56,8 +56,8 @@ def shareboost(model: Any, X: Any, y: Any, W: Any = None, intercept: Any = None)
     enough = math.ceil(4.0 * size * size / (0.1 * model.null_loss_)) if model.null_loss_ else 1
     sentence = (
         f"After {rounds} rounds the training loss is at most {value:.3g}, in view of weights that "
-        f"lose {float(lost):.3g} and have norm {size:.3g}; it is {measured:.3g}. {enough} rounds would "
-        "be enough to be within a tenth of the empty model's loss of theirs."
+        f"lose {float(lost):.3g} and have norm {size:.3g}; it is {measured:.3g}. {enough} rounds "
+        "would be enough to be within a tenth of the empty model's loss of theirs."
     )
     inputs = {"rounds": float(rounds), "comparator": size, "loss": float(lost)}
     inputs |= {"measured": measured, "needed": float(enough)}
@@ -110,15 +110,15 @@ def shareboost_generalization(
     >>> many / few < 1.1
     True
     """
-    for name, value in {"n_chosen": n_chosen, "n_features": n_features, "n": n}.items():
-        if not value >= 1:
-            raise ValueError(f"{name}={value!r} must be at least 1.")
+    for name, given in {"n_chosen": n_chosen, "n_features": n_features, "n": n}.items():
+        if not given >= 1:
+            raise ValueError(f"{name}={given!r} must be at least 1.")
     if not n_classes >= 2:
         raise ValueError(f"n_classes={n_classes!r} must be at least 2.")
     if not 0.0 < delta < 1.0:
         raise ValueError(f"delta={delta!r} must be between 0 and 1.")
     weights = n_chosen * n_classes
-    total = weights * math.log(weights) * math.log(n_classes)
+    total: float = weights * math.log(weights) * math.log(n_classes)
     total += n_chosen * math.log(n_features) + math.log(1.0 / delta)
     value = math.sqrt(total / n)
     sentence = (

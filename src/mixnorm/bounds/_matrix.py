@@ -6,7 +6,6 @@ import math
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from mixnorm.bounds._bound import Bound, check_form
 from mixnorm.bounds._radii import EXAMPLES, pair, radii, row_norms
@@ -112,15 +111,15 @@ def excess_risk(
     """
     if not 0.0 < lipschitz < math.inf:
         raise ValueError(
-            f"lipschitz={lipschitz!r} must be positive and finite; squared losses have none, unless "
-            "targets and scores are bounded."
+            f"lipschitz={lipschitz!r} must be positive and finite; squared losses have none, "
+            "unless targets and scores are bounded."
         )
     found = rademacher(norm, X, radius=radius, n_outputs=n_outputs, examples=examples, form=form)
     value = 2.0 * float(lipschitz) * found.value
     n = int(found.inputs["n"])
     sentence = (
-        f"With {n} samples, the best fit in the ball of radius {found.inputs['radius']:.3g} costs at "
-        f"most {value:.3g} more on new data than the best weights there, on average over samples."
+        f"With {n} samples, the best fit in the ball of radius {found.inputs['radius']:.3g} costs "
+        f"at most {value:.3g} more on new data than the best weights in it, on average."
     )
     tasks = "Theorem 21" in found.theorem
     theorem = f"{_PAPER}, Corollary {'22' if tasks else '8'}"
@@ -187,7 +186,7 @@ def _sizes(X: Any, n_outputs: int) -> tuple[int, int, int]:
         if len(widths) > 1:
             raise ValueError(f"Tasks have {sorted(widths)} columns; all must have the same.")
         return min(sizes), widths.pop(), len(X)
-    shape = X.shape if sparse.issparse(X) else np.shape(X)
+    shape = tuple(X.shape) if hasattr(X, "shape") else np.shape(X)
     if len(shape) != 2 or not shape[0] or not shape[1]:
         raise ValueError(f"X has the shape {shape}; give rows and columns, at least one of each.")
     return int(shape[0]), int(shape[1]), int(n_outputs)

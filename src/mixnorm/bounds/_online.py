@@ -102,7 +102,10 @@ def mistakes(model: Any, W: Any = None) -> Bound:
     """
     W = _weights(model, W)
     value, made = float(model.mistake_bound(W)), float(model.mistakes_)
-    sentence = f"At most {value:.4g} mistakes could have been made in view of these weights; {made:g} were."
+    sentence = (
+        f"At most {value:.4g} mistakes could have been made in view of these weights; {made:g} "
+        "were made."
+    )
     inputs = {"rounds": float(model.n_rounds_), "measured": made}
     return Bound(value, "mistakes", f"{_PAPER}, Corollary 24, corrected", inputs, sentence)
 

@@ -51,7 +51,7 @@ def radii(norm: Any, X: Any, n_outputs: int, examples: str) -> np.ndarray:
     columns = 1 if examples == "rows" else 2
     if isinstance(norm, MixedNorm) and norm.groups is None:
         inner, outer = conjugate(float(norm.inner)), conjugate(float(norm.outer))
-        return columns ** (1.0 / inner) * row_norms(X, outer)
+        return np.asarray(columns ** (1.0 / inner) * row_norms(X, outer))
     if isinstance(norm, Spectral):
         return math.sqrt(columns) * row_norms(X, 2.0)
     signs = np.array([[1.0, -1.0]])[:, :columns]
@@ -65,7 +65,7 @@ def _task_radii(norm: Any, X: Any, n_outputs: int) -> np.ndarray:
     shared = not isinstance(X, (list, tuple))
     if shared and isinstance(norm, MixedNorm) and norm.groups is None:
         inner, outer = conjugate(float(norm.inner)), conjugate(float(norm.outer))
-        return n_outputs ** (1.0 / inner) * row_norms(X, outer)
+        return np.asarray(n_outputs ** (1.0 / inner) * row_norms(X, outer))
     if shared and isinstance(norm, Spectral):
         # Equal rows for all tasks make a matrix of rank one.
         return math.sqrt(n_outputs) * row_norms(X, 2.0)
@@ -80,7 +80,7 @@ def _task_radii(norm: Any, X: Any, n_outputs: int) -> np.ndarray:
 
 def _rows(X: Any) -> Any:
     """Yield the rows as dense vectors."""
-    if sparse.issparse(X):
+    if hasattr(X, "tocsr"):
         X = X.tocsr()
         return (X[[i]].toarray()[0] for i in range(X.shape[0]))
     return iter(np.asarray(X, dtype=np.float64))
@@ -96,17 +96,21 @@ def row_norms(X: Any, p: float) -> np.ndarray:
     (array([5.]), array([4.]))
     """
     if sparse.issparse(X):
-        X = X.tocsr().astype(np.float64)
-        largest = np.asarray(abs(X).max(axis=1).todense()).ravel()
-        if p == math.inf:
-            return largest
-        scale = sparse.diags_array(np.where(largest > 0.0, 1.0 / np.maximum(largest, 1e-300), 0.0))
-        small = abs(scale @ X)
-        small.data **= p
-        return np.asarray(largest * np.asarray(small.sum(axis=1)).ravel() ** (1.0 / p))
+        return _sparse_row_norms(X, p)
     X = np.abs(np.asarray(X, dtype=np.float64))
     largest = np.max(X, axis=1, initial=0.0)
     if p == math.inf:
         return np.asarray(largest)
     scale = np.where(largest > 0.0, largest, 1.0)[:, None]
     return np.asarray(largest * ((X / scale) ** p).sum(axis=1) ** (1.0 / p))
+
+
+def _sparse_row_norms(X: Any, p: float) -> np.ndarray:
+    X = abs(X.tocsr().astype(np.float64))
+    largest = np.asarray(X.max(axis=1).todense()).ravel()
+    if p == math.inf:
+        return largest
+    scale = np.where(largest > 0.0, largest, 1.0)
+    small = (X.data / np.repeat(scale, np.diff(X.indptr))) ** p
+    rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+    return np.asarray(largest * np.bincount(rows, small, minlength=X.shape[0]) ** (1.0 / p))

@@ -1,0 +1,266 @@
+"""Bounds against the learners that they speak of, on random and on adversarial rows."""
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.datasets import load_digits
+
+from mixnorm import (
+    GreedyMKLRegressor,
+    GroupPerceptron,
+    MirrorDescentClassifier,
+    MirrorDescentRegressor,
+    ShareBoostClassifier,
+    bounds,
+)
+from mixnorm.kernels import KernelStack
+
+NORMS = ["l1,1", "l2,1", "l2,2", "trace"]
+seeds = st.integers(0, 10**6)
+
+
+def rows_of(seed, n, d, kind):
+    rng = np.random.default_rng(seed)
+    if kind == "signs":
+        return rng.choice([-1.0, 1.0], size=(n, d))
+    if kind == "heavy":
+        return rng.standard_t(1.5, size=(n, d))
+    return rng.standard_normal((n, d)) * rng.uniform(0.1, 10.0, size=d)
+
+
+# --- online
+
+
+@settings(deadline=None, max_examples=120)
+@given(
+    seed=seeds,
+    norm=st.sampled_from(NORMS),
+    rule=st.sampled_from(["fixed", "anytime", "adaptive"]),
+    kind=st.sampled_from(["signs", "heavy", "plain"]),
+    loss=st.sampled_from(["hinge", "logistic"]),
+    n=st.integers(1, 60),
+    d=st.integers(1, 12),
+)
+def test_regret_of_classifiers(seed, norm, rule, kind, loss, n, d):
+    rng = np.random.default_rng(seed)
+    X, y = rows_of(seed, n, d, kind), rng.integers(3, size=n)
+    model = MirrorDescentClassifier(
+        norm, loss, radius=2.0, learning_rate=rule, eta0=rng.uniform(0.01, 3.0), scale=False,
+        conservative=0.0, fit_intercept=False,
+    )  # fmt: skip
+    model.partial_fit(X, y, classes=[0, 1, 2])
+    W = rng.standard_normal((3, d))
+    W *= rng.uniform(0.0, 2.0) / model._learner.norm.value(W.T)
+    bound = bounds.regret(model, W)
+    assert bound.inputs["measured"] <= bound.value + 1e-9 * (1.0 + bound.value)
+
+
+@settings(deadline=None, max_examples=60)
+@given(seed=seeds, norm=st.sampled_from(NORMS), n=st.integers(5, 60), d=st.integers(1, 8))
+def test_regret_on_adversarial_targets(seed, norm, n, d):
+    """Targets that are always on the other side of the prediction."""
+    rng = np.random.default_rng(seed)
+    model = MirrorDescentRegressor(
+        norm, "absolute", radius=1.0, learning_rate="adaptive", scale=False, fit_intercept=False
+    )
+    for _ in range(n):
+        x = rng.standard_normal((1, d))
+        given = float(model.predict(x)[0]) if hasattr(model, "coef_") else 0.0
+        model.partial_fit(x, [given - 1.0 if given > 0.0 else given + 1.0])
+    W = rng.standard_normal(d)
+    W = W / model._learner.norm.value(W[:, None])
+    bound = bounds.regret(model, W.reshape(np.shape(model.coef_)))
+    assert bound.inputs["measured"] <= bound.value * (1.0 + 1e-9)
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_regret_grows_with_the_root(norm):
+    """Cumulative regret against the best weights, on rows whose labels are half noise."""
+    rng = np.random.default_rng(0)
+    n, d = 4000, 10
+    X = rng.choice([-1.0, 1.0], size=(n, d))
+    y = np.where(rng.random(n) < 0.25, rng.integers(3, size=n), (X[:, 0] > 0) + (X[:, 1] > 0))
+    W = np.zeros((3, d))
+    W[:, 0], W[:, 1] = [-0.5, 0.0, 0.5], [-0.5, 0.0, 0.5]
+    sizes, values = [250, 500, 1000, 2000, 4000], []
+    model = MirrorDescentClassifier(
+        norm, "hinge", learning_rate="adaptive", scale=False, conservative=0.0, fit_intercept=False
+    )
+    done = 0
+    for size in sizes:
+        model.partial_fit(X[done:size], y[done:size], classes=[0, 1, 2])
+        done = size
+        values.append(bounds.regret(model, W).value)
+    assert np.polyfit(np.log(sizes), np.log(values), 1)[0] <= 0.55
+
+
+def test_best_regret():
+    bound = bounds.best_regret(2.0, 3.0, 100, 0.5)
+    assert bound.value == pytest.approx(3.0 * 2.0 * math.sqrt(200.0))
+    assert bound.at(400).value == pytest.approx(2.0 * bound.value)
+    # The best of all fixed steps.
+    f, V, T, beta = 2.0, 3.0, 100, 0.5
+    steps = np.geomspace(1e-3, 1e3, 2001)
+    values = f / steps + steps * V**2 * T / (2.0 * beta)
+    assert bound.value <= values.min() * (1.0 + 1e-9)
+    assert bound.inputs["step"] == pytest.approx(steps[np.argmin(values)], rel=0.01)
+    with pytest.raises(ValueError, match="rounds"):
+        bounds.best_regret(1.0, 1.0, 0, 1.0)
+
+
+@settings(deadline=None, max_examples=120)
+@given(
+    seed=seeds,
+    norm=st.sampled_from(["l2,1", "l2,2", "l1,1"]),
+    kind=st.sampled_from(["signs", "heavy", "plain"]),
+    n=st.integers(1, 80),
+    d=st.integers(1, 10),
+    separable=st.booleans(),
+)
+def test_mistakes(seed, norm, kind, n, d, separable):
+    rng = np.random.default_rng(seed)
+    X, W = rows_of(seed, n, d, kind), rng.standard_normal((3, d))
+    y = np.argmax(X @ W.T, axis=1) if separable else rng.integers(3, size=n)
+    model = GroupPerceptron(norm).partial_fit(X, y, classes=[0, 1, 2])
+    for size in (0.1, 1.0, 10.0):
+        bound = bounds.mistakes(model, size * W)
+        assert bound.inputs["measured"] <= bound.value * (1.0 + 1e-9)
+
+
+# --- ShareBoost
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    seed=seeds,
+    kind=st.sampled_from(["signs", "heavy", "plain"]),
+    n=st.integers(12, 60),
+    d=st.integers(2, 12),
+    k=st.integers(2, 4),
+)
+def test_shareboost(seed, kind, n, d, k):
+    rng = np.random.default_rng(seed)
+    X, y = rows_of(seed, n, d, kind), rng.integers(k, size=n)
+    y[:k] = np.arange(k)
+    model = ShareBoostClassifier(
+        min(d, 6), alpha=0.0, loss="margin", rule="l1", tol=1e-10, max_iter=5000
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of separable data
+        model.fit(X, y)
+    fell, least = bounds.shareboost_drops(model)
+    assert np.all(fell >= least * (1.0 - 1e-6) - 1e-9)
+    for scale in (0.0, 0.3, 1.0):
+        bound = bounds.shareboost(model, X, y, W=scale * np.atleast_2d(model.coef_))
+        assert bound.inputs["measured"] <= bound.value * (1.0 + 1e-6) + 1e-9
+    other = rng.standard_normal(np.atleast_2d(model.coef_).shape)
+    bound = bounds.shareboost(model, X, y, W=other, intercept=0.0 * np.atleast_1d(model.intercept_))
+    assert bound.inputs["measured"] <= bound.value * (1.0 + 1e-6)
+
+
+def test_shareboost_on_digits():
+    X, y = load_digits(return_X_y=True)
+    model = ShareBoostClassifier(10, alpha=0.0, loss="margin", rule="l1").fit(X, y)
+    bound = bounds.shareboost(model, X, y)
+    assert bound.inputs["measured"] <= bound.value
+    assert bound.inputs["rounds"] == 10
+    assert "Theorem 2" in bound.theorem
+
+
+def test_generalization_of_few_features():
+    few = bounds.shareboost_generalization(20, 10, 1000, 5000)
+    assert few.kind == "rate"
+    assert few.value < bounds.shareboost_generalization(40, 10, 1000, 5000).value
+    assert few.at(50_000).value == pytest.approx(few.value / math.sqrt(10.0))
+    for bad in ({"n_chosen": 0}, {"n_classes": 1}, {"delta": 0.0}):
+        options = {"n_chosen": 2, "n_classes": 3, "n_features": 4, "n": 5} | bad
+        with pytest.raises(ValueError, match=next(iter(bad))):
+            bounds.shareboost_generalization(**options)
+
+
+# --- kernels
+
+
+@settings(deadline=None, max_examples=25)
+@given(seed=seeds, n=st.integers(8, 30), m=st.integers(3, 10))
+def test_sparse_kernels(seed, n, m):
+    """Theorem 1: the objective along the path of Algorithm 1, against any function."""
+    rng = np.random.default_rng(seed)
+    factors = rng.standard_normal((m, n, 3))
+    K = factors @ factors.transpose(0, 2, 1)
+    K /= np.max(np.diagonal(K, axis1=1, axis2=2), axis=1)[:, None, None]
+    y = rng.standard_normal(n)
+    y -= y.mean()
+    alpha = 0.02 * y.std()
+    model = GreedyMKLRegressor(
+        kernel="precomputed", algorithm="l1", alpha=alpha, n_kernels=m, tol=1e-8, max_iter=5000
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of kernels that are not needed
+        model.fit(KernelStack(K), y)
+    objectives = model.path_["objective"]
+    coefs = rng.standard_normal((m, n)) * (rng.random((m, 1)) < 0.5) * 0.3
+    f = np.einsum("jab,jb->a", K, coefs)
+    norms = np.sqrt(np.maximum(0.0, np.einsum("ja,jab,jb->j", coefs, K, coefs)))
+    value = 0.5 * np.mean((y - f) ** 2) + alpha * norms.sum()
+    for d in range(2, len(objectives) + 1):
+        bound = bounds.sparse_kernels(float(norms.sum()), d, value)
+        assert objectives[d - 1] <= bound.value * (1.0 + 1e-6)
+
+
+def test_kernel_learning():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((20, 3))
+    stack = KernelStack(
+        np.stack([np.exp(-s * ((X[:, None] - X) ** 2).sum(-1)) for s in range(1, 11)])
+    )
+    bound = bounds.kernel_learning(stack, gamma=0.5)
+    assert bound.inputs["kernels"] == 10
+    assert bound.value == pytest.approx(bounds.kernel_learning(10, gamma=0.5, n=20).value)
+    more = bounds.kernel_learning(10_000, gamma=0.5, n=20)
+    assert more.value / bound.value == pytest.approx(2.0)
+    with pytest.raises(ValueError, match="at least 8"):
+        bounds.kernel_learning(5, gamma=0.5, n=20)
+    with pytest.raises(ValueError, match="margin"):
+        bounds.kernel_learning(10, gamma=0.0, n=20)
+    with pytest.raises(ValueError, match="n is missing"):
+        bounds.kernel_learning(10, gamma=1.0)
+    with pytest.raises(TypeError, match="no kernels"):
+        bounds.kernel_learning(object(), gamma=1.0)
+
+
+def test_local_rademacher_is_a_rate():
+    rate = bounds.local_rademacher(10_000, 10)
+    assert rate.kind == "rate"
+    assert "orders" in rate.sentence
+    assert bounds.local_rademacher(100_000, 10).value < rate.value
+    assert bounds.local_rademacher(10_000, 100).value > rate.value
+    # Both forms, where they meet, are of one size.
+    edge = 2.0 * math.log(10.0)
+    low, high = (bounds.local_rademacher(10_000, 10, q=edge + h).value for h in (-1e-9, 0.0))
+    assert 0.3 < low / high < 3.0
+
+
+def test_tensor_rate():
+    """Gradient steps on the dual of squared losses lower it at the rate, or quicker."""
+    from mixnorm.engines import dual
+    from mixnorm.engines._dual_gradient import GradientSteps
+    from mixnorm.engines._dual_problem import DualProblem
+    from mixnorm.losses import Squared
+
+    rng = np.random.default_rng(0)
+    F, y, gamma = rng.standard_normal((30, 12)), rng.standard_normal((12, 1)), 2.0
+    contraction, loss = dual.FeatureContraction(F, 4), Squared()
+    best = dual.solve(contraction, loss, y, gamma, tol=1e-14)
+    problem = DualProblem(contraction, loss, y, np.full(12, gamma))
+    least = problem.state(best.alpha).value
+    steps, state = GradientSteps(problem), problem.start()
+    for _ in range(20):
+        above = state.value - least
+        state, _ = steps.step(state)
+        rate = bounds.tensor_rate(gamma, steps.length)
+        assert state.value - least <= rate.value * above + 1e-12
