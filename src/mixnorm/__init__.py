@@ -17,6 +17,7 @@ from mixnorm._version import __version__
 
 if TYPE_CHECKING:
     from mixnorm import (
+        bounds,
         datasets,
         display,
         engines,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
         tables,
         testing,
     )
+    from mixnorm.advise import advise
     from mixnorm.display import ShareBoostPathDisplay
     from mixnorm.estimators import (
         ConvMKLClassifier,
@@ -107,6 +109,8 @@ __all__ = [
     "UFOMKLClassifier",
     "UFOMKLClassifierCV",
     "__version__",
+    "advise",
+    "bounds",
     "datasets",
     "display",
     "engines",

@@ -14,6 +14,7 @@ import numpy as np
 from rich.table import Table as RichTable
 
 from mixnorm._files import written_whole
+from mixnorm.cli._advise import advised, told, write_page
 from mixnorm.cli._data import Data, load_data
 from mixnorm.cli._full import FullFit, fit_full
 from mixnorm.cli._parser import Usage
@@ -413,6 +414,21 @@ def _made_of_columns(model: Any, names: Any) -> list[str]:
     if names is None:
         names = [f"column {column}" for column in range(model.n_features_in_)]
     return [str(pool.describe(atom, names)) for atom in path.rounds[-1].support]
+
+
+def advise(options: argparse.Namespace, screen: Screen, command: Sequence[str]) -> None:
+    """``mixnorm advise``: compare norms, print the table, and write the page."""
+    data = _read(options, screen)
+    found = advised(data, options, screen)
+    facts_told = told(found, data, command)
+    for line in str(found).splitlines():
+        screen.say(line)
+    if options.report is not None:
+        with uninterrupted():
+            write_page(found, facts_told, options.report)
+        screen.say(f"Report written to {options.report}.")
+        facts_told["report"] = options.report
+    screen.document(facts_told)
 
 
 def completion(options: argparse.Namespace) -> str:

@@ -35,6 +35,7 @@ examples:
   mixnorm predict cars.mixnorm new.csv --output predictions.csv
   mixnorm show cars.mixnorm
   mixnorm stream rows.csv --target label         # a row at a time; goes on with --resume
+  mixnorm advise cars.csv --target class         # which norm to use
   mixnorm demo
 """
 _ENDINGS = """\
@@ -71,6 +72,13 @@ examples:
   mixnorm stream prices.csv --target price --learner regressor --every 10000
 Ctrl-C ends it after the row, and keeps what was learned. mixnorm predict applies the model.
 """
+_ADVISE = """\
+examples:
+  mixnorm advise cars.csv --target class --report advice.html
+  mixnorm advise prices.parquet --target price --task regression
+Norms are compared on the same folds: l1,1 (single weights), l2,1 (whole columns), l2,2 (none set to
+zero) and trace (few directions).
+"""
 
 
 class Usage(Exception):
@@ -100,6 +108,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_predict(commands)
     _add_show(commands)
     _add_stream(commands)
+    _add_advise(commands)
     _add_demo(commands)
     _add_completion(commands)
     return parser
@@ -316,6 +325,23 @@ def _add_stream(commands: Any) -> None:
         metavar="FILE",
         help="a table of the rows: the line, what was predicted before learning, and the target",
     )
+
+
+def _add_advise(commands: Any) -> None:
+    made = _command(commands, "advise", "compare norms, and say which to use and why", _ADVISE)
+    _add_table(made)
+    learning = made.add_argument_group("comparing")
+    learning.add_argument(
+        "--rows",
+        metavar="N",
+        type=_count,
+        default=2000,
+        help="rows to compare norms on, at most (default 2000)",
+    )
+    learning.add_argument("--seed", metavar="N", type=int, default=0, help="draws rows and folds")
+    written = made.add_argument_group("what is written")
+    written.add_argument("--report", "-r", metavar="FILE", help="an HTML page about the advice")
+    made.set_defaults(pool="columns")
 
 
 def _add_online(learning: Any) -> None:

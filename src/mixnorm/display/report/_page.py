@@ -23,7 +23,7 @@ from mixnorm.display.report._sections import (
 if TYPE_CHECKING:
     from mixnorm.display.report._report import Report
 
-__all__ = ["page"]
+__all__ = ["document", "page"]
 
 # Nothing is loaded and no script runs, whatever the page came to hold. Styles stand in the page.
 _POLICY = (
@@ -40,16 +40,30 @@ def _style() -> Html:
 def page(report: Report) -> str:
     """Return the whole document."""
     sections = _sections(report)
+    names = {"features": f"{report.word}s"}
+    top = join((masthead(report), tiles(report)))
+    return document(report.title, report.version, report.created, top, sections, names)
+
+
+def document(
+    title: str,
+    version: str,
+    created: str,
+    top: Html,
+    sections: list[tuple[str, str, Html]],
+    names: dict[str, str] | None = None,
+) -> str:
+    """Return a page with a heading, a list of its sections, and these."""
     body = tag(
         "body",
-        tag("div", masthead(report), tiles(report), _contents(report, sections), class_="top"),
+        tag("div", top, _contents(sections, names or {}), class_="top"),
         tag("main", join((_section(*section) for section in sections), "\n")),
-        _footer(report),
+        _footer(version, created),
     )
-    return f"<!DOCTYPE html>\n{tag('html', _head(report), body, lang='en')}\n"
+    return f"<!DOCTYPE html>\n{tag('html', _head(title, version), body, lang='en')}\n"
 
 
-def _head(report: Report) -> Html:
+def _head(title: str, version: str) -> Html:
     return tag(
         "head",
         tag("meta", charset="utf-8"),
@@ -57,8 +71,8 @@ def _head(report: Report) -> Html:
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", name="color-scheme", content="light dark"),
         tag("meta", name="format-detection", content="telephone=no"),
-        tag("meta", name="generator", content=f"mixnorm {one_line(report.version)}"),
-        tag("title", one_line(report.title)),
+        tag("meta", name="generator", content=f"mixnorm {one_line(version)}"),
+        tag("title", one_line(title)),
         tag("link", rel="icon", href="data:,"),  # else a server is asked for one
         tag("style", _style()),
     )
@@ -90,8 +104,7 @@ def _section(ident: str, name: str, content: Html) -> Html:
     return tag("section", heading, content, id=ident, aria_labelledby=f"{ident}-heading")
 
 
-def _contents(report: Report, sections: list[tuple[str, str, Html]]) -> Html:
-    names = {"features": f"{report.word}s"}
+def _contents(sections: list[tuple[str, str, Html]], names: dict[str, str]) -> Html:
     links = (
         tag("li", tag("a", names.get(ident, ident).capitalize(), href=f"#{ident}"))
         for ident, _, _ in sections
@@ -99,9 +112,9 @@ def _contents(report: Report, sections: list[tuple[str, str, Html]]) -> Html:
     return tag("nav", tag("ul", *links), aria_label="Contents")
 
 
-def _footer(report: Report) -> Html:
+def _footer(version: str, created: str) -> Html:
     words = (
-        f"mixnorm {one_line(report.version)} · {one_line(report.created)} · This page is complete:"
+        f"mixnorm {one_line(version)} · {one_line(created)} · This page is complete:"
         " it loads nothing and runs no script."
     )
     return tag("footer", tag("p", words))

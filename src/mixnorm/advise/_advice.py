@@ -1,0 +1,141 @@
+"""What is advised: the figures of every norm, the choice, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from mixnorm.advise._folds import Curve
+from mixnorm.bounds import Bound
+
+
+@dataclass(frozen=True)
+class NormAdvice:
+    """What was found of one norm.
+
+    Attributes
+    ----------
+    name : str
+        The norm.
+    norm : Norm
+        The norm as an object.
+    curve : Curve
+        Held-out losses and errors along its penalties.
+    error, standard_error : float
+        Held-out error at the best penalty, and its standard error over folds.
+    data_radius : float
+        The largest dual norm of an example, under the norm that proofs are about.
+    comparator : float
+        The norm of weights that reach the held-out loss that all norms reach.
+    bound : Bound or None
+        What the theory says of the excess risk of such weights; None for norms without.
+    columns, rank : float
+        Columns with weight, and the rank of the weights, at the best penalty.
+    alpha : float
+        The best penalty.
+    seconds : float
+        What it took.
+    """
+
+    name: str
+    norm: Any = field(repr=False)
+    curve: Curve = field(repr=False)
+    error: float
+    standard_error: float
+    data_radius: float
+    comparator: float
+    bound: Bound | None = field(repr=False)
+    columns: float
+    rank: float
+    alpha: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Advice:
+    """Which norm to use, what it rests on, and the model that it makes.
+
+    Attributes
+    ----------
+    norms : list of NormAdvice
+        All norms, the best first.
+    best_norm_ : str
+        The norm with the smallest held-out error.
+    best_estimator_ : estimator
+        Fitted on all rows, with its best penalty; it takes rows as they were given.
+    why : str
+        What drove the choice, in words.
+    verdict : {"clear", "tie", "nothing"}
+        Whether one norm is better than the others, several are as good, or none helps.
+    null_error : float
+        The held-out error without features.
+    what : str
+        What errors are.
+    n_samples, n_features, n_outputs : int
+        Sizes of the data.
+    n_used : int
+        Rows that the norms were compared on.
+    """
+
+    norms: list[NormAdvice]
+    best_estimator_: Any = field(repr=False)
+    why: str
+    verdict: str
+    null_error: float
+    what: str
+    n_samples: int
+    n_features: int
+    n_outputs: int
+    n_used: int
+
+    @property
+    def best_norm_(self) -> str:
+        """The norm with the smallest held-out error."""
+        return self.norms[0].name
+
+    def __getitem__(self, name: str) -> NormAdvice:
+        for found in self.norms:
+            if found.name == name:
+                return found
+        raise KeyError(f"{name!r} was not compared; there are {[one.name for one in self.norms]}")
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the table as a list of plain rows, the best norm first."""
+        order = self.bound_order()
+        return [
+            {
+                "norm": one.name,
+                "held-out error": one.error,
+                "standard error": one.standard_error,
+                "data radius": one.data_radius,
+                "comparator": one.comparator,
+                "bound": None if one.bound is None else one.bound.value,
+                "bound's place": order.get(one.name),
+                "columns": one.columns,
+                "rank": one.rank,
+                "alpha": one.alpha,
+                "seconds": one.seconds,
+            }
+            for one in self.norms
+        ]
+
+    def bound_order(self) -> dict[str, int]:
+        """Return the place of every norm by its bound, from 1; norms without are left out."""
+        known = [one for one in self.norms if one.bound is not None]
+        known.sort(key=lambda one: one.bound.value if one.bound else np.inf)
+        return {one.name: place for place, one in enumerate(known, 1)}
+
+    def __str__(self) -> str:
+        from mixnorm.advise._shown import as_text
+
+        return as_text(self)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        from mixnorm.advise._shown import as_html
+
+        return as_html(self)

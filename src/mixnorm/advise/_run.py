@@ -1,0 +1,239 @@
+"""Advice on which norm to use, from held-out errors and from bounds."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, StandardScaler
+
+from mixnorm.advise._advice import Advice, NormAdvice
+from mixnorm.advise._cases import Case, case_of
+from mixnorm.advise._folds import Curve, curve_of
+from mixnorm.advise._words import verdict_of, why
+from mixnorm.bounds import Bound, excess_risk
+from mixnorm.norms import MixedNorm, as_norm
+
+_DEFAULT = ("l1,1", "l2,1", "l2,2", "trace")
+# Rows of which one cut into folds is enough, and cuts of fewer, at most.
+_STEADY, _MOST_CUTS = 800, 6
+# The smallest penalty divided by the largest.
+_RATIO = 1e-3
+# Part of the way from the worst best loss to the loss of nothing, that all norms must reach.
+_SLACK = 0.02
+
+
+def advise(
+    X: Any,
+    y: Any = None,
+    *,
+    norms: Any = _DEFAULT,
+    groups: Any = None,
+    cv: int = 5,
+    n_alphas: int = 12,
+    max_rows: int = 2000,
+    standardize: bool = True,
+    tol: float = 2e-3,
+    random_state: int = 0,
+    progress: Callable[[str], None] | None = None,
+) -> Advice:
+    """Compare norms on your data, and say which to use and why.
+
+    Every norm goes along a path of penalties on the same folds. They are ranked by held-out error.
+    Beside it stands what the theory says of each: how large examples are in its dual norm, how
+    large weights must be that reach the same held-out loss, and the bound on the excess risk that
+    these make.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n_samples, n_features), or a list of them
+        Rows; a list has those of every task.
+    y : array of shape (n_samples,) or (n_samples, n_outputs), or a list of arrays
+        Labels, or the targets of a regression, several columns of them or tasks.
+    norms : list of str or of norms, or dict, default=("l1,1", "l2,1", "l2,2", "trace")
+        The norms to compare; a dictionary names them.
+    groups : array of int of shape (n_features,), optional
+        Groups of columns that belong together: one more norm, that keeps or drops them whole.
+    cv : int, default=5
+        Folds; few rows are cut into folds several times.
+    n_alphas : int, default=12
+        Penalties for each norm.
+    max_rows : int, default=2000
+        Rows that norms are compared on, at most, drawn at random; of tasks, in each.
+    standardize : bool, default=True
+        Give columns unit variance; of sparse matrices, unit size.
+    tol : float, default=2e-3
+        Relative duality gap of the fits.
+    random_state : int, default=0
+        Draws rows and folds.
+    progress : callable, optional
+        Is told the name of each norm before its turn.
+
+    Returns
+    -------
+    Advice
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from mixnorm import advise
+    >>> advice = advise(*load_iris(return_X_y=True))
+    >>> advice.best_norm_ in ("l1,1", "l2,1", "l2,2", "trace")
+    True
+    """
+    _check(cv=cv, n_alphas=n_alphas, max_rows=max_rows)
+    chosen = _norms(norms, groups)
+    case = case_of(X, y, max_rows=int(max_rows), standardize=bool(standardize), seed=random_state)
+    if case.n < 2 * cv:
+        raise ValueError(f"{case.n} rows are too few for cv={cv} folds; lower cv, or give more.")
+    folds = [
+        fold
+        for repeat in range(_repeats(case.n))
+        for fold in case.folds(int(cv), int(random_state) + repeat)
+    ]
+    null = np.array([case.null_error(train, test) for train, test in folds])
+    curves = {}
+    for name, norm in chosen.items():
+        if progress is not None:
+            progress(name)
+        curves[name] = _curve(case, norm, folds, int(n_alphas), float(tol))
+    found = _compared(case, chosen, curves)
+    verdict = verdict_of(found, null)
+    best = found[0]
+    model = _fitted(case, X, y, best, standardize=bool(standardize))
+    wholes = [part.shape[0] for part in X] if case.kind == "tasks" else [np.shape(y)[0]]
+    return Advice(
+        found,
+        model,
+        why(case, found, null, verdict),
+        verdict,
+        float(null.mean()),
+        "wrong labels" if case.kind == "classes" else "squared errors, in parts of the variance",
+        sum(wholes),
+        case.d,
+        case.n_outputs,
+        case.n,
+    )
+
+
+def _repeats(n: int) -> int:
+    """Return how often rows are cut into folds: the fewer there are, the more chance is in one."""
+    return int(np.clip(_STEADY // max(1, n), 1, _MOST_CUTS))
+
+
+def _curve(case: Case, norm: Any, folds: list[Any], n_alphas: int, tol: float) -> Curve:
+    model = case.model(norm, tol=tol)
+
+    def path_of(train: Any, alphas: np.ndarray | None) -> Any:
+        grid: Any = n_alphas if alphas is None else alphas
+        return model.path(*train, alphas=grid, alpha_ratio=_RATIO)
+
+    return curve_of(path_of, case.judged, folds, n_alphas)
+
+
+def _compared(case: Case, norms: dict[str, Any], curves: dict[str, Curve]) -> list[NormAdvice]:
+    """Return what was found of all norms, the smallest held-out error first."""
+    level = _common_level(curves)
+    found = []
+    for name, norm in norms.items():
+        curve = curves[name]
+        best = curve.best
+        errors = curve.errors[:, best]
+        comparator = _comparator(curve, level)
+        radius, bound = _bounded(case, norm, comparator)
+        found.append(
+            NormAdvice(
+                name,
+                norm,
+                curve,
+                float(errors.mean()),
+                float(errors.std(ddof=1) / math.sqrt(len(errors))) if len(errors) > 1 else 0.0,
+                radius,
+                comparator,
+                bound,
+                float(curve.columns[best]),
+                float(curve.ranks[best]),
+                float(curve.alphas[best]),
+                curve.seconds,
+            )
+        )
+    losses = {name: float(curve.losses[:, curve.best].mean()) for name, curve in curves.items()}
+    return sorted(found, key=lambda one: (round(one.error, 12), losses[one.name]))
+
+
+def _common_level(curves: dict[str, Curve]) -> float:
+    """Return a held-out loss that all norms reach."""
+    lowest = [float(curve.losses.mean(axis=0).min()) for curve in curves.values()]
+    first = max(float(curve.losses.mean(axis=0)[0]) for curve in curves.values())
+    return max(lowest) + _SLACK * max(0.0, first - max(lowest))
+
+
+def _comparator(curve: Curve, level: float) -> float:
+    """Return the norm of the first weights along the path that reach a held-out loss."""
+    losses = curve.losses.mean(axis=0)
+    reached = np.flatnonzero(losses <= level + 1e-12)
+    place = int(reached[0]) if len(reached) else int(np.argmin(losses))
+    return float(curve.norms[:, place].mean())
+
+
+def _bounded(case: Case, norm: Any, comparator: float) -> tuple[float, Bound | None]:
+    """Return the radius of the data, and the bound; none for norms that the theory is not about."""
+    examples = "classes" if case.kind == "classes" else "tasks"
+    try:
+        bound = excess_risk(
+            norm, case.X, radius=comparator, n_outputs=case.n_outputs, examples=examples
+        )
+    except ValueError:
+        return math.nan, None
+    return bound.inputs["examples"], bound
+
+
+def _fitted(case: Case, X: Any, y: Any, best: NormAdvice, *, standardize: bool) -> Any:
+    """Return the best model, fitted on all rows as they were given."""
+    whole = sum(part.shape[0] for part in X) if case.kind == "tasks" else len(y)
+    used = sum(map(len, case.y)) if case.kind == "tasks" else case.n
+    # The best penalty falls with the root of the number of rows.
+    alpha = best.alpha * math.sqrt(used / whole)
+    model = clone(case.model(best.norm, alpha=alpha))
+    if case.kind == "tasks":
+        centre, scale = case.scales
+        rows = [(part - centre) / scale if not hasattr(part, "tocsr") else part for part in X]
+        return model.fit(rows, [np.asarray(part, dtype=np.float64) for part in y])
+    scaler: Any = FunctionTransformer()
+    if standardize:
+        scaler = MaxAbsScaler() if hasattr(X, "tocsr") else StandardScaler()
+    return make_pipeline(scaler, model).fit(X, y)
+
+
+def _norms(norms: Any, groups: Any) -> dict[str, Any]:
+    """Return the norms to compare, by name."""
+    if isinstance(norms, Mapping):
+        found = {str(name): as_norm(norm) for name, norm in norms.items()}
+    else:
+        given = [norms] if isinstance(norms, str) or hasattr(norms, "value") else list(norms)
+        found = {_name(norm): as_norm(norm) for norm in given}
+    if groups is not None:
+        labels = np.asarray(groups)
+        if labels.ndim != 1:
+            raise ValueError(f"groups has the shape {labels.shape}; give a label for each column.")
+        found["groups"] = MixedNorm(2, 1, labels)
+    if len(found) < 1:
+        raise ValueError("norms is empty; give at least one norm to compare.")
+    return found
+
+
+def _name(norm: Any) -> str:
+    return norm if isinstance(norm, str) else repr(norm)
+
+
+def _check(**numbers_given: Any) -> None:
+    least = {"cv": 2, "n_alphas": 2, "max_rows": 20}
+    for name, value in numbers_given.items():
+        whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+        if not whole or value < least[name]:
+            raise ValueError(f"{name}={value!r} must be a whole number of at least {least[name]}.")
