@@ -8,6 +8,7 @@ import sys
 
 # Name on the command line -> module with ``add_arguments(parser)`` and ``main(args)``.
 BENCHMARKS = {
+    "advise": "benchmarks.advise",
     "cli": "benchmarks.cli",
     "matrix": "benchmarks.matrix",
     "mkl": "benchmarks.mkl",

@@ -1,5 +1,7 @@
 """The dual of lp-norm problems against cvxpy, and pairs of rows against features."""
 
+from dataclasses import dataclass
+
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -10,7 +12,15 @@ from mixnorm.engines._dual_problem import DualProblem, descend
 from mixnorm.engines._dual_squares import SquaresSteps
 from mixnorm.kernels import PolynomialTensorKernel
 from mixnorm.kernels._multisets import multisets
-from mixnorm.losses import EpsilonInsensitive, Hinge, Huber, Logistic, Squared, SquaredHinge
+from mixnorm.losses import (
+    Absolute,
+    EpsilonInsensitive,
+    Hinge,
+    Huber,
+    Logistic,
+    Squared,
+    SquaredHinge,
+)
 
 LOSSES = {
     "squared": (Squared(), lambda z, y: 0.5 * cp.sum_squares(z - y)),
@@ -230,6 +240,44 @@ def test_interruption_keeps_the_best(name):
     assert found[0].interrupted
     assert not found[0].converged
     assert np.isfinite(found[0].gap)
+
+
+@dataclass
+class Pinball(Absolute):
+    """A loss derived from one that tells its bounds, which are not those of this one."""
+
+    quantile: float = 0.9
+
+    def value_and_residual(self, scores, target, weight):
+        slope = np.where(scores > target, 1.0 - self.quantile, -self.quantile)
+        residual = slope * weight[:, None]
+        return float(np.sum((scores - target) * residual)), residual
+
+    def conjugate(self, theta, target, weight):
+        weight = weight[:, None]
+        low, high = -self.quantile * weight, (1.0 - self.quantile) * weight
+        slack = 1e-12 * weight
+        inside = np.all((theta >= low - slack) & (theta <= high + slack))
+        return float(np.sum(theta * target)) if inside else np.inf
+
+    def prox_conjugate(self, theta, step, target, weight):
+        weight = weight[:, None]
+        return np.clip(
+            theta - step * target, -self.quantile * weight, (1.0 - self.quantile) * weight
+        )
+
+
+def test_bounds_that_are_inherited():
+    F, _, target, y, _ = posed("huber")
+    contraction = dual.FeatureContraction(F, 4)
+    found = dual.solve(contraction, Pinball(), target, 1.0, max_iter=2000)
+    w = cp.Variable(len(F))
+    left = y - F.T @ w
+    lost = cp.sum(cp.maximum(0.9 * left, -0.1 * left))
+    objective = lost + 0.75 * cp.sum(cp.power(cp.abs(w), 4 / 3))
+    value = cp.Problem(cp.Minimize(objective)).solve(solver=cp.CLARABEL)
+    assert found.objective - found.gap <= value * (1.0 + 1e-6)
+    assert found.objective == pytest.approx(value, rel=1e-5)
 
 
 def test_solvers_by_name():

@@ -28,6 +28,7 @@ from mixnorm.engines._dual_newton import NewtonSteps
 from mixnorm.engines._dual_problem import Descent, DualProblem, State, descend
 from mixnorm.engines._dual_squares import SquaresSteps
 from mixnorm.losses import DualLoss, Squared
+from mixnorm.losses._scalar import has_box_dual
 
 __all__ = [
     "SOLVERS",
@@ -164,7 +165,7 @@ def solve(
 
 def _descended(problem: Any, steps: Any, state: State, tol: float, max_iter: int) -> Descent:
     """Go down; where Newton's method goes astray between bounds, inside them."""
-    if not isinstance(steps, NewtonSteps) or not hasattr(problem.loss, "box_dual"):
+    if not isinstance(steps, NewtonSteps) or not has_box_dual(problem.loss):
         return descend(steps, state, tol, max_iter)
     end = descend(steps, state, tol, min(max_iter, _NEWTON))
     done = end.interrupted or end.state.gap <= tol * abs(end.state.primal)

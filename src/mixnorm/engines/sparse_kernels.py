@@ -28,6 +28,8 @@ ALGORITHMS = ("gomp", "l1", "l2")
 STEPS = ("line", "unit")
 # Kernels that exceed one by rounding are at most one.
 _AT_MOST_ONE = 1.0 + 1e-6
+# The root of what a sum of numbers is off by, relative to their size.
+_ROOT = 2e-8
 # Losses that differ by less, in parts of that of the empty model, are the same but for rounding.
 _SAME = 1e-6
 
@@ -198,7 +200,7 @@ class _Run:
         while True:
             began = time.perf_counter()
             kernel, score = self._best()
-            if self._optimal(score) or kernel is None or not score > self.model.enough():
+            if self._optimal(score) or kernel is None or not score > self._enough():
                 self.exhausted = len(self.rounds) < self.n_rounds
                 return
             if len(self.rounds) >= self.n_rounds:
@@ -207,6 +209,19 @@ class _Run:
             self._record(kernel, score, outcome, began)
             if on_round is not None and on_round(self.path()):
                 return
+
+    def _enough(self) -> float:
+        """Return the score that the next kernel must exceed.
+
+        Scores are roots, whose rounding is that of a sum of residuals under the root. Before the
+        first round nothing else may be left of them.
+        """
+        enough = self.model.enough()
+        if self.rounds:
+            return enough
+        sums = np.abs(self.model.residual).sum(axis=0)
+        size = float(np.linalg.norm(sums)) * math.sqrt(max(self.pool.largest(), 0.0))
+        return max(enough, _ROOT * size)
 
     def _best(self) -> tuple[int | None, float]:
         """Return the kernel to go on with, and its score; None if there is none."""

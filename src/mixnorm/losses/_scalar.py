@@ -84,6 +84,19 @@ class BoxDual:
     high: Any
 
 
+def has_box_dual(loss: Any) -> bool:
+    """Tell whether a loss tells the form of its own conjugate.
+
+    A class derived from such a loss, with another conjugate, inherits what is not true of it.
+    """
+    order = type(loss).__mro__
+    homes = {
+        name: next((place for place, kind in enumerate(order) if name in vars(kind)), len(order))
+        for name in ("box_dual", "conjugate")
+    }
+    return homes["box_dual"] < len(order) and homes["box_dual"] <= homes["conjugate"]
+
+
 def by_entry(weight: Any) -> Any:
     """Return weights that broadcast with scores: one per sample becomes a column."""
     return weight[:, None] if weight.ndim == 1 else weight

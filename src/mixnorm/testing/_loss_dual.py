@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 from scipy.optimize import minimize
 
+from mixnorm.losses._scalar import has_box_dual
 from mixnorm.testing._contract import require, require_close
 from mixnorm.testing._loss_case import ROUNDING, Case, require_single, single
 
@@ -191,7 +192,7 @@ def _check_single_precision_of_duals(case: Case) -> None:
 def _check_box_dual(case: Case) -> None:
     """Check that the form that a loss tells of its conjugate is that of the conjugate."""
     loss, target, weight = case.loss, case.target, case.weight
-    if not hasattr(loss, "box_dual"):
+    if not has_box_dual(loss):
         return
     form = loss.box_dual(target, weight)
     low, high = np.maximum(form.low, -1e3), np.minimum(form.high, 1e3)

@@ -1,0 +1,242 @@
+"""Advice on norms: what it says of designs whose answer is known, and what users do with it."""
+
+import json
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from benchmarks._advise_data import DESIGNS
+from sklearn.base import clone
+from sklearn.datasets import load_iris, load_wine
+
+import mixnorm
+from mixnorm import advise
+from mixnorm.advise import Advice
+from mixnorm.cli import main
+from mixnorm.display import BoundDisplay, advice_page
+from mixnorm.norms import MixedNorm
+
+NORMS = ["l1,1", "l2,1", "l2,2", "trace"]
+
+
+@pytest.fixture(scope="module")
+def iris():
+    X, y = load_iris(return_X_y=True)
+    return advise(X, y, n_alphas=6)
+
+
+def design(name, seed=0):
+    return DESIGNS[name](np.random.default_rng(seed))
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [
+        ("experts", {"l1,1", "l2,1"}),
+        ("low-rank-tasks", {"trace"}),
+        ("entries", {"l1,1"}),
+        ("shared-support", {"l2,1"}),
+        ("blocks", {"groups"}),
+    ],
+)
+def test_designs(name, wanted):
+    given = design(name)
+    advice = advise(given.X, given.y, groups=given.groups)
+    assert advice.best_norm_ in wanted
+    assert advice.verdict in ("clear", "tie")
+    assert advice.best_norm_ in advice.why
+
+
+def test_ties_and_noise():
+    plenty = design("plenty")
+    advice = advise(plenty.X, plenty.y, max_rows=1000)
+    assert advice.verdict == "tie"
+    assert "as good" in advice.why
+    assert advice.n_used == 1000
+    assert advice.n_samples == 6000
+    nothing = design("noise")
+    advice = advise(nothing.X, nothing.y)
+    assert advice.verdict == "nothing"
+    assert advice.why.startswith("Nothing helps")
+
+
+def test_what_is_told(iris):
+    assert isinstance(iris, Advice)
+    assert {one.name for one in iris.norms} == set(NORMS)
+    errors = [one.error for one in iris.norms]
+    assert errors == sorted(errors)
+    assert iris.best_norm_ == iris.norms[0].name
+    assert sorted(iris.bound_order().values()) == [1, 2, 3, 4]
+    row = iris.rows()[0]
+    assert row["norm"] == iris.best_norm_
+    assert row["held-out error"] == iris[iris.best_norm_].error < 0.1
+    assert iris["l2,1"].bound.value > 0.0
+    assert "Corollary 8" in iris["l2,1"].bound.theorem
+    with pytest.raises(KeyError, match="linf"):
+        iris["linf,1"]
+
+
+def test_shown(iris):
+    text = str(iris)
+    assert all(name in text for name in NORMS)
+    assert "150 rows, 4 columns, 3 outputs" in text
+    assert iris._repr_html_().count("<tr>") == 5
+    page = advice_page(iris, title="Iris <b>", version="1", created="now", made=["by hand"])
+    assert page.startswith("<!DOCTYPE html>")
+    assert "Iris &lt;b&gt;" in page
+    assert "<script" not in page
+    assert "ten times" in page
+
+
+def test_the_model(iris):
+    X, y = load_iris(return_X_y=True)
+    model = iris.best_estimator_
+    assert model.score(X, y) > 0.9
+    assert clone(model).fit(X, y).score(X, y) > 0.9
+    again = pickle.loads(pickle.dumps(iris))
+    np.testing.assert_array_equal(again.best_estimator_.predict(X), model.predict(X))
+
+
+def test_the_room_can_be_called():
+    import mixnorm.advise as room
+
+    X, y = load_wine(return_X_y=True)
+    one, other = (each(X, y, n_alphas=4, cv=3) for each in (room, mixnorm.advise))
+    assert one.best_norm_ == other.best_norm_
+    assert [a.error for a in one.norms] == [b.error for b in other.norms]
+
+
+def test_labels_of_any_kind():
+    X, y = load_wine(return_X_y=True)
+    numbers = advise(X, y, n_alphas=4, cv=3)
+    names = np.array(["red", "rose", "white"])[y]
+    texts = advise(X, names, n_alphas=4, cv=3)
+    assert [one.error for one in numbers.norms] == [one.error for one in texts.norms]
+    assert set(texts.best_estimator_.predict(X)) <= set(names)
+    two = advise(X, y == 0, n_alphas=4, cv=3)
+    assert two.n_outputs == 2
+    assert two.norms[0].error < 0.1
+
+
+def test_a_rare_class():
+    X, y = load_iris(return_X_y=True)
+    y = np.where(np.arange(150) == 3, 7, y)  # one row of a class of its own
+    advice = advise(X, y, n_alphas=4, cv=3)
+    assert advice.n_outputs == 4
+    assert advice.norms[0].error < 0.2
+
+
+def test_outputs_and_tasks():
+    given = design("low-rank-tasks")
+    X, Y = given.X, given.y[:, :4]
+    outputs = advise(X, Y, n_alphas=5, cv=3)
+    assert outputs.what.startswith("squared errors")
+    assert outputs.best_estimator_.predict(X).shape == Y.shape
+    tasks = advise([X[:40], X[20:]], [Y[:40, 0], Y[20:, 1]], n_alphas=5, cv=3)
+    assert tasks.n_outputs == 2
+    assert tasks.n_samples == 80
+    assert "22" in tasks["l2,1"].bound.theorem
+    single = advise(X, Y[:, 0], n_alphas=5, cv=3)
+    assert single.n_outputs == 1
+
+
+def test_sparse_rows():
+    given = design("text")
+    dense = advise(given.X, given.y, n_alphas=4, cv=3, standardize=False)
+    sparse = advise(sp.csr_matrix(given.X), given.y, n_alphas=4, cv=3, standardize=False)
+    assert sparse.best_norm_ == dense.best_norm_
+    for one in dense.norms:
+        assert sparse[one.name].error == pytest.approx(one.error, abs=0.02)
+    scaled = advise(sp.csr_matrix(given.X), given.y, n_alphas=4, cv=3)
+    assert scaled.best_estimator_.predict(sp.csr_matrix(given.X)).shape == given.y.shape
+    assert "not zero" in scaled.why
+
+
+def test_norms_of_your_own():
+    X, y = load_iris(return_X_y=True)
+    advice = advise(X, y, norms={"between": MixedNorm(2, 1.5), "sup": "linf,1"}, n_alphas=4, cv=3)
+    assert {one.name for one in advice.norms} == {"between", "sup"}
+    assert advice["sup"].bound is None
+    assert np.isnan(advice["sup"].data_radius)
+    assert "none" in str(advice)
+    alone = advise(X, y, norms="l2,1", n_alphas=4, cv=3)
+    assert alone.verdict == "clear"
+
+
+def test_progress_and_seeds():
+    X, y = load_wine(return_X_y=True)
+    seen = []
+    first = advise(X, y, n_alphas=4, cv=3, progress=seen.append)
+    assert seen == NORMS
+    same = advise(X, y, n_alphas=4, cv=3)
+    assert [a.error for a in first.norms] == [b.error for b in same.norms]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"cv": 1}, "cv=1"),
+        ({"n_alphas": 1}, "n_alphas=1"),
+        ({"max_rows": 3}, "max_rows=3"),
+        ({"norms": []}, "empty"),
+        ({"norms": ["l3"]}, "not known"),
+        ({"groups": [[0, 1]]}, "groups"),
+        ({"y": None}, "y is missing"),
+        ({"y": np.zeros(150)}, "one class"),
+        ({"y": np.zeros(3)}, "inconsistent"),
+        ({"X": np.full((150, 2), np.nan)}, "NaN"),
+        ({"cv": 80}, "too few"),
+    ],
+)
+def test_bad_inputs(options, words):
+    X, y = load_iris(return_X_y=True)
+    given = {"X": X, "y": y} | options
+    with pytest.raises(ValueError, match=words):
+        advise(given.pop("X"), given.pop("y"), **given)
+
+
+def test_bad_tasks():
+    X = np.random.default_rng(0).standard_normal((20, 3))
+    with pytest.raises(ValueError, match="as many arrays"):
+        advise([X, X], [np.ones(20)])
+    with pytest.raises(ValueError, match="different numbers of columns"):
+        advise([X, X[:, :2]], [np.ones(20), np.ones(20)])
+    with pytest.raises(ValueError, match="no numbers"):
+        advise([X], [np.array(["a"] * 20)])
+
+
+# --- the command and the display
+
+
+def test_command(tmp_path, capsys):
+    frame = load_iris(as_frame=True)
+    table = frame.data.assign(kind=[f"kind {label}" for label in frame.target])
+    place = tmp_path / "iris.csv"
+    table.to_csv(place, index=False)
+    report = tmp_path / "advice.html"
+    assert main(["advise", str(place), "--target", "kind", "--report", str(report)]) == 0
+    said = capsys.readouterr().out
+    assert "l2,1" in said
+    assert "Report written" in said
+    assert "Which norm to use for kind in iris.csv" in report.read_text()
+    assert main(["advise", str(place), "--target", "kind", "--json", "--rows", "60"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["best_norm"] in NORMS
+    assert len(told["norms"]) == 4
+    assert told["norms"][0]["bound"]["theorem"]
+    assert main(["advise", str(place), "--target", "nothing"]) == 1
+
+
+def test_display():
+    pytest.importorskip("matplotlib")
+    X, y = load_wine(return_X_y=True)
+    shown = BoundDisplay.from_norm("l2,1", X, radius=1.0, n_outputs=3, n_draws=20)
+    low, high = shown.measured_line_.get_ydata(), shown.bound_line_.get_ydata()
+    assert np.all(low <= high)
+    model = mixnorm.ShareBoostClassifier(5, alpha=0.0, loss="margin", rule="l1").fit(X, y)
+    rounds = BoundDisplay.from_shareboost(model, X, y)
+    assert np.all(rounds.measured_line_.get_ydata() <= rounds.bound_line_.get_ydata())
+    assert rounds.ax_.get_xlabel() == "rounds"
+    bare = BoundDisplay(x=[1, 2], bound=[2.0, 1.0]).plot()
+    assert bare.measured_line_ is None

@@ -1,0 +1,58 @@
+"""The benchmark of advice: what counts as right, and the bar."""
+
+import numpy as np
+import pytest
+from benchmarks._advise_child import measure, slack
+from benchmarks._advise_data import DESIGNS, REAL
+
+from benchmarks import advise
+
+
+def record(part="real", data="iris", seed=0, **more):
+    base = {"part": part, "data": data, "seed": seed, "status": "ok", "chosen": "l2,1"}
+    base |= {"verdict": "clear", "seconds": 1.0, "errors": {"l2,1": 0.1, "l2,2": 0.2}}
+    return base | {"slack": 0.02, "source": "x"} | more
+
+
+def test_right():
+    assert advise.right(record())
+    assert advise.right(record(errors={"l2,1": 0.11, "l2,2": 0.1}))
+    assert not advise.right(record(errors={"l2,1": 0.13, "l2,2": 0.1}))
+    assert not advise.right(record("designs", "noise"))
+    assert advise.right(record("designs", "noise", verdict="nothing"))
+
+
+def test_bar():
+    found = {
+        f"{name}/{seed}": record(data=name, seed=seed, verdict="tie")
+        for name in REAL
+        for seed in (0, 1)
+    }
+    for name in REAL[:3]:
+        found[f"{name}/1"]["errors"] = {"l2,1": 0.5, "l2,2": 0.1}
+    checks = {check.name: check.passed for check in advise.checks(found)}
+    assert checks["advice is right, draw 0"] is True
+    assert checks["advice is right, draw 1"] is False
+    assert checks["isolet: seconds"] is None
+    found["isolet/isolet/0"] = record("isolet", "isolet", wall_seconds=30.0)
+    assert list(advise.checks(found))[-1].passed is True
+
+
+def test_describe():
+    assert advise.describe(record()).startswith("right")
+    assert "l2,1 0.100" in advise.describe(record())
+    assert advise.describe({"status": "timeout"}) == "timeout"
+
+
+@pytest.mark.parametrize("name", DESIGNS)
+def test_designs(name):
+    made = DESIGNS[name](np.random.default_rng(0))
+    assert len(made.X) == len(made.y)
+    assert made.X.shape[1] == made.X_test.shape[1]
+    assert slack(made, 0.3) > 0.0
+
+
+def test_a_whole_order():
+    found = measure("designs", "shared-support", 1)
+    assert found["chosen"] == "l2,1"
+    assert advise.right({"part": "designs", "data": "shared-support"} | found)
