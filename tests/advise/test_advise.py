@@ -155,8 +155,8 @@ def test_sparse_rows():
 
 def test_norms_of_your_own():
     X, y = load_iris(return_X_y=True)
-    advice = advise(X, y, norms={"between": MixedNorm(2, 1.5), "sup": "linf,1"}, n_alphas=4, cv=3)
-    assert {one.name for one in advice.norms} == {"between", "sup"}
+    advice = advise(X, y, norms={"plain": MixedNorm(2, 2), "sup": "linf,1"}, n_alphas=4, cv=3)
+    assert {one.name for one in advice.norms} == {"plain", "sup"}
     assert advice["sup"].bound is None
     assert np.isnan(advice["sup"].data_radius)
     assert "none" in str(advice)

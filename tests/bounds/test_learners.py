@@ -94,9 +94,7 @@ def test_regret_grows_with_the_root(norm):
             model.partial_fit(X[done:size], y[done:size], classes=[0, 1, 2])
             done = size
             learner = model._learner
-            best = learner.norm.mirror(
-                learner._sums()[1:] if learner.intercept else learner._sums()
-            )
+            best = learner.norm.mirror(learner._sums()[1:])  # without the intercept
             bound = bounds.regret(model, (best / learner.norm.value(best)).T)
             assert 0.0 < bound.inputs["measured"] <= bound.value
             measured[place] += bound.inputs["measured"]

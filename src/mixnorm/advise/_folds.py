@@ -27,6 +27,8 @@ class Curve:
         Columns with weight, and the rank of the weights, on average over folds.
     seconds : float
         What it took.
+    n_cuts : int
+        How often the rows were cut into folds: folds of different cuts share rows.
     """
 
     alphas: np.ndarray
@@ -36,6 +38,7 @@ class Curve:
     columns: np.ndarray
     ranks: np.ndarray
     seconds: float
+    n_cuts: int = 1
 
     @property
     def best(self) -> int:
@@ -48,12 +51,25 @@ class Curve:
         """The held-out error at the best penalty."""
         return float(self.errors[:, self.best].mean())
 
+    @property
+    def honest(self) -> np.ndarray:
+        """Errors by fold, each at the penalty that is best on the other folds."""
+        total = self.errors.sum(axis=0)
+        chosen = np.argmin(np.round(total - self.errors, 12), axis=1)
+        return np.asarray(self.errors[np.arange(len(self.errors)), chosen])
+
+    def error_of(self, values: np.ndarray) -> float:
+        """Return the standard error of a mean over folds, as of one cut: the others add little."""
+        n = len(values)
+        return float(np.std(values, ddof=1) / np.sqrt(n / self.n_cuts)) if n > 1 else 0.0
+
 
 def curve_of(
     path_of: Callable[[Any, np.ndarray | None], Any],
     judge: Callable[[Any, Any, Any], tuple[np.ndarray, np.ndarray]],
     folds: list[tuple[Any, Any]],
     n_alphas: int,
+    n_cuts: int = 1,
 ) -> Curve:
     """Go along the path of a norm on every fold.
 
@@ -67,6 +83,8 @@ def curve_of(
         Parts of the data.
     n_alphas : int
         Penalties.
+    n_cuts : int
+        How often the rows were cut into folds.
     """
     start = time.perf_counter()
     alphas: np.ndarray | None = None
@@ -90,6 +108,7 @@ def curve_of(
         np.mean(columns, axis=0),
         np.mean(ranks, axis=0),
         time.perf_counter() - start,
+        n_cuts,
     )
 
 

@@ -21,7 +21,7 @@ from mixnorm.norms import MixedNorm, as_norm
 
 _DEFAULT = ("l1,1", "l2,1", "l2,2", "trace")
 # Rows of which one cut into folds is enough, and cuts of fewer, at most.
-_STEADY, _MOST_CUTS = 800, 6
+_STEADY, _MOST_CUTS = 400, 4
 # The smallest penalty divided by the largest.
 _RATIO = 1e-3
 # Part of the way from the worst best loss to the loss of nothing, that all norms must reach.
@@ -91,17 +91,16 @@ def advise(
     case = case_of(X, y, max_rows=int(max_rows), standardize=bool(standardize), seed=random_state)
     if case.n < 2 * cv:
         raise ValueError(f"{case.n} rows are too few for cv={cv} folds; lower cv, or give more.")
+    cuts = _repeats(case.n)
     folds = [
-        fold
-        for repeat in range(_repeats(case.n))
-        for fold in case.folds(int(cv), int(random_state) + repeat)
+        fold for repeat in range(cuts) for fold in case.folds(int(cv), int(random_state) + repeat)
     ]
     null = np.array([case.null_error(train, test) for train, test in folds])
     curves = {}
     for name, norm in chosen.items():
         if progress is not None:
             progress(name)
-        curves[name] = _curve(case, norm, folds, int(n_alphas), float(tol))
+        curves[name] = _curve(case, norm, folds, int(n_alphas), float(tol), cuts)
     found = _compared(case, chosen, curves)
     verdict = verdict_of(found, null)
     best = found[0]
@@ -126,14 +125,14 @@ def _repeats(n: int) -> int:
     return int(np.clip(_STEADY // max(1, n), 1, _MOST_CUTS))
 
 
-def _curve(case: Case, norm: Any, folds: list[Any], n_alphas: int, tol: float) -> Curve:
+def _curve(case: Case, norm: Any, folds: list[Any], n_alphas: int, tol: float, cuts: int) -> Curve:
     model = case.model(norm, tol=tol)
 
     def path_of(train: Any, alphas: np.ndarray | None) -> Any:
         grid: Any = n_alphas if alphas is None else alphas
         return model.path(*train, alphas=grid, alpha_ratio=_RATIO)
 
-    return curve_of(path_of, case.judged, folds, n_alphas)
+    return curve_of(path_of, case.judged, folds, n_alphas, cuts)
 
 
 def _compared(case: Case, norms: dict[str, Any], curves: dict[str, Curve]) -> list[NormAdvice]:
@@ -152,7 +151,7 @@ def _compared(case: Case, norms: dict[str, Any], curves: dict[str, Curve]) -> li
                 norm,
                 curve,
                 float(errors.mean()),
-                float(errors.std(ddof=1) / math.sqrt(len(errors))) if len(errors) > 1 else 0.0,
+                curve.error_of(errors),
                 radius,
                 comparator,
                 bound,

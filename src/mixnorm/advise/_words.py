@@ -20,8 +20,9 @@ def verdict_of(found: list[NormAdvice], null: np.ndarray) -> str:
     ``found`` has the best first, and ``null`` the errors without features by fold.
     """
     best = found[0].curve
-    ahead = null - best.errors[:, best.best]
-    if ahead.mean() <= _AHEAD * _error_of(ahead) or ahead.mean() <= 0.0:
+    # The best penalty of the best norm has also been lucky, which this is not.
+    ahead = null - best.honest
+    if ahead.mean() <= _AHEAD * best.error_of(ahead) or ahead.mean() <= 0.0:
         return "nothing"
     return "tie" if any(as_good(found[0], other) for other in found[1:]) else "clear"
 
@@ -29,12 +30,7 @@ def verdict_of(found: list[NormAdvice], null: np.ndarray) -> str:
 def as_good(best: NormAdvice, other: NormAdvice) -> bool:
     """Tell whether a norm is within a standard error of the best, fold by fold."""
     behind = other.curve.errors[:, other.curve.best] - best.curve.errors[:, best.curve.best]
-    return bool(behind.mean() <= _WITHIN * _error_of(behind))
-
-
-def _error_of(differences: np.ndarray) -> float:
-    n = len(differences)
-    return float(np.std(differences, ddof=1) / np.sqrt(n)) if n > 1 else 0.0
+    return bool(behind.mean() <= _WITHIN * best.curve.error_of(behind))
 
 
 def why(case: Case, found: list[NormAdvice], null: np.ndarray, verdict: str) -> str:
@@ -69,6 +65,8 @@ def _choice(found: list[NormAdvice], null: np.ndarray, verdict: str) -> str:
             f"{text}: the norms tie here. Choose by what else you want: {fewest.name} has weights "
             f"for the fewest columns, {fewest.columns:.0f}."
         )
+    if len(found) == 1:
+        return f"{said}; no other norm was compared."
     second = found[1]
     return f"{said}, ahead of {second.name} ({second.error:.3g}) by more than a standard error."
 
