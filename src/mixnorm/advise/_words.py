@@ -11,7 +11,7 @@ from mixnorm.advise._cases import Case
 
 # Standard errors of a paired difference, within which norms are as good as each other, and which
 # the best must be ahead of the model without features by.
-_WITHIN, _AHEAD = 1.0, 2.0
+_WITHIN, _AHEAD = 1.0, 1.5
 
 
 def verdict_of(found: list[NormAdvice], null: np.ndarray) -> str:
