@@ -127,6 +127,13 @@ class Advice:
         known.sort(key=lambda one: one.bound.value if one.bound else np.inf)
         return {one.name: place for place, one in enumerate(known, 1)}
 
+    def projected(self, times: float = 10.0) -> str:
+        """Return what the bound of the best norm would be with so many times the rows, in words."""
+        bound = self.norms[0].bound
+        if bound is None or not bound.value > 0.0:
+            return ""
+        return bound.at(times * bound.inputs["n"]).sentence
+
     def __str__(self) -> str:
         from mixnorm.advise._shown import as_text
 

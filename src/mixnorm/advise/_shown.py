@@ -43,7 +43,8 @@ def as_text(advice: Advice, width: int = 100) -> str:
         f"{advice.n_samples} rows, {advice.n_features} columns, {advice.n_outputs} outputs; errors "
         f"are {advice.what}; without features {advice.null_error:.4g}"
     )
-    return "\n".join([head, "", *lines, "", *textwrap.wrap(advice.why, width)])
+    words = f"{advice.why} {advice.projected()}".strip()
+    return "\n".join([head, "", *lines, "", *textwrap.wrap(words, width)])
 
 
 def as_html(advice: Advice) -> str:

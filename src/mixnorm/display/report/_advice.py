@@ -90,11 +90,7 @@ def _bounds(advice: Any) -> Html:
 
 
 def _more(advice: Any) -> Html:
-    best = advice.norms[0]
-    if best.bound is None or not best.bound.value > 0.0:
-        return tag("p", "The theory has no bound for this norm here.")
-    later = best.bound.at(10.0 * best.bound.inputs["n"])
-    return tag("p", later.sentence)
+    return tag("p", advice.projected() or "The theory has no bound for this norm here.")
 
 
 def _legend(advice: Any) -> Html:
