@@ -161,7 +161,8 @@ def test_norms_of_your_own():
     assert np.isnan(advice["sup"].data_radius)
     assert "none" in str(advice)
     alone = advise(X, y, norms="l2,1", n_alphas=4, cv=3)
-    assert alone.verdict == "clear"
+    assert alone.verdict == "alone"
+    assert "no other norm was compared" in alone.why
 
 
 def test_progress_and_seeds():
@@ -185,6 +186,12 @@ def test_progress_and_seeds():
         ({"y": None}, "y is missing"),
         ({"y": np.zeros(150)}, "one class"),
         ({"y": np.zeros(3)}, "inconsistent"),
+        ({"y": np.full(150, np.nan)}, "NaN"),
+        ({"y": np.arange(150)}, "task='regression'"),
+        ({"task": "ranking"}, "task='ranking'"),
+        ({"random_state": None}, "random_state"),
+        ({"random_state": -1}, "random_state"),
+        ({"groups": [0, 1]}, "each of 4"),
         ({"X": np.full((150, 2), np.nan)}, "NaN"),
         ({"cv": 80}, "too few"),
     ],
@@ -204,6 +211,63 @@ def test_bad_tasks():
         advise([X, X[:, :2]], [np.ones(20), np.ones(20)])
     with pytest.raises(ValueError, match="no numbers"):
         advise([X], [np.array(["a"] * 20)])
+    with pytest.raises(ValueError, match="task 1"):
+        advise([X, X], [np.ones(20), np.full(20, np.nan)])
+    with pytest.raises(ValueError, match="smallest task has 3 rows"):
+        advise([X, X[:3]], [np.arange(20.0), np.arange(3.0)])
+    with pytest.raises(TypeError, match="norms=None"):
+        advise(X, np.arange(20.0), norms=None)
+    with pytest.raises(TypeError, match="standardize"):
+        advise(X, np.arange(20.0), standardize="no")
+
+
+def test_numbers_that_are_whole():
+    """Counts are numbers, where they are floats of many values or said to be."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((80, 4))
+    y = np.round(100.0 * X @ [1.0, -1.0, 0.0, 0.5])
+    for given, options in ((y, {}), (y.astype(int), {"task": "regression"})):
+        advice = advise(X, given, n_alphas=6, cv=3, **options)
+        assert advice.n_outputs == 1
+        assert advice.norms[0].error < 0.05
+    few = advise(X, (y > 0).astype(float), n_alphas=4, cv=3)
+    assert few.what == "wrong labels"
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
+def test_models_of_tasks_take_rows_as_they_are(make):
+    rng = np.random.default_rng(0)
+    rows = [rng.standard_normal((n, 6)) for n in (50, 60)]
+    Xs = [make(x * 1e-3 if make is sp.csr_array else 100.0 * x + 500.0) for x in rows]
+    ys = [x[:, 0] - 2.0 * x[:, 1] + 0.1 * rng.standard_normal(len(x)) for x in rows]
+    advice = advise(Xs, ys, n_alphas=8, cv=3)
+    assert advice.norms[0].error < 0.1
+    assert advice.n_used == 110
+    for y, given in zip(ys, advice.best_estimator_.predict(Xs), strict=True):
+        assert np.mean((y - given) ** 2) < 0.1 * np.var(y)
+    assert advice["l2,1"].bound.kind == "rate"
+
+
+@pytest.mark.filterwarnings("ignore:Stopped after")  # of the last fit, in other units
+def test_targets_of_any_size():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 4))
+    Y = X[:, :2] + 0.1 * rng.standard_normal((60, 2))
+    one = advise(X, Y, n_alphas=6, cv=3)
+    for size in (1e-200, 1e200):
+        other = advise(X, size * Y, n_alphas=6, cv=3)
+        assert other.norms[0].error == pytest.approx(one.norms[0].error, rel=0.05)
+
+
+def test_words_and_table_agree(iris):
+    order = iris.bound_order()
+    first = min(order, key=order.get)
+    if order[iris.best_norm_] == 1:
+        assert "The bounds agree" in iris.why
+    else:
+        assert f"put {first} first" in iris.why
+    assert iris != advise
+    assert iris == iris
 
 
 # --- the command and the display
@@ -226,6 +290,16 @@ def test_command(tmp_path, capsys):
     assert len(told["norms"]) == 4
     assert told["norms"][0]["bound"]["theorem"]
     assert main(["advise", str(place), "--target", "nothing"]) == 1
+    assert main(["advise", str(place), "--target", "kind", "--report", str(place)]) == 2
+    assert main(["advise", str(place), "--target", "kind", "--rows", "5"]) == 2
+    weighted = ["--weight", "sepal width (cm)"]
+    assert main(["advise", str(place), "--target", "kind", *weighted]) == 2
+    capsys.readouterr()
+    counts = frame.data.round().assign(count=(10 * frame.data.iloc[:, 0]).round().astype(int))
+    counts.to_csv(place, index=False)
+    options = ["--target", "count", "--task", "regression", "--json"]
+    assert main(["advise", str(place), *options]) == 0
+    assert json.loads(capsys.readouterr().out)["outputs"] == 1
 
 
 def test_display():

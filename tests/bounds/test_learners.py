@@ -176,6 +176,27 @@ def test_shareboost_on_digits():
     assert "Theorem 2" in bound.theorem
 
 
+def test_models_that_the_theorem_is_not_about():
+    X, y = load_digits(return_X_y=True)
+    X, y = X[:200], y[:200]
+    for params, words in (
+        ({"alpha": 1.0}, "penalty"),
+        ({"alpha": 0.0, "scale": False}, "not scaled"),
+        ({"alpha": 0.0, "swaps": 1}, "more than add one"),
+    ):
+        model = ShareBoostClassifier(3, loss="margin", rule="l1", **params).fit(X, y)
+        assert bounds.shareboost(model, X, y).kind == "rate"
+        with pytest.raises(ValueError, match=words):
+            bounds.shareboost_drops(model)
+    model = ShareBoostClassifier(3, alpha=0.0).fit(X, y)
+    with pytest.raises(ValueError, match="labels"):
+        bounds.shareboost(model, X, y + 5)
+    with pytest.raises(ValueError, match="shape of coef_"):
+        bounds.shareboost(model, X, y, W=np.ones((2, 2)))
+    with pytest.raises(TypeError, match="no fitted ShareBoostClassifier"):
+        bounds.shareboost(GroupPerceptron(), X, y)
+
+
 def test_generalization_of_few_features():
     few = bounds.shareboost_generalization(20, 10, 1000, 5000)
     assert few.kind == "rate"
@@ -248,6 +269,31 @@ def test_local_rademacher_is_a_rate():
     edge = 2.0 * math.log(10.0)
     low, high = (bounds.local_rademacher(10_000, 10, q=edge + h).value for h in (-1e-9, 0.0))
     assert 0.3 < low / high < 3.0
+
+
+def test_second_rate_of_many_classes():
+    small = bounds.local_rademacher(10_000, 10, r=0.01)
+    assert "Theorem 1" in small.theorem
+    assert small.value < bounds.local_rademacher(10_000, 10, r=1.0).value
+    with pytest.raises(ValueError, match="delta"):
+        bounds.local_rademacher(10_000, 10, r=1.0, delta=7.0)
+
+
+def test_more_on_sparse_kernels():
+    assert bounds.sparse_kernels_rate(1.0, 0).value == 0.5
+    assert bounds.sparse_kernels_rate(math.inf, 100).value == 0.5
+    tau = 4.0 / (8.0 * 3.0 * 4.0)
+    assert bounds.sparse_kernels_rate(1.0, 7).value == pytest.approx(0.5 * (1.0 - tau) ** 7)
+    steps = bounds.sparse_kernels_steps(2.0, 0.001)
+    assert steps.value == math.ceil(64.0 * math.log(1.0 / 0.012))
+    assert bounds.sparse_kernels_rate(2.0, int(steps.value)).value <= 0.5
+    general = bounds.sparse_kernels_generalization(1.0, 4, 100, 1000)
+    assert general.value == pytest.approx(196.0 * 9.0 * math.sqrt(2.0 * math.log(101.0) / 1000))
+    assert general.inputs["sure"] == pytest.approx(1.0 - 1.0 / 101.0)
+    with pytest.raises(ValueError, match="n from"):
+        bounds.sparse_kernels_generalization(1.0, 4, 5, 1000)
+    with pytest.raises(ValueError, match="1/12"):
+        bounds.sparse_kernels_steps(1.0, 0.2)
 
 
 def test_tensor_rate():

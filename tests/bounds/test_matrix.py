@@ -157,7 +157,8 @@ def test_forms(norm):
     X = np.random.default_rng(0).standard_normal((50, 10))
     exact = bounds.excess_risk(norm, X, radius=2.0, n_outputs=3)
     paper = bounds.excess_risk(norm, X, radius=2.0, n_outputs=3, form="paper")
-    assert exact.kind == "guarantee"
+    assert exact.kind == "rate"  # of classes, where the theorem is about averaged weights
+    assert bounds.excess_risk(norm, X, radius=2.0).kind == "guarantee"
     assert paper.kind == "rate"
     assert "constant" in paper.sentence or paper.value > 0.0
     assert exact.inputs["radius"] == 2.0
@@ -177,7 +178,7 @@ def test_projections():
     assert needed == pytest.approx(5000, abs=1)
     assert bound.to_dict()["theorem"] == bound.theorem
     assert float(bound) == bound.value
-    with pytest.raises(ValueError, match="does not change"):
+    with pytest.raises(ValueError, match="no power"):
         bounds.sparse_kernels(1.0, 5).at(10)
 
 
@@ -206,7 +207,35 @@ def test_bad_inputs(norm, options, words):
         bounds.rademacher(norm, np.ones((3, 2)), **({"radius": 1.0, "n_outputs": 2} | options))
 
 
+@pytest.mark.parametrize("norm", NORMS)
+def test_closed_forms_of_tasks(norm):
+    """Examples of tasks grow with their number, but for single entries."""
+    X = np.random.default_rng(0).standard_normal((20, 6))
+    few, many = (
+        bounds.rademacher(norm, X, radius=1.0, n_outputs=k, examples="tasks", form="paper")
+        for k in (4, 100)
+    )
+    times = 1.0 if norm == "l1,1" else 5.0
+    assert many.inputs["examples"] / few.inputs["examples"] == pytest.approx(times)
+    rows = [
+        bounds.rademacher(norm, X, radius=1.0, n_outputs=k, examples="rows").value for k in (1, 5)
+    ]
+    assert rows[0] == rows[1]
+
+
+def test_formatting_and_zero():
+    bound = bounds.excess_risk("l2,2", np.eye(3), radius=0.0)
+    assert f"{bound:.1f}" == "0.0"
+    assert bound.needed(0.1) == 1.0
+    assert bounds.excess_risk("l2,2", np.eye(3), radius=1.0).needed(1e-300) == math.inf
+
+
 def test_bad_numbers():
+    for wrong in (0, -1, 2.5, "3"):
+        with pytest.raises(ValueError, match="n_outputs"):
+            bounds.rademacher("l2,1", np.ones((3, 2)), radius=1.0, n_outputs=wrong, examples="rows")
+    with pytest.raises(ValueError, match="NaN"):
+        bounds.rademacher("l2,1", np.full((3, 2), np.nan), radius=1.0)
     with pytest.raises(ValueError, match="lipschitz"):
         bounds.excess_risk("l2,1", np.ones((3, 2)), radius=1.0, lipschitz=math.inf)
     with pytest.raises(ValueError, match="shape"):

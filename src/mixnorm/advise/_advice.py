@@ -11,7 +11,7 @@ from mixnorm.advise._folds import Curve
 from mixnorm.bounds import Bound
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class NormAdvice:
     """What was found of one norm.
 
@@ -53,7 +53,7 @@ class NormAdvice:
     seconds: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Advice:
     """Which norm to use, what it rests on, and the model that it makes.
 
@@ -67,8 +67,9 @@ class Advice:
         Fitted on all rows, with its best penalty; it takes rows as they were given.
     why : str
         What drove the choice, in words.
-    verdict : {"clear", "tie", "nothing"}
-        Whether one norm is better than the others, several are as good, or none helps.
+    verdict : {"clear", "tie", "nothing", "alone"}
+        Whether one norm is better than the others, several are as good, none helps, or no other
+        was compared.
     null_error : float
         The held-out error without features.
     what : str
@@ -125,12 +126,17 @@ class Advice:
         """Return the place of every norm by its bound, from 1; norms without are left out."""
         known = [one for one in self.norms if one.bound is not None]
         known.sort(key=lambda one: one.bound.value if one.bound else np.inf)
-        return {one.name: place for place, one in enumerate(known, 1)}
+        found: dict[str, int] = {}
+        for number, one in enumerate(known, 1):
+            before = known[number - 2] if number > 1 else None
+            same = before is not None and same_bounds(one, before)
+            found[one.name] = found[before.name] if before is not None and same else number
+        return found
 
     def projected(self, times: float = 10.0) -> str:
         """Return what the bound of the best norm would be with so many times the rows, in words."""
         bound = self.norms[0].bound
-        if bound is None or not bound.value > 0.0:
+        if bound is None or not bound.value > 0.0 or self.verdict == "nothing":
             return ""
         return bound.at(times * bound.inputs["n"]).sentence
 
@@ -146,3 +152,12 @@ class Advice:
         from mixnorm.advise._shown import as_html
 
         return as_html(self)
+
+
+def same_bounds(one: NormAdvice, other: NormAdvice) -> bool:
+    """Tell whether two bounds are the same, but for how exactly the weights are known."""
+    if one.bound is None or other.bound is None:
+        return False
+    return abs(one.bound.value - other.bound.value) <= 0.01 * max(
+        one.bound.value, other.bound.value
+    )

@@ -11,11 +11,12 @@ import numpy as np
 from scipy import sparse
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.utils import check_array, check_consistent_length
-from sklearn.utils.multiclass import type_of_target
 
 from mixnorm.estimators import MixedNormClassifier, MixedNormRegressor, MultiTaskLearner
 
 Part = tuple[Any, Any]
+# Different whole numbers in floats, above which they are no labels.
+_FEW = 20
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,11 @@ class Case:
     def n(self) -> int:
         """How many rows there are; of tasks, in the smallest."""
         return min(len(part) for part in self.y) if self.kind == "tasks" else len(self.y)
+
+    @property
+    def n_used(self) -> int:
+        """How many rows there are in all."""
+        return sum(map(len, self.y)) if self.kind == "tasks" else len(self.y)
 
     @property
     def d(self) -> int:
@@ -126,7 +132,9 @@ class Case:
         )
 
 
-def case_of(X: Any, y: Any, *, max_rows: int, standardize: bool, seed: int) -> Case:
+def case_of(
+    X: Any, y: Any, *, max_rows: int, standardize: bool, seed: int, task: str | None = None
+) -> Case:
     """Return the case that data make, on so many rows at most."""
     rng = np.random.default_rng(seed)
     if isinstance(X, (list, tuple)) and len(X) and getattr(X[0], "ndim", 1) == 2:
@@ -136,20 +144,52 @@ def case_of(X: Any, y: Any, *, max_rows: int, standardize: bool, seed: int) -> C
         raise ValueError("y is missing; give labels or targets, one for each row of X.")
     y = np.asarray(y)
     check_consistent_length(X, y)
-    kind = type_of_target(y)
-    classes = y.ndim == 1 and kind in ("binary", "multiclass")
-    if y.ndim > 2 or (y.ndim == 1 and not classes and not kind.startswith("continuous")):
-        raise ValueError(f"y is {kind!r}; give labels, or columns of numbers.")
+    classes = _holds_classes(y, task)
+    if not classes:
+        y = check_array(y.reshape(len(y), -1), dtype=np.float64, input_name="y")
     rows = _some(len(y), max_rows, y if classes else None, rng)
     X, y = X[rows], y[rows]
     X, scales = _scaled(X) if standardize else (X, (np.zeros(X.shape[1]), np.ones(X.shape[1])))
     if classes:
         labels, codes = np.unique(y, return_inverse=True)
         if len(labels) < 2:
-            raise ValueError(f"y holds one class, {labels[0]!r}; advice needs two or more.")
+            raise ValueError(
+                f"y holds one class, {labels.tolist()[0]!r}; advice needs two or more."
+            )
         return Case("classes", X, codes, len(labels), scales)
-    y = check_array(y.reshape(len(y), -1), dtype=np.float64, input_name="y")
-    return Case("outputs", X, y, y.shape[1], scales)
+    return Case("outputs", X, _united(y), y.shape[1], scales)
+
+
+def _holds_classes(y: np.ndarray, task: str | None) -> bool:
+    """Tell whether targets are labels; floats of many values are numbers, even if whole."""
+    if task is not None:
+        if task not in ("classification", "regression"):
+            raise ValueError(
+                f"task={task!r} is not known; choose 'classification' or 'regression'."
+            )
+        if task == "classification" and y.ndim != 1:
+            raise ValueError(f"y has the shape {y.shape}; labels are of one dimension.")
+        return task == "classification"
+    if y.ndim > 2:
+        raise ValueError(f"y has the shape {y.shape}; give labels, or columns of numbers.")
+    if y.ndim == 2:
+        return False
+    if y.dtype.kind in "f":
+        if not np.all(np.isfinite(y)):
+            raise ValueError("y contains NaN or infinity; remove these rows.")
+        return bool(len(np.unique(y)) <= _FEW and np.all(y == np.round(y)))
+    if y.dtype.kind in "iu" and len(np.unique(y)) > max(_FEW, len(y) // 4):
+        raise ValueError(
+            f"y holds {len(np.unique(y))} different whole numbers for {len(y)} rows, which may be "
+            "labels or not; set task='regression' or task='classification'."
+        )
+    return True
+
+
+def _united(y: np.ndarray) -> np.ndarray:
+    """Return targets in a unit in which their squares are numbers."""
+    size = float(np.max(np.abs(y), initial=0.0))
+    return y / size if size > 0.0 and not 1e-100 < size < 1e100 else y
 
 
 def _tasks(
@@ -157,23 +197,25 @@ def _tasks(
 ) -> Case:
     if y is None or len(y) != len(X):
         raise ValueError(f"X has {len(X)} tasks; y must be a list of as many arrays of targets.")
-    rows, targets = [], []
+    some_sparse = any(sparse.issparse(part) for part in X)
+    rows: list[Any] = []
+    targets: list[np.ndarray] = []
     for number, (part, target) in enumerate(zip(X, y, strict=True)):
         part = check_array(part, accept_sparse="csr", dtype=np.float64)
-        target = np.asarray(target)
+        part = sparse.csr_array(part) if some_sparse else part
+        try:
+            target = check_array(target, ensure_2d=False, dtype=np.float64, input_name="y").ravel()
+        except ValueError as error:
+            raise ValueError(f"The targets of task {number} are no numbers: {error}") from error
         check_consistent_length(part, target)
-        if target.dtype.kind not in "fiub":
-            raise ValueError(
-                f"The targets of task {number} are no numbers; give -1 and 1 for labels."
-            )
         chosen = _some(len(target), max_rows, None, rng)
         rows.append(part[chosen])
-        targets.append(target[chosen].astype(np.float64))
+        targets.append(target[chosen])
     if len({part.shape[1] for part in rows}) > 1:
         raise ValueError("Tasks have different numbers of columns; all must have the same.")
     scales = (np.zeros(rows[0].shape[1]), np.ones(rows[0].shape[1]))
     if standardize:
-        whole = sparse.vstack(rows) if sparse.issparse(rows[0]) else np.concatenate(rows)
+        whole: Any = sparse.vstack(rows) if some_sparse else np.concatenate([*rows])
         _, scales = _scaled(whole)
         rows = [_apply(part, scales) for part in rows]
     return Case("tasks", rows, targets, len(rows), scales)
@@ -188,11 +230,9 @@ def _some(n: int, most: int, labels: np.ndarray | None, rng: np.random.Generator
         return np.sort(order[:most])
     _, codes = np.unique(labels, return_inverse=True)
     # The first rows of every class in turn.
-    rank = np.empty(n, dtype=np.int64)
     shares = np.empty(n)
     for code in range(codes.max() + 1):
         own = order[codes[order] == code]
-        rank[own] = np.arange(len(own))
         shares[own] = (np.arange(len(own)) + 0.5) / len(own)
     return np.sort(np.argsort(shares, kind="stable")[:most])
 
@@ -216,6 +256,13 @@ def _apply(X: Any, scales: tuple[np.ndarray, np.ndarray]) -> Any:
     if hasattr(X, "tocsr"):
         return (X @ sparse.diags_array(1.0 / scale)).tocsr()
     return (X - centre) / scale
+
+
+def scaled_rows(X: Sequence[Any], scales: tuple[np.ndarray, np.ndarray]) -> list[Any]:
+    """Return the rows of all tasks, scaled as those that were compared on."""
+    some_sparse = any(sparse.issparse(part) for part in X)
+    made = [check_array(part, accept_sparse="csr", dtype=np.float64) for part in X]
+    return [_apply(sparse.csr_array(part) if some_sparse else part, scales) for part in made]
 
 
 def _spread(y: np.ndarray) -> Any:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import numbers
+import warnings
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,15 +15,18 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, StandardScaler
 
 from mixnorm.advise._advice import Advice, NormAdvice
-from mixnorm.advise._cases import Case, case_of
+from mixnorm.advise._cases import Case, case_of, scaled_rows
 from mixnorm.advise._folds import Curve, curve_of
 from mixnorm.advise._words import verdict_of, why
 from mixnorm.bounds import Bound, excess_risk
+from mixnorm.exceptions import NotConvergedWarning
 from mixnorm.norms import MixedNorm, as_norm
 
 _DEFAULT = ("l1,1", "l2,1", "l2,2", "trace")
 # Rows of which one cut into folds is enough, and cuts of fewer, at most.
 _STEADY, _MOST_CUTS = 400, 4
+# Iterations of a fit in the comparison, at most.
+_MAX_ITER = 300
 # The smallest penalty divided by the largest.
 _RATIO = 1e-3
 # Part of the way from the worst best loss to the loss of nothing, that all norms must reach.
@@ -38,6 +43,7 @@ def advise(
     n_alphas: int = 12,
     max_rows: int = 2000,
     standardize: bool = True,
+    task: str | None = None,
     tol: float = 2e-3,
     random_state: int = 0,
     progress: Callable[[str], None] | None = None,
@@ -67,6 +73,9 @@ def advise(
         Rows that norms are compared on, at most, drawn at random; of tasks, in each.
     standardize : bool, default=True
         Give columns unit variance; of sparse matrices, unit size.
+    task : {"classification", "regression"}, optional
+        What one-dimensional targets are; told from their type by default. Floats of more than 20
+        different values are numbers.
     tol : float, default=2e-3
         Relative duality gap of the fits.
     random_state : int, default=0
@@ -87,13 +96,21 @@ def advise(
     True
     """
     _check(cv=cv, n_alphas=n_alphas, max_rows=max_rows)
-    chosen = _norms(norms, groups)
-    case = case_of(X, y, max_rows=int(max_rows), standardize=bool(standardize), seed=random_state)
+    if not isinstance(standardize, (bool, np.bool_)):
+        raise TypeError(f"standardize={standardize!r} must be True or False.")
+    seed = _seed(random_state)
+    case = case_of(
+        X, y, max_rows=int(max_rows), standardize=bool(standardize), seed=seed, task=task
+    )
+    chosen = _norms(norms, groups, case.d)
     if case.n < 2 * cv:
-        raise ValueError(f"{case.n} rows are too few for cv={cv} folds; lower cv, or give more.")
+        where = "the smallest task has" if case.kind == "tasks" else "there are"
+        raise ValueError(
+            f"{where} {case.n} rows, too few for cv={cv} folds; lower cv, or add rows."
+        )
     cuts = _repeats(case.n)
     folds = [
-        fold for repeat in range(cuts) for fold in case.folds(int(cv), int(random_state) + repeat)
+        fold for repeat in range(cuts) for fold in case.folds(int(cv), (seed + repeat) % 2**32)
     ]
     null = np.array([case.null_error(train, test) for train, test in folds])
     curves = {}
@@ -102,7 +119,7 @@ def advise(
             progress(name)
         curves[name] = _curve(case, norm, folds, int(n_alphas), float(tol), cuts)
     found = _compared(case, chosen, curves)
-    verdict = verdict_of(found, null)
+    verdict = verdict_of(case, found, null)
     best = found[0]
     model = _fitted(case, X, y, best, standardize=bool(standardize))
     wholes = [part.shape[0] for part in X] if case.kind == "tasks" else [np.shape(y)[0]]
@@ -116,7 +133,7 @@ def advise(
         sum(wholes),
         case.d,
         case.n_outputs,
-        case.n,
+        case.n_used,
     )
 
 
@@ -126,11 +143,14 @@ def _repeats(n: int) -> int:
 
 
 def _curve(case: Case, norm: Any, folds: list[Any], n_alphas: int, tol: float, cuts: int) -> Curve:
-    model = case.model(norm, tol=tol)
+    model = case.model(norm, tol=tol, max_iter=_MAX_ITER)
 
     def path_of(train: Any, alphas: np.ndarray | None) -> Any:
         grid: Any = n_alphas if alphas is None else alphas
-        return model.path(*train, alphas=grid, alpha_ratio=_RATIO)
+        with warnings.catch_warnings():
+            # A comparison needs no more than it has after so many iterations.
+            warnings.simplefilter("ignore", NotConvergedWarning)
+            return model.path(*train, alphas=grid, alpha_ratio=_RATIO)
 
     return curve_of(path_of, case.judged, folds, n_alphas, cuts)
 
@@ -187,43 +207,71 @@ def _bounded(case: Case, norm: Any, comparator: float) -> tuple[float, Bound | N
         bound = excess_risk(
             norm, case.X, radius=comparator, n_outputs=case.n_outputs, examples=examples
         )
-    except ValueError:
+    except ValueError as error:
+        if "no twin" not in str(error):
+            raise
         return math.nan, None
+    if case.kind != "classes":
+        said = (
+            f"{bound.sentence} Squared losses have no Lipschitz constant, so that it only orders."
+        )
+        bound = replace(bound, kind="rate", sentence=said)
     return bound.inputs["examples"], bound
 
 
 def _fitted(case: Case, X: Any, y: Any, best: NormAdvice, *, standardize: bool) -> Any:
-    """Return the best model, fitted on all rows as they were given."""
+    """Return the best model, fitted on all rows, which takes rows as they were given."""
     whole = sum(part.shape[0] for part in X) if case.kind == "tasks" else len(y)
-    used = sum(map(len, case.y)) if case.kind == "tasks" else case.n
     # The best penalty falls with the root of the number of rows.
-    alpha = best.alpha * math.sqrt(used / whole)
+    alpha = best.alpha * math.sqrt(case.n_used / whole)
     model = clone(case.model(best.norm, alpha=alpha))
     if case.kind == "tasks":
-        centre, scale = case.scales
-        rows = [(part - centre) / scale if not hasattr(part, "tocsr") else part for part in X]
-        return model.fit(rows, [np.asarray(part, dtype=np.float64) for part in y])
+        return _fitted_tasks(case, X, y, model)
     scaler: Any = FunctionTransformer()
     if standardize:
         scaler = MaxAbsScaler() if hasattr(X, "tocsr") else StandardScaler()
     return make_pipeline(scaler, model).fit(X, y)
 
 
-def _norms(norms: Any, groups: Any) -> dict[str, Any]:
+def _fitted_tasks(case: Case, X: Any, y: Any, model: Any) -> Any:
+    """Fit on scaled rows, and take the scales into the weights: a pipeline has no lists of rows."""
+    model.fit(scaled_rows(X, case.scales), [np.asarray(part, np.float64).ravel() for part in y])
+    centre, scale = case.scales
+    model.coef_ = model.coef_ / scale
+    model.intercept_ = model.intercept_ - model.coef_ @ centre
+    return model
+
+
+def _norms(norms: Any, groups: Any, n_columns: int) -> dict[str, Any]:
     """Return the norms to compare, by name."""
     if isinstance(norms, Mapping):
         found = {str(name): as_norm(norm) for name, norm in norms.items()}
+    elif norms is None or isinstance(norms, numbers.Number):
+        raise TypeError(f"norms={norms!r} must be a list of norms, or a dictionary of them.")
     else:
         given = [norms] if isinstance(norms, str) or hasattr(norms, "value") else list(norms)
         found = {_name(norm): as_norm(norm) for norm in given}
     if groups is not None:
         labels = np.asarray(groups)
-        if labels.ndim != 1:
-            raise ValueError(f"groups has the shape {labels.shape}; give a label for each column.")
-        found["groups"] = MixedNorm(2, 1, labels)
+        if labels.shape != (n_columns,):
+            raise ValueError(
+                f"groups has the shape {labels.shape}; give a label for each of {n_columns} "
+                "columns."
+            )
+        found["groups"] = MixedNorm(2, 1, np.unique(labels, return_inverse=True)[1])
     if len(found) < 1:
         raise ValueError("norms is empty; give at least one norm to compare.")
     return found
+
+
+def _seed(random_state: Any) -> int:
+    whole = isinstance(random_state, numbers.Integral) and not isinstance(random_state, bool)
+    if not whole or not 0 <= random_state < 2**32:
+        raise ValueError(
+            f"random_state={random_state!r} must be a whole number from 0 up: rows and folds are "
+            "drawn by it, and the same for all norms."
+        )
+    return int(random_state)
 
 
 def _name(norm: Any) -> str:

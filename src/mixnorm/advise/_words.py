@@ -6,24 +6,32 @@ from typing import Any
 
 import numpy as np
 
-from mixnorm.advise._advice import NormAdvice
+from mixnorm.advise._advice import NormAdvice, same_bounds
 from mixnorm.advise._cases import Case
 
 # Standard errors of a paired difference, within which norms are as good as each other, and which
 # the best must be ahead of the model without features by.
-_WITHIN, _AHEAD = 1.0, 1.5
+_WITHIN, _AHEAD = 1.0, 2.0
 
 
-def verdict_of(found: list[NormAdvice], null: np.ndarray) -> str:
+def verdict_of(case: Case, found: list[NormAdvice], null: np.ndarray) -> str:
     """Return whether one norm is best, several are as good, or none helps.
 
     ``found`` has the best first, and ``null`` the errors without features by fold.
     """
     best = found[0].curve
+    if not np.all(np.isfinite(best.errors)):
+        raise ValueError("Held-out errors are no numbers; scale the targets, and look at the data.")
     # The best penalty of the best norm has also been lucky, which this is not.
     ahead = null - best.honest
-    if ahead.mean() <= _AHEAD * best.error_of(ahead) or ahead.mean() <= 0.0:
+    chance = best.error_of(ahead)
+    if case.kind == "classes":  # few folds may happen to agree
+        share = float(np.mean(best.honest))
+        chance = max(chance, float(np.sqrt(share * (1.0 - share) / case.n)))
+    if ahead.mean() <= _AHEAD * chance or ahead.mean() <= 0.0:
         return "nothing"
+    if len(found) == 1:
+        return "alone"
     return "tie" if any(as_good(found[0], other) for other in found[1:]) else "clear"
 
 
@@ -60,12 +68,12 @@ def _choice(found: list[NormAdvice], null: np.ndarray, verdict: str) -> str:
         if others:
             behind = "falls" if len(others) == 1 else "fall"
             return f"{text}; {_listed(others)} {behind} behind."
+        text += ": the norms tie here."
         fewest = min(found, key=lambda one: one.columns)
-        return (
-            f"{text}: the norms tie here. Choose by what else you want: {fewest.name} has weights "
-            f"for the fewest columns, {fewest.columns:.0f}."
-        )
-    if len(found) == 1:
+        if fewest.columns < 0.95 * max(one.columns for one in found):
+            text += f" {fewest.name} has weights for the fewest columns, {fewest.columns:.0f}."
+        return text
+    if verdict == "alone":
         return f"{said}; no other norm was compared."
     second = found[1]
     return f"{said}, ahead of {second.name} ({second.error:.3g}) by more than a standard error."
@@ -73,24 +81,19 @@ def _choice(found: list[NormAdvice], null: np.ndarray, verdict: str) -> str:
 
 def _shape(case: Case, best: NormAdvice) -> str:
     """Say what the weights look like."""
+    text = f"In its model {best.columns:.0f} of {case.d} columns have weight"
     full = min(case.d, case.n_outputs)
-    parts = []
-    if best.columns <= 0.5 * case.d:
-        parts.append(f"{best.columns:.0f} of {case.d} columns have weight")
-    if case.n_outputs > 2 and best.rank <= 0.6 * full:
-        parts.append(f"the weights have rank {best.rank:.1f} of {full}")
-    if not parts:
-        parts.append("nearly all columns have weight, in all directions")
-    return f"In its model {' and '.join(parts)}."
+    return text + (f", and the weights have rank {best.rank:.1f} of {full}." if full > 1 else ".")
 
 
 def _examples(case: Case) -> str:
     X = case.X[0] if case.kind == "tasks" else case.X
     filled = X.nnz / np.prod(X.shape) if hasattr(X, "nnz") else float(np.mean(X != 0.0))
-    text = f"There are {case.n} rows for {case.d} columns"
+    rows = f"{case.n} rows in the smallest task" if case.kind == "tasks" else f"{case.n} rows"
+    text = f"There are {rows} for {case.d} column{'' if case.d == 1 else 's'}"
     if filled < 0.3:
         text += f", and {100 * filled:.0f} % of the entries are not zero"
-    if case.n >= 20 * case.d:
+    if case.n >= 20 * case.d * case.n_outputs:
         text += ": so many that a norm has little to add"
     return text + "."
 
@@ -100,10 +103,13 @@ def _bounds(found: list[NormAdvice]) -> str:
     if len(known) < 2:
         return ""
     first = min(known, key=lambda one: one.bound.value if one.bound else np.inf)
-    if first.name == found[0].name or as_good(found[0], first):
-        return f"The bounds' order agrees: {first.name} has the smallest."
+    best = found[0]
+    if first.name == best.name or same_bounds(first, best):
+        return f"The bounds agree: none is below that of {best.name}."
+    if as_good(best, first):
+        return f"The bounds put {first.name} first, which is as good on held-out rows."
     text = f"The bounds disagree: they put {first.name} first, and held-out rows put it behind."
-    if found[0].name == "trace":
+    if best.name == "trace":
         text += " (For the same weights its bound is never below that of l2,2.)"
     return text
 

@@ -7,6 +7,9 @@ from mixnorm.bounds._kernels import (
     kernel_learning,
     local_rademacher,
     sparse_kernels,
+    sparse_kernels_generalization,
+    sparse_kernels_rate,
+    sparse_kernels_steps,
     tensor_rate,
 )
 from mixnorm.bounds._matrix import excess_risk, rademacher
@@ -27,5 +30,8 @@ __all__ = [
     "shareboost_drops",
     "shareboost_generalization",
     "sparse_kernels",
+    "sparse_kernels_generalization",
+    "sparse_kernels_rate",
+    "sparse_kernels_steps",
     "tensor_rate",
 ]

@@ -52,6 +52,9 @@ class Bound:
     def __float__(self) -> float:
         return self.value
 
+    def __format__(self, spec: str) -> str:
+        return format(self.value, spec) if spec else str(self)
+
     def at(self, n: float) -> Bound:
         """Return the bound for another number of samples, all else being the same.
 
@@ -63,17 +66,21 @@ class Bound:
         before = self.inputs.get("n")
         if before is None or self.power == 0.0:
             raise ValueError(
-                f"The bound on {self.name} does not change with the number of samples."
+                f"The bound on {self.name} is no power of the number of samples; compute it anew."
             )
-        if not n > 0:
-            raise ValueError(f"n={n!r} must be positive.")
+        if not 0.0 < n < math.inf:
+            raise ValueError(f"n={n!r} must be positive and finite.")
         value = self.value * (n / before) ** self.power
-        moves = "falls" if value < self.value else "goes"
+        moves = "falls" if value < self.value else "rises"
         sentence = (
             f"With {_times(n / before)} the samples ({n:g}) the {self.kind} for the {self.name} "
             f"{moves} from {self.value:.3g} to {value:.3g}, all else being the same."
         )
-        return replace(self, value=value, inputs=self.inputs | {"n": float(n)}, sentence=sentence)
+        inputs = self.inputs | {"n": float(n)}
+        if "rounds" in inputs:
+            inputs["rounds"] = float(n)
+        inputs.pop("step", None)  # that of another number of rounds
+        return replace(self, value=value, inputs=inputs, sentence=sentence)
 
     def needed(self, value: float) -> float:
         """Return how many samples it takes for the bound to be no more than a value."""
@@ -82,7 +89,10 @@ class Bound:
             raise ValueError(f"The bound on {self.name} does not fall with the number of samples.")
         if not value > 0.0:
             raise ValueError(f"value={value!r} must be positive.")
-        return float(math.ceil(before * (value / self.value) ** (1.0 / self.power)))
+        if not self.value > 0.0:
+            return 1.0
+        logarithm = math.log(before) + (math.log(value) - math.log(self.value)) / self.power
+        return float(math.ceil(math.exp(logarithm))) if logarithm < 700.0 else math.inf
 
     def to_dict(self) -> dict[str, Any]:
         """Return all of it as plain values."""
@@ -92,6 +102,7 @@ class Bound:
             "theorem": self.theorem,
             "form": self.form,
             "kind": self.kind,
+            "power": self.power,
             "inputs": dict(self.inputs),
             "sentence": self.sentence,
         }

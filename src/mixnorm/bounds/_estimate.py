@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,7 +82,7 @@ def rademacher_estimate(
     norm, examples = as_norm(norm), _examples(X, n_outputs, examples)
     n, d, k = _sizes(X, n_outputs)
     radius = _radius(radius)
-    if not isinstance(n_draws, int) or n_draws < 2:
+    if not isinstance(n_draws, numbers.Integral) or n_draws < 2:
         raise ValueError(f"n_draws={n_draws!r} must be a whole number of at least 2.")
     rng = _generator(random_state)
     k = 1 if examples == "rows" else k

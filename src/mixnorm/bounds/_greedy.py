@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mixnorm.bounds._bound import RATE, Bound
+from mixnorm.bounds._bound import GUARANTEE, RATE, Bound
 
 _PAPER = "Shalev-Shwartz, Wexler and Shashua"
 
@@ -37,11 +37,15 @@ def shareboost(model: Any, X: Any, y: Any, W: Any = None, intercept: Any = None)
         ``inputs["measured"]`` is the loss itself, ``inputs["needed"]`` how many rounds are enough
         to be within a tenth of the loss of the empty model.
     """
-    coef = np.atleast_2d(np.asarray(model.coef_ if W is None else W, dtype=np.float64))
+    given = getattr(model, "coef_", 0.0) if W is None else W
+    coef = np.atleast_2d(np.asarray(given, dtype=np.float64))
+    _checked(model, X, coef)
     bias = np.atleast_1d(np.asarray(model.intercept_ if intercept is None else intercept, float))
     X = np.asarray(X, dtype=np.float64)
     scores = X @ coef.T + bias
     labels = np.searchsorted(model.classes_, np.asarray(y))
+    if np.any(labels >= len(model.classes_)) or np.any(model.classes_[labels] != np.asarray(y)):
+        raise ValueError("y has labels that the model does not know.")
     loss = model._fitted_loss
     if scores.shape[1] == 1:  # two classes have one row of weights, that of the second
         scores = np.concatenate([-0.5 * scores, 0.5 * scores], axis=1)
@@ -53,7 +57,9 @@ def shareboost(model: Any, X: Any, y: Any, W: Any = None, intercept: Any = None)
     rounds = max(1, len(model.path_["loss"]))
     value = float(lost) + 4.0 * size * size / rounds
     measured = float(model.path_["loss"][-1]) if len(model.path_["loss"]) else model.null_loss_
-    enough = math.ceil(4.0 * size * size / (0.1 * model.null_loss_)) if model.null_loss_ else 1
+    enough = 1
+    if model.null_loss_:
+        enough = max(1, math.ceil(4.0 * size * size / (0.1 * model.null_loss_)))
     sentence = (
         f"After {rounds} rounds the training loss is at most {value:.3g}, in view of weights that "
         f"lose {float(lost):.3g} and have norm {size:.3g}; it is {measured:.3g}. {enough} rounds "
@@ -61,7 +67,36 @@ def shareboost(model: Any, X: Any, y: Any, W: Any = None, intercept: Any = None)
     )
     inputs = {"rounds": float(rounds), "comparator": size, "loss": float(lost)}
     inputs |= {"measured": measured, "needed": float(enough)}
-    return Bound(value, "training loss", f"{_PAPER}, Theorem 2", inputs, sentence)
+    reason = _outside(model)
+    if reason:
+        sentence += f" The theorem is not about a model with {reason}, so that this only orders."
+    kind = RATE if reason else GUARANTEE
+    return Bound(value, "training loss", f"{_PAPER}, Theorem 2", inputs, sentence, kind=kind)
+
+
+def _outside(model: Any) -> str:
+    """Return what keeps a model out of the theorem; nothing, if it is one of those it is about."""
+    if model.alpha != 0.0:
+        return f"a penalty (alpha={model.alpha:g}; set 0)"
+    if not model.scale:
+        return "columns that are not scaled (scale=False)"
+    if model.backward or model.swaps or model.atoms_per_round != 1:
+        return "rounds that do more than add one feature"
+    return ""
+
+
+def _checked(model: Any, X: Any, coef: np.ndarray) -> None:
+    """Raise a clear error for models and rows that the bound cannot be computed for."""
+    if not hasattr(model, "path_") or not hasattr(model, "classes_"):
+        raise TypeError(
+            f"{type(model).__name__} is no fitted ShareBoostClassifier, which the theorem is about."
+        )
+    if not getattr(model._fitted_pool, "plain", False):
+        raise ValueError("The bound is for models on columns of X; this one has other features.")
+    if hasattr(X, "tocsr"):
+        raise TypeError("X is sparse; give X.toarray().")
+    if coef.shape != np.atleast_2d(model.coef_).shape:
+        raise ValueError(f"W has the shape {coef.shape}; give weights of the shape of coef_.")
 
 
 def shareboost_drops(model: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -79,6 +114,9 @@ def shareboost_drops(model: Any) -> tuple[np.ndarray, np.ndarray]:
     -------
     fell, least : ndarray of shape (n_rounds,)
     """
+    reason = _outside(model)
+    if reason:
+        raise ValueError(f"The theorem is not about a model with {reason}.")
     losses = np.concatenate([[model.null_loss_], model.path_["loss"]])
     return -np.diff(losses), 0.25 * np.asarray(model.path_["gradient"]) ** 2
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+import numbers
 from typing import Any
 
 import numpy as np
 
-from mixnorm.bounds._bound import Bound, check_form
-from mixnorm.bounds._radii import EXAMPLES, pair, radii, row_norms
+from mixnorm.bounds._bound import RATE, Bound, check_form
+from mixnorm.bounds._radii import EXAMPLES, pair, radii
 from mixnorm.norms import MixedNorm, as_norm
 from mixnorm.norms._schatten import Spectral
 
@@ -58,6 +59,7 @@ def rademacher(
     check_form(form)
     norm, examples = as_norm(norm), _examples(X, n_outputs, examples)
     n, d, k = _sizes(X, n_outputs)
+    k = 1 if examples == "rows" else k
     radius = _radius(radius)
     if form == "paper":
         return _closed(norm, X, radius, (n, d, k), examples)
@@ -116,80 +118,88 @@ def excess_risk(
         )
     found = rademacher(norm, X, radius=radius, n_outputs=n_outputs, examples=examples, form=form)
     value = 2.0 * float(lipschitz) * found.value
-    n = int(found.inputs["n"])
+    n, radius, kind = int(found.inputs["n"]), found.inputs["radius"], found.kind
     sentence = (
-        f"With {n} samples, the best fit in the ball of radius {found.inputs['radius']:.3g} costs "
-        f"at most {value:.3g} more on new data than the best weights in it, on average."
+        f"With {n} samples, the best fit in the ball of radius {radius:.3g} costs at most "
+        f"{value:.3g} more on new data than the best weights in it, on average."
     )
+    if _examples(X, n_outputs, examples) == "classes":
+        kind = RATE
+        sentence = (
+            f"With {n} samples, weights in the ball of radius {radius:.3g} cost about {value:.3g} "
+            "more on new data than the best of them. Half of it is proved for weights averaged "
+            "over a pass of online learning; of the best fit it is a rate."
+        )
     tasks = "Theorem 21" in found.theorem
     theorem = f"{_PAPER}, Corollary {'22' if tasks else '8'}"
     inputs = found.inputs | {"lipschitz": float(lipschitz)}
-    return Bound(value, "excess risk", theorem, inputs, sentence, found.form, found.kind, -0.5)
+    return Bound(value, "excess risk", theorem, inputs, sentence, found.form, kind, -0.5)
 
 
 def _closed(norm: Any, X: Any, radius: float, sizes: tuple[int, int, int], examples: str) -> Bound:
     """Return the paper's closed form, by the norms' own duals."""
     n, d, k = sizes
-    largest, logarithm, name = _closed_parts(norm, X, d, k)
+    logarithm, name = _closed_parts(norm, d, k)
+    largest = float(np.max(radii(norm, X, k, examples), initial=0.0))
     value = radius * largest * math.sqrt(logarithm / n)
     inputs = {"n": float(n), "radius": radius, "examples": largest, "logarithm": logarithm}
     sentence = f"{name}: {value:.3g}, up to a constant that the paper drops."
-    return Bound(
-        value,
-        "Rademacher complexity",
-        f"{_PAPER}, Table 1{', for tasks' if examples == 'tasks' else ''}",
-        inputs,
-        sentence,
-        "paper",
-        "rate",
-        -0.5,
-    )
+    theorem = f"{_PAPER}, Table 1{', for tasks' if examples == 'tasks' else ''}"
+    return Bound(value, "Rademacher complexity", theorem, inputs, sentence, "paper", RATE, -0.5)
 
 
-def _closed_parts(norm: Any, X: Any, d: int, k: int) -> tuple[float, float, str]:
-    parts = X if isinstance(X, (list, tuple)) else [X]
-
-    def most(p: float) -> float:
-        return max(float(np.max(row_norms(part, p), initial=0.0)) for part in parts)
-
+def _closed_parts(norm: Any, d: int, k: int) -> tuple[float, str]:
     if isinstance(norm, Spectral) and norm.q == 1:
-        return most(2.0), math.log(max(2, min(k, d))), "W_S1 X_Sinf sqrt(ln min(k, d) / n)"
+        return math.log(max(2, min(k, d))), "W_S1 X_Sinf sqrt(ln min(k, d) / n)"
     if isinstance(norm, MixedNorm) and norm.groups is None:
         kind = (float(norm.inner), float(norm.outer))
         if kind == (1.0, 1.0):
-            return most(math.inf), math.log(max(2, k * d)), "W_11 X_inf sqrt(ln(kd) / n)"
+            return math.log(max(2, k * d)), "W_11 X_inf sqrt(ln(kd) / n)"
         if kind == (2.0, 1.0):
-            return most(math.inf), math.log(max(2, d)), "W_21 X_2inf sqrt(ln d / n)"
+            return math.log(max(2, d)), "W_21 X_2inf sqrt(ln d / n)"
         if kind == (2.0, 2.0):
-            return most(2.0), 1.0, "W_22 X_22 sqrt(1 / n)"
+            return 1.0, "W_22 X_22 sqrt(1 / n)"
     raise ValueError(
         f"The paper has no closed form for {norm!r}; it has them for 'l1,1', 'l2,1', 'l2,2' and "
         "'trace'. Set form='exact'."
     )
 
 
+def is_tasks(X: Any) -> bool:
+    """Tell whether rows are those of several tasks."""
+    return isinstance(X, (list, tuple)) and len(X) > 0 and getattr(X[0], "ndim", 1) == 2
+
+
 def _examples(X: Any, n_outputs: int, examples: str | None) -> str:
     if examples is None:
-        if isinstance(X, (list, tuple)) and len(X) and getattr(X[0], "ndim", 1) == 2:
+        if is_tasks(X):
             return "tasks"
         return "rows" if n_outputs == 1 else "classes"
     if not isinstance(examples, str) or examples not in EXAMPLES:
         raise ValueError(f"examples={examples!r} is not known; choose one of {list(EXAMPLES)}.")
+    if examples == "classes" and n_outputs < 2:
+        raise ValueError(f"n_outputs={n_outputs!r}; examples='classes' needs at least 2 classes.")
     return examples
 
 
 def _sizes(X: Any, n_outputs: int) -> tuple[int, int, int]:
-    """Return the numbers of examples, features and outputs."""
-    if isinstance(X, (list, tuple)) and len(X) and getattr(X[0], "ndim", 1) == 2:
-        sizes = {part.shape[0] for part in X}
-        widths = {part.shape[1] for part in X}
-        if len(widths) > 1:
-            raise ValueError(f"Tasks have {sorted(widths)} columns; all must have the same.")
-        return min(sizes), widths.pop(), len(X)
-    shape = tuple(X.shape) if hasattr(X, "shape") else np.shape(X)
-    if len(shape) != 2 or not shape[0] or not shape[1]:
-        raise ValueError(f"X has the shape {shape}; give rows and columns, at least one of each.")
-    return int(shape[0]), int(shape[1]), int(n_outputs)
+    """Return the numbers of examples, features and outputs, checked."""
+    whole = isinstance(n_outputs, numbers.Integral) and not isinstance(n_outputs, bool)
+    if not whole or n_outputs < 1:
+        raise ValueError(f"n_outputs={n_outputs!r} must be a whole number of at least 1.")
+    parts = list(X) if is_tasks(X) else [X]
+    shapes = [tuple(part.shape) if hasattr(part, "shape") else np.shape(part) for part in parts]
+    for shape, part in zip(shapes, parts, strict=True):
+        if len(shape) != 2 or not shape[0] or not shape[1]:
+            raise ValueError(
+                f"X has the shape {shape}; give rows and columns, at least one of each."
+            )
+        if not np.all(np.isfinite(part.data if hasattr(part, "tocsr") else np.asarray(part))):
+            raise ValueError("X has entries that are NaN or infinite; remove or replace them.")
+    if len({shape[1] for shape in shapes}) > 1:
+        raise ValueError("Tasks have different numbers of columns; all must have the same.")
+    outputs = len(parts) if is_tasks(X) else int(n_outputs)
+    return min(shape[0] for shape in shapes), int(shapes[0][1]), outputs
 
 
 def _radius(radius: Any) -> float:

@@ -28,14 +28,14 @@ def regret(model: Any, W: Any = None) -> Bound:
     Returns
     -------
     Bound
-        ``inputs["measured"]`` is the regret itself, ``inputs["loss"]`` what was lost.
+        ``inputs["measured"]`` is the regret itself.
     """
     W = _weights(model, W)
     value, measured = float(model.regret_bound(W)), float(model.regret(W))
     rounds = float(model.n_rounds_)
     sentence = (
-        f"In {rounds:g} rounds the learner lost at most {value:.3g} more than these weights would "
-        f"have; it did lose {measured:.3g} more at most."
+        f"In {rounds:g} rounds the learner cannot have lost more than {value:.3g} above what these "
+        f"weights would have; its regret, with losses replaced by tangents, is {measured:.3g}."
     )
     inputs = {"rounds": rounds, "measured": measured}
     return Bound(value, "regret", f"{_PAPER}, Theorem 5, by the steps taken", inputs, sentence)

@@ -11,6 +11,7 @@ from typing import Any
 from mixnorm import __version__
 from mixnorm._files import written_whole
 from mixnorm.cli._data import Data
+from mixnorm.cli._parser import Usage
 from mixnorm.cli._screen import Screen
 
 
@@ -42,9 +43,12 @@ def advised(data: Data, options: argparse.Namespace, screen: Screen) -> Any:
     """Compare norms, and say which one is at work."""
     from mixnorm.advise import advise
 
-    y = data.y if data.task == "classification" else data.y.astype(float)
+    if options.weight is not None:
+        raise Usage("mixnorm advise takes no weights; leave out --weight, or --drop that column")
     with screen.working("comparing norms"):
-        return advise(data.X, y, max_rows=options.rows, random_state=options.seed)
+        return advise(
+            data.X, data.y, task=data.task, max_rows=options.rows, random_state=options.seed
+        )
 
 
 def write_page(advice: Any, facts: dict[str, Any], place: str) -> None:

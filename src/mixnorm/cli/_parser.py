@@ -334,11 +334,13 @@ def _add_advise(commands: Any) -> None:
     learning.add_argument(
         "--rows",
         metavar="N",
-        type=_count,
+        type=_enough,
         default=2000,
         help="rows to compare norms on, at most (default 2000)",
     )
-    learning.add_argument("--seed", metavar="N", type=int, default=0, help="draws rows and folds")
+    learning.add_argument(
+        "--seed", metavar="N", type=_whole, default=0, help="draws rows and folds (default 0)"
+    )
     written = made.add_argument_group("what is written")
     written.add_argument("--report", "-r", metavar="FILE", help="an HTML page about the advice")
     made.set_defaults(pool="columns")
@@ -412,6 +414,10 @@ def _count(text: str) -> int:
 
 def _whole(text: str) -> int:
     return _integer(text, least=0)
+
+
+def _enough(text: str) -> int:
+    return _integer(text, least=20)
 
 
 def _folds(text: str) -> int:
@@ -514,7 +520,7 @@ def _check_distinct(options: argparse.Namespace, written: tuple[str, ...]) -> No
     places = {
         name: getattr(options, name)
         for name in ("file", "model", *written)
-        if written and getattr(options, name) not in (None, "-")
+        if written and getattr(options, name, None) not in (None, "-")
     }
     for name in written:
         for other, place in places.items():
@@ -523,6 +529,7 @@ def _check_distinct(options: argparse.Namespace, written: tuple[str, ...]) -> No
 
 
 _WRITTEN = {
+    "advise": ("report",),
     "fit": ("model", "report"),
     "predict": ("output",),
     "stream": ("model", "predictions"),

@@ -81,6 +81,7 @@ class BoundDisplay:
         *,
         radius: float,
         n_outputs: int = 1,
+        examples: str | None = None,
         sizes: ArrayLike | None = None,
         n_draws: int = 100,
         random_state: Any = 0,
@@ -90,7 +91,7 @@ class BoundDisplay:
 
         Parameters
         ----------
-        norm, X, radius, n_outputs
+        norm, X, radius, n_outputs, examples
             As in :func:`mixnorm.bounds.rademacher`.
         sizes : array-like of int, default=None
             Numbers of rows, the first of ``X``; five of them up to all by default.
@@ -105,15 +106,20 @@ class BoundDisplay:
         """
         from mixnorm import bounds
 
-        n = int(X.shape[0])
+        tasks = isinstance(X, (list, tuple)) and getattr(X[0], "ndim", 1) == 2
+        n = min(part.shape[0] for part in X) if tasks else int(np.shape(X)[0])
         if sizes is None:
             sizes = np.unique(np.geomspace(max(2, n // 16), n, 5).astype(int))
-        options: dict[str, Any] = {"radius": radius, "n_outputs": n_outputs}
-        counts = [int(size) for size in np.asarray(sizes)]
-        promised = [bounds.rademacher(norm, X[:size], **options).value for size in counts]
+        options: dict[str, Any] = {"radius": radius, "n_outputs": n_outputs, "examples": examples}
+        counts = sorted({min(n, int(size)) for size in np.asarray(sizes)})
+
+        def first(size: int) -> Any:
+            return [part[:size] for part in X] if tasks else X[:size]
+
+        promised = [bounds.rademacher(norm, first(size), **options).value for size in counts]
         found = [
             bounds.rademacher_estimate(
-                norm, X[:size], n_draws=n_draws, random_state=random_state, **options
+                norm, first(size), n_draws=n_draws, random_state=random_state, **options
             )
             for size in counts
         ]

@@ -15,6 +15,7 @@ _VERDICTS = {
     "clear": "One norm is better than the others.",
     "tie": "Several norms are as good as each other.",
     "nothing": "No norm helps on these data.",
+    "alone": "No other norm was compared.",
 }
 
 
