@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from mixnorm import __version__
+from mixnorm.cli import _examples
 
 FORMATS = ("csv", "tsv", "parquet", "libsvm")
 TASKS = ("classification", "regression")
@@ -25,60 +26,6 @@ RULES = ("joint", "l1", "l2", "line", "column", "exact")
 #: How far the search for a size goes when the user does not say.
 LONGEST = 30
 SHELLS = ("bash", "zsh", "tcsh")
-
-_ABOUT = """\
-Learn from a table with few features, shared by all classes.
-
-examples:
-  mixnorm fit cars.csv --target class --features 20 --report report.html
-  mixnorm path cars.csv --target class
-  mixnorm predict cars.mixnorm new.csv --output predictions.csv
-  mixnorm show cars.mixnorm
-  mixnorm stream rows.csv --target label         # a row at a time; goes on with --resume
-  mixnorm advise cars.csv --target class         # which norm to use
-  mixnorm demo
-"""
-_ENDINGS = """\
-exit status: 0 done, 1 the data do not allow it (one line says why), 2 wrong usage.
-"""
-_FIT = """\
-examples:
-  mixnorm fit cars.csv --target class --features 20 --report report.html --model cars.mixnorm
-  mixnorm fit cars.csv --target class            # the size is chosen by cross-validation
-  mixnorm fit prices.parquet --target price --task regression --drop id
-  zcat big.csv.gz | mixnorm fit - --target label --features 10 --model big.mixnorm
-  mixnorm fit news20.svm --features 50           # LIBSVM files carry their target
-  mixnorm fit cars.csv --target class --pool stumps --max-inputs 5 --max-features 60
-Ctrl-C ends the search, keeps the features found so far, and writes model and report.
-"""
-_PATH = """\
-examples:
-  mixnorm path cars.csv --target class
-  mixnorm path cars.csv --target class --features 60 --json > curve.json
-"""
-_PREDICT = """\
-examples:
-  mixnorm predict cars.mixnorm new.csv --output predictions.csv
-  mixnorm predict cars.mixnorm new.csv --probabilities --keep id
-  cat new.csv | mixnorm predict cars.mixnorm -
-The new table needs only the columns that the model uses (mixnorm show lists them).
-"""
-_STREAM = """\
-examples:
-  mixnorm stream rows.csv --target label --model rows.mixnorm
-  mixnorm stream rows.csv --model rows.mixnorm --resume      # go on where it was stopped
-  tail -f log.csv | mixnorm stream --target label --model log.mixnorm --checkpoint 1000
-  mixnorm stream words.jsonl --target topic --hash 262144 --predictions guesses.csv
-  mixnorm stream prices.csv --target price --learner regressor --every 10000
-Ctrl-C ends it after the row, and keeps what was learned. mixnorm predict applies the model.
-"""
-_ADVISE = """\
-examples:
-  mixnorm advise cars.csv --target class --report advice.html
-  mixnorm advise prices.parquet --target price --task regression
-Norms are compared on the same folds: l1,1 (single weights), l2,1 (whole columns), l2,2 (none set to
-zero) and trace (few directions).
-"""
 
 
 class Usage(Exception):
@@ -97,8 +44,8 @@ def build_parser() -> argparse.ArgumentParser:
     """Return the parser of ``mixnorm`` and its commands."""
     parser = _Parser(
         prog="mixnorm",
-        description=_ABOUT,
-        epilog=_ENDINGS,
+        description=_examples.ABOUT,
+        epilog=_examples.ENDINGS,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"mixnorm {__version__}")
@@ -128,7 +75,9 @@ def _command(commands: Any, name: str, summary: str, epilog: str = "") -> Any:
 
 
 def _add_fit(commands: Any) -> None:
-    fit = _command(commands, "fit", "choose features, fit a model, write it and a report", _FIT)
+    fit = _command(
+        commands, "fit", "choose features, fit a model, write it and a report", _examples.FIT
+    )
     _add_table(fit)
     _add_learning(fit, "features of the model; without it, cross-validation chooses the size")
     written = fit.add_argument_group("what is written")
@@ -139,7 +88,7 @@ def _add_fit(commands: Any) -> None:
 
 
 def _add_path(commands: Any) -> None:
-    path = _command(commands, "path", "print error against number of features", _PATH)
+    path = _command(commands, "path", "print error against number of features", _examples.PATH)
     _add_table(path)
     _add_learning(path, f"how many features to try (default {LONGEST})", limited=False)
 
@@ -240,7 +189,7 @@ def _add_learning(command: Any, features: str, *, limited: bool = True) -> None:
 
 
 def _add_predict(commands: Any) -> None:
-    predict = _command(commands, "predict", "apply a model to a new table", _PREDICT)
+    predict = _command(commands, "predict", "apply a model to a new table", _examples.PREDICT)
     predict.add_argument("model", metavar="MODEL", help="a file that mixnorm fit or stream wrote")
     predict.add_argument("file", metavar="FILE", help="the new table; - for stdin")
     predict.add_argument("--output", "-o", metavar="FILE", help="default: standard output")
@@ -266,7 +215,7 @@ def _add_stream(commands: Any) -> None:
         commands,
         "stream",
         "learn from a file or a pipe, a row at a time, and count mistakes",
-        _STREAM,
+        _examples.STREAM,
     )
     stream.add_argument(
         "file",
@@ -328,7 +277,9 @@ def _add_stream(commands: Any) -> None:
 
 
 def _add_advise(commands: Any) -> None:
-    made = _command(commands, "advise", "compare norms, and say which to use and why", _ADVISE)
+    made = _command(
+        commands, "advise", "compare norms, and say which to use and why", _examples.ADVISE
+    )
     _add_table(made)
     learning = made.add_argument_group("comparing")
     learning.add_argument(
