@@ -53,11 +53,10 @@ def test_radii_are_dual_norms(norm, kind):
 def test_row_norms(p):
     X = np.random.default_rng(0).standard_normal((7, 4))
     X[2], X[3, :2], X[4] = 0.0, 0.0, 1e250 * X[4]
-    wanted = np.linalg.norm(X / [[1]] * 1.0, ord=p, axis=1) if p in (1.0, math.inf) else None
     found = row_norms(X, p)
-    if wanted is not None:
-        np.testing.assert_allclose(found, wanted)
-    assert np.all(np.isfinite(found))
+    small = np.arange(7) != 4  # powers of the other row overflow
+    np.testing.assert_allclose(found[small], np.linalg.norm(X[small], ord=p, axis=1))
+    np.testing.assert_allclose(found[4], 1e250 * np.linalg.norm(X[4] / 1e250, ord=p))
     np.testing.assert_allclose(row_norms(sp.csr_array(X), p), found)
 
 
@@ -117,7 +116,7 @@ def test_slope(norm):
 
 @each_norm
 def test_excess_risk_of_the_empirical_minimiser(norm):
-    """Absolute losses over a ball of one dimension of signs: the mean excess is below the bound."""
+    """Of linear losses on random signs, which no weights are good at: below it on average."""
     rng = np.random.default_rng(0)
     norm_object, n, d = as_norm(norm), 30, 6
     excess = []

@@ -658,7 +658,6 @@ def test_an_interruption(monkeypatch):
 
     X, y = table()
     model = TensorKernelRegressor(gamma=1e4).fit(X, y)
-    before = model.predict(X)
     calls = []
     matrix = dual.FeatureContraction.matrix
 
@@ -678,7 +677,6 @@ def test_an_interruption(monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, np.stack([y, y], axis=1))
     assert not hasattr(model, "dual_coef_")
-    assert np.all(np.isfinite(before))
 
 
 # --- cross-validation

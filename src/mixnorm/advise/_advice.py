@@ -23,34 +23,50 @@ class NormAdvice:
         The norm as an object.
     curve : Curve
         Held-out losses and errors along its penalties.
-    error, standard_error : float
-        Held-out error at the best penalty, and its standard error over folds.
     data_radius : float
         The largest dual norm of an example, under the norm that proofs are about.
     comparator : float
         The norm of weights that reach the held-out loss that all norms reach.
     bound : Bound or None
         What the theory says of the excess risk of such weights; None for norms without.
-    columns, rank : float
-        Columns with weight, and the rank of the weights, at the best penalty.
-    alpha : float
-        The best penalty.
-    seconds : float
-        What it took.
     """
 
     name: str
     norm: Any = field(repr=False)
     curve: Curve = field(repr=False)
-    error: float
-    standard_error: float
     data_radius: float
     comparator: float
     bound: Bound | None = field(repr=False)
-    columns: float
-    rank: float
-    alpha: float
-    seconds: float
+
+    @property
+    def error(self) -> float:
+        """The held-out error at the best penalty."""
+        return self.curve.error
+
+    @property
+    def standard_error(self) -> float:
+        """The standard error of that, over folds."""
+        return self.curve.error_of(self.curve.errors[:, self.curve.best])
+
+    @property
+    def columns(self) -> float:
+        """Columns with weight, at the best penalty."""
+        return float(self.curve.columns[self.curve.best])
+
+    @property
+    def rank(self) -> float:
+        """The rank of the weights, at the best penalty."""
+        return float(self.curve.ranks[self.curve.best])
+
+    @property
+    def alpha(self) -> float:
+        """The best penalty."""
+        return float(self.curve.alphas[self.curve.best])
+
+    @property
+    def seconds(self) -> float:
+        """What it took."""
+        return self.curve.seconds
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,6 +12,7 @@ from scipy import sparse
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.utils import check_array, check_consistent_length
 
+from mixnorm.bounds._matrix import is_tasks
 from mixnorm.estimators import MixedNormClassifier, MixedNormRegressor, MultiTaskLearner
 
 Part = tuple[Any, Any]
@@ -137,7 +138,7 @@ def case_of(
 ) -> Case:
     """Return the case that data make, on so many rows at most."""
     rng = np.random.default_rng(seed)
-    if isinstance(X, (list, tuple)) and len(X) and getattr(X[0], "ndim", 1) == 2:
+    if is_tasks(X):
         return _tasks(X, y, max_rows, standardize, rng)
     X = check_array(X, accept_sparse="csr", dtype=np.float64)
     if y is None:

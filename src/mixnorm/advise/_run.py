@@ -161,26 +161,8 @@ def _compared(case: Case, norms: dict[str, Any], curves: dict[str, Curve]) -> li
     found = []
     for name, norm in norms.items():
         curve = curves[name]
-        best = curve.best
-        errors = curve.errors[:, best]
         comparator = _comparator(curve, level)
-        radius, bound = _bounded(case, norm, comparator)
-        found.append(
-            NormAdvice(
-                name,
-                norm,
-                curve,
-                float(errors.mean()),
-                curve.error_of(errors),
-                radius,
-                comparator,
-                bound,
-                float(curve.columns[best]),
-                float(curve.ranks[best]),
-                float(curve.alphas[best]),
-                curve.seconds,
-            )
-        )
+        found.append(NormAdvice(name, norm, curve, *_bounded(case, norm, comparator)))
     losses = {name: float(curve.losses[:, curve.best].mean()) for name, curve in curves.items()}
     return sorted(found, key=lambda one: (round(one.error, 12), losses[one.name]))
 
@@ -200,8 +182,8 @@ def _comparator(curve: Curve, level: float) -> float:
     return float(curve.norms[:, place].mean())
 
 
-def _bounded(case: Case, norm: Any, comparator: float) -> tuple[float, Bound | None]:
-    """Return the radius of the data, and the bound; none for norms that the theory is not about."""
+def _bounded(case: Case, norm: Any, comparator: float) -> tuple[float, float, Bound | None]:
+    """Return the radius of the data, the comparator's norm, and the bound if there is one."""
     examples = "classes" if case.kind == "classes" else "tasks"
     try:
         bound = excess_risk(
@@ -210,13 +192,13 @@ def _bounded(case: Case, norm: Any, comparator: float) -> tuple[float, Bound | N
     except ValueError as error:
         if "no twin" not in str(error):
             raise
-        return math.nan, None
+        return math.nan, comparator, None
     if case.kind != "classes":
         said = (
             f"{bound.sentence} Squared losses have no Lipschitz constant, so that it only orders."
         )
         bound = replace(bound, kind="rate", sentence=said)
-    return bound.inputs["examples"], bound
+    return bound.inputs["examples"], comparator, bound
 
 
 def _fitted(case: Case, X: Any, y: Any, best: NormAdvice, *, standardize: bool) -> Any:

@@ -105,8 +105,9 @@ class BoundDisplay:
         BoundDisplay
         """
         from mixnorm import bounds
+        from mixnorm.bounds._matrix import is_tasks
 
-        tasks = isinstance(X, (list, tuple)) and getattr(X[0], "ndim", 1) == 2
+        tasks = is_tasks(X)
         n = min(part.shape[0] for part in X) if tasks else int(np.shape(X)[0])
         if sizes is None:
             sizes = np.unique(np.geomspace(max(2, n // 16), n, 5).astype(int))

@@ -84,22 +84,26 @@ class TensorExpansion:
     def scores(self, X: np.ndarray) -> np.ndarray:
         """Return the function at rows: every multiset of training rows is met once."""
         new = self.kernel.columns(X) / self.unit
-        shift = self.kernel.shifts(new, self.q)
+        shifts = (self.kernel.shifts(self.columns, self.q), self.kernel.shifts(new, self.q))
         found = np.zeros((len(X), self.alpha.shape[1]))
         for first in range(len(self.columns)):
             rest = multisets(len(self.columns) - first, int(self.q) - 2) + first
             sets = np.concatenate([np.full((1, rest.shape[1]), first), rest])
             for start in range(0, sets.shape[1], _SETS):
-                self._add(found, sets[:, start : start + _SETS], new, shift)
+                self._add(found, sets[:, start : start + _SETS], new, shifts)
         return found
 
     def _add(
-        self, found: np.ndarray, sets: np.ndarray, new: np.ndarray, shift: np.ndarray | None
+        self,
+        found: np.ndarray,
+        sets: np.ndarray,
+        new: np.ndarray,
+        shifts: tuple[np.ndarray | None, np.ndarray | None],
     ) -> None:
         """Add what some multisets of training rows contribute."""
+        own, shift = shifts
         Z = products_of(self.columns, sets)
         beta = multiplicities(sets)[:, None] * np.prod(self.alpha[sets], axis=0)
-        own = self.kernel.shifts(self.columns, self.q)
         for rows in row_blocks(len(new), len(Z)):
             added: Any = 0.0
             if own is not None and shift is not None:

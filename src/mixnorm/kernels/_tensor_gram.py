@@ -40,16 +40,12 @@ def tensor_gram(kernel: TensorKernel, columns: np.ndarray, half: int) -> np.ndar
     half : int
         Half the number of arguments.
     """
-    sets = multisets(len(columns), half)
-    with np.errstate(over="ignore"):
-        Z = products_of(columns, sets)
-    shifts = kernel.shifts(columns, 2 * half)
-    shift = None if shifts is None else shifts[sets].sum(axis=0)
+    _, Z, shift = _set_products(kernel, columns, half)
     gram = np.empty((len(Z), len(Z)))
     step = max(16, _BLOCK // max(1, len(Z)))
     for start in range(0, len(Z), step):
         stop = min(len(Z), start + step)
-        added = 0.0 if shift is None else shift[start:stop, None] + shift[:stop]
+        added = shift[start:stop, None] + shift[:stop]
         with np.errstate(over="ignore", invalid="ignore"):
             P = Z[start:stop] @ Z[:stop].T
             gram[start:stop, :stop] = kernel.of_products(P, added)
@@ -59,6 +55,17 @@ def tensor_gram(kernel: TensorKernel, columns: np.ndarray, half: int) -> np.ndar
                 "the columns of X by their size, or set standardize=True."
             )
     return gram
+
+
+def _set_products(
+    kernel: TensorKernel, columns: np.ndarray, half: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return all multisets of ``half`` rows, their products, and the sums of their shifts."""
+    sets = multisets(len(columns), half)
+    with np.errstate(over="ignore"):
+        Z = products_of(columns, sets)
+    shifts = kernel.shifts(columns, 2 * half)
+    return sets, Z, np.zeros(len(Z)) if shifts is None else shifts[sets].sum(axis=0)
 
 
 # --- few features
@@ -213,10 +220,7 @@ def pair_factor(
     enough : float
         What is left of the largest entry, with which it stops.
     """
-    sets = multisets(len(columns), 2)
-    Z = products_of(columns, sets)
-    shifts = kernel.shifts(columns, 4)
-    shift = np.zeros(len(Z)) if shifts is None else shifts[sets].sum(axis=0)
+    sets, Z, shift = _set_products(kernel, columns, 2)
     left = np.array(kernel.of_products((Z * Z).sum(axis=1), 2.0 * shift))
     largest, whole = float(np.max(left)), left
     if not math.isfinite(largest):
