@@ -1,0 +1,46 @@
+"""Compiled loop of the deformed images. It has a twin for other arrays in ``_deform.py``."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, prange
+
+
+@njit(cache=True, parallel=True, nogil=True, error_model="numpy", fastmath={"contract"})
+def warp(padded, maps, waves, rows, columns, out):  # type: ignore[no-untyped-def]
+    """Write into ``out`` what ``padded`` images show at the places that their pixels are sent to.
+
+    Pixel ``(y, x)`` of image ``i`` is sent to ``maps[i] @ (y, x, 1)`` plus the displacement
+    ``(rows @ waves[i] @ columns)[:, y, x]``, counted from the corner of the frame of zeros, one
+    pixel wide, around the image. All arrays have one floating dtype.
+    """
+    n_images, height, width = out.shape
+    n_rows, n_columns = len(rows[0]), len(columns)
+    line = np.arange(width).astype(out.dtype)
+    for i in prange(n_images):
+        half = np.zeros((2, n_rows, width), out.dtype)
+        for d in range(2):
+            for r in range(n_rows):
+                for c in range(n_columns):
+                    wave = waves[i, d, r, c]
+                    for x in range(width):
+                        half[d, r, x] += wave * columns[c, x]
+        places = np.empty((2, width), out.dtype)
+        for y in range(height):
+            for d in range(2):
+                start = maps[i, d, 0] * line.dtype.type(y) + maps[i, d, 2]
+                for x in range(width):
+                    places[d, x] = start + maps[i, d, 1] * line[x]
+                for r in range(n_rows):
+                    amount = rows[y, r]
+                    for x in range(width):
+                        places[d, x] += amount * half[d, r, x]
+            for x in range(width):
+                # Beyond the frame there are zeros, as on it.
+                down = min(max(places[0, x], 0.0), height + 1.0)
+                right = min(max(places[1, x], 0.0), width + 1.0)
+                j, k = min(int(down), height), min(int(right), width)
+                down, right = down - j, right - k
+                upper = (1.0 - right) * padded[i, j, k] + right * padded[i, j, k + 1]
+                lower = (1.0 - right) * padded[i, j + 1, k] + right * padded[i, j + 1, k + 1]
+                out[i, y, x] = (1.0 - down) * upper + down * lower
