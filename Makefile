@@ -64,6 +64,13 @@ clean:  ## Remove environments, caches and everything built
 $(VENV)/bin/python:
 	@python=$$($(find_python)); "$$python" -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
 
+# The tests hold other array libraries against NumPy. torch is large, so it has a step of its own.
+$(VENV)/.stamp-test: $(VENV)/.stamp-torch
+$(VENV)/.stamp-torch: constraints.txt | $(VENV)/bin/python
+	@echo "Installing torch into $(VENV)"
+	@$(INSTALL) torch==2.13.0
+	@touch $@
+
 # .stamp-cli, .stamp-test, .stamp-lint, .stamp-docs: mixnorm with the extra of that name.
 $(VENV)/.stamp-%: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@echo "Installing mixnorm[$*] into $(VENV)"

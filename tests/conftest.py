@@ -1,9 +1,13 @@
 """What tests share: reproducible drawing, and array namespaces other than NumPy."""
 
 import importlib
+import os
 
 import pytest
 from hypothesis import settings
+
+# scikit-learn's array API dispatch asks for this, and SciPy reads it when it is first imported.
+os.environ.setdefault("SCIPY_ARRAY_API", "1")
 
 # The same examples in every run, and none fails for being slow on a busy machine.
 settings.register_profile("reproducible", derandomize=True, deadline=None, max_examples=50)
@@ -17,3 +21,14 @@ def xp(request):
     if request.param == "torch":
         return importlib.import_module("array_api_compat.torch")
     return importlib.import_module(request.param)
+
+
+def pytest_collection_modifyitems(items):
+    """Expect the one check of scikit-learn on arrays to fail that is not meant to hold here."""
+    reason = (
+        "scikit-learn wants an error for new data of another namespace than the training data; "
+        "ShareBoost keeps its weights on the host, and takes them to wherever the new data is"
+    )
+    for item in items:
+        if "check_array_api_same_namespace" in item.name and "ShareBoost" in item.name:
+            item.add_marker(pytest.mark.xfail(reason=reason))

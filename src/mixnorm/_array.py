@@ -27,14 +27,55 @@ def to_numpy(array: Any) -> np.ndarray:
     """Return ``array`` as a NumPy array, copied to the host only when it must be."""
     if isinstance(array, np.ndarray):
         return array
+    if not is_foreign(array):
+        return np.asarray(array)
     if array_api_compat.is_torch_array(array):
         return np.asarray(array.detach().cpu().numpy())
+    if array_api_compat.is_cupy_array(array):
+        return np.asarray(array.get())
+    if getattr(namespace(array), "__name__", "") == "array_api_strict":  # it has devices for tests
+        array = array.to_device(namespace(array).Device("CPU_DEVICE"))
     return np.asarray(array)
 
 
 def is_numpy(array: Any) -> bool:
     """Tell whether ``array`` is a NumPy array (memory maps included)."""
     return isinstance(array, np.ndarray)
+
+
+def is_foreign(array: Any) -> bool:
+    """Tell whether ``array`` is an array of another library than NumPy; sparse ones are NumPy's.
+
+    Examples
+    --------
+    >>> is_foreign([1.0, 2.0])
+    False
+    """
+    if isinstance(array, (np.ndarray, np.generic, float)):
+        return False
+    return bool(array_api_compat.is_array_api_obj(array))
+
+
+def follow(array: Any, like: Any, dtype: Any = None) -> Any:
+    """Return ``array`` in the namespace and on the device of ``like``, as ``dtype`` if given.
+
+    ``like`` may also be a sparse matrix, which goes with NumPy.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> follow(np.asarray([1, 2]), np.zeros(3), np.float64)
+    array([1., 2.])
+    """
+    if not is_foreign(like):
+        array = to_numpy(array)
+        return array if dtype is None else np.asarray(array, dtype=dtype)
+    xp, device = namespace(like), device_of(like)
+    if is_foreign(array) and namespace(array) is xp:
+        array = array_api_compat.to_device(array, device)
+    else:  # copied: not every library takes arrays that are read-only, or read backwards
+        array = xp.asarray(np.array(to_numpy(array), order="C"), device=device)
+    return array if dtype is None else xp.astype(array, dtype, copy=False)
 
 
 def device_of(array: Any) -> Any:

@@ -11,12 +11,15 @@ from mixnorm.testing import check_pool
 
 PUBLIC = [getattr(pools, name) for name in pools.__all__]
 CLASSES = [pool for pool in PUBLIC if inspect.isclass(pool) and hasattr(pool, "prepare")]
-WITH_DEFAULTS = [cls for cls in CLASSES if cls is not pools.Union]
+WITH_DEFAULTS = [cls for cls in CLASSES if cls not in (pools.Union, pools.Patches)]
 # Those that cannot do without parameters, or deserve a second look with others.
 OTHERS = [
     pools.Columns(groups=list("aabbccdde"), costs=[1.0, 4.0, 0.5, 2.0, 3.0]),
     pools.Products(linear=False, squares=False),
     pools.Pieces(n_centers=6, n_radii=4),
+    pools.Patches(size=2, n_templates=6, masks=4),
+    pools.Patches(size=(2, 3), n_templates=5, masks=(1, 2), spread=0.5, reach=0.8),
+    pools.Patches(size=2, n_templates=6, masks=4, max_gib=1e-6),
     pools.Union([pools.Columns(), pools.Products(linear=False)]),
     pools.Union([pools.Pieces(5, 3), pools.Columns(costs=range(1, 10))]),
 ]

@@ -17,10 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from mixnorm._array import device_of, epsilon, namespace
+from mixnorm._array import device_of, epsilon, is_numpy, namespace
 
-# Weighted copies of a block of samples are sized to stay in the second-level cache.
+# Weighted copies of a block of samples are sized to stay in the second-level cache; those of other
+# libraries, mostly on a device, to be few and to fit in its memory.
 _BLOCK_ENTRIES = 1 << 17
+_BLOCK_ENTRIES_THERE = 1 << 26
 # A model built on this many samples points as well as one built on all of them: with twice as many
 # or more, that many are drawn, the same ones in every fit.
 _SAMPLES = 8192
@@ -195,7 +197,7 @@ def _gram(design: Any, weights: Any, new: Any = None) -> Any:
     xp = namespace(design)
     new = design if new is None else new
     n_samples, width, factors = design.shape[1], new.shape[0], weights.shape[0]
-    step = max(128, _BLOCK_ENTRIES // max(1, width * factors))
+    step = _block(design, width * factors)
     shape = (factors * width, design.shape[0])
     total = xp.zeros(shape, dtype=design.dtype, device=device_of(design))
     for start in range(0, n_samples, step):
@@ -209,13 +211,19 @@ def _squares(design: Any, weights: Any) -> Any:
     """Return the diagonals of ``_gram``, of shape ``(factors, size)``."""
     xp = namespace(design)
     size, n_samples = design.shape
-    step = max(128, _BLOCK_ENTRIES // max(1, size))
+    step = _block(design, size)
     total = xp.zeros((weights.shape[0], size), dtype=design.dtype, device=device_of(design))
     for start in range(0, n_samples, step):
         stop = min(start + step, n_samples)
         block = design[:, start:stop]
         total += weights[:, start:stop] @ (block * block).T
     return total
+
+
+def _block(rows: Any, width: int) -> int:
+    """Return how many samples to take at once, with ``width`` entries each."""
+    entries = _BLOCK_ENTRIES if is_numpy(rows) else _BLOCK_ENTRIES_THERE
+    return max(128, entries // max(1, width))
 
 
 def _inverse_cholesky(gram: Any, ridge: Any, scale: Any | None = None) -> Any:

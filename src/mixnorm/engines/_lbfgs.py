@@ -6,7 +6,9 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from mixnorm._array import namespace, to_numpy
+import numpy as np
+
+from mixnorm._array import is_numpy, namespace, to_numpy
 
 
 class History:
@@ -23,12 +25,16 @@ class History:
         self._steps: Any = None
         self._changes: Any = None
         self._inner: list[list[float]] = []  # step_i . change_j
+        self._inverse: Any = None  # of the triangle of these, for arrays on a device
+        self._diagonal: Any = None
         self._scale = 1.0
 
     def direction(self, gradient: Any) -> Any:
         """Return the descent step ``H gradient`` by the two-loop recursion (to be subtracted)."""
         if self._steps is None:
             return self._solve(gradient)
+        if not is_numpy(gradient):
+            return self._direction_there(gradient)
         inner, count = self._inner, len(self._inner)
         along = to_numpy(self._steps @ gradient).tolist()
         first = [0.0] * count
@@ -46,6 +52,9 @@ class History:
 
     def record(self, step: Any, change: Any) -> None:
         """Add a step and the change of gradient along it, unless curvature is lost in rounding."""
+        if not is_numpy(step):
+            self._record_there(step, change)
+            return
         xp = namespace(step)
         product = float(step @ change)
         if product <= 1e-10 * math.sqrt(float(step @ step) * float(change @ change)):
@@ -66,6 +75,43 @@ class History:
         if model > 0.0:
             self._scale = product / model
 
+    # On a device every number that Python looks at waits for all work before it: what is below does
+    # the same as what is above, with one such wait in ``record`` and none in ``direction``.
+
+    def _direction_there(self, gradient: Any) -> Any:
+        """Return the direction, with the two loops as products with the inverse of a triangle.
+
+        For the upper triangle ``U`` of the inner products and its diagonal ``D``, the loops solve
+        ``U a = S g`` and ``U^T b = D a - Y v``.
+        """
+        first = self._inverse @ (self._steps @ gradient)
+        vector = self._solve(gradient - first @ self._changes) * self._scale
+        second = self._inverse.T @ (self._diagonal * first - self._changes @ vector)
+        return vector + second @ self._steps
+
+    def _record_there(self, step: Any, change: Any) -> None:
+        """Add a step and the change of gradient along it, unless curvature is lost in rounding."""
+        xp, steps, changes = namespace(step), step[None, :], change[None, :]
+        if self._steps is not None:
+            steps, changes = xp.concat([self._steps, steps]), xp.concat([self._changes, changes])
+        squares = [steps[-1:, :] @ step, changes[-1:, :] @ change]
+        bend = changes[-1:, :] @ self._solve(change)
+        found = to_numpy(xp.concat([steps @ change, changes @ step, *squares, bend])).tolist()
+        column, row = found[: len(self._inner)], found[len(self._inner) + 1 : -3]
+        product, (own, other, model) = row[-1], found[-3:]
+        if product <= 1e-10 * math.sqrt(own * other):
+            return
+        first = max(0, len(self._inner) + 1 - self._memory)
+        kept = [[*line[first:], end] for line, end in zip(self._inner, column, strict=True)]
+        self._inner = [*kept[first:], row[first:]]
+        self._steps, self._changes = steps[first:, :], changes[first:, :]
+        upper = np.triu(np.asarray(self._inner))
+        packed = [*np.linalg.inv(upper).tolist(), np.diag(upper).tolist()]
+        moved = self._vector(packed, step)  # in one go
+        self._inverse, self._diagonal = moved[:-1, :], moved[-1, :]
+        if model > 0.0:
+            self._scale = product / model
+
     @staticmethod
-    def _vector(values: list[float], like: Any) -> Any:
+    def _vector(values: list[Any], like: Any) -> Any:
         return namespace(like).asarray(values, dtype=like.dtype, device=like.device)

@@ -16,8 +16,20 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from mixnorm._array import follow, is_foreign, is_numpy, namespace, to_numpy
 from mixnorm.engines import greedy
 from mixnorm.engines.penalties import as_penalty
+from mixnorm.estimators._arrays import (
+    HostedMixin,
+    as_table,
+    check_pool_takes,
+    check_shape,
+    constant,
+    inward,
+    new_table,
+    outward,
+    weighted,
+)
 from mixnorm.estimators._inputs import DEFAULT_SIZE, check_weights
 from mixnorm.estimators._predictor import Predictor
 from mixnorm.estimators._progress import CallbackSupportMixin, Progress
@@ -36,8 +48,14 @@ _LARGE_OFFSET = 30.0
 _GO_ON = " Set warm_start=True and call fit again to go on."
 
 
-class BaseShareBoost(StoredPathMixin, ColumnSelectorMixin, CallbackSupportMixin, BaseEstimator):
-    """Base of the classifier and the regressor, which add a loss and the form of the targets."""
+class BaseShareBoost(
+    StoredPathMixin, ColumnSelectorMixin, CallbackSupportMixin, HostedMixin, BaseEstimator
+):
+    """Base of the classifier and the regressor, which add a loss and the form of the targets.
+
+    The engine computes where ``X`` is. The path is kept on the host, so that a model can be stored
+    and used without the library and the device that fitted it; what is outward follows ``X``.
+    """
 
     #: Targets of a regressor are centred and divided by this unit; labels are left alone.
     _unit: float = 1.0
@@ -92,23 +110,25 @@ class BaseShareBoost(StoredPathMixin, ColumnSelectorMixin, CallbackSupportMixin,
         n_outputs: int,
         sample_weight: Any,
         progress: Progress | None = None,
+        pool: Any = None,
     ) -> Self:
         """Run the engine on validated data and store what it found.
 
         The rounds are tasks of a fit of their own, or of the task below the given ``progress``.
+        ``pool`` is given where it may know more than the parameter does.
         """
-        loss, pool = self._loss(), self._pool()
-        weight = check_weights(sample_weight, X.shape[0], working_dtype(X))
+        loss, pool, begun = self._loss(), self._pool() if pool is None else pool, self._begun()
+        if begun is not None:
+            self._check_continues(X.shape[1])
+        check_pool_takes(pool, X)
+        weight = check_weights(sample_weight, X.shape[0], working_dtype(X), like=X)
         drawn = {"random_state": self.random_state} if getattr(pool, "draws", False) else {}
         data = pool.prepare(
             X, weight=weight, scale=self.scale, fit_intercept=self.fit_intercept, **drawn
         )
         wanted = self._wanted(int(data.n_usable))
         self._warn_of_offsets(*getattr(data, "most_offset", (-1, 0.0)))
-        begun = self._begun()
-        if begun is not None:
-            self._check_continues(X.shape[1])
-        start = None if begun is None else _rescaled(begun, data, inward=True)
+        start = None if begun is None else inward(begun, data, weight)
         left = wanted if start is None else max(0, wanted - len(start.rounds))
         if self.backward:
             left = 2 * (wanted + self.backward) - 1  # there and back
@@ -116,8 +136,8 @@ class BaseShareBoost(StoredPathMixin, ColumnSelectorMixin, CallbackSupportMixin,
             whole = Progress.of_fit(self, X, y, sample_weight, left)
         else:
             whole = progress.task("refit", left)
-        self._fitted_pool = pool
-        rounds = _Rounds(whole, left, lambda path: self._attributes(_outward(path, data), loss))
+        self._fitted_pool = getattr(data, "pool", pool)
+        rounds = _Rounds(whole, left, lambda path: self._attributes(outward(path, data), loss, X))
         path = greedy.select(
             data,
             loss,
@@ -129,11 +149,23 @@ class BaseShareBoost(StoredPathMixin, ColumnSelectorMixin, CallbackSupportMixin,
             on_round=rounds.end,
             **self._options(),
         )
-        self.__dict__.update(self._attributes(_outward(path, data), loss))
+        self.__dict__.update(self._attributes(outward(path, data), loss, X))
         self._recipe = self._settings()
         self._report(path, wanted)
         whole.end(dict)
         return self
+
+    def _training_table(self, X: Any) -> tuple[Any, Any]:
+        """Return ``X`` with images made rows, and the pool to use, which knows their shape."""
+        pool = self._pool()
+        known = self._fitted_pool if self._begun() is not None else None
+        if getattr(known, "learned", False):  # the atoms of the path are those of this one
+            return new_table(X, known), known
+        X, shape = as_table(X, pool)
+        if shape is None:
+            return X, pool
+        check_shape(shape, known)
+        return X, pool.for_images(shape)
 
     def _options(self) -> dict[str, Any]:
         """Return what the engine is told of the parameters."""
@@ -203,7 +235,7 @@ class BaseShareBoost(StoredPathMixin, ColumnSelectorMixin, CallbackSupportMixin,
         """Turn weights ``(n_columns, n_outputs)`` outward: ``coef_`` and ``intercept_``."""
         raise NotImplementedError
 
-    def _predict_scores(self, scores: np.ndarray) -> np.ndarray:
+    def _predict_scores(self, scores: Any) -> Any:
         """Turn scores ``(n_samples, n_outputs)`` into predictions."""
         raise NotImplementedError
 
@@ -252,8 +284,11 @@ class BaseShareBoost(StoredPathMixin, ColumnSelectorMixin, CallbackSupportMixin,
         given = [f"{name}={value}" for name in names if (value := getattr(self, name)) is not None]
         return f" within {' and '.join(given)}" if given else ""
 
-    def _attributes(self, path: greedy.Path, loss: Any) -> dict[str, Any]:
-        """Return the fitted attributes that a path (with outward weights) stands for."""
+    def _attributes(self, path: greedy.Path, loss: Any, like: Any = None) -> dict[str, Any]:
+        """Return the fitted attributes that a path (with outward weights) stands for.
+
+        The arrays among them are in the namespace of ``like``, NumPy if not given.
+        """
         pool, rounds, unit = self._fitted_pool, path.rounds, self._unit
         support = rounds[-1].support if rounds else ()
         features = pool.feature_indices(support, self.n_features_in_)
@@ -263,13 +298,14 @@ class BaseShareBoost(StoredPathMixin, ColumnSelectorMixin, CallbackSupportMixin,
             full[features] = weights
             weights = full
         coef, bias = self._scores_out(weights, intercept)
+        selected = np.asarray(list(dict.fromkeys(features.tolist())), dtype=np.intp)
         return {
             "_path": path,
             "_fitted_loss": loss,
             "_width": self.n_features_in_,  # which a new fit replaces before it can be compared
-            "coef_": coef,
-            "intercept_": bias,
-            "selected_": np.asarray(list(dict.fromkeys(features.tolist())), dtype=np.intp),
+            "coef_": follow(coef, like),
+            "intercept_": bias if isinstance(bias, float) else follow(bias, like),
+            "selected_": follow(selected, like),
             "cost_": self._cost(support, np.atleast_2d(coef).shape[0]),
             "null_loss_": path.null_loss * unit * unit,
             "path_": {
@@ -296,12 +332,13 @@ class BaseShareBoost(StoredPathMixin, ColumnSelectorMixin, CallbackSupportMixin,
 
     def _outputs(self, step: greedy.Round | None, path: greedy.Path) -> tuple[Any, Any]:
         """Return a round's weights and intercept in the units of the targets."""
+        centre = to_numpy(self._centre) if is_foreign(self._centre) else self._centre
         if step is None:
             empty = np.zeros((0, path.null_intercept.shape[0]), path.null_intercept.dtype)
-            return empty, path.null_intercept * self._unit + self._centre
-        return step.weights * self._unit, step.intercept * self._unit + self._centre
+            return empty, path.null_intercept * self._unit + centre
+        return step.weights * self._unit, step.intercept * self._unit + centre
 
-    def _staged_scores(self, X: Any) -> Iterator[np.ndarray]:
+    def _staged_scores(self, X: Any) -> Iterator[Any]:
         """Yield the scores after each round, reading each chosen column once."""
         check_is_fitted(self)
         X = self._check_new(X)
@@ -310,27 +347,31 @@ class BaseShareBoost(StoredPathMixin, ColumnSelectorMixin, CallbackSupportMixin,
         columns = {atom: _dense(pool.evaluate(X, [atom])) for atom in atoms}
         for step in rounds:
             weights, intercept = self._outputs(step, self._path)
-            design = np.concatenate([columns[atom] for atom in step.support], axis=1)
-            yield design @ weights + intercept
+            parts = [columns[atom] for atom in step.support]
+            yield weighted(namespace(parts[0]).concat(parts, axis=1), weights, intercept)
 
-    def _scores(self, X: Any) -> np.ndarray:
+    def _scores(self, X: Any) -> Any:
         check_is_fitted(self)
         X = self._check_new(X)
         rounds, pool = self._path.rounds, self._fitted_pool
         weights, intercept = self._outputs(rounds[-1] if rounds else None, self._path)
         if not rounds:
-            return np.repeat(np.asarray(intercept)[None, :], X.shape[0], axis=0)
+            return constant(intercept, X)
         support = rounds[-1].support
-        if hasattr(pool, "scorer") and isinstance(X, np.ndarray):
-            quick: np.ndarray = pool.scorer(support, weights, intercept)(X)
-            return quick
-        scores: np.ndarray = _dense(pool.evaluate(X, support)) @ weights + intercept
-        return scores
+        if hasattr(pool, "scorer") and is_numpy(X):
+            return pool.scorer(support, weights, intercept)(X)
+        return weighted(pool.evaluate(X, support), weights, intercept)
 
     def _check_new(self, X: Any) -> Any:
+        X = self._new_table(X)
+        check_pool_takes(self._fitted_pool, X)
+        return X
+
+    def _new_table(self, X: Any) -> Any:
+        X = new_table(X, self._fitted_pool)
         return validate_data(self, X, reset=False, accept_sparse=("csr", "csc"), dtype="numeric")
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Any) -> Any:
         """Predict for new data.
 
         Parameters
@@ -356,7 +397,7 @@ class BaseShareBoost(StoredPathMixin, ColumnSelectorMixin, CallbackSupportMixin,
         check_is_fitted(self)
         return Predictor(self)
 
-    def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
+    def staged_predict(self, X: Any) -> Iterator[Any]:
         """Predict with 1, 2, ... features.
 
         Parameters
@@ -400,7 +441,7 @@ class BaseShareBoost(StoredPathMixin, ColumnSelectorMixin, CallbackSupportMixin,
         smaller = copy.copy(self)
         smaller._resize(int(n_features))
         path = replace(self._path, rounds=rounds[: int(n_features)])
-        smaller.__dict__.update(smaller._attributes(path, self._fitted_loss))
+        smaller.__dict__.update(smaller._attributes(path, self._fitted_loss, self.coef_))
         return smaller
 
     def _resize(self, n_features: int) -> None:
@@ -412,6 +453,7 @@ class BaseShareBoost(StoredPathMixin, ColumnSelectorMixin, CallbackSupportMixin,
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.array_api_support = True
         return tags
 
 
@@ -433,22 +475,6 @@ class _Rounds:
         stop = self._task is not None and self._task.end(lambda: self._attributes(path))
         self._task = self._next()
         return stop
-
-
-def _outward(path: greedy.Path, data: Any) -> greedy.Path:
-    """Undo the scaling of columns in every round of a path."""
-    return _rescaled(path, data, inward=False)
-
-
-def _rescaled(path: greedy.Path, data: Any, *, inward: bool) -> greedy.Path:
-    """Apply (inward) or undo the scaling of columns in every round of a path."""
-
-    def turned(step: greedy.Round) -> greedy.Round:
-        scales = np.concatenate([data.scale(atom) for atom in step.support])[:, None]
-        weights = step.weights * scales if inward else step.weights / scales
-        return replace(step, weights=weights)
-
-    return replace(path, rounds=tuple(turned(step) for step in path.rounds))
 
 
 def _column(labels: list[Any]) -> np.ndarray:

@@ -9,6 +9,8 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import clone, is_classifier
 
+from mixnorm._array import to_numpy
+from mixnorm.estimators._arrays import encoded, take_rows
 from mixnorm.estimators._base import BaseShareBoost
 from mixnorm.estimators._inputs import check_parameters, check_weights
 from mixnorm.estimators._progress import Progress, all_or_nothing, with_callbacks
@@ -96,26 +98,29 @@ class _SizeByCrossValidation(BaseShareBoost):
 
         check_parameters(self)
         with all_or_nothing(self):
+            X, pool = self._training_table(X)
             X, y, *_ = self._check_training(X, y)
             if sample_weight is not None:
                 sample_weight = check_weights(sample_weight, X.shape[0], np.float64)
-            splitter = check_cv(self.cv, y, classifier=is_classifier(self))
-            splits = list(splitter.split(X, y, groups))
+            labels = to_numpy(y)
+            splitter = check_cv(self.cv, labels, classifier=is_classifier(self))
+            splits = list(splitter.split(X, labels, groups))
             if not splits:
                 raise ValueError(f"cv={self.cv!r} gives no folds; give at least one.")
             progress = Progress.of_fit(self, X, y, sample_weight, len(splits) + 1)
-            self._score_sizes(X, y, sample_weight, splits, progress)
-            self._fit_all(X, y, sample_weight, progress)
+            self._score_sizes(X, y, sample_weight, splits, progress, pool)
+            self._fit_all(X, y, sample_weight, progress, pool)
             progress.end(dict)
             return self
 
     def _score_sizes(
-        self, X: Any, y: Any, sample_weight: Any, splits: list[Any], progress: Progress
+        self, X: Any, y: Any, sample_weight: Any, splits: list[Any], progress: Progress, pool: Any
     ) -> None:
         """Score all sizes on held-out folds, and store the scores and the chosen size."""
         from sklearn.utils.parallel import Parallel, delayed
 
         plain, scorer = self._plain(), self._scorer()
+        plain.pool = pool  # which knows the shape of images, if X holds any
         jobs = (
             delayed(_held_out_scores)(clone(plain), X, y, sample_weight, train, test, scorer)
             for train, test in splits
@@ -148,7 +153,7 @@ class _SizeByCrossValidation(BaseShareBoost):
             **{f"split{fold}_test_score": curve for fold, curve in enumerate(scores)},
         }
 
-    def _fit_all(self, X: Any, y: Any, sample_weight: Any, progress: Progress) -> None:
+    def _fit_all(self, X: Any, y: Any, sample_weight: Any, progress: Progress, pool: Any) -> None:
         """Fit on all data to the chosen size; the classifier and the regressor say how."""
         raise NotImplementedError
 
@@ -191,11 +196,13 @@ def _held_out_scores(
     held = {} if sample_weight is None else {"sample_weight": given[test]}
     if scorer is not None:
         sizes = range(1, len(model.path_["loss"]) + 1)
-        return [float(scorer(model.truncate(m), X[test], y[test], **held)) for m in sizes]
+        found, true = take_rows(X, test), take_rows(y, test)
+        return [float(scorer(model.truncate(m), found, true, **held)) for m in sizes]
     from sklearn.metrics import accuracy_score, r2_score
 
-    score = accuracy_score if is_classifier(model) else r2_score
-    return [float(score(y[test], found, **held)) for found in model.staged_predict(X[test])]
+    score, true = accuracy_score if is_classifier(model) else r2_score, to_numpy(y)[test]
+    found = map(to_numpy, model.staged_predict(take_rows(X, test)))
+    return [float(score(true, values, **held)) for values in found]
 
 
 class ShareBoostClassifierCV(_SizeByCrossValidation, ShareBoostClassifier):
@@ -243,9 +250,9 @@ feature_names_in_
     True
     """
 
-    def _fit_all(self, X: Any, y: Any, sample_weight: Any, progress: Progress) -> None:
-        labels = np.searchsorted(self.classes_, y)
-        self._fit(X, y, labels, len(self.classes_), sample_weight, progress)
+    def _fit_all(self, X: Any, y: Any, sample_weight: Any, progress: Progress, pool: Any) -> None:
+        _, labels = encoded(y, X)
+        self._fit(X, y, labels, self.classes_.shape[0], sample_weight, progress, pool)
 
 
 class ShareBoostRegressorCV(_SizeByCrossValidation, ShareBoostRegressor):
@@ -292,5 +299,5 @@ rounds_per_input, cost_budget, fit_intercept, scale, tol, max_iter, random_state
     True
     """
 
-    def _fit_all(self, X: Any, y: Any, sample_weight: Any, progress: Progress) -> None:
-        self._fit(X, y, *self._targets(y, sample_weight), sample_weight, progress)
+    def _fit_all(self, X: Any, y: Any, sample_weight: Any, progress: Progress, pool: Any) -> None:
+        self._fit(X, y, *self._targets(y, sample_weight), sample_weight, progress, pool)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from mixnorm._array import device_of, follow, is_foreign, namespace, to_numpy
 from mixnorm.engines._rules import RULES
 from mixnorm.engines.penalties import as_penalty
 from mixnorm.losses import SmoothLoss, as_loss
@@ -17,8 +18,11 @@ from mixnorm.losses import SmoothLoss, as_loss
 DEFAULT_SIZE = 20
 
 
-def check_weights(sample_weight: Any, n_samples: int, dtype: Any) -> np.ndarray:
-    """Return sample weights that sum to one."""
+def check_weights(sample_weight: Any, n_samples: int, dtype: Any, like: Any = None) -> np.ndarray:
+    """Return sample weights that sum to one, in the namespace of ``like`` (NumPy if not given)."""
+    if is_foreign(like):
+        weights: np.ndarray = _weights_there(sample_weight, n_samples, dtype, like)
+        return weights
     if sample_weight is None:
         return np.full(n_samples, 1.0 / n_samples, dtype=dtype)
     if isinstance(sample_weight, numbers.Real):
@@ -46,6 +50,14 @@ def check_weights(sample_weight: Any, n_samples: int, dtype: Any) -> np.ndarray:
     return np.asarray(weight / weight.sum(), dtype=dtype)
 
 
+def _weights_there(sample_weight: Any, n_samples: int, dtype: Any, like: Any) -> Any:
+    """Return the same in another namespace; given weights are checked on the host."""
+    if sample_weight is None:
+        options = {"dtype": dtype, "device": device_of(like)}
+        return namespace(like).full((n_samples,), 1.0 / n_samples, **options)
+    return follow(check_weights(sample_weight, n_samples, np.float64), like, dtype)
+
+
 def weight_numbers(sample_weight: Any) -> np.ndarray:
     """Return weights as an array of floats; raise a clear error for what is none."""
     if isinstance(sample_weight, str):
@@ -57,7 +69,7 @@ def weight_numbers(sample_weight: Any) -> np.ndarray:
     try:
         if sparse.issparse(sample_weight):
             raise TypeError
-        return np.asarray(sample_weight, dtype=np.float64)
+        return np.asarray(to_numpy(sample_weight), dtype=np.float64)
     except (TypeError, ValueError):
         raise TypeError(
             f"sample_weight, a {type(sample_weight).__name__}, is no array of numbers; give one "

@@ -21,6 +21,7 @@ from mixnorm.estimators._progress import (
 from mixnorm.estimators._shareboost import ShareBoostClassifier
 from mixnorm.estimators._staged import StagedClassifier, check_classes, check_size
 from mixnorm.pools import Cost, working_dtype
+from mixnorm.pools._products import check_numpy
 
 # The labels of a class's own model.
 _REST, _OWN = False, True
@@ -158,6 +159,7 @@ class OneVsRestGreedy(StagedClassifier):
         plain._loss()
         with all_or_nothing(self):
             X, y, labels = self._check_training(X, y)
+            check_numpy(X, type(self).__name__)
             models = self._fit_classes(X, y, labels, sample_weight)
             self.__dict__.update(self._attributes(models))
             return self
@@ -178,6 +180,7 @@ class OneVsRestGreedy(StagedClassifier):
         data = pool.prepare(
             X, weight=weight, scale=self.scale, fit_intercept=self.fit_intercept, **seed
         )
+        pool = getattr(data, "pool", pool)  # with what it has learned from the data
         plain.__dict__.update(self._inherited())
         own = range(len(self.classes_)) if len(self.classes_) > 2 else [1]
         progress = Progress.of_fit(self, X, y, sample_weight, len(own))

@@ -8,6 +8,9 @@ import numpy as np
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from mixnorm._array import device_of, follow, is_foreign, namespace, to_numpy
+from mixnorm.estimators._arrays import dispatches
+
 
 class ColumnSelectorMixin(TransformerMixin):
     """``transform`` keeps the chosen columns, in their order in the table.
@@ -33,7 +36,7 @@ class ColumnSelectorMixin(TransformerMixin):
         """
         check_is_fitted(self)
         mask = np.zeros(self.n_features_in_, dtype=bool)
-        mask[self.selected_] = True
+        mask[to_numpy(self.selected_)] = True
         return np.flatnonzero(mask) if indices else mask
 
     def transform(self, X: Any) -> Any:
@@ -50,10 +53,16 @@ class ColumnSelectorMixin(TransformerMixin):
             A DataFrame if ``set_output`` asks for one.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, accept_sparse=("csr", "csc"), dtype="numeric")
-        return X[:, self.get_support(indices=True)]
+        X, support = self._new_table(X), self.get_support(indices=True)
+        if is_foreign(X):
+            return namespace(X).take(X, follow(support, X), axis=1)
+        return X[:, support]
 
-    def inverse_transform(self, X: Any) -> np.ndarray:
+    def _new_table(self, X: Any) -> Any:
+        """Return new data, checked."""
+        return validate_data(self, X, reset=False, accept_sparse=("csr", "csc"), dtype="numeric")
+
+    def inverse_transform(self, X: Any) -> Any:
         """Put chosen columns back in their places, with zeros elsewhere.
 
         Parameters
@@ -67,13 +76,20 @@ class ColumnSelectorMixin(TransformerMixin):
         """
         check_is_fitted(self)
         support = self.get_support(indices=True)
-        X = np.asarray(X.toarray() if hasattr(X, "toarray") else X)
+        there = is_foreign(X) and dispatches()
+        X = X if there else np.asarray(X.toarray() if hasattr(X, "toarray") else X)
         if X.ndim != 2 or X.shape[1] != len(support):
             raise ValueError(
                 f"X has shape {X.shape}; inverse_transform takes the {len(support)} columns that "
                 "transform returns."
             )
-        full = np.zeros((X.shape[0], self.n_features_in_), dtype=X.dtype)
+        shape = (X.shape[0], self.n_features_in_)
+        if there:
+            xp, places = namespace(X), np.full(self.n_features_in_, len(support))
+            places[support] = np.arange(len(support))
+            nothing = xp.zeros((shape[0], 1), dtype=X.dtype, device=device_of(X))
+            return xp.take(xp.concat([X, nothing], axis=1), follow(places, X), axis=1)
+        full = np.zeros(shape, dtype=X.dtype)
         full[:, support] = X
         return full
 

@@ -10,6 +10,8 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from mixnorm._array import follow, is_foreign, is_numpy, namespace, to_numpy
+from mixnorm.estimators._arrays import check_within_reach, encoded, labels_at
 from mixnorm.estimators._base import BaseShareBoost
 from mixnorm.estimators._inputs import check_loss, check_parameters, check_weights
 from mixnorm.estimators._progress import all_or_nothing, with_callbacks
@@ -125,6 +127,13 @@ class ShareBoostClassifier(ClassifierMixin, BaseShareBoost):
     the weights of the two are opposite, and ``coef_`` is their difference. A keyboard interrupt
     after the first round keeps the rounds done, with a warning.
 
+    Within ``sklearn.config_context(array_api_dispatch=True)``, arrays of other libraries (tensors
+    of torch, on a GPU say) are computed with where they are: arrays among the attributes and what
+    the methods return are in the namespace and on the device of ``X``, except labels that are
+    texts. The weights are kept on the host too: a fitted model takes new data from anywhere, and
+    pickles and model files hold NumPy arrays alone. Of the pools, those with a true ``array_api``
+    take such arrays, :class:`~mixnorm.pools.Columns` among them.
+
     References
     ----------
     S. Shalev-Shwartz, Y. Wexler, A. Shashua, "ShareBoost: efficient multiclass learning with
@@ -164,21 +173,23 @@ class ShareBoostClassifier(ClassifierMixin, BaseShareBoost):
         """
         check_parameters(self)
         with all_or_nothing(self):
+            X, pool = self._training_table(X)
             X, y, labels = self._check_training(X, y)
-            return self._fit(X, y, labels, len(self.classes_), sample_weight)
+            return self._fit(X, y, labels, self.classes_.shape[0], sample_weight, pool=pool)
 
-    def _check_training(self, X: Any, y: Any) -> tuple[Any, Any, np.ndarray]:
+    def _check_training(self, X: Any, y: Any) -> tuple[Any, Any, Any]:
         """Validate, and encode the labels as ``0 .. k-1``."""
+        check_within_reach(y, "y")
         X, y = validate_data(self, X, y, accept_sparse=("csr", "csc"), dtype="numeric")
         check_classification_targets(y)
-        classes, labels = np.unique(y, return_inverse=True)
-        if len(classes) < 2:
+        classes, labels = encoded(y, X)
+        if classes.shape[0] < 2:
             raise ValueError(
                 f"{type(self).__name__} needs samples of at least 2 classes, but y holds only one "
                 f"class: {classes[0]!r}."
             )
         known = getattr(self, "classes_", classes)
-        if self._begun() is not None and not np.array_equal(known, classes):
+        if self._begun() is not None and not np.array_equal(to_numpy(known), to_numpy(classes)):
             raise ValueError(
                 "warm_start=True continues a path, but y has other classes than the last fit: "
                 f"{classes!r} instead of {known!r}. Set warm_start=False to start anew."
@@ -195,11 +206,10 @@ class ShareBoostClassifier(ClassifierMixin, BaseShareBoost):
             return (weights[:, 1] - weights[:, 0])[None, :], intercept[1:] - intercept[:1]
         return np.ascontiguousarray(weights.T), np.asarray(intercept)
 
-    def _predict_scores(self, scores: np.ndarray) -> np.ndarray:
-        chosen: np.ndarray = self.classes_[self._fitted_loss.predict(scores)]
-        return chosen
+    def _predict_scores(self, scores: Any) -> Any:
+        return labels_at(self.classes_, self._fitted_loss.predict(scores))
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: Any) -> Any:
         """Return the scores of the classes.
 
         Parameters
@@ -214,7 +224,7 @@ class ShareBoostClassifier(ClassifierMixin, BaseShareBoost):
         """
         return self._decisions(self._scores(X))
 
-    def staged_decision_function(self, X: Any) -> Iterator[np.ndarray]:
+    def staged_decision_function(self, X: Any) -> Iterator[Any]:
         """Yield what ``decision_function`` returns with 1, 2, ... features.
 
         Parameters
@@ -230,7 +240,7 @@ class ShareBoostClassifier(ClassifierMixin, BaseShareBoost):
         for scores in self._staged_scores(X):
             yield self._decisions(scores)
 
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def predict_proba(self, X: Any) -> Any:
         """Return class probabilities.
 
         For the margin loss these are the probabilities for which the scores minimise the expected
@@ -247,10 +257,9 @@ class ShareBoostClassifier(ClassifierMixin, BaseShareBoost):
             Rows sum to one, columns in the order of ``classes_``.
         """
         scores = self._scores(X)
-        probabilities: np.ndarray = self._fitted_loss.proba(scores)
-        return probabilities
+        return self._fitted_loss.proba(scores)
 
-    def predict_log_proba(self, X: Any) -> np.ndarray:
+    def predict_log_proba(self, X: Any) -> Any:
         """Return the logarithm of the class probabilities.
 
         Parameters
@@ -262,11 +271,14 @@ class ShareBoostClassifier(ClassifierMixin, BaseShareBoost):
         -------
         ndarray of shape (n_samples, n_classes)
         """
+        probabilities = self.predict_proba(X)
+        if not is_numpy(probabilities):
+            return namespace(probabilities).log(probabilities)
         with np.errstate(divide="ignore"):
-            return np.asarray(np.log(self.predict_proba(X)))
+            return np.log(probabilities)
 
     @staticmethod
-    def _decisions(scores: np.ndarray) -> np.ndarray:
+    def _decisions(scores: Any) -> Any:
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
 
@@ -350,7 +362,7 @@ class ShareBoostRegressor(RegressorMixin, BaseShareBoost):
     Notes
     -----
     Outputs on very different scales should be scaled alike: the choice of a feature adds up over
-    outputs.
+    outputs. Arrays of other libraries are taken as by :class:`ShareBoostClassifier`.
 
     Examples
     --------
@@ -382,26 +394,30 @@ class ShareBoostRegressor(RegressorMixin, BaseShareBoost):
         """
         check_parameters(self)
         with all_or_nothing(self):
+            X, pool = self._training_table(X)
             X, y = self._check_training(X, y)
-            return self._fit(X, y, *self._targets(y, sample_weight), sample_weight)
+            return self._fit(X, y, *self._targets(y, sample_weight), sample_weight, pool=pool)
 
-    def _targets(self, y: np.ndarray, sample_weight: Any) -> tuple[np.ndarray, int]:
+    def _targets(self, y: Any, sample_weight: Any) -> tuple[Any, int]:
         """Centre the targets and divide them by one unit, which keeps float32 accurate.
 
         Both are undone in every attribute: with a free intercept and one unit for all outputs the
         problem is the same.
         """
-        weight = check_weights(sample_weight, y.shape[0], np.float64)
-        targets = y.reshape(y.shape[0], -1)
+        weight = check_weights(sample_weight, y.shape[0], y.dtype, like=y)
+        xp, targets = namespace(y), y if y.ndim == 2 else y[:, None]
         if self._begun() is None:  # a path goes on in the units in which it began
-            self._centre = weight @ targets if self.fit_intercept else np.zeros(targets.shape[1])
-            spread = np.abs(targets[weight > 0] - self._centre)
-            self._unit = float(np.max(spread, initial=0.0)) or 1.0
+            centre = weight @ targets
+            self._centre = centre if self.fit_intercept else xp.zeros_like(centre)
+        centre = self._centre = follow(self._centre, y)
         # Rows of weight zero may hold anything, also what would overflow.
-        targets = np.where(weight[:, None] > 0, targets, self._centre)
-        return (targets - self._centre) / self._unit, targets.shape[1]
+        deviations = xp.where(weight[:, None] > 0, targets, centre) - centre
+        if self._begun() is None:
+            self._unit = float(xp.max(xp.abs(deviations))) or 1.0
+        return deviations / self._unit, targets.shape[1]
 
-    def _check_training(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
+    def _check_training(self, X: Any, y: Any) -> tuple[Any, Any]:
+        check_within_reach(y, "y")
         X, y = validate_data(
             self,
             X,
@@ -411,7 +427,7 @@ class ShareBoostRegressor(RegressorMixin, BaseShareBoost):
             multi_output=True,
             y_numeric=True,
         )
-        y = np.asarray(y, dtype=np.float64)
+        y = follow(y, X, namespace(X).float64 if is_foreign(X) else np.float64)
         known, outputs = self._begun(), 1 if y.ndim == 1 else y.shape[1]
         if known is not None and known.null_intercept.shape[0] != outputs:
             raise ValueError(
@@ -429,7 +445,7 @@ class ShareBoostRegressor(RegressorMixin, BaseShareBoost):
             return weights[:, 0], float(intercept[0])
         return np.ascontiguousarray(weights.T), np.asarray(intercept)
 
-    def _predict_scores(self, scores: np.ndarray) -> np.ndarray:
+    def _predict_scores(self, scores: Any) -> Any:
         check_is_fitted(self)
         return scores[:, 0] if self._single else scores
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_classifier
 
+from mixnorm._array import is_foreign, to_numpy
 from mixnorm.engines.greedy import Path, Round
 from mixnorm.estimators._inputs import check_loss, check_parameters
 
@@ -32,7 +33,11 @@ class StoredPathMixin:
         left_out |= {
             name for name, given in _GIVEN.items() if vars(self)[name] is vars(self)[given]
         }
-        state = {name: value for name, value in vars(self).items() if name not in left_out}
+        state = {
+            name: to_numpy(value) if is_foreign(value) else value
+            for name, value in vars(self).items()
+            if name not in left_out
+        }
         state["_continues"] = self._recipe == self._settings()
         return state
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 from mixnorm.pools._boxes import Boxes
 from mixnorm.pools._columns import Columns, working_dtype
 from mixnorm.pools._cost import Cost
+from mixnorm.pools._patches import Patches
 from mixnorm.pools._pieces import Pieces
 from mixnorm.pools._products import Products
 from mixnorm.pools._stumps import Stumps
@@ -18,6 +19,7 @@ __all__ = [
     "Columns",
     "Cost",
     "KernelPool",
+    "Patches",
     "Pieces",
     "Products",
     "Stumps",

@@ -1,0 +1,152 @@
+"""Responses of templates under masks: compiled for NumPy, by array operations elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mixnorm._array import device_of, is_numpy, namespace
+from mixnorm.pools._masks import Scale
+from mixnorm.pools._scorers import for_compiled
+
+if TYPE_CHECKING:
+    from mixnorm.pools._patches import PatchParts
+
+# Entries of the products of templates with patches that are made at a time elsewhere.
+_ENTRIES = 1 << 28
+
+
+def all_responses(
+    X: Any, shape: tuple[int, int], scale: Scale, templates: np.ndarray, steps: Any, out: Any
+) -> None:
+    """Write the responses of all templates of one size under all masks into ``out``.
+
+    Parameters
+    ----------
+    X : array of shape (n_samples, height * width)
+        The images.
+    shape : (int, int)
+        Rows and columns of an image.
+    scale : Scale
+        The size of the templates, and the masks.
+    templates : ndarray of shape (n_templates, size, size)
+        The templates.
+    steps : ndarray of shape (n_atoms,) or None
+        Where ``out`` has bytes, what one unit of them stands for.
+    out : array of shape (n_atoms, n_samples)
+        Where they go; its dtype may be narrower than that of the computation.
+    """
+    taps = templates.reshape(len(templates), -1)
+    down, across = scale.down.weights, scale.across.weights
+    if is_numpy(X):
+        from mixnorm.pools._patches_jit import respond
+
+        dtype = out.dtype if steps is None else np.dtype(np.float32)
+        masks = (part.astype(dtype) for part in (down, across))
+        units = np.empty(0, dtype=dtype) if steps is None else steps.astype(dtype)
+        images = for_compiled(np.ascontiguousarray(X))
+        respond(images, shape[1], taps.astype(dtype), scale.size, *masks, units, out)
+        return
+    xp, dtype = namespace(X), _wide(X, out)
+    weights = _there(taps, X, dtype)
+    bells = [
+        [
+            (bells.window(b), _there(bells.weights[b, slice(*bells.window(b))], X, dtype))
+            for b in range(bells.n_bells)
+        ]
+        for bells in (scale.down, scale.across)
+    ]
+    per_image = len(taps) * down.shape[1] * across.shape[1]
+    for rows in _blocks(X.shape[0], per_image):
+        found = _products(xp.astype(X[rows, :], dtype), shape, scale.size, weights)
+        lines = [
+            xp.max(found[:, :, :, left:right] * bell, axis=3) for (left, right), bell in bells[1]
+        ]
+        best = [
+            xp.max(line[:, :, top:bottom] * bell, axis=2)
+            for (top, bottom), bell in bells[0]
+            for line in lines
+        ]
+        stacked = xp.reshape(xp.permute_dims(xp.stack(best), (2, 0, 1)), (out.shape[0], -1))
+        out[:, rows] = xp.astype(stacked, out.dtype)
+
+
+def chosen_responses(X: Any, shape: tuple[int, int], parts: PatchParts, dtype: Any) -> Any:
+    """Return the responses of chosen atoms, ``(n_samples, n_atoms)``, at no other positions."""
+    if is_numpy(X):
+        return _compiled(X, shape, parts, dtype)
+    xp, n_atoms = namespace(X), len(parts.sizes)
+    out = xp.zeros((X.shape[0], n_atoms), dtype=dtype, device=device_of(X))
+    alike: dict[tuple[int, ...], list[int]] = {}
+    for place, key in enumerate(zip(parts.sizes, parts.windows, strict=True)):
+        alike.setdefault((key[0], *key[1]), []).append(place)
+    height, width = shape
+    for (size, top, bottom, left, right), places in alike.items():
+        taps = _there(np.stack([parts.taps[place] for place in places]), X, dtype)
+        down, across = parts.weights[places[0]]
+        mask = _there(down[:, None] * across, X, dtype)
+        per_image = (size * size + len(places)) * mask.shape[0] * mask.shape[1]
+        for rows in _blocks(X.shape[0], per_image):
+            images = xp.reshape(xp.astype(X[rows, :], dtype), (-1, height, width))
+            seen = images[:, top : bottom + size - 1, left : right + size - 1]
+            near = (seen.shape[1], seen.shape[2])
+            seen = xp.reshape(seen, (seen.shape[0], near[0] * near[1]))
+            found = _products(seen, near, size, taps) * mask
+            best = xp.max(xp.max(found, axis=3), axis=2)
+            for column, place in enumerate(places):
+                out[rows, place] = best[:, column]
+    return out
+
+
+def _compiled(X: np.ndarray, shape: tuple[int, int], parts: PatchParts, dtype: Any) -> np.ndarray:
+    from mixnorm.pools._patches_jit import respond_few
+
+    lengths = [len(taps) for taps in parts.taps]
+    starts = np.cumsum([0, *lengths[:-1]], dtype=np.intp)
+    windows = np.asarray(parts.windows, dtype=np.intp)
+    down = np.zeros((len(lengths), int(np.max(windows[:, 1] - windows[:, 0]))), dtype=dtype)
+    across = np.zeros((len(lengths), int(np.max(windows[:, 3] - windows[:, 2]))), dtype=dtype)
+    for atom, (rows, columns) in enumerate(parts.weights):
+        down[atom, : len(rows)] = rows
+        across[atom, : len(columns)] = columns
+    out = np.empty((X.shape[0], len(lengths)), dtype=dtype)
+    images = for_compiled(np.ascontiguousarray(X))
+    templates = np.concatenate(parts.taps).astype(dtype)
+    sizes = np.asarray(parts.sizes, dtype=np.intp)
+    respond_few(images, shape[1], templates, starts, sizes, windows, down, across, out)
+    return out
+
+
+def _products(images: Any, shape: tuple[int, int], size: int, taps: Any) -> Any:
+    """Return the products of templates with all patches, none below zero.
+
+    Of shape ``(n_images, n_templates, n_rows, n_columns)``.
+    """
+    xp = namespace(images)
+    height, width = shape[0] - size + 1, shape[1] - size + 1
+    images = xp.reshape(images, (-1, *shape))
+    shifted = [
+        images[:, dy : dy + height, dx : dx + width] for dy in range(size) for dx in range(size)
+    ]
+    patches = xp.reshape(xp.stack(shifted, axis=1), (-1, size * size, height * width))
+    found = xp.reshape(taps @ patches, (-1, taps.shape[0], height, width))
+    return xp.clip(found, 0.0, None)
+
+
+def _blocks(n_images: int, per_image: int) -> Iterator[slice]:
+    step = max(1, _ENTRIES // per_image)
+    for start in range(0, n_images, step):
+        yield slice(start, min(start + step, n_images))
+
+
+def _there(array: np.ndarray, like: Any, dtype: Any) -> Any:
+    """Return a host array in the namespace and on the device of ``like``."""
+    return namespace(like).asarray(array.astype(np.float64), dtype=dtype, device=device_of(like))
+
+
+def _wide(X: Any, out: Any) -> Any:
+    """Return the dtype to compute in: that of ``out``, but float32 at least."""
+    xp = namespace(X)
+    return out.dtype if xp.finfo(out.dtype).bits >= 32 else xp.float32

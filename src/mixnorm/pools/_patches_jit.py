@@ -1,0 +1,157 @@
+"""Compiled loops of the patches pool. Each has a plain NumPy twin in the tests.
+
+A mask is a product of a weight by row and one by column, zero outside a window. Responses below
+zero count as zero, as outside the window, so that the largest one over a window is the largest over
+its rows of the row's weight times the largest of the row. Images are done side by side, a lane
+each.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, prange
+
+#: Images that are done side by side; with 32 or fewer, loops over them are not vectorised.
+LANES = 64
+
+_FAST = {"nnan", "nsz", "contract", "reassoc"}
+
+
+@njit(cache=True, parallel=True, nogil=True, fastmath=_FAST)
+def respond(images, width, templates, size, down, across, steps, out):  # type: ignore[no-untyped-def]
+    """Write the responses of all templates under all masks into ``out``, an atom per row.
+
+    Parameters
+    ----------
+    images : array of shape (n_images, height * width)
+        The images, in any dtype.
+    width : int
+        Columns of an image.
+    templates : array of shape (n_templates, size * size)
+        The templates.
+    size : int
+        Rows and columns of a template.
+    down, across : arrays of shape (n_down, n_rows) and (n_across, n_columns)
+        The weights of the masks by row and by column of positions.
+    steps : array of shape (n_atoms,) or (0,)
+        If there are any: responses are divided by them, rounded and cut at 255.
+    out : array of shape (n_templates * n_down * n_across, n_images)
+        The responses; atoms are numbered by template, then by row and column of masks.
+    """
+    n_images = len(images)
+    n_down, n_rows = down.shape
+    n_across, n_columns = across.shape
+    coded = len(steps) > 0
+    for chunk in prange((n_images + LANES - 1) // LANES):
+        first = chunk * LANES
+        count = min(LANES, n_images - first)
+        block = _lanes_of(images, first, count, templates)
+        blank = _blank(block, width, size, n_rows, n_columns)
+        response = np.empty(LANES, templates.dtype)
+        row_best = np.empty((n_across, LANES), templates.dtype)
+        best = np.empty((n_down * n_across, LANES), templates.dtype)
+        for t in range(len(templates)):
+            best[:] = 0.0
+            for y in range(n_rows):
+                row_best[:] = 0.0
+                for x in range(n_columns):
+                    if blank[y, x]:
+                        continue
+                    _convolve(block, y * width + x, width, templates[t], size, response)
+                    for j in range(n_across):
+                        if across[j, x] > 0.0:
+                            _keep_larger(row_best[j], across[j, x], response)
+                for k in range(n_down):
+                    if down[k, y] > 0.0:
+                        for j in range(n_across):
+                            _keep_larger(best[k * n_across + j], down[k, y], row_best[j])
+            for mask in range(len(best)):
+                atom = t * len(best) + mask
+                for i in range(count):
+                    value = best[mask, i]
+                    out[atom, first + i] = min(value / steps[atom] + 0.5, 255.0) if coded else value
+
+
+@njit(cache=True, parallel=True, nogil=True, fastmath=_FAST)
+def respond_few(images, width, templates, starts, sizes, windows, down, across, out):  # type: ignore[no-untyped-def]
+    """Write the responses of chosen atoms into ``out``, an image per row.
+
+    Each atom has its template, as ``sizes[a] ** 2`` taps from ``starts[a]`` on, and its window:
+    first row, end of rows, first column, end of columns of positions. Its weights are
+    ``down[a]`` and ``across[a]``, from the window's first row and column on. Only positions in the
+    window are looked at.
+    """
+    n_images = len(images)
+    for chunk in prange((n_images + LANES - 1) // LANES):
+        first = chunk * LANES
+        count = min(LANES, n_images - first)
+        block = _lanes_of(images, first, count, templates)
+        response = np.empty(LANES, templates.dtype)
+        row_best = np.empty(LANES, templates.dtype)
+        best = np.empty(LANES, templates.dtype)
+        for atom in range(len(starts)):
+            size = sizes[atom]
+            taps = templates[starts[atom] : starts[atom] + size * size]
+            top, left = windows[atom, 0], windows[atom, 2]
+            best[:] = 0.0
+            for y in range(top, windows[atom, 1]):
+                row_best[:] = 0.0
+                for x in range(left, windows[atom, 3]):
+                    _convolve(block, y * width + x, width, taps, size, response)
+                    _keep_larger(row_best, across[atom, x - left], response)
+                _keep_larger(best, down[atom, y - top], row_best)
+            for i in range(count):
+                out[first + i, atom] = best[i]
+
+
+@njit(nogil=True, inline="always")
+def _lanes_of(images, first, count, like):  # type: ignore[no-untyped-def]
+    """Return some images, a pixel per row and an image per column; zeros fill up the lanes."""
+    block = np.zeros((images.shape[1], LANES), like.dtype)
+    for i in range(count):
+        for pixel in range(images.shape[1]):
+            block[pixel, i] = images[first + i, pixel]
+    return block
+
+
+@njit(nogil=True, inline="always")
+def _blank(block, width, size, n_rows, n_columns):  # type: ignore[no-untyped-def]
+    """Tell at which positions the patches of all lanes are zero."""
+    blank = np.ones((n_rows, n_columns), np.bool_)
+    for pixel in range(len(block)):
+        if np.any(block[pixel]):
+            y, x = pixel // width, pixel % width
+            blank[max(0, y - size + 1) : y + 1, max(0, x - size + 1) : x + 1] = False
+    return blank
+
+
+@njit(nogil=True, fastmath=_FAST, inline="always")
+def _keep_larger(best, weight, values):  # type: ignore[no-untyped-def]
+    for lane in range(LANES):
+        best[lane] = max(best[lane], weight * values[lane])
+
+
+@njit(nogil=True, fastmath=_FAST, inline="always")
+def _convolve(block, corner, width, taps, size, response):  # type: ignore[no-untyped-def]
+    """Write the products of one template with the patches of all lanes at ``corner``."""
+    response[:] = 0.0
+    for dy in range(size):
+        k, pixel = dy * size, corner + dy * width
+        dx = 0
+        while dx + 4 <= size:
+            a, b, c, d = taps[k + dx], taps[k + dx + 1], taps[k + dx + 2], taps[k + dx + 3]
+            p = pixel + dx
+            one, two, three, four = block[p], block[p + 1], block[p + 2], block[p + 3]
+            for lane in range(LANES):
+                response[lane] += a * one[lane] + b * two[lane] + c * three[lane] + d * four[lane]
+            dx += 4
+        if dx + 2 <= size:
+            a, b = taps[k + dx], taps[k + dx + 1]
+            one, two = block[pixel + dx], block[pixel + dx + 1]
+            for lane in range(LANES):
+                response[lane] += a * one[lane] + b * two[lane]
+            dx += 2
+        if dx < size:
+            a, one = taps[k + dx], block[pixel + dx]
+            for lane in range(LANES):
+                response[lane] += a * one[lane]

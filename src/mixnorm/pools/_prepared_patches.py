@@ -1,0 +1,286 @@
+"""Patches bound to images: the responses of all atoms, scored at every round."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mixnorm._array import device_of, is_numpy, namespace, to_numpy
+from mixnorm.pools._columns import best_places, working_dtype
+from mixnorm.pools._patch_responses import all_responses
+
+if TYPE_CHECKING:
+    from mixnorm.pools._masks import Scale
+    from mixnorm.pools._patches import Atom, Patches
+
+_GIB = 1 << 30
+# Images that tell what a byte stands for.
+_SAMPLE = 2048
+# Entries that are turned back into floats at a time, and scored.
+_ENTRIES = 1 << 24
+_ENTRIES_ELSEWHERE = 1 << 28
+# Columns kept at hand: a rule that looks at several candidates asks for many of them again.
+_RECENT = 64
+
+
+class PreparedPatches:
+    """Patches bound to images.
+
+    Parameters
+    ----------
+    pool : Patches
+        The pool, with templates and shape.
+    scales : list of Scale
+        Its sizes and masks.
+    X : array of shape (n_samples, height * width)
+        The images.
+    weight : array of shape (n_samples,), optional
+        Rows of weight zero do not count for scales.
+    scale : bool
+        Whether columns are divided by their largest entries.
+    fit_intercept : bool
+        Whether constant columns are left out.
+
+    Attributes
+    ----------
+    pool : Patches
+        What evaluates the atoms on other images.
+    """
+
+    def __init__(
+        self,
+        pool: Patches,
+        scales: list[Scale],
+        X: Any,
+        weight: Any,
+        *,
+        scale: bool,
+        fit_intercept: bool,
+    ) -> None:
+        self.pool, self._X, self._scales = pool, X, scales
+        self._dtype = working_dtype(X) if weight is None else weight.dtype
+        self._n_masks = scales[0].n_masks
+        self._n_atoms = sum(part.n_templates for part in scales) * self._n_masks
+        self._keep, self._recent = scale, dict[Any, Any]()
+        self._used = None
+        if weight is not None and not bool(namespace(weight).all(weight > 0)):
+            self._used = np.flatnonzero(to_numpy(weight) > 0)
+        self._steps: np.ndarray | None = None
+        self._store = self._respond()
+        low, high = self._ranges()
+        usable = high > (low if fit_intercept else 0.0)
+        self._usable = usable & (high > 4.0 * np.finfo(np.float32).tiny)
+        self._largest = np.where(self._usable & scale, high, 1.0)
+
+    @property
+    def n_usable(self) -> int:
+        """Number of atoms that can be chosen."""
+        return int(np.count_nonzero(self._usable))
+
+    @property
+    def exact(self) -> bool:
+        """Whether the responses of all atoms are kept as they are, not rounded."""
+        return bool(self._store.dtype == self._dtype)
+
+    def _respond(self) -> Any:
+        """Return the responses of all atoms in a dtype that fits the memory they may take."""
+        X, entries = self._X, self._n_atoms * self._X.shape[0]
+        xp, allowed = namespace(X), self.pool.max_gib * _GIB
+        wide = 8 if xp.finfo(self._dtype).bits == 64 else 4
+        dtype, each = self._dtype, wide
+        if entries * wide > allowed:
+            dtype, each = (np.dtype(np.uint8), 1) if is_numpy(X) else (self._half(), 2)
+        if entries * each > allowed:
+            raise ValueError(
+                f"{self._n_atoms} responses to {X.shape[0]} images take {entries * each / _GIB:.1f} "
+                f"GiB even when rounded, and Patches(max_gib={self.pool.max_gib:g}) allows less. "
+                "Choose fewer templates or masks, give fewer images, or raise max_gib."
+            )
+        shape: Any = self.pool.shape
+        store = xp.empty((self._n_atoms, X.shape[0]), dtype=dtype, device=device_of(X))
+        if dtype == np.uint8:
+            self._steps = self._units(shape)
+        for part, sets in zip(self._scales, self.pool.template_sets(), strict=True):
+            rows = slice(part.first * self._n_masks, (part.first + len(sets)) * self._n_masks)
+            units = None if self._steps is None else self._steps[rows]
+            all_responses(X, shape, part, sets, units, store[rows, :])
+        return store
+
+    def _half(self) -> Any:
+        """Return the half-precision dtype of the images' namespace."""
+        try:
+            return namespace(self._X).float16
+        except AttributeError:
+            return self._dtype
+
+    def _units(self, shape: tuple[int, int]) -> np.ndarray:
+        """Return what a byte stands for: larger responses than those of some images are cut."""
+        X = self._X if self._used is None else self._X[self._used]
+        chosen = np.linspace(0, len(X) - 1, min(_SAMPLE, len(X))).astype(np.intp)
+        largest = []
+        for part, sets in zip(self._scales, self.pool.template_sets(), strict=True):
+            found = np.empty((len(sets) * self._n_masks, len(chosen)), dtype=np.float32)
+            all_responses(X[chosen], shape, part, sets, None, found)
+            largest.append(found.max(axis=1))
+        units: np.ndarray = np.concatenate(largest) * (1.1 / 255.0)
+        return np.where(units > 0.0, units, max(float(units.max(initial=0.0)), 1.0 / 255.0))
+
+    def _ranges(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the smallest and largest responses of each atom, as stored."""
+        store, xp = self._store, namespace(self._store)
+        if self._used is not None:
+            used = xp.asarray(self._used, device=device_of(store))
+        low, high = np.empty(self._n_atoms), np.empty(self._n_atoms)
+        for rows in self._parts():
+            part = store[rows, :]
+            part = part if self._used is None else xp.take(part, used, axis=1)
+            low[rows], high[rows] = to_numpy(xp.min(part, axis=1)), to_numpy(xp.max(part, axis=1))
+        if self._steps is not None:
+            low, high = low * self._steps, high * self._steps
+        return low, high
+
+    def _parts(self) -> list[slice]:
+        """Return blocks of atoms whose responses can be turned into floats at once."""
+        entries = _ENTRIES if is_numpy(self._store) else _ENTRIES_ELSEWHERE
+        step = max(1, entries // max(1, self._store.shape[1]))
+        return [slice(a, min(a + step, self._n_atoms)) for a in range(0, self._n_atoms, step)]
+
+    def top(
+        self,
+        residual: Any,
+        rule: str,
+        m: int,
+        exclude: frozenset[Hashable],
+        inputs: frozenset[int] | None = None,
+    ) -> list[tuple[Atom, float]]:
+        """Return the ``m`` atoms with the largest gradients, with their scores, best first.
+
+        Where responses are rounded, the first ``2 m`` by rounded ones (eight at least) are computed
+        exactly, and the best of these returned.
+        """
+        scores = self._scores(residual, rule, exclude, inputs)
+        places = best_places(scores, m if self.exact else max(8, 2 * m))
+        return self._ranked(places, scores, residual, rule)[:m]
+
+    def shortlist(
+        self,
+        residual: Any,
+        rule: str,
+        m: int,
+        exclude: frozenset[Hashable],
+        inputs: frozenset[int] | None = None,
+    ) -> list[tuple[Atom, float]]:
+        """Return the best atoms of the ``m`` best templates, best first."""
+        scores = self._scores(residual, rule, exclude, inputs).reshape(-1, self._n_masks)
+        chosen = best_places(scores.max(axis=1), m if self.exact else max(8, 2 * m))
+        masks = scores.argmax(axis=1)
+        places = [template * self._n_masks + int(masks[template]) for template in chosen]
+        return self._ranked(places, scores.reshape(-1), residual, rule)[:m]
+
+    def _ranked(
+        self, places: list[int], scores: np.ndarray, residual: Any, rule: str
+    ) -> list[tuple[Atom, float]]:
+        """Return atoms with their scores, best first; exact ones, whatever is stored."""
+        atoms = [divmod(place, self._n_masks) for place in places]
+        if self.exact or not atoms:
+            return [(atom, float(scores[p])) for atom, p in zip(atoms, places, strict=True)]
+        xp = namespace(residual)
+        gradient = xp.concat([self.columns(atom) for atom in self._gather(atoms)]) @ residual
+        found = to_numpy(_norms(gradient, rule)).tolist()
+        ranked = sorted(zip(atoms, found, strict=True), key=lambda pair: -pair[1])
+        return [(atom, score) for atom, score in ranked if score > 0.0]
+
+    def _scores(
+        self, residual: Any, rule: str, exclude: frozenset[Hashable], inputs: frozenset[int] | None
+    ) -> np.ndarray:
+        """Return the scores of all atoms; zero for those that are not wanted."""
+        if not self._n_atoms:
+            return np.zeros(0)
+        xp = namespace(residual)
+        gradient = self._gradient(residual)
+        largest = self._largest if self._steps is None else self._largest / self._steps
+        scale = xp.asarray(largest, dtype=residual.dtype, device=device_of(residual))
+        scores = to_numpy(_norms(gradient / scale[:, None], rule)).astype(np.float64)
+        scores[~self._usable] = 0.0
+        for template, mask in exclude:  # type: ignore[misc]
+            scores[template * self._n_masks + mask] = 0.0
+        if inputs is not None:
+            self._drop_readers_of_others(scores.reshape(-1, self._n_masks), inputs)
+        return scores
+
+    def _gradient(self, residual: Any) -> Any:
+        """Return the products of all stored responses with the residual."""
+        if self.exact:
+            return self._store @ residual
+        xp = namespace(residual)
+        parts = [xp.astype(self._store[rows, :], self._dtype) @ residual for rows in self._parts()]
+        return xp.concat(parts)
+
+    def _drop_readers_of_others(self, scores: np.ndarray, inputs: frozenset[int]) -> None:
+        width = self.pool.shape[1]  # type: ignore[index]
+        for part in self._scales:
+            templates = slice(part.first, part.first + part.n_templates)
+            for mask in range(self._n_masks):
+                if not inputs.issuperset(part.pixels(mask, width).tolist()):
+                    scores[templates, mask] = 0.0
+
+    def columns(self, atom: Atom) -> Any:
+        """Return the scaled column of ``atom``: ``(1, n_samples)``."""
+        if self.exact:
+            place = atom[0] * self._n_masks + atom[1]
+            return self._store[place : place + 1, :] / float(self._largest[place])
+        self._gather([atom])
+        column, size = self._recent[atom]
+        return column / size
+
+    def _gather(self, atoms: Sequence[Atom]) -> Sequence[Atom]:
+        """Make sure that the exact columns of ``atoms`` are at hand; return the atoms."""
+        recent = self._recent
+        for atom in atoms:  # those at hand go to the end, out of the way of what is dropped below
+            if atom in recent:
+                recent[atom] = recent.pop(atom)
+        missing = [atom for atom in atoms if atom not in recent]
+        if missing:
+            xp = namespace(self._X)
+            found = xp.astype(self.pool.evaluate(self._X, missing), self._dtype).T
+            for place, atom in enumerate(missing):
+                column = found[place : place + 1, :]
+                recent[atom] = (xp.asarray(column, copy=True), self._size(column))
+        while len(recent) > max(_RECENT, len(atoms)):
+            del recent[next(iter(recent))]
+        return atoms
+
+    def _size(self, column: Any) -> float:
+        """Return what to divide a column by: its largest entry."""
+        xp = namespace(column)
+        if not self._keep:
+            return 1.0
+        if self._used is not None:
+            column = xp.take(column, xp.asarray(self._used, device=device_of(column)), axis=1)
+        return float(xp.max(column)) or 1.0
+
+    def scale(self, atom: Atom) -> np.ndarray:
+        """Return what the column of ``atom`` was divided by."""
+        if self.exact:
+            size = self._largest[atom[0] * self._n_masks + atom[1]]
+        else:
+            self._gather([atom])
+            size = self._recent[atom][1]
+        return np.asarray([size], dtype=np.float64 if _is_double(self._dtype) else np.float32)
+
+    def inputs(self, atom: Atom) -> frozenset[int]:
+        """Return the pixels that ``atom`` reads."""
+        return frozenset(self.pool.feature_indices([atom], self._X.shape[1]).tolist())
+
+
+def _norms(gradient: Any, rule: str) -> Any:
+    xp = namespace(gradient)
+    if rule == "l1":
+        return xp.sum(xp.abs(gradient), axis=1)
+    return xp.sqrt(xp.sum(gradient * gradient, axis=1))
+
+
+def _is_double(dtype: Any) -> bool:
+    return str(dtype).endswith("float64")
