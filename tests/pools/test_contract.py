@@ -19,8 +19,9 @@ OTHERS = [
     pools.Pieces(n_centers=6, n_radii=4),
     pools.Patches(size=2, n_templates=6, masks=4),
     pools.Patches(size=(2, 3), n_templates=5, masks=(1, 2), spread=0.5, reach=0.8),
-    pools.Patches(size=2, n_templates=6, masks=4, max_gib=1e-6),
+    pools.Patches(size=2, n_templates=6, masks=4, max_gib=2e-6),
     pools.Union([pools.Columns(), pools.Products(linear=False)]),
+    pools.Union([pools.Patches(size=2, n_templates=6, masks=4), pools.Columns()]),
     pools.Union([pools.Pieces(5, 3), pools.Columns(costs=range(1, 10))]),
 ]
 
@@ -61,6 +62,16 @@ def test_other_parameters(pool):
     check_pool(pool, table())
     check_pool(pool, table("float32"), n_outputs=1, random_state=1)
     check_pool(pool, sp.csr_array(table("uint8", filled=0.1)))
+
+
+@pytest.mark.parametrize("pool", OTHERS, ids=repr)
+def test_other_parameters_in_namespaces(pool, xp):
+    if getattr(pool, "max_gib", 1.0) < 0.1 and not hasattr(xp, "float16"):
+        with pytest.raises(ValueError, match="raise max_gib"):
+            check_pool(pool, xp.asarray(table()))
+    elif getattr(pool, "array_api", False):
+        check_pool(pool, xp.asarray(table()))
+        check_pool(pool, xp.asarray(table("uint8")), random_state=1)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "uint8"])

@@ -44,10 +44,10 @@ def all_responses(
         from mixnorm.pools._patches_jit import respond
 
         dtype = out.dtype if steps is None else np.dtype(np.float32)
-        masks = (part.astype(dtype) for part in (down, across))
+        masks = down.astype(dtype), across.astype(dtype)
         units = np.empty(0, dtype=dtype) if steps is None else steps.astype(dtype)
         images = for_compiled(np.ascontiguousarray(X))
-        respond(images, shape[1], taps.astype(dtype), scale.size, *masks, units, out)
+        respond(images, shape[1], taps.astype(dtype), scale.size, masks[0], masks[1], units, out)
         return
     xp, dtype = namespace(X), _wide(X, out)
     weights = _there(taps, X, dtype)
@@ -79,11 +79,12 @@ def chosen_responses(X: Any, shape: tuple[int, int], parts: PatchParts, dtype: A
         return _compiled(X, shape, parts, dtype)
     xp, n_atoms = namespace(X), len(parts.sizes)
     out = xp.zeros((X.shape[0], n_atoms), dtype=dtype, device=device_of(X))
-    alike: dict[tuple[int, ...], list[int]] = {}
-    for place, key in enumerate(zip(parts.sizes, parts.windows, strict=True)):
-        alike.setdefault((key[0], *key[1]), []).append(place)
+    alike: dict[tuple[int, int], list[int]] = {}
+    for place, key in enumerate(zip(parts.sizes, parts.masks, strict=True)):
+        alike.setdefault(key, []).append(place)
     height, width = shape
-    for (size, top, bottom, left, right), places in alike.items():
+    for (size, _), places in alike.items():
+        top, bottom, left, right = parts.windows[places[0]]
         taps = _there(np.stack([parts.taps[place] for place in places]), X, dtype)
         down, across = parts.weights[places[0]]
         mask = _there(down[:, None] * across, X, dtype)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 
-from mixnorm._array import is_numpy, namespace
+from mixnorm._array import device_of, is_numpy, namespace, to_numpy
 from mixnorm._params import Parameters
 from mixnorm.pools._columns import working_dtype
 from mixnorm.pools._cost import Cost
@@ -128,37 +128,43 @@ class Patches(Parameters):
         random_state : int, RandomState instance or None
             Draws the patches that templates are learned from.
         """
-        self._check()
         X = X.toarray() if hasattr(X, "toarray") else X
-        height, width = self._shape_of(X.shape[1])
         _check_sizes(X)
-        learned = self
-        if not self.learned:
-            learned = self._learn(X, weight, (height, width), random_state)
-        learned = replace(learned, shape=(height, width))
+        learned = self.learn(X, weight=weight, random_state=random_state)
         return PreparedPatches(
             learned, learned.scales(X.shape[1]), X, weight, scale=scale, fit_intercept=fit_intercept
         )
 
-    def _learn(self, X: Any, weight: Any, shape: tuple[int, int], random_state: Any) -> Patches:
-        """Return the pool with templates of each size."""
+    def learn(self, X: Any, *, weight: Any | None = None, random_state: Any = None) -> Patches:
+        """Return the pool with templates learned from images; as it is, if it has some.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, height * width)
+            Images as rows.
+        weight : array of shape (n_samples,), optional
+            Rows of weight zero do not count.
+        random_state : int, RandomState instance or None
+            Draws the patches, and starts k-means.
+        """
         from sklearn.utils import check_random_state
 
-        from mixnorm._array import to_numpy
-
-        rng = check_random_state(random_state)
-        used = np.arange(X.shape[0])
-        if weight is not None:
-            used = np.flatnonzero(to_numpy(weight) > 0)
-        images = sample_images(X, used, rng).reshape(-1, *shape)
+        self._check()
+        shape = self._shape_of(X.shape[1])
+        if self.learned:
+            return replace(self, shape=shape)
         for size in self._sizes():
             if size > min(shape):
                 raise ValueError(
                     f"Patches(size={self.size!r}) is larger than the images, which have "
                     f"{shape[0]} x {shape[1]} pixels; choose a smaller size."
                 )
+        rng, used = check_random_state(random_state), np.arange(X.shape[0])
+        if weight is not None:
+            used = np.flatnonzero(to_numpy(weight) > 0)
+        images = sample_images(X, used, rng).reshape(-1, *shape)
         found = [learn_templates(images, size, self.n_templates, rng) for size in self._sizes()]
-        return replace(self, templates=tuple(found))
+        return replace(self, shape=shape, templates=tuple(found))
 
     def _check(self) -> None:
         """Raise a clear error for a parameter out of its range."""
@@ -177,7 +183,7 @@ class Patches(Parameters):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, numbers.Real):
                 raise TypeError(f"Patches({name}={value!r}) must be a number.")
-            if not 0.0 < value < math.inf:
+            if not 0.0 < float(value) < math.inf:
                 raise ValueError(f"Patches({name}={value!r}) must be positive and finite.")
 
     def _sizes(self) -> list[int]:
@@ -280,7 +286,7 @@ class Patches(Parameters):
         X = X.toarray() if hasattr(X, "toarray") else X
         dtype = working_dtype(X)
         if not atoms:
-            return namespace(X).zeros((X.shape[0], 0), dtype=dtype)
+            return namespace(X).zeros((X.shape[0], 0), dtype=dtype, device=device_of(X))
         parts = PatchParts(self, atoms, X.shape[1])
         return chosen_responses(X, self._shape_of(X.shape[1]), parts, dtype)
 
@@ -344,6 +350,8 @@ class PatchParts:
         The templates.
     sizes : list of int
         Their rows and columns.
+    masks : list of int
+        The numbers of their masks.
     windows : list of (int, int, int, int)
         First row, end of rows, first column and end of columns of positions.
     weights : list of (array, array)
@@ -353,6 +361,7 @@ class PatchParts:
     def __init__(self, pool: Patches, atoms: Sequence[Atom], n_features: int) -> None:
         scales, sets = pool.scales(n_features), pool.template_sets()
         self.taps, self.sizes, self.windows, self.weights = [], [], [], []
+        self.masks = [mask for _, mask in atoms]
         for number, mask in atoms:
             place = max(s for s, scale in enumerate(scales) if scale.first <= number)
             scale = scales[place]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -88,19 +88,20 @@ class PreparedPatches:
         """Return the responses of all atoms in a dtype that fits the memory they may take."""
         X, entries = self._X, self._n_atoms * self._X.shape[0]
         xp, allowed = namespace(X), self.pool.max_gib * _GIB
-        wide = 8 if xp.finfo(self._dtype).bits == 64 else 4
-        dtype, each = self._dtype, wide
-        if entries * wide > allowed:
-            dtype, each = (np.dtype(np.uint8), 1) if is_numpy(X) else (self._half(), 2)
+        dtype, each = next(
+            ((dtype, each) for dtype, each in self._dtypes() if entries * each <= allowed),
+            self._dtypes()[-1],
+        )
         if entries * each > allowed:
             raise ValueError(
-                f"{self._n_atoms} responses to {X.shape[0]} images take {entries * each / _GIB:.1f} "
-                f"GiB even when rounded, and Patches(max_gib={self.pool.max_gib:g}) allows less. "
+                f"{self._n_atoms} responses to {X.shape[0]} images take "
+                f"{entries * each / _GIB:.3g} GiB even when rounded, and "
+                f"Patches(max_gib={self.pool.max_gib:g}) allows less. "
                 "Choose fewer templates or masks, give fewer images, or raise max_gib."
             )
         shape: Any = self.pool.shape
         store = xp.empty((self._n_atoms, X.shape[0]), dtype=dtype, device=device_of(X))
-        if dtype == np.uint8:
+        if each == 1:
             self._steps = self._units(shape)
         for part, sets in zip(self._scales, self.pool.template_sets(), strict=True):
             rows = slice(part.first * self._n_masks, (part.first + len(sets)) * self._n_masks)
@@ -108,12 +109,13 @@ class PreparedPatches:
             all_responses(X, shape, part, sets, units, store[rows, :])
         return store
 
-    def _half(self) -> Any:
-        """Return the half-precision dtype of the images' namespace."""
-        try:
-            return namespace(self._X).float16
-        except AttributeError:
-            return self._dtype
+    def _dtypes(self) -> list[tuple[Any, int]]:
+        """Return the dtypes that responses may be kept in, with their bytes: as they are, first."""
+        xp = namespace(self._X)
+        wide = (self._dtype, xp.finfo(self._dtype).bits // 8)
+        if is_numpy(self._X):
+            return [wide, (np.dtype(np.uint8), 1)]
+        return [wide, (xp.float16, 2)] if hasattr(xp, "float16") else [wide]
 
     def _units(self, shape: tuple[int, int]) -> np.ndarray:
         """Return what a byte stands for: larger responses than those of some images are cut."""
@@ -204,7 +206,8 @@ class PreparedPatches:
         scale = xp.asarray(largest, dtype=residual.dtype, device=device_of(residual))
         scores = to_numpy(_norms(gradient / scale[:, None], rule)).astype(np.float64)
         scores[~self._usable] = 0.0
-        for template, mask in exclude:  # type: ignore[misc]
+        for atom in exclude:
+            template, mask = cast("Atom", atom)
             scores[template * self._n_masks + mask] = 0.0
         if inputs is not None:
             self._drop_readers_of_others(scores.reshape(-1, self._n_masks), inputs)

@@ -85,7 +85,7 @@ def _draw(images: np.ndarray, size: int, n_wanted: int, rng: np.random.RandomSta
     patches = patches - patches.mean(axis=1, keepdims=True)
     largest = np.abs(patches).max(initial=0.0)
     if not largest > 0.0:
-        return patches[:0]
+        return np.empty((0, size * size), dtype=images.dtype)
     patches /= largest
     length = np.linalg.norm(patches, axis=1)
     kept = np.flatnonzero(length > _LEAST * length.max())[:n_wanted]

@@ -9,7 +9,9 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 
+from mixnorm._array import device_of, is_numpy, namespace
 from mixnorm._params import Parameters
+from mixnorm.pools._columns import working_dtype
 from mixnorm.pools._cost import Cost
 from mixnorm.pools._products import check_numpy
 
@@ -56,6 +58,36 @@ class Union(Parameters):
         """Whether a pool among them offers what depends on the excluded atoms."""
         return any(getattr(pool, "grows", False) for pool in self._members())
 
+    @property
+    def array_api(self) -> bool:
+        """Whether all pools among them take arrays of other libraries as they are."""
+        return all(getattr(pool, "array_api", False) for pool in self._members())
+
+    @property
+    def takes_images(self) -> bool:
+        """Whether a pool among them makes its columns of images."""
+        return any(getattr(pool, "takes_images", False) for pool in self._members())
+
+    @property
+    def shape(self) -> tuple[int, int] | None:
+        """Rows and columns of an image, where that is known."""
+        shapes = (getattr(pool, "shape", None) for pool in self._members())
+        return next((shape for shape in shapes if shape is not None), None)
+
+    @property
+    def learned(self) -> bool:
+        """Whether a pool among them has learned its columns from data."""
+        return any(getattr(pool, "learned", False) for pool in self._members())
+
+    def for_images(self, shape: tuple[int, int]) -> Union:
+        """Return the union for images of this shape."""
+        return Union(
+            [
+                pool.for_images(shape) if getattr(pool, "takes_images", False) else pool
+                for pool in self._members()
+            ]
+        )
+
     def _members(self) -> Sequence[Any]:
         """Return the pools, if pools they are."""
         if isinstance(self.pools, str) or not isinstance(self.pools, Sequence) or not self.pools:
@@ -87,7 +119,8 @@ class Union(Parameters):
         random_state : int, RandomState instance or None
             For the pools that draw at random.
         """
-        check_numpy(X, "Union")
+        if not self.array_api:
+            check_numpy(X, "Union")
         options = {"weight": weight, "scale": scale, "fit_intercept": fit_intercept}
         drawing = {**options, "random_state": random_state}
         pools = [
@@ -96,12 +129,18 @@ class Union(Parameters):
         ]
         priced = any(hasattr(pool, "price") for pool in pools)
         kind = PricedUnion if priced else PreparedUnion
-        return kind(pools, list(self._members()), X.shape[1])
+        prepared = kind(pools, list(self._members()), X.shape[1])
+        if any(hasattr(pool, "pool") for pool in pools):
+            pairs = zip(pools, self._members(), strict=True)
+            prepared.pool = Union([getattr(bound, "pool", member) for bound, member in pairs])
+        return prepared
 
     def evaluate(self, X: Any, atoms: Sequence[Atom]) -> Any:
         """Return the unscaled columns of ``atoms`` on new data: ``(n_samples, total width)``."""
-        check_numpy(X, "Union")
         widths = [self.n_columns(atom, X.shape[1]) for atom in atoms]
+        if self.array_api and not hasattr(X, "toarray") and not is_numpy(X):
+            return self._evaluate_elsewhere(X, atoms, widths)
+        check_numpy(X, "Union")
         ends = np.cumsum(widths, dtype=np.intp)
         values: Any = None
         for number, pool in enumerate(self._members()):
@@ -117,6 +156,22 @@ class Union(Parameters):
             at = [np.arange(ends[place] - widths[place], ends[place]) for place in places]
             values[:, np.concatenate(at)] = part
         return np.empty((X.shape[0], 0)) if values is None else values
+
+    def _evaluate_elsewhere(self, X: Any, atoms: Sequence[Atom], widths: list[int]) -> Any:
+        """Do the same for an array of another library."""
+        xp, found = namespace(X), dict[int, Any]()
+        for number, pool in enumerate(self._members()):
+            places = [place for place, atom in enumerate(atoms) if atom[0] == number]
+            if not places:
+                continue
+            part, start = pool.evaluate(X, [atoms[place][1] for place in places]), 0
+            for place in places:
+                found[place] = part[:, start : start + widths[place]]
+                start += widths[place]
+        dtype = working_dtype(X)
+        if not found:
+            return xp.zeros((X.shape[0], 0), dtype=dtype, device=device_of(X))
+        return xp.concat([xp.astype(found[p], dtype) for p in range(len(atoms))], axis=1)
 
     def labels(self, atoms: Sequence[Atom]) -> list[Any]:
         """Return how to name ``atoms``: by pool, and by what the pool calls them."""
@@ -170,7 +225,11 @@ class PreparedUnion:
     ----------
     most_offset : (int, float)
         The column that is largest beside half its range, and how many times, as any pool tells.
+    pool : Union
+        Only where a pool has learned from the data: what evaluates the atoms on other data.
     """
+
+    pool: Union
 
     def __init__(self, pools: list[Any], members: list[Any], n_features: int) -> None:
         self._pools, self._members, self._n_features = pools, members, n_features

@@ -54,10 +54,10 @@ def check_pool(
     """Check that a pool keeps the promises the greedy engine and prediction rely on.
 
     Scores are compared with the gradients of the columns that the pool hands out, these with what
-    ``evaluate`` returns on the same data, and copies of the pool with the pool itself. Bound to
-    data, a pool that learns from them has an attribute ``pool``, which evaluates its atoms. What a
-    pool need not have (``cost``, ``describe``; bound to data, ``inputs``, ``price`` and ``shortlist``)
-    is checked where it is there. A pool with a true attribute ``draws`` is given a
+    ``evaluate`` returns on the same data, and copies of the pool with the pool itself. What a pool
+    need not have (``cost``, ``describe``; bound to data, ``inputs``, ``price`` and ``shortlist``)
+    is checked where it is there. Bound to data, a pool that learns from them has an attribute
+    ``pool``, which evaluates its atoms. A pool with a true attribute ``draws`` is given a
     ``random_state``; one with a true attribute ``grows`` may offer others of its atoms when some
     are excluded, or only some inputs wanted.
 
@@ -115,6 +115,11 @@ def check_pool(
     _check_silent_rows(case)
     _check_strangers(case)
     require(np.array_equal(before, _snapshot(X)), pool, "the data are left as they were")
+
+
+def _rounding(case: _Case, values: np.ndarray) -> float:
+    """Return by how much columns that are made of sums may differ: it goes by the largest terms."""
+    return 8.0 * case.eps() * float(np.max(np.abs(values), initial=0.0))
 
 
 def _follow(X: Any, array: np.ndarray) -> Any:
@@ -261,15 +266,14 @@ def _check_columns(case: _Case, prepared: Any) -> None:
         values = _dense(case.pool.evaluate(case.X, [atom])) / scale[None, :]
         promise = f"evaluate on the training data, divided by scale, equals columns({atom!r})"
         rtol = 8.0 * case.eps()
-        # A column may be made of sums, whose rounding goes by their largest terms.
-        atol = rtol * float(np.max(np.abs(values), initial=0.0)) + 1e-300
+        atol = _rounding(case, values) + 1e-300
         require_close(to_numpy(block).T, values, case.pool, promise, rtol=rtol, atol=atol)
     if not atoms:
         return
     together = _dense(case.pool.evaluate(case.X, atoms))
     apart = np.concatenate([_dense(case.pool.evaluate(case.X, [atom])) for atom in atoms], axis=1)
     promise = "evaluate puts the columns of several atoms side by side"
-    require_close(together, apart, case.pool, promise)
+    require_close(together, apart, case.pool, promise, atol=_rounding(case, apart))
     labels = case.pool.labels(atoms)
     require(len(labels) == len(atoms), case.pool, "labels names every atom", f"got {labels}")
 
@@ -283,7 +287,8 @@ def _check_evaluation(case: _Case, prepared: Any) -> None:
     values = pool.evaluate(X, atoms)
     rows = slice(0, X.shape[0] // 2)
     part, dense = _dense(pool.evaluate(X[rows, :], atoms)), _dense(values)
-    require_close(part, dense[rows], pool, "evaluate looks at each row by itself")
+    promise = "evaluate looks at each row by itself"
+    require_close(part, dense[rows], pool, promise, atol=_rounding(case, dense))
     if hasattr(pool, "total_cost"):
         cost = pool.total_cost(atoms, X.shape[1], 3)
         good = all(type(count) is int and count >= 0 for count in cost)
@@ -375,7 +380,7 @@ def _check_reads(case: _Case, atom: Any, read: set[int]) -> None:
         other = namespace(case.X).asarray(changed, device=device_of(case.X))
     found, wanted = (_dense(case.pool.evaluate(X, [atom])) for X in (other, case.X))
     promise = f"atom {atom!r} reads no columns but those of feature_indices"
-    require_close(found, wanted, case.pool, promise)
+    require_close(found, wanted, case.pool, promise, atol=_rounding(case, wanted))
 
 
 def _check_strangers(case: _Case) -> None:
