@@ -13,6 +13,7 @@ BENCHMARKS = {
     "matrix": "benchmarks.matrix",
     "mkl": "benchmarks.mkl",
     "mkl-table1": "benchmarks.mkl_table1",
+    "mnist": "benchmarks.mnist",
     "online": "benchmarks.online",
     "shareboost": "benchmarks.shareboost",
     "shareboost-paper": "benchmarks.shareboost_paper",

@@ -7,7 +7,7 @@ pytest.importorskip("resource", reason="CPU limits need a POSIX system")
 
 from benchmarks._harness import Job, Store
 
-from benchmarks import _paper_classes, _paper_pieces, _paper_products
+from benchmarks import _paper_chars, _paper_classes, _paper_pieces, _paper_products
 
 CURVE = [(3, 50.0), (5, 20.0), (9, 25.0), (12, 10.0)]
 
@@ -82,6 +82,80 @@ class TestClasses:
         swapped = {"d/p/ShareBoost": curves(1.5), "d/p/one-vs-rest": curves(0.5)}
         assert {check.passed for check in _paper_classes.checks(swapped)} == {False}
         assert not list(_paper_classes.checks({"d/p/ShareBoost": curves(1)}))
+
+
+class TestCharacters:
+    @pytest.fixture(autouse=True)
+    def few(self, monkeypatch):
+        monkeypatch.setattr(_paper_chars, "TEMPLATES", 5)
+
+    @pytest.fixture
+    def stored(self, monkeypatch):
+        from sklearn.utils import Bunch
+
+        from mixnorm import datasets
+
+        rng = np.random.default_rng(0)
+        y = np.arange(360) % 40
+        X = rng.integers(0, 256, (360, 20, 20), dtype=np.uint8)
+        monkeypatch.setattr(datasets, "load", lambda name: Bunch(name=name, X=X, y=y))
+        return X, y
+
+    def test_bright_and_dark_characters_are_the_same(self):
+        image = np.full((20, 20), 40, dtype=np.uint8)
+        image[6:14, 9:11] = 200
+        images = np.stack([image, 255 - image, image // 4, np.full_like(image, 7)])
+        found = _paper_chars.levelled(images)
+        assert found.dtype == np.float32
+        np.testing.assert_allclose(found[1], found[0], atol=1e-5)
+        np.testing.assert_allclose(found[2], found[0], atol=1e-5)
+        np.testing.assert_allclose(found[:3].mean(axis=(1, 2)), 0, atol=1e-5)
+        np.testing.assert_allclose(found[:3].std(axis=(1, 2)), 1, rtol=1e-5)
+        assert found[0, 10, 10] > 0
+        assert (found[3] == 0).all()
+
+    def test_a_column_for_every_patch(self, stored):
+        X, y, X_test, y_test = _paper_chars.patches()
+        assert X.shape == (226, 5 * 16)
+        assert X_test.shape == (98, 5 * 16)
+        assert X.dtype == X_test.dtype == np.float32
+        assert set(y) == set(y_test) == set(range(36))
+        fewer = _paper_chars.patches(rows=100)
+        assert fewer[0].shape == (100, 80)
+        np.testing.assert_array_equal(fewer[3], y_test)
+
+    def test_columns_are_those_that_the_pool_would_fit(self):
+        from mixnorm import ShareBoostClassifier
+        from mixnorm.pools import Patches
+
+        rng = np.random.default_rng(0)
+        y = np.arange(150) % 3
+        X = rng.standard_normal((150, 12, 12)).astype(np.float32)
+        for k in range(3):
+            X[y == k, 1 + 3 * k : 4 + 3 * k, 3:9] += 2
+        columns, _ = _paper_chars.responses(X, X[:1])
+        # By the rule that has no shortlist: that of patches is one of templates.
+        given = {"alpha": 1e-4, "rule": "l1", "random_state": 0}
+        pool = Patches(_paper_chars.SIZE, 5, _paper_chars.MASKS)
+        patches = ShareBoostClassifier(3, pool=pool, **given).fit(X, y)
+        plain = ShareBoostClassifier(3, **given).fit(columns, y)
+        places = [
+            template * _paper_chars.MASKS + mask for template, mask in patches.path_["feature"]
+        ]
+        assert list(plain.path_["feature"]) == places
+
+    def test_measured_like_the_others(self, stored):
+        options = {"sizes": [2, 4], "orders": 1, "rounds": 2}
+        for method in _paper_classes.METHODS:
+            found = _paper_classes.measure("chars74k", "patches", method, **options)
+            assert {size: len(curves) for size, curves in found["curves"].items()} == {
+                "2": 1,
+                "4": 1,
+            }
+            assert len(found["curves"]["4"][0]) == 2
+
+    def test_sizes_end_with_all_classes(self):
+        assert _paper_classes.OF_36[-1] == _paper_chars.CLASSES
 
 
 class TestProducts:

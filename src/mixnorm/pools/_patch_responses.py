@@ -69,8 +69,9 @@ def all_responses(
             for (top, bottom), bell in bells[0]
             for line in lines
         ]
+        # Below zero counts as zero: the sign of the largest is that of the weighted largest.
         stacked = xp.reshape(xp.permute_dims(xp.stack(best), (2, 0, 1)), (out.shape[0], -1))
-        out[:, rows] = xp.astype(stacked, out.dtype)
+        out[:, rows] = xp.astype(xp.clip(stacked, 0.0, None), out.dtype)
 
 
 def chosen_responses(X: Any, shape: tuple[int, int], parts: PatchParts, dtype: Any) -> Any:
@@ -95,7 +96,7 @@ def chosen_responses(X: Any, shape: tuple[int, int], parts: PatchParts, dtype: A
             near = (seen.shape[1], seen.shape[2])
             seen = xp.reshape(seen, (seen.shape[0], near[0] * near[1]))
             found = _products(seen, near, size, taps) * mask
-            best = xp.max(xp.max(found, axis=3), axis=2)
+            best = xp.clip(xp.max(xp.max(found, axis=3), axis=2), 0.0, None)
             for column, place in enumerate(places):
                 out[rows, place] = best[:, column]
     return out
@@ -121,7 +122,7 @@ def _compiled(X: np.ndarray, shape: tuple[int, int], parts: PatchParts, dtype: A
 
 
 def _products(images: Any, shape: tuple[int, int], size: int, taps: Any) -> Any:
-    """Return the products of templates with all patches, none below zero.
+    """Return the products of templates with all patches.
 
     Of shape ``(n_images, n_templates, n_rows, n_columns)``.
     """
@@ -132,8 +133,7 @@ def _products(images: Any, shape: tuple[int, int], size: int, taps: Any) -> Any:
         images[:, dy : dy + height, dx : dx + width] for dy in range(size) for dx in range(size)
     ]
     patches = xp.reshape(xp.stack(shifted, axis=1), (-1, size * size, height * width))
-    found = xp.reshape(taps @ patches, (-1, taps.shape[0], height, width))
-    return xp.clip(found, 0.0, None)
+    return xp.reshape(taps @ patches, (-1, taps.shape[0], height, width))
 
 
 def _blocks(n_images: int, per_image: int) -> Iterator[slice]:

@@ -14,6 +14,10 @@ from numba import njit, prange
 #: Images that are done side by side; with 32 or fewer, loops over them are not vectorised.
 LANES = 64
 
+# Atoms that a thread does together, and images at a time: their residuals fit the cache.
+_ATOMS = 128
+_IMAGES = 1024
+
 _FAST = {"nnan", "nsz", "contract", "reassoc"}
 
 
@@ -155,3 +159,35 @@ def _convolve(block, corner, width, taps, size, response):  # type: ignore[no-un
             a, one = taps[k + dx], block[pixel + dx]
             for lane in range(LANES):
                 response[lane] += a * one[lane]
+
+
+@njit(cache=True, parallel=True, nogil=True, fastmath=_FAST)
+def coded_gradient(codes, residual, gradient):  # type: ignore[no-untyped-def]
+    """Write the products of rows of bytes with the rows of ``residual`` into ``gradient``.
+
+    Some images at a time, whose residuals stay in the cache while all atoms of a thread pass.
+    """
+    n_atoms, n_images = codes.shape
+    n_outputs = len(residual)
+    for part in prange((n_atoms + _ATOMS - 1) // _ATOMS):
+        first = part * _ATOMS
+        end = min(first + _ATOMS, n_atoms)
+        gradient[first:end] = 0.0
+        room = np.empty(_IMAGES, residual.dtype)
+        for start in range(0, n_images, _IMAGES):
+            end_of_images = min(start + _IMAGES, n_images)
+            values = room[: end_of_images - start]
+            for atom in range(first, end):
+                row = codes[atom, start:end_of_images]
+                for i in range(len(row)):
+                    values[i] = row[i]
+                for k in range(n_outputs):
+                    gradient[atom, k] += _product(values, residual[k, start:end_of_images])
+
+
+@njit(nogil=True, fastmath=_FAST)
+def _product(values, others):  # type: ignore[no-untyped-def]
+    total = values.dtype.type(0.0)
+    for i in range(len(values)):
+        total += values[i] * others[i]
+    return total

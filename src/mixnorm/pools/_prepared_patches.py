@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _GIB = 1 << 30
 # Images that tell what a byte stands for.
 _SAMPLE = 2048
-# Entries that are turned back into floats at a time, and scored.
+# Entries that are looked at at a time, elsewhere turned back into floats.
 _ENTRIES = 1 << 24
 _ENTRIES_ELSEWHERE = 1 << 28
 # Columns kept at hand: a rule that looks at several candidates asks for many of them again.
@@ -218,6 +218,12 @@ class PreparedPatches:
         if self.exact:
             return self._store @ residual
         xp = namespace(residual)
+        if is_numpy(residual):
+            from mixnorm.pools._patches_jit import coded_gradient
+
+            gradient = np.empty((self._n_atoms, residual.shape[1]), dtype=residual.dtype)
+            coded_gradient(self._store, np.ascontiguousarray(residual.T), gradient)
+            return gradient
         parts = [xp.astype(self._store[rows, :], self._dtype) @ residual for rows in self._parts()]
         return xp.concat(parts)
 
