@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import array_api_compat
@@ -81,6 +84,25 @@ def follow(array: Any, like: Any, dtype: Any = None) -> Any:
 def device_of(array: Any) -> Any:
     """Return the device ``array`` lives on."""
     return array_api_compat.device(array)
+
+
+@contextmanager
+def quick_products(array: Any) -> Iterator[bool]:
+    """Let products of float32 arrays on a GPU be rounded to three digits while this lasts.
+
+    Yields whether that is so: nothing changes for arrays like ``array`` that lie elsewhere.
+    """
+    on_gpu = array_api_compat.is_torch_array(array) and array.is_cuda
+    if not on_gpu or epsilon(array) < 1e-8:
+        yield False
+        return
+    torch = sys.modules["torch"]
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("high")
+    try:
+        yield True
+    finally:
+        torch.set_float32_matmul_precision(before)
 
 
 def epsilon(array: Any) -> float:

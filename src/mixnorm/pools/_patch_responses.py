@@ -38,6 +38,8 @@ def all_responses(
     out : array of shape (n_atoms, n_samples)
         Where they go; its dtype may be narrower than that of the computation.
     """
+    if not len(templates):
+        return
     taps = templates.reshape(len(templates), -1)
     down, across = scale.down.weights, scale.across.weights
     if is_numpy(X):
@@ -62,10 +64,11 @@ def all_responses(
     for rows in _blocks(X.shape[0], per_image):
         found = _products(xp.astype(X[rows, :], dtype), shape, scale.size, weights)
         lines = [
-            xp.max(found[:, :, :, left:right] * bell, axis=3) for (left, right), bell in bells[1]
+            xp.max(found[:, :, left:right, :] * bell[:, None], axis=2)
+            for (left, right), bell in bells[1]
         ]
         best = [
-            xp.max(line[:, :, top:bottom] * bell, axis=2)
+            xp.max(line[:, top:bottom, :] * bell[:, None], axis=1)
             for (top, bottom), bell in bells[0]
             for line in lines
         ]
@@ -95,8 +98,8 @@ def chosen_responses(X: Any, shape: tuple[int, int], parts: PatchParts, dtype: A
             seen = images[:, top : bottom + size - 1, left : right + size - 1]
             near = (seen.shape[1], seen.shape[2])
             seen = xp.reshape(seen, (seen.shape[0], near[0] * near[1]))
-            found = _products(seen, near, size, taps) * mask
-            best = xp.clip(xp.max(xp.max(found, axis=3), axis=2), 0.0, None)
+            found = _products(seen, near, size, taps) * mask[:, :, None]
+            best = xp.clip(xp.max(xp.max(found, axis=2), axis=1), 0.0, None)
             for column, place in enumerate(places):
                 out[rows, place] = best[:, column]
     return out
@@ -124,7 +127,8 @@ def _compiled(X: np.ndarray, shape: tuple[int, int], parts: PatchParts, dtype: A
 def _products(images: Any, shape: tuple[int, int], size: int, taps: Any) -> Any:
     """Return the products of templates with all patches.
 
-    Of shape ``(n_images, n_templates, n_rows, n_columns)``.
+    Of shape ``(n_images, n_rows, n_columns, n_templates)``: what is done with the products next
+    then goes over the templates side by side.
     """
     xp = namespace(images)
     height, width = shape[0] - size + 1, shape[1] - size + 1
@@ -132,8 +136,7 @@ def _products(images: Any, shape: tuple[int, int], size: int, taps: Any) -> Any:
     shifted = [
         images[:, dy : dy + height, dx : dx + width] for dy in range(size) for dx in range(size)
     ]
-    patches = xp.reshape(xp.stack(shifted, axis=1), (-1, size * size, height * width))
-    return xp.reshape(taps @ patches, (-1, taps.shape[0], height, width))
+    return xp.stack(shifted, axis=-1) @ taps.T
 
 
 def _blocks(n_images: int, per_image: int) -> Iterator[slice]:

@@ -365,6 +365,8 @@ class PatchParts:
         for number, mask in atoms:
             place = max(s for s, scale in enumerate(scales) if scale.first <= number)
             scale = scales[place]
+            if number >= scale.first + scale.n_templates:
+                raise ValueError(f"atom {(number, mask)!r} has no template")
             self.taps.append(sets[place][number - scale.first].reshape(-1))
             self.sizes.append(scale.size)
             self.windows.append(scale.window(mask))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from mixnorm._array import device_of, is_numpy, namespace, to_numpy
+from mixnorm._array import device_of, is_numpy, namespace, quick_products, to_numpy
 from mixnorm.pools._columns import best_places, working_dtype
 from mixnorm.pools._patch_responses import all_responses
 
@@ -73,6 +73,8 @@ class PreparedPatches:
         usable = high > (low if fit_intercept else 0.0)
         self._usable = usable & (high > 4.0 * np.finfo(np.float32).tiny)
         self._largest = np.where(self._usable & scale, high, 1.0)
+        with quick_products(self._store) as quick:
+            self._rounded = quick or not self.exact
 
     @property
     def n_usable(self) -> int:
@@ -159,11 +161,11 @@ class PreparedPatches:
     ) -> list[tuple[Atom, float]]:
         """Return the ``m`` atoms with the largest gradients, with their scores, best first.
 
-        Where responses are rounded, the first ``2 m`` by rounded ones (eight at least) are computed
-        exactly, and the best of these returned.
+        Where responses or their products are rounded, the first ``2 m`` by these (eight at least)
+        are scored exactly, and the best of them returned.
         """
         scores = self._scores(residual, rule, exclude, inputs)
-        places = best_places(scores, m if self.exact else max(8, 2 * m))
+        places = best_places(scores, self._looked_at(m))
         return self._ranked(places, scores, residual, rule)[:m]
 
     def shortlist(
@@ -176,20 +178,26 @@ class PreparedPatches:
     ) -> list[tuple[Atom, float]]:
         """Return the best atoms of the ``m`` best templates, best first."""
         scores = self._scores(residual, rule, exclude, inputs).reshape(-1, self._n_masks)
-        chosen = best_places(scores.max(axis=1), m if self.exact else max(8, 2 * m))
+        chosen = best_places(scores.max(axis=1), self._looked_at(m))
         masks = scores.argmax(axis=1)
         places = [template * self._n_masks + int(masks[template]) for template in chosen]
         return self._ranked(places, scores.reshape(-1), residual, rule)[:m]
+
+    def _looked_at(self, m: int) -> int:
+        """Return how many atoms are looked at where ``m`` are wanted."""
+        return max(8, 2 * m) if self._rounded else m
 
     def _ranked(
         self, places: list[int], scores: np.ndarray, residual: Any, rule: str
     ) -> list[tuple[Atom, float]]:
         """Return atoms with their scores, best first; exact ones, whatever is stored."""
         atoms = [divmod(place, self._n_masks) for place in places]
-        if self.exact or not atoms:
+        if not self._rounded or not atoms:
             return [(atom, float(scores[p])) for atom, p in zip(atoms, places, strict=True)]
         xp = namespace(residual)
-        gradient = xp.concat([self.columns(atom) for atom in self._gather(atoms)]) @ residual
+        if not self.exact:
+            self._gather(atoms)
+        gradient = xp.concat([self.columns(atom) for atom in atoms]) @ residual
         found = to_numpy(_norms(gradient, rule)).tolist()
         ranked = sorted(zip(atoms, found, strict=True), key=lambda pair: -pair[1])
         return [(atom, score) for atom, score in ranked if score > 0.0]
@@ -216,7 +224,8 @@ class PreparedPatches:
     def _gradient(self, residual: Any) -> Any:
         """Return the products of all stored responses with the residual."""
         if self.exact:
-            return self._store @ residual
+            with quick_products(residual):
+                return self._store @ residual
         xp = namespace(residual)
         if is_numpy(residual):
             from mixnorm.pools._patches_jit import coded_gradient
@@ -244,8 +253,8 @@ class PreparedPatches:
         column, size = self._recent[atom]
         return column / size
 
-    def _gather(self, atoms: Sequence[Atom]) -> Sequence[Atom]:
-        """Make sure that the exact columns of ``atoms`` are at hand; return the atoms."""
+    def _gather(self, atoms: Sequence[Atom]) -> None:
+        """Make sure that the exact columns of ``atoms`` are at hand."""
         recent = self._recent
         for atom in atoms:  # those at hand go to the end, out of the way of what is dropped below
             if atom in recent:
@@ -259,7 +268,6 @@ class PreparedPatches:
                 recent[atom] = (xp.asarray(column, copy=True), self._size(column))
         while len(recent) > max(_RECENT, len(atoms)):
             del recent[next(iter(recent))]
-        return atoms
 
     def _size(self, column: Any) -> float:
         """Return what to divide a column by: its largest entry."""
