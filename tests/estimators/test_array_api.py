@@ -571,3 +571,14 @@ def test_one_vs_rest_keeps_what_was_learned(digits):
     images, y = digits
     model = OneVsRestGreedy(2, pool=Templates()).fit(images.reshape(200, -1), y)
     assert model.predict(images.reshape(200, -1)).shape == (200,)
+
+
+def test_bounds_of_a_model_elsewhere(xp):
+    from mixnorm.bounds import shareboost
+
+    X, y = load_iris(return_X_y=True)
+    wanted = shareboost(ShareBoostClassifier(2, alpha=0.0).fit(X, y), X, y)
+    with sklearn.config_context(array_api_dispatch=True):
+        X, y = xp.asarray(X), xp.asarray(y)
+        found = shareboost(ShareBoostClassifier(2, alpha=0.0).fit(X, y), X, y)
+    assert found.value == pytest.approx(wanted.value, rel=1e-6)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from mixnorm._array import to_numpy
 from mixnorm.bounds._bound import GUARANTEE, RATE, Bound
 
 _PAPER = "Shalev-Shwartz, Wexler and Shashua"
@@ -38,13 +39,13 @@ def shareboost(model: Any, X: Any, y: Any, W: Any = None, intercept: Any = None)
         to be within a tenth of the loss of the empty model.
     """
     given = getattr(model, "coef_", 0.0) if W is None else W
-    coef = np.atleast_2d(np.asarray(given, dtype=np.float64))
+    coef = np.atleast_2d(np.asarray(to_numpy(given), dtype=np.float64))
     _checked(model, X, coef)
-    bias = np.atleast_1d(np.asarray(model.intercept_ if intercept is None else intercept, float))
-    X = np.asarray(X, dtype=np.float64)
-    scores = X @ coef.T + bias
-    labels = np.searchsorted(model.classes_, np.asarray(y))
-    if np.any(labels >= len(model.classes_)) or np.any(model.classes_[labels] != np.asarray(y)):
+    bias = to_numpy(model.intercept_ if intercept is None else intercept)
+    X, y, classes = np.asarray(to_numpy(X), np.float64), to_numpy(y), to_numpy(model.classes_)
+    scores = X @ coef.T + np.atleast_1d(bias).astype(np.float64)
+    labels = np.searchsorted(classes, y)
+    if np.any(labels >= len(classes)) or np.any(classes[labels] != y):
         raise ValueError("y has labels that the model does not know.")
     loss = model._fitted_loss
     if scores.shape[1] == 1:  # two classes have one row of weights, that of the second
@@ -95,7 +96,7 @@ def _checked(model: Any, X: Any, coef: np.ndarray) -> None:
         raise ValueError("The bound is for models on columns of X; this one has other features.")
     if hasattr(X, "tocsr"):
         raise TypeError("X is sparse; give X.toarray().")
-    if coef.shape != np.atleast_2d(model.coef_).shape:
+    if coef.shape != np.atleast_2d(to_numpy(model.coef_)).shape:
         raise ValueError(f"W has the shape {coef.shape}; give weights of the shape of coef_.")
 
 
