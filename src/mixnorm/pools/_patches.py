@@ -64,7 +64,7 @@ class Patches(Parameters):
     >>> images = X.reshape(-1, 8, 8)
     >>> pool = Patches(size=3, n_templates=30, masks=9)
     >>> model = ShareBoostClassifier(20, pool=pool, random_state=0).fit(images[::2], y[::2])
-    >>> bool(model.score(images[1::2], y[1::2]) > 0.95)
+    >>> bool(model.score(images[1::2], y[1::2]) > 0.92)
     True
     >>> model.cost_.multiply_adds < 5000
     True
