@@ -28,6 +28,21 @@ def test_upright_and_in_the_middle(slope):
     assert abs(together / tall) < 0.02
 
 
+@pytest.mark.parametrize("slope", [0.0, 0.5])
+@pytest.mark.parametrize("height", [2.5, 3.5, 5.0])
+def test_height(slope, height):
+    (found,) = deslant_images(slanted(slope)[None], height=height)
+    my, mx, together, tall = moments(found)
+    assert tall == pytest.approx(height**2, rel=0.05)
+    assert (my, mx) == pytest.approx((15.0, 15.0), abs=0.02)
+    assert abs(together / tall) < 0.02
+
+
+def test_images_are_stretched_by_two_at_most():
+    (found,) = deslant_images(slanted(0.0)[None], height=1000.0)
+    assert moments(found)[3] == pytest.approx(4 * moments(slanted(0.0))[3], rel=0.25)
+
+
 def test_upright_images_only_move():
     image = slanted(0.0)
     (found,) = deslant_images(image[None])
@@ -78,3 +93,6 @@ def test_errors():
         deslant_images(np.zeros((4, 9)))
     with pytest.raises(ValueError, match="NaN"):
         deslant_images(np.full((1, 2, 2), np.nan))
+    for height, error in ((0.0, ValueError), (np.inf, ValueError), ("5", TypeError)):
+        with pytest.raises(error, match="height"):
+            deslant_images(np.zeros((1, 2, 2)), height=height)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_digits
+from sklearn.exceptions import NotFittedError
 
 from mixnorm import ShareBoostClassifier, ShareBoostRegressor, load, save
 from mixnorm.exceptions import FewerFeaturesWarning
@@ -188,6 +189,15 @@ class TestResponses:
         coded_gradient(codes, residual, found)
         np.testing.assert_allclose(found, codes @ residual.T, rtol=1e-10, atol=1e-8)
 
+    @pytest.mark.parametrize("n", [1, 3, 7])
+    def test_few_images_agree_with_many(self, n):
+        X = drawn(50)
+        pool = Patches(size=(2, 3), n_templates=4, masks=(2, 3), shape=(6, 7)).learn(X)
+        atoms = [(t, m) for t in range(8) for m in range(6)]
+        np.testing.assert_allclose(
+            pool.evaluate(X[:n], atoms), pool.evaluate(X, atoms)[:n], rtol=1e-12, atol=1e-14
+        )
+
     def test_empty_image(self):
         out = np.full((2, 1), np.nan)
         args = (np.ones(4), np.array([0]), np.array([2]), np.array([[0, 1, 0, 1]]))
@@ -295,7 +305,7 @@ class TestModels:
 
     def test_cost(self, digits):
         model = ShareBoostClassifier(5, pool=SMALL, random_state=0).fit(*digits)
-        pool = model._fitted_pool
+        pool = model.pool_
         wanted = 0
         for atom in model.path_["feature"]:
             top, bottom, left, right = pool._scale(atom, 64).window(atom[1])
@@ -318,7 +328,7 @@ class TestModels:
         pool = Patches(templates=edges, masks=16)
         model = ShareBoostClassifier(15, pool=pool).fit(*digits)
         assert {template for template, _ in model.path_["feature"]} == {0, 1}
-        np.testing.assert_array_equal(model._fitted_pool.template((1, 0)), edges[1])
+        np.testing.assert_array_equal(model.pool_.template((1, 0)), edges[1])
 
     def test_regressor_and_union(self, digits):
         images, y = digits
@@ -345,10 +355,10 @@ class TestModels:
         images, y = digits
         model = ShareBoostClassifier(3, pool=SMALL, warm_start=True, random_state=None)
         first = model.fit(images, y).path_["feature"].tolist()
-        templates = model._fitted_pool.templates
+        templates = model.pool_.templates
         model.set_params(n_features_to_select=6).fit(images, y)
         assert model.path_["feature"].tolist()[:3] == first
-        assert model._fitted_pool.templates is templates
+        assert model.pool_.templates is templates
         assert len(model.path_["feature"]) == 6
 
     def test_inputs(self, digits):
@@ -359,7 +369,7 @@ class TestModels:
 
     def test_words(self, digits):
         model = ShareBoostClassifier(2, pool=SMALL, random_state=0).fit(*digits)
-        pool, atom = model._fitted_pool, model.path_["feature"][0]
+        pool, atom = model.pool_, model.path_["feature"][0]
         words = pool.describe(atom, [f"x{j}" for j in range(64)])
         assert words.startswith(f"patch {atom[0]} (3 x 3) near row ")
         picture = pool.mask(atom, 64)
@@ -420,6 +430,10 @@ class TestErrors:
         model = ShareBoostClassifier(3, pool=SMALL, random_state=0).fit(*digits)
         with pytest.raises(ValueError, match="8"):
             model.predict(np.zeros((2, 4, 16)))
+
+    def test_not_fitted(self):
+        with pytest.raises(NotFittedError):
+            _ = ShareBoostClassifier(pool=SMALL).pool_
 
     def test_no_templates_yet(self):
         with pytest.raises(ValueError, match="learned in fit"):

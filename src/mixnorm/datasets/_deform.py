@@ -111,7 +111,7 @@ def deform_images(
     """
     from mixnorm.kernels._bank import as_generator
 
-    images = _checked_images(images)
+    images = checked_images(images)
     n_images, height, width = images.shape
     n_all = _checked_copies(n_copies) * n_images
     affine = {"rotation": rotation, "scaling": scaling, "shear": shear, "shift": shift}
@@ -131,7 +131,7 @@ def deform_images(
             stop = min(start + size, n_images)
             shape = (stop - start, 2, rows.shape[1], columns.shape[0])
             waves = random.standard_normal(shape, dtype=np.float32)
-            copies[first + start : first + stop, :, :] = _deformed(
+            copies[first + start : first + stop, :, :] = deformed(
                 images[start:stop, :, :], maps[start:stop], waves, rows, columns
             )
     return copies
@@ -198,7 +198,7 @@ def _basis(size: int, smoothness: float) -> np.ndarray:
     return np.asarray(basis / np.linalg.norm(basis, axis=1, keepdims=True))
 
 
-def _deformed(
+def deformed(
     images: Any, maps: np.ndarray, waves: np.ndarray, rows: np.ndarray, columns: np.ndarray
 ) -> Any:
     """Return one deformed copy of each image, places given by ``maps`` and ``waves``."""
@@ -263,7 +263,7 @@ def _warp(padded: Any, maps: Any, waves: Any, rows: Any, columns: Any) -> Any:
     return (1.0 - down) * upper + down * lower
 
 
-def _checked_images(images: Any) -> Any:
+def checked_images(images: Any) -> Any:
     """Return the images as an array; raise an error if they cannot be deformed."""
     if not array_api_compat.is_array_api_obj(images):
         images = np.asarray(images)
@@ -307,7 +307,7 @@ def _checked_copies(n_copies: Any) -> int:
 
 
 def _amount(name: str, value: Any) -> float:
-    _check_number(name, value)
+    check_number(name, value)
     if not 0.0 <= value <= _LARGEST[name]:
         raise ValueError(
             f"{name}={value} is the size of random deformations: give "
@@ -317,7 +317,7 @@ def _amount(name: str, value: Any) -> float:
 
 
 def _checked_smoothness(value: Any) -> float:
-    _check_number("smoothness", value)
+    check_number("smoothness", value)
     if not 0.0 < value < math.inf:
         raise ValueError(
             f"smoothness={value} must be positive and finite, in pixels; for no elastic "
@@ -326,6 +326,6 @@ def _checked_smoothness(value: Any) -> float:
     return float(value)
 
 
-def _check_number(name: str, value: Any) -> None:
+def check_number(name: str, value: Any) -> None:
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
         raise TypeError(f"{name}={value!r} must be a number, got {type(value).__name__}.")

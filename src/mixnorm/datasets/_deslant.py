@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from mixnorm._array import device_of, namespace, to_numpy
-from mixnorm.datasets._deform import _checked_images, _deformed
+from mixnorm.datasets._deform import check_number, checked_images, deformed
 
 # Steeper slants are not writing: more than 45 degrees.
 _STEEPEST = 1.0
+# The most that an image is stretched or shrunk.
+_STRETCH = 2.0
 # Entries of the images that moments are taken of at a time.
 _ENTRIES = 1 << 25
 
 
-def deslant_images(images: Any) -> Any:
+def deslant_images(images: Any, *, height: float | None = None) -> Any:
     r"""Return images set upright by their moments, and moved to the middle.
 
     Rows are shifted in proportion to their height, so that the columns and rows of the ink are
@@ -28,6 +31,9 @@ def deslant_images(images: Any) -> Any:
     ----------
     images : array of shape (n_images, height, width)
         Gray values, of any array namespace. Ink is what is above the smallest pixel of an image.
+    height : float, optional
+        If given, images are also stretched or shrunk upward and downward, by a factor of two at
+        most, to make this the standard deviation of the rows of the ink, in pixels.
 
     Returns
     -------
@@ -50,21 +56,25 @@ def deslant_images(images: Any) -> Any:
            [0, 0, 9, 0, 0],
            [0, 0, 0, 0, 0]], dtype=uint8)
     """
-    images = _checked_images(images)
+    images = checked_images(images)
+    if height is not None:
+        check_number("height", height)
+        if not 0.0 < height < math.inf:
+            raise ValueError(f"height={height} must be positive and finite, in pixels, or None.")
     xp = namespace(images)
-    n_images, height, width = images.shape
+    n_images, n_rows, n_columns = images.shape
     out = xp.empty(images.shape, dtype=images.dtype, device=device_of(images))
-    still = np.zeros((height, 0)), np.zeros((0, width))
-    step = max(1, _ENTRIES // (height * width))
+    still = np.zeros((n_rows, 0)), np.zeros((0, n_columns))
+    step = max(1, _ENTRIES // (n_rows * n_columns))
     for start in range(0, n_images, step):
         rows = slice(start, min(start + step, n_images))
-        maps = _upright(images[rows, :, :])
+        maps = _upright(images[rows, :, :], height)
         waves = np.zeros((len(maps), 2, 0, 0), dtype=np.float32)
-        out[rows, :, :] = _deformed(images[rows, :, :], maps, waves, *still)
+        out[rows, :, :] = deformed(images[rows, :, :], maps, waves, *still)
     return out
 
 
-def _upright(images: Any) -> np.ndarray:
+def _upright(images: Any, tall: float | None) -> np.ndarray:
     """Return affine maps ``(n_images, 2, 3)`` from ``(y, x, 1)`` in a result to its image."""
     xp = namespace(images)
     n_images, height, width = images.shape
@@ -86,9 +96,14 @@ def _upright(images: Any) -> np.ndarray:
     together = along @ y / total - down * right
     slope = np.divide(together, spread_y, out=np.zeros(n_images), where=spread_y > 1e-6)
     slope = np.clip(slope, -_STEEPEST, _STEEPEST)
+    stretch = np.ones(n_images)
+    if tall is not None:
+        stretch = np.sqrt(np.where(spread_y > 1e-6, spread_y, tall**2)) / tall
+        stretch = np.clip(stretch, 1.0 / _STRETCH, _STRETCH)
+    middle = 0.5 * (height - 1)
     maps = np.zeros((n_images, 2, 3))
-    maps[:, 0, 0] = maps[:, 1, 1] = 1.0
-    maps[:, 0, 2] = down
-    maps[:, 1, 0] = slope
-    maps[:, 1, 2] = right - slope * 0.5 * (height - 1)
+    maps[:, 0, 0], maps[:, 1, 1] = stretch, 1.0
+    maps[:, 0, 2] = down + middle * (1.0 - stretch)
+    maps[:, 1, 0] = slope * stretch
+    maps[:, 1, 2] = right - slope * stretch * middle
     return maps

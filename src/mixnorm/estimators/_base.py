@@ -344,11 +344,18 @@ class BaseShareBoost(
         X = self._check_new(X)
         rounds, pool = self._path.rounds, self._fitted_pool
         atoms = list(dict.fromkeys(atom for step in rounds for atom in step.support))
-        columns = {atom: _dense(pool.evaluate(X, [atom])) for atom in atoms}
+        if not rounds:
+            return
+        values = _dense(pool.evaluate(X, atoms))
+        ends = np.cumsum([pool.n_columns(atom, X.shape[1]) for atom in atoms]).tolist()
+        places = dict(zip(atoms, zip([0, *ends], ends, strict=False), strict=True))
         for step in rounds:
             weights, intercept = self._outputs(step, self._path)
-            parts = [columns[atom] for atom in step.support]
-            yield weighted(namespace(parts[0]).concat(parts, axis=1), weights, intercept)
+            design = values[:, : weights.shape[0]]
+            if step.support != tuple(atoms[: len(step.support)]):  # what came in has gone out again
+                parts = [values[:, slice(*places[atom])] for atom in step.support]
+                design = namespace(values).concat(parts, axis=1)
+            yield weighted(design, weights, intercept)
 
     def _scores(self, X: Any) -> Any:
         check_is_fitted(self)
@@ -385,6 +392,12 @@ class BaseShareBoost(
             Class labels, or predicted values.
         """
         return self._predict_scores(self._scores(X))
+
+    @property
+    def pool_(self) -> Any:
+        """The pool of the fit, with what it has learned from the data."""
+        check_is_fitted(self)
+        return self._fitted_pool
 
     def predictor(self) -> Predictor:
         """Return the model as a lean function of arrays, for single rows and hot loops.

@@ -104,6 +104,8 @@ class ShareBoostClassifier(ClassifierMixin, BaseShareBoost):
         Weights, zero for columns not chosen.
     intercept_ : ndarray of shape (n_classes,) or (1,)
         Intercept.
+    pool_ : pool object
+        The pool, with what it has learned from the data: the templates of patches, say.
     null_loss_ : float
         Training loss with no features.
     classes_ : ndarray of shape (n_classes,)
@@ -346,6 +348,8 @@ class ShareBoostRegressor(RegressorMixin, BaseShareBoost):
         Weights, zero for columns not chosen.
     intercept_ : ndarray of shape (n_outputs,), or float
         Intercept.
+    pool_ : pool object
+        The pool, with what it has learned from the data: the templates of patches, say.
     null_loss_ : float
         Training loss with no features.
     n_iter_ : int

@@ -14,6 +14,8 @@ from mixnorm.pools._scorers import for_compiled
 if TYPE_CHECKING:
     from mixnorm.pools._patches import PatchParts
 
+# Fewer images than this are done one by one, not side by side.
+_FEW = 8
 # Entries of the products of templates with patches that are made at a time elsewhere.
 _ENTRIES = 1 << 28
 
@@ -62,7 +64,9 @@ def all_responses(
     ]
     per_image = len(taps) * down.shape[1] * across.shape[1]
     for rows in _blocks(X.shape[0], per_image):
-        found = _products(xp.astype(X[rows, :], dtype), shape, scale.size, weights)
+        shifted = _shifted(xp.astype(X[rows, :], dtype), shape, scale.size)
+        # With templates last, all that follows goes over them side by side.
+        found = xp.stack(shifted, axis=-1) @ weights.T
         lines = [
             xp.max(found[:, :, left:right, :] * bell[:, None], axis=2)
             for (left, right), bell in bells[1]
@@ -79,7 +83,7 @@ def all_responses(
 
 def chosen_responses(X: Any, shape: tuple[int, int], parts: PatchParts, dtype: Any) -> Any:
     """Return the responses of chosen atoms, ``(n_samples, n_atoms)``, at no other positions."""
-    if is_numpy(X):
+    if is_numpy(X) and X.shape[0] >= _FEW:
         return _compiled(X, shape, parts, dtype)
     xp, n_atoms = namespace(X), len(parts.sizes)
     out = xp.zeros((X.shape[0], n_atoms), dtype=dtype, device=device_of(X))
@@ -91,15 +95,13 @@ def chosen_responses(X: Any, shape: tuple[int, int], parts: PatchParts, dtype: A
         top, bottom, left, right = parts.windows[places[0]]
         taps = _there(np.stack([parts.taps[place] for place in places]), X, dtype)
         down, across = parts.weights[places[0]]
-        mask = _there(down[:, None] * across, X, dtype)
-        per_image = (size * size + len(places)) * mask.shape[0] * mask.shape[1]
-        for rows in _blocks(X.shape[0], per_image):
+        mask = _there((down[:, None] * across).ravel(), X, dtype)
+        for rows in _blocks(X.shape[0], (size * size + len(places)) * mask.shape[0]):
             images = xp.reshape(xp.astype(X[rows, :], dtype), (-1, height, width))
             seen = images[:, top : bottom + size - 1, left : right + size - 1]
-            near = (seen.shape[1], seen.shape[2])
-            seen = xp.reshape(seen, (seen.shape[0], near[0] * near[1]))
-            found = _products(seen, near, size, taps) * mask[:, :, None]
-            best = xp.clip(xp.max(xp.max(found, axis=2), axis=1), 0.0, None)
+            shifted = _shifted(seen, (seen.shape[1], seen.shape[2]), size)
+            patches = xp.reshape(xp.stack(shifted, axis=1), (-1, size * size, mask.shape[0]))
+            best = xp.clip(xp.max((taps @ patches) * mask, axis=2), 0.0, None)
             for column, place in enumerate(places):
                 out[rows, place] = best[:, column]
     return out
@@ -124,19 +126,13 @@ def _compiled(X: np.ndarray, shape: tuple[int, int], parts: PatchParts, dtype: A
     return out
 
 
-def _products(images: Any, shape: tuple[int, int], size: int, taps: Any) -> Any:
-    """Return the products of templates with all patches.
-
-    Of shape ``(n_images, n_rows, n_columns, n_templates)``: what is done with the products next
-    then goes over the templates side by side.
-    """
-    xp = namespace(images)
+def _shifted(images: Any, shape: tuple[int, int], size: int) -> list[Any]:
+    """Return flat images of a shape as seen by each pixel of a patch: at all positions of it."""
     height, width = shape[0] - size + 1, shape[1] - size + 1
-    images = xp.reshape(images, (-1, *shape))
-    shifted = [
+    images = namespace(images).reshape(images, (-1, *shape))
+    return [
         images[:, dy : dy + height, dx : dx + width] for dy in range(size) for dx in range(size)
     ]
-    return xp.stack(shifted, axis=-1) @ taps.T
 
 
 def _blocks(n_images: int, per_image: int) -> Iterator[slice]:

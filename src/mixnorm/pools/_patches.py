@@ -50,7 +50,7 @@ class Patches(Parameters):
         for square images.
     templates : array or sequence of arrays of shape (n_templates, size, size), optional
         Templates to use instead of learning them; ``size`` and ``n_templates`` do not matter then.
-        A fitted model has the learned ones here.
+        The ``pool_`` of a fitted model has the learned ones here.
     max_gib : float, default=6.0
         Most memory for the responses of all atoms, in GiB. Where they do not fit, they are kept in
         a byte (on a GPU, in half precision) each; the best atoms are then computed exactly before
@@ -216,8 +216,8 @@ class Patches(Parameters):
         """Return the templates, an array of shape (n_templates, size, size) for each size."""
         if self.templates is None:
             raise ValueError(
-                "This Patches pool has no templates yet: they are learned in fit, and the pool of "
-                "the fitted model has them; or give templates=..."
+                "This Patches pool has no templates yet: they are learned in fit, and pool_ of the "
+                "fitted model has them; or give templates=..."
             )
         given = [self.templates] if hasattr(self.templates, "ndim") else list(self.templates)
         sets = [np.asarray(part) for part in given]

@@ -170,8 +170,8 @@ def _same(case: _Case, first: list[tuple[Any, float]], second: list[tuple[Any, f
     """
     if [atom for atom, _ in first] != [atom for atom, _ in second]:
         return False
-    scores = [np.asarray([score for _, score in part]) for part in (first, second)]
-    return bool(np.allclose(*scores, rtol=16.0 * case.eps(), atol=0.0))
+    one, other = (np.asarray([score for _, score in part]) for part in (first, second))
+    return bool(np.allclose(one, other, rtol=16.0 * case.eps(), atol=0.0))
 
 
 def _check_exclusion(case: _Case, prepared: Any, rule: str) -> None:
