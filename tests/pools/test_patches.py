@@ -257,6 +257,15 @@ class TestMemory:
         assert found.path_["feature"].tolist() == wanted.path_["feature"].tolist()
         np.testing.assert_allclose(found.coef_, wanted.coef_, rtol=1e-2, atol=1e-4)
 
+    def test_scales_are_kept(self, digits, monkeypatch):
+        X = digits[0].reshape(-1, 64).astype(np.float32)
+        monkeypatch.setattr("mixnorm.pools._prepared_patches._RECENT", 1)
+        tight = clone(SMALL).set_params(max_gib=2 * 108 * len(X) / 2**30)
+        prepared = tight.prepare(X, random_state=0)
+        sizes = [prepared.scale((t, 0)) for t in range(4)]
+        monkeypatch.setattr(Patches, "evaluate", None)  # nothing is computed again
+        np.testing.assert_array_equal([prepared.scale((t, 0)) for t in range(4)], sizes)
+
     def test_too_little(self, digits):
         tight = clone(SMALL).set_params(max_gib=1e-9)
         with pytest.raises(ValueError, match=r"108 responses to 1797 images .* raise max_gib"):

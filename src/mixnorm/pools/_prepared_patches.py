@@ -63,7 +63,7 @@ class PreparedPatches:
         self._dtype = working_dtype(X) if weight is None else weight.dtype
         self._n_masks = scales[0].n_masks
         self._n_atoms = sum(part.n_templates for part in scales) * self._n_masks
-        self._keep, self._recent = scale, dict[Any, Any]()
+        self._keep, self._recent, self._sizes = scale, dict[Any, Any](), dict[Any, float]()
         self._used = None
         if weight is not None and not bool(namespace(weight).all(weight > 0)):
             self._used = np.flatnonzero(to_numpy(weight) > 0)
@@ -250,8 +250,7 @@ class PreparedPatches:
             place = atom[0] * self._n_masks + atom[1]
             return self._store[place : place + 1, :] / float(self._largest[place])
         self._gather([atom])
-        column, size = self._recent[atom]
-        return column / size
+        return self._recent[atom]
 
     def _gather(self, atoms: Sequence[Atom]) -> None:
         """Make sure that the exact columns of ``atoms`` are at hand."""
@@ -265,7 +264,8 @@ class PreparedPatches:
             found = xp.astype(self.pool.evaluate(self._X, missing), self._dtype).T
             for place, atom in enumerate(missing):
                 column = found[place : place + 1, :]
-                recent[atom] = (xp.asarray(column, copy=True), self._size(column))
+                self._sizes[atom] = self._size(column)
+                recent[atom] = column / self._sizes[atom]
         while len(recent) > max(_RECENT, len(atoms)):
             del recent[next(iter(recent))]
 
@@ -283,8 +283,9 @@ class PreparedPatches:
         if self.exact:
             size = self._largest[atom[0] * self._n_masks + atom[1]]
         else:
-            self._gather([atom])
-            size = self._recent[atom][1]
+            if atom not in self._sizes:
+                self._gather([atom])
+            size = self._sizes[atom]
         return np.asarray([size], dtype=np.float64 if _is_double(self._dtype) else np.float32)
 
     def inputs(self, atom: Atom) -> frozenset[int]:
