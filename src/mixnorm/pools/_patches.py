@@ -174,10 +174,9 @@ class Patches(Parameters):
         for name, value in (*(("size", size) for size in sizes), ("n_templates", self.n_templates)):
             if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
                 raise TypeError(f"Patches({name}={value!r}) must be a whole number.")
-            if value < 1 + (name == "size"):
-                raise ValueError(
-                    f"Patches({name}={value!r}) must be at least {1 + (name == 'size')}."
-                )
+            least = 2 if name == "size" else 1
+            if value < least:
+                raise ValueError(f"Patches({name}={value!r}) must be at least {least}.")
         grid_of(self.masks)
         for name in ("spread", "reach", "max_gib"):
             value = getattr(self, name)
@@ -220,7 +219,7 @@ class Patches(Parameters):
                 "fitted model has them; or give templates=..."
             )
         given = [self.templates] if hasattr(self.templates, "ndim") else list(self.templates)
-        sets = [np.asarray(part) for part in given]
+        sets = [to_numpy(part) for part in given]
         for part in sets:
             square = part.ndim == 3 and part.shape[1] == part.shape[2] and part.shape[1] > 0
             if not square or part.dtype.kind not in "fiu" or not np.all(np.isfinite(part)):
