@@ -81,7 +81,7 @@ def _outside(model: Any) -> str:
         return f"a penalty (alpha={model.alpha:g}; set 0)"
     if not model.scale:
         return "columns that are not scaled (scale=False)"
-    if model.backward or model.swaps or model.atoms_per_round != 1:
+    if model.backward or model.swaps or model.tune or model.atoms_per_round != 1:
         return "rounds that do more than add one feature"
     return ""
 

@@ -16,6 +16,8 @@ from mixnorm._array import namespace
 from mixnorm.engines._choice import Limits, choose, choose_several, still_helps
 from mixnorm.engines._corrective import Outcome, Problem, Support
 from mixnorm.engines._rules import RULES, Choice
+from mixnorm.engines._tuning import check as check_adjusts
+from mixnorm.engines._tuning import tune as tune_last
 from mixnorm.engines.penalties import Penalty, as_penalty
 from mixnorm.losses import SmoothLoss
 
@@ -40,8 +42,10 @@ class PreparedPool(Protocol):
     of ``top``, gives atoms that are good and different from each other, for rules that look at
     several; ``inputs(atom)``, the set of columns of the data that an atom reads, is needed to limit
     these; ``price(atom)``, a positive number, is what gains are divided by, and what a budget is
-    spent on. A pool with a true attribute ``counts_inputs`` takes one more keyword in ``top``:
-    ``new_inputs``, how many columns beside ``inputs`` an atom may read.
+    spent on; ``adjust(atoms, slopes, bends)`` gives an adjustment of atoms that have parameters of
+    their own, for first and second derivatives of the loss in their columns, an atom per row. A
+    pool with a true attribute ``counts_inputs`` takes one more keyword in ``top``: ``new_inputs``,
+    how many columns beside ``inputs`` an atom may read.
     """
 
     def top(
@@ -118,6 +122,7 @@ def select(
     rule: str = "l1",
     swaps: int = 0,
     backward: int = 0,
+    tune: int = 0,
     atoms_per_round: int = 1,
     max_inputs: int | None = None,
     rounds_per_input: int = 1,
@@ -155,6 +160,8 @@ def select(
     backward : int
         Go that many atoms further, then drop atoms one at a time, always the one that costs least,
         and keep the better model of each size. Models of successive sizes need not be nested then.
+    tune : int
+        Sweeps that adjust the atoms of the last model themselves, where the pool can.
     atoms_per_round : int
         Atoms taken from one scan of the pool. They still come in one by one, each with its own
         round, unless those before have made them useless.
@@ -188,8 +195,9 @@ def select(
     method whose starting matrix is the factored per-output curvature of the chosen columns.
     """
     limits = Limits(max_inputs, budget, rounds_per_input)
-    _check(rule, swaps, backward, atoms_per_round, start)
+    _check(rule, swaps, backward, tune, atoms_per_round, start)
     limits.check(pool)
+    check_adjusts(pool, tune)
     problem = Problem(loss, target, weight, n_outputs, float(alpha), max_iter, as_penalty(penalty))
     furthest = n_atoms + backward
     capacity = furthest if budget is None else min(furthest, _CAPACITY)
@@ -205,6 +213,8 @@ def select(
             from mixnorm.engines._backward import prune
 
             prune(run)
+        if tune and not ended:
+            tune_last(run, tune)
     except KeyboardInterrupt:
         if not run.path.rounds:
             raise
@@ -212,12 +222,15 @@ def select(
     return run.wanted()
 
 
-def _check(rule: str, swaps: int, backward: int, atoms_per_round: int, start: Path | None) -> None:
+def _check(
+    rule: str, swaps: int, backward: int, tune: int, atoms_per_round: int, start: Path | None
+) -> None:
     if rule not in RULES:
         raise ValueError(f"rule={rule!r} is not known; choose one of {sorted(RULES)}.")
     for name, value, least in (
         ("swaps", swaps, 0),
         ("backward", backward, 0),
+        ("tune", tune, 0),
         ("atoms_per_round", atoms_per_round, 1),
     ):
         if value < least:
@@ -257,7 +270,7 @@ class Run:
 
     def load(self, rounds: tuple[Round, ...]) -> Support:
         """Return a support with the atoms and weights of the last of some rounds."""
-        support = self._empty.branch(own_room=True)
+        support = self.empty()
         if not rounds:
             return support
         done, row = rounds[-1], 0
@@ -267,6 +280,14 @@ class Run:
             row += rows.shape[0]
         support.start_from(done.intercept)
         return support
+
+    def empty(self) -> Support:
+        """Return a support without atoms, with room of its own."""
+        return self._empty.branch(own_room=True)
+
+    def recorded(self, gradient: float, outcome: Outcome, began: float) -> Round:
+        """Return the model that the support holds, as a round."""
+        return record(self.support, next(reversed(self.support.blocks)), gradient, outcome, began)
 
     def columns(self, atom: Any) -> tuple[Any, Any]:
         """Return the centred columns of an atom and their means; the pool's may be far away."""

@@ -71,6 +71,7 @@ class BaseShareBoost(
         rule: str = "joint",
         swaps: int = 0,
         backward: int = 0,
+        tune: int = 0,
         atoms_per_round: int = 1,
         pool: Any = None,
         max_inputs: int | None = None,
@@ -90,6 +91,7 @@ class BaseShareBoost(
         self.rule = rule
         self.swaps = swaps
         self.backward = backward
+        self.tune = tune
         self.atoms_per_round = atoms_per_round
         self.pool = pool
         self.max_inputs = max_inputs
@@ -136,8 +138,12 @@ class BaseShareBoost(
             whole = Progress.of_fit(self, X, y, sample_weight, left)
         else:
             whole = progress.task("refit", left)
-        self._fitted_pool = getattr(data, "pool", pool)
-        rounds = _Rounds(whole, left, lambda path: self._attributes(outward(path, data), loss, X))
+
+        def attributes(path: greedy.Path) -> dict[str, Any]:
+            self._fitted_pool = getattr(data, "pool", pool)  # which may learn while rounds go by
+            return self._attributes(outward(path, data), loss, X)
+
+        rounds = _Rounds(whole, left, attributes)
         path = greedy.select(
             data,
             loss,
@@ -149,7 +155,7 @@ class BaseShareBoost(
             on_round=rounds.end,
             **self._options(),
         )
-        self.__dict__.update(self._attributes(outward(path, data), loss, X))
+        self.__dict__.update(attributes(path))
         self._recipe = self._settings()
         self._report(path, wanted)
         whole.end(dict)
@@ -177,6 +183,7 @@ class BaseShareBoost(
             "rule": self.rule,
             "swaps": self.swaps,
             "backward": self.backward,
+            "tune": self.tune,
             "atoms_per_round": self.atoms_per_round,
             "max_inputs": self.max_inputs,
             "rounds_per_input": self.rounds_per_input,

@@ -34,6 +34,7 @@ class _SizeByCrossValidation(BaseShareBoost):
         rule: str = "joint",
         swaps: int = 0,
         backward: int = 0,
+        tune: int = 0,
         atoms_per_round: int = 1,
         pool: Any = None,
         max_inputs: int | None = None,
@@ -57,6 +58,7 @@ class _SizeByCrossValidation(BaseShareBoost):
             rule=rule,
             swaps=swaps,
             backward=backward,
+            tune=tune,
             atoms_per_round=atoms_per_round,
             pool=pool,
             max_inputs=max_inputs,
@@ -215,7 +217,7 @@ class ShareBoostClassifierCV(_SizeByCrossValidation, ShareBoostClassifier):
     ----------
     n_features_to_select : int, optional
         The largest number of features to try. None tries up to 20, or what ``cost_budget`` allows.
-    alpha, penalty, loss, rule, swaps, backward, atoms_per_round, pool, max_inputs, \
+    alpha, penalty, loss, rule, swaps, backward, tune, atoms_per_round, pool, max_inputs, \
 rounds_per_input, cost_budget, fit_intercept, scale, tol, max_iter, random_state
         As in :class:`ShareBoostClassifier`.
     cv : int, cross-validation splitter or iterable, default=None
@@ -265,7 +267,7 @@ class ShareBoostRegressorCV(_SizeByCrossValidation, ShareBoostRegressor):
     ----------
     n_features_to_select : int, optional
         The largest number of features to try. None tries up to 20, or what ``cost_budget`` allows.
-    alpha, penalty, loss, rule, swaps, backward, atoms_per_round, pool, max_inputs, \
+    alpha, penalty, loss, rule, swaps, backward, tune, atoms_per_round, pool, max_inputs, \
 rounds_per_input, cost_budget, fit_intercept, scale, tol, max_iter, random_state
         As in :class:`ShareBoostRegressor`.
     cv : int, cross-validation splitter or iterable, default=None

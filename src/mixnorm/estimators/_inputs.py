@@ -176,6 +176,7 @@ def check_parameters(estimator: Any) -> None:
     _check_integer(estimator, "max_iter", least=1)
     _check_integer(estimator, "swaps", least=0)
     _check_integer(estimator, "backward", least=0)
+    _check_integer(estimator, "tune", least=0)
     _check_integer(estimator, "atoms_per_round", least=1)
     if estimator.max_inputs is not None:
         _check_integer(estimator, "max_inputs", least=1)

@@ -60,6 +60,11 @@ class ShareBoostClassifier(ClassifierMixin, BaseShareBoost):
         Go that many features further than asked, then drop features one at a time, always the one
         that costs least, refitting the others, and keep the better model of each size. Such a path
         cannot be continued by ``warm_start``.
+    tune : int, default=0
+        Sweeps at the end that adjust the chosen features themselves, together with all weights,
+        where these have something to adjust: the templates of :class:`~mixnorm.pools.Patches`. Only
+        the model of the size asked for is tuned. It fits the training data far better, which pays
+        where they are many, deformed copies included, and overfits where they are few.
     atoms_per_round : int, default=1
         Features chosen from one scan of the pool. They still come in one by one, and the path still
         has a model for every number of features; only choosing is quicker, and less careful.
@@ -310,9 +315,9 @@ class ShareBoostRegressor(RegressorMixin, BaseShareBoost):
         The loss; None takes the squared one.
     rule : {"joint", "l1", "l2", "line", "column", "exact"}, default="joint"
         How the next feature is chosen, as in :class:`ShareBoostClassifier`.
-    swaps, backward : int, default=0
-        Replacement steps after each round, and features dropped again after the last, as in
-        :class:`ShareBoostClassifier`.
+    swaps, backward, tune : int, default=0
+        Replacement steps after each round, features dropped again after the last, and sweeps that
+        adjust the features themselves, as in :class:`ShareBoostClassifier`.
     atoms_per_round : int, default=1
         Features chosen from one scan of the pool.
     pool : pool object, optional

@@ -54,19 +54,19 @@ def all_responses(
         respond(images, shape[1], taps.astype(dtype), scale.size, masks[0], masks[1], units, out)
         return
     xp, dtype = namespace(X), _wide(X, out)
-    weights = _there(taps, X, dtype)
+    weights = there(taps, X, dtype)
     bells = [
         [
-            (bells.window(b), _there(bells.weights[b, slice(*bells.window(b))], X, dtype))
+            (bells.window(b), there(bells.weights[b, slice(*bells.window(b))], X, dtype))
             for b in range(bells.n_bells)
         ]
         for bells in (scale.down, scale.across)
     ]
     per_image = len(taps) * down.shape[1] * across.shape[1]
-    for rows in _blocks(X.shape[0], per_image):
-        shifted = _shifted(xp.astype(X[rows, :], dtype), shape, scale.size)
+    for rows in blocks(X.shape[0], per_image):
+        views = shifted(xp.astype(X[rows, :], dtype), shape, scale.size)
         # With templates last, all that follows goes over them side by side.
-        found = xp.stack(shifted, axis=-1) @ weights.T
+        found = xp.stack(views, axis=-1) @ weights.T
         lines = [
             xp.max(found[:, :, left:right, :] * bell[:, None], axis=2)
             for (left, right), bell in bells[1]
@@ -87,24 +87,28 @@ def chosen_responses(X: Any, shape: tuple[int, int], parts: PatchParts, dtype: A
         return _compiled(X, shape, parts, dtype)
     xp, n_atoms = namespace(X), len(parts.sizes)
     out = xp.zeros((X.shape[0], n_atoms), dtype=dtype, device=device_of(X))
-    alike: dict[tuple[int, int], list[int]] = {}
-    for place, key in enumerate(zip(parts.sizes, parts.masks, strict=True)):
-        alike.setdefault(key, []).append(place)
     height, width = shape
-    for (size, _), places in alike.items():
-        top, bottom, left, right = parts.windows[places[0]]
-        taps = _there(np.stack([parts.taps[place] for place in places]), X, dtype)
-        down, across = parts.weights[places[0]]
-        mask = _there((down[:, None] * across).ravel(), X, dtype)
-        for rows in _blocks(X.shape[0], (size * size + len(places)) * mask.shape[0]):
+    for size, places, (top, bottom, left, right), (down, across) in alike(parts):
+        taps = there(np.stack([parts.taps[place] for place in places]), X, dtype)
+        mask = there((down[:, None] * across).ravel(), X, dtype)
+        for rows in blocks(X.shape[0], (size * size + len(places)) * mask.shape[0]):
             images = xp.reshape(xp.astype(X[rows, :], dtype), (-1, height, width))
             seen = images[:, top : bottom + size - 1, left : right + size - 1]
-            shifted = _shifted(seen, (seen.shape[1], seen.shape[2]), size)
-            patches = xp.reshape(xp.stack(shifted, axis=1), (-1, size * size, mask.shape[0]))
+            views = shifted(seen, (seen.shape[1], seen.shape[2]), size)
+            patches = xp.reshape(xp.stack(views, axis=1), (-1, size * size, mask.shape[0]))
             best = xp.clip(xp.max((taps @ patches) * mask, axis=2), 0.0, None)
             for column, place in enumerate(places):
                 out[rows, place] = best[:, column]
     return out
+
+
+def alike(parts: PatchParts) -> Iterator[tuple[int, list[int], tuple[int, ...], Any]]:
+    """Yield the size, places, window and weights of atoms of one size and mask."""
+    groups: dict[tuple[int, int], list[int]] = {}
+    for place, key in enumerate(zip(parts.sizes, parts.masks, strict=True)):
+        groups.setdefault(key, []).append(place)
+    for (size, _), places in groups.items():
+        yield size, places, parts.windows[places[0]], parts.weights[places[0]]
 
 
 def _compiled(X: np.ndarray, shape: tuple[int, int], parts: PatchParts, dtype: Any) -> np.ndarray:
@@ -126,7 +130,7 @@ def _compiled(X: np.ndarray, shape: tuple[int, int], parts: PatchParts, dtype: A
     return out
 
 
-def _shifted(images: Any, shape: tuple[int, int], size: int) -> list[Any]:
+def shifted(images: Any, shape: tuple[int, int], size: int) -> list[Any]:
     """Return flat images of a shape as seen by each pixel of a patch: at all positions of it."""
     height, width = shape[0] - size + 1, shape[1] - size + 1
     images = namespace(images).reshape(images, (-1, *shape))
@@ -135,13 +139,14 @@ def _shifted(images: Any, shape: tuple[int, int], size: int) -> list[Any]:
     ]
 
 
-def _blocks(n_images: int, per_image: int) -> Iterator[slice]:
+def blocks(n_images: int, per_image: int) -> Iterator[slice]:
+    """Yield blocks of images, with so many numbers in the making for each."""
     step = max(1, _ENTRIES // per_image)
     for start in range(0, n_images, step):
         yield slice(start, min(start + step, n_images))
 
 
-def _there(array: np.ndarray, like: Any, dtype: Any) -> Any:
+def there(array: np.ndarray, like: Any, dtype: Any) -> Any:
     """Return a host array in the namespace and on the device of ``like``."""
     return namespace(like).asarray(array.astype(np.float64), dtype=dtype, device=device_of(like))
 

@@ -277,6 +277,10 @@ class Patches(Parameters):
                 return scale
         raise ValueError(f"atom {atom!r} has no template")
 
+    def parts(self, atoms: Sequence[Atom], n_features: int) -> PatchParts:
+        """Return atoms taken apart."""
+        return PatchParts(self, atoms, n_features)
+
     def evaluate(self, X: Any, atoms: Sequence[Atom]) -> Any:
         """Return the responses of ``atoms`` on new images: ``(n_samples, n_atoms)``.
 
@@ -286,7 +290,7 @@ class Patches(Parameters):
         dtype = working_dtype(X)
         if not atoms:
             return namespace(X).zeros((X.shape[0], 0), dtype=dtype, device=device_of(X))
-        parts = PatchParts(self, atoms, X.shape[1])
+        parts = self.parts(atoms, X.shape[1])
         return chosen_responses(X, self._shape_of(X.shape[1]), parts, dtype)
 
     def scorer(

@@ -108,6 +108,38 @@ def respond_few(images, width, templates, starts, sizes, windows, down, across, 
                 out[first + i, atom] = best[i]
 
 
+@njit(cache=True, parallel=True, nogil=True, fastmath=_FAST)
+def locate(images, width, taps, size, window, down, across, best, places):  # type: ignore[no-untyped-def]
+    """Write where one atom responds most to each image: the pixel at which that patch begins.
+
+    ``best`` gets a row of responses, and one of the mask's weights there; both are zero where no
+    response is positive.
+    """
+    n_images = len(images)
+    for chunk in prange((n_images + LANES - 1) // LANES):
+        first = chunk * LANES
+        count = min(LANES, n_images - first)
+        block = _lanes_of(images, first, count, taps)
+        response = np.empty(LANES, taps.dtype)
+        found = np.zeros((2, LANES), taps.dtype)
+        at = np.zeros(LANES, np.int64)
+        for y in range(window[0], window[1]):
+            for x in range(window[2], window[3]):
+                corner = y * width + x
+                _convolve(block, corner, width, taps, size, response)
+                weight = down[y - window[0]] * across[x - window[2]]
+                for lane in range(LANES):
+                    value = weight * response[lane]
+                    larger = value > found[0, lane]
+                    found[0, lane] = value if larger else found[0, lane]
+                    found[1, lane] = weight if larger else found[1, lane]
+                    at[lane] = corner if larger else at[lane]
+        for i in range(count):
+            best[0, first + i] = found[0, i]
+            best[1, first + i] = found[1, i]
+            places[first + i] = at[i]
+
+
 @njit(nogil=True, inline="always")
 def _lanes_of(images, first, count, like):  # type: ignore[no-untyped-def]
     """Return some images, a pixel per row and an image per column; zeros fill up the lanes."""

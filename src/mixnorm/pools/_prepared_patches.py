@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -13,6 +14,7 @@ from mixnorm.pools._patch_responses import all_responses
 
 if TYPE_CHECKING:
     from mixnorm.pools._masks import Scale
+    from mixnorm.pools._patch_tuning import PatchAdjustment
     from mixnorm.pools._patches import Atom, Patches
 
 _GIB = 1 << 30
@@ -60,6 +62,7 @@ class PreparedPatches:
         fit_intercept: bool,
     ) -> None:
         self.pool, self._X, self._scales = pool, X, scales
+        self._plain, self._tuned = pool, dict[Any, tuple[Any, float]]()
         self._dtype = working_dtype(X) if weight is None else weight.dtype
         self._n_masks = scales[0].n_masks
         self._n_atoms = sum(part.n_templates for part in scales) * self._n_masks
@@ -216,7 +219,8 @@ class PreparedPatches:
         scores[~self._usable] = 0.0
         for atom in exclude:
             template, mask = cast("Atom", atom)
-            scores[template * self._n_masks + mask] = 0.0
+            if atom not in self._tuned:
+                scores[template * self._n_masks + mask] = 0.0
         if inputs is not None:
             self._drop_readers_of_others(scores.reshape(-1, self._n_masks), inputs)
         return scores
@@ -246,6 +250,8 @@ class PreparedPatches:
 
     def columns(self, atom: Atom) -> Any:
         """Return the scaled column of ``atom``: ``(1, n_samples)``."""
+        if atom in self._tuned:
+            return self._tuned[atom][0]
         if self.exact:
             place = atom[0] * self._n_masks + atom[1]
             return self._store[place : place + 1, :] / float(self._largest[place])
@@ -280,13 +286,48 @@ class PreparedPatches:
 
     def scale(self, atom: Atom) -> np.ndarray:
         """Return what the column of ``atom`` was divided by."""
-        if self.exact:
+        if atom in self._tuned:
+            size = self._tuned[atom][1]
+        elif self.exact:
             size = self._largest[atom[0] * self._n_masks + atom[1]]
         else:
             if atom not in self._sizes:
                 self._gather([atom])
             size = self._sizes[atom]
         return np.asarray([size], dtype=np.float64 if _is_double(self._dtype) else np.float32)
+
+    def adjust(self, atoms: Sequence[Atom], slopes: Any, bends: Any) -> PatchAdjustment:
+        """Return steps of the templates of ``atoms`` that lower the loss.
+
+        ``slopes`` and ``bends`` are its first and second derivatives in their scaled columns, an
+        atom per row.
+        """
+        from mixnorm.pools._patch_tuning import PatchAdjustment
+
+        parts = self.pool.parts(atoms, self._X.shape[1])
+        return PatchAdjustment(self, atoms, parts, self._X, slopes, bends)
+
+    def take_on(
+        self, templates: Sequence[np.ndarray], sizes: Sequence[int], masks: Sequence[int]
+    ) -> list[Atom]:
+        """Return atoms of new templates, which take the place of those taken on before."""
+        numbers, first = [0] * len(templates), sum(len(p) for p in self._plain.template_sets())
+        sets = list(self._plain.template_sets())
+        for size in sorted(set(sizes)):
+            places = [place for place, other in enumerate(sizes) if other == size]
+            sets.append(np.stack([templates[place].reshape(size, size) for place in places]))
+            for place in places:
+                numbers[place], first = first, first + 1
+        self.pool = replace(self._plain, templates=tuple(sets))
+        atoms = list(zip(numbers, masks, strict=True))
+        xp = namespace(self._X)
+        found = xp.astype(self.pool.evaluate(self._X, atoms), self._dtype).T
+        self._tuned = {}
+        for place, atom in enumerate(atoms):
+            column = found[place : place + 1, :]
+            largest = self._size(column)
+            self._tuned[atom] = (column / largest, largest)
+        return atoms
 
     def inputs(self, atom: Atom) -> frozenset[int]:
         """Return the pixels that ``atom`` reads."""
