@@ -117,7 +117,9 @@ def fitted(chosen: Variant, images: Images, clock: Clock) -> Any:
     with clock.stage("templates"):
         rows = images.X.reshape(len(images.X), -1)
         pool = Patches(**chosen.patches).learn(rows, random_state=0)
-    model = ShareBoostClassifier(chosen.features, alpha=chosen.alpha, pool=pool, random_state=0)
+    model = ShareBoostClassifier(
+        chosen.features, alpha=chosen.alpha, tune=chosen.tune, pool=pool, random_state=0
+    )
     with clock.stage("responses"):
         model.fit(images.X, images.y)
     rounds = float(np.sum(model.path_["seconds"]))

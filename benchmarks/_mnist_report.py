@@ -20,6 +20,7 @@ ERRORS = {
     "upright": ORIGINAL,
     "deformed": DEFORMED,
     "deformed-upright": DEFORMED,
+    "tuned": DEFORMED,
 }
 # Most seconds from images in a file to a model; on the CPU, without copies.
 WHOLE = {"mixnorm-cpu": 1200.0, "mixnorm-cuda": 30.0}

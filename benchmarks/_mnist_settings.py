@@ -13,7 +13,7 @@ class Variant:
 
     ``patches`` are parameters of ``Patches``, ``deformations`` those of ``deform_images``;
     ``upright`` images are set upright first, by ``deslant_images``; ``rows`` keeps so many training
-    images.
+    images. ``tune`` is that of the model.
     """
 
     features: int
@@ -22,6 +22,7 @@ class Variant:
     copies: int = 0
     deformations: Mapping[str, float] = field(default_factory=dict)
     upright: bool = False
+    tune: int = 0
     rows: int | None = None
 
 
@@ -36,6 +37,7 @@ VARIANTS = {
     "upright": Variant(266, 3e-6, FINE, upright=True),
     "deformed": Variant(305, 3e-6, FINE, 5, DEFORMATIONS),
     "deformed-upright": Variant(305, 2e-6, FINE, 5, DEFORMATIONS, upright=True),
+    "tuned": Variant(305, 2e-6, FINE, 5, DEFORMATIONS, upright=True, tune=8),
 }
 # Setting an image upright: moments and interpolation, by pixel.
 UPRIGHT_ADDS = 15

@@ -81,7 +81,7 @@ class TestSettings:
         assert "max_gib" not in settings("deformed").patches
 
     def test_as_many_features_as_the_bar_asks_for(self):
-        assert [variant.features for variant in VARIANTS.values()] == [266, 266, 305, 305]
+        assert [variant.features for variant in VARIANTS.values()] == [266, 266, 305, 305, 305]
 
 
 class TestChild:
@@ -252,6 +252,7 @@ class TestCommand:
             "test/upright/mixnorm-cpu",
             "test/deformed/mixnorm-cpu",
             "test/deformed-upright/mixnorm-cpu",
+            "test/tuned/mixnorm-cpu",
             "test/original/svm",
         ]
         given = (
