@@ -9,8 +9,9 @@ from sklearn.base import clone
 from sklearn.datasets import load_digits
 
 from mixnorm import ShareBoostClassifier, ShareBoostClassifierCV, ShareBoostRegressor, load, save
+from mixnorm.exceptions import InterruptedFitWarning
 from mixnorm.pools import Patches
-from mixnorm.pools._patch_tuning import _sums, _sums_compiled
+from mixnorm.pools._patch_tuning import PatchAdjustment, _sums, _sums_compiled
 
 POOL = Patches(size=3, n_templates=15, masks=4)
 
@@ -175,6 +176,31 @@ class TestModels:
         model.set_params(n_features_to_select=11).fit(*digits)
         assert len(model.path_["loss"]) == 11
         assert model.path_["loss"][-1] < before
+
+    def test_after_steps_back(self, digits):
+        plain, tuned = (self.fitted(digits, tune, backward=3) for tune in (0, 3))
+        assert len(tuned.path_["loss"]) == len(plain.path_["loss"]) == 8
+        assert tuned.path_["loss"][-1] < plain.path_["loss"][-1]
+
+    @pytest.mark.parametrize("sweeps", [0, 2])
+    def test_an_interrupt_keeps_the_sweeps_done(self, digits, monkeypatch, sweeps):
+        wanted, calls = self.fitted(digits, sweeps), []
+        moved = PatchAdjustment.moved
+
+        def interrupted(self, length):
+            calls.append(length)
+            found = moved(self, length)
+            if len(calls) == sweeps + 1:
+                raise KeyboardInterrupt
+            return found
+
+        monkeypatch.setattr(PatchAdjustment, "moved", interrupted)
+        with pytest.warns(InterruptedFitWarning):
+            found = self.fitted(digits, 6)
+        assert calls[-1] == 0.0
+        np.testing.assert_allclose(
+            found.decision_function(digits[0]), wanted.decision_function(digits[0]), rtol=1e-6
+        )
 
     def test_regressor(self, digits):
         images, y = digits

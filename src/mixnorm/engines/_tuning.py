@@ -54,9 +54,15 @@ def check(pool: Any, sweeps: int) -> None:
 
 
 def tune(run: Run, sweeps: int) -> None:
-    """Adjust the atoms of the last round, in so many sweeps at most, and replace its model."""
+    """Adjust the atoms of the model asked for, in so many sweeps at most, and replace it.
+
+    An interrupt keeps the sweeps that are done.
+    """
     if not run.path.rounds or not sweeps:
         return
+    if run.plan.furthest > run.plan.n_atoms:  # steps back have gone over all sizes
+        run.path = run.wanted()
+        run.support = run.load(run.path.rounds)
     *earlier, last = run.path.rounds
     began, iterations, length = time.perf_counter(), last.iterations, _FIRST
     tolerance = run.tolerance(run.plan.n_atoms)
@@ -69,7 +75,7 @@ def tune(run: Run, sweeps: int) -> None:
         made = run.recorded(last.gradient, outcome, began)
         made = replace(made, seconds=made.seconds + last.seconds, iterations=iterations)
         run.path = replace(run.path, rounds=(*earlier, made))
-        if run.support.objective > (1.0 - _LEAST) * before:
+        if run.report() or run.support.objective > (1.0 - _LEAST) * before:
             break
         length = min(1.0, _GROWTH * length)
 
@@ -84,13 +90,17 @@ def _sweep(run: Run, length: float, tolerance: tuple[float, float]) -> Any:
     bends = (weights * weights) @ namespace(weights).broadcast_to(curvature, residual.shape).T
     offer: Any = pool  # one that can adjust its atoms, as was checked
     adjustment: Adjustment = offer.adjust(atoms, weights @ residual.T, bends)
-    for _ in range(_HALVINGS):
-        trial = _loaded(run, adjustment.moved(length), atoms)
-        if trial.value < support.value - _SHARE * length * adjustment.slope:
-            outcome = trial.correct(*tolerance)
-            if trial.objective < support.objective:
-                return trial, length, outcome
-        length *= 0.5
+    try:
+        for _ in range(_HALVINGS):
+            trial = _loaded(run, adjustment.moved(length), atoms)
+            if trial.value < support.value - _SHARE * length * adjustment.slope:
+                outcome = trial.correct(*tolerance)
+                if trial.objective < support.objective:
+                    return trial, length, outcome
+            length *= 0.5
+    except BaseException:  # a keyboard interrupt, say: the pool goes on with what is kept
+        adjustment.moved(0.0)
+        raise
     adjustment.moved(0.0)
     return None
 

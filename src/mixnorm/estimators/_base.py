@@ -134,6 +134,7 @@ class BaseShareBoost(
         left = wanted if start is None else max(0, wanted - len(start.rounds))
         if self.backward:
             left = 2 * (wanted + self.backward) - 1  # there and back
+        left += self.tune
         if progress is None:
             whole = Progress.of_fit(self, X, y, sample_weight, left)
         else:
