@@ -134,6 +134,22 @@ class TestModels:
         assert np.all(np.diff(losses) < 0)
         assert losses[-1] < 0.7 * losses[0]
 
+    def test_templates_that_are_integers(self, digits):
+        given = np.round(10 * np.random.default_rng(0).standard_normal((6, 3, 3))).astype(int)
+        losses = [
+            ShareBoostClassifier(6, pool=Patches(templates=part, masks=4), tune=3)
+            .fit(*digits)
+            .path_["loss"][-1]
+            for part in (given, given.astype(float))
+        ]
+        assert losses[0] == pytest.approx(losses[1], rel=1e-3)
+
+    def test_atoms(self, digits):
+        model = self.fitted(digits, 2)
+        assert [number for number, _ in model.atoms_] == list(range(15, 23))
+        assert model.atoms_[-1] == model.path_["feature"][-1]
+        assert self.fitted(digits, 0).atoms_ == self.fitted(digits, 0).path_["feature"].tolist()
+
     def test_other_sizes_stay(self, digits):
         plain, tuned = (self.fitted(digits, tune) for tune in (0, 3))
         images, _ = digits

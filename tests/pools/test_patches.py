@@ -120,7 +120,7 @@ class TestTemplates:
     def test_learned_pools_stay(self):
         pool = Patches(size=2, n_templates=5, masks=1, shape=(6, 7)).learn(drawn(), random_state=0)
         assert pool.learned
-        assert pool.learn(drawn(seed=1)).templates is pool.templates
+        assert pool.learn(drawn(seed=1)) == pool
 
     def test_rows_of_weight_zero_do_not_count(self):
         X, weight = drawn(), np.ones(70)
@@ -225,6 +225,46 @@ class TestResponses:
         assert tuple(pool.evaluate(xp.asarray(X), []).shape) == (40, 0)
 
 
+class TestPools:
+    def test_equal(self):
+        X = drawn()
+        pool = Patches(size=2, n_templates=5, masks=1, shape=(6, 7))
+        one, again, other = (pool.learn(X, random_state=seed) for seed in (0, 0, 1))
+        assert pool == clone(pool)
+        assert one == again
+        assert one not in (pool, other, "pool")
+
+    def test_learned_from_images(self):
+        X = drawn()
+        pool = Patches(size=2, n_templates=5, masks=1)
+        found = pool.learn(X.reshape(-1, 6, 7), random_state=0)
+        assert found == pool.for_images((6, 7)).learn(X, random_state=0)
+
+    def test_templates_are_the_pool_s_own(self, digits):
+        given = np.random.default_rng(0).standard_normal((4, 3, 3))
+        pool = Patches(templates=given, masks=4)
+        model = ShareBoostClassifier(3, pool=pool).fit(*digits)
+        before = model.decision_function(digits[0])
+        given *= 0.0
+        np.testing.assert_array_equal(model.decision_function(digits[0]), before)
+
+    def test_templates_as_lists(self):
+        given = np.random.default_rng(0).standard_normal((4, 3, 3))
+        for same in (given, [given], given.tolist(), list(given)):
+            (found,) = Patches(templates=same).template_sets()
+            np.testing.assert_array_equal(found, given)
+        for wrong, error in ((5, TypeError), ((), ValueError)):
+            with pytest.raises(error, match="templates"):
+                Patches(templates=wrong).template_sets()
+
+    def test_large_integers(self, digits):
+        images, y = digits[0][:300], digits[1][:300]
+        model = ShareBoostClassifier(4, pool=SMALL, random_state=0)
+        wanted = clone(model).fit(images, y).path_["feature"].tolist()
+        shifted = clone(model).fit(images.astype(np.int64) + 2**30, y)
+        assert shifted.path_["feature"].tolist() == wanted
+
+
 class TestMemory:
     def residual(self, n, k=3):
         rng = np.random.default_rng(1)
@@ -256,6 +296,20 @@ class TestMemory:
         found = ShareBoostClassifier(8, pool=tight, random_state=0).fit(images, y)
         assert found.path_["feature"].tolist() == wanted.path_["feature"].tolist()
         np.testing.assert_allclose(found.coef_, wanted.coef_, rtol=1e-2, atol=1e-4)
+
+    @pytest.mark.parametrize("factor", [1e-12, 1.0, 1e6])
+    def test_half_precision_in_any_unit(self, digits, factor):
+        xp = pytest.importorskip("array_api_compat.torch")
+        X = digits[0].reshape(-1, 64) * factor
+        exact = SMALL.prepare(X, random_state=0)
+        tight = clone(SMALL).set_params(max_gib=3 * 108 * len(X) / 2**30)
+        rounded = tight.prepare(xp.asarray(X), random_state=0)
+        assert not rounded.exact
+        residual = self.residual(len(X)).astype(np.float64)
+        wanted = exact.top(residual, "l1", 5, frozenset())
+        found = rounded.top(xp.asarray(residual), "l1", 5, frozenset())
+        assert [atom for atom, _ in found] == [atom for atom, _ in wanted]
+        np.testing.assert_allclose([s for _, s in found], [s for _, s in wanted], rtol=1e-9)
 
     def test_scales_are_kept(self, digits, monkeypatch):
         X = digits[0].reshape(-1, 64).astype(np.float32)
@@ -367,7 +421,7 @@ class TestModels:
         templates = model.pool_.templates
         model.set_params(n_features_to_select=6).fit(images, y)
         assert model.path_["feature"].tolist()[:3] == first
-        assert model.pool_.templates is templates
+        assert all(map(np.array_equal, model.pool_.templates, templates))
         assert len(model.path_["feature"]) == 6
 
     def test_inputs(self, digits):
@@ -427,6 +481,8 @@ class TestErrors:
     def test_rows_that_are_no_images(self):
         with pytest.raises(ValueError, match="not square"):
             ShareBoostClassifier(3, pool=SMALL).fit(np.zeros((4, 10)), [0, 1, 0, 1])
+        with pytest.raises(ValueError, match="as rows here"):
+            SMALL.prepare(np.zeros((4, 8, 8)))
         with pytest.raises(ValueError, match="12 pixels, but X has 10 columns"):
             Patches(size=2, shape=(3, 4)).prepare(np.zeros((4, 10)))
 

@@ -47,8 +47,9 @@ class Adjustment(Protocol):
 def check(pool: Any, sweeps: int) -> None:
     """Raise unless the pool can adjust its atoms."""
     if sweeps and not hasattr(pool, "adjust"):
+        name = type(pool).__name__.removeprefix("Prepared")
         raise TypeError(
-            f"{type(pool).__name__} has atoms that cannot be adjusted (it has no method adjust), "
+            f"{name} has atoms that cannot be adjusted (it has no method adjust), "
             f"so that tune={sweeps} cannot be done. Set tune=0, or choose a pool of patches."
         )
 

@@ -407,6 +407,13 @@ class BaseShareBoost(
         check_is_fitted(self)
         return self._fitted_pool
 
+    @property
+    def atoms_(self) -> list[Any]:
+        """What the model is made of, in the order of its weights, named as in ``path_``."""
+        check_is_fitted(self)
+        rounds = self._path.rounds
+        return list(self._fitted_pool.labels(rounds[-1].support)) if rounds else []
+
     def predictor(self) -> Predictor:
         """Return the model as a lean function of arrays, for single rows and hot loops.
 

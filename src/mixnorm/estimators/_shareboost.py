@@ -109,6 +109,9 @@ class ShareBoostClassifier(ClassifierMixin, BaseShareBoost):
         Weights, zero for columns not chosen.
     intercept_ : ndarray of shape (n_classes,) or (1,)
         Intercept.
+    atoms_ : list
+        What the model is made of, in the order of its weights, named as in ``path_``. That differs
+        from the features of ``path_`` where some were replaced, dropped or tuned.
     pool_ : pool object
         The pool, with what it has learned from the data: the templates of patches, say.
     null_loss_ : float
@@ -130,9 +133,9 @@ class ShareBoostClassifier(ClassifierMixin, BaseShareBoost):
     -----
     A round costs one product of ``X`` with the residual, and a few with the chosen columns. Dense
     arrays of float32, float64 or small integers are used as they are, without a copy; files mapped
-    with ``numpy.memmap`` are read in blocks; sparse matrices are never made dense. With two classes
-    the weights of the two are opposite, and ``coef_`` is their difference. A keyboard interrupt
-    after the first round keeps the rounds done, with a warning.
+    with ``numpy.memmap`` are read in blocks; sparse matrices are never made dense, but for patches.
+    With two classes the weights of the two are opposite, and ``coef_`` is their difference. A
+    keyboard interrupt after the first round keeps the rounds done, with a warning.
 
     Within ``sklearn.config_context(array_api_dispatch=True)``, arrays of other libraries (tensors
     of torch, on a GPU say) are computed with where they are: arrays among the attributes and what
@@ -353,6 +356,9 @@ class ShareBoostRegressor(RegressorMixin, BaseShareBoost):
         Weights, zero for columns not chosen.
     intercept_ : ndarray of shape (n_outputs,), or float
         Intercept.
+    atoms_ : list
+        What the model is made of, in the order of its weights, named as in ``path_``. That differs
+        from the features of ``path_`` where some were replaced, dropped or tuned.
     pool_ : pool object
         The pool, with what it has learned from the data: the templates of patches, say.
     null_loss_ : float

@@ -36,7 +36,7 @@ def all_responses(
     templates : ndarray of shape (n_templates, size, size)
         The templates.
     steps : ndarray of shape (n_atoms,) or None
-        Where ``out`` has bytes, what one unit of them stands for.
+        Where ``out`` has rounded responses, what one unit of them stands for.
     out : array of shape (n_atoms, n_samples)
         Where they go; its dtype may be narrower than that of the computation.
     """
@@ -78,7 +78,10 @@ def all_responses(
         ]
         # Below zero counts as zero: the sign of the largest is that of the weighted largest.
         stacked = xp.reshape(xp.permute_dims(xp.stack(best), (2, 0, 1)), (out.shape[0], -1))
-        out[:, rows] = xp.astype(xp.clip(stacked, 0.0, None), out.dtype)
+        stacked = xp.clip(stacked, 0.0, None)
+        if steps is not None:
+            stacked = stacked / there(steps, X, dtype)[:, None]
+        out[:, rows] = xp.astype(stacked, out.dtype)
 
 
 def chosen_responses(X: Any, shape: tuple[int, int], parts: PatchParts, dtype: Any) -> Any:

@@ -62,7 +62,7 @@ class PatchAdjustment:
         sums = _sums_compiled if is_numpy(X) else _sums
         for place, gradient, curvature in sums(X, shape, parts, slopes, bends):
             size = self._sizes[place]
-            gradient, curvature = gradient / size, curvature / size**2
+            gradient, curvature = gradient / size, curvature / size / size
             ridge = _RIDGE * np.trace(curvature) / len(gradient) + np.finfo(np.float64).tiny
             step = np.linalg.solve(curvature + ridge * np.eye(len(gradient)), gradient)
             self._steps[place] = step
@@ -75,7 +75,7 @@ class PatchAdjustment:
             template = np.asarray(taps, dtype=np.float64) - length * step
             norm = float(np.linalg.norm(template))
             lengths.append(norm if norm > 0.0 else 1.0)
-            made.append((template / lengths[-1]).astype(taps.dtype))
+            made.append((template / lengths[-1]).astype(np.result_type(taps, np.float32)))
         atoms = self._data.take_on(made, self._parts.sizes, self._parts.masks)
         pairs = zip(atoms, self._sizes, lengths, strict=True)
         return [

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 
-from mixnorm._array import device_of, is_numpy, namespace, to_numpy
+from mixnorm._array import device_of, namespace, to_numpy
 from mixnorm._params import Parameters
 from mixnorm.pools._columns import working_dtype
 from mixnorm.pools._cost import Cost
@@ -22,7 +22,7 @@ from mixnorm.pools._templates import learn_templates, sample_images
 Atom = tuple[int, int]
 
 
-@dataclass
+@dataclass(eq=False)
 class Patches(Parameters):
     r"""Small templates, each looked for in some part of an image.
 
@@ -79,6 +79,20 @@ class Patches(Parameters):
     templates: Any = None
     max_gib: float = 6.0
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Patches):
+            return NotImplemented
+        mine, theirs = (pool.get_params(deep=False) for pool in (self, other))
+        sets = [params.pop("templates") for params in (mine, theirs)]
+        if mine != theirs or (sets[0] is None) != (sets[1] is None):
+            return False
+        if sets[0] is None:
+            return True
+        pairs = self.template_sets(), other.template_sets()
+        return len(pairs[0]) == len(pairs[1]) and all(map(np.array_equal, *pairs))
+
+    __hash__ = None  # type: ignore[assignment]
+
     plain: ClassVar[bool] = False
     #: Templates are learned from patches drawn at random.
     draws: ClassVar[bool] = True
@@ -129,6 +143,7 @@ class Patches(Parameters):
             Draws the patches that templates are learned from.
         """
         X = X.toarray() if hasattr(X, "toarray") else X
+        _check_rows(X)
         _check_sizes(X)
         learned = self.learn(X, weight=weight, random_state=random_state)
         return PreparedPatches(
@@ -141,7 +156,7 @@ class Patches(Parameters):
         Parameters
         ----------
         X : array or sparse matrix of shape (n_samples, height * width)
-            Images as rows.
+            Images as rows; or as they are, ``(n_samples, height, width)``.
         weight : array of shape (n_samples,), optional
             Rows of weight zero do not count.
         random_state : int, RandomState instance or None
@@ -150,9 +165,14 @@ class Patches(Parameters):
         from sklearn.utils import check_random_state
 
         self._check()
+        if getattr(X, "ndim", 2) == 3:
+            rows = namespace(X).reshape(X, (X.shape[0], X.shape[1] * X.shape[2]))
+            pool = self.for_images((X.shape[1], X.shape[2]))
+            return pool.learn(rows, weight=weight, random_state=random_state)
+        _check_rows(X)
         shape = self._shape_of(X.shape[1])
         if self.learned:
-            return replace(self, shape=shape)
+            return replace(self, shape=shape, templates=_kept(self.template_sets()))
         for size in self._sizes():
             if size > min(shape):
                 raise ValueError(
@@ -164,7 +184,7 @@ class Patches(Parameters):
             used = np.flatnonzero(to_numpy(weight) > 0)
         images = sample_images(X, used, rng).reshape(-1, *shape)
         found = [learn_templates(images, size, self.n_templates, rng) for size in self._sizes()]
-        return replace(self, shape=shape, templates=tuple(found))
+        return replace(self, shape=shape, templates=_kept(found))
 
     def _check(self) -> None:
         """Raise a clear error for a parameter out of its range."""
@@ -218,8 +238,16 @@ class Patches(Parameters):
                 "This Patches pool has no templates yet: they are learned in fit, and pool_ of the "
                 "fitted model has them; or give templates=..."
             )
-        given = [self.templates] if hasattr(self.templates, "ndim") else list(self.templates)
-        sets = [to_numpy(part) for part in given]
+        given = self.templates
+        if not hasattr(given, "ndim") and not isinstance(given, Sequence):
+            raise TypeError(
+                f"Patches(templates={given!r}) must be an array of shape (n_templates, size, size),"
+                " or a list of such arrays."
+            )
+        single = hasattr(given, "ndim") or (len(given) > 0 and np.ndim(to_numpy(given[0])) == 2)
+        sets = [to_numpy(part) for part in ([given] if single else given)]
+        if not sets:
+            raise ValueError("Patches(templates=...) has no templates; give some, or None.")
         for part in sets:
             square = part.ndim == 3 and part.shape[1] == part.shape[2] and part.shape[1] > 0
             if not square or part.dtype.kind not in "fiu" or not np.all(np.isfinite(part)):
@@ -287,6 +315,7 @@ class Patches(Parameters):
         Only their templates are computed, at the positions that their masks allow.
         """
         X = X.toarray() if hasattr(X, "toarray") else X
+        _check_rows(X)
         dtype = working_dtype(X)
         if not atoms:
             return namespace(X).zeros((X.shape[0], 0), dtype=dtype, device=device_of(X))
@@ -415,13 +444,31 @@ class PatchScorer:
         return scores
 
 
+def _check_rows(X: Any) -> None:
+    """Raise for what is not rows of pixels."""
+    if getattr(X, "ndim", 0) != 2:
+        raise ValueError(
+            f"Patches takes images as rows here, and X has the shape {getattr(X, 'shape', None)}; "
+            "give X.reshape(len(X), -1), and the shape of the images to Patches(shape=...)."
+        )
+
+
+def _kept(templates: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
+    """Return templates that nobody can change any more, copied where somebody could."""
+    kept = tuple(np.array(part) if part.flags.writeable else part for part in templates)
+    for part in kept:
+        part.flags.writeable = False
+    return kept
+
+
 def _check_sizes(X: Any) -> None:
     """Raise where a response could overflow."""
     xp = namespace(X)
     if 0 in X.shape or not xp.isdtype(X.dtype, "real floating"):
         return
     largest = max(abs(float(xp.min(X))), abs(float(xp.max(X))))
-    limit = float(np.finfo(np.float32 if not is_numpy(X) or X.itemsize <= 4 else np.float64).max)
+    wide = str(working_dtype(X)).endswith("float64")
+    limit = float(np.finfo(np.float64 if wide else np.float32).max)
     if largest > limit**0.5:
         raise ValueError(
             f"X has pixels as large as {largest:.3g}, whose products overflow; divide the images "

@@ -106,8 +106,9 @@ class PreparedPatches:
             )
         shape: Any = self.pool.shape
         store = xp.empty((self._n_atoms, X.shape[0]), dtype=dtype, device=device_of(X))
-        if each == 1:
-            self._steps = self._units(shape)
+        if dtype != self._dtype:
+            # A byte goes to 255; half precision has its digits wherever it is.
+            self._steps = self._units(shape) / (255.0 if each == 1 else 1.0)
         for part, sets in zip(self._scales, self.pool.template_sets(), strict=True):
             rows = slice(part.first * self._n_masks, (part.first + len(sets)) * self._n_masks)
             units = None if self._steps is None else self._steps[rows]
@@ -123,16 +124,20 @@ class PreparedPatches:
         return [wide, (xp.float16, 2)] if hasattr(xp, "float16") else [wide]
 
     def _units(self, shape: tuple[int, int]) -> np.ndarray:
-        """Return what a byte stands for: larger responses than those of some images are cut."""
-        X = self._X if self._used is None else self._X[self._used]
-        chosen = np.linspace(0, len(X) - 1, min(_SAMPLE, len(X))).astype(np.intp)
+        """Return what rounded responses are counted in: the largest ones of some images."""
+        used = np.arange(self._X.shape[0]) if self._used is None else self._used
+        if len(used) > _SAMPLE:
+            used = np.sort(np.random.default_rng(0).choice(used, _SAMPLE, replace=False))
+        xp = namespace(self._X)
+        X = xp.take(self._X, xp.asarray(used, device=device_of(self._X)), axis=0)
         largest = []
         for part, sets in zip(self._scales, self.pool.template_sets(), strict=True):
-            found = np.empty((len(sets) * self._n_masks, len(chosen)), dtype=np.float32)
-            all_responses(X[chosen], shape, part, sets, None, found)
-            largest.append(found.max(axis=1))
-        units: np.ndarray = np.concatenate(largest) * (1.1 / 255.0)
-        return np.where(units > 0.0, units, max(float(units.max(initial=0.0)), 1.0 / 255.0))
+            size = (len(sets) * self._n_masks, X.shape[0])
+            found = xp.empty(size, dtype=self._dtype, device=device_of(X))
+            all_responses(X, shape, part, sets, None, found)
+            largest.append(to_numpy(xp.max(found, axis=1)).astype(np.float64))
+        units: np.ndarray = 1.1 * np.concatenate(largest)
+        return np.where(units > 0.0, units, float(units.max(initial=0.0)) or 1.0)
 
     def _ranges(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the smallest and largest responses of each atom, as stored."""
