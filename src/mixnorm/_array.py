@@ -105,6 +105,11 @@ def quick_products(array: Any) -> Iterator[bool]:
         torch.set_float32_matmul_precision(before)
 
 
+def is_double(dtype: Any) -> bool:
+    """Tell whether ``dtype``, of any namespace, is float64."""
+    return str(dtype).endswith("float64")
+
+
 def epsilon(array: Any) -> float:
     """Return the machine epsilon of the floating dtype of ``array``."""
     return float(namespace(array).finfo(array.dtype).eps)

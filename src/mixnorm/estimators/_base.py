@@ -5,9 +5,7 @@ from __future__ import annotations
 import copy
 import numbers
 import pickle
-import sys
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Self
 
@@ -32,9 +30,10 @@ from mixnorm.estimators._arrays import (
 )
 from mixnorm.estimators._inputs import DEFAULT_SIZE, check_weights
 from mixnorm.estimators._predictor import Predictor
-from mixnorm.estimators._progress import CallbackSupportMixin, Progress
+from mixnorm.estimators._progress import CallbackSupportMixin, Progress, Rounds
 from mixnorm.estimators._selector import ColumnSelectorMixin
 from mixnorm.estimators._stored import StoredPathMixin
+from mixnorm.estimators._warnings import warn_caller
 from mixnorm.exceptions import (
     FewerFeaturesWarning,
     InterruptedFitWarning,
@@ -144,7 +143,7 @@ class BaseShareBoost(
             self._fitted_pool = getattr(data, "pool", pool)  # which may learn while rounds go by
             return self._attributes(outward(path, data), loss, X)
 
-        rounds = _Rounds(whole, left, attributes)
+        rounds = Rounds(whole, left, attributes)
         path = greedy.select(
             data,
             loss,
@@ -222,7 +221,7 @@ class BaseShareBoost(
 
     def _warn_of_offsets(self, column: int, times: float) -> None:
         if self.scale and self.alpha > 0 and times > _LARGE_OFFSET:
-            _warn(
+            warn_caller(
                 f"Column {column} is {times:.0f} times as large as half its range. Divided by its "
                 "size it varies little, so that it is hardly chosen and heavily penalised. "
                 "Subtract a typical value first (StandardScaler), or set alpha=0.",
@@ -255,7 +254,7 @@ class BaseShareBoost(
         if self.n_features_to_select is None:
             return available if self.cost_budget is not None else min(DEFAULT_SIZE, available)
         if self.n_features_to_select > available:
-            _warn(
+            warn_caller(
                 f"n_features_to_select={self.n_features_to_select} asks for more features than "
                 f"the {available} that vary; all of these are chosen. Lower "
                 "n_features_to_select, or leave it at None.",
@@ -268,19 +267,19 @@ class BaseShareBoost(
         done = len(path.rounds)
         if path.interrupted:
             again = "" if not hasattr(self, "warm_start") else _GO_ON
-            _warn(
+            warn_caller(
                 f"Interrupted after {done} of {wanted} rounds, which are kept.{again}",
                 InterruptedFitWarning,
             )
         elif path.exhausted and (self.n_features_to_select is not None or not self._limits()):
-            _warn(
+            warn_caller(
                 f"Stopped after {done} of {wanted} features: no other feature{self._limits()} "
                 "lowers the loss.",
                 FewerFeaturesWarning,
             )
         if not path.converged:
             gap = max(step.gap for step in path.rounds if not step.converged)
-            _warn(
+            warn_caller(
                 f"A corrective step stopped after max_iter={self.max_iter} with an estimated gain "
                 f"of {gap:.1e} left (tol {self.tol:g}). Raise max_iter, raise alpha, or raise tol.",
                 NotConvergedWarning,
@@ -485,26 +484,6 @@ class BaseShareBoost(
         return tags
 
 
-class _Rounds:
-    """Opens a progress task for each round and closes it when the engine says so."""
-
-    def __init__(
-        self, whole: Progress, left: int, attributes: Callable[[greedy.Path], dict[str, Any]]
-    ) -> None:
-        self._whole, self._left, self._attributes = whole, left, attributes
-        self._task = self._next()
-
-    def _next(self) -> Progress | None:
-        self._left -= 1
-        return self._whole.task("round") if self._left >= 0 else None
-
-    def end(self, path: greedy.Path) -> bool:
-        """Close the task of the round just done; True if a callback asks to stop."""
-        stop = self._task is not None and self._task.end(lambda: self._attributes(path))
-        self._task = self._next()
-        return stop
-
-
 def _column(labels: list[Any]) -> np.ndarray:
     """Return labels as one column: numbers as numbers, all else as the objects they are."""
     if all(isinstance(label, int) for label in labels):
@@ -512,15 +491,6 @@ def _column(labels: list[Any]) -> np.ndarray:
     column = np.empty(len(labels), dtype=object)
     column[:] = labels
     return column
-
-
-def _warn(message: str, category: type[Warning]) -> None:
-    """Warn on behalf of the caller outside this package and scikit-learn's wrappers."""
-    inside = ("mixnorm.", "sklearn.callback", "contextlib")
-    frame, level = sys._getframe(1), 2
-    while frame.f_back and frame.f_globals.get("__name__", "").startswith(inside):
-        frame, level = frame.f_back, level + 1
-    warnings.warn(message, category, stacklevel=level)
 
 
 def _dense(columns: Any) -> Any:

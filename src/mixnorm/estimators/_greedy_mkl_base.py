@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from mixnorm.engines import sparse_kernels
 from mixnorm.engines.sparse_kernels import ALGORITHMS, STEPS, KernelPath
-from mixnorm.estimators._base import _Rounds, _warn
 from mixnorm.estimators._greedy_mkl_stored import StoredKernelPathMixin
 from mixnorm.estimators._inputs import _check_integer, _check_number
 from mixnorm.estimators._kernel_base import warn_of_no_kernel
@@ -22,10 +21,12 @@ from mixnorm.estimators._kernel_rates import KernelRates, rates_of
 from mixnorm.estimators._progress import (
     CallbackSupportMixin,
     Progress,
+    Rounds,
     all_or_nothing,
     with_callbacks,
 )
 from mixnorm.estimators._staged import check_size
+from mixnorm.estimators._warnings import warn_caller
 from mixnorm.exceptions import (
     FewerFeaturesWarning,
     InterruptedFitWarning,
@@ -139,7 +140,7 @@ class GreedyKernelLearner(
             def attributes(path: Any) -> dict[str, Any]:
                 return self._attributes(path, self._needed(path, bank))
 
-            rounds = _Rounds(whole, left, attributes)
+            rounds = Rounds(whole, left, attributes)
             path = sparse_kernels.select(
                 pool,
                 loss,
@@ -170,7 +171,7 @@ class GreedyKernelLearner(
         if self.algorithm == "l2":
             return int(self.n_kernels if self.n_steps is None else self.n_steps)
         if self.n_kernels > available:
-            _warn(
+            warn_caller(
                 f"n_kernels={self.n_kernels} asks for more kernels than the {available} there are; "
                 "all of these may be chosen.",
                 FewerFeaturesWarning,
@@ -237,7 +238,7 @@ class GreedyKernelLearner(
     def _report(self, path: KernelPath, wanted: int) -> None:
         done = len(path.rounds)
         if path.interrupted:
-            _warn(
+            warn_caller(
                 f"Interrupted after {done} of {wanted} rounds, which are kept. "
                 "Set warm_start=True and call fit again to go on.",
                 InterruptedFitWarning,
@@ -246,12 +247,12 @@ class GreedyKernelLearner(
             fewer = "Look at the kernels" if self.algorithm == "l2" else "Lower alpha"
             warn_of_no_kernel(advice=f"{fewer}, unless all targets are equal.")
         elif path.exhausted and self.algorithm != "l1":
-            _warn(
+            warn_caller(
                 f"Stopped after {done} of {wanted} rounds: no other kernel lowers the loss.",
                 FewerFeaturesWarning,
             )
         if not path.converged:
-            _warn(
+            warn_caller(
                 f"A refit did not reach tol={self.tol:g}, within max_iter={self.max_iter} "
                 "iterations or because rounding forbids. Raise alpha, max_iter or tol, or scale "
                 "the kernels (normalize='trace' in a bank).",

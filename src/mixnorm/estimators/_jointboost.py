@@ -14,11 +14,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from mixnorm.engines import joint_boosting
 from mixnorm.engines.joint_boosting import Path, Round
-from mixnorm.estimators._base import _Rounds, _warn
 from mixnorm.estimators._inputs import check_weights
-from mixnorm.estimators._progress import Progress, all_or_nothing, with_callbacks
+from mixnorm.estimators._progress import Progress, Rounds, all_or_nothing, with_callbacks
 from mixnorm.estimators._staged import StagedClassifier, check_classes, check_size
 from mixnorm.estimators._stored import _check_columns
+from mixnorm.estimators._warnings import warn_caller
 from mixnorm.exceptions import FewerFeaturesWarning, InterruptedFitWarning
 from mixnorm.pools import Cost
 
@@ -150,7 +150,7 @@ class JointBoostClassifier(StagedClassifier):
         bins = joint_boosting.bin_columns(X, weight, self.n_bins)
         whole = Progress.of_fit(self, X, y, sample_weight, self.n_rounds)
         # It hands a path on as it is, of whichever engine.
-        rounds: Any = _Rounds(whole, self.n_rounds, self._attributes)  # type: ignore[arg-type]
+        rounds: Any = Rounds(whole, self.n_rounds, self._attributes)
         path = joint_boosting.boost(
             bins,
             target[kept],
@@ -173,9 +173,9 @@ class JointBoostClassifier(StagedClassifier):
     def _report(self, path: Path) -> None:
         done = f"{len(path.rounds)} of {self.n_rounds} rounds"
         if path.interrupted:
-            _warn(f"Interrupted after {done}, which are kept.", InterruptedFitWarning)
+            warn_caller(f"Interrupted after {done}, which are kept.", InterruptedFitWarning)
         elif path.exhausted:
-            _warn(f"Stopped after {done}: no stump lowers the loss.", FewerFeaturesWarning)
+            warn_caller(f"Stopped after {done}: no stump lowers the loss.", FewerFeaturesWarning)
 
     def _attributes(self, path: Path) -> dict[str, Any]:
         """Return the fitted attributes that a path stands for."""

@@ -9,7 +9,6 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from mixnorm.engines import multikernel
-from mixnorm.estimators._base import _warn
 from mixnorm.estimators._inputs import _check_integer, _check_number
 from mixnorm.estimators._kernel_inputs import KernelInputsMixin, check_targets, weights_of
 from mixnorm.estimators._kernel_stored import StoredKernelsMixin
@@ -20,6 +19,7 @@ from mixnorm.estimators._progress import (
     all_or_nothing,
     with_callbacks,
 )
+from mixnorm.estimators._warnings import warn_caller
 from mixnorm.exceptions import InterruptedFitWarning, NoKernelWarning, NotConvergedWarning
 from mixnorm.kernels import KernelStack, gaussian_bank
 
@@ -156,7 +156,7 @@ class KernelLearner(KernelInputsMixin, StoredKernelsMixin, CallbackSupportMixin,
     def _report(self, found: multikernel.KernelSolution, dtype: Any) -> None:
         relative = found.gap / found.objective if found.objective else 0.0
         if found.interrupted:
-            _warn(
+            warn_caller(
                 f"Interrupted after {found.iterations} iterations with relative duality gap "
                 f"{relative:.1e} (tol {self.tol:g}); the weights so far are kept. "
                 "Set warm_start=True and call fit again to go on.",
@@ -164,7 +164,7 @@ class KernelLearner(KernelInputsMixin, StoredKernelsMixin, CallbackSupportMixin,
             )
         elif not found.converged:
             advice = "or lower C" if dtype == np.float64 else "lower C, or take kernels in float64"
-            _warn(
+            warn_caller(
                 f"Stopped after {found.iterations} iterations with relative duality gap "
                 f"{relative:.1e} (tol {self.tol:g}). Raise max_iter or tol, {advice}.",
                 NotConvergedWarning,
@@ -273,4 +273,4 @@ def warn_of_no_kernel(zero: bool = False, advice: str = _FEWER) -> None:
         else "No kernel is left in the model, which"
     )
     advice = "Look at the kernels." if zero else advice
-    _warn(f"{what} predicts the same for all rows. {advice}", NoKernelWarning)
+    warn_caller(f"{what} predicts the same for all rows. {advice}", NoKernelWarning)

@@ -10,12 +10,12 @@ import numpy as np
 from sklearn.model_selection import check_cv
 
 from mixnorm.engines import multikernel
-from mixnorm.estimators._base import _warn
 from mixnorm.estimators._kernel_base import KernelLearner
 from mixnorm.estimators._kernel_classifier import KernelClassifier
 from mixnorm.estimators._kernel_inputs import check_targets, weights_of
 from mixnorm.estimators._progress import Progress, all_or_nothing, with_callbacks
 from mixnorm.estimators._search import values_to_try
+from mixnorm.estimators._warnings import warn_caller
 from mixnorm.exceptions import InterruptedFitWarning
 
 
@@ -129,7 +129,7 @@ class KernelCV(KernelLearner):
         except KeyboardInterrupt:
             if not scores:
                 raise
-            _warn(
+            warn_caller(
                 f"Interrupted after {len(scores)} of {len(folds)} folds, by which the parameters "
                 "are chosen.",
                 InterruptedFitWarning,

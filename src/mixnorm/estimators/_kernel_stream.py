@@ -9,7 +9,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import column_or_1d, validate_data
 
 from mixnorm.engines.mirror import KernelLearner as Descent
-from mixnorm.estimators._base import _warn
 from mixnorm.estimators._inputs import (
     _check_integer,
     check_one_kind_of_label,
@@ -19,6 +18,7 @@ from mixnorm.estimators._kernel_base import warn_of_no_kernel
 from mixnorm.estimators._kernel_classifier import KernelClassifier
 from mixnorm.estimators._kernel_inputs import check_targets, weights_of
 from mixnorm.estimators._progress import Iterations, all_or_nothing
+from mixnorm.estimators._warnings import warn_caller
 from mixnorm.exceptions import InterruptedFitWarning
 from mixnorm.kernels import KernelStack, gaussian_bank
 
@@ -100,7 +100,7 @@ class KernelStream(KernelClassifier):
                 raise
             descent.refresh(samples)
             self.objective_, self.dual_gap_ = descent.objective_and_gap(samples)
-            _warn(f"Interrupted after {done} epochs, which are kept.", InterruptedFitWarning)
+            warn_caller(f"Interrupted after {done} epochs, which are kept.", InterruptedFitWarning)
         self.n_iter_ = done
 
     def _keep_descent(

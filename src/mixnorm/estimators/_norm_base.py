@@ -13,7 +13,6 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mixnorm.engines import proximal
-from mixnorm.estimators._base import _warn
 from mixnorm.estimators._inputs import _check_integer, _check_number
 from mixnorm.estimators._mixed_norm_path import (
     MixedNormPath,
@@ -25,6 +24,7 @@ from mixnorm.estimators._mixed_norm_path import (
 from mixnorm.estimators._norm_stored import StoredWeightsMixin
 from mixnorm.estimators._progress import CallbackSupportMixin, Iterations, Progress
 from mixnorm.estimators._selector import ColumnSelectorMixin
+from mixnorm.estimators._warnings import warn_caller
 from mixnorm.exceptions import InterruptedFitWarning, NotConvergedWarning
 from mixnorm.losses import DualLoss
 from mixnorm.norms import as_norm
@@ -304,14 +304,14 @@ class NormLearner(StoredWeightsMixin, ColumnSelectorMixin, CallbackSupportMixin,
     def _report(self, found: proximal.Solution) -> None:
         """Warn of a solution that was cut short."""
         if found.interrupted:
-            _warn(
+            warn_caller(
                 f"Interrupted after {found.iterations} iterations with relative duality gap "
                 f"{found.gap / found.scale:.1e} (tol {self.tol:g}); the weights so far are kept. "
                 "Set warm_start=True and call fit again to go on.",
                 InterruptedFitWarning,
             )
         elif not found.converged:
-            _warn(
+            warn_caller(
                 f"Stopped after {_stopped(found, self)} with relative duality gap "
                 f"{found.gap / found.scale:.1e} (tol {self.tol:g}). {_remedy(found, self)}",
                 NotConvergedWarning,
@@ -438,14 +438,14 @@ class _Points:
     def report(self) -> None:
         """Warn of a path that was cut short, or not solved to its tolerance."""
         if self._cut:
-            _warn(
+            warn_caller(
                 f"Interrupted after {self._done} of {self._n_points} values of alpha, which are "
                 "kept.",
                 InterruptedFitWarning,
             )
         if self._worst is not None:
             worst, estimator = self._worst, self._estimator
-            _warn(
+            warn_caller(
                 f"For {self._n_bad} of {self._done} values of alpha the gap was not reached. At "
                 f"alpha={worst.alpha:.3g} it stopped after {_stopped(worst, estimator)} with "
                 f"relative duality gap {worst.gap / worst.scale:.1e} (tol {estimator.tol:g}). "

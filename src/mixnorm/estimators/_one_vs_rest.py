@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from mixnorm.engines.greedy import Path
-from mixnorm.estimators._base import _dense, _warn
+from mixnorm.estimators._base import _dense
 from mixnorm.estimators._inputs import check_parameters, check_weights
 from mixnorm.estimators._progress import (
     Progress,
@@ -20,6 +20,7 @@ from mixnorm.estimators._progress import (
 )
 from mixnorm.estimators._shareboost import ShareBoostClassifier
 from mixnorm.estimators._staged import StagedClassifier, check_classes, check_size
+from mixnorm.estimators._warnings import warn_caller
 from mixnorm.pools import Cost, working_dtype
 from mixnorm.pools._products import check_numpy
 
@@ -440,10 +441,10 @@ def _report(told: dict[type[Warning], list[tuple[Any, str]]], n_classes: int) ->
     for category, cases in told.items():
         label, message = cases[0]
         if len(cases) == n_classes and len({message for _, message in cases}) == 1:
-            _warn(message, category)
+            warn_caller(message, category)
         else:
             count = f"{len(cases)} of {n_classes} classes, the first of them {label}"
-            _warn(f"For {count}: {message}", category)
+            warn_caller(f"For {count}: {message}", category)
 
 
 def _support(path: Path, size: int) -> tuple[Any, ...]:

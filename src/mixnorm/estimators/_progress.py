@@ -8,7 +8,14 @@ from typing import Any, Self
 
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 
-__all__ = ["CallbackSupportMixin", "Iterations", "Progress", "all_or_nothing", "with_callbacks"]
+__all__ = [
+    "CallbackSupportMixin",
+    "Iterations",
+    "Progress",
+    "Rounds",
+    "all_or_nothing",
+    "with_callbacks",
+]
 
 # What scikit-learn sets on an estimator during a fit, and removes itself.
 _CALLBACK_STATE = ("_callback_fit_ctx", "_skl_callbacks_to_teardown")
@@ -79,3 +86,23 @@ class Iterations:
     def end(self, count: int, gap: float) -> None:
         """Note that an iteration is done."""
         self._whole.task("iteration").end()
+
+
+class Rounds:
+    """Opens a progress task for each round and closes it when the engine says so."""
+
+    def __init__(
+        self, whole: Progress, left: int, attributes: Callable[[Any], dict[str, Any]]
+    ) -> None:
+        self._whole, self._left, self._attributes = whole, left, attributes
+        self._task = self._next()
+
+    def _next(self) -> Progress | None:
+        self._left -= 1
+        return self._whole.task("round") if self._left >= 0 else None
+
+    def end(self, path: Any) -> bool:
+        """Close the task of the round just done; True if a callback asks to stop."""
+        stop = self._task is not None and self._task.end(lambda: self._attributes(path))
+        self._task = self._next()
+        return stop

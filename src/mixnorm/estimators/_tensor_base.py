@@ -13,7 +13,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mixnorm.engines import dual, tensor
-from mixnorm.estimators._base import _warn
 from mixnorm.estimators._inputs import _check_integer, _check_number
 from mixnorm.estimators._kernel_inputs import check_targets, weights_of
 from mixnorm.estimators._norm_base import check_dual_loss
@@ -26,6 +25,7 @@ from mixnorm.estimators._progress import (
 from mixnorm.estimators._tensor_features import FeatureWeight, top_features
 from mixnorm.estimators._tensor_stored import StoredTensorMixin
 from mixnorm.estimators._units import Frame, degree_of
+from mixnorm.estimators._warnings import warn_caller
 from mixnorm.exceptions import (
     CoarseKernelWarning,
     InterruptedFitWarning,
@@ -238,7 +238,7 @@ class TensorKernelLearner(StoredTensorMixin, CallbackSupportMixin, BaseEstimator
             random_state=check_random_state(self.random_state),
         )
         if made.mass < _LITTLE:
-            _warn(
+            warn_caller(
                 f"What stands in for the kernel ({made.name!r}) holds {made.mass:.2g} of it on the "
                 "training rows, so that the model is another than that of the kernel. Raise "
                 "n_components, lower the degree or sigma, or take fewer columns.",
@@ -294,7 +294,7 @@ class TensorKernelLearner(StoredTensorMixin, CallbackSupportMixin, BaseEstimator
         worst = max(found, key=lambda one: one.gap / one.objective if one.objective else 0.0)
         relative = worst.gap / worst.objective if worst.objective else 0.0
         if any(one.interrupted for one in found):
-            _warn(
+            warn_caller(
                 f"Interrupted with relative duality gap {relative:.1e} (tol {self.tol:g}); the "
                 "solution so far is kept.",
                 InterruptedFitWarning,
@@ -305,7 +305,7 @@ class TensorKernelLearner(StoredTensorMixin, CallbackSupportMixin, BaseEstimator
                 advice = "Rounding leaves no smaller one: raise tol, or lower gamma"
                 if made.name in ("tensor", "low-rank"):
                     advice += ", or set representation to 'features' or 'sampled'"
-            _warn(
+            warn_caller(
                 f"Stopped after {worst.evaluations} evaluations with relative duality gap "
                 f"{relative:.1e} (tol {self.tol:g}) at gamma={worst.gamma:g}. {advice}.",
                 NotConvergedWarning,

@@ -10,11 +10,11 @@ import numpy as np
 from sklearn.model_selection import check_cv
 
 from mixnorm.engines import dual, tensor
-from mixnorm.estimators._base import _warn
 from mixnorm.estimators._progress import Progress, all_or_nothing, with_callbacks
 from mixnorm.estimators._search import explained, values_to_try
 from mixnorm.estimators._tensor import TensorKernelClassifier, TensorKernelRegressor, chosen
 from mixnorm.estimators._tensor_base import TensorKernelLearner, Training, encoded_target
+from mixnorm.estimators._warnings import warn_caller
 from mixnorm.exceptions import InterruptedFitWarning, NotConvergedWarning
 
 # What gammas are tried where a number of them is given.
@@ -96,7 +96,7 @@ class TensorKernelCV(TensorKernelLearner):
         except KeyboardInterrupt:
             if not scores:
                 raise
-            _warn(
+            warn_caller(
                 f"Interrupted after {len(scores)} of {len(splits)} folds, by which gamma is "
                 "chosen.",
                 InterruptedFitWarning,
@@ -111,7 +111,7 @@ class TensorKernelCV(TensorKernelLearner):
         self.gammas_ = self._gammas()
         self.gamma_, self.best_score_ = float(self.gammas_[best]), float(means[best])
         if missed[best]:
-            _warn(
+            warn_caller(
                 f"At gamma={self.gamma_:g}, which was chosen, {missed[best]} fits of folds did not "
                 f"reach the tolerance {self.tol:g}. Raise max_iter or tol.",
                 NotConvergedWarning,

@@ -11,6 +11,7 @@ import numpy as np
 from mixnorm._array import device_of, namespace, to_numpy
 from mixnorm._params import Parameters
 from mixnorm.pools._cost import Cost
+from mixnorm.pools._recent import Recent
 from mixnorm.pools._scan import column_ranges, scan
 
 # Columns kept by a prepared pool; beside a table of 500 columns that is little.
@@ -183,7 +184,7 @@ class PreparedColumns:
         self._members = members
         self._usable = usable
         self._scales = scales
-        self._recent: dict[int, Any] = {}
+        self._recent = Recent(_RECENT, self._read)
         self.n_atoms = len(usable) if members is None else len(members)
         if members is not None:
             self._atom_of = np.empty(len(usable), dtype=np.intp)
@@ -228,7 +229,7 @@ class PreparedColumns:
             worth[self._reading_others(inputs)] = -np.inf
         found = [(atom, float(scores[atom])) for atom in best_places(worth, m)]
         if m > 1:  # whoever asks for several will look at their columns
-            self._gather([atom for atom, _ in found])
+            self._recent.gather([atom for atom, _ in found])
         return found
 
     def _reading_others(self, inputs: frozenset[int]) -> np.ndarray:
@@ -241,33 +242,16 @@ class PreparedColumns:
 
     def columns(self, atom: int) -> Any:
         """Return the scaled columns of ``atom``, one per row: ``(width, n_samples)``."""
-        self._gather([atom])
-        return self._recent[atom]
+        return self._recent.gather([atom])[0]
 
-    def _gather(self, atoms: Sequence[int]) -> None:
-        """Make sure that the columns of ``atoms`` are at hand, reading all others at once.
-
-        Recent ones are kept: a rule that looks at several candidates a round asks for many of them
-        again in the next.
-        """
-        recent = self._recent
-        missing = [atom for atom in atoms if atom not in recent]
-        for atom in atoms:  # those at hand go to the end, out of the way of what is dropped below
-            if atom in recent:
-                recent[atom] = recent.pop(atom)
-        if missing:
-            parts = [self._index(atom) for atom in missing]
-            index = [column for part in parts for column in part]
-            rows = self._matrix.columns(index)
-            rows = (
-                rows / namespace(rows).asarray(self._scales[index], device=device_of(rows))[:, None]
-            )
-            start = 0
-            for atom, part in zip(missing, parts, strict=True):
-                recent[atom] = rows[start : start + len(part), :]
-                start += len(part)
-        while len(recent) > max(_RECENT, len(atoms)):
-            del recent[next(iter(recent))]
+    def _read(self, atoms: list[int]) -> list[Any]:
+        """Return the scaled columns of ``atoms``, all read in one go."""
+        parts = [self._index(atom) for atom in atoms]
+        index = [column for part in parts for column in part]
+        rows = self._matrix.columns(index)
+        rows = rows / namespace(rows).asarray(self._scales[index], device=device_of(rows))[:, None]
+        ends = np.cumsum([len(part) for part in parts]).tolist()
+        return [rows[end - len(part) : end, :] for part, end in zip(parts, ends, strict=True)]
 
     def _index(self, atom: int) -> list[int]:
         """Return the columns that ``atom`` stands for."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -63,10 +64,10 @@ def all_responses(
         for bells in (scale.down, scale.across)
     ]
     per_image = len(taps) * down.shape[1] * across.shape[1]
-    for rows in blocks(X.shape[0], per_image):
-        views = shifted(xp.astype(X[rows, :], dtype), shape, scale.size)
+    for rows in _blocks(X.shape[0], per_image):
+        images = xp.reshape(xp.astype(X[rows, :], dtype), (-1, *shape))
         # With templates last, all that follows goes over them side by side.
-        found = xp.stack(views, axis=-1) @ weights.T
+        found = xp.stack(_shifted(images, scale.size), axis=-1) @ weights.T
         lines = [
             xp.max(found[:, :, left:right, :] * bell[:, None], axis=2)
             for (left, right), bell in bells[1]
@@ -90,28 +91,49 @@ def chosen_responses(X: Any, shape: tuple[int, int], parts: PatchParts, dtype: A
         return _compiled(X, shape, parts, dtype)
     xp, n_atoms = namespace(X), len(parts.sizes)
     out = xp.zeros((X.shape[0], n_atoms), dtype=dtype, device=device_of(X))
-    height, width = shape
-    for size, places, (top, bottom, left, right), (down, across) in alike(parts):
-        taps = there(np.stack([parts.taps[place] for place in places]), X, dtype)
-        mask = there((down[:, None] * across).ravel(), X, dtype)
-        for rows in blocks(X.shape[0], (size * size + len(places)) * mask.shape[0]):
-            images = xp.reshape(xp.astype(X[rows, :], dtype), (-1, height, width))
-            seen = images[:, top : bottom + size - 1, left : right + size - 1]
-            views = shifted(seen, (seen.shape[1], seen.shape[2]), size)
-            patches = xp.reshape(xp.stack(views, axis=1), (-1, size * size, mask.shape[0]))
-            best = xp.clip(xp.max((taps @ patches) * mask, axis=2), 0.0, None)
-            for column, place in enumerate(places):
+    for group in alike(parts):
+        for rows, _, products, _ in group.products(X, shape, dtype):
+            best = xp.clip(xp.max(products, axis=2), 0.0, None)
+            for column, place in enumerate(group.places):
                 out[rows, place] = best[:, column]
     return out
 
 
-def alike(parts: PatchParts) -> Iterator[tuple[int, list[int], tuple[int, ...], Any]]:
-    """Yield the size, places, window and weights of atoms of one size and mask."""
+@dataclass(frozen=True)
+class Alike:
+    """Atoms of one size and mask, whose patches are the same: by their places among others."""
+
+    parts: PatchParts
+    places: list[int]
+
+    def products(
+        self, X: Any, shape: tuple[int, int], dtype: Any
+    ) -> Iterator[tuple[slice, Any, Any, Any]]:
+        """Yield blocks of images: rows, patches in the window, weighted products, and the mask.
+
+        Patches have shape ``(n_images, size * size, n_positions)``, products ``(n_images, n_atoms,
+        n_positions)``.
+        """
+        xp, size = namespace(X), self.parts.sizes[self.places[0]]
+        top, bottom, left, right = self.parts.windows[self.places[0]]
+        down, across = self.parts.weights[self.places[0]]
+        taps = there(np.stack([self.parts.taps[place] for place in self.places]), X, dtype)
+        mask = there((down[:, None] * across).ravel(), X, dtype)
+        for rows in _blocks(X.shape[0], 2 * (size * size + len(self.places)) * mask.shape[0]):
+            images = xp.reshape(xp.astype(X[rows, :], dtype), (-1, *shape))
+            seen = images[:, top : bottom + size - 1, left : right + size - 1]
+            views = _shifted(seen, size)
+            patches = xp.reshape(xp.stack(views, axis=1), (-1, size * size, mask.shape[0]))
+            yield rows, patches, (taps @ patches) * mask, mask
+
+
+def alike(parts: PatchParts) -> Iterator[Alike]:
+    """Yield the atoms of each size and mask together."""
     groups: dict[tuple[int, int], list[int]] = {}
     for place, key in enumerate(zip(parts.sizes, parts.masks, strict=True)):
         groups.setdefault(key, []).append(place)
-    for (size, _), places in groups.items():
-        yield size, places, parts.windows[places[0]], parts.weights[places[0]]
+    for places in groups.values():
+        yield Alike(parts, places)
 
 
 def _compiled(X: np.ndarray, shape: tuple[int, int], parts: PatchParts, dtype: Any) -> np.ndarray:
@@ -133,16 +155,15 @@ def _compiled(X: np.ndarray, shape: tuple[int, int], parts: PatchParts, dtype: A
     return out
 
 
-def shifted(images: Any, shape: tuple[int, int], size: int) -> list[Any]:
-    """Return flat images of a shape as seen by each pixel of a patch: at all positions of it."""
-    height, width = shape[0] - size + 1, shape[1] - size + 1
-    images = namespace(images).reshape(images, (-1, *shape))
+def _shifted(images: Any, size: int) -> list[Any]:
+    """Return images as each pixel of a patch sees them: at all positions of the patch."""
+    height, width = images.shape[1] - size + 1, images.shape[2] - size + 1
     return [
         images[:, dy : dy + height, dx : dx + width] for dy in range(size) for dx in range(size)
     ]
 
 
-def blocks(n_images: int, per_image: int) -> Iterator[slice]:
+def _blocks(n_images: int, per_image: int) -> Iterator[slice]:
     """Yield blocks of images, with so many numbers in the making for each."""
     step = max(1, _ENTRIES // per_image)
     for start in range(0, n_images, step):

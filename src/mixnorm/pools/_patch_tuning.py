@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mixnorm._array import is_numpy, namespace, to_numpy
-from mixnorm.pools._patch_responses import alike, blocks, shifted, there
+from mixnorm.pools._patch_responses import alike
 from mixnorm.pools._scorers import for_compiled
 
 if TYPE_CHECKING:
@@ -36,6 +36,8 @@ class PatchAdjustment:
         The atoms.
     parts : PatchParts
         Their templates and windows.
+    X : array of shape (n_samples, height * width)
+        The images.
     slopes, bends : arrays of shape (n_atoms, n_samples)
         First and second derivatives of the loss in their scaled columns.
 
@@ -56,7 +58,7 @@ class PatchAdjustment:
     ) -> None:
         self._data, self._parts = data, parts
         self._sizes = [float(data.scale(atom)[0]) for atom in atoms]
-        shape: Any = data.pool.shape
+        shape = data.pool.shape_of(X.shape[1])
         self._steps: list[np.ndarray] = [np.empty(0)] * len(atoms)
         self.slope = 0.0
         sums = _sums_compiled if is_numpy(X) else _sums
@@ -110,29 +112,21 @@ def _sums(
 ) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
     """Do the same for an array of another library, for all atoms of one mask at once."""
     xp, dtype = namespace(X), slopes.dtype
-    for size, places, (top, bottom, left, right), (down, across) in alike(parts):
-        taps = there(np.stack([parts.taps[place] for place in places]), X, dtype)
-        mask = there((down[:, None] * across).ravel(), X, dtype)
+    for group in alike(parts):
         gradient: Any = 0.0
         curvature: Any = 0.0
-        for rows in blocks(X.shape[0], 2 * (size * size + len(places)) * mask.shape[0]):
-            images = xp.reshape(xp.astype(X[rows, :], dtype), (-1, *shape))
-            seen = images[:, top : bottom + size - 1, left : right + size - 1]
-            flat = xp.reshape(seen, (seen.shape[0], -1))
-            views = shifted(flat, (seen.shape[1], seen.shape[2]), size)
-            patches = xp.reshape(xp.stack(views, axis=1), (-1, size * size, mask.shape[0]))
-            found = (taps @ patches) * mask
+        for rows, patches, found, mask in group.products(X, shape, dtype):
             best, at = xp.max(found, axis=2), xp.argmax(found, axis=2)
             weight = xp.reshape(xp.take(mask, xp.reshape(at, (-1,))), at.shape)
             weight = xp.where(best > 0.0, weight, xp.zeros_like(weight))
-            index = xp.broadcast_to(at[:, None, :], (at.shape[0], size * size, at.shape[1]))
+            index = xp.broadcast_to(at[:, None, :], (*patches.shape[:2], at.shape[1]))
             chosen = xp.take_along_axis(patches, index, axis=2)
             chosen = (chosen - xp.mean(chosen, axis=1, keepdims=True)) * weight[:, None, :]
             by_atom = xp.permute_dims(chosen, (2, 1, 0))  # atoms, pixels of a patch, images
-            s = xp.stack([slopes[place, rows] for place in places])
-            b = xp.stack([bends[place, rows] for place in places])
+            s = xp.stack([slopes[place, rows] for place in group.places])
+            b = xp.stack([bends[place, rows] for place in group.places])
             gradient = gradient + (by_atom @ s[:, :, None])[:, :, 0]
             curvature = curvature + (by_atom * b[:, None, :]) @ xp.permute_dims(by_atom, (0, 2, 1))
         sums = to_numpy(gradient).astype(np.float64), to_numpy(curvature).astype(np.float64)
-        for number, place in enumerate(places):
+        for number, place in enumerate(group.places):
             yield place, sums[0][number], sums[1][number]

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 
-from mixnorm._array import device_of, namespace, to_numpy
+from mixnorm._array import device_of, is_double, namespace, to_numpy
 from mixnorm._params import Parameters
 from mixnorm.pools._columns import working_dtype
 from mixnorm.pools._cost import Cost
@@ -91,7 +91,7 @@ class Patches(Parameters):
         pairs = self.template_sets(), other.template_sets()
         return len(pairs[0]) == len(pairs[1]) and all(map(np.array_equal, *pairs))
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]  # what compares by value and changes has none
 
     plain: ClassVar[bool] = False
     #: Templates are learned from patches drawn at random.
@@ -170,7 +170,7 @@ class Patches(Parameters):
             pool = self.for_images((X.shape[1], X.shape[2]))
             return pool.learn(rows, weight=weight, random_state=random_state)
         _check_rows(X)
-        shape = self._shape_of(X.shape[1])
+        shape = self.shape_of(X.shape[1])
         if self.learned:
             return replace(self, shape=shape, templates=_kept(self.template_sets()))
         for size in self._sizes():
@@ -209,7 +209,7 @@ class Patches(Parameters):
         sizes = self.size if isinstance(self.size, (tuple, list)) else (self.size,)
         return [int(size) for size in sizes]
 
-    def _shape_of(self, n_features: int) -> tuple[int, int]:
+    def shape_of(self, n_features: int) -> tuple[int, int]:
         """Return rows and columns of images that have so many pixels."""
         if self.shape is None:
             side = math.isqrt(n_features)
@@ -259,7 +259,7 @@ class Patches(Parameters):
 
     def scales(self, n_features: int) -> list[Scale]:
         """Return the sizes of templates, with the masks of each."""
-        height, width = self._shape_of(n_features)
+        height, width = self.shape_of(n_features)
         (n_down, n_across), found, first = grid_of(self.masks), [], 0
         for part in self.template_sets():
             size = part.shape[1]
@@ -276,10 +276,11 @@ class Patches(Parameters):
 
     def template(self, atom: Atom) -> np.ndarray:
         """Return the template of an atom, of shape (size, size)."""
+        found: np.ndarray
         number = atom[0]
         for part in self.template_sets():
-            if number < len(part):
-                found: np.ndarray = part[number]
+            if 0 <= number < len(part):
+                found = part[number]
                 return found
             number -= len(part)
         raise ValueError(f"atom {atom!r} has no template")
@@ -289,7 +290,7 @@ class Patches(Parameters):
 
         Of the shape of an image; zero where the patch is never looked for.
         """
-        shape, scale = self._shape_of(n_features), self._scale(atom, n_features)
+        shape, scale = self.shape_of(n_features), self._scale(atom, n_features)
         top, bottom, left, right = scale.window(atom[1])
         down, across = scale.weights(atom[1])
         picture = np.zeros(shape)
@@ -300,10 +301,7 @@ class Patches(Parameters):
 
     def _scale(self, atom: Atom, n_features: int) -> Scale:
         """Return the size of template that an atom has."""
-        for scale in self.scales(n_features):
-            if atom[0] < scale.first + scale.n_templates:
-                return scale
-        raise ValueError(f"atom {atom!r} has no template")
+        return _scale_of(atom, self.scales(n_features))
 
     def parts(self, atoms: Sequence[Atom], n_features: int) -> PatchParts:
         """Return atoms taken apart."""
@@ -320,7 +318,7 @@ class Patches(Parameters):
         if not atoms:
             return namespace(X).zeros((X.shape[0], 0), dtype=dtype, device=device_of(X))
         parts = self.parts(atoms, X.shape[1])
-        return chosen_responses(X, self._shape_of(X.shape[1]), parts, dtype)
+        return chosen_responses(X, self.shape_of(X.shape[1]), parts, dtype)
 
     def scorer(
         self, atoms: Sequence[Atom], weights: np.ndarray, intercept: np.ndarray
@@ -346,8 +344,8 @@ class Patches(Parameters):
 
     def feature_indices(self, atoms: Sequence[Atom], n_features: int) -> np.ndarray:
         """Return the pixels that ``atoms`` read, in order."""
-        width = self._shape_of(n_features)[1]
-        parts = [self._scale(atom, n_features).pixels(atom[1], width) for atom in atoms]
+        width, scales = self.shape_of(n_features)[1], self.scales(n_features)
+        parts = [_scale_of(atom, scales).pixels(atom[1], width) for atom in atoms]
         return np.concatenate([*parts, np.empty(0, dtype=np.intp)]).astype(np.intp)
 
     def cost(self, atom: Atom, n_features: int) -> Cost:
@@ -394,12 +392,9 @@ class PatchParts:
         scales, sets = pool.scales(n_features), pool.template_sets()
         self.taps, self.sizes, self.windows, self.weights = [], [], [], []
         self.masks = [mask for _, mask in atoms]
-        for number, mask in atoms:
-            place = max(s for s, scale in enumerate(scales) if scale.first <= number)
-            scale = scales[place]
-            if number >= scale.first + scale.n_templates:
-                raise ValueError(f"atom {(number, mask)!r} has no template")
-            self.taps.append(sets[place][number - scale.first].reshape(-1))
+        for atom in atoms:
+            scale, (number, mask) = _scale_of(atom, scales), atom
+            self.taps.append(sets[scales.index(scale)][number - scale.first].reshape(-1))
             self.sizes.append(scale.size)
             self.windows.append(scale.window(mask))
             self.weights.append(scale.weights(mask))
@@ -438,10 +433,18 @@ class PatchScorer:
             return np.repeat(np.asarray(self._intercept)[None, :], X.shape[0], axis=0)
         if self._parts is None:
             self._parts = PatchParts(self._pool, self._atoms, X.shape[1])
-        shape = self._pool._shape_of(X.shape[1])
+        shape = self._pool.shape_of(X.shape[1])
         found = chosen_responses(X, shape, self._parts, working_dtype(X))
         scores: np.ndarray = found @ self._weights + self._intercept
         return scores
+
+
+def _scale_of(atom: Atom, scales: list[Scale]) -> Scale:
+    """Return the size of template that an atom has, among those of a pool."""
+    for scale in scales:
+        if 0 <= atom[0] < scale.first + scale.n_templates:
+            return scale
+    raise ValueError(f"atom {atom!r} has no template")
 
 
 def _check_rows(X: Any) -> None:
@@ -467,8 +470,7 @@ def _check_sizes(X: Any) -> None:
     if 0 in X.shape or not xp.isdtype(X.dtype, "real floating"):
         return
     largest = max(abs(float(xp.min(X))), abs(float(xp.max(X))))
-    wide = str(working_dtype(X)).endswith("float64")
-    limit = float(np.finfo(np.float64 if wide else np.float32).max)
+    limit = float(np.finfo(np.float64 if is_double(working_dtype(X)) else np.float32).max)
     if largest > limit**0.5:
         raise ValueError(
             f"X has pixels as large as {largest:.3g}, whose products overflow; divide the images "

@@ -8,9 +8,17 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from mixnorm._array import device_of, is_numpy, namespace, quick_products, to_numpy
+from mixnorm._array import (
+    device_of,
+    is_double,
+    is_numpy,
+    namespace,
+    quick_products,
+    to_numpy,
+)
 from mixnorm.pools._columns import best_places, working_dtype
-from mixnorm.pools._patch_responses import all_responses
+from mixnorm.pools._patch_responses import all_responses, there
+from mixnorm.pools._recent import Recent
 
 if TYPE_CHECKING:
     from mixnorm.pools._masks import Scale
@@ -23,7 +31,7 @@ _SAMPLE = 2048
 # Entries that are looked at at a time, elsewhere turned back into floats.
 _ENTRIES = 1 << 24
 _ENTRIES_ELSEWHERE = 1 << 28
-# Columns kept at hand: a rule that looks at several candidates asks for many of them again.
+# Columns kept at hand.
 _RECENT = 64
 
 
@@ -62,11 +70,13 @@ class PreparedPatches:
         fit_intercept: bool,
     ) -> None:
         self.pool, self._X, self._scales = pool, X, scales
-        self._plain, self._tuned = pool, dict[Any, tuple[Any, float]]()
+        self._shape = pool.shape_of(X.shape[1])
+        self._plain, self._tuned = pool, dict[Any, Any]()
         self._dtype = working_dtype(X) if weight is None else weight.dtype
         self._n_masks = scales[0].n_masks
         self._n_atoms = sum(part.n_templates for part in scales) * self._n_masks
-        self._keep, self._recent, self._sizes = scale, dict[Any, Any](), dict[Any, float]()
+        self._keep, self._sizes = scale, dict[Any, float]()
+        self._recent = Recent(_RECENT, self._computed)
         self._used = None
         if weight is not None and not bool(namespace(weight).all(weight > 0)):
             self._used = np.flatnonzero(to_numpy(weight) > 0)
@@ -74,8 +84,11 @@ class PreparedPatches:
         self._store = self._respond()
         low, high = self._ranges()
         usable = high > (low if fit_intercept else 0.0)
-        self._usable = usable & (high > 4.0 * np.finfo(np.float32).tiny)
+        least = np.finfo(np.float64 if is_double(self._dtype) else np.float32).tiny
+        self._usable = usable & (high > 4.0 * least)
         self._largest = np.where(self._usable & scale, high, 1.0)
+        units = 1.0 if self._steps is None else self._steps
+        self._inverse = there(np.where(self._usable, units / self._largest, 0.0), X, self._dtype)
         with quick_products(self._store) as quick:
             self._rounded = quick or not self.exact
 
@@ -104,15 +117,14 @@ class PreparedPatches:
                 f"Patches(max_gib={self.pool.max_gib:g}) allows less. "
                 "Choose fewer templates or masks, give fewer images, or raise max_gib."
             )
-        shape: Any = self.pool.shape
         store = xp.empty((self._n_atoms, X.shape[0]), dtype=dtype, device=device_of(X))
         if dtype != self._dtype:
             # A byte goes to 255; half precision has its digits wherever it is.
-            self._steps = self._units(shape) / (255.0 if each == 1 else 1.0)
+            self._steps = self._units() / (255.0 if each == 1 else 1.0)
         for part, sets in zip(self._scales, self.pool.template_sets(), strict=True):
             rows = slice(part.first * self._n_masks, (part.first + len(sets)) * self._n_masks)
             units = None if self._steps is None else self._steps[rows]
-            all_responses(X, shape, part, sets, units, store[rows, :])
+            all_responses(X, self._shape, part, sets, units, store[rows, :])
         return store
 
     def _dtypes(self) -> list[tuple[Any, int]]:
@@ -123,7 +135,7 @@ class PreparedPatches:
             return [wide, (np.dtype(np.uint8), 1)]
         return [wide, (xp.float16, 2)] if hasattr(xp, "float16") else [wide]
 
-    def _units(self, shape: tuple[int, int]) -> np.ndarray:
+    def _units(self) -> np.ndarray:
         """Return what rounded responses are counted in: the largest ones of some images."""
         used = np.arange(self._X.shape[0]) if self._used is None else self._used
         if len(used) > _SAMPLE:
@@ -134,7 +146,7 @@ class PreparedPatches:
         for part, sets in zip(self._scales, self.pool.template_sets(), strict=True):
             size = (len(sets) * self._n_masks, X.shape[0])
             found = xp.empty(size, dtype=self._dtype, device=device_of(X))
-            all_responses(X, shape, part, sets, None, found)
+            all_responses(X, self._shape, part, sets, None, found)
             largest.append(to_numpy(xp.max(found, axis=1)).astype(np.float64))
         units: np.ndarray = 1.1 * np.concatenate(largest)
         return np.where(units > 0.0, units, float(units.max(initial=0.0)) or 1.0)
@@ -203,9 +215,8 @@ class PreparedPatches:
         if not self._rounded or not atoms:
             return [(atom, float(scores[p])) for atom, p in zip(atoms, places, strict=True)]
         xp = namespace(residual)
-        if not self.exact:
-            self._gather(atoms)
-        gradient = xp.concat([self.columns(atom) for atom in atoms]) @ residual
+        columns = [self.columns(atom) for atom in atoms] if self.exact else None
+        gradient = xp.concat(columns or self._recent.gather(atoms)) @ residual
         found = to_numpy(_norms(gradient, rule)).tolist()
         ranked = sorted(zip(atoms, found, strict=True), key=lambda pair: -pair[1])
         return [(atom, score) for atom, score in ranked if score > 0.0]
@@ -216,12 +227,8 @@ class PreparedPatches:
         """Return the scores of all atoms; zero for those that are not wanted."""
         if not self._n_atoms:
             return np.zeros(0)
-        xp = namespace(residual)
-        gradient = self._gradient(residual)
-        largest = self._largest if self._steps is None else self._largest / self._steps
-        scale = xp.asarray(largest, dtype=residual.dtype, device=device_of(residual))
-        scores = to_numpy(_norms(gradient / scale[:, None], rule)).astype(np.float64)
-        scores[~self._usable] = 0.0
+        gradient = self._gradient(residual) * self._inverse[:, None]
+        scores = to_numpy(_norms(gradient, rule)).astype(np.float64)
         for atom in exclude:
             template, mask = cast("Atom", atom)
             if atom not in self._tuned:
@@ -246,39 +253,29 @@ class PreparedPatches:
         return xp.concat(parts)
 
     def _drop_readers_of_others(self, scores: np.ndarray, inputs: frozenset[int]) -> None:
-        width = self.pool.shape[1]  # type: ignore[index]
         for part in self._scales:
             templates = slice(part.first, part.first + part.n_templates)
             for mask in range(self._n_masks):
-                if not inputs.issuperset(part.pixels(mask, width).tolist()):
+                if not inputs.issuperset(part.pixels(mask, self._shape[1]).tolist()):
                     scores[templates, mask] = 0.0
 
     def columns(self, atom: Atom) -> Any:
         """Return the scaled column of ``atom``: ``(1, n_samples)``."""
         if atom in self._tuned:
-            return self._tuned[atom][0]
+            return self._tuned[atom]
         if self.exact:
             place = atom[0] * self._n_masks + atom[1]
             return self._store[place : place + 1, :] / float(self._largest[place])
-        self._gather([atom])
-        return self._recent[atom]
+        return self._recent.gather([atom])[0]
 
-    def _gather(self, atoms: Sequence[Atom]) -> None:
-        """Make sure that the exact columns of ``atoms`` are at hand."""
-        recent = self._recent
-        for atom in atoms:  # those at hand go to the end, out of the way of what is dropped below
-            if atom in recent:
-                recent[atom] = recent.pop(atom)
-        missing = [atom for atom in atoms if atom not in recent]
-        if missing:
-            xp = namespace(self._X)
-            found = xp.astype(self.pool.evaluate(self._X, missing), self._dtype).T
-            for place, atom in enumerate(missing):
-                column = found[place : place + 1, :]
-                self._sizes[atom] = self._size(column)
-                recent[atom] = column / self._sizes[atom]
-        while len(recent) > max(_RECENT, len(atoms)):
-            del recent[next(iter(recent))]
+    def _computed(self, atoms: list[Atom]) -> list[Any]:
+        """Return the exact scaled columns of ``atoms``, and remember their sizes."""
+        xp = namespace(self._X)
+        found = xp.astype(self.pool.evaluate(self._X, atoms), self._dtype).T
+        columns = [found[place : place + 1, :] for place in range(len(atoms))]
+        for atom, column in zip(atoms, columns, strict=True):
+            self._sizes[atom] = self._size(column)
+        return [column / self._sizes[a] for a, column in zip(atoms, columns, strict=True)]
 
     def _size(self, column: Any) -> float:
         """Return what to divide a column by: its largest entry."""
@@ -291,15 +288,13 @@ class PreparedPatches:
 
     def scale(self, atom: Atom) -> np.ndarray:
         """Return what the column of ``atom`` was divided by."""
-        if atom in self._tuned:
-            size = self._tuned[atom][1]
-        elif self.exact:
+        if self.exact and atom not in self._tuned:
             size = self._largest[atom[0] * self._n_masks + atom[1]]
         else:
             if atom not in self._sizes:
-                self._gather([atom])
+                self._recent.gather([atom])
             size = self._sizes[atom]
-        return np.asarray([size], dtype=np.float64 if _is_double(self._dtype) else np.float32)
+        return np.asarray([size], dtype=np.float64 if is_double(self._dtype) else np.float32)
 
     def adjust(self, atoms: Sequence[Atom], slopes: Any, bends: Any) -> PatchAdjustment:
         """Return steps of the templates of ``atoms`` that lower the loss.
@@ -325,13 +320,8 @@ class PreparedPatches:
                 numbers[place], first = first, first + 1
         self.pool = replace(self._plain, templates=tuple(sets))
         atoms = list(zip(numbers, masks, strict=True))
-        xp = namespace(self._X)
-        found = xp.astype(self.pool.evaluate(self._X, atoms), self._dtype).T
-        self._tuned = {}
-        for place, atom in enumerate(atoms):
-            column = found[place : place + 1, :]
-            largest = self._size(column)
-            self._tuned[atom] = (column / largest, largest)
+        columns = self._computed(atoms)
+        self._tuned = dict(zip(atoms, columns, strict=True))
         return atoms
 
     def inputs(self, atom: Atom) -> frozenset[int]:
@@ -344,7 +334,3 @@ def _norms(gradient: Any, rule: str) -> Any:
     if rule == "l1":
         return xp.sum(xp.abs(gradient), axis=1)
     return xp.sqrt(xp.sum(gradient * gradient, axis=1))
-
-
-def _is_double(dtype: Any) -> bool:
-    return str(dtype).endswith("float64")

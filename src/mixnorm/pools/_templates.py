@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mixnorm._array import device_of, namespace, to_numpy
+from mixnorm._array import device_of, is_double, namespace, to_numpy
 from mixnorm.pools._columns import working_dtype
 
 # Patches per template that k-means is given; more of them change little.
@@ -32,8 +32,7 @@ def sample_images(X: Any, used: np.ndarray, rng: np.random.RandomState) -> np.nd
     else:
         xp = namespace(X)
         rows = to_numpy(xp.take(X, xp.asarray(chosen, device=device_of(X)), axis=0))
-    wide = str(working_dtype(X)).endswith("float64")
-    return np.asarray(rows, dtype=np.float64 if wide else np.float32)
+    return np.asarray(rows, dtype=np.float64 if is_double(working_dtype(X)) else np.float32)
 
 
 def learn_templates(
