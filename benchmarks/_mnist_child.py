@@ -91,7 +91,7 @@ def ours(chosen: Variant, device: str, *, holdout: bool) -> dict[str, Any]:
     with clock.stage("load"):
         images = on_device(load(holdout=holdout, rows=chosen.rows), device)
     with clock.stage("deform"):
-        images = with_copies(images, chosen.copies, chosen.deformations)
+        images = with_copies(images, chosen.copies, chosen.deformations, chosen.weight)
     with clock.stage("upright"):
         images = set_upright(images) if chosen.upright else images
     model = fitted(chosen, images, clock)
@@ -121,7 +121,7 @@ def fitted(chosen: Variant, images: Images, clock: Clock) -> Any:
         chosen.features, alpha=chosen.alpha, tune=chosen.tune, pool=pool, random_state=0
     )
     with clock.stage("responses"):
-        model.fit(images.X, images.y)
+        model.fit(images.X, images.y, sample_weight=images.weight)
     rounds = float(np.sum(model.path_["seconds"]))
     clock.seconds["responses"] -= rounds
     clock.seconds["rounds"] = rounds
@@ -134,7 +134,7 @@ def warm_up(chosen: Variant, device: str) -> None:
     X = rng.integers(0, 256, (WARM_ROWS, 28, 28), dtype=np.uint8)
     y = np.arange(WARM_ROWS) % 10
     images = on_device(Images(X, y, X, y), device)
-    images = with_copies(images, min(chosen.copies, 1), chosen.deformations)
+    images = with_copies(images, min(chosen.copies, 1), chosen.deformations, chosen.weight)
     images = set_upright(images) if chosen.upright else images
     patches = {**chosen.patches, "n_templates": WARM_TEMPLATES}
     small = dataclasses.replace(chosen, features=WARM_FEATURES, patches=patches)

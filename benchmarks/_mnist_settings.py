@@ -12,8 +12,9 @@ class Variant:
     """How a model is trained: its size and ridge, the pool, and what images it sees.
 
     ``patches`` are parameters of ``Patches``, ``deformations`` those of ``deform_images``;
-    ``upright`` images are set upright first, by ``deslant_images``; ``rows`` keeps so many training
-    images. ``tune`` is that of the model.
+    ``weight`` is that of an original image, where a copy has one. ``upright`` images are set
+    upright first, by ``deslant_images``; ``rows`` keeps so many training images. ``tune`` is that
+    of the model.
     """
 
     features: int
@@ -21,23 +22,27 @@ class Variant:
     patches: Mapping[str, Any]
     copies: int = 0
     deformations: Mapping[str, float] = field(default_factory=dict)
+    weight: float = 1.0
     upright: bool = False
     tune: int = 0
     rows: int | None = None
 
 
-# The paper's pool, and one of two sizes with wider masks on a finer grid.
+# The paper's pool, and some of several sizes with wider masks on a finer grid.
 PAPER = {"size": 7, "n_templates": 1000, "masks": 16}
-FINE = {"size": (5, 8), "n_templates": 1000, "masks": 25, "spread": 1.25, "reach": 1.8}
+GRID = {"masks": 25, "spread": 1.25, "reach": 1.8}
+TWO_SIZES = {"size": (5, 8), "n_templates": 1000, **GRID}
+THREE_SIZES = {"size": (5, 7, 10), "n_templates": 800, **GRID}
 # Beside the mild defaults; stronger and milder ones were worse.
 DEFORMATIONS = {"elastic": 0.85}
 
 VARIANTS = {
-    "original": Variant(266, 1e-6, PAPER),
-    "upright": Variant(266, 3e-6, FINE, upright=True),
-    "deformed": Variant(305, 3e-6, FINE, 5, DEFORMATIONS),
-    "deformed-upright": Variant(305, 2e-6, FINE, 5, DEFORMATIONS, upright=True),
-    "tuned": Variant(305, 2e-6, FINE, 5, DEFORMATIONS, upright=True, tune=8),
+    "paper": Variant(266, 1e-6, PAPER),
+    "original": Variant(266, 3e-6, THREE_SIZES),
+    "upright": Variant(266, 3e-6, TWO_SIZES, upright=True),
+    "deformed": Variant(305, 3e-6, TWO_SIZES, 5, DEFORMATIONS),
+    "deformed-upright": Variant(305, 2e-6, TWO_SIZES, 5, DEFORMATIONS, upright=True),
+    "tuned": Variant(305, 5e-6, TWO_SIZES, 5, DEFORMATIONS, weight=3.0, upright=True, tune=4),
 }
 # Setting an image upright: moments and interpolation, by pixel.
 UPRIGHT_ADDS = 15
@@ -50,10 +55,16 @@ QUICK_ROWS, QUICK_FEATURES, QUICK_TEMPLATES = 6000, 50, 200
 
 
 def settings(variant: str, *, quick: bool = False, device: str = "cpu") -> Variant:
-    """Return the settings of a variant; with ``quick``, smaller ones."""
+    """Return the settings of a variant; with ``quick``, smaller ones.
+
+    On the CPU copies go with the paper's pool: even rounded to bytes, the responses of the finer
+    ones would take 17 GiB.
+    """
     found = VARIANTS[variant]
     if device.startswith("cuda"):
         found = replace(found, patches={**found.patches, "max_gib": GPU_GIB})
+    elif found.copies:
+        found = replace(found, patches=PAPER)
     if not quick:
         return found
     patches = {**found.patches, "n_templates": QUICK_TEMPLATES}

@@ -2,6 +2,7 @@
 
 import math
 import pickle
+import weakref
 
 import numpy as np
 import pytest
@@ -509,3 +510,14 @@ class TestErrors:
         X = drawn(shape=(8, 8))
         with pytest.raises(ValueError, match="atom"):
             SMALL.learn(X, random_state=0).n_columns(atom, 64)
+
+
+def test_responses_are_freed_with_the_last_one_who_needs_them():
+    # No cycle of references: on a GPU, the next fit would not find the memory.
+    rows = drawn()
+    pool = Patches(size=3, n_templates=4, masks=4).for_images((6, 7))
+    data = pool.learn(rows, random_state=0).prepare(rows)
+    data.columns((0, 0))
+    left = weakref.ref(data)
+    del data
+    assert left() is None

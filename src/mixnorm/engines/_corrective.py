@@ -179,11 +179,12 @@ class Support:
         """Return a support to go on with; this one stays as it is.
 
         Both share the chosen columns and the room for more: only one may grow, unless the other
-        has ``own_room``.
+        has ``own_room``. That one is for many columns to come at once: its curvature model is made
+        when these are there.
         """
         other = copy.copy(self)
         other.blocks = dict(self.blocks)
-        other._factor = copy.copy(self._factor)
+        other._factor = None if own_room else copy.copy(self._factor)
         if own_room:
             other._buffer = self._xp.empty(self._buffer.shape, **self._options)
             other._buffer[: self.size, :] = self.design

@@ -184,7 +184,7 @@ class PreparedColumns:
         self._members = members
         self._usable = usable
         self._scales = scales
-        self._recent = Recent(_RECENT, self._read)
+        self._recent = Recent(_RECENT)
         self.n_atoms = len(usable) if members is None else len(members)
         if members is not None:
             self._atom_of = np.empty(len(usable), dtype=np.intp)
@@ -229,7 +229,7 @@ class PreparedColumns:
             worth[self._reading_others(inputs)] = -np.inf
         found = [(atom, float(scores[atom])) for atom in best_places(worth, m)]
         if m > 1:  # whoever asks for several will look at their columns
-            self._recent.gather([atom for atom, _ in found])
+            self._recent.gather([atom for atom, _ in found], self._read)
         return found
 
     def _reading_others(self, inputs: frozenset[int]) -> np.ndarray:
@@ -242,7 +242,7 @@ class PreparedColumns:
 
     def columns(self, atom: int) -> Any:
         """Return the scaled columns of ``atom``, one per row: ``(width, n_samples)``."""
-        return self._recent.gather([atom])[0]
+        return self._recent.gather([atom], self._read)[0]
 
     def _read(self, atoms: list[int]) -> list[Any]:
         """Return the scaled columns of ``atoms``, all read in one go."""

@@ -86,54 +86,78 @@ def all_responses(
 
 
 def chosen_responses(X: Any, shape: tuple[int, int], parts: PatchParts, dtype: Any) -> Any:
-    """Return the responses of chosen atoms, ``(n_samples, n_atoms)``, at no other positions."""
+    """Return the responses of chosen atoms: ``(n_samples, n_atoms)``.
+
+    Compiled, only positions in the windows of their masks are looked at; elsewhere, all positions
+    that any of their masks has, in one product of matrices.
+    """
     if is_numpy(X) and X.shape[0] >= _FEW:
         return _compiled(X, shape, parts, dtype)
-    xp, n_atoms = namespace(X), len(parts.sizes)
-    out = xp.zeros((X.shape[0], n_atoms), dtype=dtype, device=device_of(X))
-    for group in alike(parts):
+    xp, groups = namespace(X), by_size(parts)
+    out = xp.empty((X.shape[0], len(parts.sizes)), dtype=dtype, device=device_of(X))
+    first = 0
+    for group in groups:
+        columns = slice(first, first + len(group.places))
         for rows, _, products, _ in group.products(X, shape, dtype):
-            best = xp.clip(xp.max(products, axis=2), 0.0, None)
-            for column, place in enumerate(group.places):
-                out[rows, place] = best[:, column]
-    return out
+            out[rows, columns] = xp.clip(xp.max(products, axis=2), 0.0, None)
+        first = columns.stop
+    order = np.argsort([place for group in groups for place in group.places])
+    return xp.take(out, xp.asarray(order, device=device_of(X)), axis=1)
 
 
 @dataclass(frozen=True)
-class Alike:
-    """Atoms of one size and mask, whose patches are the same: by their places among others."""
+class SameSize:
+    """Atoms with templates of one size, whose patches are the same: by their places among others.
+
+    ``box`` is the smallest window of positions that has all of theirs.
+    """
 
     parts: PatchParts
     places: list[int]
 
+    @property
+    def box(self) -> tuple[int, int, int, int]:
+        """First row, end of rows, first column and end of columns."""
+        top, bottom, left, right = np.transpose([self.parts.windows[p] for p in self.places])
+        return int(top.min()), int(bottom.max()), int(left.min()), int(right.max())
+
+    def masks(self) -> np.ndarray:
+        """Return the weights of all positions in the box, zero outside an atom's own window."""
+        first, end, start, stop = self.box
+        masks = np.zeros((len(self.places), end - first, stop - start))
+        for mask, place in zip(masks, self.places, strict=True):
+            top, bottom, left, right = self.parts.windows[place]
+            down, across = self.parts.weights[place]
+            inside = mask[top - first : bottom - first, left - start : right - start]
+            inside[...] = np.multiply.outer(down, across)
+        return masks.reshape(len(masks), -1)
+
     def products(
         self, X: Any, shape: tuple[int, int], dtype: Any
     ) -> Iterator[tuple[slice, Any, Any, Any]]:
-        """Yield blocks of images: rows, patches in the window, weighted products, and the mask.
+        """Yield blocks of images: rows, patches in the box, weighted products, and the masks.
 
         Patches have shape ``(n_images, size * size, n_positions)``, products ``(n_images, n_atoms,
-        n_positions)``.
+        n_positions)``, masks ``(n_atoms, n_positions)``.
         """
         xp, size = namespace(X), self.parts.sizes[self.places[0]]
-        top, bottom, left, right = self.parts.windows[self.places[0]]
-        down, across = self.parts.weights[self.places[0]]
+        top, bottom, left, right = self.box
         taps = there(np.stack([self.parts.taps[place] for place in self.places]), X, dtype)
-        mask = there((down[:, None] * across).ravel(), X, dtype)
-        for rows in _blocks(X.shape[0], 2 * (size * size + len(self.places)) * mask.shape[0]):
+        masks = there(self.masks(), X, dtype)
+        for rows in _blocks(X.shape[0], 2 * (size * size + len(self.places)) * masks.shape[1]):
             images = xp.reshape(xp.astype(X[rows, :], dtype), (-1, *shape))
             seen = images[:, top : bottom + size - 1, left : right + size - 1]
             views = _shifted(seen, size)
-            patches = xp.reshape(xp.stack(views, axis=1), (-1, size * size, mask.shape[0]))
-            yield rows, patches, (taps @ patches) * mask, mask
+            patches = xp.reshape(xp.stack(views, axis=1), (-1, size * size, masks.shape[1]))
+            products = taps @ patches
+            products *= masks
+            yield rows, patches, products, masks
 
 
-def alike(parts: PatchParts) -> Iterator[Alike]:
-    """Yield the atoms of each size and mask together."""
-    groups: dict[tuple[int, int], list[int]] = {}
-    for place, key in enumerate(zip(parts.sizes, parts.masks, strict=True)):
-        groups.setdefault(key, []).append(place)
-    for places in groups.values():
-        yield Alike(parts, places)
+def by_size(parts: PatchParts) -> list[SameSize]:
+    """Return the atoms of each size together."""
+    sizes = sorted(set(parts.sizes))
+    return [SameSize(parts, [p for p, s in enumerate(parts.sizes) if s == size]) for size in sizes]
 
 
 def _compiled(X: np.ndarray, shape: tuple[int, int], parts: PatchParts, dtype: Any) -> np.ndarray:

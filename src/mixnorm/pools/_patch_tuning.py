@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mixnorm._array import is_numpy, namespace, to_numpy
-from mixnorm.pools._patch_responses import alike
+from mixnorm._array import device_of, is_numpy, namespace, to_numpy
+from mixnorm.pools._patch_responses import by_size
 from mixnorm.pools._scorers import for_compiled
 
 if TYPE_CHECKING:
@@ -110,21 +110,24 @@ def _sums_compiled(
 def _sums(
     X: Any, shape: tuple[int, int], parts: PatchParts, slopes: Any, bends: Any
 ) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
-    """Do the same for an array of another library, for all atoms of one mask at once."""
+    """Do the same for an array of another library, for all atoms of one size at once."""
     xp, dtype = namespace(X), slopes.dtype
-    for group in alike(parts):
+    for group in by_size(parts):
+        places = xp.asarray(group.places, device=device_of(X))
+        own_slopes, own_bends = xp.take(slopes, places, axis=0), xp.take(bends, places, axis=0)
         gradient: Any = 0.0
         curvature: Any = 0.0
-        for rows, patches, found, mask in group.products(X, shape, dtype):
-            best, at = xp.max(found, axis=2), xp.argmax(found, axis=2)
-            weight = xp.reshape(xp.take(mask, xp.reshape(at, (-1,))), at.shape)
-            weight = xp.where(best > 0.0, weight, xp.zeros_like(weight))
+        for rows, patches, found, masks in group.products(X, shape, dtype):
+            at = xp.argmax(found, axis=2)
+            best = xp.take_along_axis(found, at[:, :, None], axis=2)[:, :, 0]
+            weight = xp.take_along_axis(masks, at.T, axis=1)
+            weight = xp.where(best.T > 0.0, weight, xp.zeros_like(weight))
             index = xp.broadcast_to(at[:, None, :], (*patches.shape[:2], at.shape[1]))
             chosen = xp.take_along_axis(patches, index, axis=2)
-            chosen = (chosen - xp.mean(chosen, axis=1, keepdims=True)) * weight[:, None, :]
+            chosen = chosen - xp.mean(chosen, axis=1, keepdims=True)
             by_atom = xp.permute_dims(chosen, (2, 1, 0))  # atoms, pixels of a patch, images
-            s = xp.stack([slopes[place, rows] for place in group.places])
-            b = xp.stack([bends[place, rows] for place in group.places])
+            by_atom = by_atom * weight[:, None, :]
+            s, b = own_slopes[:, rows], own_bends[:, rows]
             gradient = gradient + (by_atom @ s[:, :, None])[:, :, 0]
             curvature = curvature + (by_atom * b[:, None, :]) @ xp.permute_dims(by_atom, (0, 2, 1))
         sums = to_numpy(gradient).astype(np.float64), to_numpy(curvature).astype(np.float64)

@@ -76,7 +76,7 @@ class PreparedPatches:
         self._n_masks = scales[0].n_masks
         self._n_atoms = sum(part.n_templates for part in scales) * self._n_masks
         self._keep, self._sizes = scale, dict[Any, float]()
-        self._recent = Recent(_RECENT, self._computed)
+        self._recent = Recent(_RECENT)
         self._used = None
         if weight is not None and not bool(namespace(weight).all(weight > 0)):
             self._used = np.flatnonzero(to_numpy(weight) > 0)
@@ -216,7 +216,7 @@ class PreparedPatches:
             return [(atom, float(scores[p])) for atom, p in zip(atoms, places, strict=True)]
         xp = namespace(residual)
         columns = [self.columns(atom) for atom in atoms] if self.exact else None
-        gradient = xp.concat(columns or self._recent.gather(atoms)) @ residual
+        gradient = xp.concat(columns or self._gather(atoms)) @ residual
         found = to_numpy(_norms(gradient, rule)).tolist()
         ranked = sorted(zip(atoms, found, strict=True), key=lambda pair: -pair[1])
         return [(atom, score) for atom, score in ranked if score > 0.0]
@@ -266,25 +266,29 @@ class PreparedPatches:
         if self.exact:
             place = atom[0] * self._n_masks + atom[1]
             return self._store[place : place + 1, :] / float(self._largest[place])
-        return self._recent.gather([atom])[0]
+        return self._gather([atom])[0]
+
+    def _gather(self, atoms: list[Atom]) -> list[Any]:
+        """Return the exact scaled columns of ``atoms``, made at once unless they are at hand."""
+        return self._recent.gather(atoms, self._computed)
 
     def _computed(self, atoms: list[Atom]) -> list[Any]:
         """Return the exact scaled columns of ``atoms``, and remember their sizes."""
         xp = namespace(self._X)
         found = xp.astype(self.pool.evaluate(self._X, atoms), self._dtype).T
-        columns = [found[place : place + 1, :] for place in range(len(atoms))]
-        for atom, column in zip(atoms, columns, strict=True):
-            self._sizes[atom] = self._size(column)
-        return [column / self._sizes[a] for a, column in zip(atoms, columns, strict=True)]
+        sizes = self._sizes_of(found)
+        self._sizes.update(zip(atoms, sizes.tolist(), strict=True))
+        return [found[place : place + 1, :] / size for place, size in enumerate(sizes.tolist())]
 
-    def _size(self, column: Any) -> float:
-        """Return what to divide a column by: its largest entry."""
-        xp = namespace(column)
+    def _sizes_of(self, rows: Any) -> np.ndarray:
+        """Return what to divide columns by, one in each row: their largest entries."""
+        xp = namespace(rows)
         if not self._keep:
-            return 1.0
+            return np.ones(rows.shape[0])
         if self._used is not None:
-            column = xp.take(column, xp.asarray(self._used, device=device_of(column)), axis=1)
-        return float(xp.max(column)) or 1.0
+            rows = xp.take(rows, xp.asarray(self._used, device=device_of(rows)), axis=1)
+        sizes = to_numpy(xp.max(rows, axis=1)).astype(np.float64)
+        return np.where(sizes > 0.0, sizes, 1.0)
 
     def scale(self, atom: Atom) -> np.ndarray:
         """Return what the column of ``atom`` was divided by."""
@@ -292,7 +296,7 @@ class PreparedPatches:
             size = self._largest[atom[0] * self._n_masks + atom[1]]
         else:
             if atom not in self._sizes:
-                self._recent.gather([atom])
+                self._gather([atom])
             size = self._sizes[atom]
         return np.asarray([size], dtype=np.float64 if is_double(self._dtype) else np.float32)
 
