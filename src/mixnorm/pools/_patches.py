@@ -310,7 +310,8 @@ class Patches(Parameters):
     def evaluate(self, X: Any, atoms: Sequence[Atom]) -> Any:
         """Return the responses of ``atoms`` on new images: ``(n_samples, n_atoms)``.
 
-        Only their templates are computed, at the positions that their masks allow.
+        Only their templates are computed: for NumPy at the positions that their masks allow,
+        elsewhere, where one large product is quicker than many small ones, at all of these.
         """
         X = X.toarray() if hasattr(X, "toarray") else X
         _check_rows(X)
