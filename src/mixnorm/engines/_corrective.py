@@ -179,12 +179,11 @@ class Support:
         """Return a support to go on with; this one stays as it is.
 
         Both share the chosen columns and the room for more: only one may grow, unless the other
-        has ``own_room``. That one is for many columns to come at once: its curvature model is made
-        when these are there.
+        has ``own_room``.
         """
         other = copy.copy(self)
         other.blocks = dict(self.blocks)
-        other._factor = None if own_room else copy.copy(self._factor)
+        other._factor = copy.copy(self._factor)
         if own_room:
             other._buffer = self._xp.empty(self._buffer.shape, **self._options)
             other._buffer[: self.size, :] = self.design
@@ -300,6 +299,10 @@ class Support:
         self._refresh_if(1 if fresh else math.inf)
         factor: CurvatureFactor = self._factor  # type: ignore[assignment]  # never None now
         return factor
+
+    def forget_curvature(self) -> None:
+        """Have the curvature model made anew when needed, as suits many columns to come at once."""
+        self._factor = None
 
     @property
     def _ridge(self) -> Any:

@@ -109,11 +109,12 @@ def _sweep(run: Run, length: float, tolerance: tuple[float, float]) -> Any:
 def _loaded(run: Run, moved: list[tuple[Any, float]], before: list[Any]) -> Support:
     """Return a support with the adjusted atoms in place of those before, and their weights."""
     support, trial = run.support, run.empty()
+    trial.forget_curvature()
     columns = [run.plan.pool.columns(atom) for atom, _ in moved]
     centred, offsets = trial.centred(namespace(support.weights).concat(columns))
-    end = 0
     for (atom, ratio), old, own in zip(moved, before, columns, strict=True):
-        rows = slice(end, end := end + own.shape[0])
+        start = trial.size - int(trial.has_intercept)
+        rows = slice(start, start + own.shape[0])
         weights = support.weights[support.blocks[old], :] * ratio
         trial.append(atom, centred[rows, :], weights, offsets[rows])
     trial.start_from(support.intercept())
