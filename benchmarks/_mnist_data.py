@@ -12,7 +12,7 @@ from benchmarks import _data
 
 # One training image in six is held out, the last ones of the file: 10,000 of 60,000. Images of one
 # writer are near each other there, so that, as in the test part, the writers are others. A random
-# share would have the same: models seem better by it than they are, tuned ones most.
+# share would have the same, and models would seem better than they are.
 HELD_OUT = 6
 
 

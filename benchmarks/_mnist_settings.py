@@ -1,4 +1,4 @@
-"""Settings of ``benchmarks.mnist``, chosen on training images held out (``--holdout``)."""
+"""Settings of ``benchmarks.mnist``, chosen on training images held out: README.md tells which."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def settings(variant: str, *, quick: bool = False, device: str = "cpu") -> Varia
     """Return the settings of a variant; with ``quick``, smaller ones.
 
     On the CPU copies go with the paper's pool: even rounded to bytes, the responses of the finer
-    ones would take 17 GiB.
+    ones would take more than ``Patches`` allows by default.
     """
     found = VARIANTS[variant]
     if device.startswith("cuda"):
