@@ -80,6 +80,13 @@ $(VENV)/.stamp-%: pyproject.toml constraints.txt | $(VENV)/bin/python
 $(BENCH_VENV)/bin/python:
 	@python=$$($(find_python)); "$$python" -m venv $(BENCH_VENV) || { rm -rf $(BENCH_VENV); exit 1; }
 
+# MKLpy asks for torch, which is large: it has a step of its own here too, before the peers.
+$(BENCH_VENV)/.stamp: $(BENCH_VENV)/.stamp-torch
+$(BENCH_VENV)/.stamp-torch: | $(BENCH_VENV)/bin/python
+	@echo "Installing torch into $(BENCH_VENV)"
+	@$(BENCH_VENV)/bin/python -m pip install $(PIP_FLAGS) torch==2.13.0
+	@touch $@
+
 # The peers choose their own versions, so the constraints do not apply here.
 $(BENCH_VENV)/.stamp: pyproject.toml benchmarks/requirements.txt | $(BENCH_VENV)/bin/python
 	@echo "Installing mixnorm and the peers into $(BENCH_VENV)"

@@ -10,7 +10,9 @@ import sys
 BENCHMARKS = {
     "advise": "benchmarks.advise",
     "cli": "benchmarks.cli",
+    "defaults": "benchmarks.defaults",
     "matrix": "benchmarks.matrix",
+    "memory": "benchmarks.memory",
     "mkl": "benchmarks.mkl",
     "mkl-table1": "benchmarks.mkl_table1",
     "mnist": "benchmarks.mnist",

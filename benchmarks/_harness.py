@@ -135,13 +135,21 @@ def run_job(job: Job, folder: Path, limit: float) -> Record:
     return record | {"status": "failed", "message": errors[-2000:] or f"exit code {code}"}
 
 
-def run_module(arguments: list[str], wall: float = 3600) -> Any:
-    """Run ``python -m`` in a measuring process and return the JSON of its last line."""
+def run_module(
+    arguments: list[str], wall: float = 3600, environment: Mapping[str, str] | None = None
+) -> Any:
+    """Run ``python -m`` in a measuring process and return the JSON of its last line.
+
+    ``environment`` replaces variables; a ``PYTHONPATH`` in it comes before the repository.
+    """
     command = [sys.executable, "-m", *arguments]
+    own, more = child_environment(), dict(environment or {})
+    if "PYTHONPATH" in more:
+        more["PYTHONPATH"] = os.pathsep.join([more["PYTHONPATH"], own["PYTHONPATH"]])
     done = subprocess.run(
         command,
         cwd=ROOT,
-        env=child_environment(),
+        env=own | more,
         capture_output=True,
         text=True,
         timeout=wall,

@@ -16,16 +16,17 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks._child import REPEATS, SHORT
+from benchmarks._matrix_classes import LARGEST_PEERS, TRACE_PEERS
 from benchmarks._matrix_classes import PEERS as CLASS_PEERS
-from benchmarks._matrix_classes import TRACE_PEERS
 from benchmarks._matrix_data import Place, read
 from benchmarks._matrix_methods import Solver, judged, loosest
-from benchmarks._matrix_ours import Classifier, Regressor
+from benchmarks._matrix_ours import Classifier, Regressor, Search
 from benchmarks._matrix_ours import Path as ClassifierPath
+from benchmarks._matrix_tasks import LOW_RANK_PEERS
 from benchmarks._matrix_tasks import PEERS as TASK_PEERS
 from benchmarks._measure import limit_cpu, measured
 
-OURS = "mixnorm"
+OURS, OURS_SEARCH = "mixnorm", "mixnorm-search"
 
 
 def solvers(place: Place) -> dict[str, Solver]:
@@ -33,10 +34,10 @@ def solvers(place: Place) -> dict[str, Solver]:
     if place.part == "multitask":
         return {OURS: Regressor(), **TASK_PEERS}
     if place.part == "multiclass":
-        peers = CLASS_PEERS if place.norm == "l2,1" else {"spams": CLASS_PEERS["spams"]}
-        return {OURS: ClassifierPath(), **peers}
+        peers = CLASS_PEERS if place.norm == "l2,1" else LARGEST_PEERS
+        return {OURS: ClassifierPath(), OURS_SEARCH: Search(), **peers}
     if place.data == "low-rank":
-        return {OURS: Regressor()}
+        return {OURS: Regressor(), **LOW_RANK_PEERS}
     return {OURS: Classifier(), **TRACE_PEERS}
 
 

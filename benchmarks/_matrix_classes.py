@@ -10,13 +10,11 @@ import numpy as np
 
 from benchmarks import _peers
 from benchmarks._matrix_gap import Problem
-from benchmarks._matrix_methods import Model, Solver
+from benchmarks._matrix_methods import Model, Solver, search
 from benchmarks._matrix_tasks import decades
-from benchmarks._methods import used_rows
 
-# Features that spams' search looks for, and how many more or fewer will do. At a gap of 1e-3 their
-# number is not monotone in the penalty; a search that misses the very number ends after its calls.
-SIZE, NEAR = 40, 0
+# spams' own gap is infinite at times and it would go on for ever; where it is not, fewer will do.
+STEPS = 1000
 REGUL = {"l2,1": "l1l2", "linf,1": "l1linf", "trace": "trace-norm"}
 
 
@@ -29,6 +27,7 @@ class AdeliePath(Solver):
 
     needs: ClassVar[str] = "adelie"
     environment: ClassVar[str] = "adelie"
+    work: ClassVar[str] = "path"
     early_exit: bool = False
 
     def convert(self, problem: Problem) -> Any:
@@ -59,38 +58,48 @@ class AdeliePath(Solver):
 
 
 @dataclass(frozen=True)
-class SpamsSearch(Solver):
-    """spams' search for 40 features: FISTA at one penalty after another, all of it timed.
+class SpamsPath(Solver):
+    """spams' FISTA at all penalties, each started from the solution before.
 
-    Penalties are halved until there are too many features, then the exponent is bisected; each call
-    starts from the last solution with few enough. From zero and by tenths, as in ``shareboost``,
-    it takes three to ten times as long. spams stops on its own relative gap, so it is handed ours.
+    spams stops on a gap relative to the objective where it stands, which is below the one at zero:
+    looser values than ours will do.
     """
 
     needs: ClassVar[str] = "spams"
-    calls: ClassVar[int] = 14
+    work: ClassVar[str] = "path"
 
     def convert(self, problem: Problem) -> Any:
         return _peers.Spams().convert(problem.X)
 
     def solve(self, inputs: Any, problem: Problem, tol: float) -> Any:
-        high, low = float(problem.alphas[0]), None
-        best = high, np.zeros((inputs.shape[1], problem.outputs), order="F")
-        for _ in range(self.calls):
-            penalty = high / 2 if low is None else float(np.sqrt(high * low))
-            W = spams_fit(inputs, problem, penalty, tol, best[1])
-            used = used_rows(W[:-1])
-            if abs(used - SIZE) <= NEAR:
-                return penalty, W
-            if used > SIZE:
-                low = penalty
-            else:
-                best, high = (penalty, W), penalty
-        return best
+        W, found = np.zeros((inputs.shape[1], problem.outputs), order="F"), []
+        for alpha in problem.alphas.tolist():
+            W = spams_fit(inputs, problem, alpha, tol, W, STEPS)
+            found.append((alpha, W))
+        return found
 
     def models(self, fitted: Any, problem: Problem) -> Sequence[Model]:
-        penalty, W = fitted
-        return [Model(penalty, W[:-1])]
+        return [Model(penalty, W[:-1]) for penalty, W in fitted]
+
+
+@dataclass(frozen=True)
+class SpamsSearch(SpamsPath):
+    """spams' search for 40 features: FISTA at one penalty after another, all of it timed.
+
+    Each call starts from the last solution with few enough. From zero and by tenths, as in
+    ``shareboost``, it takes three to ten times as long.
+    """
+
+    work: ClassVar[str] = "search"
+
+    def solve(self, inputs: Any, problem: Problem, tol: float) -> Any:
+        start = np.zeros((inputs.shape[1], problem.outputs), order="F")
+
+        def fit(penalty: float, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            W = spams_fit(inputs, problem, penalty, tol, start, STEPS)
+            return W, W[:-1]
+
+        return [search(fit, float(problem.alphas[0]), start)]
 
 
 @dataclass(frozen=True)
@@ -108,7 +117,12 @@ class SpamsTrace(Solver):
 
 
 def spams_fit(
-    X: np.ndarray, problem: Problem, penalty: float, tol: float, start: np.ndarray
+    X: np.ndarray,
+    problem: Problem,
+    penalty: float,
+    tol: float,
+    start: np.ndarray,
+    steps: int = 100_000,
 ) -> np.ndarray:
     """Return the coefficients; with an intercept, the last column of ``X`` is one and its row is
     not penalised.
@@ -125,7 +139,7 @@ def spams_fit(
         intercept=problem.intercept,
         tol=tol,
         it0=10,
-        max_it=100_000,
+        max_it=steps,
         L0=0.1,
         lambda1=penalty,
     )
@@ -134,7 +148,11 @@ def spams_fit(
 
 @dataclass(frozen=True)
 class LightningTrace(Solver):
-    """lightning's FISTA with the trace norm; it stops by its number of iterations."""
+    """lightning's FISTA with the trace norm; it stops by its number of iterations.
+
+    Steps are constant (``max_steps=0``): the loss that its line search looks at is not the one
+    whose gradient it follows, and with it the gap stays large.
+    """
 
     needs: ClassVar[str] = "lightning.classification"
     environment: ClassVar[str] = "lightning"
@@ -149,6 +167,7 @@ class LightningTrace(Solver):
             penalty="trace",
             multiclass=True,
             max_iter=round(1 / tol),
+            max_steps=0,
         )
         return model.fit(*inputs).coef_.T
 
@@ -156,10 +175,12 @@ class LightningTrace(Solver):
 PEERS: dict[str, Solver] = {
     "adelie": AdeliePath(decades(-4, -9)),
     "adelie-defaults": AdeliePath((1e-7,), early_exit=True),
-    "spams": SpamsSearch((1e-3,)),
+    "spams-path": SpamsPath(decades(-1, -4)),
+    "spams-search": SpamsSearch(decades(-1, -4)),
 }
+# adelie has no linf,1 norm.
+LARGEST_PEERS = {name: PEERS[name] for name in ("spams-path", "spams-search")}
 TRACE_PEERS: dict[str, Solver] = {
     "spams": SpamsTrace(decades(-3, -6)),
-    # Its objective stops falling well above the optimum: more iterations do not help.
-    "lightning": LightningTrace((1 / 64, 1 / 128)),
+    "lightning": LightningTrace(tuple(1 / 2**power for power in range(6, 13))),
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -24,6 +24,8 @@ class Model:
 class Solver:
     """Base of all solvers: stateless, so a name and its settings say everything.
 
+    ``work`` says what a call gives: "one model" at a given penalty, a whole "path", or a "search"
+    for a number of features. Ratios are between solvers that do the same work.
     ``environment`` names the environment of its own that a library needs (empty: the common one).
     ``grid`` has the tolerances to try, from loose to tight: the first whose gap is small enough is
     the one that is timed. Without a grid the solver is handed the gap itself.
@@ -32,6 +34,7 @@ class Solver:
     needs: ClassVar[str] = ""
     environment: ClassVar[str] = ""
     ours: ClassVar[bool] = False
+    work: ClassVar[str] = "one model"
     grid: tuple[float, ...] = ()
 
     def setup(self) -> None:
@@ -53,6 +56,34 @@ class Solver:
     def claimed(self, fitted: Any) -> list[float] | None:
         """Return the gaps that the solver itself reports, in our scale; not timed."""
         return None
+
+
+# Features that a search looks for, and the calls it may make. At a gap of 1e-3 their number is not
+# monotone in the penalty; a search that misses the very number ends after its calls.
+SIZE, CALLS = 40, 14
+
+
+def search(
+    fit: Callable[[float, Any], tuple[Any, np.ndarray]], largest: float, start: Any
+) -> tuple[float, Any]:
+    """Return the penalty and the solution with 40 features, or the most below.
+
+    ``fit(penalty, start)`` returns a solution and its coefficients. The penalty is halved from
+    ``largest`` until there are too many features, then bisected on a log scale; each call starts
+    from the last solution with few enough.
+    """
+    high, low, best = largest, None, (largest, start)
+    for _ in range(CALLS):
+        penalty = high / 2 if low is None else float(np.sqrt(high * low))
+        solution, W = fit(penalty, best[1])
+        used = int(np.count_nonzero(np.any(W != 0, axis=1)))
+        if used > SIZE:
+            low = penalty
+            continue
+        best, high = (penalty, solution), penalty
+        if used == SIZE:
+            break
+    return best
 
 
 def judged(problem: Problem, models: Sequence[Model]) -> dict[str, Any]:

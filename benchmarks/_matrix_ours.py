@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from benchmarks._matrix_gap import Problem
-from benchmarks._matrix_methods import Model, Solver
+from benchmarks._matrix_methods import Model, Solver, search
 
 
 @dataclass(frozen=True)
@@ -67,6 +67,8 @@ class Classifier(Regressor):
 class Path(Classifier):
     """``MixedNormClassifier.path``: its own 50 values."""
 
+    work: ClassVar[str] = "path"
+
     def solve(self, inputs: Any, problem: Problem, tol: float) -> Any:
         from mixnorm import MixedNormClassifier
 
@@ -78,6 +80,33 @@ class Path(Classifier):
 
     def claimed(self, fitted: Any) -> list[float] | None:
         return [float(gap) for gap in fitted.gaps]
+
+
+@dataclass(frozen=True)
+class Search(Classifier):
+    """One model with 40 features, found as spams' is: fits with ``warm_start``."""
+
+    work: ClassVar[str] = "search"
+
+    def solve(self, inputs: Any, problem: Problem, tol: float) -> Any:
+        from mixnorm import MixedNormClassifier
+
+        model = MixedNormClassifier(norm=problem.norm, loss="logistic", tol=tol, warm_start=True)
+
+        def fit(penalty: float, start: Any) -> tuple[Any, np.ndarray]:
+            if start is not None:
+                model.coef_, model.intercept_ = start
+            model.set_params(alpha=penalty).fit(*inputs)
+            return (model.coef_, model.intercept_), model.coef_.T
+
+        return search(fit, float(problem.alphas[0]), None)
+
+    def models(self, fitted: Any, problem: Problem) -> Sequence[Model]:
+        penalty, (coef, _) = fitted
+        return [Model(penalty, np.asarray(coef).T)]
+
+    def claimed(self, fitted: Any) -> list[float] | None:
+        return None
 
 
 def installed() -> bool:

@@ -1,7 +1,8 @@
 """Peers for the multi-task problems of ``benchmarks.matrix``: squared loss, l2,1 norm.
 
-The objective of scikit-learn, celer, skglm and group-lasso is ours: half the squared error over n,
-plus alpha times the norm. spams sums over rows; adelie divides the loss by the number of tasks.
+The objective of scikit-learn, celer and skglm is ours: half the squared error over n, plus alpha
+times the norm. spams sums over rows; adelie divides the loss by the number of tasks; group-lasso
+penalises by twice its ``group_reg``.
 """
 
 from __future__ import annotations
@@ -87,7 +88,7 @@ class GroupLasso(Solver):
         X, Y = inputs
         model = GroupLasso(
             groups=np.arange(X.shape[1]),
-            group_reg=float(problem.alphas[0]),
+            group_reg=float(problem.alphas[0]) / 2,
             l1_reg=0,
             scale_reg="none",
             fit_intercept=False,
@@ -101,9 +102,14 @@ class GroupLasso(Solver):
 
 @dataclass(frozen=True)
 class Spams(Solver):
-    """spams' FISTA; rows are divided by the root of n, so that its first step size fits."""
+    """spams' FISTA; rows are divided by the root of n, so that its first step size fits.
+
+    With ``gram`` it computes the products of the columns first, for data with more rows.
+    """
 
     needs: ClassVar[str] = "spams"
+    regul: str = "l1l2"
+    gram: bool = False
 
     def convert(self, problem: Problem) -> Any:
         root = np.sqrt(len(problem.X))
@@ -117,7 +123,8 @@ class Spams(Solver):
             *inputs,
             numThreads=1,
             loss="square",
-            regul="l1l2",
+            regul=self.regul,
+            compute_gram=self.gram,
             lambda1=float(problem.alphas[0]),
             tol=tol,
             it0=10,
@@ -162,6 +169,7 @@ class Lightning(Solver):
 
     needs: ClassVar[str] = "lightning.regression"
     environment: ClassVar[str] = "lightning"
+    penalty: str = "l1/l2"
 
     def solve(self, inputs: Any, problem: Problem, tol: float) -> Any:
         from lightning.regression import FistaRegressor
@@ -170,7 +178,7 @@ class Lightning(Solver):
         model = FistaRegressor(
             C=1 / len(X),
             alpha=float(problem.alphas[0]),
-            penalty="l1/l2",
+            penalty=self.penalty,
             max_iter=round(1 / tol),
         )
         return model.fit(X, Y).coef_.T
@@ -184,4 +192,9 @@ PEERS: dict[str, Solver] = {
     "spams": Spams(decades(-3, -8)),
     "adelie": Adelie(decades(-7, -16)),
     "lightning": Lightning(tuple(1 / 2**power for power in range(6, 15))),
+}
+# Squared loss and the trace norm, many more rows than columns.
+LOW_RANK_PEERS: dict[str, Solver] = {
+    "spams": Spams(decades(-3, -6), regul="trace-norm", gram=True),
+    "lightning": Lightning(tuple(1 / 2**power for power in range(3, 9)), penalty="trace"),
 }

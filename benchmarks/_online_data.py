@@ -28,6 +28,15 @@ class Stream:
         """Return so many first rows; all where None."""
         return self if rows is None else Stream(self.X[:rows], self.y[:rows])
 
+    def scaled(self) -> Stream:
+        """Return columns divided by their largest magnitude."""
+        largest = abs(self.X).max(axis=0)
+        largest = np.asarray(largest.todense()).ravel() if is_sparse(self.X) else largest
+        factor = 1 / np.where(largest == 0, 1, largest).astype(np.float32)
+        if is_sparse(self.X):
+            return Stream(sparse.csr_matrix(self.X.multiply(factor)), self.y)
+        return Stream(self.X * factor, self.y)
+
 
 def load(name: str) -> Stream:
     """Return a stored training part, shuffled: isolet is ordered by speaker and letter."""

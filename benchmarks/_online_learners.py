@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import itertools
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -16,7 +17,8 @@ from scipy import sparse
 from benchmarks._measure import cpu_seconds
 from benchmarks._online_data import Stream
 
-BATCH = 100  # rows that scikit-learn's learners predict before they learn from them
+BATCH = 10  # rows that scikit-learn's learners predict before they learn from them
+COARSE = 100  # the same while settings are chosen, and the rows that river is handed at once
 SECONDS = 20.0  # after which river is stopped
 
 
@@ -37,7 +39,7 @@ class Learner:
     """Base of all learners: stateless, so a name and its settings say everything.
 
     ``only`` names the datasets that a learner is run on (empty: all), ``rows`` how many of them
-    it is given.
+    it is given. ``grid`` has the settings that a tuned learner tries.
     """
 
     needs: ClassVar[str] = ""
@@ -45,6 +47,8 @@ class Learner:
 
     only: tuple[str, ...] = ()
     rows: int | None = None
+    settings: dict[str, Any] = field(default_factory=dict)
+    grid: tuple[dict[str, Any], ...] = ()
 
     def available(self) -> bool:
         """Whether the library is installed."""
@@ -62,9 +66,16 @@ class Learner:
         """Let a fresh model learn, from ``rows`` of them if given; this is what is timed."""
         raise NotImplementedError
 
-    def mistakes(self, inputs: Any) -> int | None:
-        """Return the mistakes of a pass of its own, where the timed one does not count them."""
-        return None
+    def mistakes(self, inputs: Any, batch: int = BATCH) -> int | None:
+        """Return the mistakes of one more pass, which is not timed.
+
+        Learners that count no mistakes predict ``batch`` rows before they learn from them.
+        """
+        return self.learn(inputs).mistakes
+
+    def with_settings(self, settings: dict[str, Any]) -> Learner:
+        """Return the same learner with other settings and nothing left to tune."""
+        return replace(self, settings=self.settings | settings, grid=())
 
 
 @dataclass(frozen=True)
@@ -75,7 +86,6 @@ class Ours(Learner):
     ours: ClassVar[bool] = True
 
     name: str = "GroupPerceptron"
-    settings: dict[str, Any] = field(default_factory=dict)
 
     def setup(self) -> None:
         self.model()
@@ -94,12 +104,19 @@ class Ours(Learner):
 
 @dataclass(frozen=True)
 class Sklearn(Learner):
-    """scikit-learn: one ``partial_fit`` of all rows, which counts no mistakes."""
+    """scikit-learn: one ``partial_fit`` of all rows, which counts no mistakes.
+
+    With ``scaled`` it is given columns divided by the largest magnitude in the whole stream, as its
+    guide asks for: ours must find that out on the way.
+    """
 
     needs: ClassVar[str] = "sklearn"
 
     name: str = "SGDClassifier"
-    settings: dict[str, Any] = field(default_factory=dict)
+    scaled: bool = False
+
+    def convert(self, stream: Stream, folder: Path) -> Stream:
+        return stream.scaled() if self.scaled else stream
 
     def setup(self) -> None:
         self.model()
@@ -115,11 +132,11 @@ class Sklearn(Learner):
         self.model().partial_fit(stream.X, stream.y, classes=np.arange(inputs.classes))
         return Outcome(len(stream.y))
 
-    def mistakes(self, inputs: Any) -> int:
-        """Predict every ``BATCH`` rows before they are learned from; weights of zero say 0."""
+    def mistakes(self, inputs: Any, batch: int = BATCH) -> int:
+        """Predict every ``batch`` rows before they are learned from; weights of zero say 0."""
         model, wrong = self.model(), 0
-        for start in range(0, len(inputs.y), BATCH):
-            X, y = inputs.X[start : start + BATCH], inputs.y[start : start + BATCH]
+        for start in range(0, len(inputs.y), batch):
+            X, y = inputs.X[start : start + batch], inputs.y[start : start + batch]
             guess = model.predict(X) if start else np.zeros_like(y)
             wrong += int(np.count_nonzero(guess != y))
             with warnings.catch_warnings():
@@ -130,48 +147,76 @@ class Sklearn(Learner):
 
 @dataclass(frozen=True)
 class VowpalWabbit(Learner):
-    """``vw --oaa k`` on a text file, which it parses in the time that counts."""
+    """``vw --oaa k``, with enough bits that no two weights share a place.
+
+    It reads its binary cache, which is written beforehand; with ``text`` it parses in the time that
+    counts.
+    """
 
     needs: ClassVar[str] = "vowpalwabbit"
 
-    def convert(self, stream: Stream, folder: Path) -> tuple[str, int]:
+    text: bool = False
+
+    def convert(self, stream: Stream, folder: Path) -> str:
         path = folder / "rows.vw"
         with path.open("w") as file:
             for row, label in zip(entries(stream), stream.y.tolist(), strict=True):
                 words = " ".join(f"{place}:{value:.9g}" for place, value in row)
                 file.write(f"{label + 1} | {words}\n")
-        return str(path), stream.classes
+        options = f"--oaa {stream.classes} -b {bits(stream)} --quiet --no_stdin -d {path}"
+        if not self.text:
+            options += f" --cache_file {folder / 'rows.cache'}"
+            self.learn(options)  # writes the cache
+        return options
 
     def learn(self, inputs: Any, rows: int | None = None) -> Outcome:
         from vowpalwabbit import Workspace
 
-        path, classes = inputs
+        chosen = " ".join(f"--{name} {value}" for name, value in self.settings.items())
         # Making it reads the file to its end.
-        workspace = Workspace(f"--oaa {classes} --quiet --no_stdin -d {path}")
+        workspace = Workspace(f"{inputs} {chosen}")
         seen, wrong = workspace.get_weighted_examples(), workspace.get_sum_loss()
         workspace.finish()
         return Outcome(round(seen), round(wrong))
 
 
+def bits(stream: Stream) -> int:
+    """Return the ``-b`` that Vowpal Wabbit needs: 16 times as many places as weights, or 2^18.
+
+    Features are numbers, so that weights lie side by side; only the intercept's are hashed.
+    """
+    weights = (stream.X.shape[1] + 1) * stream.classes
+    return max(18, weights.bit_length() + 4)
+
+
 @dataclass(frozen=True)
 class River(Learner):
-    """river's ``SoftmaxRegression``: ``predict_one``, then ``learn_one``, a dict per row."""
+    """river's ``SoftmaxRegression``: ``predict_one``, then ``learn_one``, a dict per row.
+
+    With ``scaled`` it has river's ``MaxAbsScaler`` before it.
+    """
 
     needs: ClassVar[str] = "river"
 
     zeros: bool = False  # whether entries that are zero are there too
+    scaled: bool = False
 
     def setup(self) -> None:
-        importlib.import_module("river.linear_model")
+        self.model()
+
+    def model(self) -> Any:
+        """Return a fresh model."""
+        from river import linear_model, preprocessing
+
+        model = linear_model.SoftmaxRegression()
+        return preprocessing.MaxAbsScaler() | model if self.scaled else model
 
     def learn(self, inputs: Any, rows: int | None = None) -> Outcome:
         """Learn until the rows, or the seconds, are over; making the dicts is not timed."""
-        from river.linear_model import SoftmaxRegression
-
-        model, wrong, seen, spent = SoftmaxRegression(), 0, 0, 0.0
+        model, wrong, seen, spent = self.model(), 0, 0, 0.0
         stream = inputs.first(rows)
-        for start in range(0, len(stream.y), BATCH):
-            part = Stream(stream.X[start : start + BATCH], stream.y[start : start + BATCH])
+        for start in range(0, len(stream.y), COARSE):
+            part = Stream(stream.X[start : start + COARSE], stream.y[start : start + COARSE])
             dicts = [dict(row) for row in entries(part, zeros=self.zeros)]
             labels = part.y.tolist()
             began = cpu_seconds()
@@ -197,14 +242,27 @@ def entries(stream: Stream, *, zeros: bool = False) -> Iterator[list[tuple[int, 
         yield list(zip(places, values, strict=True))
 
 
+def product(**values: tuple[Any, ...]) -> tuple[dict[str, Any], ...]:
+    """Return all combinations of the values as settings."""
+    return tuple(
+        dict(zip(values, each, strict=True)) for each in itertools.product(*values.values())
+    )
+
+
 PASSIVE = {"loss": "hinge", "penalty": None, "learning_rate": "pa1", "eta0": 1.0}
 TRACE = {"norm": "trace", "learning_rate": "adaptive", "block_size": 1}
+# What tuned learners choose from: two losses (or rules) and seven step sizes (or penalties) each.
+OURS_GRID = product(loss=("logistic", "hinge"), eta0=(1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0))
+VW_GRID = product(loss_function=("squared", "logistic"), learning_rate=(0.1, 0.2, 0.5, 1, 2, 5, 10))
+SGD_GRID = product(loss=("log_loss", "hinge"), alpha=(3e-5, 1e-4, 3e-4, 1e-3, 1e-2, 3e-2, 1e-1))
+PASSIVE_GRID = product(learning_rate=("pa1", "pa2"), eta0=(1e-3, 3e-3, 0.01, 0.03, 0.1, 1.0, 3.0))
 
 METHODS: dict[str, Learner] = {
     "group": Ours(),
     "plain": Ours(settings={"norm": "l2,2"}),
     "p-norm": Ours(settings={"norm": "l1,1"}),
     "mirror": Ours(name="MirrorDescentClassifier"),
+    "mirror-tuned": Ours(name="MirrorDescentClassifier", grid=OURS_GRID),
     "trace": Ours(
         name="MirrorDescentClassifier",
         settings=TRACE,
@@ -212,10 +270,15 @@ METHODS: dict[str, Learner] = {
         rows=6000,
     ),
     "vw": VowpalWabbit(),
-    "sklearn-sgd": Sklearn(settings={"loss": "log_loss"}),
+    "vw-tuned": VowpalWabbit(grid=VW_GRID),
+    "vw-text": VowpalWabbit(text=True),
     "sklearn-perceptron": Sklearn(name="Perceptron"),
+    "sklearn-sgd": Sklearn(settings={"loss": "log_loss"}, scaled=True),
+    "sklearn-sgd-tuned": Sklearn(grid=SGD_GRID, scaled=True),
     # PassiveAggressiveClassifier is deprecated since 1.8 in favour of these settings.
-    "sklearn-passive": Sklearn(settings=PASSIVE),
+    "sklearn-passive": Sklearn(settings=PASSIVE, scaled=True),
+    "sklearn-passive-tuned": Sklearn(settings=PASSIVE, grid=PASSIVE_GRID, scaled=True),
     "river": River(),
+    "river-scaled": River(scaled=True),
     "river-zeros": River(only=("mnist",), zeros=True),
 }

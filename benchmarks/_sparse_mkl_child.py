@@ -31,13 +31,23 @@ from benchmarks._sparse_mkl_data import (
     error,
     table_rows,
 )
-from benchmarks._sparse_mkl_methods import ALPHA, METHODS, Boosting, Learner, features_of
+from benchmarks._sparse_mkl_methods import (
+    ALPHA,
+    METHODS,
+    Boosting,
+    Greedy,
+    Learner,
+    Model,
+    Splines,
+    features_of,
+)
 
 FEW = (60, 5)  # rows and columns of the call that loads and compiles
 RANK = 64  # of the stand-ins: the estimators' default
 LITTLE = 2**27  # bytes for kernels that are computed at use, as the estimators have it
 ALGORITHMS = {"functional": "gomp", "empirical": "l2"}  # of each rule
-ADDITIVE = {"relevant": 4, "kernels": 8, "tested": 2_000}
+ADDITIVE = {"relevant": 4, "tested": 2_000}
+BESIDE = {"boosting": Boosting(), "splines": Splines()}  # peers on additive designs
 
 
 class Watched:
@@ -77,7 +87,7 @@ def measure(part: str, kernels: int, rows: int, method: str, **order: Any) -> di
             found = rounds(kernels, rows, method, order["rounds"], twin=part == "agree")
         elif part == "fit":
             X, y = design(rows, features_of(kernels), 0, outputs=OUTPUTS)
-            found = costs(METHODS[method], Rows(X, y, X[:0], y[:0]), limit)[1]
+            found = costs(METHODS[method], Rows(X, y, X[:0], y[:0]), limit, tuned=False)[1]
         elif part == "table":
             learner = METHODS[method]
             given = table_rows(rows, features_of(kernels), order["draw"], learner.classes)
@@ -159,21 +169,49 @@ def in_table(learner: Learner, rows: Rows, limit: float) -> dict[str, Any]:
     return found | {"used": model.kernels, "error": missed}
 
 
-def costs(learner: Learner, rows: Rows, limit: float) -> tuple[Any, dict[str, Any]]:
-    """Fit at least twice where that is quick; return the model and the cost."""
+@dataclasses.dataclass(frozen=True)
+class Tuned:
+    """A learner with what was chosen for it."""
+
+    learner: Learner
+    chosen: dict[str, Any]
+
+    def run(self, inputs: Any) -> Model:
+        """Fit once."""
+        return self.learner.run(inputs, **self.chosen)
+
+
+def costs(
+    learner: Learner, rows: Rows, limit: float, *, tuned: bool = True
+) -> tuple[Any, dict[str, Any]]:
+    """Search by inner folds, and fit at least twice where that is quick; return model and cost."""
     _, loaded = measured(lambda: warmed(learner, rows))
     with limited(limit):
         inputs, made = measured(lambda: learner.convert(rows))
-    (model, first), later = calls(learner, inputs, limit)
-    return model, {
+    peaks, chosen, searched = [made.total_bytes], {}, {}
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        if tuned:
+            with limited(limit):
+                chosen, cost = measured(lambda: learner.tune(inputs))
+            peaks.append(cost.total_bytes)
+            searched = {"search_seconds": cost.seconds, "chosen": scalars(chosen)}
+        (model, first), later = calls(Tuned(learner, chosen), inputs, limit)
+    return model, searched | {
         "seconds": statistics.median(later) if later else first.seconds,
         "later_seconds": later,
         "wall_seconds": first.wall,
         # Kernels that are not stored are computed in every fit, and counted there.
         "made_seconds": made.seconds if learner.stored else 0.0,
         "extra_seconds": loaded.seconds + max(0.0, first.seconds - (later or [first.seconds])[0]),
-        "peak_bytes": max(made.total_bytes, first.total_bytes),
+        "peak_bytes": max(*peaks, first.total_bytes),
+        "warned": sum("Converge" in one.category.__name__ for one in told),
     }
+
+
+def scalars(chosen: dict[str, Any]) -> dict[str, Any]:
+    """Return what was chosen, less arrays."""
+    return {name: value for name, value in chosen.items() if not isinstance(value, np.ndarray)}
 
 
 def warmed(learner: Learner, rows: Rows) -> None:
@@ -188,29 +226,29 @@ def warmed(learner: Learner, rows: Rows) -> None:
 
 
 def additive(kernels: int, rows: int, seed: int, limit: float) -> dict[str, Any]:
-    """Return the first columns that our learner finds, and errors beside boosting."""
+    """Return the first columns that our learner finds, and errors and searches beside others."""
     features, relevant = kernels // len(FEW_WIDTHS), ADDITIVE["relevant"]
     X, y = design(rows, features, seed, relevant)
     X_test, y_test = design(ADDITIVE["tested"], features, TEST_SEED + seed, relevant)
+    given = Rows(X, y, X_test, y_test)
+    ours = Greedy(widths=FEW_WIDTHS)
+    warmed(ours, given)
     with limited(limit):
-        model, cost = measured(lambda: chosen(X, y))
-        other = Boosting().run(Rows(X, y, X_test, y_test))
-    columns = [int(kernel) // len(FEW_WIDTHS) for kernel in model.selected_kernels_]
-    return {
+        model, cost = measured(lambda: ours.run(given, **ours.tune(given)))
+    columns = [int(kernel) // len(FEW_WIDTHS) for kernel in model.fitted.selected_kernels_]
+    found = {
         "seconds": cost.seconds,
         "columns": list(dict.fromkeys(columns)),
         "used": len(columns),
         "error": error(model.predict(X_test), y_test, classes=False),
-        "boosting_error": error(other.predict(X_test), y_test, classes=False),
     }
-
-
-def chosen(X: np.ndarray, y: np.ndarray) -> Any:
-    """Return our learner, fitted with three widths on every column."""
-    from mixnorm import GreedyMKLRegressor
-
-    known = bank(FEW_WIDTHS)
-    return GreedyMKLRegressor(known, n_kernels=ADDITIVE["kernels"], alpha=ALPHA).fit(X, y)
+    for name, peer in BESIDE.items():
+        warmed(peer, given)
+        with limited(limit):
+            other, cost = measured(lambda peer=peer: peer.run(given, **peer.tune(given)))
+        found[f"{name}_error"] = error(other.predict(X_test), y_test, classes=False)
+        found[f"{name}_seconds"] = cost.seconds
+    return found
 
 
 if __name__ == "__main__":

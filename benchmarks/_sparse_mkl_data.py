@@ -69,7 +69,8 @@ def bank(widths: tuple[float, ...] = WIDTHS, **other: Any) -> Any:
     """Return our description of the kernels: all widths on every column."""
     from mixnorm.kernels import KernelBank
 
-    return KernelBank.per_feature("rbf", list(widths), **other)
+    # Gaussian kernels have a trace of one for each row: normalising would change nothing.
+    return KernelBank.per_feature("rbf", list(widths), **{"normalize": None} | other)
 
 
 def stack(X: np.ndarray, others: np.ndarray, which: Any = None) -> np.ndarray:

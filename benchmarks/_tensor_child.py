@@ -26,6 +26,8 @@ from benchmarks._tensor_models import MODELS, outcome
 
 SPLIT = 0  # whose training part is the problem of ``path`` and ``losses``
 SIGNS = ("hinge", "logistic")  # losses of the sign of the centred target
+# Calls of milliseconds are repeated for so many CPU seconds, or so many times.
+AGAIN, MOST_CALLS = 2.0, 50
 
 
 def measure(part: str, limit: float, **order: Any) -> dict[str, Any]:
@@ -49,8 +51,8 @@ def posed(part: str, order: dict[str, Any]) -> Problem:
     rows = synthetic(order["rows"]) if part == "scaling" else split(order["data"], SPLIT).train
     loss = order.get("loss", "squared")
     y = np.where(rows.y > rows.y.mean(), 1.0, -1.0) if loss in SIGNS else centred(rows.y)
-    values = gammas(order["gammas"])
-    return Problem(rows.X, y, kernel_of(order["kernel"]), values, loss_of(loss))
+    values, tol = gammas(order["gammas"]), order.get("tol") or TOL
+    return Problem(rows.X, y, kernel_of(order["kernel"]), values, loss_of(loss), tol)
 
 
 def timed(method: Any, problem: Any, limit: float) -> dict[str, Any]:
@@ -58,6 +60,8 @@ def timed(method: Any, problem: Any, limit: float) -> dict[str, Any]:
     facts: Any
     _, loaded = measured(lambda: method.run(problem.few()))
     (facts, first), later = calls(method, problem, limit)
+    while later and sum(later) < AGAIN and len(later) < MOST_CALLS:
+        later.append(measured(lambda: method.run(problem))[1].seconds)
     return {**facts} | {
         "seconds": statistics.median(later) if later else first.seconds,
         "later_seconds": later,
@@ -71,7 +75,7 @@ def certified(problem: Problem) -> dict[str, Any]:
     solved = problem.solved
     return {
         "done": len(solved),
-        "reached": sum(one.relative <= TOL for one in solved),
+        "reached": sum(one.relative <= problem.tol for one in solved),
         "gap": max((one.relative for one in solved), default=None),
         "evaluations": sum(one.evaluations for one in solved),
     }

@@ -13,9 +13,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from benchmarks._tensor_fista import Solved, fista_path
+from benchmarks._tensor_newton import newton_path, of_features, of_tensor
 
 Q = 4.0  # the dual exponent: p = 4/3
 TOL = 1e-8
+GAPS = (TOL, 1e-3)  # relative gaps to stop at: many digits, and enough to predict
 LEAST, MOST = 1e-2, 1e4  # values of gamma
 MOST_STEPS = 20_000  # of first-order methods on the dual, for one gamma
 
@@ -32,6 +34,7 @@ class Problem:
     kernel: Any
     gammas: np.ndarray
     loss: Any = None
+    tol: float = TOL
     solved: list[Solved] = field(default_factory=list)
 
     def few(self) -> Problem:
@@ -80,7 +83,7 @@ def solutions(contraction: Any, problem: Problem, **options: Any) -> Any:
     loss, y = problem.loss or Squared(), problem.y[:, None]
     scaled = dual.Scaled(contraction, 1.0 / scale_of(contraction, problem.y))
     target = loss.encode(y, 1, np.zeros_like(y))
-    return dual.path(scaled, loss, target, problem.gammas.tolist(), tol=TOL, **options)
+    return dual.path(scaled, loss, target, problem.gammas.tolist(), tol=problem.tol, **options)
 
 
 @dataclass(frozen=True)
@@ -131,14 +134,45 @@ class Fista(Method):
 
     def run(self, problem: Problem) -> dict[str, Any]:
         problem.solved.clear()
-        F = features(problem, Q)
-        sums = (problem.y @ F) ** 2
-        F *= (float(problem.y @ problem.y) / float(sums @ sums)) ** (1.0 / Q)
+        F = scaled_features(problem)
         for found in fista_path(
-            F, problem.y, problem.gammas.tolist(), TOL, extrapolate=self.extrapolate
+            F, problem.y, problem.gammas.tolist(), problem.tol, extrapolate=self.extrapolate
         ):
             problem.solved.append(found)
         return {"features": F.shape[1]}
+
+
+@dataclass(frozen=True)
+class Textbook(Method):
+    """A textbook Newton method on the same dual, in NumPy.
+
+    ``"features"`` and ``"tensor"`` are made by NumPy; ``"same"`` is what ``newton`` is given.
+    """
+
+    representation: str = "features"
+
+    def run(self, problem: Problem) -> dict[str, Any]:
+        problem.solved.clear()
+        matrix, facts = getattr(self, f"_{self.representation}")(problem)
+        for found in newton_path(matrix, problem.y, problem.gammas.tolist(), problem.tol):
+            problem.solved.append(found)
+        return dict(facts)
+
+    def _features(self, problem: Problem) -> Any:
+        F = scaled_features(problem)
+        return of_features(F), {"features": F.shape[1]}
+
+    def _tensor(self, problem: Problem) -> Any:
+        K, pairs = tensor(problem), np.outer(problem.y, problem.y).ravel()
+        K *= float(problem.y @ problem.y) / float(pairs @ (K @ pairs))
+        return of_tensor(K), {}
+
+    def _same(self, problem: Problem) -> Any:
+        from mixnorm.engines import dual, tensor
+
+        made = tensor.represent(problem.kernel, problem.X, Q)
+        factor = 1.0 / scale_of(made.contraction, problem.y)
+        return dual.Scaled(made.contraction, factor).matrix, {"representation": made.name}
 
 
 @dataclass(frozen=True)
@@ -176,12 +210,30 @@ def features(problem: Problem, q: float) -> np.ndarray:
     return np.ascontiguousarray(problem.kernel.features(problem.X, q).T)
 
 
+def scaled_features(problem: Problem) -> np.ndarray:
+    """Return explicit features in units in which ``gamma`` means the same."""
+    F = features(problem, Q)
+    sums = (problem.y @ F) ** 2
+    F *= (float(problem.y @ problem.y) / float(sums @ sums)) ** (1.0 / Q)
+    return F
+
+
+def tensor(problem: Problem) -> np.ndarray:
+    """Return the kernel of all four rows, as a matrix of ``n^2`` pairs by ``n^2`` pairs."""
+    columns = problem.kernel.columns(problem.X)
+    pairs = (columns[:, None] * columns).reshape(len(columns) ** 2, -1)
+    return np.asarray(problem.kernel.of_products(pairs @ pairs.T))
+
+
 METHODS: dict[str, Method] = {
     "newton": Dual(),
     "newton-features": Dual("features"),
     "newton-tensor": Dual("tensor"),
     "newton-sampled": Dual("sampled"),
     "gradient": Dual(solver="gradient"),
+    "textbook-features": Textbook("features"),
+    "textbook-tensor": Textbook("tensor"),
+    "textbook-same": Textbook("same"),
     "fista": Fista(),
     "fista-extrapolated": Fista(extrapolate=True),
     "lasso": Lasso(),

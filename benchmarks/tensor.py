@@ -1,8 +1,8 @@
-"""lp-norm regression with tensor kernels: paths beside FISTA, more rows, and the paper's tables.
+"""lp-norm regression with tensor kernels: paths beside other solvers, and the paper's tables.
 
-100 values of gamma on 60 rows of wpbc by Newton's method on the dual, by FISTA on the primal, and
-by scikit-learn's Lasso and ridge on explicit features; other losses; up to 800 rows; and test
-errors over random splits.
+100 values of gamma on 60 rows of wpbc by mixnorm, by a textbook Newton method on the same dual and
+by FISTA on the primal, to relative gaps of 1e-8 and 1e-3; by scikit-learn's Lasso and ridge on
+explicit features; other losses; up to 800 rows; and test errors over random splits.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from benchmarks._harness import Record, Store, run_module
 from benchmarks._mkl_report import status
 from benchmarks._mkl_table1_run import ADDED, PATIENCE
 from benchmarks._tensor_data import DATA
-from benchmarks._tensor_methods import METHODS
+from benchmarks._tensor_methods import GAPS, METHODS, TOL
 from benchmarks._tensor_models import DEGREES, MODELS
 from benchmarks._tensor_report import LOSSES, checks, tables
 
@@ -79,6 +79,14 @@ def degrees(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in names(text))
 
 
+def gaps(text: str) -> tuple[float, ...]:
+    """Return relative gaps that are separated by commas."""
+    found = tuple(float(part) for part in names(text))
+    if not all(0.0 < gap < 1.0 for gap in found):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a list of gaps between 0 and 1")
+    return found
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of ``python -m benchmarks tensor``."""
     add = parser.add_argument
@@ -86,11 +94,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--part",
         type=names,
         default=PARTS,
-        help="path: seconds beside FISTA; losses: others than squares; scaling: more rows; "
+        help="path: seconds beside other solvers; losses: others than squares; scaling: more rows; "
         "tables: test errors over splits (default: all)",
     )
     add("--methods", type=names, help=f"of path (default: all but {', '.join(SLOW)})")
     add("--degrees", type=degrees, help="of path, with commas (default: 1,2,3,4)")
+    add("--gaps", type=gaps, default=GAPS, help="relative, of path (default: 1e-8,1e-3)")
     add("--splits", type=int, help="of tables, seeds 0 and up (default: 10)")
     add("--models", type=names, default=tuple(MODELS), help="of tables (default: all)")
     add("--data", choices=DATA, default="wpbc", help="synthetic decides nothing (default: wpbc)")
@@ -129,20 +138,29 @@ def orders(args: argparse.Namespace) -> Iterator[Record]:
     plan = QUICK if args.quick else WHOLE
     plan = replace(plan, lasso=4) if args.all else plan
     if "path" in args.part:
-        methods = args.methods or (*PATHS, *(SLOW if args.all else ()))
-        for degree in args.degrees or plan.degrees:
-            for method in methods:
-                if method != "lasso" or degree <= plan.lasso:
-                    yield _path(args, plan, degree, method)
+        yield from _paths(args, plan)
     if "losses" in args.part:
         for loss in LOSSES:
-            yield _path(args, plan, 2, "newton") | {"part": "losses", "loss": loss}
+            yield _path(args, plan, 2, "newton", TOL) | {"part": "losses", "loss": loss}
     if "scaling" in args.part:
         for kernel, rows, number, method in plan.scaling:
             size = {"kernel": kernel, "rows": rows, "gammas": number}
             yield {"part": "scaling"} | size | {"method": method}
     if "tables" in args.part:
         yield from _tables(args, plan)
+
+
+def _paths(args: argparse.Namespace, plan: Plan) -> Iterator[Record]:
+    """Yield every method to every gap; those that have a tolerance of their own once."""
+    methods = args.methods or (*PATHS, *(SLOW if args.all else ()))
+    for degree in args.degrees or plan.degrees:
+        for tol in args.gaps:
+            for method in methods:
+                if METHODS[method].gapped:
+                    yield _path(args, plan, degree, method, tol)
+        for method in methods:
+            if not METHODS[method].gapped and (method != "lasso" or degree <= plan.lasso):
+                yield _path(args, plan, degree, method, None)
 
 
 def _tables(args: argparse.Namespace, plan: Plan) -> Iterator[Record]:
@@ -154,8 +172,10 @@ def _tables(args: argparse.Namespace, plan: Plan) -> Iterator[Record]:
                     yield where | {"model": model, "degree": degree}
 
 
-def _path(args: argparse.Namespace, plan: Plan, degree: int, method: str) -> dict[str, Any]:
-    size = {"kernel": degree, "gammas": plan.gammas}
+def _path(
+    args: argparse.Namespace, plan: Plan, degree: int, method: str, tol: float | None
+) -> dict[str, Any]:
+    size = {"kernel": degree, "gammas": plan.gammas, "tol": tol}
     return {"part": "path", "data": args.data} | size | {"method": method}
 
 

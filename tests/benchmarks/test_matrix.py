@@ -12,9 +12,13 @@ from rich.console import Console
 
 pytest.importorskip("resource", reason="CPU limits need a POSIX system")
 
-from benchmarks._matrix_child import OURS, solvers
+from benchmarks._matrix_child import OURS, OURS_SEARCH, solvers
+from benchmarks._matrix_classes import PEERS as CLASS_PEERS
+from benchmarks._matrix_classes import TRACE_PEERS
 from benchmarks._matrix_data import Place
-from benchmarks._matrix_methods import Model, Solver, judged, loosest
+from benchmarks._matrix_methods import CALLS, SIZE, Model, Solver, judged, loosest, search
+from benchmarks._matrix_ours import Search
+from benchmarks._matrix_tasks import PEERS as TASK_PEERS
 
 from benchmarks import _matrix_data, _matrix_gap, _matrix_report, _matrix_run
 
@@ -114,6 +118,34 @@ class TestTolerance:
         assert (found["models"], found["rank"], found["features"]) == (2, 0, 0)
 
 
+class TestPeers:
+    """A peer with another objective would never reach the gap, and look slow for it."""
+
+    @pytest.mark.parametrize("name", list(TASK_PEERS))
+    def test_tasks(self, name):
+        solver, made = TASK_PEERS[name], problem(intercept=False)
+        pytest.importorskip(solver.needs.split(".")[0])
+        (model,) = solver.models(solver.solve(solver.convert(made), made, solver.grid[-1]), made)
+        assert judged(made, [model])["relative_gap"] < 1e-4
+
+    @pytest.mark.parametrize("norm", ["l2,1", "linf,1"])
+    def test_paths(self, norm):
+        pytest.importorskip("spams")
+        made = problem("multinomial", norm)
+        made = replace(made, alphas=made.alphas * [4, 2, 1])
+        solver = CLASS_PEERS["spams-path"]
+        models = solver.models(solver.solve(solver.convert(made), made, 1e-6), made)
+        assert [model.alpha for model in models] == made.alphas.tolist()
+        assert judged(made, models)["relative_gap"] < 1e-4
+
+    @pytest.mark.parametrize("name", list(TRACE_PEERS))
+    def test_trace(self, name):
+        solver, made = TRACE_PEERS[name], problem("multinomial", "trace", intercept=False)
+        pytest.importorskip(solver.needs.split(".")[0])
+        (model,) = solver.models(solver.solve(solver.convert(made), made, solver.grid[-1]), made)
+        assert judged(made, [model])["relative_gap"] < 1e-4
+
+
 class TestData:
     def test_multitask(self):
         X, Y = _matrix_data.multitask(0.9, n=400, d=60, tasks=3)
@@ -132,7 +164,57 @@ class TestData:
         found = _matrix_data.places(("multitask", "multiclass", "trace"))
         assert len(found) == len({place.key for place in found}) == 4 + 8 + 2
         assert all(next(iter(solvers(place))) == OURS for place in found)
-        assert list(solvers(Place("multiclass", "isolet", "linf,1"))) == [OURS, "spams"]
+        found = solvers(Place("multiclass", "isolet", "linf,1"))
+        assert list(found) == [OURS, OURS_SEARCH, "spams-path", "spams-search"]
+
+    @pytest.mark.parametrize("part", ["multitask", "multiclass", "trace"])
+    def test_ratios_are_between_solvers_that_do_the_same_work(self, part):
+        for place in _matrix_data.places((part,)):
+            known = solvers(place)
+            for name, solver in known.items():
+                ours = known[_matrix_report.our_method(place, name)]
+                assert ours.ours
+                assert ours.work == solver.work
+
+
+class TestSearch:
+    def run(self, features):
+        """Search where a penalty keeps so many features; return the result and the calls."""
+        calls = []
+
+        def fit(penalty, start):
+            calls.append((penalty, start))
+            W = np.zeros((100, 2))
+            W[: features(penalty)] = 1
+            return penalty, W
+
+        return search(fit, 1.0, None), calls
+
+    def test_finds_the_size(self):
+        found, calls = self.run(lambda penalty: round(10 / penalty))
+        assert round(10 / found[0]) == SIZE
+        assert found[0] == found[1] == calls[-1][0]
+        assert [penalty for penalty, _ in calls[:2]] == [0.5, 0.25]
+
+    def test_starts_from_the_last_with_few_enough(self):
+        _, calls = self.run(lambda penalty: 39 if penalty > 0.3 else 90)
+        assert len(calls) == CALLS
+        assert [start for _, start in calls[:4]] == [None, 0.5, 0.5, np.sqrt(0.5 * 0.25)]
+
+    def test_ends_with_the_most_below(self):
+        (penalty, _), calls = self.run(lambda penalty: 39 if penalty > 0.3 else 90)
+        assert 0.3 < penalty < 0.301
+        assert len(calls) == CALLS
+
+    def test_ours_ends_with_a_model_of_that_size(self):
+        rng = np.random.default_rng(0)
+        X = rng.standard_normal((200, 60))
+        y = np.argmax(X[:, :3] + 0.5 * rng.standard_normal((200, 3)), axis=1)
+        made = _matrix_gap.Problem(X, y, "multinomial", "l2,1", np.ones(1), 1e-3, True)
+        made = replace(made, alphas=np.array([_matrix_gap.alpha_max(made)]))
+        (model,) = Search().models(Search().solve((X, y), made, 1e-3), made)
+        assert np.count_nonzero(np.any(model.W != 0, axis=1)) == SIZE
+        assert judged(made, [model])["relative_gap"] <= 1e-3
 
 
 class TestProcess:
@@ -183,28 +265,39 @@ class TestBar:
         (check,) = [c for c in _matrix_report.checks(found, truth) if c.name == name]
         return check.passed
 
-    def test_best_of_three(self):
+    def test_best_of_all(self):
         place = "multitask/independent-0.1/l2,1"
-        names, times = (OURS, "sklearn", "celer", "skglm"), (1.0, 2.0, 1.5, 0.5)
-        found = {f"{place}/{n}": record(t) for n, t in zip(names, times, strict=True)}
+        found = {f"{place}/{name}": record(2.0) for name in _matrix_report.RIVALS}
+        found |= {f"{place}/{OURS}": record(1.0), f"{place}/skglm": record(0.5)}
         assert self.passed(found, "independent-0.1") is False
-        # A rival that did not reach the gap does not count, and leaves the figure open.
+        # A rival that was faster at a larger gap does not count, and leaves the figure open.
         found[f"{place}/skglm"] |= {"relative_gap": 1e-4}
         assert self.passed(found, "independent-0.1") is None
-        found[f"{place}/skglm"] = record(1.0)
+        # One that is slower at a larger gap would not be faster at the one asked for.
+        found[f"{place}/skglm"] |= {"seconds": 3.0}
         assert self.passed(found, "independent-0.1") is True
+        found[f"{place}/spams"] = {"status": "timeout", "limit": 300.0}
+        assert self.passed(found, "independent-0.1") is True
+        found[f"{place}/celer"] = {"status": "absent"}
+        assert self.passed(found, "independent-0.1") is None
         assert self.passed(found, "independent-0.1: first call") is True
         assert self.passed(found, "independent-0.1: gap") is True
 
     def test_a_fifth(self):
         place = "multiclass/isolet/linf,1"
-        found = {f"{place}/{OURS}": record(2.0), f"{place}/spams": record(9.9)}
-        assert self.passed(found, "isolet, linf,1: spams") is False
-        found[f"{place}/spams"] = {"status": "timeout", "limit": 300.0}
-        assert self.passed(found, "isolet, linf,1: spams") is True
+        path, search = "isolet, linf,1: spams-path", "isolet, linf,1: spams-search"
+        found = {f"{place}/{OURS}": record(2.0), f"{place}/spams-path": record(9.9)}
+        assert self.passed(found, path) is False
+        found[f"{place}/spams-path"] = {"status": "timeout", "limit": 300.0}
+        assert self.passed(found, path) is True
         found[f"{place}/{OURS}"] = record(100.0)
-        assert self.passed(found, "isolet, linf,1: spams") is None
-        assert self.passed({}, "isolet, linf,1: spams") is None
+        assert self.passed(found, path) is None
+        assert self.passed({}, path) is None
+        # A search is compared with a search, not with the path.
+        found[f"{place}/spams-search"] = record(9.9)
+        assert self.passed(found, search) is None
+        found[f"{place}/{OURS_SEARCH}"] = record(1.0)
+        assert self.passed(found, search) is True
 
     def test_low_rank(self):
         found = {f"trace/low-rank/trace/{OURS}": record(130.0)}
@@ -241,7 +334,7 @@ def test_command_line_reports_what_is_stored(tmp_path):
         _matrix_report.problem_table(Place("multitask", "independent-0.1", "l2,1"), records)
     )
     text = console.export_text()
-    assert "0.123 quoted" in text
+    assert "not installed" in text
     assert "2.50" in text
     assert "3.0e-06 !" in text
     assert "> 3000.00" in text

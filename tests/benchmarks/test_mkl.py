@@ -17,7 +17,17 @@ pytest.importorskip("resource", reason="CPU seconds need a POSIX system")
 from benchmarks._harness import ROOT
 from benchmarks._mkl_data import WIDTHS, Kernels, Rows
 from benchmarks._mkl_limit import OutOfTime, limited
-from benchmarks._mkl_methods import METHODS, Inputs, Method, Outcome, folds
+from benchmarks._mkl_methods import (
+    COSTS,
+    EXPONENTS,
+    FOLDS,
+    METHODS,
+    RIDGES,
+    Inputs,
+    Method,
+    Outcome,
+    folds,
+)
 from benchmarks._mkl_report import checks, in_stacks, tables
 
 from benchmarks import _mkl_child, _mkl_data, mkl
@@ -65,7 +75,7 @@ class TestData:
         from mixnorm.kernels import gaussian_bank
 
         rows = made()
-        bank = gaussian_bank(WIDTHS).fit(rows.X)
+        bank = gaussian_bank(WIDTHS, normalize=None).fit(rows.X)
         for mine, stack in ((kernels.K, bank.grams()), (kernels.K_test, bank.between(rows.X_test))):
             assert mine.dtype == np.float32
             np.testing.assert_allclose(mine, np.stack(stack.matrices), atol=1e-5)
@@ -119,6 +129,14 @@ class TestMethods:
         K[:], K[13], K_test[13] = np.eye(len(kernels.y)), kernels.K[13], kernels.K_test[13]
         found = METHODS["svc-single"].run(Inputs(K, K_test, kernels.y, K.nbytes))
         assert found.facts["kernel"] == 13
+
+    def test_searches_that_are_compared_have_as_many_fits(self, kernels):
+        method = METHODS["lp-search"]
+        found = method.run(method.convert(kernels)).facts
+        theirs = METHODS["himalaya-short"].draws * len(RIDGES) * FOLDS
+        assert found["fits"] == len(COSTS) * len(EXPONENTS) * FOLDS == theirs
+        assert found["C"] in COSTS
+        assert found["p"] in EXPONENTS
 
     def test_folds(self):
         y = np.repeat([0, 1, 2], [9, 6, 3])
@@ -223,7 +241,10 @@ FOUND = {
     "stack/segment/svc-average": record(0.1),
     "stack/segment/svc-average-made": record(0.2),
     "stack/segment/mklpy-easy": record(20.0, held=200, peak=1500),
+    "stack/segment/himalaya-fit": record(8.0, fits=1),
+    "stack/segment/himalaya-short": record(60.0, fits=120),
     "stack/segment/himalaya": absent("himalaya"),
+    "stack/segment/lp-search": record(30.0, fits=120, gap=0.009),
     "stack/segment/lp": record(0.8, gap=0.009),
     "stack/segment/smsd": record(6.0, gap=0.02),
     "large/letter/lp": many(170.0),
@@ -278,6 +299,21 @@ class TestReport:
         assert "not installed" in text
         assert "17.00" in text
         assert "large/letter/lp" in text
+
+    def test_fits_beside_fits_and_searches_beside_searches(self):
+        (table,) = (table for table in tables(FOUND) if "segment" in str(table.title))
+        heads = [column.header for column in table.columns]
+        cells = {column.header: list(column.cells) for column in table.columns}
+
+        def of(method):
+            place = cells["method"].index(method)
+            return {head: cells[head][place] for head in heads}
+
+        assert (of("lp")["fits"], of("lp")["him /"], of("lp")["/ svc"]) == ("1", "10", "8")
+        search = of("lp-search")
+        assert (search["fits"], search["/ fits"], search["him /"]) == ("120", "0.25", "2")
+        # A search is not set beside a single fit.
+        assert search["/ svc"] == search["easy /"] == of("himalaya-short")["/ svc"] == ""
 
 
 class TestCommand:

@@ -227,6 +227,15 @@ class TestReport:
         assert found.error == pytest.approx(math.sqrt(3) / 2 / math.sqrt(3))
         assert both.difference("wine", "conv", "lmc") is None
 
+    def test_both_learners_are_set_beside_others(self):
+        titled = {table.title: table for table in tables(FOUND | results(ufo=(95.0, 98.0, 96.0)))}
+        table = titled["conv and smsd less others, same splits"]
+        cells = [list(column.cells) for column in table.columns]
+        assert cells[1] == ["conv", "smsd"]
+        assert cells[2] == ["+0.00 ± 0.50", "-1.00 ± 0.50"]
+        (figure,) = titled["Penalties by tail sums less constant ones"].columns[1].cells
+        assert figure == "+0.67 ± 0.33"
+
     def test_splits_that_both_have(self):
         found = FOUND | {"wine/0/average": {"status": "timeout", "limit": 1.0}}
         assert Results(found).difference("wine", "conv", "average").mean == pytest.approx(0.25)

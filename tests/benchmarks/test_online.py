@@ -16,7 +16,16 @@ pytest.importorskip("resource", reason="CPU seconds need a POSIX system")
 
 from benchmarks._harness import ROOT
 from benchmarks._online_data import Stream
-from benchmarks._online_learners import METHODS, Learner, Outcome, River, Sklearn, entries
+from benchmarks._online_learners import (
+    METHODS,
+    Learner,
+    Ours,
+    Outcome,
+    River,
+    Sklearn,
+    bits,
+    entries,
+)
 from benchmarks._online_report import checks, tables
 
 from benchmarks import _online_child, _online_data, online
@@ -38,6 +47,8 @@ FOUND = {
     "isolet/mirror": record(30_000, 106),
     "isolet/vw": record(10_000, 100),
     "isolet/river": {"status": "absent"},
+    "isolet/mirror-tuned": record(50_000, 80, settings={"eta0": 2.0}),
+    "isolet/vw-tuned": record(10_000, 70, settings={"learning_rate": 0.1}),
 }
 
 
@@ -106,21 +117,51 @@ class TestLearners:
 
     def test_first_batch_is_predicted_by_zero_weights(self, stream):
         few = stream.first(100)
-        assert Sklearn().mistakes(few) == np.count_nonzero(few.y != 0)
+        assert Sklearn().mistakes(few, 100) == np.count_nonzero(few.y != 0)
 
-    def test_vowpal_wabbit(self, stream, tmp_path):
-        path, classes = METHODS["vw"].convert(stream, tmp_path)
-        with open(path) as file:
-            first = file.readline()
-        label, words = first.split(" | ")
-        assert (int(label) - 1, classes) == (stream.y[0], 3)
+    @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix])
+    def test_scaled_columns(self, stream, kind, tmp_path):
+        given = Stream(kind(stream.X * [1, 2, 3, 0, 5, 6]).astype(np.float32), stream.y)
+        found = METHODS["sklearn-sgd"].convert(given, tmp_path)
+        assert sparse.issparse(found.X) == sparse.issparse(given.X)
+        assert found.X.dtype == np.float32
+        largest = np.abs(sparse.csr_matrix(found.X).toarray()).max(axis=0)
+        np.testing.assert_allclose(largest, [1, 1, 1, 0, 1, 1], rtol=1e-6)
+        assert METHODS["sklearn-perceptron"].convert(given, tmp_path) is given
+
+    def test_vowpal_wabbit_text(self, stream, tmp_path):
+        options = METHODS["vw-text"].convert(stream, tmp_path).split()
+        assert options[options.index("--oaa") + 1] == "3"
+        with open(options[options.index("-d") + 1]) as file:
+            label, words = file.readline().split(" | ")
+        assert int(label) - 1 == stream.y[0]
         for word in words.split():
             place, value = word.split(":")
             assert stream.X[0, int(place)] == np.float32(value)
-        if METHODS["vw"].available():
-            found = METHODS["vw"].learn((path, classes))
-            assert found.rows == 250
-            assert 0 < found.mistakes < 200
+
+    def test_vowpal_wabbit_has_a_place_for_every_weight(self):
+        def needed(features, classes):
+            return bits(Stream(np.empty((1, features), dtype=np.float32), np.array([classes - 1])))
+
+        assert needed(6, 3) == 18
+        assert needed(12163, 52) == 24
+
+    def test_vowpal_wabbit(self, stream, tmp_path):
+        pytest.importorskip("vowpalwabbit")
+        (tmp_path / "text").mkdir()
+        text, cached = METHODS["vw-text"], METHODS["vw"]
+        found = cached.learn(cached.convert(stream, tmp_path))
+        assert found == text.learn(text.convert(stream, tmp_path / "text"))
+        assert found.rows == 250
+        assert 0 < found.mistakes < 200
+
+    @pytest.mark.parametrize("name", [name for name in METHODS if METHODS[name].grid])
+    def test_grids(self, name):
+        learner = METHODS[name]
+        assert len(learner.grid) == 14
+        chosen = learner.with_settings(learner.grid[3])
+        assert chosen.settings == learner.settings | learner.grid[3]
+        assert not chosen.grid
 
     def test_river_stops(self, stream, monkeypatch):
         pytest.importorskip("river")
@@ -129,6 +170,7 @@ class TestLearners:
         assert found.rows == 100
         assert River().learn(stream, 250).rows == 250
         assert River(zeros=True).learn(stream).mistakes == found.mistakes
+        assert River(scaled=True).learn(stream).rows == 100
 
 
 class TestChild:
@@ -144,6 +186,19 @@ class TestChild:
         monkeypatch.setattr(Counted, "learn", lambda self, calls, rows: Outcome(40, rows, 1.0))
         with pytest.raises(RuntimeError, match="None mistakes in the first pass, 40 in a later"):
             _online_child.passes(Counted(), [])
+
+    def test_tuned_to_the_fewest_mistakes(self, stream):
+        learner, found = _online_child.tuned(METHODS["mirror-tuned"], stream)
+        best = min(found["counts"])
+        assert len(found["counts"]) == len(set(map(str, METHODS["mirror-tuned"].grid)))
+        assert best < max(found["counts"])
+        assert learner.learn(stream).mistakes == best
+        assert learner.settings == found["settings"]
+
+    def test_no_mistakes_to_choose_by(self, stream, monkeypatch):
+        monkeypatch.setattr(Ours, "mistakes", lambda self, inputs, batch: None)
+        with pytest.raises(RuntimeError, match="counts no mistakes"):
+            _online_child.tuned(METHODS["mirror-tuned"], stream)
 
     def test_source_is_told(self):
         assert _online_child.source() == _online_child.source()
@@ -183,6 +238,10 @@ class TestReport:
         assert found["mirror", "isolet: mistakes", "vw"] is False
         assert found["mirror", "isolet: speed", "vw"] is True
         assert found["mirror", "letter: speed", "vw"] is None
+        assert found["mirror-tuned", "isolet: mistakes", "vw-tuned"] is False
+        assert found["mirror-tuned", "isolet: speed", "vw-tuned"] is True
+        assert ("mirror", "reuters_r52: mistakes", "vw") in found
+        assert ("mirror", "reuters_r52: speed", "vw") not in found
 
     def test_single_rows(self):
         found = self.passed()
@@ -199,6 +258,7 @@ class TestReport:
         assert "33*" in text
         assert "not installed" in text
         assert "300.0" in text
+        assert "learning_rate=0.1" in text
 
 
 class TestCommand:

@@ -1,4 +1,4 @@
-"""The comparison of tensor kernels with FISTA and others: methods, models, and what is checked."""
+"""The comparison of tensor kernels with other solvers: methods, models, and what is checked."""
 
 import argparse
 import io
@@ -17,6 +17,8 @@ from benchmarks._mkl_limit import OutOfTime
 from benchmarks._tensor_data import Part, Split
 from benchmarks._tensor_fista import Solved, cube_root, fista_path
 from benchmarks._tensor_methods import METHODS, Problem, gammas, kernel_of
+from benchmarks._tensor_methods import tensor as tensor_of
+from benchmarks._tensor_newton import newton_path, of_features, of_tensor
 from benchmarks._tensor_paper import PROTOTYPE, SPLITS
 from benchmarks._tensor_report import FASTER, LOSSES, checks, tables
 
@@ -96,6 +98,27 @@ class TestFista:
             assert -other.gap - 1e-12 * one.objective <= above <= one.gap + 1e-12 * one.objective
 
 
+class TestTextbookNewton:
+    def test_matrices_are_those_of_our_contraction(self):
+        given, alpha = problem(), np.random.default_rng(3).standard_normal(14)
+        F = given.kernel.features(given.X, 4.0)
+        wanted = dual.FeatureContraction(F, 4.0).matrix(alpha)
+        np.testing.assert_allclose(of_features(F.T)(alpha), wanted, rtol=1e-10)
+        np.testing.assert_allclose(of_tensor(tensor_of(given))(alpha), wanted, rtol=1e-8, atol=1e-8)
+
+    @pytest.mark.parametrize("tol", [1e-8, 1e-3])
+    def test_gap_bounds_the_distance_from_our_solution(self, tol):
+        given = problem(number=6)
+        F = given.kernel.features(given.X, 4.0)
+        found = list(newton_path(of_features(F.T), given.y, given.gammas, tol))
+        contraction = dual.FeatureContraction(F, 4.0)
+        ours = list(dual.path(contraction, Squared(), given.y[:, None], given.gammas, tol=1e-12))
+        for one, other in zip(found, ours, strict=True):
+            assert one.gap <= tol * one.objective
+            above = one.objective - other.objective
+            assert -1e-9 * one.objective <= above <= one.gap + 1e-9 * one.objective
+
+
 class TestMethods:
     @pytest.mark.parametrize("name", METHODS)
     def test_every_method(self, name):
@@ -112,11 +135,22 @@ class TestMethods:
 
     def test_methods_solve_the_same(self):
         values = []
-        for name in ("newton", "newton-features", "newton-tensor", "fista"):
-            given = problem()
+        for name, method in METHODS.items():
+            if method.gapped and name != "gradient":
+                given = problem()
+                method.run(given)
+                values.append([one.objective for one in given.solved])
+        np.testing.assert_allclose(values[1:], [values[0]] * (len(values) - 1), rtol=2e-8)
+
+    @pytest.mark.parametrize("name", ["newton", "textbook-same", "fista"])
+    def test_a_larger_gap_takes_fewer_evaluations(self, name):
+        counts = []
+        for tol in (1e-8, 1e-3):
+            given = problem(tol=tol)
             METHODS[name].run(given)
-            values.append([one.objective for one in given.solved])
-        np.testing.assert_allclose(values[1:], [values[0]] * 3, rtol=2e-8)
+            assert all(one.relative <= tol for one in given.solved)
+            counts.append(sum(one.evaluations for one in given.solved))
+        assert counts[1] < counts[0]
 
 
 def given_split(rows=20):
@@ -215,6 +249,16 @@ class TestChild:
         assert 0.5 < facts["mass"] <= 1.0
         assert 0.0 <= facts["error"] < 1.0
 
+    def test_gap(self):
+        found = measure("path", tol=1e-3)
+        assert found["reached"] == 3
+        assert 1e-8 < found["gap"] <= 1e-3
+
+    def test_short_calls_are_repeated(self, monkeypatch):
+        monkeypatch.setattr(_tensor_child, "AGAIN", 60.0)
+        monkeypatch.setattr(_tensor_child, "MOST_CALLS", 7)
+        assert len(measure("path")["later_seconds"]) == 7
+
     def test_what_is_not_gapped(self):
         assert "gap" not in measure("path", method="ridge")
 
@@ -246,6 +290,7 @@ class TestChild:
 
 def path_record(degree, method, seconds, **more):
     found = {"part": "path", "data": "wpbc", "kernel": degree, "gammas": 100, "method": method}
+    found |= {"tol": 1e-8}
     found |= {"status": "ok", "seconds": seconds, "later_seconds": [seconds], "features": 33}
     found |= {"extra_seconds": 0.8, "peak_bytes": 2**27, "done": 100, "reached": 100}
     found |= {"gap": 9e-9, "evaluations": 265, "representation": "features"}
@@ -301,7 +346,12 @@ FOUND = stored(
     *(path_record(degree, "newton", 0.01) for degree in FASTER),
     path_record(1, "fista", 0.5, evaluations=40_000),
     path_record(1, "fista-extrapolated", 0.3),
+    path_record(1, "textbook-same", 0.011),
+    path_record(1, "textbook-features", 0.013),
+    path_record(1, "textbook-tensor", 0.4),
     path_record(2, "fista", 0.2),
+    *(path_record(2, m, s, tol=1e-3) for m, s in (("newton", 0.005), ("fista", 0.04))),
+    path_record(2, "ridge", 0.006, tol=None),
     path_record(3, "fista", 15.0, gap=2e-8, reached=99),
     path_record(4, "fista", 0.0, status="timeout", limit=300.0, done=62, reached=62),
     path_record(4, "lasso", 50.0, status="failed", message="no"),
@@ -332,13 +382,13 @@ def verdicts(found):
 class TestBar:
     def test_paths(self):
         found = verdicts(FOUND)
-        assert [found[f"degree {d}: FISTA's seconds"] for d in FASTER] == [True, False, True, True]
+        assert [found[f"degree {d}: FISTA to 1e-08"] for d in FASTER] == [True, False, True, True]
         assert [found[f"degree {d}: largest gap"] for d in FASTER] == [True, True, False, True]
 
     def test_figures(self):
         found = {check.name: check.found for check in checks(FOUND)}
-        assert found["degree 1: FISTA's seconds"] == "50 (0.5 / 0.01 s); 30 extrapolated"
-        assert found["degree 4: FISTA's seconds"] == "> 3e+04 (stopped at 300 s, 62 of 100)"
+        assert found["degree 1: FISTA to 1e-08"] == "50 (0.5 / 0.01 s); 30 extrapolated"
+        assert found["degree 4: FISTA to 1e-08"] == "> 3e+04 (stopped at 300 s, 62 of 100)"
         assert found["degree 1: largest gap"].endswith("FISTA 9.0e-09 (40,000)")
         assert found["800 rows, drawn: exponential"].endswith("error <= 0.04")
 
@@ -382,7 +432,7 @@ class TestBar:
     def test_stopped_peer(self, limit, passed):
         stopped = path_record(4, "fista", 0.0, status="timeout", limit=limit, done=0)
         found = verdicts(stored(path_record(4, "newton", 0.1), stopped))
-        assert found["degree 4: FISTA's seconds"] is passed
+        assert found["degree 4: FISTA to 1e-08"] is passed
 
     @pytest.mark.parametrize(("limit", "passed"), [(300.0, False), (10.0, None)])
     def test_stopped_path_of_ours(self, limit, passed):
@@ -391,7 +441,7 @@ class TestBar:
 
     def test_synthetic_rows_decide_nothing(self):
         records = (path_record(1, m, s, data="synthetic") for m, s in (("newton", 1), ("fista", 1)))
-        assert verdicts(stored(*records))["degree 1: FISTA's seconds"] is None
+        assert verdicts(stored(*records))["degree 1: FISTA to 1e-08"] is None
 
 
 class TestTables:
@@ -406,13 +456,31 @@ class TestTables:
         assert "100 values of gamma, wpbc, 60 rows" in text
         assert "> 300 s" in text
         assert "> 3e+04" in text
-        assert "62 of 100" in text
+        assert "62/100" in text
         assert "2.0e-08!" in text
         assert "failed" in text
         assert "1078.57 (1)" in text
         assert "1108/1113" in text
         assert "training mean" in text
         assert "zero" in text
+
+    def line(self, start):
+        lines = (line.split() for line in self.shown(FOUND).splitlines())
+        return next(line for line in lines if line[: len(start)] == start)
+
+    def test_rivals(self):
+        found = self.line(["degree", "1,", "gap", "1e-08"])
+        # FISTA by its faster start, and the textbook method by its faster representation.
+        assert found[4:] == ["0.01", "0.011", "1.1", "0.013", "1.3", "features", "0.3", "30"]
+        found = self.line(["degree", "2,", "gap", "0.001"])
+        assert found[4:] == ["0.005", "0.04", "8"]
+        found = self.line(["degree", "4,", "gap", "1e-08"])
+        assert found[4:] == ["0.01", ">", "300", "s", ">", "3e+04"]
+
+    def test_each_gap_has_its_own_ratio(self):
+        assert self.line(["2", "fista", "0.001"])[3:5] == ["0.04", "8"]
+        assert self.line(["2", "fista", "1e-08"])[3:5] == ["0.2", "20"]
+        assert self.line(["2", "ridge", "own"])[3:5] == ["0.006", "1.2"]
 
     def test_errors_are_paired(self):
         records = [errors("ridge", 1, seed, 1000.0 * seed, 900.0) for seed in range(3)]
@@ -440,15 +508,21 @@ class TestCommand:
         found = self.orders()
         keys = {"/".join(str(value) for value in order.values()) for order in found}
         assert len(keys) == len(found)
-        assert "path/wpbc/4/100/fista" in keys
+        assert {"path/wpbc/4/100/1e-08/fista", "path/wpbc/4/100/0.001/fista"} <= keys
+        assert "path/wpbc/3/100/None/lasso" in keys
         assert "scaling/exponential/800/20/newton-sampled" in keys
         assert "tables/wpbc/9/lasso/3" in keys
-        assert "path/wpbc/4/100/lasso" not in keys
+        assert not any(key.startswith("path/wpbc/4") and "lasso" in key for key in keys)
         assert not any("gradient" in key for key in keys)
         more = self.orders("--all")
         assert {"gradient", "lasso"} <= {order.get("method") for order in more}
         assert 4 in {order["degree"] for order in more if order.get("model") == "lasso"}
         assert len(self.orders("--quick")) < len(found) / 2
+
+    def test_gaps(self):
+        assert tensor.gaps("1e-8, 0.1") == (1e-8, 0.1)
+        with pytest.raises(argparse.ArgumentTypeError, match="between 0 and 1"):
+            tensor.gaps("2")
 
     def test_degrees(self):
         assert tensor.degrees("1, 4") == (1, 4)
@@ -467,9 +541,10 @@ class TestCommand:
 
         monkeypatch.setattr(tensor, "run_module", run_module)
         options = ["--part", "path", "--degrees", "1", "--methods", "newton,fista"]
-        options += ["--json", str(place)]
+        options += ["--gaps", "1e-8", "--json", str(place)]
         assert self.main(*options) == 0
         wanted = {"part": "path", "data": "wpbc", "kernel": 1, "gammas": 100, "limit": 300.0}
+        wanted |= {"tol": 1e-8}
         assert ran == [wanted | {"method": "newton"}, wanted | {"method": "fista"}]
         assert "no such luck" in capsys.readouterr().out
         # What failed is tried again.
@@ -492,8 +567,9 @@ class TestCommand:
 
     def test_end_to_end(self, capsys):
         options = ["--quick", "--part", "path", "--degrees", "1", "--methods", "newton,fista"]
+        options += ["--gaps", "1e-3"]
         assert self.main(*options, "--data", "synthetic", "--check") == 0
         out = capsys.readouterr().out
         assert "20 values of gamma, synthetic, 60 rows" in out
-        assert "20 of 20" in out
+        assert "20/20" in out
         assert "failed" not in out
