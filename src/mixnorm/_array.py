@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -113,6 +114,11 @@ def is_double(dtype: Any) -> bool:
 def epsilon(array: Any) -> float:
     """Return the machine epsilon of the floating dtype of ``array``."""
     return float(namespace(array).finfo(array.dtype).eps)
+
+
+def tiny(array: Any) -> float:
+    """Return a small number whose inverse is still finite in the dtype of ``array``."""
+    return math.sqrt(float(namespace(array).finfo(array.dtype).smallest_normal))
 
 
 def exponential(array: Any) -> Any:

@@ -13,7 +13,7 @@
     ├── CoarseKernelWarning    (also a UserWarning)
     ├── FewerFeaturesWarning   (also a UserWarning)
     ├── InterruptedFitWarning  (also a RuntimeWarning)
-    ├── LargeOffsetWarning     (also a UserWarning)
+    ├── LightRowsWarning       (also a UserWarning)
     ├── NoKernelWarning        (also a UserWarning)
     └── NotConvergedWarning    (also scikit-learn's ConvergenceWarning)
 
@@ -31,7 +31,7 @@ __all__ = [
     "DatasetNotFoundError",
     "FewerFeaturesWarning",
     "InterruptedFitWarning",
-    "LargeOffsetWarning",
+    "LightRowsWarning",
     "MixnormError",
     "MixnormWarning",
     "ModelFileError",
@@ -81,8 +81,8 @@ class InterruptedFitWarning(MixnormWarning, RuntimeWarning):
     """``fit`` was interrupted; the rounds finished before that are kept."""
 
 
-class LargeOffsetWarning(MixnormWarning, UserWarning):
-    """A column varies little beside its size, so that scaling by its size makes it small."""
+class LightRowsWarning(MixnormWarning, UserWarning):
+    """Sample weights count as next to no rows for a penalty that is chosen by their number."""
 
 
 class NoKernelWarning(MixnormWarning, UserWarning):

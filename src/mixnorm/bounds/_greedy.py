@@ -10,6 +10,8 @@ import numpy as np
 from mixnorm._array import to_numpy
 from mixnorm.bounds._bound import GUARANTEE, RATE, Bound
 
+# Refits to this tolerance count as exact: what they leave is below what the bound is told to.
+_EXACT = 1e-8
 _PAPER = "Shalev-Shwartz, Wexler and Shashua"
 
 
@@ -68,7 +70,7 @@ def shareboost(model: Any, X: Any, y: Any, W: Any = None, intercept: Any = None)
     )
     inputs = {"rounds": float(rounds), "comparator": size, "loss": float(lost)}
     inputs |= {"measured": measured, "needed": float(enough)}
-    reason = _outside(model)
+    reason = _not_by_gradient(model)
     if reason:
         sentence += f" The theorem is not about a model with {reason}, so that this only orders."
     kind = RATE if reason else GUARANTEE
@@ -77,13 +79,23 @@ def shareboost(model: Any, X: Any, y: Any, W: Any = None, intercept: Any = None)
 
 def _outside(model: Any) -> str:
     """Return what keeps a model out of the theorem; nothing, if it is one of those it is about."""
-    if model.alpha != 0.0:
-        return f"a penalty (alpha={model.alpha:g}; set 0)"
-    if not model.scale:
-        return "columns that are not scaled (scale=False)"
+    if isinstance(model.alpha, str) or model.alpha != 0.0:
+        return f"a penalty (alpha={model.alpha!r}; set 0)"
+    if model.scale != "max":
+        return f"columns in other units than their largest size (scale={model.scale!r}; set 'max')"
     if model.backward or model.swaps or model.tune or model.atoms_per_round != 1:
         return "rounds that do more than add one feature"
     return ""
+
+
+def _not_by_gradient(model: Any) -> str:
+    """Return what keeps a model out of Theorem 2, which is about choices and exact refits too."""
+    reason = _outside(model)
+    if not reason and model.rule != "l1":
+        reason = f"another choice than by gradients (rule={model.rule!r}; set 'l1')"
+    if not reason and model.tol > _EXACT:
+        reason = f"refits that are not exact (tol={model.tol:g}; set {_EXACT:g} or less)"
+    return reason
 
 
 def _checked(model: Any, X: Any, coef: np.ndarray) -> None:

@@ -25,6 +25,7 @@ def prune(run: Run) -> None:
         began = time.perf_counter()
         costs = support.removal_costs()
         trial = support.without(min(costs, key=costs.__getitem__))
+        trial.set_alpha(run.path.rounds[size - 1].alpha)
         outcome = trial.correct(*run.tolerance(size))
         if trial.objective < run.path.rounds[size - 1].objective:
             _put(run, size, _made(trial, outcome, began))
@@ -58,11 +59,14 @@ def _level(run: Run, found: set[int]) -> None:
     Models are solved to a tolerance, so that dropping an atom that is worth next to nothing can
     lower the objective. The larger model is then solved anew, from the smaller one.
     """
+    penalty = run.support.problem.penalty
     for size in range(2, len(run.path.rounds) + 1):
         smaller, larger = run.path.rounds[size - 2 : size]
-        if larger.objective <= smaller.objective:
+        # Each size may have a penalty of its own: both are measured with that of the larger.
+        if larger.objective <= smaller.loss + larger.alpha * penalty.value(smaller.weights):
             continue
         began, support = time.perf_counter(), run.load(run.path.rounds[: size - 1])
+        support.set_alpha(larger.alpha)
         atom = next(atom for atom in larger.support if atom not in support.blocks)
         rows, offset = run.columns(atom)
         support.append(atom, rows, offset=offset)

@@ -147,14 +147,18 @@ def choose_several(
     Gains count per price, where the pool has prices.
     """
     cheap, refine = RULES[rule]
+    by_gain = refine is not None and getattr(pool, "takes_curvature", False)
     if refine is None and (support.problem.kink > 0.0 or limits.counts_inputs):
         refine = NORMS[rule]  # the pool's ranking knows nothing of these
     m = count if refine is None else max(_SHORTLIST, 2 * count)
+    if by_gain and support.problem.loss.constant_curvature:
+        cheap, by_gain = "l2", False  # which is the gain, in columns of one size
+    scan = Scan(cheap, m, exclude, support.scan_curvature() if by_gain else None)
     left = limits.left(pool, support.blocks, paced=True)
-    choices = _candidates(support, pool, cheap, m, exclude, left)
+    choices = _candidates(support, pool, scan, left)
     if not choices and limits.pace > 1:  # the columns at hand are exhausted
         left = limits.left(pool, support.blocks)
-        choices = _candidates(support, pool, cheap, m, exclude, left)
+        choices = _candidates(support, pool, scan, left)
     if refine is not None and len(choices) > 1:
         pairs = zip(refine(support, choices), choices, strict=True)
         worth = [gain / choice.price for gain, choice in pairs]
@@ -181,27 +185,36 @@ def _promise(support: Support, choice: Choice) -> float:
     return joint_gains(support, [choice])[0]
 
 
-def _candidates(
-    support: Support,
-    pool: PreparedPool,
-    cheap: str,
-    m: int,
-    exclude: frozenset[Hashable],
-    left: _Left,
-) -> list[Choice]:
+@dataclass(frozen=True)
+class Scan:
+    """What a pool is asked for: the ``m`` best atoms by a cheap rule, but for those excluded."""
+
+    rule: str
+    m: int
+    exclude: frozenset[Hashable]
+    curvature: Any = None
+
+    def wishes(self, left: _Left, *, known_inputs: bool) -> dict[str, Any]:
+        """Return the keywords that tell a pool of the limits and of the curvature."""
+        wishes = left.wishes(known_inputs=known_inputs)
+        return wishes if self.curvature is None else wishes | {"curvature": self.curvature}
+
+
+def _candidates(support: Support, pool: PreparedPool, scan: Scan, left: _Left) -> list[Choice]:
     """Return about ``m`` atoms within the limits that can help; the best by the cheap rule."""
     misfits, choices = set[Hashable](), list[Choice]()
     full = left.new_inputs == 0
-    offers = _offers(support, pool, cheap, m, exclude, misfits, left.wishes(known_inputs=full))
-    for found in offers:
+    wishes = scan.wishes(left, known_inputs=full)
+    for found in _offers(support, pool, scan, misfits, wishes):
         choices = _helpful(support, pool, [atom for atom in found if left.fits(atom)])
         misfits |= set(found) - {each.atom for each in choices}
         if choices:
             break
     if misfits and left.used and not full:
         # Atoms that read only what is in use fit, but others may have taken their places.
-        wishes, taken = left.wishes(known_inputs=True), exclude | {each.atom for each in choices}
-        found = next(_offers(support, pool, cheap, m, taken, set(), wishes), [])
+        again = replace(scan, exclude=scan.exclude | {each.atom for each in choices})
+        wishes = scan.wishes(left, known_inputs=True)
+        found = next(_offers(support, pool, again, set(), wishes), [])
         choices += _helpful(support, pool, [atom for atom in found if left.fits(atom)])
     return choices
 
@@ -209,9 +222,7 @@ def _candidates(
 def _offers(
     support: Support,
     pool: PreparedPool,
-    cheap: str,
-    m: int,
-    exclude: frozenset[Hashable],
+    scan: Scan,
     misfits: set[Hashable],
     wishes: dict[str, Any],
 ) -> Iterator[list[Any]]:
@@ -219,12 +230,13 @@ def _offers(
 
     Those in ``misfits``, which the caller fills, are not offered again.
     """
+    m = scan.m
     ask = getattr(pool, "shortlist", pool.top) if m > 1 else pool.top
     residual = support.centred_residual()
     # No entry of a gradient is larger than its norm: what is below a kink cannot move.
     least = max(support.noise, support.problem.kink)
     for _ in range(_ASKS):
-        found = ask(residual, cheap, m, exclude | misfits, **wishes)
+        found = ask(residual, scan.rule, m, scan.exclude | misfits, **wishes)
         useful = [atom for atom, score in found if score > least]
         if not useful:
             return

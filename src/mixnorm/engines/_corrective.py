@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import copy
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from mixnorm._array import device_of, epsilon, namespace
+from mixnorm._array import device_of, epsilon, namespace, tiny
 from mixnorm.engines._curvature import CurvatureFactor
 from mixnorm.engines._lbfgs import History
 from mixnorm.engines._orthant import Orthant, shrunk
 from mixnorm.engines.penalties import Penalty, Ridge
 from mixnorm.losses import SmoothLoss
+from mixnorm.pools import Curvature
 
 # With more rows than this, one curvature model serves all outputs: the steps that one each would
 # save cost less than the models.
@@ -59,6 +60,10 @@ class Outcome:
     gap: float
     converged: bool
 
+    def after(self, earlier: Outcome) -> Outcome:
+        """Return this outcome with the iterations of an earlier step added."""
+        return replace(self, iterations=self.iterations + earlier.iterations)
+
 
 class Support:
     """The chosen columns, their weights, and the scores and residual these give."""
@@ -68,7 +73,7 @@ class Support:
         weight = problem.weight
         self._xp = xp = namespace(weight)
         self._options = {"dtype": weight.dtype, "device": device_of(weight)}
-        self._epsilon = epsilon(weight)
+        self._epsilon, self._tiny = epsilon(weight), tiny(weight)
         n_samples, n_outputs = weight.shape[0], problem.n_outputs
         self._buffer = xp.empty((capacity + fit_intercept, n_samples), **self._options)
         self.size = int(fit_intercept)
@@ -80,6 +85,7 @@ class Support:
         self._offsets = xp.zeros((self.size,), **self._options)
         self._factor: CurvatureFactor | None = None
         self._age = 0
+        self._scanned: tuple[int, Any] | None = None
         self.rescore()
         #: Gradients below this are rounding errors of the empty model's residual.
         self.noise = 64.0 * self._epsilon * float(xp.sum(xp.abs(self.residual)))
@@ -300,6 +306,54 @@ class Support:
         factor: CurvatureFactor = self._factor  # type: ignore[assignment]  # never None now
         return factor
 
+    def set_alpha(self, alpha: float) -> None:
+        """Change the weight of the penalty; the weights stay as they are."""
+        self.problem = replace(self.problem, alpha=alpha)
+        if self._factor is not None:
+            self._factor = copy.copy(self._factor)  # which other supports may share
+            self._factor.set_ridge(self._model_ridge)
+
+    def penalty_value(self) -> float:
+        """Return the penalty of the weights, without its own weight ``alpha``."""
+        return self.problem.penalty.value(self.weights[int(self.has_intercept) :, :])
+
+    def determined(self) -> float:
+        """Return the number of weights that the data determine (:eq:`evidence-count`)."""
+        problem, xp = self.problem, self._xp
+        first = int(self.has_intercept)
+        if problem.kink > 0.0:  # weights that are zero are held there
+            weights = self.weights[first:, :]
+            count = float(xp.sum(xp.astype(weights != 0.0, weights.dtype)))
+        else:
+            count = self.curvature().determined(self._model_ridge)
+            if self.curvature().n_factors == 1:
+                count *= problem.n_outputs
+        if problem.loss.shift_invariant:  # of the weights of a row, all but one count
+            count *= (problem.n_outputs - 1) / problem.n_outputs
+        return count
+
+    def scan_curvature(self) -> Curvature:
+        """Return what a pool needs to tell the gains of Newton steps on its atoms.
+
+        The second derivatives are those of the model when it was last twice as small or less: they
+        change slowly, and a pool that has seen them need not go over its columns again.
+        """
+        problem, size = self.problem, len(self.blocks)
+        if self._scanned is None or not self._scanned[0] <= size < 2 * max(1, self._scanned[0]):
+            weights = problem.loss.curvature(self.residual, problem.target, problem.weight)
+            self._scanned = (size, weights)
+        return Curvature(
+            weights=self._scanned[1],
+            samples=problem.weight,
+            loss_per_error=self.loss_per_error(),
+            ridge=problem.new_ridge,
+            intercept=self.has_intercept,
+        )
+
+    def loss_per_error(self) -> float:
+        """Return the loss over the sum of all magnitudes of the residual."""
+        return self.value / (float(self._xp.sum(self._xp.abs(self.residual))) + self._tiny)
+
     def forget_curvature(self) -> None:
         """Have the curvature model made anew when needed, as suits many columns to come at once."""
         self._factor = None
@@ -316,6 +370,13 @@ class Support:
         free = xp.zeros((first, problem.n_outputs), **self._options)
         return xp.concat([free, bends]).T
 
+    @property
+    def _model_ridge(self) -> Any:
+        """The same for the curvature model, which may be one for all outputs."""
+        ridge = self._ridge
+        wide = self.size > _WIDE and ridge.ndim == 2
+        return self._xp.mean(ridge, axis=0) if wide else ridge
+
     def _penalty(self, weights: Any) -> float:
         problem = self.problem
         return problem.alpha * problem.penalty.value(weights[int(self.has_intercept) :, :])
@@ -328,11 +389,9 @@ class Support:
         if self._factor is not None and not stale:
             return False
         curvature = loss.curvature(self.residual, self.problem.target, self.problem.weight)
-        ridge = self._ridge
         if self.size > _WIDE:
             curvature = self._xp.mean(curvature, axis=1, keepdims=True)
-            ridge = ridge if ridge.ndim == 1 else self._xp.mean(ridge, axis=0)
-        self._factor = CurvatureFactor(self.design, curvature, ridge)
+        self._factor = CurvatureFactor(self.design, curvature, self._model_ridge)
         self._age = 0
         return True
 

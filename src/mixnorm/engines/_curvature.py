@@ -12,12 +12,11 @@ the steps, so that a share of the samples is enough. A loss whose curvature is s
 from __future__ import annotations
 
 import copy
-import math
 from typing import Any
 
 import numpy as np
 
-from mixnorm._array import device_of, epsilon, is_numpy, namespace
+from mixnorm._array import device_of, epsilon, is_numpy, namespace, tiny
 
 # Weighted copies of a block of samples are sized to stay in the second-level cache; those of other
 # libraries, mostly on a device, to be few and to fit in its memory.
@@ -50,8 +49,32 @@ class CurvatureFactor:
         if self._samples is not None:
             self._weights = self._weights * (n_samples / used)
         gram = _gram(self._sampled(design), self._weights)
-        missed = self._missed(design, namespace(gram).linalg.diagonal(gram))
-        self._inverse = _inverse_cholesky(gram, ridge + missed)
+        self._gram = gram
+        self._unseen = self._missed(design, namespace(gram).linalg.diagonal(gram))
+        self.set_ridge(ridge)
+
+    @property
+    def n_factors(self) -> int:
+        """One, or one per output."""
+        return int(self._inverse.shape[0])
+
+    def set_ridge(self, ridge: Any) -> None:
+        """Factor anew for another penalty; the weighted Gram matrices stay as they are."""
+        self._inverse = _inverse_cholesky(self._gram, ridge + self._unseen)
+
+    def determined(self, ridge: Any) -> float:
+        """Return how many weights the data determine, the others being held by the penalty.
+
+        A weight with the share ``s`` of its curvature from the penalty counts as ``1 - s``: the
+        trace of ``A (A + R)^{-1}`` over the rows of positive ``ridge``, summed over the factors
+        (:eq:`evidence-count`).
+        """
+        xp = namespace(self._inverse)
+        held = ridge * xp.sum(self._inverse * self._inverse, axis=1)
+        penalised = xp.broadcast_to(ridge > 0.0, held.shape)
+        zero = xp.zeros_like(held)
+        counts = xp.where(penalised, xp.maximum(1.0 - held, zero), zero)
+        return float(xp.sum(counts))
 
     def solve(self, gradient: Any) -> Any:
         """Return the inverse model applied to ``gradient`` of shape ``(n_rows, n_outputs)``."""
@@ -64,17 +87,26 @@ class CurvatureFactor:
         """Grow the factors to all rows of ``design``, whose first rows they cover already."""
         xp = namespace(design)
         size = self._inverse.shape[1]
-        solved, corner = self._border(design[:size, :], design[size:, :])
+        new = design[size:, :]
+        cross, corner = self._cross(design[:size, :], new), self._cross(new, new)
+        solved = self._inverse @ cross.mT
         factors, width = self._inverse.shape[0], corner.shape[1]
         options = {"dtype": design.dtype, "device": device_of(design)}
         seen = xp.linalg.diagonal(corner)
-        ridges = xp.full((width,), ridge, **options) + self._missed(design[size:, :], seen)
-        small = _inverse_cholesky(corner - solved.mT @ solved, ridges, seen)
+        unseen = self._missed(new, seen)
+        small = _inverse_cholesky(corner - solved.mT @ solved, ridge + unseen, seen)
         grown = xp.zeros((factors, size + width, size + width), **options)
         grown[:, :size, :size] = self._inverse
         grown[:, size:, :size] = -(small @ solved.mT @ self._inverse)
         grown[:, size:, size:] = small
         self._inverse = grown
+        gram = xp.zeros_like(grown)
+        gram[:, :size, :size] = self._gram
+        gram[:, size:, :size] = cross
+        gram[:, :size, size:] = cross.mT
+        gram[:, size:, size:] = corner
+        self._gram = gram
+        self._unseen = xp.concat([self._unseen, unseen], axis=1)
 
     def restricted(self, free: Any) -> CurvatureFactor:
         """Return the model for steps that move only the ``free`` weights, ``(n_outputs, n_rows)``.
@@ -101,16 +133,18 @@ class CurvatureFactor:
     ) -> Any:
         """Return what each block of new rows would gain beyond what the chosen ones still can.
 
-        That is ``1/2 g^T S^{-1} g`` for the Schur complement ``S`` of the chosen rows, the
-        curvature left to the new rows once the chosen ones follow, and the gradient ``g`` that is
-        left to them once the chosen ones have taken theirs (``left``, which is not zero as the
-        corrective step ends before; None if it is): a copy of a chosen row has neither. Single
-        rows, the usual case, are done all at once.
+        By output, ``(n_outputs, n_blocks)``. The gain is ``1/2 g^T S^{-1} g`` for the Schur
+        complement ``S`` of the chosen rows, the curvature left to the new rows once the chosen ones
+        follow, and the gradient ``g`` that is left to them once the chosen ones have taken theirs
+        (``left``, which is not zero as the corrective step ends before; None if it is): a copy of a
+        chosen row has neither. Single rows, the usual case, are done all at once.
         """
         xp = namespace(design)
         if any(block.shape[0] > 1 for block in blocks):
             pairs = zip(blocks, gradients, strict=True)
-            return xp.stack([self._block_gain(design, *pair, ridge, left) for pair in pairs])
+            return xp.stack(
+                [self._block_gain(design, *pair, ridge, left) for pair in pairs], axis=1
+            )
         new, gradient = xp.concat(blocks), xp.concat(gradients).T
         solved = self._inverse @ self._cross(design, new).mT
         if left is not None:
@@ -120,7 +154,7 @@ class CurvatureFactor:
         bend = corner - xp.sum(solved * solved, axis=1)
         floor = 32.0 * epsilon(design) * corner + ridge + tiny(design) + self._missed(new, corner)
         bend = xp.where(bend > 0.0, bend, xp.zeros_like(bend)) + floor
-        return 0.5 * xp.sum(gradient * gradient / bend, axis=0)
+        return 0.5 * gradient * gradient / bend
 
     def _taken(self, solved: Any, left: Any) -> Any:
         """Return by output how the gradient in the new rows falls as the chosen ones follow."""
@@ -138,7 +172,7 @@ class CurvatureFactor:
             corner - solved.mT @ solved, ridge + self._missed(new, seen), seen
         )
         step = inverse @ gradient.T[:, :, None]
-        return 0.5 * xp.sum(step * step)
+        return 0.5 * xp.sum(step * step, axis=(1, 2))
 
     def _missed(self, rows: Any, seen: Any) -> Any:
         """Return the curvature of ``rows`` that the samples in use fail to show.
@@ -246,11 +280,6 @@ def _inverse_cholesky(gram: Any, ridge: Any, scale: Any | None = None) -> Any:
             return xp.linalg.inv(lower)
         shift = shift * 8.0
     return eye / xp.sqrt(xp.abs(diagonal) + shift)[..., None]
-
-
-def tiny(array: Any) -> float:
-    """Return a number whose inverse is still finite in the dtype of ``array``."""
-    return math.sqrt(float(namespace(array).finfo(array.dtype).smallest_normal))
 
 
 def _try_cholesky(matrix: Any) -> Any | None:

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from mixnorm._array import device_of, epsilon, namespace, to_numpy
-from mixnorm.engines._curvature import tiny
+from mixnorm._array import device_of, epsilon, namespace, tiny, to_numpy
+from mixnorm.pools import capped_gain
 
 if TYPE_CHECKING:
     from mixnorm.engines._corrective import Support
@@ -66,32 +66,35 @@ def joint_gains(support: Support, choices: list[Choice]) -> list[float]:
     Under the per-output curvature model that also drives the corrective step, so that it costs a
     fraction of ``column_gains`` and sees how much of a column the chosen ones explain already.
     Newton's model promises far too much where the curvature grows along the step, as it does for a
-    column that is large on few samples; but no column can take away more loss than lies on the
-    samples it touches, so that the gain is cut there, unless it is not the best per price anyway.
+    column that is large on few samples of one class. But no column can take away more of an
+    output's loss than lies on the samples it touches, and gains are capped there.
     """
     blocks = [choice.rows for choice in choices]
     slopes = [choice.slope for choice in choices]
     ridge, left = support.problem.new_ridge, support.slope()
     gains = support.curvature().gains(support.design, blocks, slopes, ridge, left)
-    values: list[float] = to_numpy(gains).tolist()
-    if support.problem.loss.constant_curvature:
-        return values
-    best, worth = 0.0, [gain / each.price for gain, each in zip(values, choices, strict=True)]
-    for index in sorted(range(len(values)), key=worth.__getitem__, reverse=True):
-        if worth[index] <= best:  # cut or not, it is not the best
-            break
-        values[index] = min(values[index], _touched(support, blocks[index]))
-        best = max(best, values[index] / choices[index].price)
+    if support.problem.loss.constant_curvature:  # exact as they are
+        total = namespace(gains).sum(gains, axis=0)
+    else:
+        total = capped_gain(gains, _touched(support, blocks))
+    values: list[float] = to_numpy(total).tolist()
     return values
 
 
-def _touched(support: Support, rows: Any) -> float:
-    """Return the loss on the samples that ``rows`` touch, each counted by how far it is touched."""
-    xp = namespace(rows)
-    reach = xp.where(support.problem.weight > 0, xp.sum(xp.abs(rows), axis=0), 0.0)
-    errors = xp.sum(xp.abs(support.residual), axis=1)
-    share = float(reach @ errors) / (float(xp.max(reach)) * float(xp.sum(errors)))
-    return support.value * share
+def _touched(support: Support, blocks: list[Any]) -> Any:
+    """Return by output and block the loss on the samples that the rows of a block touch.
+
+    The loss is shared out by the sizes of the residuals. Of that of an output, a block touches the
+    share ``(sum e x)^2 / (sum e) (sum e x^2)`` for sizes ``x`` of its rows and ``e`` of the
+    residuals: one where it is equally large on all samples, few out of many where it is large on
+    few (:eq:`touched-loss`).
+    """
+    xp = namespace(support.residual)
+    errors = xp.abs(support.residual)
+    sizes = xp.stack([xp.sqrt(xp.sum(block * block, axis=0)) for block in blocks])
+    touched = sizes @ errors
+    squares = (sizes * sizes) @ errors + tiny(errors)
+    return support.loss_per_error() * (touched * touched / squares).T
 
 
 def exact_gains(support: Support, choices: list[Choice]) -> list[float]:

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 from mixnorm._array import namespace
 from mixnorm.engines._choice import Limits, choose, choose_several, still_helps
 from mixnorm.engines._corrective import Outcome, Problem, Support
+from mixnorm.engines._evidence import first_alpha, follow_evidence
 from mixnorm.engines._rules import RULES, Choice
 from mixnorm.engines._tuning import check as check_adjusts
 from mixnorm.engines._tuning import tune as tune_last
@@ -78,6 +79,7 @@ class Round:
     one that came in, and ``gradient`` the l1 norm of its gradient before. For a model that the
     backward pass found, ``atom`` is the one that the next smaller model lacks, if there is just
     one, or else the last of the support; ``gradient`` is its gradient at the smaller model.
+    ``alpha`` is the weight of the penalty.
     """
 
     atom: Any
@@ -91,6 +93,7 @@ class Round:
     iterations: int
     gap: float
     converged: bool
+    alpha: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -117,7 +120,8 @@ def select(
     n_atoms: int,
     n_outputs: int,
     weight: Any,
-    alpha: float = 0.0,
+    alpha: float | str = 0.0,
+    n_rows: float | None = None,
     penalty: str | Penalty = "ridge",
     rule: str = "l1",
     swaps: int = 0,
@@ -148,8 +152,11 @@ def select(
         Atoms to choose, outputs to fit.
     weight : array of shape (n_samples,)
         Sample weights that sum to one; their namespace, dtype and device rule the computation.
-    alpha : float
-        Weight of the penalty on all weights but the intercept.
+    alpha : float or "auto"
+        Weight of the penalty on all weights but the intercept. ``"auto"`` finds one for each size
+        by the evidence of the weights (:eq:`evidence-alpha`).
+    n_rows : float, optional
+        Number of rows counted by their weights, for ``"auto"``; the number of samples by default.
     penalty : {"ridge", "linf,1", "l1"} or penalty object
         The penalty :math:`\Omega`; see :mod:`mixnorm.engines.penalties`.
     rule : {"l1", "l2", "line", "column", "joint", "exact"}
@@ -198,12 +205,26 @@ def select(
     _check(rule, swaps, backward, tune, atoms_per_round, start)
     limits.check(pool)
     check_adjusts(pool, tune)
-    problem = Problem(loss, target, weight, n_outputs, float(alpha), max_iter, as_penalty(penalty))
+    rows = float(weight.shape[0]) if n_rows is None else float(n_rows)
+    auto = isinstance(alpha, str)
+    first = first_alpha(rows) if auto else float(alpha)
+    problem = Problem(loss, target, weight, n_outputs, first, max_iter, as_penalty(penalty))
     furthest = n_atoms + backward
     capacity = furthest if budget is None else min(furthest, _CAPACITY)
     support = Support(problem, fit_intercept, capacity)
     support.correct(min(tol, 1e-6), 0.0)
-    plan = Plan(pool, rule, swaps, limits, atoms_per_round, tol, n_atoms, furthest, on_round)
+    plan = Plan(
+        pool,
+        rule,
+        swaps,
+        limits,
+        atoms_per_round,
+        tol,
+        n_atoms,
+        furthest,
+        on_round,
+        rows if auto else None,
+    )
     run = Run(plan, support, Path((), support.value, support.intercept()))
     if start is not None and start.rounds:
         run.go_on_from(start)
@@ -255,6 +276,8 @@ class Plan:
     n_atoms: int
     furthest: int
     on_round: Callable[[Path], bool] | None
+    #: Number of rows where the penalty follows the evidence; None where it is given.
+    evidence_rows: float | None = None
 
 
 class Run:
@@ -278,12 +301,15 @@ class Run:
             rows, offset = self.columns(atom)
             support.append(atom, rows, done.weights[row : row + rows.shape[0], :], offset)
             row += rows.shape[0]
+        support.set_alpha(done.alpha)
         support.start_from(done.intercept)
         return support
 
     def empty(self) -> Support:
-        """Return a support without atoms, with room of its own."""
-        return self._empty.branch(own_room=True)
+        """Return a support without atoms, with room of its own and the present penalty."""
+        support = self._empty.branch(own_room=True)
+        support.set_alpha(self.support.problem.alpha)
+        return support
 
     def recorded(self, gradient: float, outcome: Outcome, began: float) -> Round:
         """Return the model that the support holds, as a round."""
@@ -374,6 +400,8 @@ class Run:
             if swapped is None:
                 break
             support, outcome = swapped
+        if plan.evidence_rows is not None:
+            outcome = follow_evidence(support, plan.evidence_rows, tolerance, outcome)
         made = record(support, choice.atom, choice.gradient, outcome, began)
         self.support = support
         self.path = replace(self.path, rounds=(*self.path.rounds, made))
@@ -417,4 +445,5 @@ def record(support: Support, atom: Any, gradient: float, outcome: Outcome, began
         iterations=outcome.iterations,
         gap=outcome.gap,
         converged=outcome.converged and math.isfinite(support.value),
+        alpha=support.problem.alpha,
     )

@@ -138,24 +138,29 @@ def take_rows(array: Any, index: np.ndarray) -> Any:
     return namespace(array).take(array, follow(index, array), axis=0)
 
 
-def outward(path: Path, data: Any) -> Path:
-    """Undo the scaling of columns in every round of a path, and bring it to the host."""
+def outward(path: Path, data: Any, unit: float) -> Path:
+    """Undo the scaling of columns in every round of a path, and bring it to the host.
+
+    ``unit`` is what penalties were multiplied by.
+    """
 
     def turned(step: Round) -> Round:
         weights = to_numpy(step.weights) / _scales(step, data)
-        return replace(step, weights=weights, intercept=to_numpy(step.intercept))
+        intercept, alpha = to_numpy(step.intercept), step.alpha / unit
+        return replace(step, weights=weights, intercept=intercept, alpha=alpha)
 
     rounds = tuple(turned(step) for step in path.rounds)
     return replace(path, rounds=rounds, null_intercept=to_numpy(path.null_intercept))
 
 
-def inward(path: Path, data: Any, like: Any) -> Path:
+def inward(path: Path, data: Any, like: Any, unit: float) -> Path:
     """Apply the scaling of columns in every round, and take the path to where ``like`` is."""
     dtype = like.dtype if is_foreign(like) else None  # NumPy mixes precisions itself
 
     def turned(step: Round) -> Round:
         weights = follow(step.weights * _scales(step, data), like, dtype)
-        return replace(step, weights=weights, intercept=follow(step.intercept, like, dtype))
+        intercept, alpha = follow(step.intercept, like, dtype), step.alpha * unit
+        return replace(step, weights=weights, intercept=intercept, alpha=alpha)
 
     rounds = tuple(turned(step) for step in path.rounds)
     return replace(path, rounds=rounds, null_intercept=follow(path.null_intercept, like, dtype))

@@ -28,7 +28,7 @@ from mixnorm.estimators._arrays import (
     outward,
     weighted,
 )
-from mixnorm.estimators._inputs import DEFAULT_SIZE, check_weights
+from mixnorm.estimators._inputs import DEFAULT_SIZE, check_weights, total_weight
 from mixnorm.estimators._predictor import Predictor
 from mixnorm.estimators._progress import CallbackSupportMixin, Progress, Rounds
 from mixnorm.estimators._selector import ColumnSelectorMixin
@@ -37,13 +37,11 @@ from mixnorm.estimators._warnings import warn_caller
 from mixnorm.exceptions import (
     FewerFeaturesWarning,
     InterruptedFitWarning,
-    LargeOffsetWarning,
+    LightRowsWarning,
     NotConvergedWarning,
 )
-from mixnorm.pools import Columns, Cost, working_dtype
+from mixnorm.pools import Columns, Cost, scale_name, working_dtype
 
-# Columns that are larger than this beside half their range deserve a warning.
-_LARGE_OFFSET = 30.0
 _GO_ON = " Set warm_start=True and call fit again to go on."
 
 
@@ -64,7 +62,7 @@ class BaseShareBoost(
         self,
         n_features_to_select: int | None = None,
         *,
-        alpha: float = 1e-6,
+        alpha: float | str = "auto",
         penalty: Any = "ridge",
         loss: Any = None,
         rule: str = "joint",
@@ -77,7 +75,7 @@ class BaseShareBoost(
         rounds_per_input: int = 1,
         cost_budget: float | None = None,
         fit_intercept: bool = True,
-        scale: bool = True,
+        scale: bool | str = "std",
         tol: float = 1e-4,
         max_iter: int = 500,
         warm_start: bool = False,
@@ -123,13 +121,16 @@ class BaseShareBoost(
             self._check_continues(X.shape[1])
         check_pool_takes(pool, X)
         weight = check_weights(sample_weight, X.shape[0], working_dtype(X), like=X)
+        n_rows = total_weight(sample_weight, X.shape[0])
+        if isinstance(self._given_alpha(), str):
+            self._warn_of_light_rows(n_rows)
         drawn = {"random_state": self.random_state} if getattr(pool, "draws", False) else {}
         data = pool.prepare(
             X, weight=weight, scale=self.scale, fit_intercept=self.fit_intercept, **drawn
         )
         wanted = self._wanted(int(data.n_usable))
-        self._warn_of_offsets(*getattr(data, "most_offset", (-1, 0.0)))
-        start = None if begun is None else inward(begun, data, weight)
+        unit = self._alpha_unit()
+        start = None if begun is None else inward(begun, data, weight, unit)
         left = wanted if start is None else max(0, wanted - len(start.rounds))
         if self.backward:
             left = 2 * (wanted + self.backward) - 1  # there and back
@@ -141,7 +142,7 @@ class BaseShareBoost(
 
         def attributes(path: greedy.Path) -> dict[str, Any]:
             self._fitted_pool = getattr(data, "pool", pool)  # which may learn while rounds go by
-            return self._attributes(outward(path, data), loss, X)
+            return self._attributes(outward(path, data, unit), loss, X)
 
         rounds = Rounds(whole, left, attributes)
         path = greedy.select(
@@ -151,6 +152,7 @@ class BaseShareBoost(
             n_atoms=wanted,
             n_outputs=n_outputs,
             weight=weight,
+            n_rows=n_rows,
             start=start,
             on_round=rounds.end,
             **self._options(),
@@ -175,11 +177,10 @@ class BaseShareBoost(
 
     def _options(self) -> dict[str, Any]:
         """Return what the engine is told of the parameters."""
-        penalty = as_penalty(self.penalty)
+        alpha = self._given_alpha()
         return {
-            # The loss goes with the square of the unit of the targets, and not every penalty does.
-            "alpha": self.alpha * self._unit ** (penalty.degree - 2),
-            "penalty": penalty,
+            "alpha": alpha if isinstance(alpha, str) else float(alpha) * self._alpha_unit(),
+            "penalty": self.penalty,
             "rule": self.rule,
             "swaps": self.swaps,
             "backward": self.backward,
@@ -193,9 +194,22 @@ class BaseShareBoost(
             "max_iter": self.max_iter,
         }
 
+    def _given_alpha(self) -> Any:
+        """Return the penalty that was asked for."""
+        return self.alpha
+
+    def _alpha_unit(self) -> float:
+        """Return what ``alpha`` is multiplied by for the targets that the engine sees.
+
+        The loss goes with the square of their unit, and not every penalty does.
+        """
+        return float(self._unit ** (as_penalty(self.penalty).degree - 2))
+
     def _settings(self) -> bytes:
         """Return what a path cannot be continued without, in a form that compares."""
-        flags = (float(self.alpha), int(self.backward), bool(self.fit_intercept), bool(self.scale))
+        alpha = self._given_alpha()
+        alpha = alpha if isinstance(alpha, str) else float(alpha)
+        flags = (alpha, int(self.backward), bool(self.fit_intercept), scale_name(self.scale))
         try:  # a pickle of the same objects may differ, by what they share
             return str(joblib.hash((self._pool(), self._loss(), self.penalty, *flags))).encode()
         except (pickle.PicklingError, AttributeError, TypeError):  # a class made in a function
@@ -219,13 +233,13 @@ class BaseShareBoost(
                 "way back goes over all sizes again. Set warm_start=False to start anew."
             )
 
-    def _warn_of_offsets(self, column: int, times: float) -> None:
-        if self.scale and self.alpha > 0 and times > _LARGE_OFFSET:
+    def _warn_of_light_rows(self, n_rows: float) -> None:
+        if n_rows < 2.0:
             warn_caller(
-                f"Column {column} is {times:.0f} times as large as half its range. Divided by its "
-                "size it varies little, so that it is hardly chosen and heavily penalised. "
-                "Subtract a typical value first (StandardScaler), or set alpha=0.",
-                LargeOffsetWarning,
+                f"sample_weight sums to {n_rows:.3g}, and alpha='auto' counts rows by their "
+                "weights: so few allow hardly any weights but zero. Multiply sample_weight by the "
+                "number of rows that it stands for, or give alpha as a number.",
+                LightRowsWarning,
             )
 
     def _begun(self) -> greedy.Path | None:
@@ -315,6 +329,7 @@ class BaseShareBoost(
             "selected_": follow(selected, like),
             "cost_": self._cost(support, np.atleast_2d(coef).shape[0]),
             "null_loss_": path.null_loss * unit * unit,
+            "alpha_": np.asarray([step.alpha for step in rounds]),
             "path_": {
                 "feature": _column(pool.labels([step.atom for step in rounds])),
                 "loss": np.asarray([step.loss * unit * unit for step in rounds]),

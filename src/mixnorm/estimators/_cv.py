@@ -1,9 +1,10 @@
-"""ShareBoost with the number of features chosen by cross-validation."""
+"""ShareBoost with the number of features, and the penalty, chosen by cross-validation."""
 
 from __future__ import annotations
 
+import numbers
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Self
 
 import numpy as np
@@ -12,7 +13,12 @@ from sklearn.base import clone, is_classifier
 from mixnorm._array import to_numpy
 from mixnorm.estimators._arrays import encoded, take_rows
 from mixnorm.estimators._base import BaseShareBoost
-from mixnorm.estimators._inputs import check_parameters, check_weights
+from mixnorm.estimators._inputs import (
+    check_alpha,
+    check_parameters,
+    check_weights,
+    weight_numbers,
+)
 from mixnorm.estimators._progress import Progress, all_or_nothing, with_callbacks
 from mixnorm.estimators._shareboost import ShareBoostClassifier, ShareBoostRegressor
 from mixnorm.exceptions import FewerFeaturesWarning, InterruptedFitWarning, NotConvergedWarning
@@ -20,7 +26,7 @@ from mixnorm.selection import choose_size, standard_error
 
 
 class _SizeByCrossValidation(BaseShareBoost):
-    """One path per fold, then one path on all data to the size that did best."""
+    """One path per penalty and fold, then one path on all data to the size that did best."""
 
     n_features_to_select_: int
 
@@ -28,7 +34,7 @@ class _SizeByCrossValidation(BaseShareBoost):
         self,
         n_features_to_select: int | None = None,
         *,
-        alpha: float = 1e-6,
+        alpha: float | str = "auto",
         penalty: Any = "ridge",
         loss: Any = None,
         rule: str = "joint",
@@ -41,10 +47,11 @@ class _SizeByCrossValidation(BaseShareBoost):
         rounds_per_input: int = 1,
         cost_budget: float | None = None,
         fit_intercept: bool = True,
-        scale: bool = True,
+        scale: bool | str = "std",
         tol: float = 1e-4,
         max_iter: int = 500,
         random_state: Any = None,
+        alphas: Any = None,
         cv: Any = None,
         scoring: Any = None,
         one_standard_error: bool = False,
@@ -71,6 +78,7 @@ class _SizeByCrossValidation(BaseShareBoost):
             random_state=random_state,
         )
         del self.warm_start  # every fit starts anew
+        self.alphas = alphas
         self.cv = cv
         self.scoring = scoring
         self.one_standard_error = one_standard_error
@@ -99,40 +107,67 @@ class _SizeByCrossValidation(BaseShareBoost):
         from sklearn.model_selection import check_cv
 
         check_parameters(self)
+        alphas = self._alphas()
         with all_or_nothing(self):
             X, pool = self._training_table(X)
             X, y, *_ = self._check_training(X, y)
             if sample_weight is not None:
-                sample_weight = check_weights(sample_weight, X.shape[0], np.float64)
+                check_weights(sample_weight, X.shape[0], np.float64)
+                sample_weight = np.broadcast_to(weight_numbers(sample_weight), (X.shape[0],))
             labels = to_numpy(y)
             splitter = check_cv(self.cv, labels, classifier=is_classifier(self))
             splits = list(splitter.split(X, labels, groups))
             if not splits:
                 raise ValueError(f"cv={self.cv!r} gives no folds; give at least one.")
-            progress = Progress.of_fit(self, X, y, sample_weight, len(splits) + 1)
-            self._score_sizes(X, y, sample_weight, splits, progress, pool)
+            progress = Progress.of_fit(self, X, y, sample_weight, len(splits) * len(alphas) + 1)
+            scores = self._scored(X, y, sample_weight, splits, alphas, progress, pool)
+            self._choose(scores, alphas)
             self._fit_all(X, y, sample_weight, progress, pool)
             progress.end(dict)
             return self
 
-    def _score_sizes(
-        self, X: Any, y: Any, sample_weight: Any, splits: list[Any], progress: Progress, pool: Any
-    ) -> None:
-        """Score all sizes on held-out folds, and store the scores and the chosen size."""
+    def _alphas(self) -> list[Any]:
+        """Return the penalties to try."""
+        if self.alphas is None:
+            return [self.alpha]
+        given = [self.alphas] if isinstance(self.alphas, (str, numbers.Real)) else self.alphas
+        if not isinstance(given, Iterable):
+            raise TypeError(f"alphas={self.alphas!r} must be a list of numbers or 'auto', or None.")
+        alphas = [each.item() if isinstance(each, np.generic) else each for each in given]
+        if not alphas:
+            raise ValueError("alphas is empty; give at least one number or 'auto', or None.")
+        for alpha in alphas:
+            check_alpha(alpha, "alphas")
+        return alphas
+
+    def _scored(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        splits: list[Any],
+        alphas: list[Any],
+        progress: Progress,
+        pool: Any,
+    ) -> np.ndarray:
+        """Return the scores of held-out folds: ``(n_alphas, n_splits, n_sizes)``."""
         from sklearn.utils.parallel import Parallel, delayed
 
         plain, scorer = self._plain(), self._scorer()
         plain.pool = pool  # which knows the shape of images, if X holds any
+        chains = [(alpha, train, test) for alpha in alphas for train, test in splits]
         jobs = (
-            delayed(_held_out_scores)(clone(plain), X, y, sample_weight, train, test, scorer)
-            for train, test in splits
+            delayed(_held_out_scores)(
+                clone(plain).set_params(alpha=alpha), X, y, sample_weight, train, test, scorer
+            )
+            for alpha, train, test in chains
         )
-        curves = []
+        curves: list[list[float]] = []
         task = progress.task("fold")
         for curve in Parallel(n_jobs=self.n_jobs, return_as="generator")(jobs):
             curves.append(curve)
             task.end()
-            if len(curves) < len(splits):
+            if len(curves) < len(chains):
                 task = progress.task("fold")
         longest = max(len(curve) for curve in curves)
         if longest == 0:
@@ -140,20 +175,38 @@ class _SizeByCrossValidation(BaseShareBoost):
                 "No feature lowers the loss in any fold. Check that X has columns that vary, that "
                 "y depends on them, and that more than one class or value has weight."
             )
-        # A path that ran out of features keeps its last model, if it has one.
-        scores = np.asarray(
-            [[*curve, *curve[-1:] * (longest - len(curve))] for curve in curves if curve]
-        )
-        chosen = choose_size(scores, one_standard_error=self.one_standard_error)
-        self.n_features_to_select_ = chosen + 1
-        self.best_score_ = float(scores.mean(axis=0)[chosen])
-        self.cv_results_ = {
-            "n_features": np.arange(1, longest + 1),
-            "mean_test_score": scores.mean(axis=0),
-            "std_test_score": scores.std(axis=0),
-            "standard_error": standard_error(scores),
-            **{f"split{fold}_test_score": curve for fold, curve in enumerate(scores)},
+        # A path that ran out of features keeps its last model; one without any has no score.
+        padded = [[*curve, *(curve[-1:] or [np.nan]) * (longest - len(curve))] for curve in curves]
+        scores = np.asarray(padded).reshape(len(alphas), len(splits), longest)
+        kept = ~np.all(np.isnan(scores), axis=(0, 2))
+        return scores[:, kept, :]
+
+    def _choose(self, scores: np.ndarray, alphas: list[Any]) -> None:
+        """Choose penalty and size, and store them with all scores."""
+        n_alphas, n_splits, n_sizes = scores.shape
+        # One table with all penalties of a size together, small sizes first.
+        table = scores.transpose(1, 2, 0).reshape(n_splits, n_sizes * n_alphas)
+        chosen = choose_size(table, one_standard_error=self.one_standard_error)
+        if self.one_standard_error:  # of the penalties of that size, the best
+            first = chosen - chosen % n_alphas
+            chosen = first + int(np.nanargmax(table.mean(axis=0)[first : first + n_alphas]))
+        self.n_features_to_select_ = 1 + chosen // n_alphas
+        self.best_params_ = {
+            "n_features_to_select": self.n_features_to_select_,
+            "alpha": alphas[chosen % n_alphas],
         }
+        self.best_score_ = float(table.mean(axis=0)[chosen])
+        self.cv_results_ = {
+            "n_features": np.repeat(np.arange(1, n_sizes + 1), n_alphas),
+            "alpha": np.asarray(_values(alphas) * n_sizes),
+            "mean_test_score": table.mean(axis=0),
+            "std_test_score": table.std(axis=0),
+            "standard_error": standard_error(table),
+            **{f"split{fold}_test_score": curve for fold, curve in enumerate(table)},
+        }
+
+    def _given_alpha(self) -> Any:
+        return self.best_params_["alpha"]
 
     def _fit_all(self, X: Any, y: Any, sample_weight: Any, progress: Progress, pool: Any) -> None:
         """Fit on all data to the chosen size; the classifier and the regressor say how."""
@@ -175,6 +228,13 @@ class _SizeByCrossValidation(BaseShareBoost):
 
     def _resize(self, n_features: int) -> None:
         self.n_features_to_select_ = n_features
+
+
+def _values(alphas: list[Any]) -> list[Any]:
+    """Return penalties as numbers; as texts, where one of them is."""
+    if any(isinstance(alpha, str) for alpha in alphas):
+        return [alpha if isinstance(alpha, str) else f"{alpha:g}" for alpha in alphas]
+    return [float(alpha) for alpha in alphas]
 
 
 def _held_out_scores(
@@ -220,6 +280,8 @@ class ShareBoostClassifierCV(_SizeByCrossValidation, ShareBoostClassifier):
     alpha, penalty, loss, rule, swaps, backward, tune, atoms_per_round, pool, max_inputs, \
 rounds_per_input, cost_budget, fit_intercept, scale, tol, max_iter, random_state
         As in :class:`ShareBoostClassifier`.
+    alphas : list of float or "auto", optional
+        Values of ``alpha`` to try, each with a path per fold; None tries ``alpha`` alone.
     cv : int, cross-validation splitter or iterable, default=None
         How to split; None takes five stratified folds.
     scoring : str or callable, default=None
@@ -233,12 +295,14 @@ rounds_per_input, cost_budget, fit_intercept, scale, tol, max_iter, random_state
     ----------
     n_features_to_select_ : int
         The chosen number of features.
+    best_params_ : dict
+        The chosen ``"n_features_to_select"`` and ``"alpha"``.
     cv_results_ : dict of ndarray
-        ``"n_features"``, ``"mean_test_score"``, ``"std_test_score"``, ``"standard_error"`` and
-        ``"split0_test_score"``, ... for every size.
+        ``"n_features"``, ``"alpha"``, ``"mean_test_score"``, ``"std_test_score"``,
+        ``"standard_error"`` and ``"split0_test_score"``, ... for every size and penalty.
     best_score_ : float
-        Mean held-out score of the chosen size.
-    selected_, path_, coef_, intercept_, null_loss_, classes_, n_iter_, n_features_in_, \
+        Mean held-out score of the chosen size and penalty.
+    alpha_, selected_, path_, coef_, intercept_, null_loss_, classes_, n_iter_, n_features_in_, \
 feature_names_in_
         As in :class:`ShareBoostClassifier`, for the model fitted on all data.
 
@@ -270,6 +334,8 @@ class ShareBoostRegressorCV(_SizeByCrossValidation, ShareBoostRegressor):
     alpha, penalty, loss, rule, swaps, backward, tune, atoms_per_round, pool, max_inputs, \
 rounds_per_input, cost_budget, fit_intercept, scale, tol, max_iter, random_state
         As in :class:`ShareBoostRegressor`.
+    alphas : list of float or "auto", optional
+        Values of ``alpha`` to try, each with a path per fold; None tries ``alpha`` alone.
     cv : int, cross-validation splitter or iterable, default=None
         How to split; None takes five folds.
     scoring : str or callable, default=None
@@ -283,12 +349,15 @@ rounds_per_input, cost_budget, fit_intercept, scale, tol, max_iter, random_state
     ----------
     n_features_to_select_ : int
         The chosen number of features.
+    best_params_ : dict
+        The chosen ``"n_features_to_select"`` and ``"alpha"``.
     cv_results_ : dict of ndarray
-        ``"n_features"``, ``"mean_test_score"``, ``"std_test_score"``, ``"standard_error"`` and
-        ``"split0_test_score"``, ... for every size.
+        ``"n_features"``, ``"alpha"``, ``"mean_test_score"``, ``"std_test_score"``,
+        ``"standard_error"`` and ``"split0_test_score"``, ... for every size and penalty.
     best_score_ : float
-        Mean held-out score of the chosen size.
-    selected_, path_, coef_, intercept_, null_loss_, n_iter_, n_features_in_, feature_names_in_
+        Mean held-out score of the chosen size and penalty.
+    alpha_, selected_, path_, coef_, intercept_, null_loss_, n_iter_, n_features_in_, \
+feature_names_in_
         As in :class:`ShareBoostRegressor`, for the model fitted on all data.
 
     Examples

@@ -13,6 +13,7 @@ from mixnorm._array import device_of, follow, is_foreign, namespace, to_numpy
 from mixnorm.engines._rules import RULES
 from mixnorm.engines.penalties import as_penalty
 from mixnorm.losses import SmoothLoss, as_loss
+from mixnorm.pools import scale_name
 
 #: Features chosen when the user does not say how many.
 DEFAULT_SIZE = 20
@@ -56,6 +57,21 @@ def _weights_there(sample_weight: Any, n_samples: int, dtype: Any, like: Any) ->
         options = {"dtype": dtype, "device": device_of(like)}
         return namespace(like).full((n_samples,), 1.0 / n_samples, **options)
     return follow(check_weights(sample_weight, n_samples, np.float64), like, dtype)
+
+
+def total_weight(sample_weight: Any, n_samples: int) -> float:
+    """Return the number of rows, counted by their weights where there are any.
+
+    Examples
+    --------
+    >>> total_weight(None, 3), total_weight([0.5, 0.5, 2.0], 3)
+    (3.0, 3.0)
+    """
+    if sample_weight is None:
+        return float(n_samples)
+    weight = np.broadcast_to(weight_numbers(sample_weight), (n_samples,))
+    largest = float(np.max(weight))  # taken out, so that no sum overflows
+    return min(largest * float(np.sum(weight / largest)), float(np.finfo(np.float64).max))
 
 
 def weight_numbers(sample_weight: Any) -> np.ndarray:
@@ -171,7 +187,7 @@ def check_parameters(estimator: Any) -> None:
         )
     if size is not None and size < 1:
         raise ValueError(f"n_features_to_select={size} must be at least 1.")
-    _check_number(estimator, "alpha", least=0.0)
+    check_alpha(estimator.alpha)
     _check_number(estimator, "tol", least=0.0)
     _check_integer(estimator, "max_iter", least=1)
     _check_integer(estimator, "swaps", least=0)
@@ -186,10 +202,9 @@ def check_parameters(estimator: Any) -> None:
         if not estimator.cost_budget > 0:
             raise ValueError(f"cost_budget={estimator.cost_budget!r} must be positive, or None.")
     as_penalty(estimator.penalty)
-    for name in ("fit_intercept", "scale"):
-        value = getattr(estimator, name)
-        if not isinstance(value, (bool, np.bool_)):
-            raise TypeError(f"{name}={value!r} must be True or False.")
+    if not isinstance(estimator.fit_intercept, (bool, np.bool_)):
+        raise TypeError(f"fit_intercept={estimator.fit_intercept!r} must be True or False.")
+    scale_name(estimator.scale)
     pool = estimator.pool
     if pool is not None and (isinstance(pool, type) or not hasattr(pool, "prepare")):
         raise TypeError(
@@ -197,6 +212,18 @@ def check_parameters(estimator: Any) -> None:
         )
     if not isinstance(estimator.rule, str) or estimator.rule not in RULES:
         raise ValueError(f"rule={estimator.rule!r} is not known; choose one of {sorted(RULES)}.")
+
+
+def check_alpha(alpha: Any, name: str = "alpha") -> None:
+    """Raise a clear error for what is neither a penalty nor ``"auto"``."""
+    if isinstance(alpha, str):
+        if alpha != "auto":
+            raise ValueError(f"{name}={alpha!r} is not known; give a number, or 'auto'.")
+        return
+    if not isinstance(alpha, numbers.Real) or isinstance(alpha, bool):
+        raise TypeError(f"{name}={alpha!r} must be a number, or 'auto'.")
+    if not 0.0 <= float(alpha) < np.inf:
+        raise ValueError(f"{name}={alpha!r} must be at least 0 and finite, or 'auto'.")
 
 
 def _check_number(estimator: Any, name: str, least: float) -> None:

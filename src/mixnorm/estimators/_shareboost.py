@@ -27,17 +27,19 @@ class ShareBoostClassifier(ClassifierMixin, BaseShareBoost):
 
     .. math:: \sum_i w_i\, \ell(W x_i + b, y_i) + \alpha\, \Omega(W)
 
-    over the chosen columns of :math:`W`, with weights :math:`w_i` that sum to one, features divided
-    by their largest magnitude, a penalty :math:`\Omega` (:math:`\|W\|_F^2` by default), and a free
-    intercept :math:`b`.
+    over the chosen columns of :math:`W`, with weights :math:`w_i` that sum to one, features in
+    standard units, a penalty :math:`\Omega` (:math:`\|W\|_F^2` by default), and a free intercept
+    :math:`b`. What is chosen and predicted does not depend on the units and origins of columns.
 
     Parameters
     ----------
     n_features_to_select : int, optional
         Number of features of the final model (of groups, if the pool has groups). None chooses 20,
         or all if there are fewer; with ``cost_budget``, as many as that allows.
-    alpha : float, default=1e-6
-        Weight of the penalty, in the coordinates of the scaled features.
+    alpha : float or "auto", default="auto"
+        Weight of the penalty, in the coordinates of the scaled features. ``"auto"`` finds a value
+        for each size by the evidence of the weights, from the training data alone; rows count by
+        their ``sample_weight`` there.
     penalty : {"ridge", "linf,1", "l1"} or penalty object, default="ridge"
         What large weights cost: ``"ridge"`` the sum of their squares; ``"linf,1"``, smoothed, the
         largest magnitude of each feature's weights, added up over features; ``"l1"`` the sum of
@@ -48,10 +50,10 @@ class ShareBoostClassifier(ClassifierMixin, BaseShareBoost):
         ``"logistic"`` is :class:`~mixnorm.losses.MultinomialLogistic`.
     rule : {"joint", "l1", "l2", "line", "column", "exact"}, default="joint"
         How the next feature is chosen. ``"l1"`` (the paper's) and ``"l2"``: by the norm of its
-        gradient over classes. The others look closer at the eight best of these: ``"line"``
-        minimises the loss along the gradient, ``"column"`` takes a Newton step in the weights of
-        the new feature, ``"joint"`` one in the weights of all features, and ``"exact"`` refits all
-        weights with each of the eight in turn.
+        gradient over classes. The others look closer at eight features, those whose weights alone
+        would gain most: ``"line"`` minimises the loss along the gradient, ``"column"`` takes a
+        Newton step in the weights of the new feature, ``"joint"`` one in the weights of all
+        features, and ``"exact"`` refits all weights with each of the eight in turn.
     swaps : int, default=0
         Replacement steps after each round: the older feature that costs least to drop gives way to
         the best other one, if that lowers the objective. Models of successive sizes are then not
@@ -83,8 +85,11 @@ class ShareBoostClassifier(ClassifierMixin, BaseShareBoost):
         (``Columns(costs=...)``); features are chosen by gain per price.
     fit_intercept : bool, default=True
         Fit an intercept, which is not penalised and does not count as a feature.
-    scale : bool, default=True
-        Divide each column by its largest magnitude. ``coef_`` is for the columns as given.
+    scale : {"std", "max"} or bool, default="std"
+        The unit of each column, for choosing and for the penalty: its standard deviation
+        (``"std"``, also True; the mean does not matter, as there is an intercept), its largest
+        magnitude (``"max"``, the paper's), or none (False). Stumps, boxes, pieces and patches keep
+        their range. ``coef_`` is for the columns as given.
     tol : float, default=1e-4
         The last round ends when about ``tol`` times the objective is left to gain; earlier rounds
         at twenty times that.
@@ -105,6 +110,8 @@ class ShareBoostClassifier(ClassifierMixin, BaseShareBoost):
         before the round) and ``"seconds"``. ``pandas.DataFrame(model.path_)`` works. For a model
         that ``backward`` found, ``"feature"`` is the one that the next smaller model lacks (the
         last of its features, if it lacks several).
+    alpha_ : ndarray of shape (n_rounds,)
+        The weight of the penalty in the model of each size.
     coef_ : ndarray of shape (n_classes, n_features), or (1, n_features) for two classes
         Weights, zero for columns not chosen.
     intercept_ : ndarray of shape (n_classes,) or (1,)
@@ -134,6 +141,7 @@ class ShareBoostClassifier(ClassifierMixin, BaseShareBoost):
     A round costs one product of ``X`` with the residual, and a few with the chosen columns. Dense
     arrays of float32, float64 or small integers are used as they are, without a copy; files mapped
     with ``numpy.memmap`` are read in blocks; sparse matrices are never made dense, but for patches.
+    From 16,384 rows on, second derivatives are estimated on 8,192 of them.
     With two classes the weights of the two are opposite, and ``coef_`` is their difference. A
     keyboard interrupt after the first round keeps the rounds done, with a warning.
 
@@ -300,17 +308,18 @@ class ShareBoostRegressor(RegressorMixin, BaseShareBoost):
 
     .. math:: \tfrac12 \sum_i w_i \|W x_i + b - y_i\|_2^2 + \alpha\, \Omega(W)
 
-    over the chosen columns of :math:`W`, with weights :math:`w_i` that sum to one, features divided
-    by their largest magnitude, a penalty :math:`\Omega` (:math:`\|W\|_F^2` by default), and a free
-    intercept :math:`b`.
+    over the chosen columns of :math:`W`, with weights :math:`w_i` that sum to one, features in
+    standard units, a penalty :math:`\Omega` (:math:`\|W\|_F^2` by default), and a free intercept
+    :math:`b`. What is chosen and predicted does not depend on the units and origins of columns.
 
     Parameters
     ----------
     n_features_to_select : int, optional
         Number of features of the final model (of groups, if the pool has groups). None chooses 20,
         or all if there are fewer; with ``cost_budget``, as many as that allows.
-    alpha : float, default=1e-6
-        Weight of the penalty, in the coordinates of the scaled features.
+    alpha : float or "auto", default="auto"
+        Weight of the penalty, in the coordinates of the scaled features, or found for each size, as
+        in :class:`ShareBoostClassifier`.
     penalty : {"ridge", "linf,1", "l1"} or penalty object, default="ridge"
         What large weights cost, as in :class:`ShareBoostClassifier`. The smoothing of ``"linf,1"``
         counts in units of the largest deviation of the targets from their mean.
@@ -333,8 +342,11 @@ class ShareBoostRegressor(RegressorMixin, BaseShareBoost):
         Most that all chosen features together may cost, as in :class:`ShareBoostClassifier`.
     fit_intercept : bool, default=True
         Fit an intercept, which is not penalised and does not count as a feature.
-    scale : bool, default=True
-        Divide each column by its largest magnitude. ``coef_`` is for the columns as given.
+    scale : {"std", "max"} or bool, default="std"
+        The unit of each column, for choosing and for the penalty: its standard deviation
+        (``"std"``, also True; the mean does not matter, as there is an intercept), its largest
+        magnitude (``"max"``, the paper's), or none (False). Stumps, boxes, pieces and patches keep
+        their range. ``coef_`` is for the columns as given.
     tol : float, default=1e-4
         The last round ends when about ``tol`` times the objective is left to gain. (With the
         squared loss one iteration solves a round, so that this hardly matters.)
@@ -352,6 +364,8 @@ class ShareBoostRegressor(RegressorMixin, BaseShareBoost):
     path_ : dict of ndarray
         One row per round: ``"feature"``, ``"loss"``, ``"gradient"`` and ``"seconds"``, as in
         :class:`ShareBoostClassifier`.
+    alpha_ : ndarray of shape (n_rounds,)
+        The weight of the penalty in the model of each size.
     coef_ : ndarray of shape (n_outputs, n_features), or (n_features,) for a one-dimensional ``y``
         Weights, zero for columns not chosen.
     intercept_ : ndarray of shape (n_outputs,), or float

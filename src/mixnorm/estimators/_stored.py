@@ -14,7 +14,8 @@ from mixnorm.engines.greedy import Path, Round
 from mixnorm.estimators._inputs import check_loss, check_parameters
 
 # Attributes that follow from the path and the parameters.
-_REBUILT = {"coef_", "cost_", "intercept_", "selected_", "null_loss_", "path_", "n_iter_"}
+_REBUILT = {"alpha_", "coef_", "cost_", "intercept_", "selected_", "null_loss_", "path_"}
+_REBUILT |= {"n_iter_"}
 _REBUILT |= {"_recipe", "_width"}
 # The objects used in the fit, and the parameters that they mostly are.
 _GIVEN = {"_fitted_pool": "pool", "_fitted_loss": "loss"}

@@ -3,8 +3,9 @@
 from typing import TYPE_CHECKING, Any
 
 from mixnorm.pools._boxes import Boxes
-from mixnorm.pools._columns import Columns, working_dtype
+from mixnorm.pools._columns import Columns, scale_name, working_dtype
 from mixnorm.pools._cost import Cost
+from mixnorm.pools._curvature import Curvature, capped_gain
 from mixnorm.pools._patches import Patches
 from mixnorm.pools._pieces import Pieces
 from mixnorm.pools._products import Products
@@ -18,12 +19,15 @@ __all__ = [
     "Boxes",
     "Columns",
     "Cost",
+    "Curvature",
     "KernelPool",
     "Patches",
     "Pieces",
     "Products",
     "Stumps",
     "Union",
+    "capped_gain",
+    "scale_name",
     "working_dtype",
 ]
 

@@ -74,7 +74,12 @@ class Boxes(Parameters):
     grows: ClassVar[bool] = True
 
     def prepare(
-        self, X: Any, *, weight: Any | None = None, scale: bool = True, fit_intercept: bool = True
+        self,
+        X: Any,
+        *,
+        weight: Any | None = None,
+        scale: bool | str = "std",
+        fit_intercept: bool = True,
     ) -> PreparedBoxes:
         """Bind the pool to data: thresholds are found, and rows sorted into bins.
 
@@ -84,7 +89,7 @@ class Boxes(Parameters):
             The data; kept as one byte per entry, or two or four where bins are many.
         weight : array of shape (n_samples,), optional
             Rows of weight zero do not count.
-        scale : bool
+        scale : bool or str
             Without effect: an indicator is never larger than one.
         fit_intercept : bool
             Without effect: no box is constant.

@@ -8,12 +8,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mixnorm._array import device_of, namespace, to_numpy
+from mixnorm._array import device_of, namespace, tiny, to_numpy
 from mixnorm._params import Parameters
 from mixnorm.pools._cost import Cost
+from mixnorm.pools._curvature import Curvature, capped_gain
 from mixnorm.pools._recent import Recent
-from mixnorm.pools._scan import column_ranges, scan
+from mixnorm.pools._scan import ColumnStatistics, column_statistics, scan
 
+#: What columns may be divided by.
+SCALES = ("std", "max")
+# Second derivatives count as at least this share of what the mean curvature of all rows gives: a
+# column that varies only where the model is certain could otherwise promise any gain.
+_LEAST_BEND = 0.01
 # Columns kept by a prepared pool; beside a table of 500 columns that is little.
 _RECENT = 16
 
@@ -56,7 +62,12 @@ class Columns(Parameters):
     array_api: ClassVar[bool] = True
 
     def prepare(
-        self, X: Any, *, weight: Any | None = None, scale: bool = True, fit_intercept: bool = True
+        self,
+        X: Any,
+        *,
+        weight: Any | None = None,
+        scale: bool | str = "std",
+        fit_intercept: bool = True,
     ) -> PreparedColumns:
         """Bind the pool to data: column statistics are gathered, nothing is copied.
 
@@ -65,9 +76,11 @@ class Columns(Parameters):
         X : array or sparse matrix of shape (n_samples, n_features)
             Dense of any array namespace, mapped from a file, or sparse.
         weight : array of shape (n_samples,), optional
-            Rows of weight zero do not count for the scale of a column.
-        scale : bool
-            Divide each column by its largest magnitude.
+            Weights of the rows in standard deviations; rows of weight zero do not count at all.
+        scale : {"std", "max"} or bool
+            Divide each column by its standard deviation (``"std"``, also True; without an intercept
+            by the root of its mean square), by its largest magnitude (``"max"``), or by nothing
+            (False).
         fit_intercept : bool
             With an intercept, constant columns are never chosen.
         """
@@ -75,21 +88,20 @@ class Columns(Parameters):
         matrix = scan(X, dtype)
         if weight is None:
             weight = _ones_like_rows(X, dtype)
-        low, high = column_ranges(matrix, weight)
-        largest = np.maximum(np.abs(low), np.abs(high))
-        usable = high > low if fit_intercept else largest > 0
-        # 1/largest must be finite, or the column's weight could not be turned outward.
-        usable = usable & (largest > 4.0 * np.finfo(largest.dtype).tiny)
-        scales = np.where(usable, largest, 1.0) if scale else np.ones_like(largest)
+        found = column_statistics(matrix, weight)
+        if not fit_intercept:
+            found = found.about_zero()
+        usable = found.high > found.low if fit_intercept else found.largest > 0
+        sizes = found.largest if scale_name(scale) == "max" else found.deviation
+        # 1/size must be finite, or the column's weight could not be turned outward.
+        usable = usable & (sizes > 4.0 * np.finfo(sizes.dtype).tiny)
+        scales = np.where(usable & bool(scale), sizes, 1.0).astype(sizes.dtype)
         members = None if self.groups is None else _members(self.groups, len(usable))
-        scales = scales.astype(largest.dtype)
-        prepared = PreparedColumns(matrix, members, usable, scales)
-        if self.costs is not None:
-            prices = self._prices(self.costs, prepared.n_atoms)
-            prepared = PricedColumns(matrix, members, usable, scales, prices)
-        if fit_intercept:
-            prepared.most_offset = most_offset(low, high, usable)
-        return prepared
+        if self.costs is None:
+            return PreparedColumns(matrix, members, usable, scales, found)
+        n_atoms = len(usable) if members is None else len(members)
+        prices = self._prices(self.costs, n_atoms)
+        return PricedColumns(matrix, members, usable, scales, found, prices)
 
     def _prices(self, costs: Any, n_atoms: int) -> np.ndarray:
         """Return the costs by atom, checked."""
@@ -162,16 +174,10 @@ class Columns(Parameters):
 
 
 class PreparedColumns:
-    """Columns bound to a matrix.
+    """Columns bound to a matrix."""
 
-    Attributes
-    ----------
-    most_offset : (int, float)
-        The column that is largest beside half its range, and how many times; (-1, 0) without an
-        intercept.
-    """
-
-    most_offset: tuple[int, float] = (-1, 0.0)
+    #: ``top`` takes the curvature of the loss too, and then goes by the gains of Newton steps.
+    takes_curvature: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -179,11 +185,16 @@ class PreparedColumns:
         members: list[np.ndarray] | None,
         usable: np.ndarray,
         scales: np.ndarray,
+        statistics: ColumnStatistics,
     ) -> None:
         self._matrix = matrix
         self._members = members
         self._usable = usable
         self._scales = scales
+        self._statistics = statistics
+        #: The largest deviation of each column, in its scale.
+        self._largest = np.where(usable, statistics.farthest / scales, 1.0).astype(scales.dtype)
+        self._bends: tuple[Any, Any] = (None, None)
         self._recent = Recent(_RECENT)
         self.n_atoms = len(usable) if members is None else len(members)
         if members is not None:
@@ -205,14 +216,16 @@ class PreparedColumns:
         m: int,
         exclude: frozenset[Hashable],
         inputs: frozenset[int] | None = None,
+        curvature: Curvature | None = None,
     ) -> list[tuple[int, float]]:
-        """Return the ``m`` atoms with the largest gradients, with their scores, best first.
+        """Return the ``m`` best atoms, with the norms of their gradients, best first.
 
-        ``rule`` is ``"l1"`` (magnitudes summed over the atom's columns and outputs) or ``"l2"``.
-        With ``inputs``, only atoms made of these columns.
+        The best have the largest gradients by ``rule``: ``"l1"`` (magnitudes summed over the atom's
+        columns and outputs) or ``"l2"``. With ``curvature`` they have the largest gains of Newton
+        steps. With ``inputs``, only atoms made of these columns.
         """
-        scores = self._scores(residual, rule)
-        return self._best(scores, scores, m, exclude, inputs)
+        scores, gains = self._scores(residual, rule, curvature)
+        return self._best(scores, gains, m, exclude, inputs)
 
     def _best(
         self,
@@ -265,22 +278,64 @@ class PreparedColumns:
         """Return what the columns of ``atom`` were divided by."""
         return np.asarray(self._scales[self._index(atom)])
 
-    def _scores(self, residual: Any, rule: str) -> np.ndarray:
+    def _scores(
+        self, residual: Any, rule: str, curvature: Curvature | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return by atom the norm of its gradient, and the gain of a step on it.
+
+        Without a curvature the gain is taken to go with the square of the norm.
+        """
         gradient = self._matrix.gradient(residual)
         xp = namespace(gradient)
-        if rule == "l1":
-            norms = to_numpy(xp.sum(xp.abs(gradient), axis=1)) / self._scales
-        else:
-            # Scaled first: the squares of a column as large as 1e20 would overflow in float32.
-            scales = xp.asarray(self._scales, device=device_of(gradient))
-            gradient = gradient / scales[:, None]
-            norms = to_numpy(xp.sqrt(xp.sum(gradient * gradient, axis=1)))
-        scores = np.where(self._usable, norms, 0.0)
+        # Scaled first: the squares of a column as large as 1e20 would overflow in float32.
+        gradient = gradient / xp.asarray(self._scales, device=device_of(gradient))[:, None]
+        squares = gradient * gradient
+        norms = xp.sum(xp.abs(gradient), axis=1) if rule == "l1" else xp.sum(squares, axis=1)
+        scores = self._by_atom(norms)
+        if rule == "l2":
+            scores = np.sqrt(scores)
+        if curvature is None:
+            return scores, scores * scores
+        gains = 0.5 * squares / self._bend(curvature)
+        # A column has an effect where it is large. What it can touch of the residual is told from
+        # its gradient, at most twice that, as the signs of the residual may differ.
+        errors = xp.sum(xp.abs(residual), axis=0)
+        reach = xp.asarray(self._largest / 2.0, device=device_of(gradient))[:, None]
+        limits = curvature.loss_per_error * xp.minimum(xp.abs(gradient) / reach, errors[None, :])
+        return scores, self._by_atom(capped_gain(gains.T, limits.T))
+
+    def _by_atom(self, values: Any) -> np.ndarray:
+        """Add up what columns are worth over those of an atom; nothing where one cannot vary."""
+        found = np.where(self._usable, to_numpy(values), 0.0)
         if self._members is None:
-            return scores
-        if rule == "l1":
-            return np.bincount(self._atom_of, weights=scores, minlength=self.n_atoms)
-        return np.sqrt(np.bincount(self._atom_of, weights=scores**2, minlength=self.n_atoms))
+            return found
+        return np.bincount(self._atom_of, weights=found, minlength=self.n_atoms)
+
+    def _bend(self, curvature: Curvature) -> Any:
+        """Return the second derivatives in the weights of each column, ``(n_features, n_outputs)``.
+
+        After the intercept, if there is one, has followed (:eq:`score-statistic`).
+        """
+        weights = curvature.weights
+        if self._bends[0] is not weights:
+            self._bends = (weights, self._second_derivatives(curvature))
+        return self._bends[1] + curvature.ridge
+
+    def _second_derivatives(self, curvature: Curvature) -> Any:
+        weights, samples = curvature.weights, curvature.samples
+        xp, device = namespace(weights), device_of(weights)
+        every = xp.concat([weights, samples[:, None]], axis=1)
+        first, second = self._matrix.moments(every, self._statistics.mean, self._scales)
+        total = xp.sum(weights, axis=0)
+        bend = second[:, :-1]
+        if curvature.intercept:
+            bend = bend - first[:, :-1] ** 2 / (total + tiny(weights))
+        bend = xp.where(bend > 0.0, bend, xp.zeros_like(bend))
+        # Squares on rows that the sample lacks count with the mean curvature of all rows.
+        spread = xp.asarray(self._statistics.deviation / self._scales, device=device)
+        lacking = spread * spread - second[:, -1]
+        lacking = xp.where(lacking > 0.0, lacking, xp.zeros_like(lacking))
+        return bend + (lacking + _LEAST_BEND * spread * spread)[:, None] * total
 
 
 class PricedColumns(PreparedColumns):
@@ -292,9 +347,10 @@ class PricedColumns(PreparedColumns):
         members: list[np.ndarray] | None,
         usable: np.ndarray,
         scales: np.ndarray,
+        statistics: ColumnStatistics,
         prices: np.ndarray,
     ) -> None:
-        super().__init__(matrix, members, usable, scales)
+        super().__init__(matrix, members, usable, scales, statistics)
         self._prices = prices
 
     def top(
@@ -304,14 +360,16 @@ class PricedColumns(PreparedColumns):
         m: int,
         exclude: frozenset[Hashable],
         inputs: frozenset[int] | None = None,
+        curvature: Curvature | None = None,
         budget: float | None = None,
     ) -> list[tuple[int, float]]:
-        """Return the ``m`` atoms with the largest scores over the roots of their prices.
+        """Return the ``m`` atoms with the largest gains per price.
 
-        The scores themselves are returned with them. With ``budget``, only atoms that cost no more.
+        The norms of their gradients are returned with them. With ``budget``, only atoms that cost
+        no more.
         """
-        scores = self._scores(residual, rule)
-        worth = scores / np.sqrt(self._prices)
+        scores, gains = self._scores(residual, rule, curvature)
+        worth = gains / self._prices
         if budget is not None:
             worth[self._prices > budget] = -np.inf
         return self._best(scores, worth, m, exclude, inputs)
@@ -332,14 +390,19 @@ def best_places(worth: np.ndarray, m: int) -> list[int]:
     return [int(place) for place in best if worth[place] > 0.0]
 
 
-def most_offset(low: np.ndarray, high: np.ndarray, usable: np.ndarray) -> tuple[int, float]:
-    """Return the usable column that is largest beside half its range, and how many times."""
-    if not np.any(usable):
-        return -1, 0.0
-    largest = np.maximum(np.abs(low), np.abs(high))
-    with np.errstate(over="ignore"):
-        offsets = np.where(usable, largest / np.where(usable, 0.5 * high - 0.5 * low, 1), 0)
-    return int(np.argmax(offsets)), float(np.max(offsets))
+def scale_name(scale: Any) -> str:
+    """Return ``"std"``, ``"max"``, or an empty text for columns as they are.
+
+    Examples
+    --------
+    >>> scale_name(True), scale_name(False)
+    ('std', '')
+    """
+    if isinstance(scale, (bool, np.bool_)):
+        return "std" if scale else ""
+    if not isinstance(scale, str) or scale not in SCALES:
+        raise ValueError(f"scale={scale!r} is not known; choose 'std', 'max' or False.")
+    return scale
 
 
 def working_dtype(X: Any) -> Any:

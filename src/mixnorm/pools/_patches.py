@@ -123,7 +123,7 @@ class Patches(Parameters):
         X: Any,
         *,
         weight: Any | None = None,
-        scale: bool = True,
+        scale: bool | str = "std",
         fit_intercept: bool = True,
         random_state: Any = None,
     ) -> PreparedPatches:
@@ -135,8 +135,9 @@ class Patches(Parameters):
             Images as rows, of any array namespace.
         weight : array of shape (n_samples,), optional
             Rows of weight zero do not count for templates and scales.
-        scale : bool
-            Divide each column by its largest magnitude.
+        scale : {"std", "max"} or bool
+            Divide each column by its largest magnitude, with all but False: responses of all
+            patches have one unit, that of the images.
         fit_intercept : bool
             With an intercept, constant columns are never chosen.
         random_state : int, RandomState instance or None
@@ -147,7 +148,12 @@ class Patches(Parameters):
         _check_sizes(X)
         learned = self.learn(X, weight=weight, random_state=random_state)
         return PreparedPatches(
-            learned, learned.scales(X.shape[1]), X, weight, scale=scale, fit_intercept=fit_intercept
+            learned,
+            learned.scales(X.shape[1]),
+            X,
+            weight,
+            scale=bool(scale),
+            fit_intercept=fit_intercept,
         )
 
     def learn(self, X: Any, *, weight: Any | None = None, random_state: Any = None) -> Patches:

@@ -77,7 +77,7 @@ class Pieces(Parameters):
         X: Any,
         *,
         weight: Any | None = None,
-        scale: bool = True,
+        scale: bool | str = "std",
         fit_intercept: bool = True,
         random_state: Any = None,
     ) -> PreparedPieces:
@@ -89,8 +89,9 @@ class Pieces(Parameters):
             The data; two copies are kept.
         weight : array of shape (n_samples,), optional
             Rows of weight zero count neither for centres and radii nor for the scale of a column.
-        scale : bool
-            Divide each column of a piece by its largest magnitude.
+        scale : {"std", "max"} or bool
+            Divide each column of a piece by its largest magnitude, with all but False: a piece is
+            local, and keeps the range of its rows.
         fit_intercept : bool
             Without effect: no ball holds all rows.
         random_state : int, RandomState instance or None
@@ -105,7 +106,7 @@ class Pieces(Parameters):
         shares = None if weight is None else np.asarray(weight)[used]
         centres = self._centres(rows.T, shares, random_state)
         dtype = by_column.dtype if weight is None else weight.dtype
-        return PreparedPieces(by_column, used, centres, self.n_radii, np.dtype(dtype), scale)
+        return PreparedPieces(by_column, used, centres, self.n_radii, np.dtype(dtype), bool(scale))
 
     def _check(self) -> None:
         for name, most in (("n_centers", None), ("n_radii", _MOST_RADII)):

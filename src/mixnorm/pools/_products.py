@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from mixnorm._array import is_numpy
 from mixnorm._params import Parameters
-from mixnorm.pools._columns import best_places, most_offset, working_dtype
+from mixnorm.pools._columns import best_places, scale_name, working_dtype
 from mixnorm.pools._cost import Cost
 from mixnorm.pools._scan import DenseScan, SparseScan, column_ranges, scan
 
@@ -21,6 +21,9 @@ _STACK = 512
 _SAMPLES = 4096
 # A sparse table with a larger share of entries than this is multiplied faster as a dense one.
 _DENSE_FROM = 0.1
+
+# Entries of a block of sums over rows, for a sparse table.
+_BLOCK_ENTRIES = 1 << 22
 
 Atom = tuple[int, ...]
 
@@ -64,7 +67,12 @@ class Products(Parameters):
     plain: ClassVar[bool] = False
 
     def prepare(
-        self, X: Any, *, weight: Any | None = None, scale: bool = True, fit_intercept: bool = True
+        self,
+        X: Any,
+        *,
+        weight: Any | None = None,
+        scale: bool | str = "std",
+        fit_intercept: bool = True,
     ) -> PreparedProducts:
         """Bind the pool to data: the size of every product is found.
 
@@ -73,9 +81,11 @@ class Products(Parameters):
         X : ndarray or sparse matrix of shape (n_samples, n_features)
             The data; one copy is kept, of the rows of positive weight.
         weight : array of shape (n_samples,), optional
-            Rows of weight zero do not count for the scale of a product.
-        scale : bool
-            Divide each product by its largest magnitude.
+            Weights of the rows in standard deviations; rows of weight zero do not count at all.
+        scale : {"std", "max"} or bool
+            Divide each product by its standard deviation (``"std"``, also True; without an
+            intercept by the root of its mean square), by its largest magnitude (``"max"``), or by
+            nothing (False).
         fit_intercept : bool
             With an intercept, constant products are never chosen.
         """
@@ -86,7 +96,7 @@ class Products(Parameters):
         low, high = column_ranges(matrix, used)
         table = _table(matrix, used, np.maximum(-low, high))
         usable = high > low if fit_intercept else (high != 0) | (low != 0)
-        sizes = table.sizes(fit_intercept)
+        sizes, unit = table.sizes(fit_intercept), scale_name(scale)
         repeats = _repeats(table, low, high, fit_intercept) if self.linear else None
         for i, pairs in enumerate(_triangle(sizes, len(low))):
             _drop_useless(pairs, table.exponents[i] + table.exponents[i:])
@@ -96,11 +106,16 @@ class Products(Parameters):
                 pairs[(low[i:] == high[i:]) | (low[i] == high[i])] = 0.0
         singles = np.ldexp(np.maximum(-low, high), -table.exponents).astype(dtype)
         singles[~usable | (not self.linear)] = 0.0
+        if unit == "std":
+            share = np.full(len(used), 1.0) if weight is None else np.asarray(weight, np.float64)
+            share = share[used] / share[used].sum()
+            columns, products = table.deviations(share, fit_intercept)
+            singles, sizes = np.where(singles > 0, columns, 0), np.where(sizes > 0, products, 0)
+            singles, sizes = singles.astype(dtype), sizes.astype(dtype)
+            for i, pairs in enumerate(_triangle(sizes, len(low))):
+                _drop_useless(pairs, table.exponents[i] + table.exponents[i:])
         _drop_useless(singles, table.exponents)
-        prepared = PreparedProducts(matrix, table, used, singles, sizes, scale)
-        if fit_intercept:
-            prepared.most_offset = most_offset(low, high, usable)
-        return prepared
+        return PreparedProducts(matrix, table, used, singles, sizes, bool(unit))
 
     def evaluate(self, X: Any, atoms: Sequence[Atom]) -> np.ndarray:
         """Return the products of ``atoms`` on new data: ``(n_samples, n_atoms)``."""
@@ -150,15 +165,7 @@ class PreparedProducts:
 
     Columns are first divided by powers of two that bring them into [-1, 1]: exactly, so that the
     products of what is left neither overflow nor differ from the true ones.
-
-    Attributes
-    ----------
-    most_offset : (int, float)
-        The column that is largest beside half its range, and how many times; (-1, 0) without an
-        intercept.
     """
-
-    most_offset: tuple[int, float] = (-1, 0.0)
 
     def __init__(
         self,
@@ -171,7 +178,7 @@ class PreparedProducts:
     ) -> None:
         self._matrix, self._table, self._scale = matrix, table, scale
         self._used = None if used.all() else np.flatnonzero(used)
-        #: Largest magnitudes of columns and of products, in reduced units; zero: never offered.
+        #: What columns and products are divided by, in reduced units; zero: never offered.
         self._singles, self._sizes = singles, sizes
 
     @property
@@ -248,6 +255,14 @@ class _Table:
 
     exponents: np.ndarray
 
+    def deviations(self, share: np.ndarray, centred: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Return the standard deviations of columns and of products, in reduced units.
+
+        ``share`` has the weights of the rows, which sum to one. Not centred, the roots of mean
+        squares.
+        """
+        raise NotImplementedError
+
     def pair_exponents(self) -> np.ndarray:
         """Return the exponents of the powers that products are divided by."""
         powers = self.exponents
@@ -284,6 +299,31 @@ class _DenseTable(_Table):
         with threads_for(len(sizes) * self._Z.shape[1]):
             dense_sizes(self._Z, starts, skip_constant, sizes)
         return sizes
+
+    def deviations(self, share: np.ndarray, centred: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Return the standard deviations of columns and of products.
+
+        A product of ``m + u`` and ``M + U`` is ``m M`` and three terms that do not cancel however
+        large the means are beside the deviations.
+        """
+        d = len(self._Z)
+        mean = self._Z @ share if centred else np.zeros(d)
+        fourth, third, second = (np.zeros((d, d)) for _ in range(3))
+        for start in range(0, self._Z.shape[1], _SAMPLES):
+            part = slice(start, start + _SAMPLES)
+            rest = self._Z[:, part] - mean[:, None]
+            weighted, squares = rest * share[part], rest * rest
+            second += weighted @ rest.T
+            third += weighted @ squares.T
+            fourth += (squares * share[part]) @ squares.T
+        spread = np.diagonal(second).copy()
+        if not centred:
+            second = np.zeros((d, d))
+        mixed = mean[:, None] ** 2 * spread + 2.0 * mean[:, None] * third
+        variance = fourth - second**2 + mixed + mixed.T
+        variance += 2.0 * np.outer(mean, mean) * second
+        upper = np.concatenate([variance[i, i:] for i in range(d)] or [np.empty(0)])
+        return np.sqrt(spread), np.sqrt(np.maximum(upper, 0.0))
 
     def two_valued(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
         """Tell which columns have no values but their extremes."""
@@ -361,6 +401,23 @@ class _SparseTable(_Table):
 
         return self._for_pairs(sparse_sizes, skip_constant)
 
+    def deviations(self, share: np.ndarray, centred: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Return the standard deviations of columns and of products."""
+        X = self._columns.astype(np.float64)
+        squares, d = X.multiply(X).tocsc(), X.shape[1]
+        mean, square = X.T @ share, squares.T @ share
+        parts = []
+        step = max(1, _BLOCK_ENTRIES // max(1, d))
+        for start in range(0, d, step):
+            block = slice(start, min(start + step, d))
+            variance = _weighted_gram(squares, block, share)
+            if centred:
+                variance -= _weighted_gram(X, block, share) ** 2
+            parts += [row[start + i :] for i, row in enumerate(variance)]
+        upper = np.concatenate(parts or [np.empty(0)])
+        columns = square - mean**2 if centred else square
+        return np.sqrt(np.maximum(columns, 0.0)), np.sqrt(np.maximum(upper, 0.0))
+
     def two_valued(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
         """Tell which columns have no values but their extremes."""
         X = self._columns
@@ -390,6 +447,12 @@ class _SparseTable(_Table):
         with threads_for(X.nnz * X.shape[1] + len(found)):
             loop(*matrix, starts, *arguments, found)
         return found
+
+
+def _weighted_gram(X: Any, block: slice, share: np.ndarray) -> np.ndarray:
+    """Return the products of some columns of a sparse matrix with all, weighted by the rows."""
+    part = X[:, block].multiply(share[:, None]).tocsc()
+    return np.asarray((part.T @ X).toarray())
 
 
 def _table(

@@ -61,7 +61,12 @@ class Stumps(Parameters):
     plain: ClassVar[bool] = False
 
     def prepare(
-        self, X: Any, *, weight: Any | None = None, scale: bool = True, fit_intercept: bool = True
+        self,
+        X: Any,
+        *,
+        weight: Any | None = None,
+        scale: bool | str = "std",
+        fit_intercept: bool = True,
     ) -> PreparedStumps:
         """Bind the pool to data: thresholds are found, and rows sorted into bins.
 
@@ -71,7 +76,7 @@ class Stumps(Parameters):
             The data; kept as one byte per entry, or two or four where bins are many.
         weight : array of shape (n_samples,), optional
             Rows of weight zero do not count for the thresholds.
-        scale : bool
+        scale : bool or str
             Without effect: an indicator is never larger than one.
         fit_intercept : bool
             Without effect: no stump is constant.

@@ -13,6 +13,7 @@ from mixnorm._array import device_of, is_numpy, namespace
 from mixnorm._params import Parameters
 from mixnorm.pools._columns import working_dtype
 from mixnorm.pools._cost import Cost
+from mixnorm.pools._curvature import Curvature
 from mixnorm.pools._products import check_numpy
 
 # Of an atom whose pool knows no prices, beside one that does.
@@ -102,7 +103,7 @@ class Union(Parameters):
         X: Any,
         *,
         weight: Any | None = None,
-        scale: bool = True,
+        scale: bool | str = "std",
         fit_intercept: bool = True,
         random_state: Any = None,
     ) -> PreparedUnion:
@@ -114,7 +115,8 @@ class Union(Parameters):
             The data, of a kind that all pools take.
         weight : array of shape (n_samples,), optional
             Sample weights.
-        scale, fit_intercept : bool
+        scale : {"std", "max"} or bool
+        fit_intercept : bool
             As for the pools.
         random_state : int, RandomState instance or None
             For the pools that draw at random.
@@ -223,8 +225,6 @@ class PreparedUnion:
 
     Attributes
     ----------
-    most_offset : (int, float)
-        The column that is largest beside half its range, and how many times, as any pool tells.
     pool : Union
         Only where a pool has learned from the data: what evaluates the atoms on other data.
     """
@@ -233,8 +233,11 @@ class PreparedUnion:
 
     def __init__(self, pools: list[Any], members: list[Any], n_features: int) -> None:
         self._pools, self._members, self._n_features = pools, members, n_features
-        offsets = [getattr(pool, "most_offset", (-1, 0.0)) for pool in pools]
-        self.most_offset: tuple[int, float] = max(offsets, key=lambda pair: pair[1])
+
+    @property
+    def takes_curvature(self) -> bool:
+        """Whether a pool can tell what Newton steps would gain."""
+        return any(getattr(pool, "takes_curvature", False) for pool in self._pools)
 
     @property
     def n_usable(self) -> int:
@@ -248,9 +251,10 @@ class PreparedUnion:
         m: int,
         exclude: frozenset[Hashable],
         inputs: frozenset[int] | None = None,
+        curvature: Curvature | None = None,
     ) -> list[tuple[Atom, float]]:
         """Return the ``m`` atoms with the largest gradients, with their scores, best first."""
-        return self._merged("top", residual, rule, m, exclude, inputs)
+        return self._merged("top", residual, rule, m, exclude, inputs, curvature)
 
     def shortlist(
         self,
@@ -259,12 +263,13 @@ class PreparedUnion:
         m: int,
         exclude: frozenset[Hashable],
         inputs: frozenset[int] | None = None,
+        curvature: Curvature | None = None,
     ) -> list[tuple[Atom, float]]:
         """Return ``m`` good atoms, of all pools alike, the best first.
 
         Gradients of columns of different kinds say little about which gains more.
         """
-        return self._merged("shortlist", residual, rule, m, exclude, inputs)
+        return self._merged("shortlist", residual, rule, m, exclude, inputs, curvature)
 
     def _merged(
         self,
@@ -274,6 +279,7 @@ class PreparedUnion:
         m: int,
         exclude: frozenset[Hashable],
         inputs: frozenset[int] | None,
+        curvature: Curvature | None = None,
         budget: float | None = None,
     ) -> list[tuple[Atom, float]]:
         """Ask all pools, and put what they offer in order."""
@@ -284,6 +290,8 @@ class PreparedUnion:
                 limits["budget"] = budget
             elif budget is not None and budget < _PRICE:
                 continue
+            if curvature is not None and getattr(pool, "takes_curvature", False):
+                limits["curvature"] = curvature
             own = frozenset(atom for owner, atom in cast(Any, exclude) if owner == number)
             offers = getattr(pool, method, pool.top)(residual, rule, m, own, **limits)
             found += [((number, atom), score) for atom, score in offers]
@@ -328,10 +336,11 @@ class PricedUnion(PreparedUnion):
         m: int,
         exclude: frozenset[Hashable],
         inputs: frozenset[int] | None = None,
+        curvature: Curvature | None = None,
         budget: float | None = None,
     ) -> list[tuple[Atom, float]]:
         """Return the ``m`` best atoms with their scores; with ``budget``, none that costs more."""
-        return self._merged("top", residual, rule, m, exclude, inputs, budget)
+        return self._merged("top", residual, rule, m, exclude, inputs, curvature, budget)
 
     def shortlist(
         self,
@@ -340,10 +349,11 @@ class PricedUnion(PreparedUnion):
         m: int,
         exclude: frozenset[Hashable],
         inputs: frozenset[int] | None = None,
+        curvature: Curvature | None = None,
         budget: float | None = None,
     ) -> list[tuple[Atom, float]]:
         """Return ``m`` good atoms; with ``budget``, none that costs more."""
-        return self._merged("shortlist", residual, rule, m, exclude, inputs, budget)
+        return self._merged("shortlist", residual, rule, m, exclude, inputs, curvature, budget)
 
     def _worth(self, offer: tuple[Atom, float]) -> float:
         return offer[1] / math.sqrt(self.price(offer[0]))

@@ -93,7 +93,7 @@ def check_pool(
     residual -= residual.mean(axis=0)
     arrays = _follow(X, weight), _follow(X, residual)
     before = _snapshot(X)
-    for scale in (True, False):
+    for scale in ("std", "max", False):
         for fit_intercept in (True, False):
             options: dict[str, Any] = {"scale": scale, "fit_intercept": fit_intercept}
             if getattr(pool, "draws", False):
