@@ -21,10 +21,10 @@ from mixnorm.engines._rows import RowSolver
 from mixnorm.estimators._norm_base import (
     Training,
     check_dual_loss,
-    moderate,
     weighted_rows,
     working_dtypes,
 )
+from mixnorm.estimators._training import moderate
 from mixnorm.exceptions import InterruptedFitWarning, MixnormWarning, NotConvergedWarning
 from mixnorm.losses import Absolute, Loss, Squared
 from mixnorm.norms import MixedNorm, SchattenNorm

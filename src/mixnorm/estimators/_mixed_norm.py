@@ -26,7 +26,6 @@ from mixnorm.estimators._norm_base import (
     check_dual_loss,
     check_grid,
     grid_size,
-    moderate,
     weighted_rows,
     working_dtypes,
 )
@@ -143,7 +142,9 @@ class MixedNormClassifier(ClassifierMixin, OneDesign):
     norm : {"l1,1", "l2,1", "l2,2", "linf,1", "trace"} or norm object, default="l2,1"
         The norm, by name or as an object of :mod:`mixnorm.norms`.
     alpha : float, default=0.01
-        Weight of the norm. Not used where ``radius`` is given.
+        Weight of the norm beside the weighted mean loss, for the weights of the columns as given:
+        it is in units of the columns, unless ``standardize=True``. Not used where ``radius`` is
+        given.
     radius : float, optional
         Largest norm. Given, it replaces the penalty, and ``alpha`` does not count.
     loss : {"logistic", "margin", "hinge", "squared_hinge"} or loss object, default="logistic"
@@ -153,6 +154,11 @@ class MixedNormClassifier(ClassifierMixin, OneDesign):
         multiplied; ``"balanced"`` gives all classes the same weight in sum.
     fit_intercept : bool, default=True
         Fit an intercept, which the norm does not see.
+    standardize : bool, default=False
+        Measure columns in standard deviations, with the weights of the rows, and about their means;
+        constant columns get no weight. ``alpha``, ``radius`` and ``norm_value_`` are then those of
+        the weights of such columns. ``coef_`` and ``intercept_`` are for the columns as given.
+        Without an intercept columns are divided by the root of their mean square, about zero.
     tol : float, default=1e-4
         Largest relative duality gap: the gap divided by the loss of the best intercept alone.
     max_iter : int, default=1000
@@ -177,7 +183,8 @@ class MixedNormClassifier(ClassifierMixin, OneDesign):
     objective_ : float
         What was minimised: the mean loss, plus ``alpha`` times the norm.
     norm_value_ : float
-        The norm of the weights (of two columns of them, for two classes).
+        The norm of the weights (of two columns of them, for two classes); with
+        ``standardize=True`` in standard units.
     n_iter_ : int
         Iterations.
     n_features_in_ : int
@@ -192,8 +199,8 @@ class MixedNormClassifier(ClassifierMixin, OneDesign):
 
     Notes
     -----
-    Columns are taken as they are: the norm sees their scale, so that a ``StandardScaler`` (for
-    sparse data a ``MaxAbsScaler``) before this is mostly right. An iteration costs a product of
+    The norm sees the scale of the columns, so that ``standardize=True`` is mostly right; it makes a
+    copy of ``X``. An iteration costs a product of
     ``X`` with the residual, and several with the features in use. Data in float32 are worked on in
     float32 where ``tol`` is at least 1e-5, all else in float64; if ``tol`` is at least 1e-4, steps
     on dense data are taken on a copy of ``X`` in float32, while what they reach and its gap are
@@ -226,6 +233,7 @@ class MixedNormClassifier(ClassifierMixin, OneDesign):
         loss: Any = "logistic",
         class_weight: Any = None,
         fit_intercept: bool = True,
+        standardize: bool = False,
         tol: float = 1e-4,
         max_iter: int = 1000,
         warm_start: bool = False,
@@ -236,6 +244,7 @@ class MixedNormClassifier(ClassifierMixin, OneDesign):
         self.loss = loss
         self.class_weight = class_weight
         self.fit_intercept = fit_intercept
+        self.standardize = standardize
         self.tol = tol
         self.max_iter = max_iter
         self.warm_start = warm_start
@@ -276,7 +285,7 @@ class MixedNormClassifier(ClassifierMixin, OneDesign):
         self._check_classes(classes, labels)
         self.classes_ = classes
         target = loss.encode(labels, len(classes), weight)
-        X, units = moderate(X)
+        X, units = self._columns(X, weight)
         return Training(SharedDesign(X, len(classes)), loss, target, weight, **units)
 
     def _check_classes(self, classes: np.ndarray, labels: np.ndarray) -> None:

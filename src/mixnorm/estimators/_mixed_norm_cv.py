@@ -168,12 +168,14 @@ class MixedNormClassifierCV(_OneDesignCV, MixedNormClassifier):
         The norm, by name or as an object of :mod:`mixnorm.norms`.
     alphas : int or sequence of float, default=50
         Falling penalties to try, or how many to take, evenly spaced in logarithms, from the
-        smallest penalty that leaves no weights.
+        smallest penalty that leaves no weights. A penalty is the weight of the norm beside the
+        weighted mean loss, for the weights of the columns as given: it is in units of the columns,
+        unless ``standardize=True``.
     alpha_ratio : float, default=1e-2
         The last of these divided by the first; not used where penalties are given.
-    loss, class_weight, fit_intercept, tol, max_iter
-        As in :class:`MixedNormClassifier`; balanced weights are those of the rows of each fit, and
-        do not count in scores.
+    loss, class_weight, fit_intercept, standardize, tol, max_iter
+        As in :class:`MixedNormClassifier`; balanced weights, and standard deviations, are those of
+        the rows of each fit. Balanced weights do not count in scores.
     cv : int, cross-validation splitter or iterable, default=None
         How to split; None takes five stratified folds.
     scoring : str or callable, default=None
@@ -226,6 +228,7 @@ n_features_in_, feature_names_in_
         n_jobs: int | None = None,
         class_weight: Any = None,
         fit_intercept: bool = True,
+        standardize: bool = False,
         tol: float = 1e-4,
         max_iter: int = 1000,
     ) -> None:
@@ -239,6 +242,7 @@ n_features_in_, feature_names_in_
         self.n_jobs = n_jobs
         self.class_weight = class_weight
         self.fit_intercept = fit_intercept
+        self.standardize = standardize
         self.tol = tol
         self.max_iter = max_iter
 
@@ -255,11 +259,13 @@ class MixedNormRegressorCV(_OneDesignCV, MixedNormRegressor):
         The norm, by name or as an object of :mod:`mixnorm.norms`.
     alphas : int or sequence of float, default=50
         Falling penalties to try, or how many to take, evenly spaced in logarithms, from the
-        smallest penalty that leaves no weights.
+        smallest penalty that leaves no weights. A penalty is the weight of the norm beside the
+        weighted mean loss, for the weights of the columns as given: it is in units of the columns,
+        unless ``standardize=True``.
     alpha_ratio : float, default=1e-2
         The last of these divided by the first; not used where penalties are given.
-    loss, fit_intercept, tol, max_iter
-        As in :class:`MixedNormRegressor`.
+    loss, fit_intercept, standardize, tol, max_iter
+        As in :class:`MixedNormRegressor`; standard deviations are those of the rows of each fit.
     cv : int, cross-validation splitter or iterable, default=None
         How to split; None takes five folds.
     scoring : str or callable, default=None
@@ -311,6 +317,7 @@ n_features_in_, feature_names_in_
         one_standard_error: bool = True,
         n_jobs: int | None = None,
         fit_intercept: bool = True,
+        standardize: bool = False,
         tol: float = 1e-4,
         max_iter: int = 1000,
     ) -> None:
@@ -323,5 +330,6 @@ n_features_in_, feature_names_in_
         self.one_standard_error = one_standard_error
         self.n_jobs = n_jobs
         self.fit_intercept = fit_intercept
+        self.standardize = standardize
         self.tol = tol
         self.max_iter = max_iter

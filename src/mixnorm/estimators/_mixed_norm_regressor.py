@@ -14,7 +14,6 @@ from mixnorm.estimators._mixed_norm import OneDesign
 from mixnorm.estimators._norm_base import (
     Training,
     check_dual_loss,
-    moderate,
     weighted_rows,
     working_dtypes,
 )
@@ -42,7 +41,9 @@ class MixedNormRegressor(RegressorMixin, OneDesign):
     norm : {"l1,1", "l2,1", "l2,2", "linf,1", "trace"} or norm object, default="l2,1"
         The norm, by name or as an object of :mod:`mixnorm.norms`.
     alpha : float, default=1.0
-        Weight of the norm. Not used where ``radius`` is given.
+        Weight of the norm beside the weighted mean loss, for the weights of the columns as given:
+        it is in units of the columns, unless ``standardize=True``. Not used where ``radius`` is
+        given.
     radius : float, optional
         Largest norm. Given, it replaces the penalty, and ``alpha`` does not count.
     loss : str or loss object, default="squared"
@@ -51,6 +52,11 @@ class MixedNormRegressor(RegressorMixin, OneDesign):
         the squared difference.
     fit_intercept : bool, default=True
         Fit an intercept, which the norm does not see.
+    standardize : bool, default=False
+        Measure columns in standard deviations, with the weights of the rows, and about their means;
+        constant columns get no weight. ``alpha``, ``radius`` and ``norm_value_`` are then those of
+        the weights of such columns. ``coef_`` and ``intercept_`` are for the columns as given.
+        Without an intercept columns are divided by the root of their mean square, about zero.
     tol : float, default=1e-4
         Largest relative duality gap: the gap divided by the loss of the best intercept alone.
     max_iter : int, default=1000
@@ -73,7 +79,7 @@ class MixedNormRegressor(RegressorMixin, OneDesign):
     objective_ : float
         What was minimised: the mean loss, plus ``alpha`` times the norm.
     norm_value_ : float
-        The norm of the weights.
+        The norm of the weights; with ``standardize=True`` in standard units.
     n_iter_ : int
         Iterations.
     n_features_in_ : int
@@ -88,10 +94,10 @@ class MixedNormRegressor(RegressorMixin, OneDesign):
 
     Notes
     -----
-    Columns are taken as they are, as in :class:`MixedNormClassifier`, where the cost and the
-    dtypes are told too. Outputs add up, so that outputs on very different scales should be scaled
-    alike. Huge and tiny targets are fitted like others; ``objective_`` and ``dual_gap_`` are then
-    infinite, or zero, where squares are beyond the numbers.
+    The cost, the dtypes and the scale of the columns are as in :class:`MixedNormClassifier`.
+    Outputs add up, so that outputs on very different scales should be scaled alike. Huge and tiny
+    targets are fitted like others; ``objective_`` and ``dual_gap_`` are then infinite, or zero,
+    where squares are beyond the numbers.
 
     Examples
     --------
@@ -111,6 +117,7 @@ class MixedNormRegressor(RegressorMixin, OneDesign):
         radius: float | None = None,
         loss: Any = "squared",
         fit_intercept: bool = True,
+        standardize: bool = False,
         tol: float = 1e-4,
         max_iter: int = 1000,
         warm_start: bool = False,
@@ -120,6 +127,7 @@ class MixedNormRegressor(RegressorMixin, OneDesign):
         self.radius = radius
         self.loss = loss
         self.fit_intercept = fit_intercept
+        self.standardize = standardize
         self.tol = tol
         self.max_iter = max_iter
         self.warm_start = warm_start
@@ -153,7 +161,7 @@ class MixedNormRegressor(RegressorMixin, OneDesign):
         n_outputs, intercept = y.shape[1], bool(self.fit_intercept)
         frame = target_frame([loss] * n_outputs, y, weight, fit_intercept=intercept, dtype=X.dtype)
         loss = frame.inside(loss)
-        X, units = moderate(X)
+        X, units = self._columns(X, weight)
         weight = weight.astype(X.dtype, copy=False)
         target = loss.encode((y - frame.centre) / frame.unit, n_outputs, weight)
         design = SharedDesign(X, n_outputs)

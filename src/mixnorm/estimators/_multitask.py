@@ -93,7 +93,12 @@ class BaseMultiTask(RegressorMixin, NormLearner):
             matrices = [self._matrix(X, reset=True)]
             targets = read_shared(y)
         problem = build_problem(
-            matrices, targets, self.losses, sample_weight, fit_intercept=bool(self.fit_intercept)
+            matrices,
+            targets,
+            self.losses,
+            sample_weight,
+            fit_intercept=bool(self.fit_intercept),
+            standardize=bool(self.standardize),
         )
         self.tasks_, self.classes_ = list(targets.names), problem.classes
         self._losses, self._single = problem.losses, targets.form == "column"
@@ -343,11 +348,20 @@ class MultiTaskLearner(BaseMultiTask):
         ``"squared_hinge"`` or ``"logistic"``. The last three are for tasks with two labels, of any
         type. The squared loss is half the squared difference.
     alpha : float, default=0.1
-        Weight of the norm. Not used where ``radius`` is given.
+        Weight of the norm beside the sum of the tasks' weighted mean losses, for the weights of the
+        columns as given: it is in units of the columns, unless ``standardize=True``. Not used where
+        ``radius`` is given.
     radius : float, optional
         Largest norm. Given, it replaces the penalty, and ``alpha`` does not count.
     fit_intercept : bool, default=True
         Fit an intercept for each task, which the norm does not see.
+    standardize : bool, default=False
+        Measure columns in standard deviations about their means, taken over the labelled rows of
+        all tasks together. A feature has the same units in every task, and all tasks count alike,
+        as in the objective. Constant columns get no weight. ``alpha``, ``radius`` and
+        ``norm_value_`` are then those of the weights of such columns. ``coef_`` and ``intercept_``
+        are for the columns as given. Without an intercept columns are divided by the root of their
+        mean square, about zero.
     tol : float, default=1e-4
         Largest relative duality gap: the gap divided by the losses of the best intercepts alone.
     max_iter : int, default=1000
@@ -375,7 +389,7 @@ class MultiTaskLearner(BaseMultiTask):
     objective_ : float
         What was minimised: the mean losses of all tasks together, plus ``alpha`` times the norm.
     norm_value_ : float
-        The norm of the weights.
+        The norm of the weights; with ``standardize=True`` in standard units.
     n_iter_ : int
         Iterations.
     n_features_in_ : int
@@ -392,8 +406,8 @@ class MultiTaskLearner(BaseMultiTask):
     -----
     One ``X`` for all tasks, all labels present and one loss make the quickest case. With an ``X``
     for each task, what an iteration keeps is as large as the largest task times the number of
-    tasks. Columns are taken as they are, as in :class:`MixedNormClassifier`, where the cost and
-    the dtypes are told too; squared losses of tasks on very different scales should be scaled
+    tasks. The cost, the dtypes and the scale of the columns are as in
+    :class:`MixedNormClassifier`; squared losses of tasks on very different scales should be scaled
     alike. To scikit-learn this is a regressor, also where tasks have labels.
 
     References
@@ -434,6 +448,7 @@ class MultiTaskLearner(BaseMultiTask):
         *,
         radius: float | None = None,
         fit_intercept: bool = True,
+        standardize: bool = False,
         tol: float = 1e-4,
         max_iter: int = 1000,
         warm_start: bool = False,
@@ -443,6 +458,7 @@ class MultiTaskLearner(BaseMultiTask):
         self.alpha = alpha
         self.radius = radius
         self.fit_intercept = fit_intercept
+        self.standardize = standardize
         self.tol = tol
         self.max_iter = max_iter
         self.warm_start = warm_start

@@ -13,7 +13,8 @@ from mixnorm.estimators._mixed_norm_cv import PenaltyByCrossValidation
 from mixnorm.estimators._multitask import BaseMultiTask, MultiTaskLearner
 from mixnorm.estimators._norm_base import alpha_grid
 from mixnorm.estimators._progress import Progress, all_or_nothing, with_callbacks
-from mixnorm.estimators._tasks import TaskProblem, read_separate, side_by_side
+from mixnorm.estimators._tasks import TaskProblem, read_separate, side_by_side, task_design
+from mixnorm.estimators._training import Training
 
 # Rows of a fold, to train on and to score: of the one X, or of every task.
 Rows = np.ndarray | list[np.ndarray]
@@ -34,7 +35,9 @@ class MultiTaskLearnerCV(PenaltyByCrossValidation, BaseMultiTask):
         The loss of all tasks, or one for each, as in :class:`MultiTaskLearner`.
     alphas : int or sequence of float, default=50
         Falling penalties to try, or how many to take, evenly spaced in logarithms, from the
-        smallest penalty that leaves no weights.
+        smallest penalty that leaves no weights. A penalty is the weight of the norm beside the sum
+        of the tasks' weighted mean losses, for the weights of the columns as given: it is in units
+        of the columns, unless ``standardize=True``.
     alpha_ratio : float, default=1e-2
         The last of these divided by the first; not used where penalties are given.
     cv : int, cross-validation splitter or iterable, default=None
@@ -51,8 +54,8 @@ class MultiTaskLearnerCV(PenaltyByCrossValidation, BaseMultiTask):
         instead of the best.
     n_jobs : int, default=None
         Folds fitted at the same time; None means 1, -1 all processors.
-    fit_intercept, tol, max_iter
-        As in :class:`MultiTaskLearner`.
+    fit_intercept, standardize, tol, max_iter
+        As in :class:`MultiTaskLearner`; standard deviations are those of the rows of each fit.
 
     Attributes
     ----------
@@ -80,7 +83,7 @@ class MultiTaskLearnerCV(PenaltyByCrossValidation, BaseMultiTask):
     task is trained on whole and not scored in that fold. A task with fewer rows than folds has one
     row held out in each of as many folds as it has rows. Folds in which nothing is scored, and
     tasks whose targets do not vary, do not count. Sample weights count in fits and scores. Rows
-    held out get weight zero, so that no fold copies ``X``.
+    held out get weight zero, so that no fold copies ``X``, except with ``standardize=True``.
 
     Examples
     --------
@@ -108,6 +111,7 @@ class MultiTaskLearnerCV(PenaltyByCrossValidation, BaseMultiTask):
         one_standard_error: bool = True,
         n_jobs: int | None = None,
         fit_intercept: bool = True,
+        standardize: bool = False,
         tol: float = 1e-4,
         max_iter: int = 1000,
     ) -> None:
@@ -120,6 +124,7 @@ class MultiTaskLearnerCV(PenaltyByCrossValidation, BaseMultiTask):
         self.one_standard_error = one_standard_error
         self.n_jobs = n_jobs
         self.fit_intercept = fit_intercept
+        self.standardize = standardize
         self.tol = tol
         self.max_iter = max_iter
 
@@ -308,7 +313,7 @@ def held_out_scores(
 ) -> list[float]:
     """Fit a path with the training weights of a fold and score every penalty on the rest."""
     fitted, held = fold_weights(problem, fold)
-    training = replace(problem.training, weight=fitted)
+    training = _with_weights(model, problem, fitted)
     scored = np.any(held > 0.0, axis=0) & (scales > 0.0)
     share = np.where(scored, 1.0 / (np.where(scored, scales, 1.0) * scored.sum()), 0.0)
     held = np.asfortranarray(held * share.astype(held.dtype))
@@ -326,6 +331,20 @@ def held_out_scores(
             model._keep(found)
             scores.append(float(scorer(model, data[0], data[1], **data[2])))
     return scores
+
+
+def _with_weights(model: Any, problem: TaskProblem, fitted: np.ndarray) -> Training:
+    """Return the training data of a fold: other weights, and columns in the units of its rows."""
+    if not model.standardize:
+        return replace(problem.training, weight=fitted)
+    design, units = task_design(
+        problem.targets,
+        problem.matrices,
+        fitted,
+        fit_intercept=bool(model.fit_intercept),
+        standardize=True,
+    )
+    return replace(problem.training, weight=fitted, design=design, **units)
 
 
 def _held_data(

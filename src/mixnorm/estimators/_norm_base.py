@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from mixnorm.estimators._mixed_norm_path import (
 from mixnorm.estimators._norm_stored import StoredWeightsMixin
 from mixnorm.estimators._progress import CallbackSupportMixin, Iterations, Progress
 from mixnorm.estimators._selector import ColumnSelectorMixin
+from mixnorm.estimators._training import Training, moderate, standardized
 from mixnorm.estimators._warnings import warn_caller
 from mixnorm.exceptions import InterruptedFitWarning, NotConvergedWarning
 from mixnorm.losses import DualLoss
@@ -38,7 +39,6 @@ __all__ = [
     "check_grid",
     "check_norm_parameters",
     "grid_size",
-    "moderate",
     "weighted_rows",
     "working_dtypes",
 ]
@@ -57,7 +57,7 @@ def check_norm_parameters(estimator: Any) -> None:
         _check_alpha(estimator)
     _check_number(estimator, "tol", least=0.0)
     _check_integer(estimator, "max_iter", least=1)
-    for name in ("fit_intercept", "warm_start", "one_standard_error"):
+    for name in ("fit_intercept", "standardize", "warm_start", "one_standard_error"):
         value = getattr(estimator, name, False)
         if not isinstance(value, (bool, np.bool_)):
             raise TypeError(f"{name}={value!r} must be True or False.")
@@ -124,95 +124,11 @@ def weighted_rows(weight: np.ndarray, *arrays: Any) -> tuple[Any, ...]:
     return weight[kept], *(array[np.flatnonzero(kept)] for array in arrays)
 
 
-def moderate(X: Any) -> tuple[Any, dict[str, Any]]:
-    """Return ``X`` with entries whose squares stay in range, and what ``Training`` must know of it.
-
-    ``X`` is divided by a power of two, ``input_unit``, which is 1 in all but extreme cases.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> moderate(np.full((2, 2), 3.0))[1]
-    {'input_unit': 1.0, 'largest_input': 3.0}
-    >>> moderate(np.full((2, 2), 2.0**200))[1] == {"input_unit": 2.0**200, "largest_input": 1.0}
-    True
-    """
-    entries = X.data if hasattr(X, "tocsr") else X
-    largest = float(max(np.max(entries), -np.min(entries))) if entries.size else 0.0
-    info = np.finfo(X.dtype)
-    if largest == 0.0 or float(info.tiny) ** 0.125 < largest < float(info.max) ** 0.125:
-        return X, {"input_unit": 1.0, "largest_input": largest}
-    power = min(max(math.floor(math.log2(largest)), 2 - info.maxexp), info.maxexp - 2)
-    unit = 2.0**power
-    inside = X * X.dtype.type(2.0**-power)
-    return inside, {"input_unit": unit, "largest_input": largest / unit}
-
-
-@dataclass(frozen=True)
-class Training:
-    """The data as the engine takes them, in units in which nothing overflows.
-
-    Targets are less ``centre`` and divided by ``unit``, for a loss that goes with that to the power
-    of ``degree``; ``X`` is divided by ``input_unit``, and has then ``largest_input`` as its largest
-    magnitude (0 where that is not known).
-    """
-
-    design: Any
-    loss: Any
-    target: Any
-    weight: np.ndarray
-    unit: float = 1.0
-    centre: Any = 0.0
-    degree: int = 2
-    input_unit: float = 1.0
-    largest_input: float = 0.0
-
-    @property
-    def weight_unit(self) -> float:
-        """What weights inside are multiplied by to be those outside."""
-        return self.unit / self.input_unit
-
-    @property
-    def alpha_unit(self) -> float:
-        """What a penalty inside is multiplied by to be that outside."""
-        return self.unit ** (self.degree - 1) * self.input_unit
-
-    def outward(self, found: proximal.Solution) -> proximal.Solution:
-        """Return a solution in the units of the data as they were given."""
-        with np.errstate(over="ignore", under="ignore"):  # which is told where the fit is checked
-            loss_unit = float(np.float64(self.unit) ** self.degree)
-        unit = self.weight_unit
-        dtype = found.weights.dtype
-
-        def loss(inside: float) -> float:
-            return inside * loss_unit if inside else 0.0  # where the unit overflows, too
-
-        return replace(
-            found,
-            weights=found.weights if unit == 1.0 else found.weights * dtype.type(unit),
-            intercept=(found.intercept * self.unit + self.centre).astype(dtype, copy=False),
-            alpha=None if found.alpha is None else found.alpha * self.alpha_unit,
-            radius=None if found.radius is None else found.radius * unit,
-            value=loss(found.value),
-            norm_value=found.norm_value * unit,
-            objective=loss(found.objective),
-            gap=loss(found.gap),
-            scale=loss(found.scale),
-            history=tuple(loss(gap) for gap in found.history),
-        )
-
-    def inward(self, weights: np.ndarray, intercept: np.ndarray) -> tuple[Any, Any]:
-        """Return weights and intercept in the units of the engine."""
-        dtype = self.design.dtype
-        inside = np.ascontiguousarray(weights / self.weight_unit, dtype=dtype)
-        return inside, np.asarray((intercept - self.centre) / self.unit, dtype=dtype)
-
-
 class NormLearner(StoredWeightsMixin, ColumnSelectorMixin, CallbackSupportMixin, BaseEstimator):
     """Base of the estimators that minimise a loss under a norm.
 
-    A subclass has the parameters ``norm``, ``fit_intercept``, ``tol`` and ``max_iter``, and turns
-    weights outward and inward with the methods below.
+    A subclass has the parameters ``norm``, ``fit_intercept``, ``standardize``, ``tol`` and
+    ``max_iter``, and turns weights outward and inward with the methods below.
     """
 
     coef_: Any
@@ -235,6 +151,13 @@ class NormLearner(StoredWeightsMixin, ColumnSelectorMixin, CallbackSupportMixin,
 
     def _check_parameters(self) -> None:
         check_norm_parameters(self)
+
+    def _columns(self, X: Any, weight: np.ndarray) -> tuple[Any, dict[str, Any]]:
+        """Return ``X`` in the units that the norm sees, and what ``Training`` must know of them."""
+        if not self.standardize:
+            return moderate(X)
+        (inside,), units = standardized([X], [weight], centred=bool(self.fit_intercept))
+        return inside, units
 
     # --- one penalty, or one ball
 

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_consistent_length
 
 from mixnorm.engines.proximal import LossMixture, SeparateDesign, SharedDesign
 from mixnorm.estimators._inputs import check_dense_targets, check_weights, weight_numbers
-from mixnorm.estimators._norm_base import Training
+from mixnorm.estimators._training import Training, standardized
 from mixnorm.estimators._units import target_frame
 from mixnorm.losses import DualLoss, as_loss
 from mixnorm.losses._names import SCALAR
@@ -331,11 +331,13 @@ def build_problem(
     sample_weight: Any = None,
     *,
     fit_intercept: bool = True,
+    standardize: bool = False,
 ) -> TaskProblem:
     """Turn validated matrices (one, or one per task), targets and weights into a problem.
 
     One ``X`` with a label everywhere and one weight per row is the quick case: one loss, and
     weights of shape ``(n_samples,)``. Otherwise an entry without a label has weight zero.
+    ``standardize`` measures columns in standard deviations, over the rows of all tasks.
     """
     check_rows(targets, matrices)
     kinds = task_losses(losses, targets.names)
@@ -351,11 +353,39 @@ def build_problem(
     if targets.shared and equal and alike:
         weight = weight[:, 0]
     weight = np.asarray(weight, dtype=matrices[0].dtype, order="F")
-    design = SharedDesign(matrices[0], n_tasks) if targets.shared else SeparateDesign(matrices)
+    design, units = task_design(
+        targets, matrices, weight, fit_intercept=fit_intercept, standardize=standardize
+    )
     moved = ((y - frame.centre) / frame.unit).astype(weight.dtype, copy=False)
     target = loss.encode(moved, n_tasks, weight)
-    training = Training(design, loss, target, weight, frame.unit, frame.centre, frame.degree)
+    training = Training(
+        design, loss, target, weight, frame.unit, frame.centre, frame.degree, **units
+    )
     return TaskProblem(targets, kinds, inside, classes, y, training, matrices)
+
+
+def task_design(
+    targets: Targets,
+    matrices: list[Any],
+    weight: np.ndarray,
+    *,
+    fit_intercept: bool,
+    standardize: bool,
+) -> tuple[Any, dict[str, Any]]:
+    """Return the design of one matrix for all tasks, or one for each, and its units.
+
+    Weights sum to one in every task, so that in the means and deviations of columns all tasks
+    count alike.
+    """
+    units: dict[str, Any] = {}
+    if standardize:
+        rows = weight.reshape(len(weight), -1)
+        parts = [rows.sum(axis=1)] if targets.shared else list(rows.T)
+        parts = [own[: X.shape[0]] for X, own in zip(matrices, parts, strict=True)]
+        matrices, units = standardized(matrices, parts, centred=fit_intercept)
+    if targets.shared:
+        return SharedDesign(matrices[0], len(targets.names)), units
+    return SeparateDesign(matrices), units
 
 
 def _encoded_tasks(

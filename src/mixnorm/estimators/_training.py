@@ -1,0 +1,215 @@
+"""The data as the proximal engine takes them, and the units that they are in."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from mixnorm.engines import proximal
+from mixnorm.pools._scan import ColumnStatistics, column_statistics, scan
+
+
+def moderate(X: Any) -> tuple[Any, dict[str, Any]]:
+    """Return ``X`` with entries whose squares stay in range, and what ``Training`` must know of it.
+
+    ``X`` is divided by a power of two, ``input_unit``, which is 1 in all but extreme cases.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> moderate(np.full((2, 2), 3.0))[1]
+    {'input_unit': 1.0, 'largest_input': 3.0}
+    >>> moderate(np.full((2, 2), 2.0**200))[1] == {"input_unit": 2.0**200, "largest_input": 1.0}
+    True
+    """
+    largest = _largest(X)
+    info = np.finfo(X.dtype)
+    if largest == 0.0 or float(info.tiny) ** 0.125 < largest < float(info.max) ** 0.125:
+        return X, {"input_unit": 1.0, "largest_input": largest}
+    power = min(max(math.floor(math.log2(largest)), 2 - info.maxexp), info.maxexp - 2)
+    unit = 2.0**power
+    inside = X * X.dtype.type(2.0**-power)
+    return inside, {"input_unit": unit, "largest_input": largest / unit}
+
+
+@dataclass(frozen=True)
+class ColumnUnits:
+    """What columns are less, and what they are divided by; float64, of shape ``(n_features,)``.
+
+    A column that is not in use has the scale zero, and is zero inside.
+    """
+
+    centre: np.ndarray
+    scale: np.ndarray
+
+    def apply(self, X: Any) -> Any:
+        """Return a matrix in these units: a copy, and of a sparse one not centred."""
+        safe = np.where(self.scale > 0.0, self.scale, 1.0).astype(X.dtype)
+        unused = self.scale == 0.0
+        if hasattr(X, "tocsr"):
+            inside = X.tocsr().astype(X.dtype, copy=True)
+            inside.data /= safe[inside.indices]
+            inside.data[unused[inside.indices]] = 0.0
+            return inside
+        inside = X - self.centre.astype(X.dtype)
+        inside /= safe
+        inside[:, unused] = 0.0
+        return inside
+
+    def outward(self, weights: np.ndarray) -> np.ndarray:
+        """Return what weights of the columns inside are for the columns as given, in float64."""
+        found = np.zeros(weights.shape)
+        used = self.scale > 0.0
+        found[used] = weights[used] / self.scale[used, None]
+        return found
+
+    def inward(self, weights: np.ndarray) -> np.ndarray:
+        """Return what weights of the columns as given are inside."""
+        return np.asarray(weights * self.scale[:, None])
+
+
+def standardized(
+    matrices: Sequence[Any], weights: Sequence[np.ndarray], *, centred: bool
+) -> tuple[list[Any], dict[str, Any]]:
+    """Return matrices with columns in standard deviations, and what ``Training`` must know of it.
+
+    Means and deviations are those of the rows of all matrices together, each row with its weight.
+    Weights of every matrix have the same sum. Where there is no intercept (``centred=False``)
+    columns are divided by the root of their mean square instead, and stay where they are. Sparse
+    matrices stay sparse: only an intercept centres their columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[1.0, 5.0], [3.0, 5.0]])
+    >>> inside, units = standardized([X], [np.full(2, 0.5)], centred=True)
+    >>> inside[0].tolist(), units["columns"].scale.tolist(), units["largest_input"]
+    ([[-1.0, 0.0], [1.0, 0.0]], [1.0, 0.0], 1.0)
+    """
+    unit = max(moderate(X)[1]["input_unit"] for X in matrices)
+    parts = [X if unit == 1.0 else X * X.dtype.type(1.0 / unit) for X in matrices]
+    found = [
+        column_statistics(scan(X, X.dtype), np.asarray(weight, X.dtype))
+        for X, weight in zip(parts, weights, strict=True)
+    ]
+    # The intercept alone centres what is sparse, and then all tasks in the same way.
+    moved = centred and not any(hasattr(X, "tocsr") for X in parts)
+    columns = _column_units(found, centred=centred, moved=moved)
+    inside = [columns.apply(X) for X in parts]
+    outside = ColumnUnits(columns.centre * unit, columns.scale * unit)
+    return inside, {"columns": outside, "largest_input": max(_largest(X) for X in inside)}
+
+
+def _column_units(found: Sequence[ColumnStatistics], *, centred: bool, moved: bool) -> ColumnUnits:
+    """Return the units of columns, from statistics of matrices that count alike."""
+    dtype = found[0].mean.dtype
+    means = np.asarray([one.mean for one in found], dtype=np.float64)
+    centre = np.mean(means, axis=0)
+    within = np.asarray([one.deviation for one in found], dtype=np.float64)
+    between = means - centre
+    if centred:
+        low = np.min([one.low for one in found], axis=0)
+        used = np.max([one.high for one in found], axis=0) > low
+    else:
+        between = means
+        used = np.max([one.largest for one in found], axis=0) > 0.0
+    deviation = _root_mean_square(np.concatenate([within, between]), len(found))
+    # The inverse of a scale must be a number, or weights could not be turned outward.
+    used &= deviation > 4.0 * np.finfo(dtype).tiny
+    # In the dtype of the matrices, so that what comes off them is what is added outside.
+    scale = np.where(used, deviation, 0.0).astype(dtype).astype(np.float64)
+    return ColumnUnits(centre.astype(dtype).astype(np.float64) * moved, scale)
+
+
+def _root_mean_square(values: np.ndarray, count: int) -> np.ndarray:
+    """Return roots of sums of squares over the first axis divided by a count; none vanishes."""
+    unit = np.max(np.abs(values), axis=0)
+    unit[unit == 0.0] = 1.0
+    return np.asarray(unit * np.sqrt(np.sum((values / unit) ** 2, axis=0) / count))
+
+
+def _largest(X: Any) -> float:
+    entries = X.data if hasattr(X, "tocsr") else X
+    return float(max(np.max(entries), -np.min(entries))) if entries.size else 0.0
+
+
+@dataclass(frozen=True)
+class Training:
+    """The data as the engine takes them, in units in which nothing overflows.
+
+    Targets are less ``centre`` and divided by ``unit``, for a loss that goes with that to the power
+    of ``degree``; ``X`` is divided by ``input_unit``, and has then ``largest_input`` as its largest
+    magnitude (0 where that is not known). Where ``columns`` is given, ``X`` was brought to these
+    units, and norms, penalties and radii are those of the weights in them.
+    """
+
+    design: Any
+    loss: Any
+    target: Any
+    weight: np.ndarray
+    unit: float = 1.0
+    centre: Any = 0.0
+    degree: int = 2
+    input_unit: float = 1.0
+    largest_input: float = 0.0
+    columns: ColumnUnits | None = None
+
+    @property
+    def weight_unit(self) -> float:
+        """What weights inside are multiplied by to be those outside."""
+        return self.unit / self.input_unit
+
+    @property
+    def alpha_unit(self) -> float:
+        """What a penalty inside is multiplied by to be that outside."""
+        return self.unit ** (self.degree - 1) * self.input_unit
+
+    def outward(self, found: proximal.Solution) -> proximal.Solution:
+        """Return a solution in the units of the data as they were given."""
+        with np.errstate(over="ignore", under="ignore"):  # which is told where the fit is checked
+            loss_unit = float(np.float64(self.unit) ** self.degree)
+        unit = self.weight_unit
+        weights, intercept = self._for_given_columns(found)
+
+        def loss(inside: float) -> float:
+            return inside * loss_unit if inside else 0.0  # where the unit overflows, too
+
+        return replace(
+            found,
+            weights=weights,
+            intercept=intercept,
+            alpha=None if found.alpha is None else found.alpha * self.alpha_unit,
+            radius=None if found.radius is None else found.radius * unit,
+            value=loss(found.value),
+            norm_value=found.norm_value * unit,
+            objective=loss(found.objective),
+            gap=loss(found.gap),
+            scale=loss(found.scale),
+            history=tuple(loss(gap) for gap in found.history),
+        )
+
+    def _for_given_columns(self, found: proximal.Solution) -> tuple[np.ndarray, np.ndarray]:
+        """Return weights and intercept for the columns and targets as they were given."""
+        unit, dtype = self.weight_unit, found.weights.dtype
+        if self.columns is None:
+            weights = found.weights if unit == 1.0 else found.weights * dtype.type(unit)
+            intercept = found.intercept * self.unit + self.centre
+        else:
+            exact = self.columns.outward(found.weights) * unit
+            weights = exact.astype(dtype, copy=False)
+            shift = self.columns.centre @ weights.astype(np.float64)
+            intercept = found.intercept * self.unit + (self.centre - shift)
+        return weights, intercept.astype(dtype, copy=False)
+
+    def inward(self, weights: np.ndarray, intercept: np.ndarray) -> tuple[Any, Any]:
+        """Return weights and intercept in the units of the engine."""
+        dtype = self.design.dtype
+        if self.columns is not None:
+            intercept = intercept + self.columns.centre @ weights.astype(np.float64)
+            weights = self.columns.inward(weights)
+        inside = np.ascontiguousarray(weights / self.weight_unit, dtype=dtype)
+        return inside, np.asarray((intercept - self.centre) / self.unit, dtype=dtype)
