@@ -13,7 +13,7 @@ from mixnorm import ShareBoostClassifier, ShareBoostRegressor
 from mixnorm.exceptions import (
     FewerFeaturesWarning,
     InterruptedFitWarning,
-    LargeOffsetWarning,
+    LightRowsWarning,
 )
 from mixnorm.losses import MarginSoftmax, MultinomialLogistic
 from mixnorm.pools import Columns
@@ -79,7 +79,6 @@ def test_fewer_rows_or_columns_than_features(shape):
         ({"n_features_to_select": 2.5}, TypeError, "whole number"),
         ({"alpha": -1.0}, ValueError, "alpha"),
         ({"alpha": np.nan}, ValueError, "alpha"),
-        ({"alpha": "auto"}, TypeError, "alpha"),
         ({"tol": -1.0}, ValueError, "tol"),
         ({"max_iter": 0}, ValueError, "max_iter"),
         ({"swaps": -1}, ValueError, "swaps"),
@@ -92,6 +91,8 @@ def test_fewer_rows_or_columns_than_features(shape):
         ({"loss": MarginSoftmax(margin=np.nan)}, ValueError, "margin"),
         ({"rule": ["l1"]}, ValueError, "joint"),
         ({"fit_intercept": "no"}, TypeError, "True or False"),
+        ({"alpha": "best"}, ValueError, "'auto'"),
+        ({"scale": "range"}, ValueError, "'std', 'max' or False"),
     ],
 )
 def test_bad_parameters(parameters, error, message):
@@ -213,10 +214,13 @@ def test_a_large_offset_does_not_mislead_the_choice(offset, rule):
     assert regressor.score(X + offset, score) > 0.99
 
 
-def test_a_large_offset_under_a_ridge_is_warned_of():
+def test_weights_that_count_as_next_to_no_rows_are_warned_of():
     X, y = load_iris(return_X_y=True)
-    with pytest.warns(LargeOffsetWarning, match="StandardScaler"):
-        ShareBoostClassifier(2).fit(X + [0, 0, 1000, 0], y)
+    share = np.full(150, 1 / 150)
+    with pytest.warns(LightRowsWarning, match="sample_weight sums to 1"):
+        ShareBoostClassifier(2).fit(X, y, sample_weight=share)
+    ShareBoostClassifier(2).fit(X, y, sample_weight=150 * share)
+    ShareBoostClassifier(2, alpha=1e-3).fit(X, y, sample_weight=share)
 
 
 # --- an earlier fit stays whole

@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 
 import mixnorm
 from mixnorm import OneVsRestGreedy, ShareBoostClassifier
-from mixnorm.exceptions import FewerFeaturesWarning, LargeOffsetWarning, ModelFileError
+from mixnorm.exceptions import FewerFeaturesWarning, LightRowsWarning, ModelFileError
 from mixnorm.losses import MarginSoftmax
 from mixnorm.pools import Columns
 from mixnorm.pools._columns import PreparedColumns
@@ -291,8 +291,8 @@ def test_one_warning_for_all_classes():
     with pytest.warns(FewerFeaturesWarning, match="^n_features_to_select=9 asks for more") as told:
         OneVsRestGreedy(9).fit(X, y)
     assert len(told) == 1
-    with pytest.warns(LargeOffsetWarning, match="^Column 0 is") as told:
-        OneVsRestGreedy(2).fit(X + [1e4, 0, 0, 0], y)
+    with pytest.warns(LightRowsWarning, match="^sample_weight sums to 1") as told:
+        OneVsRestGreedy(2).fit(X, y, sample_weight=np.full(150, 1 / 150))
     assert len(told) == 1
 
 
@@ -305,7 +305,7 @@ def test_one_warning_for_all_classes():
         ({"rule": "best"}, ValueError, "rule='best' is not known"),
         ({"loss": "hinge"}, ValueError, "logistic.*margin"),
         ({"pool": 3}, TypeError, "is no pool"),
-        ({"scale": "yes"}, TypeError, "True or False"),
+        ({"scale": "yes"}, ValueError, "choose 'std', 'max' or False"),
     ],
 )
 def test_bad_parameters(params, error, message):

@@ -110,7 +110,7 @@ def test_warm_start_of_a_regressor_keeps_its_units():
 @pytest.mark.parametrize("pool", [Stumps(), Products(), Pieces(20, 5)], ids=lambda pool: str(pool))
 def test_warm_start_with_features_made_of_columns(pool):
     X, y = make_regression(80, 6, noise=1.0, random_state=0)
-    options = dict(pool=pool, rule="l1", random_state=0)
+    options = dict(pool=pool, rule="l1", alpha=1e-6, random_state=0)
     whole = ShareBoostRegressor(5, **options).fit(X, y)
     grown = ShareBoostRegressor(2, warm_start=True, **options).fit(X, y)
     grown.set_params(n_features_to_select=5).fit(X, y)
@@ -151,10 +151,12 @@ def test_probabilities(digits, loss):
     assert np.exp(model.predict_log_proba(X)) == pytest.approx(P)
 
 
-def test_logistic_loss_on_all_columns_is_logistic_regression():
+@pytest.mark.parametrize("scale", ["std", "max"])
+def test_logistic_loss_on_all_columns_is_logistic_regression(scale):
     X, y = load_iris(return_X_y=True)
-    scale = np.abs(X).max(axis=0)
-    model = ShareBoostClassifier(4, loss="logistic", alpha=1e-3, tol=1e-12).fit(X, y)
+    options = dict(loss="logistic", alpha=1e-3, scale=scale, tol=1e-12)
+    model = ShareBoostClassifier(4, **options).fit(X, y)
+    scale = X.std(axis=0) if scale == "std" else np.abs(X).max(axis=0)
     peer = LogisticRegression(C=1 / (2e-3 * len(X)), tol=1e-10, max_iter=10000).fit(X / scale, y)
     assert model.coef_ * scale == pytest.approx(peer.coef_, abs=1e-4)
     assert model.predict_proba(X) == pytest.approx(peer.predict_proba(X / scale), abs=1e-5)
@@ -227,10 +229,11 @@ def test_regression_is_least_squares_on_the_chosen_columns():
     assert model.predict(X).shape == y.shape
 
 
-def test_regression_ridge_agrees_with_scikit_learn():
+@pytest.mark.parametrize("scale", ["std", "max"])
+def test_regression_ridge_agrees_with_scikit_learn(scale):
     X, Y = make_regression(80, 4, n_targets=2, noise=1.0, random_state=0)
-    scale = np.abs(X).max(axis=0)
-    model = ShareBoostRegressor(4, alpha=0.1).fit(X, Y)
+    model = ShareBoostRegressor(4, alpha=0.1, scale=scale).fit(X, Y)
+    scale = X.std(axis=0) if scale == "std" else np.abs(X).max(axis=0)
     # scikit-learn: sum of squares + alpha ||W||^2; ours is half the mean of squares.
     peer = Ridge(alpha=2 * 0.1 * len(X)).fit(X / scale, Y)
     assert model.coef_ * scale == pytest.approx(peer.coef_, rel=1e-5)

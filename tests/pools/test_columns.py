@@ -38,11 +38,20 @@ def residual_for(n_samples, n_outputs=3, dtype="float64", seed=1):
     return (residual - residual.mean(axis=0)).astype(dtype)
 
 
-def brute_force(X, residual, rule, scale=True):
+def unit_of(X, scale="std", fit_intercept=True):
+    """What each column is divided by, from the definition."""
+    X = np.asarray(X, dtype=np.float64)
+    if scale == "std":
+        size = X.std(axis=0) if fit_intercept else np.sqrt((X**2).mean(axis=0))
+    else:
+        size = np.abs(X).max(axis=0)
+    return np.where(size > 0, size, 1.0) if scale else np.ones(X.shape[1])
+
+
+def brute_force(X, residual, rule, scale="std", fit_intercept=True):
     """The norm of each column's gradient, from the definition."""
     X = np.asarray(X, dtype=np.float64)
-    largest = np.abs(X).max(axis=0)
-    X = X / np.where(largest > 0, largest, 1.0) if scale else X
+    X = X / unit_of(X, scale, fit_intercept)
     gradient = X.T @ residual.astype(np.float64)
     return np.abs(gradient).sum(axis=1) if rule == "l1" else np.sqrt((gradient**2).sum(axis=1))
 
@@ -51,7 +60,7 @@ def all_scores(prepared, residual, rule="l1"):
     return dict(prepared.top(residual, rule, prepared.n_atoms, NONE))
 
 
-@pytest.mark.parametrize("scale", [True, False])
+@pytest.mark.parametrize("scale", ["std", "max", False])
 @pytest.mark.parametrize("rule", ["l1", "l2"])
 @pytest.mark.parametrize("form", FORMS)
 def test_scores_are_gradient_norms(form, rule, scale):
@@ -75,7 +84,7 @@ def test_scores_are_gradient_norms(form, rule, scale):
 def test_scores_for_any_shape(n_samples, n_features, n_outputs, form, rule, seed):
     X = table(n_samples, n_features, seed)
     residual = residual_for(n_samples, n_outputs, seed=seed + 1)
-    wanted = brute_force(X, residual, rule)
+    wanted = brute_force(X, residual, rule, fit_intercept=False)
     scores = all_scores(Columns().prepare(FORMS[form](X), fit_intercept=False), residual, rule)
     got = [scores.get(j, 0.0) for j in range(n_features)]
     np.testing.assert_allclose(got, wanted, rtol=1e-10, atol=1e-15)
@@ -112,8 +121,7 @@ def test_dtypes(dtype, form):
     np.testing.assert_allclose([scores[j] for j in range(8)], wanted, rtol=rtol)
     column = prepared.columns(2)
     assert column.dtype == working
-    largest = np.abs(X[:, 2].astype(float)).max()
-    np.testing.assert_allclose(column[0], X[:, 2] / largest, rtol=1e-6)
+    np.testing.assert_allclose(column[0], X[:, 2] / X[:, 2].std(dtype=float), rtol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -182,7 +190,7 @@ def test_groups(labels):
     np.testing.assert_array_equal(pool.feature_indices([1, 0], 5), [1, 4, 0, 2])
     np.testing.assert_array_equal(pool.feature_indices([], 5), [])
     assert prepared.columns(0).shape == (2, 30)
-    np.testing.assert_allclose(prepared.scale(0), np.abs(X[:, [0, 2]]).max(axis=0))
+    np.testing.assert_allclose(prepared.scale(0), X[:, [0, 2]].std(axis=0))
     np.testing.assert_array_equal(pool.evaluate(X, [2, 1]), X[:, [3, 1, 4]])
     single = brute_force(X, residual, "l1")
     scores = all_scores(prepared, residual)
@@ -227,10 +235,11 @@ def test_rows_of_weight_zero_do_not_count(form):
     weight = np.ones(50)
     weight[[3, 7]] = 0.0
     kept = weight > 0
-    prepared = Columns().prepare(FORMS[form](X), weight=weight / weight.sum())
-    wanted = np.abs(X[kept]).max(axis=0)
-    for j in (0, 2, 6):
-        np.testing.assert_allclose(prepared.scale(j), wanted[j])
+    for scale in ("std", "max"):
+        prepared = Columns().prepare(FORMS[form](X), weight=weight / weight.sum(), scale=scale)
+        wanted = unit_of(X[kept], scale)
+        for j in (0, 2, 6):
+            np.testing.assert_allclose(prepared.scale(j), wanted[j])
     residual = residual_for(50)
     residual[~kept] = 0.0
     assert 5 not in all_scores(prepared, residual)
@@ -326,8 +335,9 @@ def test_sparse_entries_given_twice_are_added(form):
     doubled = sp.csc_array(([1.0, 2.0, 1.0, 4.0, -5.0], indices, indptr), shape=(3, 2))
     X = doubled if form == "csc_array" else doubled.tocsr()
     prepared = Columns().prepare(X)
-    np.testing.assert_allclose(prepared.scale(0), 3.0)
-    np.testing.assert_allclose(prepared.columns(0), [[1.0, 0.0, 1 / 3]])
+    deviation = np.std([3.0, 0.0, 1.0])
+    np.testing.assert_allclose(prepared.scale(0), deviation)
+    np.testing.assert_allclose(prepared.columns(0), np.array([[3.0, 0.0, 1.0]]) / deviation)
     residual = residual_for(3)
     wanted = brute_force(data.toarray(), residual, "l1")
     scores = all_scores(prepared, residual)
@@ -363,8 +373,8 @@ def test_namespaces_agree(xp, groups):
         for atom, _ in got:
             rows = there.columns(atom)
             assert rows.dtype == xp.float64
-            np.testing.assert_allclose(to_numpy(rows), here.columns(atom), rtol=1e-15)
-            np.testing.assert_array_equal(there.scale(atom), here.scale(atom))
+            np.testing.assert_allclose(to_numpy(rows), here.columns(atom), rtol=1e-14)
+            np.testing.assert_allclose(there.scale(atom), here.scale(atom), rtol=1e-14)
     found = pool.evaluate(xp.asarray(X), [1, 0])
     np.testing.assert_array_equal(to_numpy(found), pool.evaluate(X, [1, 0]))
 

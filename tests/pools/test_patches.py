@@ -349,7 +349,7 @@ class TestModels:
         pool = SMALL.for_images((8, 8)).learn(images.reshape(-1, 64), random_state=0)
         atoms = [(t, m) for t in range(12) for m in range(9)]
         table = pool.evaluate(images.reshape(-1, 64), atoms)
-        plain = ShareBoostClassifier(6, pool=Columns(), rule="l1").fit(table, y)
+        plain = ShareBoostClassifier(6, pool=Columns(), rule="l1", scale="max").fit(table, y)
         assert [t * 9 + m for t, m in model.path_["feature"]] == plain.path_["feature"].tolist()
         np.testing.assert_allclose(model.path_["loss"], plain.path_["loss"], rtol=1e-3)
 

@@ -168,7 +168,7 @@ def test_the_model_is_that_of_materialised_columns():
     y = (X[:, 0] > 0.3).astype(int) + (np.abs(X[:, 1]) < 0.6)
     stumps = ShareBoostClassifier(6, pool=Stumps(), rule="l1").fit(X, y)
     atoms = list(all_scores(X, np.ones((200, 1)), "l1"))
-    plain = ShareBoostClassifier(6, rule="l1").fit(Stumps().evaluate(X, atoms), y)
+    plain = ShareBoostClassifier(6, rule="l1", scale="max").fit(Stumps().evaluate(X, atoms), y)
     assert [atoms[j] for j in plain.path_["feature"]] == list(stumps.path_["feature"])
     assert_allclose(stumps.path_["loss"], plain.path_["loss"], rtol=1e-5)
     assert_allclose(

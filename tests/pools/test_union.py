@@ -170,14 +170,6 @@ def test_what_is_no_pool(pools):
         Union(pools).n_columns((0, 0), 4)
 
 
-def test_most_offset():
-    X = table()
-    X[:, 2] += 50.0
-    prepared = Union((Stumps(), Columns())).prepare(X)
-    assert prepared.most_offset == Columns().prepare(X).most_offset
-    assert Union((Stumps(),)).prepare(X).most_offset == (-1, 0.0)
-
-
 @dataclass
 class Bare(Columns):
     """Columns with no more than the engine and prediction need."""

@@ -329,7 +329,7 @@ class BaseShareBoost(
             "selected_": follow(selected, like),
             "cost_": self._cost(support, np.atleast_2d(coef).shape[0]),
             "null_loss_": path.null_loss * unit * unit,
-            "alpha_": np.asarray([step.alpha for step in rounds]),
+            "alpha_": follow(np.asarray([step.alpha for step in rounds]), like),
             "path_": {
                 "feature": _column(pool.labels([step.atom for step in rounds])),
                 "loss": np.asarray([step.loss * unit * unit for step in rounds]),

@@ -319,7 +319,8 @@ class PreparedColumns:
         weights = curvature.weights
         if self._bends[0] is not weights:
             self._bends = (weights, self._second_derivatives(curvature))
-        return self._bends[1] + curvature.ridge
+        # What cannot vary has no second derivative, nor a gradient.
+        return self._bends[1] + (curvature.ridge + tiny(weights))
 
     def _second_derivatives(self, curvature: Curvature) -> Any:
         weights, samples = curvature.weights, curvature.samples

@@ -92,7 +92,8 @@ class DenseScan:
         centre = xp.asarray(centre, device=device)
         for rows, block in self._sample() if n >= 2 * SAMPLES else self.blocks():
             part = weights[rows, :].T
-            values = (block - centre) * inverse
+            values = block - centre
+            values *= inverse
             first += part @ values
             values *= values
             second += part @ values
