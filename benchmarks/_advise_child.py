@@ -57,7 +57,7 @@ def test_errors(advice: Any, given: Design) -> dict[str, float]:
     case = case_of(given.X, given.y, max_rows=2000, standardize=True, seed=0)
     errors = {}
     for one in advice.norms:
-        model = _fitted(case, given.X, given.y, one, standardize=True)
+        model = _fitted(case, given.X, given.y, one)
         predicted = model.predict(given.X_test)
         if case.kind == "classes":
             errors[one.name] = float(np.mean(predicted != given.y_test))

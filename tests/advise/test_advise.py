@@ -1,5 +1,6 @@
 """Advice on norms: what it says of designs whose answer is known, and what users do with it."""
 
+import inspect
 import json
 import pickle
 
@@ -153,6 +154,38 @@ def test_sparse_rows():
     assert "not zero" in scaled.why
 
 
+def uneven(n=60):
+    """Columns of different sizes and origins, with many zeros, and three classes."""
+    rng = np.random.default_rng(0)
+    Z = np.where(rng.random((n, 6)) < 0.4, 0.0, rng.normal(size=(n, 6)) + 1.0)
+    return Z, Z * [1e3, 1.0, 1e-3, 1.0, 30.0, 1.0], np.argmax(Z[:, :3], axis=1)
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
+def test_units_do_not_matter(make):
+    Z, X, y = uneven()
+    options = dict(n_alphas=3, cv=2, norms="l2,1", tol=1e-6)
+    plain = advise(Z, y, **options)
+    found = advise(make(X), y, **options)
+    assert found.norms[0].error == pytest.approx(plain.norms[0].error, abs=1e-9)
+    assert np.allclose(found.norms[0].curve.norms, plain.norms[0].curve.norms, rtol=1e-3)
+    scores = found.best_estimator_.decision_function(make(X))
+    assert np.allclose(scores, plain.best_estimator_.decision_function(Z), atol=1e-2)
+    raw = advise(X, y, standardize=False, **options)
+    assert raw.norms[0].error > 2.0 * plain.norms[0].error
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
+def test_units_of_tasks_do_not_matter(make):
+    Z, X, _ = uneven()
+    parts, targets = (slice(0, 30), slice(30, 60)), [Z[:30, 0], Z[30:, 1]]
+    options = dict(n_alphas=3, cv=2, norms="l2,1", tol=1e-6)
+    plain = advise([Z[part] for part in parts], targets, **options)
+    found = advise([make(X[part]) for part in parts], targets, **options)
+    assert found.norms[0].error == pytest.approx(plain.norms[0].error, rel=1e-3)
+    assert found.best_estimator_.standardize is True
+
+
 def test_norms_of_your_own():
     X, y = load_iris(return_X_y=True)
     advice = advise(X, y, norms={"plain": MixedNorm(2, 2), "sup": "linf,1"}, n_alphas=4, cv=3)
@@ -298,6 +331,22 @@ def test_command(tmp_path, capsys):
     options = ["--target", "count", "--task", "regression", "--json"]
     assert main(["advise", str(place), *options]) == 0
     assert json.loads(capsys.readouterr().out)["outputs"] == 1
+
+
+def test_command_standardizes(tmp_path, monkeypatch):
+    real, taken = inspect.signature(mixnorm.advise.advise), {}
+    assert real.parameters["standardize"].default is True
+
+    def asked(*data, **options):
+        taken.update(options)
+        raise ValueError("enough")
+
+    monkeypatch.setattr("mixnorm.advise.advise", asked)
+    place = tmp_path / "iris.csv"
+    load_iris(as_frame=True).frame.to_csv(place, index=False)
+    assert main(["advise", str(place), "--target", "target"]) == 1
+    assert taken["max_rows"] == 2000
+    assert taken.get("standardize", True) is True
 
 
 def test_display():

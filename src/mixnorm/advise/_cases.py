@@ -14,6 +14,7 @@ from sklearn.utils import check_array, check_consistent_length
 
 from mixnorm.bounds._matrix import is_tasks
 from mixnorm.estimators import MixedNormClassifier, MixedNormRegressor, MultiTaskLearner
+from mixnorm.estimators._training import standardized
 
 Part = tuple[Any, Any]
 # Different whole numbers in floats, above which they are no labels.
@@ -22,27 +23,27 @@ _FEW = 20
 
 @dataclass(frozen=True)
 class Case:
-    """Rows in units of their own, targets, and how models of them are made and judged.
+    """Rows in standard units, targets, and how models of them are made and judged.
 
     Attributes
     ----------
     kind : {"classes", "outputs", "tasks"}
         What is learned.
     X : array or sparse matrix, or a list of them
-        The rows that are used.
+        The rows that are used, with columns in standard deviations where ``standardize`` says so.
     y : array, or a list of them
         Their targets; labels from 0 up.
     n_outputs : int
         Classes, outputs or tasks.
-    scales : tuple of arrays
-        What columns were less, and divided by.
+    standardize : bool
+        Whether models measure columns in standard deviations, each by its own training rows.
     """
 
     kind: str
     X: Any
     y: Any
     n_outputs: int
-    scales: tuple[np.ndarray, np.ndarray]
+    standardize: bool
 
     @property
     def n(self) -> int:
@@ -62,7 +63,8 @@ class Case:
     def model(self, norm: Any, **params: Any) -> Any:
         """Return an estimator under a norm."""
         kinds = {"classes": MixedNormClassifier, "outputs": MixedNormRegressor}
-        return kinds.get(self.kind, MultiTaskLearner)(norm, **params)
+        kind = kinds.get(self.kind, MultiTaskLearner)
+        return kind(norm, standardize=self.standardize, **params)
 
     def folds(self, n_folds: int, seed: int) -> list[tuple[Part, Part]]:
         """Return training and test parts."""
@@ -150,15 +152,15 @@ def case_of(
         y = check_array(y.reshape(len(y), -1), dtype=np.float64, input_name="y")
     rows = _some(len(y), max_rows, y if classes else None, rng)
     X, y = X[rows], y[rows]
-    X, scales = _scaled(X) if standardize else (X, (np.zeros(X.shape[1]), np.ones(X.shape[1])))
+    X = _scaled([X])[0] if standardize else X
     if classes:
         labels, codes = np.unique(y, return_inverse=True)
         if len(labels) < 2:
             raise ValueError(
                 f"y holds one class, {labels.tolist()[0]!r}; advice needs two or more."
             )
-        return Case("classes", X, codes, len(labels), scales)
-    return Case("outputs", X, _united(y), y.shape[1], scales)
+        return Case("classes", X, codes, len(labels), standardize)
+    return Case("outputs", X, _united(y), y.shape[1], standardize)
 
 
 def _holds_classes(y: np.ndarray, task: str | None) -> bool:
@@ -214,12 +216,8 @@ def _tasks(
         targets.append(target[chosen])
     if len({part.shape[1] for part in rows}) > 1:
         raise ValueError("Tasks have different numbers of columns; all must have the same.")
-    scales = (np.zeros(rows[0].shape[1]), np.ones(rows[0].shape[1]))
-    if standardize:
-        whole: Any = sparse.vstack(rows) if some_sparse else np.concatenate([*rows])
-        _, scales = _scaled(whole)
-        rows = [_apply(part, scales) for part in rows]
-    return Case("tasks", rows, targets, len(rows), scales)
+    rows = _scaled(rows) if standardize else rows
+    return Case("tasks", rows, targets, len(rows), standardize)
 
 
 def _some(n: int, most: int, labels: np.ndarray | None, rng: np.random.Generator) -> np.ndarray:
@@ -238,32 +236,14 @@ def _some(n: int, most: int, labels: np.ndarray | None, rng: np.random.Generator
     return np.sort(np.argsort(shares, kind="stable")[:most])
 
 
-def _scaled(X: Any) -> tuple[Any, tuple[np.ndarray, np.ndarray]]:
-    """Return columns of unit variance; sparse ones, which are not centred, of unit size."""
-    if hasattr(X, "tocsr"):
-        size = np.asarray(abs(X).max(axis=0).todense()).ravel()
-        scales = (np.zeros(X.shape[1]), np.where(size > 0.0, size, 1.0))
-    else:
-        size = np.max(np.abs(X), axis=0)
-        unit = np.where(size > 0.0, size, 1.0)
-        centre, spread = (X / unit).mean(axis=0), (X / unit).std(axis=0)
-        varies = spread > 1e-12
-        scales = (centre * unit, np.where(varies, spread, 1.0) * unit)
-    return _apply(X, scales), scales
+def _scaled(rows: list[Any]) -> list[Any]:
+    """Return rows with columns in standard deviations over all tasks; sparse ones stay sparse.
 
-
-def _apply(X: Any, scales: tuple[np.ndarray, np.ndarray]) -> Any:
-    centre, scale = scales
-    if hasattr(X, "tocsr"):
-        return (X @ sparse.diags_array(1.0 / scale)).tocsr()
-    return (X - centre) / scale
-
-
-def scaled_rows(X: Sequence[Any], scales: tuple[np.ndarray, np.ndarray]) -> list[Any]:
-    """Return the rows of all tasks, scaled as those that were compared on."""
-    some_sparse = any(sparse.issparse(part) for part in X)
-    made = [check_array(part, accept_sparse="csr", dtype=np.float64) for part in X]
-    return [_apply(sparse.csr_array(part) if some_sparse else part, scales) for part in made]
+    Models scale again, by the rows that they are fitted on. These units are for the bounds, and
+    for ranks of weights.
+    """
+    weights = [np.full(part.shape[0], 1.0 / part.shape[0]) for part in rows]
+    return standardized(rows, weights, centred=True)[0]
 
 
 def _spread(y: np.ndarray) -> Any:

@@ -11,11 +11,9 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, StandardScaler
 
 from mixnorm.advise._advice import Advice, NormAdvice
-from mixnorm.advise._cases import Case, case_of, scaled_rows
+from mixnorm.advise._cases import Case, case_of
 from mixnorm.advise._folds import Curve, curve_of
 from mixnorm.advise._words import verdict_of, why
 from mixnorm.bounds import Bound, excess_risk
@@ -72,7 +70,8 @@ def advise(
     max_rows : int, default=2000
         Rows that norms are compared on, at most, drawn at random; of tasks, in each.
     standardize : bool, default=True
-        Give columns unit variance; of sparse matrices, unit size.
+        Measure columns in standard deviations, each model by its own training rows; sparse
+        matrices stay sparse.
     task : {"classification", "regression"}, optional
         What one-dimensional targets are; told from their type by default. Floats of more than 20
         different values are numbers.
@@ -121,7 +120,7 @@ def advise(
     found = _compared(case, chosen, curves)
     verdict = verdict_of(case, found, null)
     best = found[0]
-    model = _fitted(case, X, y, best, standardize=bool(standardize))
+    model = _fitted(case, X, y, best)
     wholes = [part.shape[0] for part in X] if case.kind == "tasks" else [np.shape(y)[0]]
     return Advice(
         found,
@@ -201,27 +200,14 @@ def _bounded(case: Case, norm: Any, comparator: float) -> tuple[float, float, Bo
     return bound.inputs["examples"], comparator, bound
 
 
-def _fitted(case: Case, X: Any, y: Any, best: NormAdvice, *, standardize: bool) -> Any:
+def _fitted(case: Case, X: Any, y: Any, best: NormAdvice) -> Any:
     """Return the best model, fitted on all rows, which takes rows as they were given."""
     whole = sum(part.shape[0] for part in X) if case.kind == "tasks" else len(y)
     # The best penalty falls with the root of the number of rows.
     alpha = best.alpha * math.sqrt(case.n_used / whole)
-    model = clone(case.model(best.norm, alpha=alpha))
     if case.kind == "tasks":
-        return _fitted_tasks(case, X, y, model)
-    scaler: Any = FunctionTransformer()
-    if standardize:
-        scaler = MaxAbsScaler() if hasattr(X, "tocsr") else StandardScaler()
-    return make_pipeline(scaler, model).fit(X, y)
-
-
-def _fitted_tasks(case: Case, X: Any, y: Any, model: Any) -> Any:
-    """Fit on scaled rows, and take the scales into the weights: a pipeline has no lists of rows."""
-    model.fit(scaled_rows(X, case.scales), [np.asarray(part, np.float64).ravel() for part in y])
-    centre, scale = case.scales
-    model.coef_ = model.coef_ / scale
-    model.intercept_ = model.intercept_ - model.coef_ @ centre
-    return model
+        y = [np.asarray(part, np.float64).ravel() for part in y]
+    return clone(case.model(best.norm, alpha=alpha)).fit(X, y)
 
 
 def _norms(norms: Any, groups: Any, n_columns: int) -> dict[str, Any]:
