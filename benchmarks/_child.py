@@ -12,6 +12,8 @@ import importlib
 import json
 import statistics
 import sys
+import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +24,8 @@ from benchmarks._measure import limit_cpu, measured
 from benchmarks._methods import Method
 
 # A second call is always made where times are compared (all training rows); elsewhere only errors
-# count, and it is made when it costs little.
-CHEAP = 5.0
+# count, and it is made when it costs little. Fits above LONG seconds are called once.
+CHEAP, LONG = 5.0, 30.0
 # Fits below a second are called again, up to so many times, and the median counts.
 SHORT, REPEATS = 1.0, 5
 
@@ -49,14 +51,19 @@ def run(job: dict[str, Any], report: Path) -> None:
     tell(import_seconds=cost.seconds, x_bytes=_data.matrix_bytes(X), rows=len(split.y))
 
     size = min(job["size"], method.most(X))
-    limit_cpu(job["limit"])
-    tuned, cost = measured(lambda: method.tune(X, split.y, size))
-    if tuned:
-        tell(search_seconds=cost.seconds, tuned=tuned)
+    tuned = job.get("tuned")
+    if tuned is None:
+        limit_cpu(job["limit"])
+        (tuned, _), cost = measured(lambda: counting(lambda: method.tune(X, split.y, size)))
+        if tuned:
+            tell(search_seconds=cost.seconds, tuned=tuned)
 
     limit_cpu(job["limit"])
-    fitted, first = measured(lambda: method.fit(X, split.y, size, **tuned))
+    (fitted, stopped), first = measured(
+        lambda: counting(lambda: method.fit(X, split.y, size, **tuned))
+    )
     tell(
+        unconverged=stopped,
         points=scores(method, fitted, size, split),
         seconds=first.seconds,
         first_seconds=first.seconds,
@@ -66,13 +73,21 @@ def run(job: dict[str, Any], report: Path) -> None:
         calls=1,
     )
     del fitted
-    if job["resampling"] == 0 or first.seconds < CHEAP:
+    if first.seconds < (LONG if job["resampling"] == 0 else CHEAP):
         later: list[float] = []
         while len(later) < (REPEATS if later and later[0] < SHORT else 1):
             limit_cpu(job["limit"])
-            _, cost = measured(lambda: method.fit(X, split.y, size, **tuned))
+            _, cost = measured(lambda: counting(lambda: method.fit(X, split.y, size, **tuned)))
             later.append(cost.seconds)
         tell(seconds=statistics.median(later), later_seconds=later, calls=1 + len(later))
+
+
+def counting(call: Callable[[], Any]) -> tuple[Any, int]:
+    """Return what ``call`` gives, and how many fits in it stopped before they had converged."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = call()
+    return result, sum(each.category.__name__ == "ConvergenceWarning" for each in caught)
 
 
 def scores(method: Method, fitted: Any, size: int, split: _data.Split) -> list[dict[str, Any]]:

@@ -112,8 +112,10 @@ def child_environment() -> dict[str, str]:
     return os.environ | ONE_THREAD | {"PYTHONPATH": os.pathsep.join(p for p in paths if p)}
 
 
-def run_job(job: Job, folder: Path, limit: float) -> Record:
+def run_job(job: Job, folder: Path, limit: float, tuned: Mapping[str, Any] | None = None) -> Record:
     """Run one job in a process of its own and return its record.
+
+    ``tuned`` are settings found before; None has the method find them.
 
     ``status`` is ``"ok"``, ``"timeout"`` (more than ``limit`` CPU seconds in one stage) or
     ``"failed"`` (with the last lines the process wrote). A job stopped in its second call is "ok"
@@ -121,7 +123,9 @@ def run_job(job: Job, folder: Path, limit: float) -> Record:
     """
     with tempfile.TemporaryDirectory(prefix="mixnorm-bench-") as scratch:
         report, order = Path(scratch) / "report.jsonl", Path(scratch) / "job.json"
-        extra = {"folder": str(folder), "limit": limit, "report": str(report)}
+        extra: Record = {"folder": str(folder), "limit": limit, "report": str(report)}
+        if tuned is not None:
+            extra["tuned"] = tuned
         order.write_text(json.dumps(dataclasses.asdict(job) | extra))
         code, errors = _run_process(["-m", "benchmarks._child", str(order)], 12 * limit + 120)
         stages = report.read_text().splitlines() if report.exists() else []
@@ -166,12 +170,16 @@ def execute(
     """Run what ``store`` does not hold yet; yield each job's record and whether it is new.
 
     A method that timed out is not tried at larger sizes, nor on further resamplings of that size.
+    Settings found on all training rows (resampling 0) are kept for the resamplings.
     """
     for job in jobs:
         record = store.runs.get(job.key)
         fresh = record is None or record["status"] == "failed"
         if fresh:
-            record = _hopeless(job, store) or run_job(job, folders[job.data], limit)
+            whole = dataclasses.replace(job, resampling=0)
+            found = store.runs.get(whole.key, {}).get("tuned") if job.resampling else None
+            more = {} if found is None else {"tuned": found}
+            record = _hopeless(job, store) or run_job(job, folders[job.data], limit, **more)
             store.add(job, record)
         yield job, store.runs[job.key], fresh
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -10,14 +12,15 @@ from typing import Any, ClassVar
 import numpy as np
 
 from benchmarks._data import Matrix
+from benchmarks._tuning import GRID, Chosen, best, folds, sizes_to
 
 
 @dataclass(frozen=True)
 class Point:
     """One fitted model: the size asked for, the features it uses, and how it predicts.
 
-    ``share`` is the share of the fit's seconds that had been spent when this model was ready; below
-    one only for methods whose single fit gives several sizes.
+    ``share`` is the share of the fit's seconds that this size alone needs; below one only for
+    methods whose single fit gives several sizes.
     """
 
     size: int
@@ -73,6 +76,58 @@ class Method:
     def points(self, fitted: Any, size: int) -> Sequence[Point]:
         """Return the models of one fit; not timed."""
         raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Ridged(Method):
+    """A method with a ridge: its own, or (``tuned``) for each size the one that inner folds choose.
+
+    A tuned path is one path for each value chosen, as far as that value is needed.
+    """
+
+    tuned: bool = False
+
+    def fit_at(self, X: Matrix, y: np.ndarray, size: int, value: float | None) -> Any:
+        """Fit with a ridge on the scale of ``_tuning``, or with the method's own (None)."""
+        raise NotImplementedError
+
+    def models(self, fitted: Any, size: int) -> Sequence[Point]:
+        """Return the models of ``fit_at``."""
+        raise NotImplementedError
+
+    def tune(self, X: Matrix, y: np.ndarray, size: int) -> dict[str, Any]:
+        if not self.tuned:
+            return {}
+        sizes = sizes_to(size) if self.path else [size]
+        wrong: Counter[tuple[int, int]] = Counter()
+        for X_in, y_in, X_out, y_out in folds(X, y):
+            for place, value in enumerate(GRID):
+                for point in self.models(self.fit_at(X_in, y_in, size, value), size):
+                    if point.size in sizes:
+                        wrong[point.size, place] += int(np.sum(point.predict(X_out) != y_out))
+        return {"values": best(wrong, sizes, GRID)}
+
+    def fit(self, X: Matrix, y: np.ndarray, size: int, **tuned: Any) -> Any:
+        values: Chosen = tuned.get("values") or [[size, None]]
+        runs = []
+        for value in dict.fromkeys(value for _, value in values):
+            sizes = [each for each, chosen in values if chosen == value]
+            began = time.process_time()
+            fitted = self.fit_at(X, y, max(sizes), value)
+            runs.append((sizes, fitted, time.process_time() - began))
+        return runs
+
+    def points(self, fitted: Any, size: int) -> Sequence[Point]:
+        total = sum(seconds for *_, seconds in fitted) or 1.0
+        found = []
+        for sizes, model, seconds in fitted:
+            part = seconds / total if len(fitted) > 1 else 1.0
+            for point in self.models(model, max(sizes)):
+                # Without a choice of values, every size of the path is one of the models.
+                if not self.tuned or point.size in sizes:
+                    share = part * point.share
+                    found.append(Point(point.size, point.features, point.predict, share))
+        return sorted(found, key=lambda point: point.size)
 
 
 def used_rows(coef: np.ndarray) -> int:

@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from benchmarks._data import Matrix
-from benchmarks._methods import Method, Point
+from benchmarks._methods import Method, Point, Ridged
 
 
 @dataclass(frozen=True)
-class ShareBoost(Method):
+class ShareBoost(Ridged):
     """``ShareBoostClassifier`` with the given settings; one fit gives every size."""
 
     needs: ClassVar[str] = "mixnorm"
@@ -25,12 +25,15 @@ class ShareBoost(Method):
     def setup(self) -> None:
         from mixnorm import ShareBoostClassifier  # noqa: F401
 
-    def fit(self, X: Matrix, y: np.ndarray, size: int, **tuned: Any) -> Any:
+    def fit_at(self, X: Matrix, y: np.ndarray, size: int, value: float | None) -> Any:
         from mixnorm import ShareBoostClassifier
 
-        return ShareBoostClassifier(n_features_to_select=size, **self.settings).fit(X, y)
+        settings = dict(self.settings)
+        if value is not None:
+            settings["alpha"] = value / (2 * len(y))
+        return ShareBoostClassifier(n_features_to_select=size, **settings).fit(X, y)
 
-    def points(self, fitted: Any, size: int) -> Sequence[Point]:
+    def models(self, fitted: Any, size: int) -> Sequence[Point]:
         # Rounds are timed by the wall clock; their shares of the fit are what is used here.
         rounds = np.asarray(fitted.path_["seconds"], dtype=float)
         shares = np.cumsum(rounds) / rounds.sum()
@@ -44,5 +47,6 @@ class ShareBoost(Method):
 
 OURS: dict[str, Method] = {
     "mixnorm": ShareBoost(),
-    "mixnorm-swaps": ShareBoost(settings={"swaps": 1, "alpha": 1e-5}),
+    "mixnorm-tuned": ShareBoost(tuned=True),
+    "mixnorm-swaps": ShareBoost(settings={"swaps": 1}),
 }

@@ -10,7 +10,7 @@ import numpy as np
 
 from benchmarks._harness import Record
 
-OURS = "mixnorm"
+OURS, OURS_TUNED = "mixnorm", "mixnorm-tuned"
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,22 @@ class Row:
     search: float | None = None
     peak_bytes: int | None = None
     peak_share: float | None = None
+
+
+@dataclass(frozen=True)
+class Whole:
+    """All sizes of one method on one dataset, fitted on all training rows.
+
+    ``seconds`` add up the fits of a method that fits one size at a time; a lower bound where one
+    was ``stopped``. ``search`` are the seconds of all inner folds, ``unconverged`` the fits that
+    stopped before they had converged, ``reach`` is the largest size.
+    """
+
+    seconds: float
+    search: float
+    stopped: bool
+    unconverged: int
+    reach: int
 
 
 class Results:
@@ -112,10 +128,57 @@ class Results:
         asked = (r for r in self.runs.values() if (r["data"], r["method"]) == (data, method))
         return max((r["size"] for r in asked if r["size"] <= self.path_to), default=0)
 
-    def path_ratio(self, row: Row) -> float | None:
-        """Their seconds over ours, ours being for the whole path as far as the peer was taken."""
-        ours = self.seconds(row.data, OURS, self.reach(row.data, row.method))
-        return row.seconds / ours if row.seconds and ours else None
+    def whole(self, data: str, method: str, reach: int | None = None) -> Whole | None:
+        """Return what all sizes up to ``reach`` (the largest) take; None if nothing was run."""
+        most = self.path_to if reach is None else reach
+        records = [
+            record
+            for record in self.runs.values()
+            if (record["data"], record["method"], record["resampling"]) == (data, method, 0)
+            and record["size"] <= most
+            and record["status"] in ("ok", "timeout")
+            and not record.get("inferred")
+        ]
+        if any(len(record.get("points", [])) > 1 for record in records):
+            records = [max(records, key=lambda record: record["size"])]
+        if not records:
+            return None
+        return Whole(
+            sum(record.get("seconds", record.get("limit", 0.0)) for record in records),
+            sum(record.get("search_seconds", 0.0) for record in records),
+            any(record["status"] == "timeout" for record in records),
+            sum(record.get("unconverged", 0) for record in records),
+            max(record["size"] for record in records),
+        )
+
+    def whole_ratio(self, data: str, method: str) -> float | None:
+        """Their seconds for all sizes over ours for as many.
+
+        Both sides count their fits; of two that search by inner folds, their searches too.
+        """
+        theirs = self.whole(data, method)
+        if theirs is None:
+            return None
+        if theirs.search and method.endswith("-tuned"):
+            ours = self.whole(data, OURS_TUNED)
+            if ours is None or ours.reach != theirs.reach:
+                return None
+            return (theirs.seconds + theirs.search) / (ours.seconds + ours.search)
+        ours = self.whole(data, OURS, theirs.reach)
+        return theirs.seconds / ours.seconds if ours and ours.reach == theirs.reach else None
+
+    def best_other(self, data: str, size: int) -> tuple[float, str] | None:
+        """Return the least mean error of a method that is not ours, and the method."""
+        names = {place[1] for place in self._points if place[0] == data and place[2] == size}
+        others = sorted(name for name in names if not name.startswith(OURS))
+        means = [(self.mean_error(data, name, size), name) for name in others]
+        found = [(mean, name) for mean, name in means if mean is not None]
+        return min(found) if found else None
+
+    def size_ratio(self, row: Row) -> float | None:
+        """Their seconds over ours, both up to the size of the row."""
+        ours = self.row(row.data, OURS, row.size)
+        return row.seconds / ours.seconds if row.seconds and ours and ours.seconds else None
 
     def equal_error(self, row: Row) -> tuple[int, float] | None:
         """Features we need for an error no higher than this row's, and the ratio of times then."""

@@ -22,7 +22,7 @@ SUITE = "benchmarks.shareboost"
 METHODS: dict[str, Method] = OURS | PEERS
 SIZES = (5, 10, 20, 40)
 QUICK_DATA = ("digits", "segment")
-QUICK_METHODS = (*OURS, "abess-10", "skscope")
+QUICK_METHODS = ("mixnorm", "mixnorm-tuned", "abess-10", "skscope", "rfe")
 # Our default setting is also taken to sizes the bar asks for beside the common ones.
 FURTHER = {"reuters_r52": _bar.SPARSE_SIZE, "mnist": 10}
 
@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--sizes", type=_sizes, default=SIZES, help="numbers of features (default: 5,10,20,40)")
     add("--resamplings", type=int, help="resamplings of the training rows (default: 5)")
     add("--limit", type=float, default=300.0, help="CPU seconds allowed per fit (default: 300)")
-    add("--quick", action="store_true", help="two small datasets, four methods, one resampling")
+    add("--quick", action="store_true", help="two small datasets, five methods, one resampling")
     add("--json", type=Path, help="write results here as they come")
     add("--resume", action="store_true", help="keep the results already in --json")
     add("--gemm", action="store_true", help="also measure the selection step's rate")
@@ -150,6 +150,8 @@ def report(
         table = _report.results_table(results, data, shown, args.sizes)
         if table.row_count:
             console.print(table)
+            console.print(_report.paths_table(results, data, shown, args.sizes))
+    console.print(_report.summary_table(results, datasets, args.sizes))
     if "growth" in store.content:
         console.print(_report.growth_table(store.content["growth"]))
     found = _bar.checks(results, store.content.get("gemm"))
