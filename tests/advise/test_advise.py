@@ -149,7 +149,7 @@ def test_sparse_rows():
     assert sparse.best_norm_ == dense.best_norm_
     for one in dense.norms:
         assert sparse[one.name].error == pytest.approx(one.error, abs=0.02)
-    scaled = advise(sp.csr_matrix(given.X), given.y, n_alphas=4, cv=3)
+    scaled = advise(sp.csr_matrix(given.X), given.y, norms=["l2,2", "trace"], n_alphas=4, cv=3)
     assert scaled.best_estimator_.predict(sp.csr_matrix(given.X)).shape == given.y.shape
     assert "not zero" in scaled.why
 
