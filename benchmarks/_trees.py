@@ -1,43 +1,41 @@
 """One method on one dataset for ``benchmarks.trees``: a process of its own, JSON on its last line.
 
-``python -m benchmarks._trees ORDER``; ORDER is JSON with data, method and inputs.
+``python -m benchmarks._trees ORDER``; ORDER is JSON with data, method and inputs, and for trees the
+budgets: operations per row that small models may take, by the name of our model.
 """
 
 from __future__ import annotations
 
-import functools
 import json
 import sys
-import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from benchmarks import _data
+from benchmarks._boosters import BOOSTERS, Booster
 from benchmarks._measure import measured
-from benchmarks._peers import LightGBM, XGBoost
+from benchmarks._tuning import rows_to_tune
 
-TREES = {"lightgbm": LightGBM(), "xgboost": XGBoost()}
 POOLS = ("boxes", "stumps")
 # At most so many comparisons: "at most 300 stumps", of which a box has one or two.
 STUMPS = 300
-# Boosting rounds at which the trees' error is taken.
-ROUNDS = (1, 2, 3, 5, 8, 12, 16, 20, 25, 30, 40, 50, 65, 80, 100)
-# Settings tried, on a fifth of the training rows: the ridge, and the share of the rounds in which
-# the inputs come in.
+# Settings tried: the ridge, and the share of the rounds in which the inputs come in.
 ALPHAS = (1e-5, 1e-4, 1e-3, 3e-3, 1e-2)
 SHARES = (0.0, 0.5)
-# The model whose predictions are timed, and the rows.
-SMALL, MANY = 40, 1_000_000
+# Rows that settings are compared on: a fifth of the training rows, at most so many.
+ASIDE = 1000
 
 
-def measure(data: str, method: str, inputs: int) -> dict[str, Any]:
-    """Return the error curve of a method against what a prediction costs."""
+def measure(
+    data: str, method: str, inputs: int, budgets: Mapping[str, float] | None = None
+) -> dict[str, Any]:
+    """Return error and cost of a method, its settings chosen on training rows."""
     split = load(data)
-    if method in TREES:
-        return trees(split, method, inputs)
+    if method in BOOSTERS:
+        return trees(split, BOOSTERS[method], inputs, budgets or {})
     return ours(split, method, inputs)
 
 
@@ -50,90 +48,107 @@ def load(data: str) -> _data.Split:
     return _data.Split(X, y, X_test, y_test)
 
 
-def trees(split: _data.Split, method: str, inputs: int) -> dict[str, Any]:
-    """Fit on all columns, and again on those that it found most important."""
-    maker = TREES[method]
-    first, search = measured(lambda: maker.model().fit(split.X, split.y))
-    order = np.argsort(-first.feature_importances_, kind="stable")
+def set_aside(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows that settings are fitted on and compared on, the same for every method."""
+    rng = np.random.default_rng(0)
+    aside = np.zeros(len(y), dtype=bool)
+    for label in np.unique(y):
+        own = np.flatnonzero(y == label)
+        aside[rng.permutation(own)[: len(own) // 5]] = True
+    rest, held = np.flatnonzero(~aside), np.flatnonzero(aside)
+    return rest[rows_to_tune(y[rest])], held[rows_to_tune(y[held], ASIDE)]
+
+
+def wrong(predicted: np.ndarray, y: np.ndarray) -> float:
+    """Return the error in percent."""
+    return 100 * float(np.mean(predicted != y))
+
+
+def trees(
+    split: _data.Split, maker: Booster, inputs: int, budgets: Mapping[str, float]
+) -> dict[str, Any]:
+    """Tune, and fit on the columns of the largest gain: a model of any size, and small ones.
+
+    A small model is one whose cost on the rows held out is within a budget; settings and number of
+    rounds are those with the fewest errors there.
+    """
+    (tried, order), search = measured(lambda: tried_settings(split, maker, inputs))
     chosen = np.sort(order[:inputs])
     X, X_test = split.X[:, chosen], np.ascontiguousarray(split.X_test[:, chosen])
-    model, cost = measured(lambda: maker.model().fit(X, split.y))
-    steps = comparisons(model, method, X_test)
-    classes = len(np.unique(split.y))
-    curve = []
-    for rounds in ROUNDS:
-        error = 100 * float(np.mean(predict_rounds(model, method, X_test, rounds) != split.y_test))
-        # A comparison for every inner node on the way, and an addition for every tree.
-        curve.append([float(steps[: rounds * classes].sum()) + rounds * classes, error, rounds])
+    best = min(tried)
+    model, last = measured(lambda: maker.fit(X, split.y, best[2], best[3]))
+    _, first = measured(lambda: maker.order(split.X, split.y))
+    spent = maker.costs(model, X_test)
+    error = wrong(maker.predict(model, X_test, best[3]), split.y_test)
+    small = {}
+    for name, budget in budgets.items():
+        within = [each for each in tried if each[1] <= budget]
+        if within:
+            _, _, settings, rounds = min(within)
+            found = maker.fit(X, split.y, settings, rounds)
+            costs = maker.costs(found, X_test)
+            # More rows may make deeper trees: rounds beyond the budget are left out.
+            rounds = int(np.count_nonzero(costs <= budget))
+            guess = maker.predict(found, X_test, max(1, rounds))
+            small[name] = [float(costs[max(0, rounds - 1)]), wrong(guess, split.y_test), rounds]
     return {
-        "seconds": cost.seconds,
-        "search_seconds": search.seconds,
+        "seconds": first.seconds + last.seconds,
+        "search_seconds": search.seconds - first.seconds,
         "inputs": len(chosen),
-        "curve": curve,
+        "settings": best[2],
+        "final": [float(spent[-1]), error, best[3]],
+        "small": small,
     }
 
 
-def predict_rounds(model: Any, method: str, X: np.ndarray, rounds: int) -> np.ndarray:
-    """Predict with the first boosting rounds."""
-    if method == "lightgbm":
-        return np.asarray(model.predict(X, num_iteration=rounds))
-    return np.asarray(model.predict(X, iteration_range=(0, rounds)))
+def tried_settings(
+    split: _data.Split, maker: Booster, inputs: int | None
+) -> tuple[list[Any], np.ndarray]:
+    """Return error, cost, settings and rounds of all tried, and all columns by gain on all rows."""
+    fit_rows, held = set_aside(split.y)
+    X, y, X_held, y_held = split.X[fit_rows], split.y[fit_rows], split.X[held], split.y[held]
+    if inputs is not None:
+        chosen = np.sort(maker.order(X, y)[:inputs])
+        X, X_held = X[:, chosen], np.ascontiguousarray(X_held[:, chosen])
+    tried: list[Any] = []
+    for place, settings in enumerate(maker.grid):
+        model = maker.fit(X, y, settings, max(maker.rounds))
+        costs = maker.costs(model, X_held)
+        for rounds in maker.rounds:
+            error = wrong(maker.predict(model, X_held, rounds), y_held)
+            tried.append((error, float(costs[rounds - 1]), place, rounds))
+    # Sorted by error, then cost; settings are looked up last, because dictionaries have no order.
+    named = [(*each[:2], Settings(maker.grid[each[2]], each[2]), each[3]) for each in tried]
+    return named, maker.order(split.X, split.y)
 
 
-def comparisons(model: Any, method: str, X: np.ndarray) -> np.ndarray:
-    """Return by tree how many nodes a row passes on average."""
-    X = X[:1000]
-    if method == "lightgbm":
-        frame = model.booster_.trees_to_dataframe()
-        leaves = frame[frame["left_child"].isna()]
-        keys = leaves["node_index"].str.split("L").str[1].fillna("0").astype(int)
-        depth = {
-            (tree, leaf): level - 1
-            for tree, leaf, level in zip(
-                leaves["tree_index"], keys, leaves["node_depth"], strict=True
-            )
-        }
-        passed = model.predict(X, pred_leaf=True)
-    else:
-        from xgboost import DMatrix
+class Settings(dict[str, Any]):
+    """Settings of a model, ordered by their place in the grid."""
 
-        frame, level = model.get_booster().trees_to_dataframe(), dict[str, int]()
-        for node in frame.itertuples():
-            level.setdefault(node.ID, 0)
-            if node.Feature != "Leaf":
-                level[node.Yes] = level[node.No] = level[node.ID] + 1
-        depth = {tuple(map(int, name.split("-"))): value for name, value in level.items()}
-        passed = model.get_booster().predict(DMatrix(X), pred_leaf=True).reshape(len(X), -1)
-    return np.asarray(
-        [
-            np.mean([depth[tree, int(leaf)] for leaf in leaves])
-            for tree, leaves in enumerate(passed.T)
-        ]
-    )
+    def __init__(self, values: Mapping[str, Any], place: int) -> None:
+        super().__init__(values)
+        self.place = place
+
+    def __lt__(self, other: Settings) -> bool:
+        return self.place < other.place
 
 
 def ours(split: _data.Split, method: str, inputs: int) -> dict[str, Any]:
-    """Choose ridge and pace on a fifth of the training rows, then fit on all of them."""
-    rng = np.random.default_rng(0)
-    aside = np.zeros(len(split.y), dtype=bool)
-    for label in np.unique(split.y):
-        own = np.flatnonzero(split.y == label)
-        aside[rng.permutation(own)[: len(own) // 5]] = True
+    """Choose ridge and pace on rows held out, then fit on all training rows."""
+    fit_rows, held = set_aside(split.y)
     tried, search = [], 0.0
     for share in SHARES:
         for alpha in ALPHAS:
-            model, cost = fit(method, split.X[~aside], split.y[~aside], inputs, alpha, share)
+            model, cost = fit(method, split.X[fit_rows], split.y[fit_rows], inputs, alpha, share)
             search += cost
-            model = within(model)
-            error = 100 * float(np.mean(model.predict(split.X[aside]) != split.y[aside]))
+            error = wrong(within(model).predict(split.X[held]), split.y[held])
             tried.append([error, share, alpha])
     _, share, alpha = min(tried)
+    # The penalty is beside a mean of losses: with more rows, the same ridge is a smaller share.
+    alpha *= len(fit_rows) / len(split.y)
     model, seconds = fit(method, split.X, split.y, inputs, alpha, share)
-    curve = []
-    for size, predicted in enumerate(model.staged_predict(split.X_test), start=1):
-        cost = model.truncate(size).cost_
-        error = 100 * float(np.mean(predicted != split.y_test))
-        curve.append([cost.total, error, size])
+    counted = within(model)
+    error = wrong(counted.predict(split.X_test), split.y_test)
     return {
         "seconds": seconds,
         "search_seconds": search,
@@ -141,8 +156,7 @@ def ours(split: _data.Split, method: str, inputs: int) -> dict[str, Any]:
         "share": share,
         "tried": tried,
         "inputs": len(model.selected_),
-        "curve": curve,
-        "within": len(within(model).path_["loss"]),
+        "final": [float(counted.cost_.total), error, len(counted.path_["loss"])],
     }
 
 
@@ -177,53 +191,13 @@ def _sides(atom: Any) -> int:
     return len(atom) if isinstance(atom[0], tuple) else 1
 
 
-def predictions(data: str) -> dict[str, Any]:
-    """Time predictions of ``SMALL`` stumps, and of trees that err no less."""
-    from mixnorm import ShareBoostClassifier
-    from mixnorm.pools import Stumps
-
-    split = load(data)
-    model = ShareBoostClassifier(SMALL, pool=Stumps(), alpha=1e-4).fit(split.X, split.y)
-    error = 100 * float(np.mean(model.predict(split.X_test) != split.y_test))
-    lean, found = model.predictor(), {}
-    rows = np.resize(split.X_test, (MANY, split.X.shape[1]))
-    found["mixnorm"] = _timed(lean, model.predict, split.X_test[0], rows) | {"error": error}
-    for name, maker in TREES.items():
-        whole = maker.model().fit(split.X, split.y)
-        guesses = ((r, predict_rounds(whole, name, split.X_test, r)) for r in ROUNDS)
-        errors = {r: 100 * float(np.mean(guess != split.y_test)) for r, guess in guesses}
-        enough = next((r for r in ROUNDS if errors[r] <= error), ROUNDS[-1])
-        small = maker.model().set_params(n_estimators=enough).fit(split.X, split.y)
-        one = functools.partial(_one_row, small)
-        timed = _timed(one, small.predict, split.X_test[0], rows)
-        found[name] = timed | {"error": errors[enough], "rounds": enough}
-    found["memory"] = {"many": _best(lambda: rows.max(axis=1), 3)}
-    return found
-
-
-def _one_row(model: Any, row: np.ndarray) -> Any:
-    return model.predict(row[None, :])
-
-
-def _timed(
-    one: Callable[[np.ndarray], Any], many: Callable[[np.ndarray], Any], row: Any, rows: Any
-) -> dict[str, float]:
-    one(row), many(rows[:1000])
-    single = _best(lambda: [one(row) for _ in range(200)], 5) / 200
-    return {"one": single, "many": _best(lambda: many(rows), 3)}
-
-
-def _best(call: Callable[[], Any], times: int) -> float:
-    spent = []
-    for _ in range(times):
-        began = time.perf_counter()
-        call()
-        spent.append(time.perf_counter() - began)
-    return min(spent)
-
-
 if __name__ == "__main__":
     order = json.loads(sys.argv[1])
     warnings.simplefilter("ignore")
-    result = predictions(order["data"]) if order["method"] == "predict" else measure(**order)
+    if order["method"] == "predict":
+        from benchmarks._tree_times import predictions
+
+        result = predictions(order["data"])
+    else:
+        result = measure(**order)
     print(json.dumps(result))

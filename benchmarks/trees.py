@@ -1,16 +1,16 @@
 """Stumps and boxes beside LightGBM and XGBoost on equally many inputs, and at equal cost.
 
-The trees are fitted with their defaults on all columns, and again on the columns that they found
-most important. Ours may read as many columns and has at most 300 stumps; a box has one or two.
-Ridge and pace are chosen on a fifth of the training rows. Costs are operations per row: for the
-trees a comparison for each node passed and an addition for each tree.
+Settings of all of them are chosen on the same training rows. The trees are fitted on the columns
+that they found most important, ours may read as many and has at most 300 stumps; a box has one or
+two. Small trees are tuned and fitted to cost no more than ours. Costs are operations per row: for
+the trees a comparison for each node passed and an addition for each tree.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from rich.table import Table
 
 from benchmarks import _report, _trees
 from benchmarks._bar import Check
+from benchmarks._boosters import BOOSTERS
 from benchmarks._command import carried_out, names, verdict
 from benchmarks._harness import Store, run_module
 
@@ -27,7 +28,14 @@ DATA = ("digits", "segment", "pendigits", "satimage", "letter")
 INPUTS = (10, 20)
 WITHIN = 0.5  # points of test error above the better of the two
 ONE_ROW = 20e-6
-METHODS = (*_trees.TREES, *_trees.POOLS)
+SMALL = 40  # stumps of the model whose predictions are timed
+METHODS = (*_trees.POOLS, *BOOSTERS)  # ours first: they say what small trees may cost
+TIMES = (
+    ("one", "one row, lean us", 1e6),
+    ("one_predict", "one row, predict us", 1e6),
+    ("many", "a million, lean s", 1.0),
+    ("many_predict", "a million, predict s", 1.0),
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -70,113 +78,118 @@ def run(args: argparse.Namespace, store: Store, console: Console) -> None:
         found, key = store.content.get("trees", {}), "{data}/{inputs}/{method}".format(**order)
         if key in found:
             continue
+        if order["method"] in BOOSTERS:
+            order = order | {"budgets": budgets(found, key.rsplit("/", 1)[0])}
         made = run_module(["benchmarks._trees", json.dumps(order)])
         store.put("trees", found | {key: made})
         console.print(f"{key:<32} {_words(made)}", highlight=False)
 
 
 def _words(made: Mapping[str, Any]) -> str:
-    if "curve" not in made:
+    if "final" not in made:
         return ""
-    cost, error, _ = made["curve"][made.get("within", 0) - 1]
+    cost, error, _ = made["final"]
     return f"{error:5.2f} %  {cost:7.0f} operations  {made['seconds']:.3g} s"
 
 
-def final(record: Mapping[str, Any]) -> tuple[float, float, int]:
-    """Return cost, error and size of the model that counts: all trees, or at most 300 stumps."""
-    cost, error, size = record["curve"][record.get("within", 0) - 1]
-    return cost, error, size
+def budgets(found: Mapping[str, Any], place: str) -> dict[str, float]:
+    """Return the operations of our models, which small trees may not pass."""
+    return {
+        name: found[f"{place}/{name}"]["final"][0]
+        for name in _trees.POOLS
+        if f"{place}/{name}" in found
+    }
 
 
-def at_cost(record: Mapping[str, Any], cost: float) -> float | None:
-    """Return the error of the largest model that costs no more; None where there is none."""
-    errors = [error for spent, error, _ in record["curve"] if spent <= cost]
-    return errors[-1] if errors else None
+def best_peer(
+    found: Mapping[str, Any], place: str, pool: str | None = None
+) -> tuple[float, str] | None:
+    """Return the lower error of the two, and its name.
 
-
-def best_peer(found: Mapping[str, Any], place: str, cost: float | None = None) -> float | None:
-    """Return the lower error of the two, of all trees or of those that a cost allows."""
-    records = [found[f"{place}/{name}"] for name in _trees.TREES if f"{place}/{name}" in found]
-    if cost is None:
-        errors: Sequence[float | None] = [final(record)[1] for record in records]
-    else:
-        errors = [at_cost(record, cost) for record in records]
-    return min((error for error in errors if error is not None), default=None)
+    Of the best models, or, given a ``pool``, of those fitted to cost no more than our model of it.
+    """
+    errors = []
+    for name in BOOSTERS:
+        record = found.get(f"{place}/{name}", {})
+        figures = record.get("final") if pool is None else record.get("small", {}).get(pool)
+        if figures:
+            errors.append((figures[1], name))
+    return min(errors, default=None)
 
 
 def tables(found: Mapping[str, Any]) -> Iterator[Table]:
     """Yield the errors of all methods, and the times of predictions."""
     places = list(dict.fromkeys(key.rsplit("/", 1)[0] for key in found))
-    table = _table("Errors", "data", "inputs", "method", "stumps, trees", "test error %")
-    for column in ("operations", "trees at that cost %", "fit s", "ratio"):
+    table = _table("Errors", "data", "inputs", "method", "stumps, rounds", "test error %")
+    for column in ("operations", "small trees %", "fit s", "search s", "fit ratio"):
         table.add_column(column, justify="right", no_wrap=True)
     for place in (place for place in places if not place.endswith("/0")):
-        data, inputs = place.split("/")
-        slowest = max(
-            (found[f"{place}/{n}"]["seconds"] for n in _trees.TREES if f"{place}/{n}" in found),
-            default=None,
-        )
         for method in (method for method in METHODS if f"{place}/{method}" in found):
-            record = found[f"{place}/{method}"]
-            cost, error, size = final(record)
-            ours = method in _trees.POOLS
-            peer = best_peer(found, place, cost) if ours else None
-            ratio = f"{slowest / record['seconds']:.2g}" if ours and slowest else ""
-            table.add_row(
-                data,
-                inputs,
-                method,
-                str(size),
-                f"{error:.2f}",
-                f"{cost:.0f}",
-                "" if not ours else "none" if peer is None else f"{peer:.2f}",
-                f"{record['seconds']:.3g}",
-                ratio,
-                end_section=method == METHODS[-1],
-            )
+            cells = _cells(found, place, method)
+            table.add_row(*place.split("/"), method, *cells, end_section=method == METHODS[-1])
     yield table
-    timed = {key: value for key, value in found.items() if key.endswith("/predict")}
-    for key, record in timed.items():
-        title = f"Predictions on {key.split('/')[0]}, {_trees.SMALL} stumps beside trees as good"
-        table = _table(title, "method", "test error %", "one row us", "a million rows s", "ratio")
-        ours = record["mixnorm"]
-        for name, each in record.items():
-            if name != "memory":
-                table.add_row(
-                    name,
-                    f"{each['error']:.2f}",
-                    f"{1e6 * each['one']:.1f}",
-                    f"{each['many']:.2f}",
-                    f"{each['one'] / ours['one']:.0f}, {each['many'] / ours['many']:.1f}",
-                )
-        table.add_row("largest of each row", "", "", f"{record['memory']['many']:.2f}", "")
-        yield table
+    for key, record in found.items():
+        if key.endswith("/predict"):
+            yield _times(key.split("/")[0], record)
+
+
+def _cells(found: Mapping[str, Any], place: str, method: str) -> tuple[str, ...]:
+    record = found[f"{place}/{method}"]
+    cost, error, size = record["final"]
+    small, ratios = "", list[str]()
+    if method in _trees.POOLS:
+        peer = best_peer(found, place, method)
+        small = "none" if peer is None else f"{peer[0]:.2f} {peer[1]}"
+        peers = (found[f"{place}/{name}"] for name in BOOSTERS if f"{place}/{name}" in found)
+        ratios = [f"{record['seconds'] / peer['seconds']:.2g}" for peer in peers]
+    return (
+        str(size),
+        f"{error:.2f}",
+        f"{cost:.0f}",
+        small,
+        f"{record['seconds']:.3g}",
+        f"{record['search_seconds']:.3g}",
+        ", ".join(ratios),
+    )
+
+
+def _times(data: str, record: Mapping[str, Any]) -> Table:
+    title = f"Predictions on {data}: {SMALL} stumps, and tuned trees as good on rows held out"
+    columns = [part for _, label, _ in TIMES for part in (label, "x")]
+    table = _table(title, "method", "test error %", *columns)
+    ours = record["mixnorm"]
+    for name in (name for name in record if name != "memory"):
+        each, cells = record[name], []
+        for key, _, unit in TIMES:
+            cells += [f"{unit * each[key]:.3g}", f"{each[key] / ours[key]:.2g}"]
+        table.add_row(name, f"{each['error']:.2f}", *cells)
+    return table
 
 
 def checks(found: Mapping[str, Any]) -> Iterator[Check]:
     """Check errors at equal inputs and at equal cost, and the time of one prediction."""
     for place in dict.fromkeys(key.rsplit("/", 1)[0] for key in found):
         ours = {
-            name: found[f"{place}/{name}"] for name in _trees.POOLS if f"{place}/{name}" in found
+            name: found[f"{place}/{name}"]["final"]
+            for name in _trees.POOLS
+            if f"{place}/{name}" in found
         }
         peer = best_peer(found, place)
         if ours and peer is not None:
-            name, record = min(ours.items(), key=lambda pair: final(pair[1])[1])
-            error, most = final(record)[1], peer + WITHIN
-            text = f"{error:.2f} % ({name})"
+            name, (_, error, _) = min(ours.items(), key=lambda pair: pair[1][1])
+            most, text = peer[0] + WITHIN, f"{error:.2f} % ({name})"
             yield Check(place, "error of 300 stumps", f"<= {most:.2f} %", text, error <= most)
-        for name, record in ours.items():
-            cost, error, count = final(record)
-            theirs = best_peer(found, place, cost)
-            asked = "none so cheap" if theirs is None else f"< {theirs:.2f} %"
-            passed = theirs is None or error < theirs
+        for name, (cost, error, count) in ours.items():
+            theirs = best_peer(found, place, name)
+            asked = "none so cheap" if theirs is None else f"< {theirs[0]:.2f} % ({theirs[1]})"
+            passed = theirs is None or error < theirs[0]
             label = f"{count} {name}, {cost:.0f} operations"
             yield Check(place, label, asked, f"{error:.2f} %", passed)
     for key, record in found.items():
         if key.endswith("/predict"):
             one = record["mixnorm"]["one"]
             text = f"{1e6 * one:.1f} us"
-            yield Check(key, f"one row, {_trees.SMALL} stumps", "< 20 us", text, one < ONE_ROW)
+            yield Check(key, f"one row, {SMALL} stumps", "< 20 us", text, one < ONE_ROW)
 
 
 def _table(title: str, *columns: str) -> Table:

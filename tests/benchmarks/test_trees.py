@@ -4,49 +4,41 @@ import io
 
 import numpy as np
 import pytest
+from benchmarks._boosters import Booster, leaf_depths, node_depths
 from rich.console import Console
 
 from benchmarks import _trees, trees
 
-TREE = {
+LIGHT = {
     "seconds": 2.0,
     "search_seconds": 1.0,
-    "curve": [[60, 15.0, 1], [600, 6.0, 10], [6000, 4.0, 100]],
+    "final": [6000.0, 4.0, 100],
+    "small": {"boxes": [55.0, 15.0, 1]},
 }
-WORSE = TREE | {"curve": [[50, 20.0, 1], [500, 9.0, 10], [5000, 5.0, 100]]}
-OURS = {
-    "seconds": 4.0,
-    "search_seconds": 9.0,
-    "within": 3,
-    "curve": [[12, 30.0, 1], [24, 10.0, 2], [60, 4.2, 3], [80, 4.0, 4]],
-}
+XG = LIGHT | {"seconds": 1.0, "final": [5000.0, 5.0, 100], "small": {"boxes": [50.0, 12.0, 2]}}
+OURS = {"seconds": 4.0, "search_seconds": 9.0, "final": [60.0, 4.2, 3]}
+TIMES = {"one": 4e-6, "one_predict": 4e-4, "many": 0.2, "many_predict": 0.4, "error": 5.0}
 FOUND = {
-    "digits/10/lightgbm": TREE,
-    "digits/10/xgboost": WORSE,
     "digits/10/boxes": OURS,
+    "digits/10/lightgbm": LIGHT,
+    "digits/10/xgboost": XG,
     "pendigits/0/predict": {
-        "mixnorm": {"one": 4e-6, "many": 0.2, "error": 5.0},
-        "lightgbm": {"one": 4e-4, "many": 2.0, "error": 4.9, "rounds": 20},
+        "mixnorm": TIMES,
+        "lightgbm": {key: 10 * value for key, value in TIMES.items()},
         "memory": {"many": 0.1},
     },
 }
 
 
-def test_the_model_that_counts():
-    assert trees.final(TREE) == (6000, 4.0, 100)
-    assert trees.final(OURS) == (60, 4.2, 3)
-
-
-@pytest.mark.parametrize(("cost", "error"), [(49, None), (50, 20.0), (599, 9.0), (10**6, 5.0)])
-def test_error_at_a_cost(cost, error):
-    assert trees.at_cost(WORSE, cost) == error
+def test_what_small_trees_may_cost():
+    assert trees.budgets(FOUND, "digits/10") == {"boxes": 60.0}
+    assert trees.budgets({}, "digits/10") == {}
 
 
 def test_the_better_of_the_two():
-    assert trees.best_peer(FOUND, "digits/10") == 4.0
-    assert trees.best_peer(FOUND, "digits/10", cost=55) == 20.0
-    assert trees.best_peer(FOUND, "digits/10", cost=599) == 9.0
-    assert trees.best_peer(FOUND, "digits/10", cost=10) is None
+    assert trees.best_peer(FOUND, "digits/10") == (4.0, "lightgbm")
+    assert trees.best_peer(FOUND, "digits/10", "boxes") == (12.0, "xgboost")
+    assert trees.best_peer(FOUND, "digits/10", "stumps") is None
     assert trees.best_peer({}, "digits/10") is None
 
 
@@ -54,13 +46,13 @@ def test_checks():
     found = {check.name: check for check in trees.checks(FOUND)}
     assert found["error of 300 stumps"].asked == "<= 4.50 %"
     assert found["error of 300 stumps"].passed
-    assert found["3 boxes, 60 operations"].asked == "< 15.00 %"
+    assert found["3 boxes, 60 operations"].asked == "< 12.00 % (xgboost)"
     assert found["one row, 40 stumps"].passed
-    worse = FOUND | {"digits/10/boxes": OURS | {"curve": [[60, 30.0, 1]], "within": 1}}
+    worse = FOUND | {"digits/10/boxes": OURS | {"final": [60.0, 30.0, 1]}}
     missed = [check.name for check in trees.checks(worse) if not check.passed]
     assert missed == ["error of 300 stumps", "1 boxes, 60 operations"]
-    cheap = FOUND | {"digits/10/boxes": OURS | {"curve": [[24, 30.0, 1]], "within": 1}}
-    assert "none so cheap" in [check.asked for check in trees.checks(cheap)]
+    alone = FOUND | {name: peer | {"small": {}} for name, peer in FOUND.items() if "gb" in name}
+    assert "none so cheap" in [check.asked for check in trees.checks(alone)]
 
 
 def test_tables():
@@ -68,8 +60,9 @@ def test_tables():
     for table in trees.tables(FOUND):
         console.print(table)
     text = console.export_text()
-    assert "100, 10.0" in text
-    assert "15.00" in text
+    assert "12.00 xgboost" in text
+    assert "2, 4" in text  # the fit takes so many times theirs
+    assert text.count("10") >= 4  # all four times of LightGBM
 
 
 def test_the_largest_model_within_the_stumps(monkeypatch):
@@ -86,3 +79,61 @@ def test_the_largest_model_within_the_stumps(monkeypatch):
     assert sizes[len(small.path_["loss"]) - 1] <= 5 < sizes[len(small.path_["loss"])]
     stumps = ShareBoostClassifier(6, pool=Stumps()).fit(X, y)
     assert len(_trees.within(stumps).path_["loss"]) == 5
+
+
+def test_rows_to_tune_on_and_to_compare_on_are_apart():
+    y = np.repeat(np.arange(5), 2000)
+    fitted, held = _trees.set_aside(y)
+    assert not np.intersect1d(fitted, held).size
+    assert np.bincount(y[fitted]).tolist() == [400] * 5
+    assert np.bincount(y[held]).tolist() == [200] * 5
+    again, _ = _trees.set_aside(y)
+    assert np.array_equal(fitted, again)
+
+
+def test_depths():
+    # LightGBM: node 0 has leaf 0 and node 1, which has leaves 1 and 2.
+    assert leaf_depths([-1, -2], [1, -3]).tolist() == [1, 2, 2]
+    assert leaf_depths([], []).tolist() == [0]
+    # XGBoost: the same tree, its nodes and leaves in one list.
+    assert node_depths([1, -1, 3, -1, -1], [2, -1, 4, -1, -1]).tolist() == [0, 1, 1, 2, 2]
+
+
+class Fake(Booster):
+    """Two classes: the one column is the label, wrong in the first rounds."""
+
+    grid = ({"bad": 40}, {"bad": 3}, {"bad": 12})
+    rounds = (1, 5, 10, 20)
+
+    def fit(self, X, y, settings, rounds):
+        return settings["bad"], rounds
+
+    def order(self, X, y):
+        return np.arange(X.shape[1])[::-1]
+
+    def predict(self, model, X, rounds):
+        bad = max(0, model[0] - rounds)
+        label = X[:, -1].astype(int)
+        return np.where(np.arange(len(X)) < bad, 1 - label, label)
+
+    def costs(self, model, X):
+        return np.cumsum(np.full(model[1], 4.0 if model[0] == 3 else 2.0))
+
+
+@pytest.fixture
+def split():
+    rng = np.random.default_rng(0)
+    y = np.arange(500) % 2
+    X = np.column_stack([rng.standard_normal(500), y]).astype(np.float32)
+    return _trees._data.Split(X, y, X[:100], y[:100])
+
+
+def test_small_trees_are_fitted_to_be_small(split):
+    found = _trees.trees(split, Fake(), 1, {"boxes": 8.0, "stumps": 22.0, "tiny": 1.0})
+    # Without a limit, and within 22 operations, the cheapest model without errors on the rows held
+    # out; within 8 operations one round, of the setting that then errs least.
+    assert found["settings"] == {"bad": 3}
+    assert found["final"] == [20.0, 0.0, 5]
+    assert found["small"]["boxes"] == [4.0, 2.0, 1]
+    assert found["small"]["stumps"] == [20.0, 0.0, 5]
+    assert "tiny" not in found["small"]
