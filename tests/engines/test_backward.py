@@ -74,7 +74,7 @@ def test_no_size_is_worse_than_on_the_way_there(seed, n_atoms, backward):
 
 def least_squares(X, Y, columns, alpha):
     """Half the mean of squares with a ridge, minimised by the normal equations."""
-    X = X / np.abs(X).max(axis=0)
+    X = X / X.std(axis=0)
     A, B = X[:, columns] - X[:, columns].mean(axis=0), Y - Y.mean(axis=0)
     gram = A.T @ A / len(X) + 2.0 * alpha * np.eye(len(columns))
     W = np.linalg.solve(gram, A.T @ B / len(X))

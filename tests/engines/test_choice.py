@@ -8,7 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from mixnorm.engines._choice import Limits, _candidates, choose, choose_several, still_helps
+from mixnorm.engines._choice import (
+    Limits,
+    Scan,
+    _candidates,
+    choose,
+    choose_several,
+    still_helps,
+)
 from mixnorm.engines._corrective import Problem, Support
 from mixnorm.engines._rules import RULES, exact_gains
 from mixnorm.engines.greedy import select
@@ -189,9 +196,8 @@ def test_columns_in_use_are_looked_at_beside_better_misfits(pools):
     best = [atom for atom, _ in pool.top(support.centred_residual(), "l1", 8, exclude)]
     inside = {atom for atom in pool.atoms if set(atom) <= used} - exclude
     assert not inside & set(best)
-    found = _candidates(
-        support, pool, "l1", 8, exclude, Limits(inputs=5).left(pool, support.blocks)
-    )
+    left = Limits(inputs=5).left(pool, support.blocks)
+    found = _candidates(support, pool, Scan("l1", 8, exclude), left)
     fitting = {atom for atom in best if len(set(atom) | used) <= 5}
     assert {choice.atom for choice in found} == inside | fitting
     assert len(inside) == 8 > len(fitting) > 0

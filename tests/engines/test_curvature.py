@@ -98,13 +98,13 @@ def test_gains(size, widths, outputs):
     gradients = [rng.standard_normal((width, 3)) for width in widths]
     factor = CurvatureFactor(design, curvature, ridge)
     got = factor.gains(design, blocks, gradients, 1e-3)
-    assert got.shape == (len(widths),)
-    for gain, block, gradient in zip(got, blocks, gradients, strict=True):
+    assert got.shape == (3, len(widths))
+    for gain, block, gradient in zip(got.T, blocks, gradients, strict=True):
         ridges = np.concatenate([ridge, np.full(len(block), 1e-3)])
         matrices = dense(np.concatenate([design, block]), curvature, ridges)
         matrices = matrices * 3 if outputs == 1 else matrices
-        wanted = sum(schur_gain(matrices[c], size, gradient[:, c]) for c in range(3))
-        assert gain == pytest.approx(wanted, rel=1e-8)
+        wanted = [schur_gain(matrices[c], size, gradient[:, c]) for c in range(3)]
+        np.testing.assert_allclose(gain, wanted, rtol=1e-8)
 
 
 @pytest.mark.parametrize("outputs", [1, 3])
@@ -116,7 +116,7 @@ def test_gains_are_beyond_those_of_the_chosen_rows(widths, outputs):
     blocks = [rng.uniform(-1.0, 1.0, (width, 60)) for width in widths]
     gradients = [rng.standard_normal((width, 3)) for width in widths]
     factor = CurvatureFactor(design, curvature, ridge)
-    got = factor.gains(design, blocks, gradients, 1e-3, left)
+    got = factor.gains(design, blocks, gradients, 1e-3, left).sum(axis=0)
     for gain, block, gradient in zip(got, blocks, gradients, strict=True):
         ridges = np.concatenate([ridge, np.full(len(block), 1e-3)])
         matrices = dense(np.concatenate([design, block]), curvature, ridges)
@@ -145,7 +145,7 @@ def test_a_ridge_for_every_output(outputs):
     matrices = [dense(design, shared[:, [c]], ridge[c])[0] for c in range(3)]
     np.testing.assert_allclose(grown.solve(gradient), solve(matrices, gradient), rtol=1e-8)
     small = CurvatureFactor(design[:5], curvature, ridge[:, :5])
-    (gain,) = small.gains(design[:5], [design[5:]], [gradient[5:]], 0.02)
+    (gain,) = small.gains(design[:5], [design[5:]], [gradient[5:]], 0.02).sum(axis=0)
     wanted = sum(schur_gain(matrices[c], 5, gradient[5:, c]) for c in range(3))
     assert gain == pytest.approx(wanted, rel=1e-8)
     values, cost = rng.standard_normal((6, 3)), 0.0
@@ -245,7 +245,7 @@ def test_a_share_of_many_samples_is_close():
         assert 0.0 < error < 0.05
     new = np.random.default_rng(7).uniform(-1.0, 1.0, (2, n_samples))
     slopes = [gradient[:1], gradient[1:2]]
-    got = sampled.gains(design, [new[:1], new[1:]], slopes, 1e-3)
+    got = sampled.gains(design, [new[:1], new[1:]], slopes, 1e-3).sum(axis=0)
     for gain, row, slope in zip(got, new, slopes, strict=True):
         matrices = dense(np.vstack([design, row]), curvature, np.append(ridge, 1e-3))
         wanted = sum(schur_gain(matrices[c], 5, slope[:, c]) for c in range(3))
@@ -267,7 +267,7 @@ def test_rows_that_the_share_of_samples_does_not_show():
         np.testing.assert_allclose(factor.solve(gradient)[3], wanted[3], rtol=0.05)
     narrow = CurvatureFactor(design[:3], curvature, ridge[:3])
     for rows in (slice(3, 4), slice(3, 5)):
-        got = narrow.gains(design[:3], [design[rows]], [gradient[rows]], 0.0)
+        got = narrow.gains(design[:3], [design[rows]], [gradient[rows]], 0.0).sum(axis=0)
         stacked = np.concatenate([design[:3], design[rows]])
         ridges = np.append(ridge[:3], np.zeros(rows.stop - rows.start))
         matrices = dense(stacked, curvature, ridges)
