@@ -13,7 +13,7 @@ from hypothesis.extra import numpy as hnp
 
 import mixnorm
 from mixnorm import ShareBoostClassifier, ShareBoostRegressor
-from mixnorm.pools import Columns, Cost, Products, _products
+from mixnorm.pools import Cost, Products, _products
 
 NONE = frozenset()
 ALL = 10**6
