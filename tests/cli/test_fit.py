@@ -1,5 +1,6 @@
 """``mixnorm fit``: what it writes and what it says."""
 
+import html
 import json
 import re
 import shlex
@@ -232,7 +233,9 @@ def test_the_report_shows_the_whole_curve(mixnorm, tmp_path):
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
     text = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page)).replace("\u00a0", " ")
     assert f"{told['chosen']} of 4 features" in text
-    assert "logistic regression on all columns" in page
+    assert "logistic regression on standardised columns" in page
+    assert re.search(r"ShareBoost with all of them: [\d.]+ %", text)
+    assert told["how_folds"] in html.unescape(text)
 
 
 @pytest.mark.parametrize(

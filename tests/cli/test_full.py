@@ -1,10 +1,16 @@
-"""The model over all columns."""
+"""Models over all columns."""
+
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.preprocessing import MaxAbsScaler
+from scipy import sparse
+from sklearn.linear_model import LogisticRegressionCV, RidgeCV
+from sklearn.model_selection import StratifiedKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
+from mixnorm import ShareBoostClassifier, ShareBoostRegressor
 from mixnorm.cli import _full
 from mixnorm.cli._data import Data
 from mixnorm.cli._search import Fold, _spread, mean_error
@@ -14,59 +20,148 @@ from mixnorm.tables import SparseEncoder
 @pytest.fixture
 def data():
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(90, 4))
-    y = (X[:, 0] + 0.5 * rng.normal(size=90) > 0).astype(int)
+    X = rng.normal(size=(90, 4)) * [1, 1, 1000, 1] + [0, 0, 5000, 0]
+    y = (X[:, 0] + (X[:, 2] - 5000) / 1000 + 0.5 * rng.normal(size=90) > 0).astype(int)
     encoder = SparseEncoder(np.arange(4), True)
     return Data("t", "y", "classification", X, y, None, encoder, [])
 
 
-def folds(count=3):
+def found(folds=3):
+    """Return folds as a search leaves them; every third row is in the same one."""
     rows = np.arange(90)
-    return [Fold(None, rows[rows % count != k], rows[rows % count == k], [], []) for k in range(3)]
+    parts = [(rows[rows % 3 != k], rows[rows % 3 == k]) for k in range(folds)]
+    made = [Fold(None, *part, [], [0.3, 0.2, 0.1]) for part in parts]
+    return SimpleNamespace(folds=made, chosen=2, model=ShareBoostClassifier(2))
 
 
-def test_errors_are_those_of_scikit_learn(data):
-    found = _full.fit_full(data, folds())
+def test_errors_are_those_of_a_tuned_pipeline(data):
+    full = _full.fit_full(data, found(2))
     errors = []
-    for fold in folds():
-        scaler = MaxAbsScaler().fit(data.X[fold.train])
-        model = LogisticRegression().fit(scaler.transform(data.X[fold.train]), data.y[fold.train])
-        guess = model.predict(scaler.transform(data.X[fold.test]))
-        errors.append(np.mean(guess != data.y[fold.test]))
-    assert found.error == pytest.approx(np.mean(errors))
-    assert (found.n_features, found.multiply_adds) == (4, 4)
-    assert found.note == "scikit-learn's logistic regression on all columns"
+    inner = StratifiedKFold(5, shuffle=True, random_state=0)
+    for fold in found(2).folds:
+        search = LogisticRegressionCV(
+            cv=inner, scoring="neg_log_loss", l1_ratios=(0,), use_legacy_attributes=False
+        )
+        model = make_pipeline(StandardScaler(), search).fit(data.X[fold.train], data.y[fold.train])
+        errors.append(np.mean(model.predict(data.X[fold.test]) != data.y[fold.test]))
+    assert full.error == pytest.approx(np.mean(errors))
+    assert (full.n_features, full.multiply_adds) == (4, 4)
+    assert full.note == (
+        "scikit-learn's logistic regression on standardised columns, C chosen from 10 values by "
+        "5-fold cross-validation on the training rows"
+    )
+
+
+def test_our_own_model_has_all_columns(data):
+    full = _full.fit_full(data, found(1))
+    train, test = found().folds[0].train, found().folds[0].test
+    model = ShareBoostClassifier(4).fit(data.X[train], data.y[train])
+    # One round instead of four: another penalty, and nearly the same model.
+    own = np.mean(model.predict(data.X[test]) != data.y[test])
+    assert full.own_error == pytest.approx(own, abs=1.5 / len(test))
 
 
 def test_regression(data):
-    data.task, data.y = "regression", data.X[:, 1] + 0.1 * data.X[:, 0]
-    found = _full.fit_full(data, folds()[:1])
-    fold = folds()[0]
-    scaler = MaxAbsScaler().fit(data.X[fold.train])
-    model = Ridge().fit(scaler.transform(data.X[fold.train]), data.y[fold.train])
-    guess = model.predict(scaler.transform(data.X[fold.test]))
-    assert found.error == pytest.approx(np.sqrt(np.mean((guess - data.y[fold.test]) ** 2)))
+    data.task, data.y = "regression", data.X[:, 1] + data.X[:, 2] / 1000
+    search = found(1)
+    search.model = ShareBoostRegressor(2)
+    full = _full.fit_full(data, search)
+    train, test = search.folds[0].train, search.folds[0].test
+    model = make_pipeline(StandardScaler(), RidgeCV(np.logspace(-4, 5, 10)))
+    guess = model.fit(data.X[train], data.y[train]).predict(data.X[test])
+    assert full.error == pytest.approx(np.sqrt(np.mean((guess - data.y[test]) ** 2)), rel=1e-3)
+    assert full.own_error < 0.05
+    assert "ridge regression on standardised columns, alpha chosen" in full.note
+
+
+def test_the_penalty_is_chosen_without_the_rows_held_out(data):
+    first = _full.fit_full(data, found(1))
+    test = found().folds[0].test
+    plan = _full._plan(data, 2, 60)
+    chosen = []
+
+    def noted(*given):
+        chosen.append(choose(*given))
+        return chosen[-1]
+
+    choose, _full._chosen_penalty = _full._chosen_penalty, noted
+    try:
+        _full._error(data, found().folds[0], plan)
+        data.y[test] = 1 - data.y[test]
+        _full._error(data, found().folds[0], plan)
+    finally:
+        _full._chosen_penalty = choose
+    assert chosen[0] == chosen[1]
+    assert _full.fit_full(data, found(1)).error == pytest.approx(1 - first.error)
+
+
+def test_sparse_columns_give_what_dense_ones_give(data):
+    data.X = data.X * (np.abs(data.X) > 0.5)
+    dense = _full.fit_full(data, found(1))
+    data.X = sparse.csr_array(data.X)
+    thin = _full.fit_full(data, found(1))
+    assert thin.error == pytest.approx(dense.error, abs=1.5 / 30)
+    assert thin.own_error == pytest.approx(dense.own_error, abs=1.5 / 30)
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_weights_count_as_repeated_rows(data, task):
+    """Rows of weight 0 do not exist, in the scales, the search, the fit and the score."""
+    search = found(1)
+    if task == "regression":
+        data.task, data.y = task, data.X[:, 1] + np.random.default_rng(1).normal(size=90)
+        search.model = ShareBoostRegressor(2)
+    kept = np.arange(90) % 9 != 4
+    spoilt = np.where(kept[:, None], data.X, 1e4)
+    part = Data("t", "y", task, data.X[kept], data.y[kept], None, data.encoder, [])
+    place = np.cumsum(kept) - 1
+    fold = search.folds[0]
+    inside = [place[rows[kept[rows]]] for rows in (fold.train, fold.test)]
+    smaller = SimpleNamespace(folds=[Fold(None, *inside, [], [0.1])], chosen=1, model=search.model)
+    expected = _full.fit_full(part, smaller)
+    data.X, data.weight = spoilt, kept.astype(float)
+    weighted = _full.fit_full(data, search)
+    # The inner folds are drawn among more rows, so that another penalty may win.
+    near = 2.5 / len(inside[1]) if task == "classification" else 0.05
+    assert weighted.error == pytest.approx(expected.error, abs=near)
+    assert weighted.own_error == pytest.approx(expected.own_error, abs=near)
 
 
 def test_large_tables_say_what_was_saved(data, monkeypatch):
-    monkeypatch.setattr(_full, "_QUICK", 100)
-    note = _full.fit_full(data, folds()).note
-    assert note.endswith("on all columns, on the first fold only, 41 iterations")
+    monkeypatch.setattr(_full, "_LEAST_ROWS", 20)
+    monkeypatch.setattr(_full, "_WORK", 2500)
+    monkeypatch.setattr(_full, "_ALL_ITERATIONS", 60_000)
+    full = _full.fit_full(data, found())
+    assert full.note.endswith(
+        "C chosen from 3 values by 3-fold cross-validation on 26 of the 60 training rows to save "
+        "time, 93 iterations at most, on the first fold only, where this model has 20.0 %"
+    )
+
+
+def test_our_own_model_is_left_out_where_it_takes_long(data, monkeypatch):
+    monkeypatch.setattr(_full, "_OWN_WEIGHTS", 7)
+    assert _full.fit_full(data, found(1)).own_error is None
 
 
 def test_a_fold_of_one_class(data):
     data.y = np.zeros(90, dtype=int)
-    data.y[folds()[0].test] = 1
-    assert _full.fit_full(data, folds()) is None
+    data.y[found().folds[0].test] = 1
+    assert _full.fit_full(data, found()) is None
+
+
+def test_a_class_of_one_row(data):
+    data.y = data.y + 1
+    data.y[1] = 9  # in the training rows: inner folds cannot all have it
+    assert 0 <= _full.fit_full(data, found(1)).error < 0.5
 
 
 def test_errors_and_their_spread():
-    truth, found = np.array([0, 1, 1, 0]), np.array([0, 1, 0, 0])
-    assert mean_error(truth, found, None, "classification") == 0.25
-    assert mean_error(truth, found, np.array([1, 1, 2, 0]), "classification") == 0.5
-    assert mean_error(truth, found, None, "regression") == 0.5
+    truth, guess = np.array([0, 1, 1, 0]), np.array([0, 1, 0, 0])
+    assert mean_error(truth, guess, None, "classification") == 0.25
+    assert mean_error(truth, guess, np.array([1, 1, 2, 0]), "classification") == 0.5
+    assert mean_error(truth, guess, None, "regression") == 0.5
     expected = np.sqrt(0.25 * 0.75 / 4)
-    assert _spread(truth, found, None, "classification") == pytest.approx(expected)
-    doubled = _spread(truth, found, np.full(4, 2.0), "classification")
+    assert _spread(truth, guess, None, "classification") == pytest.approx(expected)
+    doubled = _spread(truth, guess, np.full(4, 2.0), "classification")
     assert doubled == pytest.approx(expected)
     assert _spread(truth, truth, None, "regression") == 0.0

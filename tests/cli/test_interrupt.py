@@ -105,7 +105,7 @@ def test_the_path_command(mixnorm, iris, interrupt):
 def test_the_full_model_is_skipped(mixnorm, iris, monkeypatch):
     from mixnorm.cli import _commands
 
-    def stopped(data, folds):
+    def stopped(data, found):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(_commands, "fit_full", stopped)

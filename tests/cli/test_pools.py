@@ -114,7 +114,7 @@ def test_stumps_are_told_in_the_units_of_the_table(mixnorm, rent):
     assert re.search(r"size ≤ 9\d\.5", found.out)
     assert "town is not Ulm" in found.out
     assert re.search(r"level ≤ (999999\.99\d*|1000000\.00\d*)", found.out)
-    assert re.search(r"3 stumps of 3 columns \(of 5\): RMSE [\d.]+ on held-out rows", found.out)
+    assert re.search(r"3 stumps of 3 columns \(of 5\): RMSE [\d.]+ ± [\d.]+ on held-out", found.out)
     assert "without stumps." in found.out
     assert "Categories, each level a column of its own: town (3 levels)." in found.err
     assert "Dates, as days, and by their cycles: built." in found.err
@@ -181,7 +181,7 @@ def test_interrupted(mixnorm, iris, monkeypatch, tmp_path, pool):
     assert (
         f"the model of 3 {_pools.WORDS[pool]}s was fitted on 120 of 150 rows" in told["interrupted"]
     )
-    assert told["how_chosen"] == f"5 {_pools.WORDS[pool]}s were asked for."
+    assert told["how_chosen"].startswith(f"5 {_pools.WORDS[pool]}s were asked for.")
     assert package.load(tmp_path / "iris.mixnorm").size == 3
 
 

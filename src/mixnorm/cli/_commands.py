@@ -85,14 +85,14 @@ def _read(options: argparse.Namespace, screen: Screen) -> Data:
 
 
 def _full(data: Data, found: Search, options: argparse.Namespace, screen: Screen) -> FullFit | None:
-    """Fit the full model for the report, unless the user is in a hurry."""
+    """Fit models with all columns for the report, unless the user is in a hurry."""
     if options.report is None or found.interrupted:
         return None
     try:
-        with screen.working("fitting the full model, for comparison"):
-            return fit_full(data, found.folds)
+        with screen.working("fitting models with all columns, for comparison"):
+            return fit_full(data, found)
     except KeyboardInterrupt:
-        screen.remark("The full model was skipped.")
+        screen.remark("The models with all columns were skipped.")
         return None
 
 
@@ -105,16 +105,29 @@ def _print_fit(told: dict[str, Any], found: Search, screen: Screen, full: FullFi
     word = told["word"]
     screen.show(_path_table(told["path"], task, None, word))
     _say_replaced(told, screen)
-    screen.say(
-        f"{size_text(told)}: {told['error_name']} "
-        f"{error_text(told['error'], task)} on held-out rows (± "
-        f"{error_text(told['standard_error'], task)}), "
-        f"{error_text(told['null_error'], task)} without {word}s."
-    )
+    screen.say(f"{size_text(told)}: {_measured_text(told, task)}")
     if full is not None:
         all_ = counted(full.n_features, word if word == "feature" else "column")
         screen.say(f"All {all_}: {error_text(full.error, task)} ({full.note}).")
-    screen.say(f"{told['how_chosen']} {told['how_measured']}")
+        if full.own_error is not None:
+            screen.say(f"All {all_}: {error_text(full.own_error, task)} (ShareBoost, same folds).")
+    _say_how(told, screen)
+
+
+def _measured_text(told: dict[str, Any], task: str) -> str:
+    """Return the held-out error of a model in words."""
+    spread = error_text(told["standard_error"], task)
+    return (
+        f"{told['error_name']} {error_text(told['error'], task)} ± {spread} on held-out rows, "
+        f"{error_text(told['null_error'], task)} without {told.get('word', 'feature')}s."
+    )
+
+
+def _say_how(told: dict[str, Any], screen: Screen) -> None:
+    """Say why this size, what the errors are, and whose; older files do not tell it all."""
+    for key in ("how_chosen", "how_measured", "how_folds"):
+        if told.get(key):
+            screen.say(told[key])
 
 
 def _say_replaced(told: dict[str, Any], screen: Screen) -> None:
@@ -134,10 +147,8 @@ def path(options: argparse.Namespace, screen: Screen, command: Sequence[str]) ->
     screen.show(_path_table(rows, data.task, found.chosen, data.word))
     if found.interrupted:
         screen.say("The search was interrupted; this is what it had reached.")
-    screen.say(
-        f"Suggested: {counted(found.chosen, data.word)}, {told['error_name']} "
-        f"{error_text(told['error'], data.task)} on held-out rows. {found.how_chosen}"
-    )
+    screen.say(f"Suggested: {counted(found.chosen, data.word)}, {_measured_text(told, data.task)}")
+    _say_how(told, screen)
     keys = (
         "table",
         "target",
@@ -147,6 +158,11 @@ def path(options: argparse.Namespace, screen: Screen, command: Sequence[str]) ->
         "pool",
         "error_name",
         "null_error",
+        "folds",
+        "nested",
+        "how_chosen",
+        "how_measured",
+        "how_folds",
         "notes",
     )
     screen.document(
@@ -167,6 +183,9 @@ def _path_table(
     widest = 40 if word == "feature" else 60
     table.add_column(f"{word}s", justify="right", no_wrap=True, min_width=8)
     table.add_column("added", no_wrap=True, overflow="ellipsis", max_width=widest)
+    counts = any(row.get("folds") is not None for row in rows)  # older files have none
+    if counts:
+        table.add_column("folds", justify="right", no_wrap=True)
     table.add_column("training loss", justify="right", no_wrap=True)
     table.add_column("held-out error", justify="right", no_wrap=True)
     table.add_column("", no_wrap=True)
@@ -181,6 +200,7 @@ def _path_table(
         table.add_row(
             str(row["features"]),
             safe(row["name"] + ("" if row["kind"] in ("number", word) else f", {row['kind']}")),
+            *([str(row["folds"])] if counts else []),
             f"{row['loss']:.4g}",
             error,
             bar + hint,
@@ -343,11 +363,9 @@ def show(options: argparse.Namespace, screen: Screen, command: Sequence[str]) ->
     if told.get("interrupted"):
         screen.say(told["interrupted"])
     if "error" in told:
-        screen.say(
-            f"{told['error_name'].capitalize()} {error_text(told['error'], task)} on held-out rows "
-            f"(± {error_text(told['standard_error'], task)}), "
-            f"{error_text(told['null_error'], task)} without {word}s."
-        )
+        measured = _measured_text(told, task)
+        screen.say(measured[0].upper() + measured[1:])
+    _say_how(told, screen)
     needed = model.needed
     screen.say(
         f"A prediction needs {counted(len(needed), 'column')} of the table and "

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import math
 import os
 import sys
 from pathlib import Path
 from typing import Any, NoReturn
 
 from mixnorm import __version__
-from mixnorm.cli import _examples
+from mixnorm.cli import _examples, _types
 
 FORMATS = ("csv", "tsv", "parquet", "libsvm")
 TASKS = ("classification", "regression")
@@ -122,7 +121,7 @@ def _add_table(command: Any) -> None:
 def _add_format(table: Any, formats: tuple[str, ...] = FORMATS) -> None:
     table.add_argument("--format", choices=formats, help="default: told from the content")
     table.add_argument(
-        "--delimiter", metavar="CHAR", type=_delimiter, help="default: told from the content"
+        "--delimiter", metavar="CHAR", type=_types.delimiter, help="default: told from the content"
     )
     table.add_argument(
         "--header",
@@ -133,12 +132,12 @@ def _add_format(table: Any, formats: tuple[str, ...] = FORMATS) -> None:
 
 def _add_learning(command: Any, features: str, *, limited: bool = True) -> None:
     learning = command.add_argument_group("learning")
-    learning.add_argument("--features", "-k", metavar="N", type=_count, help=features)
+    learning.add_argument("--features", "-k", metavar="N", type=_types.count, help=features)
     if limited:
         learning.add_argument(
             "--max-features",
             metavar="N",
-            type=_count,
+            type=_types.count,
             default=LONGEST,
             help=f"largest size that cross-validation tries (default {LONGEST})",
         )
@@ -153,15 +152,25 @@ def _add_learning(command: Any, features: str, *, limited: bool = True) -> None:
     learning.add_argument(
         "--max-inputs",
         metavar="N",
-        type=_count,
+        type=_types.count,
         help="most columns that all features together read; every level of a category counts as "
         "a column, and so do the parts of a date",
     )
     learning.add_argument(
-        "--folds", metavar="N", type=_folds, help="folds of the cross-validation (default 5)"
+        "--folds", metavar="N", type=_types.folds, help="folds of the cross-validation (default 5)"
     )
     learning.add_argument(
-        "--alpha", metavar="A", type=_alpha, default=1e-6, help="ridge penalty (default 1e-6)"
+        "--nested",
+        action="store_true",
+        help="also choose the size anew within the training rows of each fold, and print the "
+        "error of that: what an honest search finds, at about the folds' number of times the time",
+    )
+    learning.add_argument(
+        "--alpha",
+        metavar="A",
+        type=_types.penalty,
+        default="auto",
+        help="ridge penalty, a number or auto (default auto: found from the training rows)",
     )
     learning.add_argument(
         "--loss", choices=("margin", "logistic", "squared"), help="default: margin, or squared"
@@ -175,14 +184,14 @@ def _add_learning(command: Any, features: str, *, limited: bool = True) -> None:
     learning.add_argument(
         "--swaps",
         metavar="N",
-        type=_whole,
+        type=_types.whole,
         default=0,
         help="replacement steps after each round (default 0)",
     )
     learning.add_argument(
         "--seed",
         metavar="N",
-        type=_whole,
+        type=_types.whole,
         default=0,
         help="of the split into folds, and of the centres of pieces (default 0)",
     )
@@ -200,7 +209,7 @@ def _add_predict(commands: Any) -> None:
         "--keep", metavar="COLUMN", action="append", default=[], help="copy a column of the table"
     )
     predict.add_argument(
-        "--features", "-k", metavar="N", type=_count, help="use only the first N features"
+        "--features", "-k", metavar="N", type=_types.count, help="use only the first N features"
     )
     _add_format(predict.add_argument_group("the table"), (*FORMATS, "jsonl"))
 
@@ -229,7 +238,10 @@ def _add_stream(commands: Any) -> None:
         "--format", choices=STREAMED, help="default: told from the name or the content"
     )
     rows.add_argument(
-        "--delimiter", metavar="CHAR", type=_delimiter, help="default: told from the first lines"
+        "--delimiter",
+        metavar="CHAR",
+        type=_types.delimiter,
+        help="default: told from the first lines",
     )
     rows.add_argument(
         "--drop", metavar="COLUMN", action="append", default=[], help="leave a column out"
@@ -259,14 +271,14 @@ def _add_stream(commands: Any) -> None:
     told.add_argument(
         "--checkpoint",
         metavar="N",
-        type=_count,
+        type=_types.count,
         default=100_000,
         help="write the model every N rows, and at the end (default 100000)",
     )
     told.add_argument(
         "--every",
         metavar="N",
-        type=_count,
+        type=_types.count,
         help="print a line every N rows (default: after 1, 2, 4, 8, ... rows)",
     )
     told.add_argument(
@@ -285,12 +297,12 @@ def _add_advise(commands: Any) -> None:
     learning.add_argument(
         "--rows",
         metavar="N",
-        type=_enough,
+        type=_types.enough,
         default=2000,
         help="rows to compare norms on, at most (default 2000)",
     )
     learning.add_argument(
-        "--seed", metavar="N", type=_whole, default=0, help="draws rows and folds (default 0)"
+        "--seed", metavar="N", type=_types.whole, default=0, help="draws rows and folds (default 0)"
     )
     written = made.add_argument_group("what is written")
     written.add_argument("--report", "-r", metavar="FILE", help="an HTML page about the advice")
@@ -320,9 +332,9 @@ def _add_online(learning: Any) -> None:
         choices=("auto", "feature", "adaptive", "anytime", "fixed"),
         help="how steps are chosen (default auto)",
     )
-    learning.add_argument("--eta0", metavar="A", type=_positive, help="the step size")
+    learning.add_argument("--eta0", metavar="A", type=_types.positive, help="the step size")
     learning.add_argument(
-        "--radius", metavar="R", type=_positive, help="largest norm of the weights"
+        "--radius", metavar="R", type=_types.positive, help="largest norm of the weights"
     )
     learning.add_argument(
         "--no-scale",
@@ -335,7 +347,7 @@ def _add_online(learning: Any) -> None:
     learning.add_argument(
         "--hash",
         metavar="N",
-        type=_count,
+        type=_types.count,
         help="hash names into N columns, for rows that bring ever new ones",
     )
 
@@ -359,59 +371,6 @@ def _add_completion(commands: Any) -> None:
     completion.add_argument("shell", choices=SHELLS)
 
 
-def _count(text: str) -> int:
-    return _integer(text, least=1)
-
-
-def _whole(text: str) -> int:
-    return _integer(text, least=0)
-
-
-def _enough(text: str) -> int:
-    return _integer(text, least=20)
-
-
-def _folds(text: str) -> int:
-    return _integer(text, least=2)
-
-
-def _integer(text: str, least: int) -> int:
-    try:
-        number = int(text)
-    except ValueError:
-        number = least - 1
-    if number < least:
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number of at least {least}")
-    return number
-
-
-def _alpha(text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not 0 <= number < math.inf:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of at least 0")
-    return number
-
-
-def _positive(text: str) -> float:
-    number = _alpha(text)
-    if not number:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number above 0")
-    return number
-
-
-def _delimiter(text: str) -> str:
-    named = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "space": " ", "pipe": "|"}
-    char = named.get(text, text)
-    if len(char) != 1 or char in '"\r\n' or not char.isascii():
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is no single character; give one, or tab, comma, semicolon, space, pipe"
-        )
-    return char
-
-
 def check_options(options: argparse.Namespace) -> None:
     """Raise :class:`Usage` for what cannot work, before any time is spent on it."""
     if options.command == "stream":
@@ -426,6 +385,11 @@ def check_options(options: argparse.Namespace) -> None:
         raise Usage("a table from standard input has no name; give --model FILE")
     if getattr(options, "pool", None) == "pieces" and options.max_inputs is not None:
         raise Usage("--max-inputs has no meaning for --pool pieces: each piece reads all columns")
+    if getattr(options, "nested", False) and options.command == "fit" and options.features:
+        raise Usage(
+            "--nested measures the choice of the size, and --features leaves nothing to choose; "
+            "leave one of them out"
+        )
     overlap = set(getattr(options, "category", ())) & set(getattr(options, "number", ()))
     if overlap:
         raise Usage(f"--category and --number both name {sorted(overlap)[0]!r}")

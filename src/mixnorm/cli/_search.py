@@ -28,6 +28,8 @@ from mixnorm.selection import choose_size, standard_error
 _MANY_ROWS = 20_000
 _FOLDS = 5
 
+Split = tuple[np.ndarray, np.ndarray]
+
 
 @dataclass
 class Fold:
@@ -38,6 +40,24 @@ class Fold:
     test: np.ndarray
     predictions: list[np.ndarray]
     errors: list[float]
+
+
+@dataclass
+class Nested:
+    """What each outer fold scored with the size that its own training rows chose."""
+
+    errors: list[float] = field(default_factory=list)
+    sizes: list[int] = field(default_factory=list)
+
+    @property
+    def error(self) -> float:
+        """The mean error."""
+        return float(np.mean(self.errors))
+
+    @property
+    def standard_error(self) -> float:
+        """Its standard error over the folds."""
+        return float(standard_error(np.array(self.errors)[:, None])[0])
 
 
 @dataclass
@@ -62,8 +82,16 @@ class Search:
         The weights of these rows, where there are any.
     folds : list of Fold
         The paths behind these.
-    how_chosen, how_measured, interrupted : str
-        One sentence each; the last is empty unless the user interrupted.
+    given : int or None
+        The size that was asked for, if any.
+    n_splits : int
+        Number of folds that were wanted.
+    smaller : int or None
+        A smaller size than the one given that is as good within one standard error.
+    nested : Nested or None
+        Errors of nested cross-validation, if that was asked for.
+    interrupted : str
+        What was kept, if the user interrupted.
     notes : list of str
         Warnings of the fits.
     seconds : float
@@ -79,8 +107,10 @@ class Search:
     held_out: tuple[np.ndarray, np.ndarray]
     held_weight: np.ndarray | None
     folds: list[Fold]
-    how_chosen: str
-    how_measured: str
+    given: int | None = None
+    n_splits: int = 1
+    smaller: int | None = None
+    nested: Nested | None = None
     interrupted: str = ""
     notes: list[str] = field(default_factory=list)
     seconds: float = 0.0
@@ -110,8 +140,11 @@ class _Searcher:
         self.data, self.options, self.screen, self.whole = data, options, screen, whole
         self.given = options.features if options.command == "fit" else None
         self.limit = self._limit()
+        self.folds = options.folds or _FOLDS
+        self.inner = self.folds if options.nested else 0
         _check_loss(options.loss, data.task)
         self.notes: list[str] = []
+        self.nested = Nested()
         self.splits = self._splits()
 
     def _limit(self) -> int:
@@ -123,13 +156,15 @@ class _Searcher:
         began = time.perf_counter()
         folds: list[Fold] = []
         model = path = None
-        rounds = (len(self.splits) + 1) * self.limit
+        rounds = (len(self.splits) * (1 + self.inner) + 1) * self.limit
         with SearchBar(self.screen, self.data.task, rounds, self.data.word) as bar:
             try:
                 for number, (train, test) in enumerate(self.splits, start=1):
-                    folds.append(self._fold(bar, number, train, test))
+                    folds.append(self._fold(bar, self._stage(number), train, test))
                 folds = [fold for fold in folds if fold.errors] or self._fail()
                 model, path = self._refit(bar, self._choose(folds), self._curve(folds)[0])
+                if self.inner and not path._path.interrupted:
+                    self._nest(bar, folds)
             except _Interrupted as stop:
                 if stop.fold is not None and not folds:
                     folds.append(stop.fold)
@@ -167,30 +202,20 @@ class _Searcher:
             held_out=self._held_out(folds, chosen),
             held_weight=self._weight(np.concatenate([fold.test for fold in folds])),
             folds=folds,
-            how_chosen=self._how_chosen(folds, bool(interrupted)),
-            how_measured=self._how_measured(folds),
+            given=self.given,
+            n_splits=len(self.splits),
+            smaller=self._smaller(errors, spread, chosen),
+            nested=self.nested if self.nested.errors else None,
             interrupted=interrupted,
             notes=list(dict.fromkeys(self.notes)),
         )
 
     # Folds.
 
-    def _splits(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        from sklearn.model_selection import KFold, StratifiedKFold
-
-        y, count = self.data.y, self.options.folds or _FOLDS
-        count = min(count, len(y))
-        kind: Any = KFold
-        if self.data.task == "classification":
-            often = np.unique(y, return_counts=True)[1].max()
-            kind = StratifiedKFold if often >= count else KFold
-        splitter = kind(count, shuffle=True, random_state=self.options.seed)
-        with warnings.catch_warnings():  # of classes with fewer rows than folds, which is fine
-            warnings.simplefilter("ignore", UserWarning)
-            splits = list(splitter.split(np.zeros(len(y)), y))
-        if self.data.weight is not None and any(
-            not self.data.weight[train].any() for train, _ in splits
-        ):
+    def _splits(self) -> list[Split]:
+        y, weight = self.data.y, self.data.weight
+        splits = split_rows(y, self.data.task, self.folds, self.options.seed)
+        if weight is not None and any(not weight[train].any() for train, _ in splits):
             raise TableError(
                 "The weights are positive in too few rows to hold some of them out; give fewer "
                 "--folds, or weights to more rows."
@@ -198,13 +223,15 @@ class _Searcher:
         one = self.given is not None and self.options.folds is None and len(y) > _MANY_ROWS
         return splits[:1] if one else splits
 
-    def _fold(self, bar: SearchBar, number: int, train: np.ndarray, test: np.ndarray) -> Fold:
+    def _stage(self, number: int) -> str:
+        return "fitting" if len(self.splits) == 1 else f"fold {number} of {len(self.splits)}"
+
+    def _fold(self, bar: SearchBar, name: str, train: np.ndarray, test: np.ndarray) -> Fold:
         """Fit a path without the rows of a fold, and score it on them."""
         data = self.data
         held = data.X[test]
         weight = np.zeros(len(data.y))
         weight[train] = 1.0 if data.weight is None else data.weight[train]
-        name = "fitting" if len(self.splits) == 1 else f"fold {number} of {len(self.splits)}"
         score = self._score(test)
         callback = bar.stage(name, self.limit, lambda model: score(model.predict(held)))
         model = self._estimator(self.limit).set_callbacks(callback)
@@ -214,6 +241,27 @@ class _Searcher:
         if interrupted:
             raise _Interrupted(fold)
         return fold
+
+    def _nest(self, bar: SearchBar, folds: list[Fold]) -> None:
+        """Choose the size anew within the training rows of each fold, and score it on the others.
+
+        The fold's path is there already; only the search for its size is done again.
+        """
+        bar.expect(len(folds) * self.inner * self.limit)
+        for number, fold in enumerate(folds, start=1):
+            found = []
+            splits = split_rows(
+                self.data.y[fold.train], self.data.task, self.inner, self.options.seed
+            )
+            for place, split in enumerate(splits, start=1):
+                train, test = (fold.train[rows] for rows in split)
+                if self.data.weight is None or self.data.weight[train].any():
+                    name = f"{self._stage(number)}, inner fold {place} of {len(splits)}"
+                    found.append(self._fold(bar, name, train, test))
+            found = [inner for inner in found if inner.errors]
+            size = min(self._choose(found), len(fold.errors)) if found else 1
+            self.nested.errors.append(fold.errors[size - 1])
+            self.nested.sizes.append(size)
 
     def _score(self, test: np.ndarray) -> Callable[[np.ndarray], float]:
         """Return what gives the error of predictions for some rows."""
@@ -285,6 +333,14 @@ class _Searcher:
             return int(scores.shape[1])
         return choose_size(-scores, one_standard_error=True) + 1
 
+    def _smaller(self, errors: list[float], spread: list[float], chosen: int) -> int | None:
+        """Return a size below the one given that is within one standard error of the best."""
+        if self.given is None:
+            return None
+        best = int(np.argmin(errors[:chosen]))
+        size = int(np.argmax(np.array(errors) <= errors[best] + spread[best])) + 1
+        return size if size < chosen else None
+
     def _null_error(self, folds: list[Fold]) -> float:
         errors = []
         for fold in folds:
@@ -332,42 +388,26 @@ class _Searcher:
             why = "lower the loss" + (f" within --max-inputs {most}" if most else "")
         return f"Of {asked} {self.data.word}s asked for, only {chosen} {why}."
 
-    def _how_chosen(self, folds: list[Fold], interrupted: bool) -> str:
-        if self.given is not None:
-            if interrupted:
-                return f"{self.given} {self.data.word}s were asked for."
-            return f"The number of {self.data.word}s was given."
-        if len(folds) < 2:
-            return "The size with the smallest error on held-out rows, of those reached."
-        return (
-            "The smallest size whose held-out error is within one standard error of the best, "
-            f"by cross-validation with {len(folds)} folds."
-        )
-
-    def _how_measured(self, folds: list[Fold]) -> str:
-        rows, weighted = len(self.data.y), ""
-        if self.data.weight is not None:
-            weighted = " Rows count by their weight."
-        if len(folds) == 1:
-            size = len(folds[0].test)
-            said = f"Errors are measured on {size} of {rows} rows that the fit did not see."
-        elif len(folds) < len(self.splits):
-            said = (
-                f"Errors are measured on {len(folds)} of {len(self.splits)} folds of the "
-                "cross-validation, the others being interrupted."
-            )
-        else:
-            said = (
-                f"Errors are measured by cross-validation with {len(folds)} folds: "
-                "every row is predicted by a model that did not see it."
-            )
-        return said + weighted
-
 
 def _check_loss(loss: str | None, task: str) -> None:
     fitting = ("squared",) if task == "regression" else ("margin", "logistic")
     if loss is not None and loss not in fitting:
         raise Usage(f"--loss {loss} is not for {task}; choose {' or '.join(fitting)}")
+
+
+def split_rows(y: np.ndarray, task: str, count: int, seed: int) -> list[Split]:
+    """Return folds of rows, with the classes spread over them where there are enough rows."""
+    from sklearn.model_selection import KFold, StratifiedKFold
+
+    count = min(count, len(y))
+    kind: Any = KFold
+    if task == "classification":
+        often = np.unique(y, return_counts=True)[1].max()
+        kind = StratifiedKFold if often >= count else KFold
+    splitter = kind(count, shuffle=True, random_state=seed)
+    with warnings.catch_warnings():  # of classes with fewer rows than folds, which is fine
+        warnings.simplefilter("ignore", UserWarning)
+        return list(splitter.split(np.zeros(len(y)), y))
 
 
 class _Interrupted(Exception):

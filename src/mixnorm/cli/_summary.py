@@ -13,8 +13,8 @@ import numpy as np
 from mixnorm import __version__
 from mixnorm.cli._data import Data
 from mixnorm.cli._full import FullFit
-from mixnorm.cli._screen import counted
-from mixnorm.cli._search import Search
+from mixnorm.cli._screen import counted, error_text
+from mixnorm.cli._search import Nested, Search
 from mixnorm.display import Feature, FullModel, Report
 from mixnorm.tables import TableModel
 
@@ -44,9 +44,101 @@ def path_rows(data: Data, found: Search) -> list[dict[str, Any]]:
                 "gain": losses[size - 1] - losses[size],
                 "error": found.errors[size - 1] if known else None,
                 "standard_error": found.standard_errors[size - 1] if known else None,
+                "folds": _in_folds(data, found, atom, max(size, found.chosen)),
             }
         )
     return rows
+
+
+def _in_folds(data: Data, found: Search, atom: Any, size: int) -> int | None:
+    """Return how many fold models of a size have a feature that reads the columns of this one."""
+    if data.pool == "pieces":  # all of which read all columns
+        return None
+
+    def read(model: Any, one: Any) -> Any:
+        if data.pool == "columns":
+            return one
+        return frozenset(model._fitted_pool.feature_indices((one,), data.encoder.width).tolist())
+
+    wanted = read(found.path, atom)
+    supports = [(fold.model, fold.model._path.rounds[:size][-1].support) for fold in found.folds]
+    return sum(any(read(model, one) == wanted for one in atoms) for model, atoms in supports)
+
+
+def how_chosen(data: Data, found: Search) -> str:
+    """Say why the model has this size, and what the choice does to its error."""
+    word = data.word
+    if found.given is None:
+        said = "The size with the smallest error on held-out rows, of those reached."
+        if len(found.folds) > 1:
+            said = (
+                "The smallest size whose held-out error is within one standard error of the best, "
+                f"by cross-validation with {len(found.folds)} folds."
+            )
+        return f"{said} The same held-out rows chose the size, so its error is optimistic" + (
+            "; --nested measures the error on rows that the choice does not see."
+            if found.nested is None
+            else f". {_how_nested(data, found.nested, len(found.folds))}"
+        )
+    said = f"The number of {word}s was given."
+    if found.interrupted:
+        said = f"{found.given} {word}s were asked for."
+    if found.smaller is None:
+        return said
+    return (
+        f"{said} {counted(found.smaller, word)} {'is' if found.smaller == 1 else 'are'} as good "
+        f"within one standard error: --features {found.smaller} gives the smaller model."
+    )
+
+
+def _how_nested(data: Data, nested: Nested, wanted: int) -> str:
+    """Say what nested folds measured."""
+    done, cut = len(nested.errors), ""
+    if done < wanted:
+        cut = f", interrupted after {done} of {wanted} folds"
+    spread = f" ± {error_text(nested.standard_error, data.task)}" if done > 1 else ""
+    sizes = ", ".join(map(str, nested.sizes))
+    return (
+        "With the size chosen anew within the training rows of each fold (nested "
+        f"cross-validation{cut}), the {error_name(data.task)} is "
+        f"{error_text(nested.error, data.task)}{spread}; sizes: {sizes}."
+    )
+
+
+def how_measured(data: Data, found: Search) -> str:
+    """Say on which rows errors are measured, and what ± is."""
+    done = len(found.folds)
+    over = "of the mean over the folds"
+    if done == 1:
+        size = len(found.folds[0].test)
+        said = f"Errors are measured on {size} of {len(data.y)} rows that the fit did not see"
+        over = "over these rows"
+    elif done < found.n_splits:
+        said = (
+            f"Errors are measured on {done} of {found.n_splits} folds of the cross-validation, as "
+            + ("it was interrupted" if found.interrupted else "the others found no feature")
+        )
+    else:
+        said = (
+            f"Errors are measured by cross-validation with {done} folds: every row is predicted "
+            "by a model that did not see it"
+        )
+    weighted = "" if data.weight is None else " Rows count by their weight."
+    return f"{said}. ± is the standard error {over}.{weighted}"
+
+
+def how_folds(data: Data, found: Search) -> str:
+    """Say whose errors stand beside a feature, and what its number of folds is."""
+    word = data.word
+    said = (
+        f"Each fold chooses its own {word}s: the held-out error at a size is that of the fold "
+        f"models of that size, whichever {word}s they use."
+    )
+    if data.pool == "pieces":
+        return said
+    use = "the feature" if data.pool == "columns" else f"a {word} of the same columns"
+    models = f"{counted(len(found.folds), 'fold model')} with {counted(found.chosen, word)}"
+    return f'{said} "folds" is how many of the {models} use {use}.'
 
 
 def size_text(told: dict[str, Any]) -> str:
@@ -96,9 +188,15 @@ def facts(
         "error": found.errors[min(size, len(found.errors)) - 1],
         "standard_error": found.standard_errors[min(size, len(found.errors)) - 1],
         "null_error": found.null_error,
+        "folds": len(found.folds),
+        "smaller": found.smaller,
+        "nested": _nested(found),
         "full_error": None if full is None else full.error,
-        "how_chosen": found.how_chosen,
-        "how_measured": found.how_measured,
+        "full_note": None if full is None else full.note,
+        "own_full_error": None if full is None else full.own_error,
+        "how_chosen": how_chosen(data, found),
+        "how_measured": how_measured(data, found),
+        "how_folds": how_folds(data, found),
         "interrupted": found.interrupted,
         "seconds": found.seconds,
         "multiply_adds": found.model.cost_.multiply_adds,
@@ -106,6 +204,18 @@ def facts(
         "path": rows[:size],
         "replaced": _members(model, rows[:size]),
         "notes": [*data.notes, *found.notes],
+    }
+
+
+def _nested(found: Search) -> dict[str, Any] | None:
+    """Return what nested cross-validation measured, as plain values."""
+    if found.nested is None:
+        return None
+    return {
+        "error": found.nested.error,
+        "standard_error": found.nested.standard_error if len(found.nested.errors) > 1 else None,
+        "errors": found.nested.errors,
+        "sizes": found.nested.sizes,
     }
 
 
@@ -135,8 +245,8 @@ def make_report(
         columns=told["columns"],
         notes=tuple(told["notes"]),
         chosen=found.chosen,
-        how_chosen=found.how_chosen,
-        how_measured=found.how_measured,
+        how_chosen=told["how_chosen"],
+        how_measured=told["how_measured"],
         null_loss=float(found.path.null_loss_),
         null_error=found.null_error,
         features=tuple(
@@ -158,13 +268,16 @@ def make_report(
         columns_read=told["columns_read"],
         comparisons=told["comparisons"],
         members=None if told["replaced"] is None else tuple(told["replaced"]),
+        how_folds=told["how_folds"],
+        n_folds=told["folds"],
     )
 
 
 def _feature(row: dict[str, Any], data: Data, found: Search, atom: Any) -> Feature:
     columns = found.path._fitted_pool.n_columns(atom, data.encoder.width)
     kind = row["kind"] if data.pool == "columns" else ""
-    return Feature(row["name"], kind, row["loss"], row["gain"], row["error"], columns)
+    named = (row["name"], kind, row["loss"], row["gain"], row["error"], columns)
+    return Feature(*named, folds=row["folds"])
 
 
 def _class_names(data: Data, found: Search) -> tuple[str, ...]:

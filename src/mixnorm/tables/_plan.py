@@ -36,8 +36,8 @@ _MOSTLY_DATES = 0.99
 # A column of texts is a name or a key, not a category, above this share of distinct entries.
 _KEYLIKE = 0.5
 _FEW = 20
-# Beyond this multiple of half its range, a column is centred: scaled by its size it would
-# hardly vary.
+# Beyond this multiple of half its range, a column is centred: a product with it would be nearly the
+# other column, and digits would be lost.
 _FAR = 10.0
 _DAY = 86400.0
 _KEY_NAME = re.compile(r"(?i:(^|[ _.-])(id|idx|index|key|row|no|nr|uid|number)$)|[a-z]I[dD]$")

@@ -40,15 +40,43 @@ def test_answer_for_classes(classification):
         standard_error=(0.01, 0.008, 0.006, 0.006),
     )
     text = words(report.to_html())
-    assert "3 of 64 features ; 5.2 % error on held-out rows, ± 0.6." in text
+    assert "3 of 64 features ; 5.2 % error on held-out rows, ± 0.6 (standard error)." in text
     assert "Without any feature it would be 90.0 %, with all 64 features 4.8 %." in text
     assert "30 for one prediction" in text
     assert "1 feature beyond the model" in text
 
 
+def test_features_are_counted_in_folds(classification):
+    chosen = [
+        Feature(name, "number", 0.5, 0.1, 0.2, folds=folds)
+        for name, folds in (("age", 5), ("noise_3", 2), ("late", None))
+    ]
+    how = "Each fold chooses its own features."
+    report = classification(3, 2, 3, features=tuple(chosen), n_folds=5, how_folds=how)
+    text = words(report.to_html())
+    assert how in text
+    table = text.partition("Features of the model")[2]
+    assert "Folds Held-out error rate" in table
+    assert re.search(r"age number .* 5 of 5 20.0 %.* noise_3 number .* 2 of 5 20.0 %", table)
+    assert re.search(r"late number .* – 20.0 %", text)
+    assert "Folds" not in words(classification(3, 2, 3).to_html())
+
+
+def test_our_own_model_with_all_features(classification):
+    full = FullModel(0.048, 64, 640, "Standardised.", own_error=0.051)
+    text = words(classification(10, 3, 4, full=full).to_html())
+    assert "with all 64 features 4.8 % (ShareBoost with all of them: 5.1 %)." in text
+    assert re.search(r"Held-out error rate, ShareBoost [\d.]+ % ± 0.6 5.1 %", text)
+    alone = words(classification(10, 3, 4).to_html())
+    assert "with all 64 features 4.8 %." in alone
+    assert "ShareBoost" not in alone
+
+
 def test_answer_for_regression(regression):
     text = words(regression().to_html())
-    assert re.search(r"5 of 23 features ; RMSE 3\d,\d{3} on held-out rows, ± 1,500\.", text)
+    assert re.search(
+        r"5 of 23 features ; RMSE 3\d,\d{3} on held-out rows, ± 1,500 \(standard error\)\.", text
+    )
     assert "Without any feature it would be 98,000, with all 23 features 30,500." in text
     assert "Half of the 300 held-out predictions are within" in text
 

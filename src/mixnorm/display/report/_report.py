@@ -35,6 +35,8 @@ class Feature:
         Held-out error after this round; ``None`` if it was not measured.
     n_columns : int, default=1
         Columns that the feature was coded as.
+    folds : int or None, default=None
+        Fold models that use the feature, too; ``None`` if that was not counted.
     """
 
     name: str
@@ -43,6 +45,7 @@ class Feature:
     gain: float
     error: float | None
     n_columns: int = 1
+    folds: int | None = None
 
 
 @dataclass(frozen=True)
@@ -59,12 +62,15 @@ class FullModel:
         What one prediction costs.
     note : str, default=""
         A sentence on how it was trained.
+    own_error : float or None, default=None
+        Held-out error of ShareBoost with all features.
     """
 
     error: float
     n_features: int
     multiply_adds: int
     note: str = ""
+    own_error: float | None = None
 
 
 # Without comparison: that of arrays has no single answer.
@@ -137,6 +143,10 @@ class Report:
     members : tuple of str, or None, default=None
         Names of the features of the model, in the order of ``effects``; None if they are the first
         ones of the path. Others they are where earlier choices were replaced.
+    how_folds : str, default=""
+        A sentence on the features of the fold models, and on what their number beside a feature is.
+    n_folds : int or None, default=None
+        Number of folds that the errors come from.
 
     Examples
     --------
@@ -205,6 +215,8 @@ class Report:
     columns_read: int | None = None
     comparisons: int = 0
     members: tuple[str, ...] | None = None
+    how_folds: str = ""
+    n_folds: int | None = None
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from mixnorm.display.report._html import Html, clean, join, name_tag, one_line, table, tag
 from mixnorm.display.report._text import (
+    NONE,
     byte_size,
     count,
     duration,
@@ -73,7 +74,7 @@ def _answer(report: Report) -> Html:
     else:
         result = join((report.error_name, " ", tag("strong", value), " on held-out rows"))
     spread = _chosen_spread(report)
-    doubt = "" if spread is None else f", ±\u00a0{margin(spread, report.task)}"
+    doubt = "" if spread is None else f", ±\u00a0{margin(spread, report.task)} (standard error)"
     return join((size, "; ", result, f"{doubt}."))
 
 
@@ -104,7 +105,10 @@ def _comparison(report: Report) -> str | None:
         lead = "with" if parts else "With"
         size = _inputs(report, report.full.n_features)
         linear = "" if report.word == "feature" else "a linear model of "
-        parts.append(f"{lead} {linear}all {size} {measure(report.full.error, report.task)}")
+        own = report.full.own_error
+        ours = f" (ShareBoost with all of them: {measure(own, report.task)})" if known(own) else ""
+        value = measure(report.full.error, report.task)
+        parts.append(f"{lead} {linear}all {size} {value}{ours}")
     first = f"{', '.join(parts)}." if parts and _chosen_error(report) is not None else ""
     return f"{first} {one_line(report.how_chosen) if report.how_chosen else ''}".strip() or None
 
@@ -170,6 +174,7 @@ def features_section(report: Report) -> Html:
             "In the order they were chosen, with how far each lowered the training loss, given"
             " those above it.",
         ),
+        tag("p", one_line(report.how_folds)) if report.how_folds else None,
         _replaced(report),
         _path_table(report, f"{_many(report).capitalize()} of the model", 0, listed, null=True),
     ]
@@ -204,6 +209,10 @@ def _path_table(report: Report, caption: str, start: int, stop: int, null: bool 
         kind = _kind(feature)
         name = tag("span", name_tag(feature.name), tag("small", kind) if kind else None)
         rows.append([_ranked(f"{i + 1}", name), _gain(feature.gain, largest), number(feature.loss)])
+    if any(feature.folds is not None for feature in report.features):
+        head.append("Folds")
+        counts = [_in_folds(feature, report) for feature in report.features[start:stop]]
+        rows = [[*row, n] for row, n in zip(rows, ([""] if null else []) + counts, strict=True)]
     if errors:
         head.append(f"Held-out {report.error_name}")
         spread = report.standard_error or (None,) * len(report.features)
@@ -215,6 +224,13 @@ def _path_table(report: Report, caption: str, start: int, stop: int, null: bool 
             values.insert(0, join((measure(report.null_error, report.task),)))
         rows = [[*row, value] for row, value in zip(rows, values, strict=True)]
     return table(caption, head, rows, class_="path")
+
+
+def _in_folds(feature: Feature, report: Report) -> str:
+    if feature.folds is None:
+        return NONE
+    whole = "" if report.n_folds is None else f" of {count(report.n_folds)}"
+    return f"{count(feature.folds)}{whole}"
 
 
 def _ranked(rank: str, name: Html) -> Html:
@@ -260,6 +276,9 @@ def cost_section(report: Report) -> Html:
         rows[1] += _compared(report.multiply_adds, full.multiply_adds)
         if error is not None:
             rows[2] += [measure(full.error, report.task), ""]
+            if known(full.own_error):
+                own = measure(full.own_error, report.task)
+                rows.insert(3, [f"Held-out {report.error_name}, ShareBoost", text, own, ""])
     rows = [row + [""] * (len(head) - len(row)) for row in rows]
     caption = "Cost of a prediction"
     if full is not None:

@@ -1,0 +1,71 @@
+"""What the texts of options stand for; a text that fits nothing is refused."""
+
+from __future__ import annotations
+
+import argparse
+import math
+
+
+def count(text: str) -> int:
+    """Return a whole number of at least 1."""
+    return _integer(text, least=1)
+
+
+def whole(text: str) -> int:
+    """Return a whole number of at least 0."""
+    return _integer(text, least=0)
+
+
+def enough(text: str) -> int:
+    """Return a number of rows that norms can be compared on."""
+    return _integer(text, least=20)
+
+
+def folds(text: str) -> int:
+    """Return a number of folds."""
+    return _integer(text, least=2)
+
+
+def _integer(text: str, least: int) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        number = least - 1
+    if number < least:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number of at least {least}")
+    return number
+
+
+def alpha(text: str) -> float:
+    """Return a number of at least 0."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 <= number < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of at least 0")
+    return number
+
+
+def penalty(text: str) -> float | str:
+    """Return a number of at least 0, or ``auto``."""
+    return text if text == "auto" else alpha(text)
+
+
+def positive(text: str) -> float:
+    """Return a number above 0."""
+    number = alpha(text)
+    if not number:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number above 0")
+    return number
+
+
+def delimiter(text: str) -> str:
+    """Return one character, which may be given by its name."""
+    named = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "space": " ", "pipe": "|"}
+    char = named.get(text, text)
+    if len(char) != 1 or char in '"\r\n' or not char.isascii():
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no single character; give one, or tab, comma, semicolon, space, pipe"
+        )
+    return char
