@@ -18,6 +18,11 @@ ISLANDS = ("Biscoe", "Dream", "Torgersen")
 # Bill length and depth and flipper length in mm, mass in g, by species.
 _MEANS = np.array([[38.8, 18.3, 190, 3700], [48.8, 18.4, 196, 3733], [47.5, 15.0, 217, 5076]])
 _DEVIATIONS = np.array([[2.7, 1.2, 6.5, 459], [3.3, 1.1, 7.1, 384], [3.1, 1.0, 6.5, 504]])
+# How much wider the species are drawn than they are, and the share of the variance within a species
+# that the sexes make up. A linear model then errs on about 8 % of the rows, and the fifth column
+# still tells something: about 10 nats in 344 rows, where the best of six noise columns has 2.4.
+# With the real widths it has 2 nats, and no method can tell it from noise.
+_WIDER, _SEXES = 2.0, 0.3
 _ON_ISLAND = np.array([[0.29, 0.37, 0.34], [0.0, 1.0, 0.0], [1.0, 0.0, 0.0]])
 NOISE = tuple(f"noise_{number}" for number in range(1, 7))
 MEASURED = ("bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g")
@@ -26,20 +31,23 @@ MEASURED = ("bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g
 def penguins(seed: int, n: int = 344) -> dict[str, np.ndarray]:
     """Draw a table like the Palmer penguins', with six columns of noise, as columns by name.
 
-    Four measurements in their natural units, two categories, the year; one entry of a hundred is
-    missing (NaN, or an empty text).
+    Four measurements in their natural units, which overlap more than those of the real birds, two
+    categories, the year; males are larger. One entry of a hundred is missing (NaN, or an empty
+    text). Noise and year tell nothing.
     """
     rng = np.random.default_rng(seed)
     y = rng.choice(3, n, p=[0.44, 0.20, 0.36])
-    together = np.linalg.cholesky(0.5 * np.eye(4) + 0.5)
-    values = _MEANS[y] + _DEVIATIONS[y] * (rng.standard_normal((n, 4)) @ together.T)
+    male = rng.random(n) < 0.5
+    size = np.sqrt(_SEXES) * np.where(male, 1.0, -1.0)[:, None]
+    size = size + np.sqrt(1.0 - _SEXES) * rng.standard_normal((n, 4))
+    values = _MEANS[y] + _WIDER * _DEVIATIONS[y] * size
     values[:, :2] = values[:, :2].round(1)
     values[:, 2] = values[:, 2].round()
     values[:, 3] = 25.0 * (values[:, 3] / 25.0).round()
     places = np.array([rng.choice(3, p=_ON_ISLAND[species]) for species in y])
     table: dict[str, np.ndarray] = dict(zip(MEASURED, values.T, strict=True))
     table["island"] = np.array(ISLANDS, dtype=object)[places]
-    table["sex"] = rng.choice(np.array(["female", "male"], dtype=object), n)
+    table["sex"] = np.array(["female", "male"], dtype=object)[male.astype(int)]
     table["year"] = rng.choice([2007.0, 2008.0, 2009.0], n)
     table |= {name: rng.standard_normal(n) for name in NOISE}
     for column in table.values():

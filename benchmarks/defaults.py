@@ -3,7 +3,8 @@
 Every set is cut into five folds. A path with the defaults is compared with paths of seven fixed
 penalties; the best of these is picked on the rows held out, so that the grid knows more than any
 user can. Regret is how many points of error the default is worse. ``--beside COMMIT`` times the
-default path beside that of an earlier commit.
+default path beside that of an earlier commit. ``--penguins N`` looks at what ``mixnorm fit`` makes
+of N drawn tables (:mod:`benchmarks._defaults_penguins`).
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import _report
+from benchmarks import _defaults_penguins, _report
 from benchmarks._bar import Check
 from benchmarks._command import carried_out, check_names, failure, names, verdict
 from benchmarks._defaults_child import DATA, GRID, SIZES
@@ -35,6 +36,7 @@ MEAN, WORST, LARGE = 0.5, 2.5, 0.3
 MANY_ROWS = 20_000
 LOG_LOSS, TIMES = 0.15, 1.8
 WALL = 7200.0
+TABLES = 20
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -44,6 +46,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--folds", type=int, default=5, help="folds of the cross-validation (default: 5)")
     add("--quick", action="store_true", help="six small sets")
     add("--beside", metavar="COMMIT", help="time default paths beside those of this commit")
+    add(
+        "--penguins",
+        type=int,
+        metavar="N",
+        help=f"drawn tables for mixnorm fit (default: {TABLES}, none with --data or --quick)",
+    )
     add("--json", type=Path, help="write results here as they come")
     add("--resume", action="store_true", help="keep the results already in --json")
     add("--no-runs", action="store_true", help="run nothing; report on what --json holds")
@@ -61,6 +69,9 @@ def run(args: argparse.Namespace, store: Store, console: Console) -> None:
     """Measure what is not in the store."""
     with tempfile.TemporaryDirectory(prefix="mixnorm-beside-") as folder:
         earlier = {} if args.beside is None else unpacked(args.beside, Path(folder))
+        tables = 0 if args.data or args.quick else TABLES
+        for seed in range(tables if args.penguins is None else args.penguins):
+            _keep(store, console, f"penguins/{seed}", {"job": "penguins", "seed": seed}, {})
         for data in args.data or (QUICK if args.quick else DATA):
             order = {"job": "measure", "data": data, "count": args.folds}
             _keep(store, console, f"{data}/paths", order, {})
@@ -108,6 +119,8 @@ def describe(record: Record) -> str:
         return failure(record)
     if record["status"] != "ok":
         return str(record["status"])
+    if "chosen" in record:
+        return _defaults_penguins.describe(record)
     own = record.get("alphas", {}).get(AUTO, record)
     errors = ", ".join(f"{at[0]:.2f} % at {size}" for size, at in own.get("at", {}).items())
     return f"{own['seconds']:.2f} s  {errors}"
@@ -146,7 +159,8 @@ def report(store: Store, console: Console) -> bool:
     """Print the table and the bar; return whether a measured figure misses it."""
     found = store.content.get("defaults", {})
     console.print(_table(found))
-    return verdict(list(checks(found)), store, console)
+    checked = [*checks(found), *_defaults_penguins.checks(found)]
+    return verdict(checked, store, console)
 
 
 def _table(found: Mapping[str, Record]) -> Table:
