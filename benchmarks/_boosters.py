@@ -49,8 +49,10 @@ class Booster:
         """
         reached, depths = self.leaves(model, X[:1000])
         each = [depth[leaves].mean() + 1 for depth, leaves in zip(depths, reached.T, strict=True)]
-        per_round = len(each) // model.n_estimators
-        return np.cumsum(each).reshape(-1, per_round)[:, -1]
+        classes = int(model.n_classes_)
+        spent = np.cumsum(each).reshape(-1, classes if classes > 2 else 1)[:, -1]
+        # A fit ends early where no split is left: more rounds are then the same model.
+        return np.pad(spent, (0, model.n_estimators - len(spent)), mode="edge")
 
 
 class _LightGBM(Booster):

@@ -99,6 +99,17 @@ def test_depths():
     assert node_depths([1, -1, 3, -1, -1], [2, -1, 4, -1, -1]).tolist() == [0, 1, 1, 2, 2]
 
 
+def test_costs_of_a_fit_that_ended_early():
+    class Stumps(Booster):
+        def leaves(self, model, X):
+            return np.zeros((len(X), 6), dtype=int), [np.array([1, 1])] * 6
+
+    class Model:
+        n_classes_, n_estimators = 3, 4
+
+    assert Stumps().costs(Model(), np.zeros((5, 1))).tolist() == [6, 12, 12, 12]
+
+
 class Fake(Booster):
     """Two classes: the one column is the label, wrong in the first rounds."""
 
