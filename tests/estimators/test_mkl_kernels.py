@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 from sklearn.base import clone, is_classifier
+from sklearn.datasets import load_wine
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -18,7 +19,7 @@ from mixnorm import (
     SMSDMKLClassifier,
     UFOMKLClassifier,
 )
-from mixnorm.kernels import KernelStack, gaussian_bank
+from mixnorm.kernels import KernelBank, KernelStack, PolynomialKernel, gaussian_bank
 
 TAUS = [0.125, 0.5, 2.0, 8.0]
 BANK = gaussian_bank(TAUS)
@@ -358,3 +359,25 @@ def test_the_search_takes_matrices_too():
     np.testing.assert_allclose(
         by_stack.cv_results_["split_test_scores"], by_rows.cv_results_["split_test_scores"]
     )
+
+
+def test_a_large_kernel_does_not_take_all_weight():
+    X, y = load_wine(return_X_y=True)
+    X = StandardScaler().fit_transform(X)
+    widths = gaussian_bank(np.geomspace(0.02, 16.0, 19), relative=True).kernels
+    kernels = [*widths, PolynomialKernel(degree=5)]
+
+    def share(**options):
+        model = MKLClassifier(KernelBank(kernels, **options), p=1).fit(X, y)
+        return model.kernel_weights_[-1] / np.sum(model.kernel_weights_)
+
+    assert share(normalize=None) > 0.99
+    assert share() < 0.2
+
+
+def test_one_kernel_is_taken_as_it_is():
+    X, y = load_wine(return_X_y=True)
+    X = StandardScaler().fit_transform(X)
+    ours = KernelMulticlassSVC(kernel="linear", C=0.01, tol=1e-6).fit(X, y)
+    given = KernelMulticlassSVC(kernel="precomputed", C=0.01, tol=1e-6).fit(X @ X.T, y)
+    assert np.allclose(ours.decision_function(X), given.decision_function(X @ X.T), atol=1e-2)

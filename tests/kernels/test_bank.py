@@ -65,7 +65,7 @@ def close(found, expected, dtype="float32"):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_matrices(rows, others, dtype):
-    bank = KernelBank(KERNELS, dtype=dtype).fit(rows)
+    bank = KernelBank(KERNELS, normalize=None, dtype=dtype).fit(rows)
     assert (bank.n_kernels, bank.n_samples, bank.n_features_in) == (7, 60, 5)
     assert bank.dtype == dtype
     grams = bank.grams()
@@ -97,20 +97,20 @@ def test_training_rows_as_new_ones(rows):
 def test_sparse_rows(counts, container):
     kernels = KERNELS[:6]
     dense = counts.toarray()
-    bank = KernelBank(kernels, dtype="float64").fit(container(counts))
+    bank = KernelBank(kernels, normalize=None, dtype="float64").fit(container(counts))
     close(np.stack(bank.grams().matrices), each(kernels, dense, dense), "float64")
     expected = np.tensordot(WEIGHTS[:6], each(kernels, dense[:9], dense), 1)
     close(bank.combine(container(counts[:9]), WEIGHTS[:6]), expected, "float64")
     close(bank.combine(dense[:9], WEIGHTS[:6]), expected, "float64")
     small = bank.take([1, 7, 20])
     close(small.combine(dense[:9], WEIGHTS[:6]), expected[:, [1, 7, 20]], "float64")
-    solid = KernelBank(kernels, dtype="float64").fit(dense)
+    solid = KernelBank(kernels, normalize=None, dtype="float64").fit(dense)
     close(solid.combine(container(counts[:9]), WEIGHTS[:6]), expected, "float64")
 
 
 def test_float32_rows(rows):
     narrow = rows.astype(np.float32)
-    bank = KernelBank(KERNELS).fit(narrow)
+    bank = KernelBank(KERNELS, normalize=None).fit(narrow)
     assert bank.rows[0].dtype == np.float32
     wide = narrow.astype(float)
     close(np.stack(bank.grams().matrices), each(KERNELS, wide, wide))
@@ -253,6 +253,22 @@ def test_trace(rows, others, dtype):
     diagonals = np.stack([kernel.fitted(rows).diagonal(rows) for kernel in KERNELS])
     expected = each(KERNELS, others, rows) / diagonals.mean(axis=1)[:, None, None]
     close(np.stack(bank.between(others).matrices), expected, dtype)
+
+
+def test_trace_is_the_default(rows):
+    made = [
+        KernelBank(KERNELS),
+        KernelBank.from_columns(None, {"some": [0, 1]}, KERNELS),
+        KernelBank.per_feature(["linear", "poly"]),
+        gaussian_bank([0.5, 2.0]),
+    ]
+    for bank in made:
+        sizes = bank.fit(rows).grams().diagonals().mean(axis=1)
+        np.testing.assert_allclose(sizes, 1.0, rtol=1e-5)
+        assert np.all(clone(bank).set_params(normalize=None).fit(rows).scales == 1.0)
+    # Gaussian kernels stay what they are, also where they are factored.
+    assert np.all(made[-1].fit(rows).scales == 1.0)
+    assert np.all(gaussian_bank([0.5], factors="nystrom", rank=4).fit(rows).scales == 1.0)
 
 
 def test_unit(rows, others):

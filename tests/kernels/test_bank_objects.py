@@ -177,7 +177,7 @@ def test_bad_new_rows(rows):
 
 
 def test_lists_of_lists():
-    bank = KernelBank(["linear"], dtype="float64").fit([[1.0], [2.0]])
+    bank = KernelBank(["linear"], normalize=None, dtype="float64").fit([[1.0], [2.0]])
     assert bank.combine([[3.0]], [1.0]).tolist() == [[3.0, 6.0]]
 
 

@@ -66,7 +66,7 @@ def linear(rows):
     ],
 )
 def test_columns_of_arrays(X, new, columns, places):
-    bank = KernelBank(["linear"], columns=[columns], dtype="float64")
+    bank = KernelBank(["linear"], columns=[columns], normalize=None, dtype="float64")
     np.testing.assert_allclose(gram(bank, X)[0], linear(X[:, places]), atol=1e-12)
     fitted = bank.fit(X)
     np.testing.assert_allclose(
@@ -86,7 +86,7 @@ def test_shared_groups(X):
 
 def test_columns_of_frames(frame):
     columns = ["size", ["age", "size"], [1], frame.columns == "weight"]
-    bank = KernelBank(["linear"] * 4, columns=columns, dtype="float64")
+    bank = KernelBank(["linear"] * 4, columns=columns, normalize=None, dtype="float64")
     K = gram(bank, frame)
     np.testing.assert_allclose(K[0], linear(frame[["size"]]))
     np.testing.assert_allclose(K[1], linear(frame[["age", "size"]]))
@@ -96,7 +96,9 @@ def test_columns_of_frames(frame):
 
 
 def test_polars(frame):
-    bank = KernelBank(["linear"] * 2, columns=["size", ["age", "weight"]], dtype="float64")
+    bank = KernelBank(
+        ["linear"] * 2, columns=["size", ["age", "weight"]], normalize=None, dtype="float64"
+    )
     table = pl.from_pandas(frame)
     np.testing.assert_allclose(gram(bank, table), gram(bank, frame))
     fitted = bank.fit(table)
@@ -107,7 +109,9 @@ def test_polars(frame):
 
 
 def test_new_frames_go_by_name(frame):
-    fitted = KernelBank(["linear"], columns=[["age", "size"]], dtype="float64").fit(frame)
+    fitted = KernelBank(["linear"], columns=[["age", "size"]], normalize=None, dtype="float64").fit(
+        frame
+    )
     expected = linear(frame[["age", "size"]])
     turned = frame[frame.columns[::-1]].assign(extra=0.0)
     np.testing.assert_allclose(fitted.combine(turned, [1.0]), expected)
@@ -151,7 +155,9 @@ def test_names_need_a_frame(X):
 
 def test_groups(X):
     groups = {"first": [0, 1], "rest": slice(2, None)}
-    bank = KernelBank.from_columns(None, groups, ["linear", LaplacianKernel(2.0)], dtype="float64")
+    bank = KernelBank.from_columns(
+        None, groups, ["linear", LaplacianKernel(2.0)], normalize=None, dtype="float64"
+    )
     assert bank.names == [
         "first: linear",
         "first: laplacian(tau=2)",
@@ -227,7 +233,9 @@ def test_missing_values_are_named(frame):
 
 def test_one_transformer(X, new):
     scaler = StandardScaler()
-    bank = KernelBank.from_columns(scaler, {"a": [0, 2], "b": [1]}, ["linear"], dtype="float64")
+    bank = KernelBank.from_columns(
+        scaler, {"a": [0, 2], "b": [1]}, ["linear"], normalize=None, dtype="float64"
+    )
     Z = StandardScaler().fit(X)
     fitted = bank.fit(X)
     np.testing.assert_allclose(fitted.grams().matrices[0], linear(Z.transform(X)[:, [0, 2]]))
@@ -250,7 +258,7 @@ def test_a_column_transformer(frame):
         "exact": ["colours__colour_g"],
         "by position": [0],
     }
-    bank = KernelBank.from_columns(transformer, groups, ["linear"], dtype="float64")
+    bank = KernelBank.from_columns(transformer, groups, ["linear"], normalize=None, dtype="float64")
     K = gram(bank, frame)
     Z = transformer.fit_transform(frame)
     for matrix, places in zip(K, ([0, 2], [0, 1, 2], [3, 4, 5], [4], [0]), strict=True):
@@ -270,7 +278,9 @@ def test_pandas_outputs_and_pipelines(frame):
     transformer = make_column_transformer(
         (steps, ["size", "weight"]), remainder="drop", verbose_feature_names_out=False
     ).set_output(transform="pandas")
-    bank = KernelBank.from_columns(transformer, {"a": ["weight"]}, ["linear"], dtype="float64")
+    bank = KernelBank.from_columns(
+        transformer, {"a": ["weight"]}, ["linear"], normalize=None, dtype="float64"
+    )
     Z = np.asarray(clone(steps).fit_transform(frame[["size", "weight"]]))
     np.testing.assert_allclose(gram(bank, frame)[0], linear(Z[:, [1]]), atol=1e-12)
     assert bank.fit(frame).combine(frame[:2], [1.0]).shape == (2, 8)
@@ -278,7 +288,7 @@ def test_pandas_outputs_and_pipelines(frame):
 
 def test_outputs_without_names(X):
     doubled = FunctionTransformer(lambda X: 2.0 * X)
-    bank = KernelBank.from_columns(doubled, {"a": [1]}, ["linear"], dtype="float64")
+    bank = KernelBank.from_columns(doubled, {"a": [1]}, ["linear"], normalize=None, dtype="float64")
     np.testing.assert_allclose(gram(bank, X)[0], 4.0 * linear(X[:, [1]]))
     with pytest.raises(ValueError, match="the preprocess transformer names no outputs"):
         KernelBank.from_columns(doubled, {"a": ["x1"]}).fit(X)
@@ -287,7 +297,7 @@ def test_outputs_without_names(X):
 def test_transformers_may_use_the_target(X):
     y = X[:, 3]
     select = SelectKBest(lambda X, y: -((X - y[:, None]) ** 2).sum(axis=0), k=1)
-    bank = KernelBank(["linear"], preprocess=select, dtype="float64")
+    bank = KernelBank(["linear"], preprocess=select, normalize=None, dtype="float64")
     np.testing.assert_allclose(bank.fit(X, y).grams().matrices[0], linear(X[:, [3]]))
 
 
@@ -300,7 +310,7 @@ def test_transformers_by_group(frame):
         "colour": OneHotEncoder(),
         "age": None,
     }
-    bank = KernelBank.from_columns(preprocess, groups, ["linear"], dtype="float64")
+    bank = KernelBank.from_columns(preprocess, groups, ["linear"], normalize=None, dtype="float64")
     fitted = bank.fit(frame)
     K = np.stack(fitted.grams().matrices)
     texts = TfidfVectorizer().fit_transform(WORDS)
@@ -360,7 +370,7 @@ class Bare:
 
 
 def test_bare_transformers(X):
-    bank = KernelBank(["linear"], preprocess=Bare(), dtype="float64")
+    bank = KernelBank(["linear"], preprocess=Bare(), normalize=None, dtype="float64")
     np.testing.assert_allclose(gram(bank, X)[0], linear(X + 1.0), atol=1e-12)
 
 
@@ -374,7 +384,7 @@ def shared_letters(X, Y):
 
 def test_functions_of_text(frame):
     kernels = {"letters": FunctionKernel(shared_letters), "size": LinearKernel()}
-    bank = KernelBank(kernels, columns=["note", "size"], dtype="float64")
+    bank = KernelBank(kernels, columns=["note", "size"], normalize=None, dtype="float64")
     fitted = bank.fit(frame)
     assert fitted.rows[0].dtype == object
     expected = shared_letters(frame[["note"]].to_numpy(), frame[["note"]].to_numpy())

@@ -100,7 +100,7 @@ class KernelRatesDisplay:
         >>> from mixnorm.display import KernelRatesDisplay
         >>> from mixnorm.kernels import KernelBank
         >>> X = np.random.default_rng(0).standard_normal((100, 5))
-        >>> bank = KernelBank.per_feature("linear", normalize="trace")
+        >>> bank = KernelBank.per_feature("linear")
         >>> y = X[:, 0] - 0.5 * X[:, 3]
         >>> model = GreedyMKLRegressor(bank, n_kernels=4, algorithm="l2").fit(X, y)
         >>> len(KernelRatesDisplay.from_estimator(model, X, y).excess)

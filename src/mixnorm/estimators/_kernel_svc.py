@@ -148,7 +148,9 @@ class KernelMulticlassSVC(KernelClassifier):
             stack.check()
             self.n_features_in_ = stack.n_samples
             return None, stack
-        bank = KernelBank([self._one_kernel(X)], dtype="float64", memory=self.memory)
+        kernels = [self._one_kernel(X)]
+        # As it is: C and gamma mean what they mean for other machines with one kernel.
+        bank = KernelBank(kernels, normalize=None, dtype="float64", memory=self.memory)
         fitted = bank.fit(X)
         return fitted, fitted.grams()
 

@@ -44,11 +44,13 @@ class KernelBank(Parameters):
         dictionary from the names of groups to transformers, or None, fits each on the columns of
         its group alone; a group that is one name, not a list, is passed on as one column, as text
         vectorisers want it.
-    normalize : None, "trace", "unit" or "tail", default=None
-        ``"trace"``: kernels are divided by their mean diagonal. ``"unit"``: every kernel is 1
-        between a row and itself, :math:`k(x, y) / \sqrt{k(x, x) k(y, y)}`; rows that are zero stay
-        so. ``"tail"``: kernels are divided by their tail sum, or by a hundredth of their mean
-        diagonal where that is larger.
+    normalize : None, "trace", "unit" or "tail", default="trace"
+        ``"trace"``: kernels are divided by their mean diagonal over the training rows, so that
+        they compete on equal terms; Gaussian and Laplacian kernels stay what they are. ``"unit"``:
+        every kernel is 1 between a row and itself, :math:`k(x, y) / \sqrt{k(x, x) k(y, y)}`; rows
+        that are zero stay so. ``"tail"``: kernels are divided by their tail sum, or by a hundredth
+        of their mean diagonal where that is larger. None: kernels are taken as they are, and large
+        ones get most of the weight.
     tail : int, default=8
         The number of eigenvalues that tail sums leave out.
     factors : None, "nystrom" or "random", default=None
@@ -89,7 +91,7 @@ class KernelBank(Parameters):
     kernels: Any
     columns: Any = None
     preprocess: Any = None
-    normalize: str | None = None
+    normalize: str | None = "trace"
     tail: int = 8
     factors: str | None = None
     rank: int | None = None

@@ -64,10 +64,10 @@ def build(
         precision=precision,
         memory=memory,
     )
-    _check_kernels(bank)
+    sizes = _checked_sizes(bank)
     if factors is not None:
         _factor(bank, factors, rank, generator)
-    _normalize(bank, normalize, tail)
+    _normalize(bank, normalize, tail, sizes)
     return bank
 
 
@@ -214,9 +214,10 @@ def _outputs(transformer: Any) -> list[str] | None:
 # --- kernels
 
 
-def _check_kernels(bank: FittedBank) -> None:
-    """Raise for kernels that overflow, or that are functions and no kernels."""
+def _checked_sizes(bank: FittedBank) -> np.ndarray:
+    """Return mean diagonals; raise for kernels that overflow, or functions that are no kernels."""
     limit = float(np.finfo(bank.dtype).max)
+    sizes = np.empty(len(bank.kernels))
     for m, kernel in enumerate(bank.kernels):
         rows = unpack(bank.rows[bank.group_of[m]])
         diagonal = np.asarray(kernel.diagonal(rows), dtype=np.float64)
@@ -234,17 +235,16 @@ def _check_kernels(bank: FittedBank) -> None:
         if kernel.metric is None:
             some = rows[block_rows(rows.shape[0])]
             check_matrices([np.asarray(kernel.between(some, some))], True, [bank.names[m]])
+        sizes[m] = np.mean(diagonal)
+    return sizes
 
 
-def _normalize(bank: FittedBank, normalize: str | None, tail: int) -> None:
+def _normalize(bank: FittedBank, normalize: str | None, tail: int, sizes: np.ndarray) -> None:
     """Set the factors by which kernels are multiplied."""
     if normalize not in ("trace", "tail"):
         return
-    if normalize == "trace":
-        everything = range(bank.n_kernels)
-        sizes = np.mean(bank._evaluator.diagonals(bank._side, everything), axis=1)
-        grams = None
-    else:
+    grams = None
+    if normalize == "tail":
         grams = bank.grams()
         sizes = np.maximum(grams.tail_sums(tail), _FLOOR * np.mean(grams.diagonals(), axis=1))
     # A kernel that is zero stays what it is.

@@ -75,7 +75,7 @@ class FittedBank:
     >>> import numpy as np
     >>> from mixnorm.kernels import KernelBank
     >>> X = np.array([[0.0], [1.0], [3.0]])
-    >>> fitted = KernelBank(["linear", "gaussian"], dtype="float64").fit(X)
+    >>> fitted = KernelBank(["linear", "gaussian"], normalize=None, dtype="float64").fit(X)
     >>> fitted.names, fitted.n_samples
     (['linear', 'gaussian(tau=1)'], 3)
     >>> fitted.grams().combine([1.0, 0.0])
