@@ -19,6 +19,7 @@ FIT = """\
 examples:
   mixnorm fit cars.csv --target class --features 20 --report report.html --model cars.mixnorm
   mixnorm fit cars.csv --target class            # the size is chosen by cross-validation
+  mixnorm fit cars.csv --target class --nested   # and its error measured without optimism
   mixnorm fit prices.parquet --target price --task regression --drop id
   zcat big.csv.gz | mixnorm fit - --target label --features 10 --model big.mixnorm
   mixnorm fit news20.svm --features 50           # LIBSVM files carry their target

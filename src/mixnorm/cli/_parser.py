@@ -115,13 +115,16 @@ def _add_table(command: Any) -> None:
         help="a column of numbers, whatever it looks like",
     )
     table.add_argument("--weight", metavar="COLUMN", help="a column of sample weights")
-    table.add_argument("--task", choices=TASKS, help="default: told from the target")
+    table.add_argument("--task", choices=TASKS, help="default: detected from the target")
 
 
 def _add_format(table: Any, formats: tuple[str, ...] = FORMATS) -> None:
-    table.add_argument("--format", choices=formats, help="default: told from the content")
+    table.add_argument("--format", choices=formats, help="default: detected from the content")
     table.add_argument(
-        "--delimiter", metavar="CHAR", type=_types.delimiter, help="default: told from the content"
+        "--delimiter",
+        metavar="CHAR",
+        type=_types.delimiter,
+        help="default: detected from the content",
     )
     table.add_argument(
         "--header",
@@ -162,8 +165,8 @@ def _add_learning(command: Any, features: str, *, limited: bool = True) -> None:
     learning.add_argument(
         "--nested",
         action="store_true",
-        help="also choose the size anew within the training rows of each fold, and print the "
-        "error of that: what an honest search finds, at about the folds' number of times the time",
+        help="also measure the error by nested cross-validation, which chooses the size without "
+        "the rows that it scores; takes several times as long",
     )
     learning.add_argument(
         "--alpha",
@@ -235,13 +238,13 @@ def _add_stream(commands: Any) -> None:
     stream.add_argument("--target", "-t", metavar="COLUMN", help="the column to predict")
     rows = stream.add_argument_group("the rows")
     rows.add_argument(
-        "--format", choices=STREAMED, help="default: told from the name or the content"
+        "--format", choices=STREAMED, help="default: detected from the name or the content"
     )
     rows.add_argument(
         "--delimiter",
         metavar="CHAR",
         type=_types.delimiter,
-        help="default: told from the first lines",
+        help="default: detected from the first lines",
     )
     rows.add_argument(
         "--drop", metavar="COLUMN", action="append", default=[], help="leave a column out"
