@@ -152,7 +152,7 @@ def test_shareboost(seed, kind, n, d, k):
     X, y = rows_of(seed, n, d, kind), rng.integers(k, size=n)
     y[:k] = np.arange(k)
     model = ShareBoostClassifier(
-        min(d, 6), alpha=0.0, loss="margin", rule="l1", tol=1e-10, max_iter=5000
+        min(d, 6), alpha=0.0, loss="margin", rule="l1", scale="max", tol=1e-10, max_iter=5000
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of separable data
@@ -169,8 +169,14 @@ def test_shareboost(seed, kind, n, d, k):
 
 def test_shareboost_on_digits():
     X, y = load_digits(return_X_y=True)
-    model = ShareBoostClassifier(10, alpha=0.0, loss="margin", rule="l1").fit(X, y)
+    options = {"alpha": 0.0, "loss": "margin", "rule": "l1", "scale": "max"}
+    model = ShareBoostClassifier(10, tol=1e-8, **options).fit(X, y)
     bound = bounds.shareboost(model, X, y)
+    assert bound.kind == "guarantee"
+    loose = ShareBoostClassifier(10, tol=1e-4, **options).fit(X, y)
+    assert bounds.shareboost(loose, X, y).kind == "rate"  # refits that are not exact
+    other = ShareBoostClassifier(10, tol=1e-8, **options | {"rule": "joint"}).fit(X, y)
+    assert bounds.shareboost(other, X, y).kind == "rate"
     assert bound.inputs["measured"] <= bound.value
     assert bound.inputs["rounds"] == 10
     assert "Theorem 2" in bound.theorem
@@ -181,10 +187,13 @@ def test_models_that_the_theorem_is_not_about():
     X, y = X[:200], y[:200]
     for params, words in (
         ({"alpha": 1.0}, "penalty"),
-        ({"alpha": 0.0, "scale": False}, "not scaled"),
+        ({}, "penalty"),
+        ({"alpha": 0.0, "scale": False}, "other units"),
+        ({"alpha": 0.0, "scale": "std"}, "other units"),
         ({"alpha": 0.0, "swaps": 1}, "more than add one"),
     ):
-        model = ShareBoostClassifier(3, loss="margin", rule="l1", **params).fit(X, y)
+        options = {"loss": "margin", "rule": "l1", "scale": "max", "tol": 1e-8} | params
+        model = ShareBoostClassifier(3, **options).fit(X, y)
         assert bounds.shareboost(model, X, y).kind == "rate"
         with pytest.raises(ValueError, match=words):
             bounds.shareboost_drops(model)

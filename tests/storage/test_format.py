@@ -50,6 +50,7 @@ def test_a_cross_validated_regressor_of_format_1(iris):
         [0.8575211956828831, 0.8741428697293162, 0.8842602895969964]
     )
     assert model.selected_.tolist() == [2, 1, 0]
+    assert model.alpha_.tolist() == [model.alpha] * 3
     assert model.predict(iris.data[::50, :3].astype(np.float32)) == pytest.approx(
         np.array(
             [

@@ -79,7 +79,7 @@ class Round:
     one that came in, and ``gradient`` the l1 norm of its gradient before. For a model that the
     backward pass found, ``atom`` is the one that the next smaller model lacks, if there is just
     one, or else the last of the support; ``gradient`` is its gradient at the smaller model.
-    ``alpha`` is the weight of the penalty.
+    ``alpha`` is the weight of the penalty; NaN where it is not known.
     """
 
     atom: Any
@@ -93,7 +93,7 @@ class Round:
     iterations: int
     gap: float
     converged: bool
-    alpha: float = 0.0
+    alpha: float = math.nan
 
 
 @dataclass(frozen=True)

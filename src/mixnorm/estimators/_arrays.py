@@ -18,7 +18,7 @@ from mixnorm.pools import working_dtype
 from mixnorm.pools._products import check_numpy
 
 # Attributes of a fitted model that are in the namespace of the data. All else is on the host.
-_FOLLOWING = ("classes_", "coef_", "intercept_", "selected_", "_centre")
+_FOLLOWING = ("alpha_", "classes_", "coef_", "intercept_", "selected_", "_centre")
 
 
 def dispatches() -> bool:

@@ -206,7 +206,8 @@ class _SizeByCrossValidation(BaseShareBoost):
         }
 
     def _given_alpha(self) -> Any:
-        return self.best_params_["alpha"]
+        # Files written before penalties were searched have no best_params_.
+        return getattr(self, "best_params_", {}).get("alpha", self.alpha)
 
     def _fit_all(self, X: Any, y: Any, sample_weight: Any, progress: Progress, pool: Any) -> None:
         """Fit on all data to the chosen size; the classifier and the regressor say how."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,10 @@ class StoredPathMixin:
         vars(self).update(given | state)
         continues = vars(self).pop("_continues")
         n_outputs = _check_path(self._path)
+        if any(math.isnan(step.alpha) for step in self._path.rounds):
+            # Written when all rounds had one penalty, and columns other units: not continued.
+            rounds = (replace(step, alpha=float(self.alpha)) for step in self._path.rounds)
+            self._path, continues = replace(self._path, rounds=tuple(rounds)), False
         _check_targets(self, n_outputs)
         _check_columns(self, n_outputs, max_bytes)
         _check_rounds(self._path, self._fitted_pool, self.n_features_in_)
@@ -65,6 +70,8 @@ def _check_path(path: Any) -> int:
     for step in path.rounds:
         _check_floats(step.weights, (None, n_outputs), "the weights of a round")
         _check_floats(step.intercept, (n_outputs,), "the intercept of a round")
+        if not isinstance(step.alpha, float) or step.alpha < 0.0:
+            raise ValueError("the penalty of a round must be a number from 0 up")
     return n_outputs
 
 
