@@ -21,7 +21,7 @@ def predictions(data: str) -> dict[str, Any]:
     from mixnorm.pools import Stumps
 
     split = load(data)
-    fit_rows, held = set_aside(split.y)
+    fit_rows, held, _ = set_aside(split.y)
     model = ShareBoostClassifier(SMALL, pool=Stumps()).fit(split.X[fit_rows], split.y[fit_rows])
     enough = wrong(model.predict(split.X[held]), split.y[held])
     model.fit(split.X, split.y)
@@ -32,7 +32,7 @@ def predictions(data: str) -> dict[str, Any]:
         | {"error": wrong(model.predict(split.X_test), split.y_test), "held_out": enough}
     }
     for name, maker in BOOSTERS.items():
-        tried, _ = tried_settings(split, maker, None)
+        tried = tried_settings(split, maker, None)
         good = [each for each in tried if each[0] <= enough] or [min(tried)]
         error, _, settings, rounds = min(good, key=lambda each: each[1])
         small = maker.fit(split.X, split.y, settings, rounds)

@@ -83,11 +83,13 @@ def test_the_largest_model_within_the_stumps(monkeypatch):
 
 def test_rows_to_tune_on_and_to_compare_on_are_apart():
     y = np.repeat(np.arange(5), 2000)
-    fitted, held = _trees.set_aside(y)
+    fitted, held, rest = _trees.set_aside(y)
     assert not np.intersect1d(fitted, held).size
     assert np.bincount(y[fitted]).tolist() == [400] * 5
     assert np.bincount(y[held]).tolist() == [200] * 5
-    again, _ = _trees.set_aside(y)
+    assert len(rest) == 8000
+    assert np.isin(fitted, rest).all()
+    again, *_ = _trees.set_aside(y)
     assert np.array_equal(fitted, again)
 
 
@@ -117,7 +119,7 @@ class Fake(Booster):
     rounds = (1, 5, 10, 20)
 
     def fit(self, X, y, settings, rounds):
-        return settings["bad"], rounds
+        return settings.get("bad", 90), rounds
 
     def order(self, X, y):
         return np.arange(X.shape[1])[::-1]
