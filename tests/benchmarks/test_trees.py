@@ -119,7 +119,7 @@ class Fake(Booster):
     rounds = (1, 5, 10, 20)
 
     def fit(self, X, y, settings, rounds):
-        return settings.get("bad", 90), rounds
+        return settings.get("bad", 900), rounds
 
     def order(self, X, y):
         return np.arange(X.shape[1])[::-1]
