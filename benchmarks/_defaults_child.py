@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import _defaults_penguins
+from benchmarks import _defaults_penguins, _defaults_pools
 from benchmarks._measure import measured
 from benchmarks._tables import DRAWN
 
@@ -120,7 +120,10 @@ def _path(X: Any, y: np.ndarray, alpha: float | str, splits: list[Any]) -> dict[
 
 
 def timed(data: str, repeats: int = 5) -> dict[str, Any]:
-    """Return the CPU seconds of a default path on all rows, the median of several after a first."""
+    """Return the CPU seconds of a default path on all rows, the fastest of several after a first.
+
+    Other work on the machine only adds to them.
+    """
     from mixnorm import ShareBoostClassifier
 
     X, y = load(data)
@@ -129,10 +132,11 @@ def timed(data: str, repeats: int = 5) -> dict[str, Any]:
         warnings.simplefilter("ignore")
         fit = partial(ShareBoostClassifier(size).fit, X, y)
         costs = [measured(fit)[1].seconds for _ in range(1 + repeats)]
-    return {"status": "ok", "seconds": float(np.median(costs[1:])), "first_seconds": costs[0]}
+    return {"status": "ok", "seconds": min(costs[1:]), "first_seconds": costs[0]}
 
 
 if __name__ == "__main__":
     order = json.loads(sys.argv[1])
-    jobs = {"measure": measure, "timed": timed, "penguins": _defaults_penguins.measure}
+    jobs = {"measure": measure, "timed": timed}
+    jobs |= {"penguins": _defaults_penguins.measure, "pools": _defaults_pools.measure}
     print(json.dumps(jobs[order.pop("job")](**order)))

@@ -4,13 +4,15 @@ Every set is cut into five folds. A path with the defaults is compared with path
 penalties; the best of these is picked on the rows held out, so that the grid knows more than any
 user can. Regret is how many points of error the default is worse. ``--beside COMMIT`` times the
 default path beside that of an earlier commit. ``--penguins N`` looks at what ``mixnorm fit`` makes
-of N drawn tables (:mod:`benchmarks._defaults_penguins`).
+of N drawn tables (:mod:`benchmarks._defaults_penguins`), and ``--pools`` at penalties of other
+features than columns (:mod:`benchmarks._defaults_pools`).
 """
 
 from __future__ import annotations
 
 import argparse
 import io
+import itertools
 import json
 import subprocess
 import tarfile
@@ -23,7 +25,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import _defaults_penguins, _report
+from benchmarks import _defaults_penguins, _defaults_pools, _report
 from benchmarks._bar import Check
 from benchmarks._command import carried_out, check_names, failure, names, verdict
 from benchmarks._defaults_child import DATA, GRID, SIZES
@@ -36,7 +38,8 @@ MEAN, WORST, LARGE = 0.5, 2.5, 0.3
 MANY_ROWS = 20_000
 LOG_LOSS, TIMES = 0.15, 1.8
 WALL = 7200.0
-TABLES = 20
+# Drawn tables, by seeds that nothing was chosen by.
+TABLES, FIRST_SEED = 20, 100
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -52,6 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help=f"drawn tables for mixnorm fit (default: {TABLES}, none with --data or --quick)",
     )
+    add("--pools", action="store_true", help="only stumps, boxes and pieces, on three sets")
     add("--json", type=Path, help="write results here as they come")
     add("--resume", action="store_true", help="keep the results already in --json")
     add("--no-runs", action="store_true", help="run nothing; report on what --json holds")
@@ -67,10 +71,16 @@ def main(args: argparse.Namespace, console: Console | None = None) -> int:
 
 def run(args: argparse.Namespace, store: Store, console: Console) -> None:
     """Measure what is not in the store."""
+    if args.pools:
+        for data, pool in itertools.product(_defaults_pools.SETS, _defaults_pools.pools()):
+            order = {"job": "pools", "data": data, "pool": pool}
+            _keep(store, console, f"{data}/pool-{pool}", order, {})
+        return
     with tempfile.TemporaryDirectory(prefix="mixnorm-beside-") as folder:
         earlier = {} if args.beside is None else unpacked(args.beside, Path(folder))
         tables = 0 if args.data or args.quick else TABLES
-        for seed in range(tables if args.penguins is None else args.penguins):
+        count = tables if args.penguins is None else args.penguins
+        for seed in range(FIRST_SEED, FIRST_SEED + count):
             _keep(store, console, f"penguins/{seed}", {"job": "penguins", "seed": seed}, {})
         for data in args.data or (QUICK if args.quick else DATA):
             order = {"job": "measure", "data": data, "count": args.folds}
@@ -121,6 +131,8 @@ def describe(record: Record) -> str:
         return str(record["status"])
     if "chosen" in record:
         return _defaults_penguins.describe(record)
+    if "errors" in record:
+        return _defaults_pools.describe(record)
     own = record.get("alphas", {}).get(AUTO, record)
     errors = ", ".join(f"{at[0]:.2f} % at {size}" for size, at in own.get("at", {}).items())
     return f"{own['seconds']:.2f} s  {errors}"
@@ -158,7 +170,9 @@ def ratio(found: Mapping[str, Record], data: str) -> float | None:
 def report(store: Store, console: Console) -> bool:
     """Print the table and the bar; return whether a measured figure misses it."""
     found = store.content.get("defaults", {})
-    console.print(_table(found))
+    for table in (_table(found), _defaults_pools.table(found)):
+        if table is not None:
+            console.print(table)
     checked = [*checks(found), *_defaults_penguins.checks(found)]
     return verdict(checked, store, console)
 

@@ -456,7 +456,7 @@ class Support:
         """Move against ``step`` as far as the objective falls enough; return the move, or None."""
         problem = self.problem
         noise = 4.0 * self._epsilon * abs(objective)
-        length = 1.0
+        length, along = 1.0, None
         for _ in range(20):
             move = -length * step
             weights = self.weights + move
@@ -464,8 +464,9 @@ class Support:
                 weights = orthant.landed(weights)
                 move = weights - self.weights
                 slope = max(0.0, -float(self._xp.sum(orthant.slope * move)) / length)
-            scores = (move.T @ self.design).T  # again after a rare failure: less memory
-            scores += self.scores
+            if along is None or orthant is not None:  # else the scores move in proportion
+                along = (step.T @ self.design if orthant is None else move.T @ self.design).T
+            scores = self.scores - length * along if orthant is None else self.scores + along
             value, residual = problem.loss.value_and_residual(
                 scores, problem.target, problem.weight
             )

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 #: The largest penalty: columns of deviation one then hardly count.
 _LARGEST = 1.0
 # A penalty within this factor of the one that the weights ask for is left as it is.
-_NEAR = 1.25
+_NEAR = 1.5
 # Most changes of the penalty in one round. From round to round it changes little.
-_CHANGES = 4
+_CHANGES = 3
 
 
 def first_alpha(n_rows: float) -> float:
