@@ -74,7 +74,7 @@ def chosen(X: np.ndarray, y: np.ndarray, weight: np.ndarray, rounds: int) -> dic
     from benchmarks._paper_classes import quietly
     from mixnorm import ShareBoostClassifier
 
-    model = ShareBoostClassifier(min(rounds, X.shape[1]), alpha=ALPHA)
+    model = ShareBoostClassifier(min(rounds, X.shape[1]), alpha=ALPHA, scale="max")
     model = quietly(lambda X, y: model.fit(X, y, sample_weight=weight), X, y)
     wrong = [found != y for found in model.staged_predict(X)]
     errors = [100 * float(np.average(rows, weights=weight)) for rows in wrong]

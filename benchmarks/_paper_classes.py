@@ -140,7 +140,8 @@ def estimator(data: str, pool: str, method: str, alpha: float, rounds: int | Non
     from mixnorm.pools import Columns, Stumps
 
     shared, apart = ROUNDS[data, pool]
-    given = {"pool": Stumps() if pool == "stumps" else Columns(), "alpha": alpha}
+    atoms = Stumps() if pool == "stumps" else Columns()
+    given = {"pool": atoms, "alpha": alpha, "scale": "max"}  # the paper's scaling
     if method == SHARED:
         return ShareBoostClassifier(min(shared, rounds or shared), **given)
     return OneVsRestGreedy(min(apart, rounds or apart), **given)

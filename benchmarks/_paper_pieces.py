@@ -62,7 +62,7 @@ def anchors(
     pool = Pieces(options.get("centres", CENTRES), options.get("radii", RADII))
     alpha = options.get("alpha", ALPHA)
     model = ShareBoostClassifier(
-        count, pool=pool, alpha=alpha, rule="l1", atoms_per_round=2, random_state=0
+        count, pool=pool, alpha=alpha, rule="l1", scale="max", atoms_per_round=2, random_state=0
     )
     _, cost = measured(lambda: model.fit(X, y))
     sizes = sorted({-(-count * part // POINTS) for part in range(1, POINTS + 1)})

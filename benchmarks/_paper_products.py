@@ -73,7 +73,7 @@ class Boosted(Method):
 
 @dataclass(frozen=True)
 class ShareBoost(Boosted):
-    """``ShareBoostClassifier``, its ridge found on held-out training rows."""
+    """``ShareBoostClassifier``, scaled as in the paper; its ridge by held-out training rows."""
 
     ours: ClassVar[bool] = True
     stumps: bool = False
@@ -91,7 +91,7 @@ class ShareBoost(Boosted):
         from mixnorm.pools import Products, Stumps
 
         pool = Stumps() if self.stumps else Products(linear=False, squares=False)
-        return ShareBoostClassifier(size, pool=pool, **(self.settings | tuned))
+        return ShareBoostClassifier(size, pool=pool, scale="max", **(self.settings | tuned))
 
 
 @dataclass(frozen=True)

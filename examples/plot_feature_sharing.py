@@ -26,7 +26,7 @@ from mixnorm.datasets import make_shared_bits
 
 
 def shareboost_needs(X, y, limit):
-    model = ShareBoostClassifier(limit, scale=False).fit(X, y)
+    model = ShareBoostClassifier(limit, rule="l1", alpha=1e-6, scale=False).fit(X, y)
     for size, guess in enumerate(model.staged_predict(X), start=1):
         if np.array_equal(guess, y):
             return size

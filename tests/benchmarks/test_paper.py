@@ -57,6 +57,7 @@ class TestClasses:
         X[:, :3] += 3 * np.eye(3)[y]
         for method in _paper_classes.METHODS:
             model = _paper_classes.estimator("letter", "columns", method, 1e-4, 3).fit(X, y)
+            assert model.scale == "max"  # as in the paper, whatever the default is
             curve = _paper_classes.curve(model, X, y)
             assert len(curve) == 3
             assert curve[0][0] == (1 if method == _paper_classes.SHARED else 3)
@@ -135,7 +136,7 @@ class TestCharacters:
             X[y == k, 1 + 3 * k : 4 + 3 * k, 3:9] += 2
         columns, _ = _paper_chars.responses(X, X[:1])
         # By the rule that has no shortlist: that of patches is one of templates.
-        given = {"alpha": 1e-4, "rule": "l1", "random_state": 0}
+        given = {"alpha": 1e-4, "rule": "l1", "scale": "max", "random_state": 0}
         pool = Patches(_paper_chars.SIZE, 5, _paper_chars.MASKS)
         patches = ShareBoostClassifier(3, pool=pool, **given).fit(X, y)
         plain = ShareBoostClassifier(3, **given).fit(columns, y)
@@ -195,6 +196,7 @@ class TestProducts:
         method = _paper_products.METHODS[name]
         Z = method.convert(X)
         fitted = method.fit(Z, y, 3, **method.tune(Z, y, 3))
+        assert getattr(fitted, "scale", "max") == "max"
         points = method.points(fitted, 3)
         assert [point.size for point in points] == [1, 2, 3]
         assert points[-1].share == 1
