@@ -148,7 +148,7 @@ def started(place, *words):
     )
 
 
-def wait_for(holds, seconds=60):
+def wait_for(holds, seconds=300):
     began = time.monotonic()
     while not holds():
         assert time.monotonic() - began < seconds

@@ -2,7 +2,6 @@
 
 import copy
 import pickle
-import time
 from types import MappingProxyType
 
 import numpy as np
@@ -802,35 +801,6 @@ def test_norms_of_ones_own():
     grouped = MirrorDescentClassifier(MixedNorm(2, 1, groups)).partial_fit(X, y)
     grouped.partial_fit(X, y + 1)
     assert len(grouped.classes_) == 4
-
-
-# --- speed, with room for busy machines; what is aimed at is five times less
-
-
-def quickest(act, repeats=7, number=100):
-    best = np.inf
-    for _ in range(repeats):
-        start = time.perf_counter()
-        for _ in range(number):
-            act()
-        best = min(best, (time.perf_counter() - start) / number)
-    return best
-
-
-@pytest.mark.parametrize("model", [GroupPerceptron(), MirrorDescentClassifier()], ids=str)
-def test_speed_of_a_row(model):
-    rng = np.random.default_rng(0)
-    X, y = rng.uniform(size=(1000, 784)), rng.integers(10, size=1000)
-    model = clone(model).fit(X, y)
-    x, label = X[0], int(y[0])
-    model.learn_one(x, label)
-    found = quickest(lambda: model.learn_one(x, label)), quickest(lambda: model.predict_one(x))
-    batch = quickest(lambda: model.partial_fit(X[:1], y[:1]), number=20)
-    said = f"learn_one {found[0]:.1e} s, predict_one {found[1]:.1e} s, partial_fit {batch:.1e} s"
-    if min(found) > 1e-3:
-        pytest.skip("the machine is too busy to measure")
-    assert max(found) < 50e-6, said
-    assert batch < 1e-3, said
 
 
 @pytest.mark.parametrize("value", [None, [1.0], 10**400])

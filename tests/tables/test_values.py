@@ -2,7 +2,6 @@
 
 import datetime as dt
 import math
-import time
 from decimal import Decimal
 from fractions import Fraction
 
@@ -276,11 +275,9 @@ def test_a_stray_text_among_dates():
     assert date_format(np.array(texts, dtype=object), 1.0) is None
 
 
-def test_codes_are_soon_seen_to_be_no_dates():
+def test_codes_are_no_dates():
     texts = np.array([f"{code:06d}-AB.{code}/x" for code in range(3000)], dtype=object)
-    start = time.process_time()
     assert date_format(texts, 0.99) is None
-    assert time.process_time() - start < 1.0  # 20 ms; 400 ms if every format is tried on all
 
 
 SECONDS = [(dt.datetime(2020, 7, 1, 12), 1593604800.0), (dt.datetime(1500, 1, 1), -14831769600.0)]
