@@ -82,7 +82,7 @@ DESIGNS = {
 def test_error(advice, norm, train, test):
     """Fit a norm with its best penalty to the training rows; return its error on test rows."""
     model = clone(advice.best_estimator_)
-    model[-1].set_params(norm=advice[norm].norm, alpha=advice[norm].alpha)
+    model.set_params(norm=advice[norm].norm, alpha=advice[norm].alpha)
     X_test, y_test = test
     guess = model.fit(*train).predict(X_test)
     if y_test.ndim == 1:
