@@ -250,8 +250,8 @@ def test_the_report_shows_the_whole_curve(mixnorm, tmp_path):
         (["fit", "t.csv", "--target", "y", "--features", "0"], "no whole number of at least 1"),
         (["fit", "t.csv", "--target", "y", "--features", "many"], "no whole number"),
         (["fit", "t.csv", "--target", "y", "--folds", "1"], "no whole number of at least 2"),
-        (["fit", "t.csv", "--target", "y", "--alpha", "-1"], "no number of at least 0"),
-        (["fit", "t.csv", "--target", "y", "--alpha", "nan"], "no number of at least 0"),
+        (["fit", "t.csv", "--target", "y", "--alpha", "-1"], "neither 'auto' nor a finite number"),
+        (["fit", "t.csv", "--target", "y", "--alpha", "nan"], "neither 'auto' nor a finite number"),
         (["fit", "t.csv", "--target", "y", "--delimiter", "ab"], "no single character"),
         (["fit", "t.csv", "--target", "y", "--nothing"], "unrecognized arguments"),
         (

@@ -217,9 +217,12 @@ def test_a_large_offset_does_not_mislead_the_choice(offset, rule):
 def test_weights_that_count_as_next_to_no_rows_are_warned_of():
     X, y = load_iris(return_X_y=True)
     share = np.full(150, 1 / 150)
-    with pytest.warns(LightRowsWarning, match="sample_weight sums to 1"):
+    with pytest.warns(LightRowsWarning, match="adds up to 1 for 150 rows"):
         ShareBoostClassifier(2).fit(X, y, sample_weight=share)
+    with pytest.warns(LightRowsWarning, match="adds up to 3 for 150 rows"):  # one per class
+        ShareBoostClassifier(2).fit(X, y, sample_weight=3 * share)
     ShareBoostClassifier(2).fit(X, y, sample_weight=150 * share)
+    ShareBoostRegressor(1).fit([[0.0], [1.0]], [0.0, 1.0])  # few rows, but no weights
     ShareBoostClassifier(2, alpha=1e-3).fit(X, y, sample_weight=share)
 
 

@@ -168,3 +168,13 @@ def test_mistakes(options, weight, message):
     with pytest.raises(ValueError, match=message):
         ShareBoostClassifierCV(2, **options).fit(X, y, sample_weight=weight)
     ShareBoostClassifierCV(2, cv=2).fit(X, y, sample_weight=2.0)
+
+
+def test_a_fold_without_weight_to_learn_from():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 3))
+    weight = np.zeros(60)
+    weight[:10] = 1.0
+    folds = [(np.arange(10, 60), np.arange(10))]
+    with pytest.raises(ValueError, match="In a fold of cv, sample_weight is zero"):
+        ShareBoostRegressorCV(cv=folds).fit(X, X[:, 0], sample_weight=weight)

@@ -291,7 +291,7 @@ def test_one_warning_for_all_classes():
     with pytest.warns(FewerFeaturesWarning, match="^n_features_to_select=9 asks for more") as told:
         OneVsRestGreedy(9).fit(X, y)
     assert len(told) == 1
-    with pytest.warns(LightRowsWarning, match="^sample_weight sums to 1") as told:
+    with pytest.warns(LightRowsWarning, match="^sample_weight adds up to 1 for 150 rows") as told:
         OneVsRestGreedy(2).fit(X, y, sample_weight=np.full(150, 1 / 150))
     assert len(told) == 1
 

@@ -265,3 +265,26 @@ def test_standardized_leaves_what_it_is_given():
     assert np.array_equal(X, [[1.0, 2.0], [3.0, 2.0]])
     assert np.allclose(inside[0][:, 0], [-(3**0.5), 3**-0.5])
     assert np.allclose(units["columns"].centre, [2.5, 2.0])
+
+
+def test_columns_of_scales_far_apart_all_count():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 8))
+    y = 2.0 * X[:, 0] - X[:, 3]
+    for dtype, power in ((np.float32, 20.0), (np.float64, 200.0)):
+        Z = (X * 10.0 ** np.linspace(-power, power, 8)).astype(dtype)
+        for A in (Z, sp.csr_array(Z)):
+            model = MixedNormRegressor(alpha=1e-3, standardize=True).fit(A, y)
+            assert model.score(A, y) > 0.99
+
+
+def test_sparse_columns_far_from_zero_are_refused():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 3))
+    X[:, 1] += 1000.0
+    y = X[:, 0]
+    model = MixedNormRegressor(alpha=1e-3, standardize=True)
+    with pytest.raises(ValueError, match="Column 1 of the sparse X has a mean of"):
+        model.fit(sp.csr_array(X.astype(np.float32)), y)
+    assert model.fit(X.astype(np.float32), y).score(X.astype(np.float32), y) > 0.99
+    assert model.fit(sp.csr_array(X), y).score(sp.csr_array(X), y) > 0.99

@@ -51,6 +51,7 @@ def test_a_cross_validated_regressor_of_format_1(iris):
     )
     assert model.selected_.tolist() == [2, 1, 0]
     assert model.alpha_.tolist() == [model.alpha] * 3
+    assert model.scale == "max"  # which True stood for
     assert model.predict(iris.data[::50, :3].astype(np.float32)) == pytest.approx(
         np.array(
             [

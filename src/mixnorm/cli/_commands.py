@@ -110,7 +110,7 @@ def _print_fit(told: dict[str, Any], found: Search, screen: Screen, full: FullFi
         all_ = counted(full.n_features, word if word == "feature" else "column")
         screen.say(f"All {all_}: {error_text(full.error, task)} ({full.note}).")
         if full.own_error is not None:
-            screen.say(f"All {all_}: {error_text(full.own_error, task)} (ShareBoost, same folds).")
+            screen.say(f"ShareBoost with all {all_}: {error_text(full.own_error, task)}.")
     _say_how(told, screen)
 
 

@@ -75,7 +75,7 @@ def how_chosen(data: Data, found: Search) -> str:
                 "The smallest size whose held-out error is within one standard error of the best, "
                 f"by cross-validation with {len(found.folds)} folds."
             )
-        return f"{said} The same held-out rows chose the size, so its error is optimistic" + (
+        return f"{said} The same held-out rows chose the size, so its error tends to be too low" + (
             "; --nested measures the error on rows that the choice does not see."
             if found.nested is None
             else f". {_how_nested(data, found.nested, len(found.folds))}"
@@ -138,7 +138,7 @@ def how_folds(data: Data, found: Search) -> str:
         return said
     use = "the feature" if data.pool == "columns" else f"a {word} of the same columns"
     models = f"{counted(len(found.folds), 'fold model')} with {counted(found.chosen, word)}"
-    return f'{said} "folds" is how many of the {models} use {use}.'
+    return f'{said} "folds" is how many of the {models} (in later rows, of that size) use {use}.'
 
 
 def size_text(told: dict[str, Any]) -> str:

@@ -49,7 +49,13 @@ def alpha(text: str) -> float:
 
 def penalty(text: str) -> float | str:
     """Return a number of at least 0, or ``auto``."""
-    return text if text == "auto" else alpha(text)
+    if text == "auto":
+        return text
+    try:
+        return alpha(text)
+    except argparse.ArgumentTypeError:
+        message = f"{text!r} is neither 'auto' nor a finite number of at least 0"
+        raise argparse.ArgumentTypeError(message) from None
 
 
 def positive(text: str) -> float:

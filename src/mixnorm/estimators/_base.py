@@ -42,6 +42,8 @@ from mixnorm.exceptions import (
 )
 from mixnorm.pools import Columns, Cost, scale_name, working_dtype
 
+# Rows that weigh less than this on average look like shares, not counts.
+_LIGHT = 0.1
 _GO_ON = " Set warm_start=True and call fit again to go on."
 
 
@@ -122,8 +124,8 @@ class BaseShareBoost(
         check_pool_takes(pool, X)
         weight = check_weights(sample_weight, X.shape[0], working_dtype(X), like=X)
         n_rows = total_weight(sample_weight, X.shape[0])
-        if isinstance(self._given_alpha(), str):
-            self._warn_of_light_rows(n_rows)
+        if sample_weight is not None and isinstance(self._given_alpha(), str):
+            self._warn_of_light_rows(n_rows, weight)
         drawn = {"random_state": self.random_state} if getattr(pool, "draws", False) else {}
         data = pool.prepare(
             X, weight=weight, scale=self.scale, fit_intercept=self.fit_intercept, **drawn
@@ -233,12 +235,14 @@ class BaseShareBoost(
                 "way back goes over all sizes again. Set warm_start=False to start anew."
             )
 
-    def _warn_of_light_rows(self, n_rows: float) -> None:
-        if n_rows < 2.0:
+    def _warn_of_light_rows(self, n_rows: float, weight: Any) -> None:
+        count = int(np.count_nonzero(to_numpy(weight)))
+        if n_rows < _LIGHT * count:
             warn_caller(
-                f"sample_weight sums to {n_rows:.3g}, and alpha='auto' counts rows by their "
-                "weights: so few allow hardly any weights but zero. Multiply sample_weight by the "
-                "number of rows that it stands for, or give alpha as a number.",
+                f"sample_weight adds up to {n_rows:.3g} for {count} rows. alpha='auto' counts rows "
+                "by their weights, so that it takes this for little data and holds the model close "
+                f"to a constant. Scale sample_weight to add up to {count}, or give alpha as a "
+                "number.",
                 LightRowsWarning,
             )
 

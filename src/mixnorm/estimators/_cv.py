@@ -21,7 +21,12 @@ from mixnorm.estimators._inputs import (
 )
 from mixnorm.estimators._progress import Progress, all_or_nothing, with_callbacks
 from mixnorm.estimators._shareboost import ShareBoostClassifier, ShareBoostRegressor
-from mixnorm.exceptions import FewerFeaturesWarning, InterruptedFitWarning, NotConvergedWarning
+from mixnorm.exceptions import (
+    FewerFeaturesWarning,
+    InterruptedFitWarning,
+    LightRowsWarning,
+    NotConvergedWarning,
+)
 from mixnorm.selection import choose_size, standard_error
 
 
@@ -119,6 +124,13 @@ class _SizeByCrossValidation(BaseShareBoost):
             splits = list(splitter.split(X, labels, groups))
             if not splits:
                 raise ValueError(f"cv={self.cv!r} gives no folds; give at least one.")
+            if sample_weight is not None and not all(
+                np.any(sample_weight[train] > 0) for train, _ in splits
+            ):
+                raise ValueError(
+                    "In a fold of cv, sample_weight is zero for all rows to learn from. Shuffle "
+                    "the rows, give fewer folds, or leave rows of weight zero out."
+                )
             progress = Progress.of_fit(self, X, y, sample_weight, len(splits) * len(alphas) + 1)
             scores = self._scored(X, y, sample_weight, splits, alphas, progress, pool)
             self._choose(scores, alphas)
@@ -250,6 +262,7 @@ def _held_out_scores(
     weight[train] = given[train]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FewerFeaturesWarning)
+        warnings.simplefilter("ignore", LightRowsWarning)  # told once, of all rows
         warnings.simplefilter("ignore", NotConvergedWarning)
         warnings.simplefilter("error", InterruptedFitWarning)
         try:

@@ -141,7 +141,8 @@ class ShareBoostClassifier(ClassifierMixin, BaseShareBoost):
     A round costs one product of ``X`` with the residual, and a few with the chosen columns. Dense
     arrays of float32, float64 or small integers are used as they are, without a copy; files mapped
     with ``numpy.memmap`` are read in blocks; sparse matrices are never made dense, but for patches.
-    From 16,384 rows on, second derivatives are estimated on 8,192 of them.
+    From 16,384 rows on, second derivatives are estimated on 8,192 of them, so that the order of the
+    rows then matters a little.
     With two classes the weights of the two are opposite, and ``coef_`` is their difference. A
     keyboard interrupt after the first round keeps the rounds done, with a warning.
 

@@ -51,7 +51,8 @@ class StoredPathMixin:
         continues = vars(self).pop("_continues")
         n_outputs = _check_path(self._path)
         if any(math.isnan(step.alpha) for step in self._path.rounds):
-            # Written when all rounds had one penalty, and columns other units: not continued.
+            # Written when all rounds had one penalty, and True stood for the largest magnitude.
+            self.scale = "max" if self.scale is True else self.scale
             rounds = (replace(step, alpha=float(self.alpha)) for step in self._path.rounds)
             self._path, continues = replace(self._path, rounds=tuple(rounds)), False
         _check_targets(self, n_outputs)

@@ -12,6 +12,9 @@ import numpy as np
 from mixnorm.engines import proximal
 from mixnorm.pools._scan import ColumnStatistics, column_statistics, scan
 
+# Share of a column's square that rounding may take where only an intercept centres it.
+_LOST = 0.02
+
 
 def moderate(X: Any) -> tuple[Any, dict[str, Any]]:
     """Return ``X`` with entries whose squares stay in range, and what ``Training`` must know of it.
@@ -90,18 +93,31 @@ def standardized(
     >>> inside[0].tolist(), units["columns"].scale.tolist(), units["largest_input"]
     ([[-1.0, 0.0], [1.0, 0.0]], [1.0, 0.0], 1.0)
     """
-    unit = max(moderate(X)[1]["input_unit"] for X in matrices)
-    parts = [X if unit == 1.0 else X * X.dtype.type(1.0 / unit) for X in matrices]
     found = [
         column_statistics(scan(X, X.dtype), np.asarray(weight, X.dtype))
-        for X, weight in zip(parts, weights, strict=True)
+        for X, weight in zip(matrices, weights, strict=True)
     ]
     # The intercept alone centres what is sparse, and then all tasks in the same way.
-    moved = centred and not any(hasattr(X, "tocsr") for X in parts)
+    moved = centred and not any(hasattr(X, "tocsr") for X in matrices)
     columns = _column_units(found, centred=centred, moved=moved)
-    inside = [columns.apply(X) for X in parts]
-    outside = ColumnUnits(columns.centre * unit, columns.scale * unit)
-    return inside, {"columns": outside, "largest_input": max(_largest(X) for X in inside)}
+    if centred and not moved:
+        _check_offsets(found, columns.scale)
+    inside = [columns.apply(X) for X in matrices]
+    return inside, {"columns": columns, "largest_input": max(_largest(X) for X in inside)}
+
+
+def _check_offsets(found: Sequence[ColumnStatistics], scale: np.ndarray) -> None:
+    """Raise a clear error for sparse columns whose mean drowns their deviation in rounding."""
+    dtype = found[0].mean.dtype
+    mean = np.max([np.abs(one.mean.astype(np.float64)) for one in found], axis=0)
+    times = np.divide(mean, scale, out=np.zeros_like(mean), where=scale > 0.0)
+    worst = int(np.argmax(times)) if len(times) else 0
+    if len(times) and times[worst] ** 2 * float(np.finfo(dtype).eps) > _LOST:
+        raise ValueError(
+            f"Column {worst} of the sparse X has a mean of {times[worst]:.3g} times its standard "
+            f"deviation, too much for {dtype} without centring. Give X as a dense array, or "
+            "subtract a typical value from the column."
+        )
 
 
 def _column_units(found: Sequence[ColumnStatistics], *, centred: bool, moved: bool) -> ColumnUnits:
