@@ -126,7 +126,7 @@ def test_chosen_by_cross_validation():
 
 def test_patches_of_a_union():
     pool = Union((Columns(), POOL))
-    model = ShareBoostClassifier(6, pool=pool, random_state=0).fit(IMAGES, Y)
+    model = ShareBoostClassifier(6, pool=pool, alpha=1e-6, random_state=0).fit(IMAGES, Y)
     places = [place for place, (owner, _) in enumerate(model.path_["feature"]) if owner == 1]
     display = PatchDisplay.from_estimator(model, IMAGES)
     assert display.titles == [f"{place + 1}" for place in places]

@@ -16,6 +16,9 @@ from mixnorm._array import epsilon
 if TYPE_CHECKING:
     from mixnorm.engines._corrective import Outcome, Support
 
+# Least variance of the noise of numbers, in units of their largest deviation from the mean: below
+# it, the penalty would follow rounding errors.
+_LEAST_NOISE = 1e-8
 #: The largest penalty: columns of deviation one then hardly count.
 _LARGEST = 1.0
 # A penalty within this factor of the one that the weights ask for is left as it is.
@@ -74,4 +77,4 @@ def _noise(support: Support, n_rows: float, determined: float) -> float:
     if problem.loss.is_classifier:
         return 1.0
     left = problem.n_outputs - determined / n_rows
-    return 2.0 * support.value / max(left, 0.1 * problem.n_outputs)
+    return max(2.0 * support.value / max(left, 0.1 * problem.n_outputs), _LEAST_NOISE)

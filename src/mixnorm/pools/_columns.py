@@ -43,13 +43,13 @@ class Columns(Parameters):
     --------
     >>> import numpy as np
     >>> X = np.array([[0.0, 2.0, 1.0], [1.0, -2.0, 1.0]])
-    >>> pool = Columns().prepare(X)
+    >>> pool = Columns().prepare(X, scale="max")
     >>> pool.top(np.array([[0.5], [-0.5]]), "l1", 1, frozenset())
     [(1, 1.0)]
     >>> pool.columns(1)
     array([[ 1., -1.]])
-    >>> dear = Columns(costs=[1.0, 9.0, 1.0]).prepare(X)
-    >>> dear.top(np.array([[0.5], [-0.5]]), "l1", 1, frozenset())
+    >>> priced = Columns(costs=[1.0, 9.0, 1.0]).prepare(X, scale="max")
+    >>> priced.top(np.array([[0.5], [-0.5]]), "l1", 1, frozenset())
     [(0, 0.5)]
     """
 
