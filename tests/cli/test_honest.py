@@ -108,6 +108,14 @@ def test_a_chosen_size_is_said_to_be_optimistic(mixnorm, table):
     assert "too low" not in given.out
 
 
+def test_a_model_that_is_no_better_than_none(mixnorm, table):
+    rng = np.random.default_rng(1)
+    pd.DataFrame(rng.normal(size=(40, 4)), columns=["a", "b", "c", "y"]).to_csv("n.csv")
+    words = ["--target", "y", "-k", 2, "--folds", 3, "--model", "m"]
+    assert "does no better than one without features" in mixnorm("fit", "n.csv", *words).out
+    assert "does no better" not in mixnorm("fit", *WORDS[:3], "-k", 2, "--model", "m").out
+
+
 def test_plus_minus_is_explained(mixnorm, table, monkeypatch):
     words = ["fit", *WORDS[:3], "-k", 2, "--model", "m"]
     assert "± is the standard error of the mean over the folds." in mixnorm(*words).out

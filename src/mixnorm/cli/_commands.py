@@ -116,11 +116,14 @@ def _print_fit(told: dict[str, Any], found: Search, screen: Screen, full: FullFi
 
 def _measured_text(told: dict[str, Any], task: str) -> str:
     """Return the held-out error of a model in words."""
-    spread = error_text(told["standard_error"], task)
-    return (
+    spread, word = error_text(told["standard_error"], task), told.get("word", "feature")
+    said = (
         f"{told['error_name']} {error_text(told['error'], task)} ± {spread} on held-out rows, "
-        f"{error_text(told['null_error'], task)} without {told.get('word', 'feature')}s."
+        f"{error_text(told['null_error'], task)} without {word}s."
     )
+    if told["error"] >= told["null_error"]:
+        said += f" The model does no better than one without {word}s."
+    return said
 
 
 def _say_how(told: dict[str, Any], screen: Screen) -> None:
