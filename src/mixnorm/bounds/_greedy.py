@@ -10,7 +10,7 @@ import numpy as np
 from mixnorm._array import to_numpy
 from mixnorm.bounds._bound import GUARANTEE, RATE, Bound
 
-# Refits to this tolerance count as exact: what they leave is below what the bound is told to.
+# Refits to this tolerance count as exact.
 _EXACT = 1e-8
 _PAPER = "Shalev-Shwartz, Wexler and Shashua"
 
