@@ -9,8 +9,10 @@ README = Path(__file__).parents[1] / "README.md"
 
 
 def test_readme_starts_with_the_two_commands():
-    first = README.read_text(encoding="utf-8").splitlines()[1:3]
-    assert [line.split("#")[0].strip() for line in first] == ["make demo", "make test"]
+    """Under the title and one sentence."""
+    lines = README.read_text(encoding="utf-8").splitlines()
+    assert lines[0] == "# mixnorm"
+    assert [line.split("#")[0].strip() for line in lines[5:7]] == ["make demo", "make test"]
 
 
 def test_readme_example_runs():
