@@ -466,7 +466,8 @@ class Support:
                 slope = max(0.0, -float(self._xp.sum(orthant.slope * move)) / length)
             if along is None or orthant is not None:  # else the scores move in proportion
                 along = (step.T @ self.design if orthant is None else move.T @ self.design).T
-            scores = self.scores - length * along if orthant is None else self.scores + along
+            scores = along * (-length if orthant is None else 1.0)
+            scores += self.scores
             value, residual = problem.loss.value_and_residual(
                 scores, problem.target, problem.weight
             )

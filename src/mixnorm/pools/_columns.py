@@ -318,6 +318,7 @@ class PreparedColumns:
         """
         weights = curvature.weights
         if self._bends[0] is not weights:
+            self._bends = (None, None)  # freed before the new ones are made
             self._bends = (weights, self._second_derivatives(curvature))
         # What cannot vary has no second derivative, nor a gradient.
         return self._bends[1] + (curvature.ridge + tiny(weights))
@@ -325,16 +326,16 @@ class PreparedColumns:
     def _second_derivatives(self, curvature: Curvature) -> Any:
         weights, samples = curvature.weights, curvature.samples
         xp, device = namespace(weights), device_of(weights)
-        every = xp.concat([weights, samples[:, None]], axis=1)
-        first, second = self._matrix.moments(every, self._statistics.mean, self._scales)
+        first, bend, seen = self._matrix.moments(
+            weights, samples, self._statistics.mean, self._scales
+        )
         total = xp.sum(weights, axis=0)
-        bend = second[:, :-1]
         if curvature.intercept:
-            bend = bend - first[:, :-1] ** 2 / (total + tiny(weights))
+            bend = bend - first**2 / (total + tiny(weights))
         bend = xp.where(bend > 0.0, bend, xp.zeros_like(bend))
         # Squares on rows that the sample lacks count with the mean curvature of all rows.
         spread = xp.asarray(self._statistics.deviation / self._scales, device=device)
-        lacking = spread * spread - second[:, -1]
+        lacking = spread * spread - seen
         lacking = xp.where(lacking > 0.0, lacking, xp.zeros_like(lacking))
         return bend + (lacking + _LEAST_BEND * spread * spread)[:, None] * total
 

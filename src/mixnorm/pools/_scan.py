@@ -78,16 +78,17 @@ class DenseScan:
             total += block.T @ residual[rows]
         return total
 
-    def moments(self, weights: Any, centre: Any, unit: Any) -> tuple[Any, Any]:
+    def moments(self, weights: Any, samples: Any, centre: Any, unit: Any) -> tuple[Any, Any, Any]:
         """Return weighted sums of ``z = (x - centre) / unit`` and of ``z * z``.
 
-        Both have shape ``(n_features, n_outputs)`` for weights ``(n_samples, n_outputs)``. Of many
-        rows a sample stands for all.
+        Both have shape ``(n_features, n_outputs)`` for weights ``(n_samples, n_outputs)``. The last
+        are sums of ``z * z`` weighted by ``samples``, of shape ``(n_features,)``. Of many rows a
+        sample stands for all.
         """
         n, (d, k) = self.shape[0], (self.shape[1], weights.shape[1])
         xp, device = namespace(weights), device_of(weights)
         first = xp.zeros((k, d), dtype=self.dtype, device=device)
-        second = xp.zeros_like(first)
+        second, plain = xp.zeros_like(first), xp.zeros_like(first[0, :])
         inverse = xp.asarray(1.0 / unit, device=device)
         centre = xp.asarray(centre, device=device)
         for rows, block in self._sample() if n >= 2 * SAMPLES else self.blocks():
@@ -97,8 +98,9 @@ class DenseScan:
             first += part @ values
             values *= values
             second += part @ values
+            plain += samples[rows] @ values
         share = n / SAMPLES if n >= 2 * SAMPLES else 1.0
-        return share * first.T, share * second.T
+        return share * first.T, share * second.T, share * plain
 
     def _sample(self) -> Iterator[tuple[Any, Any]]:
         """Yield some rows, drawn at random but always the same ones, in blocks."""
@@ -162,9 +164,11 @@ class SparseScan:
         """Return ``X^T residual``."""
         return np.asarray(self._transposed @ np.ascontiguousarray(residual))
 
-    def moments(self, weights: np.ndarray, centre: Any, unit: Any) -> tuple[Any, Any]:
+    def moments(
+        self, weights: np.ndarray, samples: np.ndarray, centre: Any, unit: Any
+    ) -> tuple[Any, Any, Any]:
         """Return weighted sums of ``z = (x - centre) / unit`` and of ``z * z``."""
-        weights = np.ascontiguousarray(weights)
+        weights = np.concatenate([weights, samples[:, None]], axis=1)
         total = weights.sum(axis=0)
         sums = np.asarray(self._transposed @ weights) / unit[:, None]
         squares = np.empty_like(sums)
@@ -174,7 +178,8 @@ class SparseScan:
             squares[columns] = part.T @ weights
         shift = (centre / unit)[:, None]
         first = sums - shift * total
-        return first, squares - shift * (sums + first)
+        second = squares - shift * (sums + first)
+        return first[:, :-1], second[:, :-1], second[:, -1]
 
     @property
     def by_column(self) -> Any:
