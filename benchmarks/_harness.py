@@ -164,6 +164,19 @@ def run_module(
     return json.loads(done.stdout.splitlines()[-1])
 
 
+def carry_out(
+    arguments: list[str], wall: float, environment: Mapping[str, str] | None = None
+) -> Record:
+    """Run ``python -m`` like :func:`run_module`; a failure or a timeout becomes a record too."""
+    try:
+        made: Record = run_module(arguments, wall, environment)
+    except subprocess.TimeoutExpired:
+        return {"status": "timeout"}
+    except RuntimeError as error:
+        return {"status": "failed", "message": str(error)}
+    return made
+
+
 def execute(
     jobs: list[Job], folders: Mapping[str, Path], store: Store, limit: float
 ) -> Iterator[tuple[Job, Record, bool]]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,7 +19,7 @@ from benchmarks import _report
 from benchmarks._advise_data import DESIGNS, REAL, VERDICTS
 from benchmarks._bar import Check
 from benchmarks._command import carried_out, check_names, failure, names, verdict
-from benchmarks._harness import Record, Store, run_module
+from benchmarks._harness import Record, Store, carry_out
 
 PARTS = ("designs", "real", "isolet")
 RIGHT = {"designs": (9, 10), "real": (7, 9)}
@@ -73,13 +72,7 @@ def run(args: argparse.Namespace, store: Store, console: Console) -> None:
 
 def measured(order: Record) -> Record:
     """Carry out one order in a process of its own."""
-    try:
-        made: Record = run_module(["benchmarks._advise_child", json.dumps(order)], WALL)
-    except subprocess.TimeoutExpired:
-        return {"status": "timeout"}
-    except RuntimeError as error:
-        return {"status": "failed", "message": str(error)}
-    return made
+    return carry_out(["benchmarks._advise_child", json.dumps(order)], WALL)
 
 
 def describe(record: Record) -> str:

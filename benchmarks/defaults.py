@@ -29,7 +29,7 @@ from benchmarks import _defaults_penguins, _defaults_pools, _report
 from benchmarks._bar import Check
 from benchmarks._command import carried_out, check_names, failure, names, verdict
 from benchmarks._defaults_child import DATA, GRID, SIZES
-from benchmarks._harness import ROOT, Record, Store, run_module
+from benchmarks._harness import ROOT, Record, Store, carry_out
 
 AUTO = "auto"
 QUICK = ("iris", "wine", "glass", "breast_cancer", "digits", "penguins-like")
@@ -113,14 +113,7 @@ def _keep(
 
 def measured(order: Record, environment: Mapping[str, str]) -> Record:
     """Carry out one order in a process of its own."""
-    arguments = ["benchmarks._defaults_child", json.dumps(order)]
-    try:
-        made: Record = run_module(arguments, WALL, environment)
-    except subprocess.TimeoutExpired:
-        return {"status": "timeout"}
-    except RuntimeError as error:
-        return {"status": "failed", "message": str(error)}
-    return made
+    return carry_out(["benchmarks._defaults_child", json.dumps(order)], WALL, environment)
 
 
 def describe(record: Record) -> str:

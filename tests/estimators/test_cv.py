@@ -178,3 +178,66 @@ def test_a_fold_without_weight_to_learn_from():
     folds = [(np.arange(10, 60), np.arange(10))]
     with pytest.raises(ValueError, match="In a fold of cv, sample_weight is zero"):
         ShareBoostRegressorCV(cv=folds).fit(X, X[:, 0], sample_weight=weight)
+
+
+# --- penalties searched together with the size
+
+
+def few_rows(n=120, d=30, seed=0):
+    """Few rows, many columns of noise: a large penalty is better."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    return X, (X[:, 0] + X[:, 1] + 2.0 * rng.standard_normal(n) > 0).astype(int)
+
+
+def test_every_penalty_has_the_scores_of_its_own_search():
+    X, y = few_rows()
+    alphas = [1e-6, 1e-1, "auto"]
+    search = ShareBoostClassifierCV(6, alphas=alphas, cv=3).fit(X, y)
+    results = search.cv_results_
+    assert results["n_features"].tolist() == np.repeat(np.arange(1, 7), 3).tolist()
+    assert results["alpha"].tolist() == ["1e-06", "0.1", "auto"] * 6
+    for place, alpha in enumerate(alphas):
+        alone = ShareBoostClassifierCV(6, alpha=alpha, cv=3).fit(X, y).cv_results_
+        for key in ("mean_test_score", "standard_error", "split1_test_score"):
+            np.testing.assert_allclose(results[key][place::3], alone[key])
+
+
+def test_the_best_penalty_and_size_are_refitted():
+    X, y = few_rows()
+    search = ShareBoostClassifierCV(10, alphas=[1e-6, 1e-1], cv=3).fit(X, y)
+    best = search.best_params_
+    place = np.argmax(search.cv_results_["mean_test_score"])
+    assert best["alpha"] == search.cv_results_["alpha"][place]
+    assert best["n_features_to_select"] == search.cv_results_["n_features"][place]
+    assert search.best_score_ == search.cv_results_["mean_test_score"][place]
+    assert search.n_features_to_select_ == len(search.selected_) == len(search.alpha_)
+    np.testing.assert_array_equal(search.alpha_, best["alpha"])
+    direct = ShareBoostClassifier(**best).fit(X, y)
+    np.testing.assert_allclose(search.coef_, direct.coef_)
+
+
+def test_one_standard_error_takes_the_best_penalty_of_the_smaller_size():
+    X, y = few_rows(seed=1)
+    alphas = [1e-6, 1e-2, 1e-1]
+    search = ShareBoostClassifierCV(10, alphas=alphas, cv=5, one_standard_error=True).fit(X, y)
+    means = search.cv_results_["mean_test_score"].reshape(10, 3)
+    size = search.n_features_to_select_
+    assert size <= 1 + np.unravel_index(np.argmax(means), means.shape)[0]
+    assert search.best_params_["alpha"] == alphas[int(np.argmax(means[size - 1]))]
+
+
+@pytest.mark.parametrize(
+    ("alphas", "error", "message"),
+    [
+        ([], ValueError, "alphas is empty"),
+        ([1e-3, -1.0], ValueError, "-1.0, an entry of alphas, must be at least 0"),
+        (["best"], ValueError, "'best', an entry of alphas, is not known"),
+        ([None], TypeError, "None, an entry of alphas, must be a number"),
+        (len, TypeError, "must be a list"),
+    ],
+)
+def test_wrong_penalties(alphas, error, message):
+    X, y = few_rows()
+    with pytest.raises(error, match=message):
+        ShareBoostClassifierCV(3, alphas=alphas).fit(X, y)

@@ -1,9 +1,8 @@
-"""The penalty that the data speak for, found while the path grows.
+"""The weight of the penalty, chosen by the evidence of the data while the path grows.
 
-A penalty is a prior: weights are as large as it expects them to be. The evidence is largest where
-the number of weights that the data determine equals what the penalty of these weights says
-(:eq:`evidence-alpha`). Nothing is held out, and columns on other scales give another penalty but
-the same model.
+The penalty is read as a prior on the weights. The evidence is largest where the fitted weights have
+the size that this prior expects (:eq:`evidence-alpha`). No rows are held out. Columns in other
+units give another penalty, but the same model.
 """
 
 from __future__ import annotations
@@ -28,14 +27,14 @@ _CHANGES = 3
 
 
 def first_alpha(n_rows: float) -> float:
-    """Return the penalty to start from, before there are weights to judge by."""
+    """Return the penalty of the first round, before there are weights."""
     return min(_LARGEST, 1.0 / max(n_rows, 1.0))
 
 
 def follow_evidence(
     support: Support, n_rows: float, tolerance: tuple[float, float], outcome: Outcome
 ) -> Outcome:
-    """Set the penalty by the weights, and these by the penalty, until the two agree about.
+    """Alternate between setting the penalty and refitting the weights, until it hardly changes.
 
     Parameters
     ----------
@@ -46,7 +45,12 @@ def follow_evidence(
     tolerance : tuple of float
         Tolerance and floor of the corrective steps.
     outcome : Outcome
-        How the last of these ended.
+        How the last corrective step ended.
+
+    Returns
+    -------
+    Outcome
+        How the last refit ended, with the iterations of all of them.
     """
     for _ in range(_CHANGES):
         wanted = _wanted(support, n_rows)
@@ -59,7 +63,7 @@ def follow_evidence(
 
 
 def _wanted(support: Support, n_rows: float) -> float:
-    """Return the penalty whose evidence is largest for weights like the present ones."""
+    """Return the penalty with the largest evidence, given the present weights."""
     problem = support.problem
     least = epsilon(problem.weight)
     size = support.penalty_value()

@@ -149,7 +149,7 @@ class _SizeByCrossValidation(BaseShareBoost):
         if not alphas:
             raise ValueError("alphas is empty; give at least one number or 'auto', or None.")
         for alpha in alphas:
-            check_alpha(alpha, "alphas")
+            check_alpha(alpha, "an entry of alphas")
         return alphas
 
     def _scored(

@@ -215,15 +215,16 @@ def check_parameters(estimator: Any) -> None:
 
 
 def check_alpha(alpha: Any, name: str = "alpha") -> None:
-    """Raise a clear error for what is neither a penalty nor ``"auto"``."""
+    """Raise a clear error unless ``alpha`` is a number of at least 0, or ``"auto"``."""
+    given = f"{name}={alpha!r}" if name.isidentifier() else f"{alpha!r}, {name},"
     if isinstance(alpha, str):
         if alpha != "auto":
-            raise ValueError(f"{name}={alpha!r} is not known; give a number, or 'auto'.")
+            raise ValueError(f"{given} is not known; give a number, or 'auto'.")
         return
     if not isinstance(alpha, numbers.Real) or isinstance(alpha, bool):
-        raise TypeError(f"{name}={alpha!r} must be a number, or 'auto'.")
+        raise TypeError(f"{given} must be a number, or 'auto'.")
     if not 0.0 <= float(alpha) < np.inf:
-        raise ValueError(f"{name}={alpha!r} must be at least 0 and finite, or 'auto'.")
+        raise ValueError(f"{given} must be at least 0 and finite, or 'auto'.")
 
 
 def _check_number(estimator: Any, name: str, least: float) -> None:

@@ -1,4 +1,4 @@
-"""What a pool is told of the loss, so that it can tell what steps on its atoms would gain."""
+"""Second derivatives of the loss, from which a pool ranks its atoms by their gains."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mixnorm._array import namespace, tiny
 
 @dataclass(frozen=True)
 class Curvature:
-    """Second derivatives of a loss, from which a pool tells what Newton steps would gain.
+    """Second derivatives of a loss, from which a pool estimates the gains of Newton steps.
 
     Parameters
     ----------
