@@ -15,7 +15,7 @@ from mixnorm.engines._mirror_plan import (
     compiled_loss,
     joint_code,
 )
-from mixnorm.engines._mirror_rows import RowLearner
+from mixnorm.engines._mirror_rows import RowLearner, in_order
 from mixnorm.losses import _row_jit
 from mixnorm.norms import MixedNorm, SchattenNorm
 
@@ -30,7 +30,10 @@ class BlockLearner(Account):
     """
 
     #: The arrays that make the state, with the plan and the sizes.
-    stored = ("theta", "top", "total", "pending", "waiting", "played", "numbers")
+    stored = (
+        "theta", "top", "mean", "offset", "offsets", "base", "heard", "total", "pending",
+        "waiting", "played", "numbers",
+    )  # fmt: skip
 
     def __init__(self, plan: Plan, n_features: int, n_outputs: int) -> None:
         if plan.rule == "feature":
@@ -42,7 +45,12 @@ class BlockLearner(Account):
         self.norm = _with_intercept(plan.smooth(n_features, n_outputs))
         self.numbers = np.zeros(jit.N_NUMBERS)
         self.theta = np.zeros((n_outputs, n_features + 1))
-        self.top = np.zeros(n_features + 1)
+        self.top, self.mean = np.zeros(n_features + 1), np.zeros(n_features + 1)
+        self.top[0] = 1.0  # the intercept's
+        # What moving means have added to intercepts, its sum over the rounds, the means of
+        # targets, and the weight of targets seen.
+        self.offset, self.offsets = np.zeros(n_outputs), np.zeros(n_outputs)
+        self.base, self.heard = np.zeros(n_outputs), np.zeros(n_outputs)
         self.total = np.zeros((n_outputs, n_features + 1) if plan.averaged else (0, 0))
         self.pending = np.zeros_like(self.theta)
         self.waiting = np.zeros(1, dtype=np.int64)
@@ -61,31 +69,40 @@ class BlockLearner(Account):
             array = getattr(self, name)
             if array.size or name != "total":
                 setattr(self, name, np.pad(array, ((0, others), (0, more))))
-        self.top = np.pad(self.top, (0, more))
+        for name in ("top", "mean"):
+            setattr(self, name, np.pad(getattr(self, name), (0, more)))
+        for name in ("offset", "offsets", "base", "heard"):
+            setattr(self, name, np.pad(getattr(self, name), (0, others)))
         self.n_features, self.n_outputs = n_features, n_outputs
         self.norm = _with_intercept(self.plan.smooth(n_features, n_outputs))
 
     def learn(
-        self, X: Any, labels: np.ndarray, targets: np.ndarray, importance: np.ndarray
+        self,
+        X: Any,
+        labels: np.ndarray,
+        targets: np.ndarray,
+        importance: np.ndarray,
+        order: np.ndarray | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Learn from samples one after the other; see :meth:`RowLearner.learn`."""
         n_samples = X.shape[0]
         losses, wrong = np.empty(n_samples), np.zeros(n_samples, dtype=np.int64)
+        labels, targets, importance = in_order(order, labels, targets, importance)
         start = 0
         while start < n_samples:
             stop = start + max(1, self.plan.block - int(self.waiting[0]))
-            rows: Any = X[start:stop]
+            rows: Any = X[start:stop] if order is None else X[order[start:stop]]
             rows = rows.toarray() if hasattr(rows, "toarray") else np.asarray(rows, np.float64)
-            count = self._alike(rows)
+            count = self._alike(rows, importance[start:stop])
             if count == 0:
-                raise NotFiniteError(start, losses, wrong)
+                raise NotFiniteError(start, losses, wrong, order)
             stop = start + count
             part = slice(start, stop)
-            inputs = self._inputs(rows[:count])
-            losses[part], wrong[part], gradient = self._suffer(
-                inputs, labels[part] if len(labels) else labels, targets[part], importance[part]
-            )
-            self.pending += gradient
+            losses[part], wrong[part], residual = self._suffer(
+                self._inputs(rows[:count]), labels[part] if len(labels) else labels, targets[part],
+                importance[part],
+            )  # fmt: skip
+            self.pending += residual.T @ self._move_origin(rows[:count], importance[part])
             self.waiting[0] += stop - start
             if int(self.waiting[0]) >= self.plan.block:
                 self._step()
@@ -93,42 +110,88 @@ class BlockLearner(Account):
         return losses, wrong
 
     def learn_together(
-        self, X: np.ndarray, targets: np.ndarray, importance: np.ndarray
+        self,
+        X: np.ndarray,
+        targets: np.ndarray,
+        importance: np.ndarray,
+        order: np.ndarray | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Learn from samples that have an input for each output, ``(n_samples, n_outputs, d)``."""
         losses, wrong = np.empty(len(X)), np.zeros(len(X), dtype=np.int64)
         nothing = np.empty(0, dtype=np.int64)
-        for i, rows in enumerate(X):
+        targets, importance = in_order(order, targets, importance)
+        for i in range(len(X)):
+            rows = X[i if order is None else order[i]]
             if not np.all(np.isfinite(rows[~np.isnan(targets[i])])):
-                raise NotFiniteError(i, losses, wrong)
-            inputs = self._inputs(np.where(np.isnan(targets[i])[:, None], 0.0, rows))
-            scores = np.einsum("rj,rj->r", inputs, self.played)[None, :]
-            loss, missed, residual = self._judge(scores, nothing, targets[i : i + 1])
-            residual = self._note(loss, missed, residual, scores, importance[i : i + 1])
-            losses[i], wrong[i] = loss[0], missed[0]
-            self.pending += residual.T * inputs
+                raise NotFiniteError(i, losses, wrong, order)
+            known, part = ~np.isnan(targets[i]), slice(i, i + 1)
+            inputs = self._inputs(np.where(known[:, None], rows, 0.0))
+            products = np.einsum("rj,rj->r", inputs, self.played)[None, :]
+            found = self._judge(products, nothing, targets[part], importance[part])
+            losses[part], wrong[part], residual = self._note(*found, products, importance[part])
+            # A sample is one however many tasks it speaks of.
+            share = np.full(np.sum(known), importance[i] / max(1, np.sum(known)))
+            self.pending[known] += residual.T[known] * self._move_origin(rows[known], share)
             self.waiting[0] += 1
             if int(self.waiting[0]) >= self.plan.block:
                 self._step()
         return losses, wrong
 
-    def _alike(self, rows: np.ndarray) -> int:
-        """Return how many rows there are before one that is not finite, or changes the scale."""
+    def _alike(self, rows: np.ndarray, weight: np.ndarray) -> int:
+        """Return how many rows there are before one that is not finite, or has a larger unit."""
         finite = np.all(np.isfinite(rows), axis=1)
         count = len(rows) if np.all(finite) else int(np.argmin(finite))
         if self.plan.scaled and count > 1:
-            top = np.maximum(self.top[1:], np.abs(rows[0]))
-            larger = np.any(np.abs(rows[1:count]) > top, axis=1)
-            count = 1 + int(np.argmax(larger)) if np.any(larger) else count
+            away = np.abs(self._away(rows[:count], weight)[0])
+            larger = np.any(away > np.maximum(self.top[1:], away[0]), axis=1)
+            count = int(np.argmax(larger)) if np.any(larger) else count
         return count
 
+    def _away(self, rows: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the distances of rows from the means that they move, and the last means."""
+        if not self.centred:
+            return rows, self.mean
+        away, mean, seen = np.empty_like(rows), self.mean[1:].copy(), self.numbers[jit.WEIGHT]
+        for i, row in enumerate(rows):
+            seen = seen + weight[i]
+            mean += (weight[i] / seen if seen > 0.0 else 0.0) * (row - mean)
+            away[i] = row - mean
+        return away, np.concatenate([[0.0], mean])
+
+    @property
+    def centred(self) -> bool:
+        """Whether inputs are measured from the means of their columns."""
+        return self.plan.scaled and self.plan.origin == "means"
+
     def _inputs(self, rows: np.ndarray) -> np.ndarray:
-        """Return inputs with a column of ones, divided by the largest seen."""
+        """Return inputs with a column of ones, in the units known so far."""
         ones = np.full((len(rows), 1), float(self.plan.intercept))
-        inputs = np.concatenate([ones, rows], axis=1)
         if not self.plan.scaled:
-            return inputs
-        largest = np.maximum(np.max(np.abs(inputs), axis=0), self.top)
+            return np.concatenate([ones, rows], axis=1)
+        return np.concatenate([ones, (rows - self.mean[1:]) * self._inverse()[1:]], axis=1)
+
+    def _inverse(self) -> np.ndarray:
+        """Return what inputs are multiplied by."""
+        if not self.plan.scaled:
+            return np.ones_like(self.top)
+        return np.where(self.top > 0.0, 1.0 / np.where(self.top > 0.0, self.top, 1.0), 0.0)
+
+    def _move_origin(self, rows: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        """Let means and units learn from rows; return their inputs, in the new units.
+
+        The model stays the same function of rows when means move. When the unit of a column
+        grows, its past updates are made what they would have been in the new one.
+        """
+        away, mean = self._away(rows, weight)
+        self.offset += self.played @ ((mean - self.mean) * self._inverse())
+        self.mean = mean
+        self.numbers[jit.WEIGHT] += float(np.sum(weight))
+        ones = np.full((len(rows), 1), float(self.plan.intercept))
+        counted = away[weight > 0.0]
+        if not self.plan.scaled or not len(counted):
+            return np.concatenate([ones, away * self._inverse()[1:]], axis=1)
+        largest = self.top.copy()
+        largest[1:] = np.maximum(np.max(np.abs(counted), axis=0), self.top[1:])
         grown = (largest > self.top) & (self.top > 0.0)
         if np.any(grown):
             part = np.where(grown, self.top / np.where(largest > 0.0, largest, 1.0), 1.0)
@@ -136,43 +199,46 @@ class BlockLearner(Account):
             self.pending *= part
             self.played = self._weights_now()
         self.top = largest
-        return np.asarray(inputs / np.where(largest > 0.0, largest, 1.0))
+        return np.concatenate([ones, away * self._inverse()[1:]], axis=1)
 
     def _suffer(
         self, inputs: np.ndarray, labels: np.ndarray, targets: np.ndarray, importance: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return losses, mistakes and the sum of gradients of samples, and note them."""
-        scores = inputs @ self.played.T
-        losses, wrong, residual = self._judge(scores, labels, targets)
-        residual = self._note(losses, wrong, residual, scores, importance)
-        return losses, wrong, residual.T @ inputs
+        """Return weighted losses, mistakes and derivatives of samples, and note them."""
+        products = inputs @ self.played.T
+        found = self._judge(products, labels, targets, importance)
+        return self._note(*found, products, importance)
 
     def _note(
         self,
         losses: np.ndarray,
         wrong: np.ndarray,
         residual: np.ndarray,
-        scores: np.ndarray,
+        products: np.ndarray,
         importance: np.ndarray,
-    ) -> np.ndarray:
-        """Note what samples cost; return their derivatives, weighted."""
-        residual = residual * importance[:, None]
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Note what samples cost; return losses, mistakes and derivatives, weighted."""
+        numbers, losses = self.numbers, losses * importance
         residual[np.max(np.abs(residual), axis=1, initial=0.0) <= self.plan.quiet] = 0.0
-        numbers = self.numbers
+        residual = residual * importance[:, None]
+        if self.plan.scaled:
+            seen = numbers[jit.WEIGHT] + np.cumsum(importance)
+            residual *= (seen / (seen + jit.WARM))[:, None]
         numbers[jit.ROUNDS] += len(losses)
         numbers[jit.MISTAKES] += int(np.sum(wrong))
-        numbers[jit.LOSS] += float(np.sum(losses * importance))
+        numbers[jit.LOSS] += float(np.sum(losses))
         numbers[jit.UPDATES] += int(np.sum(np.any(residual != 0.0, axis=1)))
-        numbers[jit.LINEAR] += float(np.sum(residual * scores))
+        numbers[jit.LINEAR] += float(np.sum(residual * products))
         if self.plan.averaged:
-            self.total += len(losses) * self.played
-        return residual
+            self.total += np.sum(importance) * self.played
+            self.offsets += np.sum(importance) * self.offset
+        return losses, wrong, residual
 
     def _judge(
-        self, scores: np.ndarray, labels: np.ndarray, targets: np.ndarray
+        self, products: np.ndarray, labels: np.ndarray, targets: np.ndarray, importance: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return losses, mistakes and derivatives of samples, which are few, one by one."""
-        n_samples = len(scores)
+        n_samples, scores = len(products), products + self.offset
         losses, residual = np.zeros(n_samples), np.zeros_like(scores)
         wrong = np.zeros(n_samples, dtype=np.int64)
         joint = self.plan.joint
@@ -184,16 +250,26 @@ class BlockLearner(Account):
                 continue
             outputs = range(self.n_outputs) if len(labels) == 0 else [int(labels[i])]
             for r in outputs:
-                loss = self.plan.losses[r if len(self.plan.losses) > 1 else 0]
                 target = float(targets[i, r if len(labels) == 0 else 0])
                 if math.isnan(target):
                     continue
-                code, constant = compiled_loss(loss)
-                own, residual[i, r] = _row_jit.number_loss(code, constant, scores[i, r], target)
+                code, constant = compiled_loss(
+                    self.plan.losses[r if len(self.plan.losses) > 1 else 0]
+                )
+                score = scores[i, r] + self.base[r]
+                own, residual[i, r] = _row_jit.number_loss(code, constant, score, target)
                 losses[i] += own
                 if code >= _row_jit.HINGE:
-                    wrong[i] += int(scores[i, r] * target <= 0.0)
+                    wrong[i] += int(score * target <= 0.0)
+                elif self.plan.scaled and self.plan.intercept and importance[i] > 0.0:
+                    residual[i, r] *= float(self.heard[r] > 0.0)
+                    self._move_base(r, target, float(importance[i]))
         return losses, wrong, residual
+
+    def _move_base(self, output: int, target: float, weight: float) -> None:
+        """Move the mean of the targets of an output."""
+        self.heard[output] += weight
+        self.base[output] += weight / self.heard[output] * (target - self.base[output])
 
     def step(self, gradient: np.ndarray) -> None:
         """Learn from a gradient of any kind, ``(n_outputs, n_features + 1)``."""
@@ -253,22 +329,17 @@ class BlockLearner(Account):
 
     def weights(self, averaged: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """Return weights ``(n_outputs, n_features)`` and intercepts, in units of the inputs."""
-        matrix = self.played
+        matrix, offset = self.played, self.offset
         if averaged:
             self._check_averaged()
-            matrix = self.total / max(float(self.numbers[jit.ROUNDS]), 1.0)
-        if self.plan.scaled:
-            matrix = np.where(self.top > 0.0, matrix / np.where(self.top > 0.0, self.top, 1.0), 0.0)
-        return matrix[:, 1:], matrix[:, 0] * self.plan.intercept
+            seen = float(self.numbers[jit.WEIGHT]) or 1.0
+            matrix, offset = self.total / seen, self.offsets / seen
+        matrix = matrix * self._inverse()
+        intercept = matrix[:, 0] * self.plan.intercept + offset + self.base
+        return matrix[:, 1:], intercept - matrix[:, 1:] @ self.mean[1:]
 
     def _sums(self) -> np.ndarray:
         return (self.theta - self.pending).T
-
-    def _comparator(self, weights: np.ndarray) -> np.ndarray:
-        weights = np.asarray(weights, dtype=np.float64).reshape(self.n_outputs, -1)
-        missing = self.theta.shape[1] - weights.shape[1]
-        full = np.concatenate([np.zeros((self.n_outputs, missing)), weights], axis=1)
-        return np.asarray((full * (self.top if self.plan.scaled else 1.0)).T)
 
 
 def by_blocks(learner: RowLearner) -> BlockLearner:
@@ -281,6 +352,12 @@ def by_blocks(learner: RowLearner) -> BlockLearner:
     other.norm, other.numbers = learner.norm, learner.numbers.copy()
     other.numbers[jit.INPUTS] = learner.numbers[jit.ROUNDS]
     other.theta, other.top = learner.theta.copy(), learner.column[jit.TOP].copy()
+    other.mean, other.offset = learner.column[jit.MEAN].copy(), learner.outputs[jit.OFFSET].copy()
+    other.offsets, other.base = (
+        learner.outputs[jit.OFFSETS].copy(),
+        learner.outputs[jit.BASE].copy(),
+    )
+    other.heard = learner.outputs[jit.HEARD].copy()
     if learner.plan.averaged:
         matrix = learner.theta * learner.column[jit.FACTOR] if learner.by_columns else learner.image
         passed = learner.numbers[jit.CLOCK] - learner.column[jit.SEEN]

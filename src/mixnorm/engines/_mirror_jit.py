@@ -3,8 +3,12 @@
 Matrices have a row per output and a column per column of the data; column 0 is the intercept's. All
 of a learner's state lies in the arrays that the loop is given, so that it goes on exactly where it
 stopped, however the samples were handed over. A sample with few entries is worked on entry by
-entry, any other as a whole row, which compilers turn into wide instructions; which of the two it is
-depends on the sample alone, and not on how it is stored.
+entry, any other as a whole row, which compilers turn into wide instructions.
+
+A round has this order. The sample is measured by the means and units known so far, and predicted.
+Then means and units learn from it. The score of an output is ``weights . inputs + OFFSET + BASE``:
+when means move, ``OFFSET`` moves with them, so that the model stays the same function. At last
+comes the step, with inputs in the new units.
 """
 
 from __future__ import annotations
@@ -14,10 +18,12 @@ import math
 import numpy as np
 
 from mixnorm.engines._vectors_jit import (
-    beyond,
     climb,
     compiled,
     count_entries,
+    entry,
+    fast_entry,
+    move_means,
     pack,
     pack_stored,
     pack_whole,
@@ -25,7 +31,6 @@ from mixnorm.engines._vectors_jit import (
     put,
     raise_to,
     scale_by,
-    scale_inputs,
     shift,
     spread,
     square_columns,
@@ -37,6 +42,11 @@ _RANGE = 900.0  # of their powers, which are to stay within floating numbers
 _LONG = 65536.0  # rounds of the present scale on the clock; a longer one would drop digits
 _SPARSE = 8  # a sample is sparse if fewer than one in so many entries are not zero
 _LIGHT = 3  # steps go by entries if fewer than one in so many are not zero
+WARM = 30.0  # samples after which steps have half their size, as units are not known before
+_STRETCH = 1.5  # a weight grows with the unit of its column at most so much at once
+_REPEATS = 64.0  # steps of one sample at most, however large its weight
+_ONE, _TINY = np.float32(1.0), np.float32(1e-30)
+_USUAL = 0.9  # share of the samples that have a name whose absence says nothing
 
 # How weights come from sums of gradients: by columns, by entries, or by steps of each column's own.
 COLUMNS, ENTRIES, FEATURES = 0, 1, 2
@@ -45,9 +55,13 @@ NONE, FIXED, ANYTIME, ADAPTIVE = 0, 1, 2, 3
 # What a sample brings.
 LABELS, TASKS, TARGETS = 0, 1, 2
 
+# What inputs are measured from: zero, the mean of each column, or that of columns marked so, whose
+# absence then says that the value is not known.
+ZERO, MEANS, MARKED = 0, 1, 2
+
 # Places of ``codes``.
-KIND, RULE, MODE, SCALED, INTERCEPT, AVERAGED, SIZED, OUTPUTS = range(8)
-N_CODES = 8
+KIND, RULE, MODE, SCALED, INTERCEPT, AVERAGED, SIZED, OUTPUTS, ORIGIN = range(9)
+N_CODES = 9
 # Places of ``constants``.
 POWER, RATE, RADIUS, CONVEXITY, QUIET = range(5)
 # Places of ``numbers``.
@@ -66,18 +80,35 @@ POWER, RATE, RADIUS, CONVEXITY, QUIET = range(5)
     INPUTS,
     UPDATES,
     LINEAR,
-) = range(14)
+    WEIGHT,
+) = range(15)
 N_NUMBERS = 16
-# Rows of ``column``: the largest input and what inputs are multiplied by, the factor that turns
-# sums of gradients into weights, the clock when last averaged, and the sum of squared gradients.
-TOP, INVERSE, FACTOR, SEEN, ENERGY = range(5)
-N_COLUMN = 5
-# Rows of ``outputs``, for steps of each column's own.
-STEEPEST, FARTHEST, SEEN_BEFORE = range(3)
-N_OUTPUTS = 3
+# Rows of ``column``: the largest distance from the origin (the unit) and its inverse, the factor
+# that turns sums of gradients into weights, the clock when last averaged, the sum of squared
+# gradients, the mean, whether it is the origin, and the weight of samples that had a value, and
+# that spoke of the column at all.
+TOP, INVERSE, FACTOR, SEEN, ENERGY, MEAN, MARK, KNOWN, PRESENT = range(9)
+N_COLUMN = 9
+# Rows of ``outputs``: the largest derivative and target, whether there was one, the weight of
+# targets seen, their mean,
+# what moving means have added to the intercept, and the sum of that over the rounds.
+STEEPEST, FARTHEST, SEEN_BEFORE, HEARD, BASE, OFFSET, OFFSETS = range(7)
+N_OUTPUTS = 7
 # Rows of the scratch space.
-_PART, _SIZE, _POWER, _HELD, _OTHER = range(5)
-N_SCRATCH = 5
+_PART, _SIZE, _POWER, _HELD, _OTHER, _RAW, _VALUE, _PACKED = range(8)
+N_SCRATCH = 8
+
+
+@compiled
+def matrix_of(codes, theta, image):  # type: ignore[no-untyped-def]
+    """Return what weights are a multiple of: by columns the sums of gradients, else their image.
+
+    Steps of each column's own have no sums: ``theta`` is None there, and all that has to do with
+    sums is not even compiled.
+    """
+    if theta is None:
+        return image
+    return theta if codes[KIND] == COLUMNS else image
 
 
 @compiled
@@ -131,11 +162,11 @@ def lift_entries(count, index, power, n_outputs, unit, theta, image, tree, scrat
     return largest * largest
 
 
-@compiled
+@fast_entry
 def note_average(count, index, codes, theta, image, total, column, numbers):  # type: ignore[no-untyped-def]
     """Add to the sum of weights what columns were since they last changed; all without an index."""
     whole = index.shape[0] == 0
-    seen, factor = column[SEEN], column[FACTOR]
+    seen, factor, matrix = column[SEEN], column[FACTOR], matrix_of(codes, theta, image)
     for e in range(count):
         j = e if whole else index[e]
         passed = numbers[CLOCK] - seen[j]
@@ -143,10 +174,10 @@ def note_average(count, index, codes, theta, image, total, column, numbers):  # 
         if codes[KIND] == COLUMNS:
             passed *= factor[j]
         for r in range(codes[OUTPUTS]):
-            total[r, j] += passed * (theta[r, j] if codes[KIND] == COLUMNS else image[r, j])
+            total[r, j] += passed * matrix[r, j]
 
 
-@compiled
+@fast_entry
 def refresh(  # type: ignore[no-untyped-def]
     codes, constants, theta, image, total, column, tree, levels, numbers, scratch
 ):
@@ -174,18 +205,18 @@ def refresh(  # type: ignore[no-untyped-def]
     )  # fmt: skip
 
 
-@plain
+@entry
 def rate_now(codes, constants, numbers):  # type: ignore[no-untyped-def]
     """Return the step size of the coming round."""
     if codes[RULE] == ANYTIME:
-        return constants[RATE] / math.sqrt(numbers[ROUNDS] + 1.0)
+        return constants[RATE] / math.sqrt(numbers[WEIGHT] + 1.0)
     if codes[RULE] == ADAPTIVE:
         seen = numbers[FIRST] + numbers[SQUARES]
         return constants[RATE] * math.sqrt(constants[CONVEXITY] / seen) if seen > 0.0 else 0.0
     return constants[RATE]
 
 
-@plain
+@entry
 def scale_now(rate, codes, constants, tree, numbers):  # type: ignore[no-untyped-def]
     """Return what ``factor * theta``, or ``image``, is to be multiplied by to give the weights."""
     if codes[KIND] == FEATURES or codes[RULE] == NONE:
@@ -205,9 +236,11 @@ def scale_now(rate, codes, constants, tree, numbers):  # type: ignore[no-untyped
 def grow(  # type: ignore[no-untyped-def]
     j, size, codes, constants, theta, image, total, column, tree, levels, numbers, scratch
 ):
-    """Let a column have a new largest input.
+    """Let a column have a larger unit.
 
-    Its past updates are made what they would have been with inputs divided by it.
+    Sums of gradients are made what they would have been with inputs in the new unit. Weights are
+    made those of the same function, unless the unit more than grows by half: a value so far out
+    says that the unit was not known, and its weight neither.
     """
     top = column[TOP, j]
     column[TOP, j], column[INVERSE, j] = size, 1.0 / size
@@ -217,8 +250,13 @@ def grow(  # type: ignore[no-untyped-def]
     place[0] = j
     if codes[AVERAGED]:
         note_average(1, place, codes, theta, image, total, column, numbers)
-    if codes[KIND] == FEATURES:
+    if theta is None:
         column[ENERGY, j] *= part * part
+        stretch = min(size / top, _STRETCH)
+        for r in range(codes[OUTPUTS]):
+            image[r, j] *= stretch
+            if codes[AVERAGED]:
+                total[r, j] *= stretch
         return
     for r in range(codes[OUTPUTS]):
         theta[r, j] *= part
@@ -285,42 +323,6 @@ def power_norm(vector, count, power, scratch):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def most(vector, count, power, scratch):  # type: ignore[no-untyped-def]
-    """Return a little more than the norm of the first ``count`` entries, for a power of 2 or more.
-
-    By Hoelder's inequality it lies between those of the even powers around it, which are quick.
-    """
-    largest, half = 0.0, math.floor(0.5 * power)
-    for e in range(count):
-        largest = max(largest, abs(vector[e]))
-    if not largest > 0.0:
-        return 0.0
-    inverse, less, more = 1.0 / largest, 0.0, 0.0
-    if half == 2:
-        for e in range(count):
-            square = (vector[e] * inverse) * (vector[e] * inverse)
-            less += square * square
-            more += square * square * square
-    elif half == 3:
-        for e in range(count):
-            square = (vector[e] * inverse) * (vector[e] * inverse)
-            less += square * square * square
-            more += (square * square) * (square * square)
-    else:
-        lifted = scratch[_POWER]
-        for e in range(count):
-            lifted[e] = (vector[e] * inverse) * (vector[e] * inverse)
-        for _ in range(half - 1):
-            for e in range(count):
-                lifted[e] *= (vector[e] * inverse) * (vector[e] * inverse)
-        for e in range(count):
-            less += lifted[e]
-            more += lifted[e] * ((vector[e] * inverse) * (vector[e] * inverse))
-    part = 0.5 * power - half
-    return largest * math.pow(math.pow(less, 1.0 - part) * math.pow(more, part), 1.0 / power)
-
-
-@compiled
 def add_outer(count, index, value, residual, codes, matrix):  # type: ignore[no-untyped-def]
     """Take ``residual x value`` off a matrix; ``value`` is a whole sample without an index."""
     for r in range(codes[OUTPUTS]):
@@ -337,7 +339,7 @@ def add_outer(count, index, value, residual, codes, matrix):  # type: ignore[no-
 
 @compiled
 def step_features(  # type: ignore[no-untyped-def]
-    count, index, value, residual, rate, codes, image, column, outputs, scratch
+    count, index, value, residual, weight, rate, codes, image, column, outputs, scratch
 ):
     """Take a step whose size is each column's own.
 
@@ -349,8 +351,8 @@ def step_features(  # type: ignore[no-untyped-def]
     for r in range(codes[OUTPUTS]):
         residual[r] /= outputs[STEEPEST, r]
         strength += residual[r] * residual[r]
-        residual[r] *= outputs[FARTHEST, r]
-    strength /= codes[OUTPUTS]
+        residual[r] *= weight * outputs[FARTHEST, r]
+    strength *= weight / codes[OUTPUTS]
     if index.shape[0] > 0:
         for e in range(count):
             j = index[e]
@@ -359,8 +361,26 @@ def step_features(  # type: ignore[no-untyped-def]
     else:
         for j in range(count):
             energy[j] += strength * value[j] * value[j]
-            part[j] = rate * value[j] / math.sqrt(energy[j] + 1e-300)
+        if codes[SCALED]:  # half the digits are enough, and there half as dear
+            for j in range(count):
+                root = np.sqrt(np.float32(energy[j]) + _TINY)
+                part[j] = rate * value[j] * np.float64(_ONE / root)
+        else:
+            for j in range(count):
+                part[j] = rate * value[j] / math.sqrt(energy[j] + 1e-300)
     add_outer(count, index, part, residual, codes, image)
+
+
+@plain
+def move_base(i, output, weight, codes, loss_codes, residual, targets, outputs):  # type: ignore[no-untyped-def]
+    """Move the means of targets that are numbers; the first of an output brings nothing else."""
+    for r in range(codes[OUTPUTS]):
+        target = targets[i, 0 if output >= 0 else r]
+        if loss_codes[r] < HINGE and (output < 0 or r == output) and not math.isnan(target):
+            if outputs[HEARD, r] == 0.0:
+                residual[r] = 0.0
+            outputs[HEARD, r] += weight
+            outputs[BASE, r] += weight / outputs[HEARD, r] * (target - outputs[BASE, r])
 
 
 @plain
@@ -368,7 +388,7 @@ def widen(i, output, codes, loss_codes, residual, targets, outputs):  # type: ig
     """Note the largest derivatives and targets of outputs that are numbers."""
     for r in range(codes[OUTPUTS]):
         if residual[r] != 0.0 and loss_codes[r] < HINGE:
-            target = abs(targets[i, 0 if output >= 0 else r])
+            target = abs(targets[i, 0 if output >= 0 else r] - outputs[BASE, r])
             first = outputs[SEEN_BEFORE, r] == 0.0
             outputs[SEEN_BEFORE, r] = 1.0
             steepest, farthest = outputs[STEEPEST, r], outputs[FARTHEST, r]
@@ -378,156 +398,368 @@ def widen(i, output, codes, loss_codes, residual, targets, outputs):  # type: ig
 
 
 @compiled
+def read_row(row, codes, index, raw):  # type: ignore[no-untyped-def]
+    """Write a dense sample: all of it, or the entries that are not zero; return how many.
+
+    -1 says that not all entries are finite numbers.
+    """
+    first, n_columns = codes[INTERCEPT], row.shape[0] + 1
+    count = count_entries(row)
+    if count < 0:
+        return count
+    count += first
+    if codes[ORIGIN] == MEANS or count * _SPARSE > n_columns:
+        shift(row, raw)
+        count = n_columns
+    else:
+        pack(row, first, index, raw)
+    if first:
+        index[0], raw[0] = 0, 1.0
+    return count
+
+
+@compiled
+def read_entries(places, entries, codes, column, index, raw):  # type: ignore[no-untyped-def]
+    """Write a stored sample, as :func:`read_row` does.
+
+    With marked columns NaN says that a value is not known.
+    """
+    first, n_columns = codes[INTERCEPT], column.shape[1]
+    if codes[ORIGIN] == MARKED:
+        count = first
+        for e in range(places.shape[0]):
+            if abs(entries[e]) == math.inf:
+                return -1
+            if not math.isnan(entries[e]):
+                index[count], raw[count] = places[e] + 1, entries[e]
+                count += 1
+    else:
+        count = count_entries(entries)
+        if count < 0:
+            return count
+        count += first
+        if count * _SPARSE > n_columns:
+            spread(places, entries, raw)
+            count = n_columns
+        else:
+            pack_stored(places, entries, first, index, raw)
+    if first:
+        index[0], raw[0] = 0, 1.0
+    return count
+
+
+@compiled
+def measure(size, index, column, raw, value):  # type: ignore[no-untyped-def]
+    """Write inputs: values from the origin of their columns, in units; of all without an index."""
+    mean, inverse = column[MEAN], column[INVERSE]
+    if index.shape[0] == 0:
+        for j in range(size):
+            value[j] = (raw[j] - mean[j]) * inverse[j]
+    else:
+        for e in range(size):
+            value[e] = (raw[e] - mean[index[e]]) * inverse[index[e]]
+
+
+@compiled
+def score(size, index, scale, output, codes, constants, theta, image, column, value, part, scores):  # type: ignore[no-untyped-def]
+    """Write the products of weights and inputs."""
+    matrix, given = matrix_of(codes, theta, image), value
+    if codes[KIND] == COLUMNS and constants[POWER] != 2.0:
+        scale_by(size, index, column[FACTOR], value, part, scale)
+        given, scale = part, 1.0
+    if index.shape[0] == 0:
+        whole_scores(size, given, scale, output, codes, matrix, scores)
+    else:
+        entry_scores(size, index, given, scale, output, codes, matrix, scores)
+
+
+@compiled
+def move_origin(  # type: ignore[no-untyped-def]
+    size, places, scale, gain, codes, constants, theta, image, total, column, outputs, tree, levels,
+    numbers, scratch, products,
+):  # fmt: skip
+    """Let means and units learn from a sample, and measure it anew.
+
+    ``gain`` is the share of the sample in the means. Returns the sum of the inputs' magnitudes.
+    """
+    raw, value = scratch[_RAW], scratch[_VALUE]
+    if codes[ORIGIN] == MEANS:
+        matrix, own = matrix_of(codes, theta, image), 0.0
+        for r in range(codes[OUTPUTS]):  # all means move by the same share of the inputs
+            if codes[INTERCEPT]:
+                own = scale * matrix[r, 0] * (column[FACTOR, 0] if codes[KIND] == COLUMNS else 1.0)
+            outputs[OFFSET, r] += gain * (products[r] - own)
+        inputs, far = move_means(gain, raw, column[MEAN], column[INVERSE], column[TOP], value)
+    else:
+        if codes[ORIGIN] == MARKED:
+            weight = gain * numbers[WEIGHT]
+            for e in range(size):
+                j = places[e]
+                if column[MARK, j] > 0.0:
+                    column[KNOWN, j] += weight
+                    moved = weight / column[KNOWN, j] * (raw[e] - column[MEAN, j])
+                    column[MEAN, j] += moved
+                    add_offset(j, moved, scale, codes, theta, image, column, outputs)
+        measure(size, places, column, raw, value)
+        inputs, far = 0.0, 0
+        for e in range(size):
+            j = e if places.shape[0] == 0 else places[e]
+            inputs += abs(value[e])
+            far += abs(raw[e] - column[MEAN, j]) > column[TOP, j]
+    if far > 0:
+        inputs += let_grow(
+            size, places, scale, gain, codes, constants, theta, image, total, column, outputs, tree,
+            levels, numbers, scratch,
+        )  # fmt: skip
+    return inputs
+
+
+@compiled
+def add_offset(j, moved, scale, codes, theta, image, column, outputs):  # type: ignore[no-untyped-def]
+    """Let intercepts follow the mean of a column, which has moved so far."""
+    matrix, part = matrix_of(codes, theta, image), scale * moved * column[INVERSE, j]
+    if codes[KIND] == COLUMNS:
+        part *= column[FACTOR, j]
+    for r in range(codes[OUTPUTS]):
+        outputs[OFFSET, r] += part * matrix[r, j]
+
+
+@compiled
+def let_grow(  # type: ignore[no-untyped-def]
+    size, places, scale, gain, codes, constants, theta, image, total, column, outputs, tree, levels,
+    numbers, scratch,
+):  # fmt: skip
+    """Let units grow for the values of a sample that need it, and measure these anew.
+
+    Weights that shrink do so around the mean before the sample, not around the one that it has
+    moved. Returns by how much the magnitudes of the inputs have changed.
+    """
+    raw, value, change = scratch[_RAW], scratch[_VALUE], 0.0
+    for e in range(size):
+        j = e if places.shape[0] == 0 else places[e]
+        away = raw[e] - column[MEAN, j]
+        if not abs(away) > column[TOP, j]:
+            continue
+        moved = 0.0
+        if codes[ORIGIN] == MEANS or column[MARK, j] > 0.0:
+            share = gain if codes[ORIGIN] == MEANS else gain * numbers[WEIGHT] / column[KNOWN, j]
+            moved = away * share / (1.0 - share)
+        add_offset(j, -moved, scale, codes, theta, image, column, outputs)
+        grow(
+            j, abs(away), codes, constants, theta, image, total, column, tree, levels, numbers,
+            scratch,
+        )  # fmt: skip
+        add_offset(j, moved, scale, codes, theta, image, column, outputs)
+        change -= abs(value[e])
+        value[e] = away * column[INVERSE, j]
+        change += abs(value[e])
+    return change
+
+
+@compiled
+def note_names(  # type: ignore[no-untyped-def]
+    places, weight, scale, codes, theta, image, column, outputs, numbers
+):
+    """Note which marked columns a sample speaks of, and take the mark from rare ones.
+
+    Their origin is zero from then on, of which the model stays the same function.
+    """
+    for e in range(places.shape[0]):
+        j = places[e] + 1
+        if column[MARK, j] > 0.0:
+            if column[PRESENT, j] < _USUAL * numbers[WEIGHT]:
+                add_offset(j, -column[MEAN, j], scale, codes, theta, image, column, outputs)
+                column[MARK, j], column[MEAN, j] = 0.0, 0.0
+            column[PRESENT, j] += weight
+
+
+@compiled
+def judge(  # type: ignore[no-untyped-def]
+    i, output, codes, loss_codes, loss_constants, labels, targets, scores, residual
+):
+    """Return the loss of a sample and its mistakes; write the derivatives in its scores."""
+    if codes[MODE] == LABELS:
+        missed = 1 if best_class(scores) != labels[i] else 0
+        loss = label_loss(loss_codes[0], loss_constants[0], scores, labels[i], residual)
+        return loss, missed
+    loss, missed = 0.0, 0
+    for r in range(codes[OUTPUTS]):
+        residual[r] = 0.0
+        target = targets[i, 0 if output >= 0 else r]
+        if (output < 0 or r == output) and not math.isnan(target):
+            own, slope = number_loss(loss_codes[r], loss_constants[r], scores[r], target)
+            loss += own
+            residual[r] = slope
+            if loss_codes[r] >= HINGE and scores[r] * target <= 0.0:
+                missed += 1
+    return loss, missed
+
+
+@compiled
+def step_sums(  # type: ignore[no-untyped-def]
+    size, places, moved, rate, residual, products, codes, constants, theta, image, column, tree,
+    levels, numbers, scratch,
+):  # fmt: skip
+    """Take a gradient off the sums, and note what the account needs of it.
+
+    Returns whether the sums have outgrown their unit.
+    """
+    power, n_outputs = constants[POWER], codes[OUTPUTS]
+    for r in range(n_outputs):
+        numbers[LINEAR] += residual[r] * products[r]
+    sample = power_norm(moved, size, power, scratch)
+    inside = power if codes[KIND] == ENTRIES else 2.0
+    slope = power_norm(residual, n_outputs, inside, scratch) * sample
+    numbers[LARGEST_SAMPLE] = max(numbers[LARGEST_SAMPLE], sample)
+    numbers[LARGEST_GRADIENT] = max(numbers[LARGEST_GRADIENT], slope)
+    if numbers[FIRST] == 0.0 and slope > 0.0:
+        numbers[FIRST] = slope * slope
+        if codes[RULE] == ADAPTIVE:  # nothing was played by it so far
+            rate = rate_now(codes, constants, numbers)
+    if slope > 0.0:
+        numbers[LAST_RATE] = rate
+    numbers[STEPS] += rate * slope * slope / (2.0 * constants[CONVEXITY])
+    unknown = numbers[SQUARES] == 0.0  # what unit is right
+    numbers[SQUARES] += slope * slope
+    add_outer(size, places, moved, residual, codes, theta)
+    if power == 2.0 and not codes[SIZED]:
+        return False
+    largest = derive(
+        size, places, codes, constants, theta, image, column, tree, levels, numbers, scratch
+    )
+    return largest > math.pow(2.0, min(_LARGE, _RANGE / power)) or unknown
+
+
+@fast_entry
 def learn(  # type: ignore[no-untyped-def]
     dense, indptr, indices, data, labels, targets, importance, codes, constants, loss_codes,
     loss_constants, theta, image, total, column, outputs, tree, levels, numbers, losses, wrong,
 ):  # fmt: skip
     """Go through samples: predict each, note loss and mistake, and learn from it.
 
-    Samples are the rows of ``dense``, or where that has none those of a CSR matrix. Returns how
-    many there were before one that is not all finite numbers.
+    Samples are the rows of ``dense``, or where that has none those of a CSR matrix. One of weight
+    two is learned from twice, a heavy one in so many equal steps. Writes the weighted losses.
+    Returns how many samples there were before one that is not all finite numbers.
     """
     stored = dense.shape[0] == 0
     n_samples = indptr.shape[0] - 1 if stored else dense.shape[0]
-    n_outputs, mode, n_columns = codes[OUTPUTS], codes[MODE], column.shape[1]
-    index, value = np.empty(n_columns + 1, np.int64), np.empty(n_columns + 1)
-    packed = np.empty(n_columns + 1)
-    everything = np.empty(0, np.int64)
+    n_outputs, n_columns = codes[OUTPUTS], column.shape[1]
+    index, everything = np.empty(n_columns + 1, np.int64), np.empty(0, np.int64)
     scores, residual = np.zeros(n_outputs), np.zeros(n_outputs)
+    products = np.zeros(n_outputs)
     scratch = np.empty((N_SCRATCH, max(n_columns, n_outputs) + 1))
-    part, power = scratch[_PART], constants[POWER]
-    large = math.pow(2.0, min(_LARGE, _RANGE / power))
+    raw, value, packed = scratch[_RAW], scratch[_VALUE], scratch[_PACKED]
+    centred, based = codes[ORIGIN] != ZERO, codes[SCALED] == 1 and codes[INTERCEPT] == 1
+    begin = end = 0
     for i in range(n_samples):
-        # The sample: its entries that are not zero, or all of it.
-        first = codes[INTERCEPT]
+        losses[i], wrong[i] = 0.0, 0
         if stored:
             begin, end = indptr[i], indptr[i + 1]
-            count = count_entries(data[begin:end])
+            size = read_entries(indices[begin:end], data[begin:end], codes, column, index, raw)
         else:
-            count = count_entries(dense[i])
-        if count < 0:
+            size = read_row(dense[i], codes, index, raw)
+        if size < 0:
             return i
-        count += first
-        whole = count * _SPARSE > n_columns
-        if whole and stored:
-            spread(indices[begin:end], data[begin:end], value)
-        elif whole:
-            shift(dense[i], value)
-        elif stored:
-            pack_stored(indices[begin:end], data[begin:end], first, index, value)
-        else:
-            pack(dense[i], first, index, value)
-        if first:
-            index[0], value[0] = 0, 1.0
-        size, places = (n_columns, everything) if whole else (count, index)
-        # Inputs are divided by the largest seen.
-        inputs = 0.0
-        if codes[SCALED]:
-            if beyond(size, places, value, column[TOP]):
-                for e in range(size):
-                    j = e if whole else places[e]
-                    if abs(value[e]) > column[TOP, j]:
-                        grow(
-                            j, abs(value[e]), codes, constants, theta, image, total, column, tree,
-                            levels, numbers, scratch,
-                        )  # fmt: skip
-            inputs = scale_inputs(size, places, column[INVERSE], value)
-        elif codes[KIND] == FEATURES:
-            inputs = scale_inputs(size, places, column[INVERSE], value)
-        # Scores.
-        rate = rate_now(codes, constants, numbers)
-        scale = scale_now(rate, codes, constants, tree, numbers)
-        if codes[AVERAGED] and numbers[CLOCK] > _LONG * scale:
-            note_average(n_columns, everything, codes, theta, image, total, column, numbers)
-            numbers[CLOCK] = 0.0
-            column[SEEN] = 0.0
-        numbers[CLOCK] += scale
-        output = labels[i] if mode == TASKS else -1
-        matrix = theta if codes[KIND] == COLUMNS else image
-        given = value
-        if codes[KIND] == COLUMNS and power != 2.0:
-            scale_by(size, places, column[FACTOR], value, part, scale)
-            given, scale = part, 1.0
-        if whole:
-            whole_scores(n_columns, given, scale, output, codes, matrix, scores)
-        else:
-            entry_scores(count, index, given, scale, output, codes, matrix, scores)
-        # Loss.
-        loss, missed = 0.0, 0
-        if mode == LABELS:
-            missed += best_class(scores) != labels[i]
-            loss = label_loss(loss_codes[0], loss_constants[0], scores, labels[i], residual)
-        else:
+        whole = size == n_columns and codes[ORIGIN] != MARKED
+        places = everything if whole else index
+        output = labels[i] if codes[MODE] == TASKS else -1
+        repeats = max(1, math.ceil(min(importance[i], _REPEATS)))
+        weight = importance[i] / repeats
+        for turn in range(repeats):
+            # Predict.
+            rate = rate_now(codes, constants, numbers)
+            scale = scale_now(rate, codes, constants, tree, numbers)
+            if codes[ORIGIN] == MARKED and turn == 0 and weight > 0.0:
+                note_names(
+                    indices[begin:end], importance[i], scale, codes, theta, image, column, outputs,
+                    numbers,
+                )  # fmt: skip
+            measure(size, places, column, raw, value)
+            score(
+                size, places, scale, -1 if centred else output, codes, constants, theta, image,
+                column, value, scratch[_PART], products,
+            )  # fmt: skip
             for r in range(n_outputs):
-                residual[r] = 0.0
-                target = targets[i, 0 if output >= 0 else r]
-                if (output < 0 or r == output) and not math.isnan(target):
-                    own, slope = number_loss(loss_codes[r], loss_constants[r], scores[r], target)
-                    loss += own
-                    residual[r] = slope
-                    if loss_codes[r] >= HINGE:
-                        missed += scores[r] * target <= 0.0
-        weight = importance[i]
-        losses[i], wrong[i] = loss, missed
-        numbers[ROUNDS] += 1.0
-        numbers[MISTAKES] += missed
-        numbers[LOSS] += weight * loss
-        if codes[KIND] == FEATURES:
-            numbers[INPUTS] += inputs
-        steepest = 0.0
-        for r in range(n_outputs):
-            residual[r] *= weight
-            steepest = max(steepest, abs(residual[r]))
-        if not steepest > constants[QUIET]:
-            continue
-        # Step.
-        numbers[UPDATES] += 1.0
-        moved = value
-        if whole and count * _LIGHT < n_columns:
-            size = pack_whole(n_columns, value, index, packed)
-            places, moved = index, packed
-        if codes[AVERAGED]:
-            note_average(size, places, codes, theta, image, total, column, numbers)
-        if codes[KIND] == FEATURES:
-            reach = constants[RATE] * numbers[ROUNDS] / numbers[INPUTS]
-            if mode != LABELS:
-                widen(i, output, codes, loss_codes, residual, targets, outputs)
-            step_features(
-                size, places, moved, residual, reach, codes, image, column, outputs, scratch
+                scores[r] = products[r] + outputs[OFFSET, r] + outputs[BASE, r]
+            loss, missed = judge(
+                i, output, codes, loss_codes, loss_constants, labels, targets, scores, residual
             )
-            continue
-        for r in range(n_outputs):
-            numbers[LINEAR] += residual[r] * scores[r]
-        if codes[RULE] == NONE:
-            sample = most(moved, size, power, scratch)
-        else:
-            sample = power_norm(moved, size, power, scratch)
-        inside = power if codes[KIND] == ENTRIES else 2.0
-        slope = power_norm(residual, n_outputs, inside, scratch) * sample
-        numbers[LARGEST_SAMPLE] = max(numbers[LARGEST_SAMPLE], sample)
-        numbers[LARGEST_GRADIENT] = max(numbers[LARGEST_GRADIENT], slope)
-        if numbers[FIRST] == 0.0 and slope > 0.0:
-            numbers[FIRST] = slope * slope
-            if codes[RULE] == ADAPTIVE:  # nothing was played by it so far
-                rate = rate_now(codes, constants, numbers)
-        if slope > 0.0:
-            numbers[LAST_RATE] = rate
-        numbers[STEPS] += rate * slope * slope / (2.0 * constants[CONVEXITY])
-        unknown = numbers[SQUARES] == 0.0  # what unit is right
-        numbers[SQUARES] += slope * slope
-        add_outer(size, places, moved, residual, codes, theta)
-        if power != 2.0 or codes[SIZED]:
-            largest = derive(
-                size, places, codes, constants, theta, image, column, tree, levels, numbers, scratch
-            )
-            if largest > large or unknown:
-                refresh(
-                    codes, constants, theta, image, total, column, tree, levels, numbers, scratch
-                )
+            losses[i] += weight * loss
+            if turn == 0:
+                wrong[i] = missed
+                numbers[ROUNDS] += 1.0
+                numbers[MISTAKES] += missed
+            if not weight > 0.0:
+                break
+            numbers[LOSS] += weight * loss
+            numbers[WEIGHT] += weight
+            if codes[AVERAGED]:
+                for r in range(n_outputs):
+                    outputs[OFFSETS, r] += weight * outputs[OFFSET, r]
+                if numbers[CLOCK] > _LONG * scale:
+                    note_average(n_columns, everything, codes, theta, image, total, column, numbers)
+                    numbers[CLOCK] = 0.0
+                    column[SEEN] = 0.0
+                numbers[CLOCK] += weight * scale
+            # Means, units and targets.
+            inputs, warm = 0.0, 1.0
+            if codes[SCALED]:
+                inputs = move_origin(
+                    size, places, scale, weight / numbers[WEIGHT], codes, constants, theta, image,
+                    total, column, outputs, tree, levels, numbers, scratch, products,
+                )  # fmt: skip
+                warm = numbers[WEIGHT] / (numbers[WEIGHT] + WARM)
+            elif codes[KIND] == FEATURES:
+                for e in range(size):
+                    inputs += abs(value[e])
+            if based and codes[MODE] != LABELS:
+                move_base(i, output, weight, codes, loss_codes, residual, targets, outputs)
+            if codes[KIND] == FEATURES:
+                numbers[INPUTS] += weight * inputs
+            # Step.
+            steepest = 0.0
+            for r in range(n_outputs):
+                steepest = max(steepest, abs(residual[r]))
+            if not steepest > constants[QUIET]:
+                continue
+            if turn == 0:
+                numbers[UPDATES] += 1.0
+            for r in range(n_outputs):
+                if abs(residual[r]) <= constants[QUIET]:
+                    residual[r] = 0.0
+            count, where, moved = size, places, value
+            if whole and codes[ORIGIN] != MEANS:
+                count = pack_whole(n_columns, value, index, packed)
+                if count * _LIGHT < n_columns:
+                    where, moved = index, packed
+                else:
+                    count = n_columns
+            if codes[AVERAGED]:
+                note_average(count, where, codes, theta, image, total, column, numbers)
+            if theta is None:
+                reach = warm * constants[RATE] * numbers[WEIGHT] / numbers[INPUTS]
+                if codes[MODE] != LABELS:
+                    widen(i, output, codes, loss_codes, residual, targets, outputs)
+                step_features(
+                    count, where, moved, residual, weight, reach, codes, image, column, outputs,
+                    scratch,
+                )  # fmt: skip
+            else:
+                for r in range(n_outputs):
+                    residual[r] *= weight * warm
+                outgrown = step_sums(
+                    count, where, moved, rate, residual, products, codes, constants, theta, image,
+                    column, tree, levels, numbers, scratch,
+                )  # fmt: skip
+                if outgrown:
+                    refresh(
+                        codes, constants, theta, image, total, column, tree, levels, numbers,
+                        scratch,
+                    )  # fmt: skip
     return n_samples
 
 
-@plain
+@entry
 def learn_row(  # type: ignore[no-untyped-def]
     x, mode, label, target, codes, constants, loss_codes, loss_constants, theta, image, total,
     column, outputs, tree, levels, numbers,
@@ -548,20 +780,22 @@ def learn_row(  # type: ignore[no-untyped-def]
     return int(numbers[ROUNDS]) if math.isfinite(numbers[LOSS]) else -2
 
 
-@compiled
-def scores_of(dense, codes, constants, theta, image, column, tree, numbers, scores):  # type: ignore[no-untyped-def]
+@fast_entry
+def scores_of(  # type: ignore[no-untyped-def]
+    dense, codes, constants, theta, image, column, outputs, tree, numbers, scores
+):
     """Write the scores of a dense sample, as the coming round would have them."""
     n_columns = column.shape[1]
-    part = np.empty(n_columns + 1)
-    shift(dense, part)
-    if codes[INTERCEPT]:
-        part[0] = 1.0
+    raw, value, part = np.empty(n_columns), np.empty(n_columns), np.empty(n_columns)
     everything = np.empty(0, np.int64)
-    rate = rate_now(codes, constants, numbers)
-    scale = scale_now(rate, codes, constants, tree, numbers)
-    scale_by(n_columns, everything, column[INVERSE], part, part, scale)
-    if codes[KIND] == COLUMNS:
-        scale_by(n_columns, everything, column[FACTOR], part, part, 1.0)
-        whole_scores(n_columns, part, 1.0, -1, codes, theta, scores)
-    else:
-        whole_scores(n_columns, part, 1.0, -1, codes, image, scores)
+    shift(dense, raw)
+    if codes[INTERCEPT]:
+        raw[0] = 1.0
+    scale = scale_now(rate_now(codes, constants, numbers), codes, constants, tree, numbers)
+    measure(n_columns, everything, column, raw, value)
+    score(
+        n_columns, everything, scale, -1, codes, constants, theta, image, column, value, part,
+        scores,
+    )  # fmt: skip
+    for r in range(codes[OUTPUTS]):
+        scores[r] += outputs[OFFSET, r] + outputs[BASE, r]

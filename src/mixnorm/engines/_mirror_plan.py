@@ -34,6 +34,9 @@ RULES = {
     "feature": jit.NONE,
 }
 
+#: What inputs are measured from.
+ORIGINS = {"zero": jit.ZERO, "means": jit.MEANS, "marked": jit.MARKED}
+
 #: The loss of perceptrons: one for a mistake.
 PERCEPTRON = "perceptron"
 
@@ -57,13 +60,18 @@ class NotFiniteError(ValueError):
     """A sample holds NaN or infinity; those before it were learned from, and lost so much."""
 
     def __init__(
-        self, row: int, losses: np.ndarray | None = None, wrong: np.ndarray | None = None
+        self,
+        done: int,
+        losses: np.ndarray | None = None,
+        wrong: np.ndarray | None = None,
+        order: np.ndarray | None = None,
     ) -> None:
-        self.losses = np.empty(0) if losses is None else losses[:row]
-        self.wrong = np.empty(0, dtype=np.int64) if wrong is None else wrong[:row]
+        self.losses = np.empty(0) if losses is None else losses[:done]
+        self.wrong = np.empty(0, dtype=np.int64) if wrong is None else wrong[:done]
+        row = done if order is None else order[done]
         super().__init__(
-            f"Row {row} of X contains NaN or infinity; the {row} rows before it were learned from. "
-            "Fill such values in (SimpleImputer), or leave the row out."
+            f"Row {row} of X contains NaN or infinity; the {done} rows before it were learned "
+            "from. Fill such values in (SimpleImputer), or leave the row out."
         )
 
 
@@ -85,7 +93,10 @@ class Plan:
     radius : float
         Largest norm of the weights.
     scaled : bool
-        Divide inputs by the largest seen of their column.
+        Measure inputs in units: the largest distance from the origin seen in their column.
+    origin : {"zero", "means", "marked"}
+        What scaled inputs are measured from: zero, the running mean of their column, or that of
+        the columns marked so; a sample without such a column does not know its value.
     intercept : bool
         Have a column of ones.
     averaged : bool
@@ -102,6 +113,7 @@ class Plan:
     rate: float = 1.0
     radius: float = math.inf
     scaled: bool = False
+    origin: str = "zero"
     intercept: bool = False
     averaged: bool = False
     quiet: float = 0.0
@@ -130,6 +142,8 @@ class Account:
     """The numbers that a learner keeps about its rounds."""
 
     plan: Plan
+    n_features: int
+    n_outputs: int
     numbers: np.ndarray
     norm: Any
 
@@ -150,7 +164,7 @@ class Account:
 
     @property
     def loss(self) -> float:
-        """The losses of all samples, each before it was learned from."""
+        """The weighted losses of all samples, each before it was learned from."""
         return float(self.numbers[jit.LOSS])
 
     def _sums(self) -> np.ndarray:
@@ -158,7 +172,10 @@ class Account:
         raise NotImplementedError
 
     def _comparator(self, weights: np.ndarray) -> np.ndarray:
-        raise NotImplementedError
+        """Return weights as ``(n_columns, n_outputs)``, with a zero for the intercept."""
+        weights = np.asarray(weights, dtype=np.float64).reshape(self.n_outputs, -1)
+        missing = self.n_features + 1 - weights.shape[1]
+        return np.concatenate([np.zeros((self.n_outputs, missing)), weights], axis=1).T
 
     def regret(self, weights: np.ndarray) -> float:
         """Return how much more was lost than by fixed weights, at most.
@@ -195,6 +212,7 @@ class Account:
         """
         if self.plan.losses[0] != PERCEPTRON:
             raise TypeError("Only perceptrons have a mistake bound; ask for the regret bound.")
+        self._check_raw()
         given, made = self._comparator(weights), float(self.numbers[jit.UPDATES])
         lost = max(0.0, made - float(np.sum(self._sums() * given)))
         size = float(self.norm.value(given)) * float(self.numbers[jit.LARGEST_GRADIENT])
@@ -213,6 +231,14 @@ class Account:
             raise TypeError(
                 f"Steps by the rule {self.plan.rule!r} have no regret bound here; 'fixed', "
                 "'anytime' and 'adaptive' ones have."
+            )
+        self._check_raw()
+
+    def _check_raw(self) -> None:
+        if self.plan.scaled:
+            raise TypeError(
+                "The theory promises nothing of rows measured in running units; set scale=False "
+                "for a bound, and scale the rows beforehand if need be."
             )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from scipy import sparse
 
 from mixnorm.engines import _mirror_jit as jit
 from mixnorm.engines._mirror_plan import (
+    ORIGINS,
     PERCEPTRON,
     RULES,
     Account,
@@ -19,6 +21,8 @@ from mixnorm.engines._mirror_plan import (
 )
 from mixnorm.engines._vectors_jit import BRANCHES
 from mixnorm.losses import _row_jit
+
+_BLOCK = 1 << 16  # entries of samples that are handed to the compiled loop at once
 
 
 class RowLearner(Account):
@@ -62,6 +66,7 @@ class RowLearner(Account):
         self.codes[jit.KIND], self.codes[jit.RULE] = kind, RULES[plan.rule]
         self.codes[jit.SCALED], self.codes[jit.INTERCEPT] = plan.scaled, plan.intercept
         self.codes[jit.AVERAGED], self.codes[jit.SIZED] = plan.averaged, sized
+        self.codes[jit.ORIGIN] = ORIGINS[plan.origin] if plan.scaled else jit.ZERO
         self.constants = np.asarray(
             [power, plan.rate, plan.radius, self.norm.strong_convexity(), plan.quiet]
         )
@@ -79,6 +84,7 @@ class RowLearner(Account):
     def _fresh_columns(self, count: int) -> np.ndarray:
         column = np.zeros((jit.N_COLUMN, count))
         column[jit.INVERSE] = 0.0 if self.plan.scaled else 1.0
+        column[jit.TOP, 0] = column[jit.INVERSE, 0] = 1.0  # the intercept's
         column[jit.FACTOR] = 1.0 if self.constants[jit.POWER] == 2.0 else 0.0
         column[jit.SEEN] = self.numbers[jit.CLOCK]
         return column
@@ -121,14 +127,15 @@ class RowLearner(Account):
         if self.plan.averaged:
             nothing = np.empty(0, dtype=np.int64)
             jit.note_average(
-                columns, nothing, self.codes, self.theta, self.image, self.total, self.column,
+                columns, nothing, self.codes, self.sums, self.image, self.total, self.column,
                 self.numbers,
             )  # fmt: skip
         larger = RowLearner(self.plan, n_features, n_outputs)
         larger.numbers = self.numbers
         larger.column[jit.SEEN] = self.numbers[jit.CLOCK]
         larger.outputs[:, :rows] = self.outputs
-        for place in (jit.TOP, jit.INVERSE, jit.ENERGY):
+        kept = (jit.TOP, jit.INVERSE, jit.ENERGY, jit.MEAN, jit.MARK, jit.KNOWN, jit.PRESENT)
+        for place in kept:
             larger.column[place, :columns] = self.column[place]
         names = ("total", "image") if self.plan.rule == "feature" else ("total", "theta")
         for name in names:
@@ -139,7 +146,12 @@ class RowLearner(Account):
         self.__dict__.update(vars(larger))
 
     def learn(
-        self, X: Any, labels: np.ndarray, targets: np.ndarray, importance: np.ndarray
+        self,
+        X: Any,
+        labels: np.ndarray,
+        targets: np.ndarray,
+        importance: np.ndarray,
+        order: np.ndarray | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Learn from samples one after the other; return each one's loss and mistakes.
 
@@ -153,25 +165,54 @@ class RowLearner(Account):
         targets : array of shape (n_samples, n_outputs) or (n_samples, 1)
             The targets of scalar losses, NaN where there is none.
         importance : array of shape (n_samples,)
-            What each sample's loss is multiplied by.
+            How many times each sample counts.
+        order : array of int of shape (n_samples,), optional
+            The order in which samples come.
+
+        Returns
+        -------
+        losses, wrong : arrays of shape (n_samples,)
+            Weighted losses, and mistakes, as samples came.
         """
         if self.plan.joint:
             self.codes[jit.MODE] = jit.LABELS
         else:
             self.codes[jit.MODE] = jit.TASKS if len(labels) else jit.TARGETS
-        losses, wrong = np.empty(X.shape[0]), np.empty(X.shape[0], dtype=np.int64)
+        losses, wrong = np.zeros(X.shape[0]), np.zeros(X.shape[0], dtype=np.int64)
+        labels, targets, importance = in_order(order, labels, targets, importance)
         step: Any = jit.learn
-        targets = np.require(targets, requirements=["C", "W"])
-        importance = np.require(importance, requirements=["C", "W"])
-        done = step(*_samples(X), labels, targets, importance, *self.state(), losses, wrong)
-        if done < X.shape[0]:
-            raise NotFiniteError(done, losses, wrong)
+        for rows in _blocks(X):
+            done = step(
+                *self._samples(X[rows if order is None else order[rows]]), labels[rows],
+                targets[rows], importance[rows], *self.state(), losses[rows], wrong[rows],
+            )  # fmt: skip
+            if done < len(losses[rows]):
+                raise NotFiniteError(rows.start + done, losses, wrong, order)
         return losses, wrong
 
-    def state(self) -> tuple[np.ndarray, ...]:
+    def _samples(self, X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Return a block of samples as the compiled loop takes them: one kind of array for all."""
+        if sparse.issparse(X) and self.codes[jit.ORIGIN] != jit.MEANS:
+            rows: Any = X
+            data = np.require(rows.data, np.float64, requirements=["C", "W", "E"])
+            return np.empty((0, 0)), *(
+                np.require(each, np.int64, requirements=["C", "W", "E"])
+                for each in (rows.indptr, rows.indices)
+            ), data  # fmt: skip
+        whole: Any = X.toarray() if sparse.issparse(X) else X
+        nothing = np.zeros(1, dtype=np.int64)
+        dense = np.require(whole, np.float64, requirements=["C", "W", "E"])
+        return dense, nothing, nothing[:0], np.empty(0)
+
+    @property
+    def sums(self) -> np.ndarray | None:
+        """The sums of gradients, where weights come from them."""
+        return None if self.codes[jit.KIND] == jit.FEATURES else self.theta
+
+    def state(self) -> tuple[Any, ...]:
         """Return the arrays that the compiled loop works on."""
         return (
-            self.codes, self.constants, self.loss_codes, self.loss_constants, self.theta,
+            self.codes, self.constants, self.loss_codes, self.loss_constants, self.sums,
             self.image, self.total, self.column, self.outputs, self.tree, self.levels, self.numbers,
         )  # fmt: skip
 
@@ -182,12 +223,16 @@ class RowLearner(Account):
         if averaged:
             self._check_averaged()
             matrix = self.total + (clock - self.column[jit.SEEN]) * matrix
-            scale = 1.0 / max(float(self.numbers[jit.ROUNDS]), 1.0)
+            scale = 1.0 / (float(self.numbers[jit.WEIGHT]) or 1.0)
+            offset = scale * self.outputs[jit.OFFSETS]
         else:
+            offset = self.outputs[jit.OFFSET]
             rate = jit.rate_now(self.codes, self.constants, self.numbers)
             scale = jit.scale_now(rate, self.codes, self.constants, self.tree, self.numbers)
         matrix = matrix * (scale * self.column[jit.INVERSE])
-        return matrix[:, 1:], matrix[:, 0] * self.codes[jit.INTERCEPT]
+        weights = matrix[:, 1:]
+        intercept = matrix[:, 0] * self.codes[jit.INTERCEPT] + offset + self.outputs[jit.BASE]
+        return weights, intercept - weights @ self.column[jit.MEAN, 1:]
 
     @property
     def by_columns(self) -> bool:
@@ -197,14 +242,6 @@ class RowLearner(Account):
     def _sums(self) -> np.ndarray:
         return self.theta.T
 
-    def _comparator(self, weights: np.ndarray) -> np.ndarray:
-        """Return weights in units of scaled inputs, with a row for the intercept, which is zero."""
-        weights = np.asarray(weights, dtype=np.float64).reshape(self.n_outputs, -1)
-        missing = self.column.shape[1] - weights.shape[1]
-        full = np.concatenate([np.zeros((self.n_outputs, missing)), weights], axis=1)
-        tops = self.column[jit.TOP] if self.plan.scaled else np.ones(self.column.shape[1])
-        return np.asarray((full * tops).T)
-
 
 def _fresh_outputs(count: int) -> np.ndarray:
     outputs = np.ones((jit.N_OUTPUTS, count))
@@ -212,14 +249,17 @@ def _fresh_outputs(count: int) -> np.ndarray:
     return outputs
 
 
-def _samples(X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return samples as the compiled loop takes them."""
-    if sparse.issparse(X):
-        rows: Any = X
-        empty = np.empty((0, 0), dtype=rows.data.dtype)
-        data = np.require(rows.data, requirements=["C", "W"])
-        return empty, rows.indptr.astype(np.int64), rows.indices.astype(np.int64), data
-    # Arrays that cannot be written to would have the loop compiled once more.
-    dense = np.require(X, requirements=["C", "W"])
-    nothing = np.zeros(1, dtype=np.int64)
-    return dense, nothing, nothing[:0], np.empty(0, dtype=dense.dtype)
+def in_order(order: np.ndarray | None, *arrays: np.ndarray) -> list[np.ndarray]:
+    """Return arrays of samples in an order, as the compiled loop takes them."""
+    if order is not None:
+        arrays = tuple(each[order] if len(each) else each for each in arrays)
+    return [np.require(each, requirements=["C", "W", "E"]) for each in arrays]
+
+
+def _blocks(X: Any) -> Iterator[slice]:
+    """Yield the rows of blocks small enough that a copy of one does not matter."""
+    n_samples = X.shape[0]
+    entries = X.nnz if sparse.issparse(X) else X.size
+    count = max(1, _BLOCK * n_samples // max(entries, 1))
+    for start in range(0, n_samples, count):
+        yield slice(start, min(start + count, n_samples))

@@ -16,11 +16,12 @@ import numpy as np
 
 from mixnorm.engines._mirror_blocks import BlockLearner, by_blocks
 from mixnorm.engines._mirror_kernels import KernelLearner
-from mixnorm.engines._mirror_plan import PERCEPTRON, RULES, NotFiniteError, Plan
+from mixnorm.engines._mirror_plan import ORIGINS, PERCEPTRON, RULES, NotFiniteError, Plan
 from mixnorm.engines._mirror_rows import RowLearner
 from mixnorm.norms import MixedNorm
 
 __all__ = [
+    "ORIGINS",
     "PERCEPTRON",
     "RULES",
     "BlockLearner",
@@ -43,7 +44,12 @@ class Learner(Protocol):
     numbers: np.ndarray
 
     def learn(
-        self, X: Any, labels: np.ndarray, targets: np.ndarray, importance: np.ndarray
+        self,
+        X: Any,
+        labels: np.ndarray,
+        targets: np.ndarray,
+        importance: np.ndarray,
+        order: np.ndarray | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Learn from samples one after the other; return each one's loss and mistakes."""
         ...

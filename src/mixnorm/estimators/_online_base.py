@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
-from sklearn.utils import murmurhash3_32
+from sklearn.utils import check_random_state, murmurhash3_32
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -82,11 +82,13 @@ class OnlineEstimator(BaseEstimator):
         """Forget what was learned."""
         for name in ("_learner", "_lean", "vocabulary_", "n_features_in_", "feature_names_in_"):
             self.__dict__.pop(name, None)
-        self._curve = Curve()
+        self._curve, self._origin = Curve(), "zero"
 
     def _rows(self, given: Any, *, reset: bool) -> Any:
         """Return rows as an array or a CSR matrix; rows of names get columns of their own."""
         if _are_mappings(given):
+            if reset and self._is_centred() and self.hash_features is None:
+                self._origin = "marked"
             return self._named_rows(given, learn=True)
         self._check_no_names()
         if not reset and self._is_plain(given):
@@ -96,13 +98,19 @@ class OnlineEstimator(BaseEstimator):
             given,
             reset=reset,
             accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            ensure_all_finite=False,  # the engine looks at every row anyway
+            dtype="numeric",  # the engine converts a block at a time
+            ensure_all_finite=False,  # and looks at every row anyway
         )
+        if reset and self._is_centred() and not sparse.issparse(X):
+            self._origin = "means"
         if hasattr(X, "sum_duplicates") and not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()
         return X
+
+    def _is_centred(self) -> bool:
+        """Whether features are measured from running means, where rows allow it."""
+        return bool(self.scale and self.fit_intercept)
 
     def _check_no_names(self) -> None:
         """Raise a clear error for arrays, where rows are dicts."""
@@ -122,7 +130,7 @@ class OnlineEstimator(BaseEstimator):
         return (
             type(X) is np.ndarray
             and X.ndim == 2
-            and X.dtype in (np.float64, np.float32)
+            and X.dtype.kind in "fiub"
             and X.shape[1] == self.n_features_in_
             and len(X) > 0
             and "feature_names_in_" not in vars(self)
@@ -154,7 +162,7 @@ class OnlineEstimator(BaseEstimator):
             found: dict[int, float] = {}
             for name, value in row.items():
                 place, number = self._named(name, value, hashed, fresh if learn else None)
-                if place is not None:
+                if place is not None and (number == number or self._origin == "marked"):
                     found[place] = found.get(place, 0.0) + number
             order = sorted(found)
             places += order
@@ -173,17 +181,18 @@ class OnlineEstimator(BaseEstimator):
     ) -> tuple[int | None, float]:
         """Return the column and the number that a name and its value stand for.
 
-        Unseen names are added to ``fresh``, where that is given.
+        Unseen names are added to ``fresh``, where that is given. The number is NaN where the value
+        is not known.
         """
         if isinstance(value, str):  # a category: its own column, which is one
             name, value = f"{name}={value}", 1.0
         try:
-            number = float(value)
+            number = math.nan if value is None else float(value)
         except (TypeError, ValueError, OverflowError) as error:
             kind = TypeError if isinstance(error, TypeError) else ValueError
             raise kind(
-                f"The value of {name!r} is no number and no text: {value!r:.60}. Leave the name "
-                "out of the row where the value is not known."
+                f"The value of {name!r} is no number and no text: {value!r:.60}. Give None where "
+                "the value is not known."
             ) from None
         if hashed is not None:
             code = murmurhash3_32(str(name), seed=0)
@@ -217,6 +226,26 @@ class OnlineEstimator(BaseEstimator):
         if sample_weight is not None and not np.any(weight_numbers(sample_weight)):
             raise ValueError("sample_weight is zero for every row; give some row a positive one.")
 
+    def _order(self, count: int) -> np.ndarray | None:
+        """Return the order in which ``fit`` goes through rows; None for that of the rows."""
+        if not self.shuffle:
+            return None
+        return np.asarray(check_random_state(self.random_state).permutation(count))
+
+    def _mark(self, given: Any, order: np.ndarray | None) -> None:
+        """Mark the columns of names whose absence says nothing: the numbers of the first row."""
+        learner = self._learner
+        if self._origin != "marked" or learner.rounds:
+            return
+        if not isinstance(learner, mirror.RowLearner):
+            self._origin = "zero"
+            learner.plan = replace(learner.plan, origin="zero")
+            return
+        row = given[0 if order is None else order[0]]
+        names = [name for name, value in row.items() if not isinstance(value, str)]
+        places = [self.vocabulary_[name] + 1 for name in names]
+        learner.column[jit.MARK, places] = 1.0
+
     def _ready(self, n_features: int, n_outputs: int) -> Any:
         """Return the learner, made or grown to these sizes."""
         if "vocabulary_" in vars(self):
@@ -231,18 +260,24 @@ class OnlineEstimator(BaseEstimator):
             self.__dict__.pop("_lean", None)
         return learner
 
-    def _learn(self, X: Any, labels: np.ndarray, targets: np.ndarray, weight: np.ndarray) -> None:
+    def _learn(
+        self,
+        X: Any,
+        labels: np.ndarray,
+        targets: np.ndarray,
+        weight: np.ndarray,
+        order: np.ndarray | None = None,
+    ) -> None:
         learner = self._learner
         start, mistakes, loss = learner.rounds, learner.mistakes, learner.loss
         try:
-            losses, wrong = learner.learn(X, labels, targets, weight)
+            losses, wrong = learner.learn(X, labels, targets, weight, order)
         except mirror.NotFiniteError as error:
-            lost = error.losses * weight[: len(error.losses)]
-            self._curve.extend(start, error.wrong, lost, mistakes, loss)
+            self._curve.extend(start, error.wrong, error.losses, mistakes, loss)
             if learner.rounds == 0:
                 self._begin()  # nothing was learned, not even how many columns there are
             raise
-        self._curve.extend(start, wrong, losses * weight, mistakes, loss)
+        self._curve.extend(start, wrong, losses, mistakes, loss)
         self._check_numbers()
 
     def _check_numbers(self) -> None:
@@ -284,7 +319,7 @@ class OnlineEstimator(BaseEstimator):
 
     @property
     def loss_(self) -> float:
-        """The sum of the losses of all rows, each before it was learned from."""
+        """The weighted sum of the losses of all rows, each before it was learned from."""
         return float(self._check_learned().loss)
 
     @property
@@ -336,20 +371,28 @@ class OnlineEstimator(BaseEstimator):
         """Return the scores of rows, ``(n_samples, n_outputs)``."""
         learner = self._check_learned()
         if _are_mappings(X):
-            X = self._named_rows(X, learn=False)
-            if not np.all(np.isfinite(X.data)):
-                raise ValueError(
-                    "Input X contains NaN or infinity; leave names out of a row whose values are "
-                    "not known."
-                )
-        else:
-            self._check_no_names()
-            X = validate_data(
-                self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]
-            )
+            return self._named_scores(self._named_rows(X, learn=False))
+        self._check_no_names()
+        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
         weights, intercept = learner.weights(bool(self.average))
         products = safe_sparse_dot(X, weights[:, : X.shape[1]].T, dense_output=True)
         return np.asarray(products + intercept)
+
+    def _named_scores(self, X: Any) -> np.ndarray:
+        """Return the scores of rows of names; a usual name that is absent is not known."""
+        if np.any(np.isinf(X.data)):
+            raise ValueError("Input X contains infinity; give None where a value is not known.")
+        weights, intercept = self._learner.weights(bool(self.average))
+        weights = weights[:, : X.shape[1]]
+        scores = X.copy()
+        scores.data = np.nan_to_num(scores.data)
+        products = np.asarray(scores @ weights.T + intercept)
+        if self._origin != "marked":
+            return products
+        column = self._learner.column[:, 1 : X.shape[1] + 1]
+        known = sparse.csr_matrix((~np.isnan(X.data), X.indices, X.indptr), X.shape, dtype=float)
+        means = column[jit.MEAN] * column[jit.MARK]
+        return products + weights @ means - known @ (weights * means).T
 
     # --- one row at a time
 
@@ -389,7 +432,7 @@ class OnlineEstimator(BaseEstimator):
     # --- model files
 
     # What else than the learner makes a model; subclasses add to it.
-    _kept: tuple[str, ...] = ("n_features_in_", "feature_names_in_", "vocabulary_")
+    _kept: tuple[str, ...] = ("n_features_in_", "feature_names_in_", "vocabulary_", "_origin")
 
     def _fitted_state(self) -> dict[str, Any]:
         """Return what a model file keeps."""
@@ -417,6 +460,8 @@ class OnlineEstimator(BaseEstimator):
         if held < math.prod(sizes):
             raise ValueError("the sizes must be those of the weights")
         self.__dict__.update({name: value for name, value in state.items() if name in self._kept})
+        if self.__dict__.get("_origin") not in mirror.ORIGINS:
+            raise ValueError(f"_origin must be one of {sorted(mirror.ORIGINS)}")
         self._check_columns(sizes[0])
         self._rebuild(sizes[1])
         plan = self._plan(sizes[1])
@@ -491,15 +536,15 @@ class Lean:
         self.mode = int(learner.codes[jit.MODE])
         self.state = (self.target, *learner.state())
         self.score_arguments = (
-            learner.codes, learner.constants, learner.theta, learner.image, learner.column,
-            learner.tree, learner.numbers, self.scores,
+            learner.codes, learner.constants, learner.sums, learner.image, learner.column,
+            learner.outputs, learner.tree, learner.numbers, self.scores,
         )  # fmt: skip
 
 
 def check_online_parameters(estimator: Any) -> None:
     """Raise a clear error for a parameter out of its range."""
     norm = as_norm(estimator.norm)
-    for name in ("fit_intercept", "scale", "average"):
+    for name in ("fit_intercept", "scale", "average", "shuffle"):
         value = getattr(estimator, name)
         if not isinstance(value, (bool, np.bool_)):
             raise TypeError(f"{name}={value!r} must be True or False.")
@@ -565,6 +610,7 @@ def descent_plan(
         rate=rate,
         radius=math.inf if estimator.radius is None else float(estimator.radius),
         scaled=bool(estimator.scale),
+        origin=estimator._origin,
         intercept=bool(estimator.fit_intercept),
         averaged=bool(estimator.average),
         quiet=float(getattr(estimator, "conservative", 0.0)),

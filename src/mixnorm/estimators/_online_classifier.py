@@ -29,7 +29,9 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):
     """Labels as they come, new ones too."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Forget what was learned, and learn from the rows in their order, once each.
+        """Forget what was learned, and learn from the rows, once each.
+
+        ``shuffle`` says whether they come in a random order.
 
         Parameters
         ----------
@@ -38,7 +40,7 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):
         y : array of shape (n_samples,)
             Their classes.
         sample_weight : array of shape (n_samples,), optional
-            What each row's loss is multiplied by.
+            How many times each row counts.
 
         Returns
         -------
@@ -47,7 +49,7 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):
         self._check_some_weight(sample_weight)
         self._begin()
         self.__dict__.pop("classes_", None)
-        self.partial_fit(X, y, sample_weight=sample_weight)
+        self._partial_fit(X, y, None, sample_weight, in_order=not self.shuffle)
         if len(self.classes_) < 2:
             raise ValueError(
                 f"{type(self).__name__} needs samples of at least 2 classes, but y holds only one "
@@ -67,19 +69,24 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):
         classes : array, optional
             All classes that are known of, in the first call.
         sample_weight : array of shape (n_samples,), optional
-            What each row's loss is multiplied by.
+            How many times each row counts.
 
         Returns
         -------
         self
         """
+        return self._partial_fit(X, y, classes, sample_weight, in_order=True)
+
+    def _partial_fit(
+        self, given: Any, y: Any, classes: Any, sample_weight: Any, *, in_order: bool
+    ) -> Any:
         first = "_learner" not in vars(self)
         if first:
             check_online_parameters(self)
             self._begin()
         check_dense_targets(y)
         check_one_kind_of_label(y)
-        X = self._rows(X, reset=first)
+        X = self._rows(given, reset=first)
         if type(y) is not np.ndarray or y.ndim != 1:
             y = column_or_1d(y, warn=True)
         if first:
@@ -91,7 +98,9 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):
         weight = self._weights_of(sample_weight, X.shape[0])
         labels = self._encode(y, classes, first=first)
         self._ready(X.shape[1], len(self.classes_))
-        self._learn(X, labels, np.empty((X.shape[0], 0)), weight)
+        order = None if in_order else self._order(X.shape[0])
+        self._mark(given, order)
+        self._learn(X, labels, np.empty((X.shape[0], 0)), weight, order)
         return self
 
     def _encode(self, y: np.ndarray, classes: Any, *, first: bool) -> np.ndarray:
@@ -186,11 +195,16 @@ class GroupPerceptron(OnlineClassifier):
         The norm: ``"l2,1"`` for few features shared by the classes, ``"l2,2"`` for the plain
         perceptron, ``"l1,1"`` for few weights.
     fit_intercept : bool, default=False
-        Have a column of ones.
+        Have a column of ones. With ``scale=True`` there always is one.
     scale : bool, default=False
-        Divide every column by the largest magnitude seen in it so far.
+        Measure features from running means in running units, as raw tables need it. By default
+        rows are taken as they are: the bound on the mistakes rests on that.
     average : bool, default=False
         Predict by the average of the weights so far. It does not change what is learned.
+    shuffle : bool, default=True
+        Let ``fit`` go through the rows in a random order. ``partial_fit`` keeps their order.
+    random_state : int, RandomState instance or None, default=None
+        Where that order comes from.
     hash_features : int, optional
         Columns into which the names of dict rows are hashed; by default every name gets its own.
 
@@ -245,13 +259,20 @@ class GroupPerceptron(OnlineClassifier):
         fit_intercept: bool = False,
         scale: bool = False,
         average: bool = False,
+        shuffle: bool = True,
+        random_state: Any = None,
         hash_features: int | None = None,
     ) -> None:
         self.norm = norm
         self.fit_intercept = fit_intercept
         self.scale = scale
         self.average = average
+        self.shuffle = shuffle
+        self.random_state = random_state
         self.hash_features = hash_features
+
+    def _is_centred(self) -> bool:
+        return bool(self.scale)
 
     def _plan(self, n_outputs: int) -> mirror.Plan:
         return mirror.Plan(
@@ -259,7 +280,8 @@ class GroupPerceptron(OnlineClassifier):
             [mirror.PERCEPTRON],
             rule="none",
             scaled=bool(self.scale),
-            intercept=bool(self.fit_intercept),
+            origin=self._origin,
+            intercept=bool(self.fit_intercept or self.scale),
             averaged=bool(self.average),
         )
 
@@ -278,7 +300,7 @@ class GroupPerceptron(OnlineClassifier):
         Returns
         -------
         float
-            ``mistakes_`` is never more, unless ``scale`` changed the rows as they came.
+            ``mistakes_`` is never more. With ``scale=True`` there is no bound: an error says so.
         """
         return float(self._check_learned().mistake_bound(self._compared(W)))
 
@@ -291,8 +313,8 @@ class MirrorDescentClassifier(OnlineClassifier):
     r"""Online classification under a norm, by mirror descent.
 
     The weights are the mirror map of minus the sum of gradients so far, times a step size. With the
-    defaults every feature has a step size of its own, from the gradients that it has seen, and
-    inputs are scaled as they come: rows may be raw.
+    defaults every feature has a step size of its own, from the gradients that it has seen, and is
+    measured from its running mean in running units: rows may be raw.
 
     Parameters
     ----------
@@ -310,18 +332,25 @@ class MirrorDescentClassifier(OnlineClassifier):
         ``eta0 / sqrt(t)``. ``"fixed"``: ``eta0``. ``"auto"`` is the first where it is allowed, else
         the second.
     eta0 : float, optional
-        The step size. By default 10 for ``"feature"`` (about the most that a score moves in the
+        The step size. By default 5 for ``"feature"`` (about the most that a score moves in the
         first step), ``radius`` or 10 for ``"adaptive"`` (the norm of the weights that are to be
         competed with), 1 for the others.
     fit_intercept : bool, default=True
         Have a column of ones.
     scale : bool, default=True
-        Divide every column by the largest magnitude seen in it so far.
+        Measure features in running units, and those of dense rows from running means: what is
+        learned does not depend on units and origins. Sparse rows keep zero as their origin, and so
+        do all rows with ``fit_intercept=False``. In rows that are dicts, a number that was in nine
+        of ten rows so far is measured from its mean.
     average : bool, default=False
         Predict by the average of the weights so far. It does not change what is learned.
     conservative : float, default=0.01
         Rows are learned from only if the loss has a derivative larger than this in some score; for
         the logistic loss that is the probability that was given to wrong classes.
+    shuffle : bool, default=True
+        Let ``fit`` go through the rows in a random order. ``partial_fit`` keeps their order.
+    random_state : int, RandomState instance or None, default=None
+        Where that order comes from.
     block_size : int, default=1
         Rows that are predicted by the same weights, for norms whose weights are dear to compute:
         the trace norm, and block norms.
@@ -349,9 +378,17 @@ class MirrorDescentClassifier(OnlineClassifier):
 
     Notes
     -----
+    A row is predicted first, by means and units known before it. When means move, the intercept
+    moves with them, so that the model stays the same function; so do weights when units grow,
+    unless a value lies more than half again as far out as any before it. Steps grow to their full
+    size in the first 30 rows or so, while units are not well known.
+
+    A row of weight two is learned from twice, and one of weight 2.5 in three equal parts (at most
+    64 parts): as if it stood there so often. It is predicted once for the mistakes.
+
     With ``scale=False``, ``conservative=0`` and a rule other than ``"feature"``, ``regret(W)`` is
-    at most ``regret_bound(W)`` on any rows, for all ``W`` in the ball. With ``scale=True`` past
-    updates count as if rows had been scaled by what is known now, and the bound is for those.
+    at most ``regret_bound(W)`` on any rows, for all ``W`` in the ball. With ``scale=True`` there is
+    no bound: an error says so.
 
     References
     ----------
@@ -382,6 +419,8 @@ class MirrorDescentClassifier(OnlineClassifier):
         scale: bool = True,
         average: bool = False,
         conservative: float = 0.01,
+        shuffle: bool = True,
+        random_state: Any = None,
         block_size: int = 1,
         hash_features: int | None = None,
     ) -> None:
@@ -394,6 +433,8 @@ class MirrorDescentClassifier(OnlineClassifier):
         self.scale = scale
         self.average = average
         self.conservative = conservative
+        self.shuffle = shuffle
+        self.random_state = random_state
         self.block_size = block_size
         self.hash_features = hash_features
 
@@ -405,7 +446,7 @@ class MirrorDescentClassifier(OnlineClassifier):
         return loss
 
     def _plan(self, n_outputs: int) -> mirror.Plan:
-        return descent_plan(self, [self._loss()], by_feature=True, first=10.0)
+        return descent_plan(self, [self._loss()], by_feature=True, first=5.0)
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: Any) -> np.ndarray:

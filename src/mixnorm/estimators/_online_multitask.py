@@ -43,9 +43,16 @@ class OnlineMultiTaskLearner(OnlineEstimator):
     fit_intercept : bool, default=True
         Have a column of ones.
     scale : bool, default=True
-        Divide every column by the largest magnitude seen in it so far.
+        Measure features in running units, and those of dense rows from running means: what is
+        learned does not depend on units and origins. Sparse rows keep zero as their origin, and so
+        do all rows with ``fit_intercept=False``. In rows that are dicts, a number that was in nine
+        of ten rows so far is measured from its mean.
     average : bool, default=False
         Predict by the average of the weights so far. It does not change what is learned.
+    shuffle : bool, default=True
+        Let ``fit`` go through the rows in a random order. ``partial_fit`` keeps their order.
+    random_state : int, RandomState instance or None, default=None
+        Where that order comes from.
     block_size : int, default=1
         Rows that are predicted by the same weights, for norms whose weights are dear to compute.
     hash_features : int, optional
@@ -102,6 +109,8 @@ class OnlineMultiTaskLearner(OnlineEstimator):
         fit_intercept: bool = True,
         scale: bool = True,
         average: bool = False,
+        shuffle: bool = True,
+        random_state: Any = None,
         block_size: int = 1,
         hash_features: int | None = None,
     ) -> None:
@@ -113,6 +122,8 @@ class OnlineMultiTaskLearner(OnlineEstimator):
         self.fit_intercept = fit_intercept
         self.scale = scale
         self.average = average
+        self.shuffle = shuffle
+        self.random_state = random_state
         self.block_size = block_size
         self.hash_features = hash_features
 
@@ -159,9 +170,11 @@ class OnlineMultiTaskLearner(OnlineEstimator):
     # --- learning
 
     def fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> Any:
-        """Forget what was learned, and learn from the rows in their order, once each.
+        """Forget what was learned, and learn from the rows, once each.
 
-        Parameters are those of :meth:`partial_fit`.
+        ``shuffle`` says whether they come in a random order. Parameters are those of
+        :meth:`partial_fit`.
+        :meth:`partial_fit`.
 
         Returns
         -------
@@ -169,7 +182,7 @@ class OnlineMultiTaskLearner(OnlineEstimator):
         """
         self._check_some_weight(sample_weight)
         self._begin()
-        return self.partial_fit(X, y, task=task, sample_weight=sample_weight)
+        return self._partial_fit(X, y, task, sample_weight, in_order=not self.shuffle)
 
     def partial_fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> Any:
         """Learn from rows in their order: each is predicted first, then learned from.
@@ -184,12 +197,17 @@ class OnlineMultiTaskLearner(OnlineEstimator):
         task : array of shape (n_samples,), optional
             The task of each row. Unseen ones are added to ``tasks_``.
         sample_weight : array of shape (n_samples,), optional
-            What each row's loss is multiplied by.
+            How many times each row counts.
 
         Returns
         -------
         self
         """
+        return self._partial_fit(X, y, task, sample_weight, in_order=True)
+
+    def _partial_fit(
+        self, given: Any, y: Any, task: Any, sample_weight: Any, *, in_order: bool
+    ) -> OnlineMultiTaskLearner:
         first = "_learner" not in vars(self)
         if first:
             check_online_parameters(self)
@@ -200,16 +218,16 @@ class OnlineMultiTaskLearner(OnlineEstimator):
         targets = check_array(
             y, dtype=np.float64, ensure_2d=False, ensure_all_finite="allow-nan", input_name="y"
         )
-        if getattr(X, "ndim", 2) == 3:
+        if getattr(given, "ndim", 2) == 3:
             if task is not None:
                 raise ValueError(
                     "X of three dimensions has an input for each task; leave task out, or give X "
                     "of two dimensions."
                 )
             self._check_no_names()
-            self._learn_together(X, targets, sample_weight, first=first)
+            self._learn_together(given, targets, sample_weight, first=first, in_order=in_order)
             return self
-        X = self._rows(X, reset=first)
+        X = self._rows(given, reset=first)
         labels = np.empty(0, dtype=np.int64)
         if len(targets) != X.shape[0]:
             raise ValueError(
@@ -228,11 +246,13 @@ class OnlineMultiTaskLearner(OnlineEstimator):
             self._number_tasks(targets.shape[1])
         self._ready(X.shape[1], len(self.tasks_))
         targets = self._signed(targets, labels)
-        self._learn(X, labels, targets, weight)
+        order = None if in_order else self._order(X.shape[0])
+        self._mark(given, order)
+        self._learn(X, labels, targets, weight, order)
         return self
 
     def _learn_together(
-        self, X: Any, targets: np.ndarray, sample_weight: Any, *, first: bool
+        self, X: Any, targets: np.ndarray, sample_weight: Any, *, first: bool, in_order: bool
     ) -> None:
         X = np.asarray(X, dtype=np.float64)
         if targets.shape != X.shape[:2]:
@@ -242,6 +262,7 @@ class OnlineMultiTaskLearner(OnlineEstimator):
             )
         if first:
             self.n_features_in_ = X.shape[2]
+            self._origin = "means" if self._is_centred() else "zero"
         elif X.shape[2] != self.n_features_in_:
             raise ValueError(
                 f"X has {X.shape[2]} features, but {type(self).__name__} is expecting "
@@ -255,8 +276,9 @@ class OnlineMultiTaskLearner(OnlineEstimator):
             self.__dict__.pop("_lean", None)
         targets = self._signed(targets, np.empty(0, dtype=np.int64))
         start, mistakes, loss = learner.rounds, learner.mistakes, learner.loss
-        losses, wrong = learner.learn_together(X, targets, weight)
-        self._curve.extend(start, wrong, losses * weight, mistakes, loss)
+        order = None if in_order else self._order(len(X))
+        losses, wrong = learner.learn_together(X, targets, weight, order)
+        self._curve.extend(start, wrong, losses, mistakes, loss)
         self._check_numbers()
 
     def _encode_tasks(self, task: np.ndarray, n_samples: int) -> np.ndarray:

@@ -42,15 +42,22 @@ class MirrorDescentRegressor(RegressorMixin, OnlineEstimator):
         Largest norm of the weights.
     learning_rate : {"auto", "feature", "adaptive", "anytime", "fixed"}, default="auto"
         As in :class:`MirrorDescentClassifier`. With ``"feature"`` steps are also in units of the
-        largest target seen.
+        largest target seen; with ``scale=True`` targets are measured from their running mean.
     eta0 : float, optional
         The step size; by default ``radius`` or 10 for ``"adaptive"``, 1 for the others.
     fit_intercept : bool, default=True
         Have a column of ones.
     scale : bool, default=True
-        Divide every column by the largest magnitude seen in it so far.
+        Measure features in running units, and those of dense rows from running means: what is
+        learned does not depend on units and origins. Sparse rows keep zero as their origin, and so
+        do all rows with ``fit_intercept=False``. In rows that are dicts, a number that was in nine
+        of ten rows so far is measured from its mean.
     average : bool, default=False
         Predict by the average of the weights so far. It does not change what is learned.
+    shuffle : bool, default=True
+        Let ``fit`` go through the rows in a random order. ``partial_fit`` keeps their order.
+    random_state : int, RandomState instance or None, default=None
+        Where that order comes from.
     block_size : int, default=1
         Rows that are predicted by the same weights, for norms whose weights are dear to compute.
     hash_features : int, optional
@@ -91,6 +98,8 @@ class MirrorDescentRegressor(RegressorMixin, OnlineEstimator):
         fit_intercept: bool = True,
         scale: bool = True,
         average: bool = False,
+        shuffle: bool = True,
+        random_state: Any = None,
         block_size: int = 1,
         hash_features: int | None = None,
     ) -> None:
@@ -102,6 +111,8 @@ class MirrorDescentRegressor(RegressorMixin, OnlineEstimator):
         self.fit_intercept = fit_intercept
         self.scale = scale
         self.average = average
+        self.shuffle = shuffle
+        self.random_state = random_state
         self.block_size = block_size
         self.hash_features = hash_features
 
@@ -123,7 +134,9 @@ class MirrorDescentRegressor(RegressorMixin, OnlineEstimator):
         return descent_plan(self, [self._loss()], by_feature=True)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MirrorDescentRegressor:
-        """Forget what was learned, and learn from the rows in their order, once each.
+        """Forget what was learned, and learn from the rows, once each.
+
+        ``shuffle`` says whether they come in a random order.
 
         Parameters
         ----------
@@ -132,7 +145,7 @@ class MirrorDescentRegressor(RegressorMixin, OnlineEstimator):
         y : array of shape (n_samples,) or (n_samples, n_targets)
             Their targets; NaN says that a target is not known.
         sample_weight : array of shape (n_samples,), optional
-            What each row's loss is multiplied by.
+            How many times each row counts.
 
         Returns
         -------
@@ -140,7 +153,7 @@ class MirrorDescentRegressor(RegressorMixin, OnlineEstimator):
         """
         self._check_some_weight(sample_weight)
         self._begin()
-        return self.partial_fit(X, y, sample_weight=sample_weight)
+        return self._partial_fit(X, y, sample_weight, in_order=not self.shuffle)
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> MirrorDescentRegressor:
         """Learn from rows in their order: each is predicted first, then learned from.
@@ -151,16 +164,23 @@ class MirrorDescentRegressor(RegressorMixin, OnlineEstimator):
         -------
         self
         """
+        return self._partial_fit(X, y, sample_weight, in_order=True)
+
+    def _partial_fit(
+        self, given: Any, y: Any, sample_weight: Any, *, in_order: bool
+    ) -> MirrorDescentRegressor:
         first = "_learner" not in vars(self)
         if first:
             check_online_parameters(self)
             self._begin()
         check_dense_targets(y)
-        X = self._rows(X, reset=first)
+        X = self._rows(given, reset=first)
         targets = self._targets(y, X.shape[0], first=first)
         weight = self._weights_of(sample_weight, X.shape[0])
         self._ready(X.shape[1], targets.shape[1])
-        self._learn(X, np.empty(0, dtype=np.int64), targets, weight)
+        order = None if in_order else self._order(X.shape[0])
+        self._mark(given, order)
+        self._learn(X, np.empty(0, dtype=np.int64), targets, weight, order)
         return self
 
     def _targets(self, y: Any, n_samples: int, *, first: bool) -> np.ndarray:
