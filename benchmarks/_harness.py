@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 import json
 import os
 import platform
 import signal
 import subprocess
 import sys
+import tarfile
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -175,6 +177,22 @@ def carry_out(
     except RuntimeError as error:
         return {"status": "failed", "message": str(error)}
     return made
+
+
+def unpacked(commit: str, folder: Path) -> dict[str, str]:
+    """Write the package of a commit into a folder; return the environment that imports it."""
+    packed = subprocess.run(
+        ["git", "archive", commit, "src"], cwd=ROOT, capture_output=True, check=False
+    )
+    if packed.returncode:
+        told = packed.stderr.decode(errors="replace").strip()
+        raise SystemExit(
+            f"git has no package of commit {commit!r} to measure beside: {told}\n"
+            "Name a commit of this repository, in a clone that has its history."
+        )
+    with tarfile.open(fileobj=io.BytesIO(packed.stdout)) as archive:
+        archive.extractall(folder, filter="data")
+    return {"PYTHONPATH": str(folder / "src")}
 
 
 def execute(

@@ -1,7 +1,7 @@
 """The measuring process of ``benchmarks.memory``: one fit on one kind of array.
 
-``python -m benchmarks._memory_child ORDER``; ORDER is JSON with estimator, kind, rows and columns,
-and the last line of the output is JSON.
+``python -m benchmarks._memory_child ORDER``; ORDER is JSON with estimator, kind, rows, columns and
+the call (``fit`` where it has none), and the last line of the output is JSON.
 """
 
 from __future__ import annotations
@@ -48,10 +48,15 @@ def single(X: np.ndarray, folder: Path) -> np.ndarray:
     return X / np.float32(255)
 
 
-def mapped(X: np.ndarray, folder: Path) -> np.ndarray:
-    """Return a read-only memory map of single precision whose pages are all loaded."""
+def double(X: np.ndarray, folder: Path) -> np.ndarray:
+    """Return double precision, from 0 to 1."""
+    return X / 255
+
+
+def mapped(values: np.ndarray, folder: Path) -> np.ndarray:
+    """Return a read-only memory map of an array whose pages are all loaded."""
     folder.mkdir(exist_ok=True)
-    np.save(folder / "X.npy", single(X, folder))
+    np.save(folder / "X.npy", values)
     found: np.ndarray = np.load(folder / "X.npy", mmap_mode="r")
     for start in range(0, len(found), 1000):
         found[start : start + 1000].sum()
@@ -62,10 +67,12 @@ def mapped(X: np.ndarray, folder: Path) -> np.ndarray:
 KINDS: dict[str, Callable[[np.ndarray, Path], Any]] = {
     "float32": single,
     "float32, Fortran": lambda X, folder: np.asfortranarray(single(X, folder)),
-    "float64": lambda X, folder: X / 255,
+    "float64": double,
+    "float64, Fortran": lambda X, folder: np.asfortranarray(double(X, folder)),
     "uint8": lambda X, folder: X,
     "int32": lambda X, folder: X.astype(np.int32),
-    "read-only map": mapped,
+    "read-only map": lambda X, folder: mapped(single(X, folder), folder),
+    "float64, read-only map": lambda X, folder: mapped(double(X, folder), folder),
     "CSR": lambda X, folder: sparse.csr_array(single(X, folder)),
     "CSC": lambda X, folder: sparse.csc_array(single(X, folder)),
 }
@@ -78,12 +85,15 @@ def matrix_bytes(X: Any) -> int:
     return int(X.nbytes)
 
 
-def measure(estimator: str, kind: str, rows: int, columns: int) -> dict[str, Any]:
+def measure(
+    estimator: str, kind: str, rows: int, columns: int, call: str = "fit"
+) -> dict[str, Any]:
     """Return the bytes of ``X``, and how far the resident peak of a fit is above what was there."""
     import mixnorm
 
     def fit(X: Any, y: np.ndarray) -> Any:
-        return getattr(mixnorm, estimator)(**ESTIMATORS[estimator]).fit(X, y)
+        model = getattr(mixnorm, estimator)(**ESTIMATORS[estimator])
+        return getattr(model, call)(X, y)
 
     with tempfile.TemporaryDirectory(prefix="mixnorm-bench-") as folder:
         few, labels = draw(WARM_UP, columns)

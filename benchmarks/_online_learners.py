@@ -193,22 +193,27 @@ def bits(stream: Stream) -> int:
 class River(Learner):
     """river's ``SoftmaxRegression``: ``predict_one``, then ``learn_one``, a dict per row.
 
-    With ``scaled`` it has river's ``MaxAbsScaler`` before it.
+    With ``scaled`` it has river's ``MaxAbsScaler`` before it, with ``standard`` its
+    ``StandardScaler``. Settings are those of its gradient steps (``lr``).
     """
 
     needs: ClassVar[str] = "river"
 
     zeros: bool = False  # whether entries that are zero are there too
     scaled: bool = False
+    standard: bool = False
 
     def setup(self) -> None:
         self.model()
 
     def model(self) -> Any:
         """Return a fresh model."""
-        from river import linear_model, preprocessing
+        from river import linear_model, optim, preprocessing
 
-        model = linear_model.SoftmaxRegression()
+        steps = {"optimizer": optim.SGD(**self.settings)} if self.settings else {}
+        model = linear_model.SoftmaxRegression(**steps)
+        if self.standard:
+            return preprocessing.StandardScaler() | model
         return preprocessing.MaxAbsScaler() | model if self.scaled else model
 
     def learn(self, inputs: Any, rows: int | None = None) -> Outcome:

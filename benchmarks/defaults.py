@@ -11,11 +11,8 @@ features than columns (:mod:`benchmarks._defaults_pools`).
 from __future__ import annotations
 
 import argparse
-import io
 import itertools
 import json
-import subprocess
-import tarfile
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -29,7 +26,7 @@ from benchmarks import _defaults_penguins, _defaults_pools, _report
 from benchmarks._bar import Check
 from benchmarks._command import carried_out, check_names, failure, names, verdict
 from benchmarks._defaults_child import DATA, GRID, SIZES
-from benchmarks._harness import ROOT, Record, Store, carry_out
+from benchmarks._harness import Record, Store, carry_out, unpacked
 
 AUTO = "auto"
 QUICK = ("iris", "wine", "glass", "breast_cancer", "digits", "penguins-like")
@@ -88,16 +85,6 @@ def run(args: argparse.Namespace, store: Store, console: Console) -> None:
             if earlier:
                 _keep(store, console, f"{data}/now", {"job": "timed", "data": data}, {})
                 _keep(store, console, f"{data}/then", {"job": "timed", "data": data}, earlier)
-
-
-def unpacked(commit: str, folder: Path) -> dict[str, str]:
-    """Write the package of a commit into a folder; return the environment that imports it."""
-    packed = subprocess.run(
-        ["git", "archive", commit, "src"], cwd=ROOT, capture_output=True, check=True
-    )
-    with tarfile.open(fileobj=io.BytesIO(packed.stdout)) as archive:
-        archive.extractall(folder, filter="data")
-    return {"PYTHONPATH": str(folder / "src")}
 
 
 def _keep(

@@ -65,9 +65,9 @@ def main(args: argparse.Namespace, console: Console | None = None) -> int:
     return int(any(record["status"] != "ok" for record in records.values()))
 
 
-def measure(estimator: str, kind: str, rows: int, columns: int) -> Record:
+def measure(estimator: str, kind: str, rows: int, columns: int, call: str = "fit") -> Record:
     """Run one case in a process of its own; ``status`` says whether there are figures."""
-    order = {"estimator": estimator, "kind": kind, "rows": rows, "columns": columns}
+    order = {"estimator": estimator, "kind": kind, "rows": rows, "columns": columns, "call": call}
     try:
         made: Record = run_module(["benchmarks._memory_child", json.dumps(order)])
     except RuntimeError as error:

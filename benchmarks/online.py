@@ -2,7 +2,9 @@
 
 Rows come in one fixed random order. The rows learned from in a CPU second are those of the second
 pass in a process, by a fresh model; mistakes are rows predicted wrong before they were learned
-from.
+from. ``--parts`` has ``passes`` over images, letters and texts; ``tables``, the mistakes on raw
+tables; ``affine``, what other units and origins of columns change in them; ``speed`` and ``first``,
+rows a second and the first call beside an earlier commit; and ``memory``.
 """
 
 from __future__ import annotations
@@ -15,20 +17,37 @@ from pathlib import Path
 
 from rich.console import Console
 
+from benchmarks import _online_bar as bar
 from benchmarks import _report
 from benchmarks._command import carried_out, check_names, failure, names, verdict
 from benchmarks._harness import Record, Store, run_module
 from benchmarks._online_data import DATA
 from benchmarks._online_learners import METHODS
+from benchmarks._online_parts import BASELINE, PARTS, Keeper
 from benchmarks._online_report import checks, status, tables
+from benchmarks._online_tables import METHODS as TABLE_METHODS
+from benchmarks._online_tables import TABLES
+
+PASSES = "passes"
+EVERY_PART = (PASSES, *PARTS)
+EVERY_METHOD = tuple(METHODS | TABLE_METHODS)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of ``python -m benchmarks online``."""
     add = parser.add_argument
-    add("--data", type=names, default=DATA, help="datasets, separated by commas (default: all)")
-    add("--methods", type=names, default=tuple(METHODS), help="methods, the same way")
-    add("--limit", type=float, default=300.0, help="seconds allowed per method (default: 300)")
+    add("--parts", type=names, default=EVERY_PART, help="parts, separated by commas (default: all)")
+    add("--data", type=names, default=DATA, help="datasets of the passes, the same way")
+    add("--tables", type=names, default=TABLES, help="raw tables, the same way")
+    add("--methods", type=names, default=EVERY_METHOD, help="methods, the same way")
+    add("--limit", type=float, default=300.0, help="seconds allowed per pass (default: 300)")
+    add(
+        "--baseline",
+        metavar="REV",
+        default=BASELINE,
+        help=f"commit beside which speed and first call are measured (default: {BASELINE})",
+    )
+    add("--rounds", type=int, default=3, help="turns of both sides there (default: 3)")
     add("--json", type=Path, help="write results here as they come")
     add("--resume", action="store_true", help="keep the results already in --json")
     add("--no-runs", action="store_true", help="run nothing; report on what --json holds")
@@ -38,14 +57,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace, console: Console | None = None) -> int:
     """Run all methods; returns 1 when ``--check`` found a miss, 130 when interrupted."""
     console = console or _report.console()
-    check_names(data=(args.data, DATA), method=(args.methods, METHODS))
+    check_names(
+        part=(args.parts, EVERY_PART),
+        data=(args.data, DATA),
+        table=(args.tables, TABLES),
+        method=(args.methods, EVERY_METHOD),
+    )
     return carried_out(args, console, run, report)
 
 
 def run(args: argparse.Namespace, store: Store, console: Console) -> None:
     """Measure what is not in the store."""
+    if PASSES in args.parts:
+        passes(args, store, console)
+    for part, carry_out in PARTS.items():
+        if part in args.parts:
+            carry_out(args, Keeper(store, console))
+
+
+def passes(args: argparse.Namespace, store: Store, console: Console) -> None:
+    """Measure passes over images, letters and texts."""
     for data in args.data:
-        for method in args.methods:
+        for method in (name for name in args.methods if name in METHODS):
             learner, key = METHODS[method], f"{data}/{method}"
             found = store.content.get("online", {})
             finished = found.get(key, {}).get("status") in ("ok", "timeout")
@@ -82,7 +115,7 @@ def describe(record: Record) -> str:
 def report(store: Store, console: Console) -> bool:
     """Print all tables, keep the summary; whether a measured figure misses the bar."""
     found = store.content.get("online", {})
-    for table in tables(found):
+    for table in (*tables(found), *bar.tables(found)):
         console.print(table)
-    checked = list(checks(found))
+    checked = [*checks(found), *bar.checks(found)]
     return verdict(checked, store, console, found.values())

@@ -33,11 +33,17 @@ class TestData:
 
     def test_kinds_have_the_layout_of_their_name(self, tmp_path):
         X, _ = _memory_child.draw(50, 8)
-        made = {kind: make(X, tmp_path / "data") for kind, make in _memory_child.KINDS.items()}
+        made = {kind: make(X, tmp_path / kind) for kind, make in _memory_child.KINDS.items()}
         assert made["float32"].flags.c_contiguous
         assert made["float32, Fortran"].flags.f_contiguous
-        assert not made["read-only map"].flags.writeable
-        assert isinstance(made["read-only map"], np.memmap)
+        assert made["float64, Fortran"].flags.f_contiguous
+        for kind, precision in (
+            ("read-only map", "float32"),
+            ("float64, read-only map", "float64"),
+        ):
+            assert not made[kind].flags.writeable
+            assert isinstance(made[kind], np.memmap)
+            assert str(made[kind].dtype) == precision
         assert (made["CSR"].format, made["CSC"].format) == ("csr", "csc")
         kinds = ("float32", "float64", "uint8", "int32", "read-only map", "CSR")
         types = [str(made[kind].dtype) for kind in kinds]
@@ -74,6 +80,20 @@ class TestMeasure:
             found = _memory_child.measure("GroupPerceptron", "float32", 20_000, 500)
             assert found["x_bytes"] == 4 * 20_000 * 500
             assert low <= found["peak_bytes"] / found["x_bytes"] <= high
+
+    def test_the_call_is_the_one_asked_for(self, monkeypatch):
+        import mixnorm
+
+        calls = []
+
+        class Counts:
+            def partial_fit(self, X, y):
+                calls.append(len(y))
+
+        monkeypatch.setitem(_memory_child.ESTIMATORS, "GroupPerceptron", {})
+        monkeypatch.setattr(mixnorm, "GroupPerceptron", Counts, raising=False)
+        _memory_child.measure("GroupPerceptron", "float64", 70, 5, call="partial_fit")
+        assert calls == [_memory_child.WARM_UP, 70]
 
     def test_process(self):
         found = memory.measure("MirrorDescentClassifier", "uint8", 600, 20)

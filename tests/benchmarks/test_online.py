@@ -263,7 +263,8 @@ class TestReport:
 
 class TestCommand:
     def options(self, path, *more):
-        return ["online", "--json", str(path), "--data", "letter", "--methods", "vw,river", *more]
+        chosen = ["--parts", "passes", "--data", "letter", "--methods", "vw,river"]
+        return ["online", "--json", str(path), *chosen, *more]
 
     def test_runs_resumes_and_reports(self, tmp_path, monkeypatch, capsys):
         from benchmarks.__main__ import main
