@@ -129,9 +129,9 @@ class BlockLearner(Account):
             products = np.einsum("rj,rj->r", inputs, self.played)[None, :]
             found = self._judge(products, nothing, targets[part], importance[part])
             losses[part], wrong[part], residual = self._note(*found, products, importance[part])
-            # A sample is one however many tasks it speaks of.
-            share = np.full(np.sum(known), importance[i] / max(1, np.sum(known)))
-            self.pending[known] += residual.T[known] * self._move_origin(rows[known], share)
+            if np.any(known):
+                inputs = self._move_origin(rows[known], importance[part])
+                self.pending[known] += residual.T[known] * inputs
             self.waiting[0] += 1
             if int(self.waiting[0]) >= self.plan.block:
                 self._step()
@@ -143,19 +143,25 @@ class BlockLearner(Account):
         count = len(rows) if np.all(finite) else int(np.argmin(finite))
         if self.plan.scaled and count > 1:
             away = np.abs(self._away(rows[:count], weight)[0])
-            larger = np.any(away > np.maximum(self.top[1:], away[0]), axis=1)
-            count = int(np.argmax(larger)) if np.any(larger) else count
+            larger = np.any(away > self.top[1:], axis=1)
+            count = max(1, int(np.argmax(larger))) if np.any(larger) else count
         return count
 
     def _away(self, rows: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the distances of rows from the means that they move, and the last means."""
+        """Return the distances of rows from the means that they move, and the last means.
+
+        With one weight for all rows they move the means together.
+        """
         if not self.centred:
             return rows, self.mean
         away, mean, seen = np.empty_like(rows), self.mean[1:].copy(), self.numbers[jit.WEIGHT]
-        for i, row in enumerate(rows):
-            seen = seen + weight[i]
-            mean += (weight[i] / seen if seen > 0.0 else 0.0) * (row - mean)
-            away[i] = row - mean
+        parts = range(len(rows)) if len(weight) == len(rows) else [slice(None)]
+        for part, own in zip(parts, weight, strict=True):
+            seen = seen + own
+            mean += (own / seen if seen > 0.0 else 0.0) * (
+                np.mean(np.atleast_2d(rows[part]), axis=0) - mean
+            )
+            away[part] = rows[part] - mean
         return away, np.concatenate([[0.0], mean])
 
     @property
@@ -187,11 +193,10 @@ class BlockLearner(Account):
         self.mean = mean
         self.numbers[jit.WEIGHT] += float(np.sum(weight))
         ones = np.full((len(rows), 1), float(self.plan.intercept))
-        counted = away[weight > 0.0]
-        if not self.plan.scaled or not len(counted):
+        if not self.plan.scaled or not np.any(weight):
             return np.concatenate([ones, away * self._inverse()[1:]], axis=1)
         largest = self.top.copy()
-        largest[1:] = np.maximum(np.max(np.abs(counted), axis=0), self.top[1:])
+        largest[1:] = np.maximum(np.max(np.abs(away), axis=0), self.top[1:])
         grown = (largest > self.top) & (self.top > 0.0)
         if np.any(grown):
             part = np.where(grown, self.top / np.where(largest > 0.0, largest, 1.0), 1.0)
@@ -219,7 +224,7 @@ class BlockLearner(Account):
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Note what samples cost; return losses, mistakes and derivatives, weighted."""
         numbers, losses = self.numbers, losses * importance
-        residual[np.max(np.abs(residual), axis=1, initial=0.0) <= self.plan.quiet] = 0.0
+        residual[np.abs(residual) <= self.plan.quiet] = 0.0
         residual = residual * importance[:, None]
         if self.plan.scaled:
             seen = numbers[jit.WEIGHT] + np.cumsum(importance)

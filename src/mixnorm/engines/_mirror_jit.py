@@ -531,8 +531,8 @@ def let_grow(  # type: ignore[no-untyped-def]
 ):  # fmt: skip
     """Let units grow for the values of a sample that need it, and measure these anew.
 
-    Weights that shrink do so around the mean before the sample, not around the one that it has
-    moved. Returns by how much the magnitudes of the inputs have changed.
+    Weights of steps of each column's own shrink around the mean before the sample, not around the
+    one that it has moved. Returns by how much the magnitudes of the inputs have changed.
     """
     raw, value, change = scratch[_RAW], scratch[_VALUE], 0.0
     for e in range(size):
@@ -541,7 +541,8 @@ def let_grow(  # type: ignore[no-untyped-def]
         if not abs(away) > column[TOP, j]:
             continue
         moved = 0.0
-        if codes[ORIGIN] == MEANS or column[MARK, j] > 0.0:
+        centred = codes[ORIGIN] == MEANS or column[MARK, j] > 0.0
+        if codes[KIND] == FEATURES and centred:
             share = gain if codes[ORIGIN] == MEANS else gain * numbers[WEIGHT] / column[KNOWN, j]
             moved = away * share / (1.0 - share)
         add_offset(j, -moved, scale, codes, theta, image, column, outputs)

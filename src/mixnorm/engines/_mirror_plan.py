@@ -94,9 +94,6 @@ class Plan:
         Largest norm of the weights.
     scaled : bool
         Measure inputs in units: the largest distance from the origin seen in their column.
-    origin : {"zero", "means", "marked"}
-        What scaled inputs are measured from: zero, the running mean of their column, or that of
-        the columns marked so; a sample without such a column does not know its value.
     intercept : bool
         Have a column of ones.
     averaged : bool
@@ -105,6 +102,9 @@ class Plan:
         Learn only from samples whose derivative in a score exceeds this.
     block : int
         Samples that share their weights, for norms whose mirror map is dear.
+    origin : {"zero", "means", "marked"}
+        What scaled inputs are measured from: zero, the running mean of their column, or that of
+        the columns marked so; a sample without such a column does not know its value.
     """
 
     norm: Any
@@ -113,11 +113,11 @@ class Plan:
     rate: float = 1.0
     radius: float = math.inf
     scaled: bool = False
-    origin: str = "zero"
     intercept: bool = False
     averaged: bool = False
     quiet: float = 0.0
     block: int = 1
+    origin: str = "zero"
 
     @property
     def joint(self) -> bool:

@@ -244,8 +244,8 @@ class RowLearner(Account):
 
 
 def _fresh_outputs(count: int) -> np.ndarray:
-    outputs = np.ones((jit.N_OUTPUTS, count))
-    outputs[jit.SEEN_BEFORE] = 0.0
+    outputs = np.zeros((jit.N_OUTPUTS, count))
+    outputs[[jit.STEEPEST, jit.FARTHEST]] = 1.0
     return outputs
 
 
