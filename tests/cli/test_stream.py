@@ -281,7 +281,7 @@ def test_json_lines(mixnorm, tmp_path, stdin):
     told = found.json
     assert (told["rows"], told["rows_without_target"], told["rows_left_out"]) == (38, 2, 2)
     assert [line for line, _ in told["first_left_out"]] == [9, 10]
-    names = ["n", "word=b", "word=a", "late", "tags=x", "tags=y", "in.side"]
+    names = ["n", "word=b", "word=a", "late", "tags=x", "tags=y", "in.side", "word=(missing)"]
     assert list(package.load("t.mixnorm").estimator.vocabulary_) == names
     stdin(lines)
     assert mixnorm("stream", "-t", "label", "-m", "m.mixnorm").code == 0  # told by its content
@@ -326,9 +326,13 @@ def test_awkward_rows(mixnorm, tmp_path):
     model = package.load("t.mixnorm")
     assert model.target == "label"
     assert model.classes.tolist() == ["a", "b", "1"]
-    assert list(model.estimator.vocabulary_) == [
-        "n", "money", "word=red", "word=none", "n=1_000", "word=12b", "word=two\nlines",
-    ]  # fmt: skip
+    assert {column.name: column.kind for column in model.kinds} == {
+        "n": "category", "money": "number", "word": "category",
+    }  # fmt: skip
+    assert set(model.estimator.vocabulary_) == {
+        "n=1", "n=2", "n=1_000", "n=inf", "n=(missing)", "n=6", "money", "word=red", "word=none",
+        "word=12b", "word=two\nlines", "word=(missing)",
+    }  # fmt: skip
     with (tmp_path / "p.csv").open(newline="") as file:
         written = list(csv.DictReader(file))
     assert [row["line"] for row in written] == ["3", "5", "7", "9", "10", "12", "13", "14"]
@@ -435,7 +439,7 @@ def test_predict_and_show(mixnorm, rows, tmp_path):
             "x,y\n1,a\n2,a\n",
             "The target 'y' has only one class, a: there is nothing to tell apart.",
         ),
-        ("x,y\n1\n2\n", "t.csv has no row that can be read; line 2 has 1 entries where the header"),
+        ("x,y\n1\n2\n", "t.csv has no row that can be read; line 2 has 1 entry where the header"),
         ('x,"y\n1,2\n', "t.csv is no table: in line 1, a quote is never closed."),
         ("<html><body>", "t.csv is no table but looks like HTML or XML; write it as CSV."),
         ("1 1:2\n0 1:3\n", "t.csv is libsvm, which is not read line by line"),
@@ -486,12 +490,12 @@ def test_a_model_of_another_kind(mixnorm, iris):
 
 
 def test_a_disk_that_is_full(mixnorm, rows, monkeypatch):
-    from mixnorm.cli import _stream
+    from mixnorm.cli import _stream_run
 
     def full(model, place):
         raise OSError(28, "No space left on device", str(place))
 
-    monkeypatch.setattr(_stream, "save", full)
+    monkeypatch.setattr(_stream_run, "save", full)
     found = mixnorm("stream", rows, "-t", "label", "-m", "m", "--checkpoint", 100, "-q")
     assert found.code == 1
     assert found.err.strip() == "mixnorm: m: No space left on device"

@@ -257,6 +257,13 @@ def _add_stream(commands: Any) -> None:
         help="a column of categories, whatever it looks like",
     )
     rows.add_argument(
+        "--number",
+        metavar="COLUMN",
+        action="append",
+        default=[],
+        help="a column of numbers, whatever it looks like",
+    )
+    rows.add_argument(
         "--strict",
         action="store_true",
         help="stop at a row that cannot be read",
@@ -282,7 +289,7 @@ def _add_stream(commands: Any) -> None:
         "--every",
         metavar="N",
         type=_types.count,
-        help="print a line every N rows (default: after 1, 2, 4, 8, ... rows)",
+        help="print a line every N rows (default: after 1, 2, 4, ... 1024, then a quarter more)",
     )
     told.add_argument(
         "--predictions",
@@ -406,7 +413,7 @@ def _check_stream(options: argparse.Namespace) -> None:
         options.file = "-"
     if options.resume:
         learning = ("learner", "norm", "loss", "learning_rate", "eta0", "radius", "no_scale")
-        for name in (*learning, "average", "hash", "drop", "category"):
+        for name in (*learning, "average", "hash", "drop", "category", "number"):
             if getattr(options, name):
                 option = name.replace("_", "-")
                 raise Usage(f"--{option} cannot be changed with --resume: the model says")

@@ -1,60 +1,32 @@
-"""Mistakes as they run up: lines now and then, and a live one on a terminal."""
+"""Errors as they run up: lines now and then, and a live one on a terminal."""
 
 from __future__ import annotations
 
-import math
 import time
 from types import TracebackType
 from typing import Any, Self
 
 from rich.progress import Progress, TextColumn, TimeElapsedColumn
 
+from mixnorm.cli._account import Account, Rise, mean_cost
 from mixnorm.cli._screen import Screen, counted, error_text
 
-
-def is_begun(estimator: Any) -> bool:
-    """Whether an online estimator has learned from anything."""
-    return bool(estimator.__sklearn_is_fitted__())
-
-
-def task_of(estimator: Any) -> str:
-    """Return whether an online estimator learns labels or numbers."""
-    from sklearn.base import is_classifier
-
-    return "classification" if is_classifier(estimator) else "regression"
-
-
-def error_word(estimator: Any) -> str:
-    """Return what is measured before each row is learned from."""
-    if task_of(estimator) == "classification":
-        return "error rate"
-    return "RMSE" if estimator.loss == "squared" else f"mean {estimator.loss} loss"
-
-
-def running_cost(estimator: Any) -> float:
-    """Return the mistakes of a classifier, or the loss of a regressor, so far."""
-    if not is_begun(estimator):
-        return 0.0
-    labels = task_of(estimator) == "classification"
-    return float(estimator.mistakes_ if labels else estimator.loss_)
-
-
-def mean_cost(word: str, rows: int, cost: float) -> float:
-    """Return the error over so many rows that cost so much."""
-    if not rows:
-        return math.nan
-    return math.sqrt(2.0 * cost / rows) if word == "RMSE" else cost / rows  # half the square
+# Rows between two lines are at most this share of all, and at most so many.
+_SHARE = 4
+_MOST_STEP = 100_000
+# Lines whose figures are kept.
+_MOST_LINES = 1000
 
 
 class Running:
-    """Prints the mistakes after 1, 2, 4, 8, ... rows, or every so many.
+    """Prints errors after 1, 2, 4, 8, ... rows, later more often; or every so many.
 
     Parameters
     ----------
     screen : Screen
         Where to print.
-    estimator : estimator
-        What learns.
+    account : Account
+        What rows cost.
     every : int or None
         Rows between two lines.
 
@@ -62,15 +34,18 @@ class Running:
     ----------
     next : int
         Rows after which there is something to print.
+    lines : list of dict
+        The figures of the last lines.
     """
 
-    def __init__(self, screen: Screen, estimator: Any, every: int | None) -> None:
-        self._screen, self._estimator, self._every = screen, estimator, every
-        self._word, self._task = error_word(estimator), task_of(estimator)
-        self._first = self._last = estimator.n_rounds_ if is_begun(estimator) else 0
-        self._cost, self._titled = running_cost(estimator), False
+    def __init__(self, screen: Screen, account: Account, every: int | None) -> None:
+        self._screen, self._account, self._every = screen, account, every
+        self._first, self._titled = account.rows, False
+        self._rise = account.rises[-1:]
         self._began = time.monotonic()
-        self.next = self._after(self._last)
+        self._mark()
+        self.next = self._after(account.rows)
+        self.lines: list[dict[str, Any]] = []
         self._progress = Progress(
             TextColumn("{task.description}"),
             TimeElapsedColumn(),
@@ -94,50 +69,99 @@ class Running:
         self._progress.__exit__(kind, error, trace)
 
     def _after(self, rows: int) -> int:
-        """Return the number of rows of the next line."""
-        if self._every is not None:
-            return (rows // self._every + 1) * self._every
-        return 1 << rows.bit_length()
+        """Return the number of rows of the next line.
 
-    def update(self, rows: int) -> None:
+        A change of the rows is to be seen: lines come after a quarter more rows at the latest.
+        """
+        step = self._every
+        if step is None:
+            if rows < 1 << 10:
+                return 1 << rows.bit_length()
+            step = min(_round(rows // _SHARE), _MOST_STEP)
+        return (rows // step + 1) * step
+
+    def _mark(self) -> None:
+        """Note where the next line begins."""
+        account = self._account
+        self._last = (account.rows, account.cost, account.guess_rows, account.guess_cost)
+
+    def update(self) -> None:
         """Print, if it is time to."""
-        if rows >= self.next:
-            self._print(rows)
-            self.next = self._after(rows)
+        account = self._account
+        if account.rows >= self.next:
+            self._add_line()
+            self.next = self._after(account.rows)
+        rise = account.rises[-1:]
+        if rise and rise != self._rise and not self._screen.quiet:
+            self._screen.say(rise_text(rise[0], account))
+        self._rise = rise
         if not self._progress.disable:
-            error = mean_cost(self._word, rows, running_cost(self._estimator))
             self._progress.update(
                 self._live,
-                description=f"{counted(rows, 'row')}, {self._word} {self._text(error)}, "
-                f"{self._speed(rows)} rows/s",
+                description=f"{counted(account.rows, 'row')}, {account.word} "
+                f"{self._text(account.error)}, {self._speed()} rows/s",
             )
 
-    def _print(self, rows: int) -> None:
-        if self._screen.quiet:
-            return
-        cost = running_cost(self._estimator)
-        since = mean_cost(self._word, rows - self._last, cost - self._cost)
-        cells = [str(rows)]
-        titles = ["rows"]
-        if self._task == "classification":
-            cells.append(str(int(cost)))
+    def _add_line(self) -> None:
+        account = self._account
+        rows, cost, guess_rows, guess_cost = self._last
+        word = account.word
+        line = {
+            "rows": account.rows,
+            "error": account.error,
+            "last_error": mean_cost(word, account.rows - rows, account.cost - cost),
+            "last_guess_error": mean_cost(
+                word, account.guess_rows - guess_rows, account.guess_cost - guess_cost
+            ),
+        }
+        self.lines = [*self.lines[-_MOST_LINES + 1 :], line]
+        if not self._screen.quiet:
+            self._print(line)
+        self._mark()
+
+    def _print(self, line: dict[str, Any]) -> None:
+        account = self._account
+        cells, titles = [str(account.rows)], ["rows"]
+        if account.task == "classification":
+            cells.append(str(int(account.cost)))
             titles.append("mistakes")
-        cells += [self._text(mean_cost(self._word, rows, cost)), self._text(since)]
-        titles += [f"{self._word} so far", "since last line", "rows/s"]
-        cells.append(self._speed(rows))
-        if not self._titled:
-            self._screen.say("  ".join(f"{title:>10}" for title in titles))
-            self._titled = True
-        self._screen.say(
-            "  ".join(
-                f"{cell:>{max(10, len(title))}}" for cell, title in zip(cells, titles, strict=True)
+        guess = account.guess_name.removesuffix(" so far")
+        titles += [f"{account.word} so far", "since last line", guess, "rows/s"]
+        cells += [self._text(line[name]) for name in ("error", "last_error", "last_guess_error")]
+        cells.append(self._speed())
+        widths = [max(10, len(title)) for title in titles]
+        rows = [cells] if self._titled else [titles, cells]
+        for row in rows:
+            self._screen.say(
+                "  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True))
             )
-        )
-        self._last, self._cost = rows, cost
+        self._titled = True
 
     def _text(self, error: float) -> str:
-        return error_text(error, self._task)
+        return error_text(error, self._account.task)
 
-    def _speed(self, rows: int) -> str:
+    def _speed(self) -> str:
         seconds = time.monotonic() - self._began
-        return f"{(rows - self._first) / seconds:.0f}" if seconds > 0 else "-"
+        return f"{(self._account.rows - self._first) / seconds:.0f}" if seconds > 0 else "-"
+
+
+def rise_text(rise: Rise, account: Account) -> str:
+    """Return in a sentence that the error rose."""
+    before, after = (error_text(error, account.task) for error in (rise.before, rise.after))
+    word = account.word if account.word.isupper() else account.word.capitalize()
+    return (
+        f"{word} rose from {before} to {after} at rows {rise.first} to {rise.last}: the rows may "
+        "have changed."
+    )
+
+
+def _round(number: int) -> int:
+    """Return 1, 2 or 5 times a power of ten, the largest that is no larger.
+
+    Examples
+    --------
+    >>> [_round(number) for number in (1, 4, 5, 19, 99, 200)]
+    [1, 2, 5, 10, 50, 200]
+    """
+    power = int(10 ** (len(str(number)) - 1))
+    return power * next(digit for digit in (5, 2, 1) if digit * power <= number)

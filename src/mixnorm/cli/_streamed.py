@@ -45,6 +45,7 @@ def predict_rows(model: StreamModel, options: argparse.Namespace) -> RowPredicti
         header=options.header,
         drop=model.dropped,
         categories=model.categories,
+        numbers=model.numbers,
         known=model.columns,
         needs_target=False,
     ) as reader:
@@ -59,6 +60,7 @@ class _Rows:
 
     def __init__(self, model: StreamModel, reader: RowReader, options: argparse.Namespace) -> None:
         self.model, self.reader = model, reader
+        self.encoder = reader.encoder(model.kinds)
         self.kept: dict[str, list[str]] = {name: [] for name in options.keep}
         self.probable = options.probabilities
         self.values: list[Any] = []
@@ -74,13 +76,14 @@ class _Rows:
 
     def _needed(self) -> list[str]:
         left_out = {self.model.target, *self.model.dropped}
+        left_out |= {column.name for column in self.model.kinds if column.kind == "left out"}
         return [name for name in self.model.columns if name not in left_out]
 
     def add(self, rows: list[Row]) -> None:
         """Predict for some rows."""
         if not rows:
             return
-        features = [row.features for row in rows]
+        features = self.encoder.encode([row.entries for row in rows])
         self.values += self.model.estimator.predict(features).tolist()
         self.labels += [row.label for row in rows]
         for name, entries in self.kept.items():
@@ -127,6 +130,9 @@ class _Rows:
                 f"Left out, as they could not be read: {counted(reader.n_bad, 'row')} "
                 f"(line {first.line}: {first.reason})."
             )
+        if reader.unfinished:
+            line, reason = reader.unfinished
+            notes.append(f"Left out, as it is not a whole row: line {line}, the last ({reason}).")
         return notes
 
 
@@ -147,10 +153,14 @@ def show_stream(model: StreamModel, place: str, size: int, screen: Screen) -> No
     else:
         screen.say(f"Names are hashed into {counted(int(estimator.n_features_in_), 'column')}.")
     if "error" in told:
+        guess = ""
+        if "guess_error" in told:
+            error = error_text(told["guess_error"], model.task)
+            guess = f" Guessing the {told['guess']}: {error}."
         screen.say(
             f"{counted(estimator.n_rounds_, 'row')}, {told['error_name']} "
             f"{error_text(told['error'], model.task)}, each row predicted before it was learned "
-            f"from; the file has {size:,} bytes."
+            f"from.{guess} The file has {size:,} bytes."
         )
     if "created" in told:
         screen.say(

@@ -4,6 +4,8 @@ from mixnorm.tables._columns import CategoryColumn, DateColumn, NumberColumn
 from mixnorm.tables._encoder import SparseEncoder, TableEncoder, remarks
 from mixnorm.tables._model import Predictions, TableModel
 from mixnorm.tables._read import SparseTable, Table, read_table
+from mixnorm.tables._row_columns import DECIDED_AT, RowColumn
+from mixnorm.tables._row_encoder import Features, RowEncoder, feature_names
 from mixnorm.tables._rows import BadRow, Row, RowReader
 from mixnorm.tables._stream import StreamModel
 from mixnorm.tables._target import (
@@ -16,12 +18,16 @@ from mixnorm.tables._target import (
 )
 
 __all__ = [
+    "DECIDED_AT",
     "BadRow",
     "CategoryColumn",
     "DateColumn",
+    "Features",
     "NumberColumn",
     "Predictions",
     "Row",
+    "RowColumn",
+    "RowEncoder",
     "RowReader",
     "SparseEncoder",
     "SparseTable",
@@ -33,6 +39,7 @@ __all__ = [
     "Task",
     "as_target_numbers",
     "compare_labels",
+    "feature_names",
     "find_column",
     "read_table",
     "read_target",

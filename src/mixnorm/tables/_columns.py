@@ -258,13 +258,17 @@ class DateColumn:
                 strange=int(np.count_nonzero(strange)),
                 examples=_examples(values, strange),
             )
-        days = np.where(lost, self.fill, seconds) / _DAY
+        return self.measured(np.where(lost, self.fill, seconds)), gaps
+
+    def measured(self, seconds: np.ndarray) -> np.ndarray:
+        """Return the matrix columns of dates in seconds since 1970."""
+        days = seconds / _DAY
         columns = [(days - self.origin / _DAY) / self.scale]
         lengths = {"year": _YEAR, "week": 7.0, "day": 1.0}
         for cycle in self.cycles:
             angle = 2 * np.pi * np.mod(days, lengths[cycle]) / lengths[cycle]
             columns += [np.sin(angle), np.cos(angle)]
-        return np.column_stack(columns), gaps
+        return np.column_stack(columns)
 
     def standardised(self, matrix: np.ndarray) -> DateColumn:
         """Return the plan that makes days of deviation 1; cycles are on that scale already."""

@@ -359,7 +359,7 @@ def remarks(
     if grouped:
         how = "each counted as one feature" if together else "each level a column of its own"
         said.append(f"Categories, {how}: {shortened(grouped)}.")
-    dates = [_dated(plan) for plan in encoder.columns if isinstance(plan, DateColumn)]
+    dates = [dated(plan) for plan in encoder.columns if isinstance(plan, DateColumn)]
     if dates:
         how = "each counted as one feature" if together else "as days, and by their cycles"
         said.append(f"Dates, {how}: {shortened(dates)}.")
@@ -369,7 +369,7 @@ def remarks(
         said.append(f"Missing values, of {rows} rows: {shortened(filled)}.")
     for name, gap in gaps.items():
         if gap.strange or gap.infinite:
-            said.append(f"Taken as missing in {name}: {_strange(gap)}.")
+            said.append(f"Taken as missing in {name}: {strange_text(gap)}.")
     reasons: dict[str, list[str]] = {}
     for name, reason in encoder.left_out:
         reasons.setdefault(reason, []).append(name)
@@ -377,7 +377,7 @@ def remarks(
     return said
 
 
-def _dated(plan: DateColumn) -> str:
+def dated(plan: DateColumn) -> str:
     """Return the name of a date with how it was read, where that could be mistaken."""
     order = {"%m": " (month first)", "%d": " (day first)"}
     return plan.name + order.get(plan.pattern[:2], "")
@@ -395,7 +395,8 @@ def _filled(plan: ColumnPlan, gap: Gaps) -> str:
     return f"{plan.name} ({gap.missing}, a level of their own)"
 
 
-def _strange(gap: Gaps) -> str:
+def strange_text(gap: Gaps) -> str:
+    """Return in words how many entries could not be taken as they are."""
     parts = []
     if gap.infinite:
         parts.append(f"{gap.infinite} infinite")

@@ -55,6 +55,8 @@ class Lines:
         Number of lines taken.
     ended : bool
         Whether ``ahead`` are the last ones.
+    unfinished : bool
+        Whether the last line that was read is the end of the source and has no line break.
 
     Examples
     --------
@@ -88,7 +90,7 @@ class Lines:
             self._file = open(path, "rb", buffering=0)  # noqa: SIM115 - closed by close()
         self._own, self._waiting = str(source) != "-", waiting
         self.ahead: list[bytes] = []
-        self.taken, self.ended = 0, False
+        self.taken, self.ended, self.unfinished = 0, False, False
         self._digest = hashlib.sha256()
         self._blocks = self._split()
 
@@ -148,6 +150,7 @@ class Lines:
             yield [line.removesuffix(b"\r") for line in lines]
         rest = b"".join(parts)
         if rest:
+            self.unfinished = True
             yield [rest.removesuffix(b"\r")]
 
     def _unpacked(self) -> Iterator[bytes]:
@@ -220,3 +223,11 @@ def _as_utf8(blocks: Iterator[bytes], name: str) -> Iterator[bytes]:
         yield decoder.decode(b"", final=True).encode()
     except UnicodeError as error:
         raise TableError(f"{name} is damaged: not valid utf-16 text ({error}).") from error
+
+
+def decoded(line: bytes) -> str:
+    """Return a line as text: UTF-8, or what it may be if it is not that."""
+    try:
+        return line.decode()
+    except UnicodeDecodeError:
+        return line.decode(_sniff.western(line))

@@ -7,7 +7,7 @@ from collections import Counter
 from datetime import date
 from decimal import Decimal
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -44,6 +44,7 @@ _KEY_NAME = re.compile(r"(?i:(^|[ _.-])(id|idx|index|key|row|no|nr|uid|number)$)
 
 CONSTANT = "every entry is the same"
 EMPTY = "no entries"
+ROW_NUMBER = "it only numbers the rows; --number {} takes it all the same"
 NO_NUMBERS = "no entry is a number that can be computed with"
 
 
@@ -67,17 +68,42 @@ def plan_column(values: pd.Series[Any], kind: str | None = None) -> ColumnPlan |
     if not _is_text(values):
         return "its entries are neither numbers, texts nor dates"
     texts = as_texts(values)
+    found = text_kind(texts, kind)
+    if isinstance(found, str):
+        return found
+    what, how = found
+    if what == "number":
+        plan = _number(name, as_numbers(values, how), cast(Style, how), forced=kind == "number")
+        return NO_NUMBERS if plan == EMPTY else plan
+    if what == "date":
+        return _date(name, as_seconds(values, how), how)
+    return _category(name, texts, forced=False)
+
+
+def text_kind(texts: np.ndarray, kind: str | None = None) -> tuple[str, str] | str:
+    """Return what a column of texts is, and how it is written; or why to leave it out.
+
+    Parameters
+    ----------
+    texts : ndarray of object
+        The entries; None where one is missing.
+    kind : {"number"}, optional
+        What the user says it is; None finds out.
+
+    Returns
+    -------
+    tuple of str, or str
+        ``"number"`` with its style, ``"date"`` with its format, or ``"category"`` with an empty
+        text.
+    """
     distinct = distinct_texts(texts, words=False)
     if not len(distinct):
-        return EMPTY if not len(distinct_texts(texts)) else _category(name, texts, forced=False)
+        return EMPTY if not len(distinct_texts(texts)) else ("category", "")
     style = number_style(distinct, 0.0 if kind == "number" else _MOSTLY_NUMBERS)
     if style is not None:
-        found = _number(name, as_numbers(values, style), style, forced=kind == "number")
-        return NO_NUMBERS if found == EMPTY else found
+        return "number", style
     pattern = date_format(distinct, _MOSTLY_DATES)
-    if pattern is not None:
-        return _date(name, as_seconds(values, pattern), pattern)
-    return _category(name, texts, forced=False)
+    return ("category", "") if pattern is None else ("date", pattern)
 
 
 def _is_category(values: pd.Series[Any]) -> bool:
@@ -105,20 +131,22 @@ def _number(name: str, numbers: np.ndarray, style: Style, *, forced: bool) -> Co
         return CONSTANT
     if low == high:  # filled with the median, nothing would be left of it
         return "every entry that is not missing is the same"
-    if full and not forced and len(numbers) > _FEW and _numbers_rows(name, numbers):
-        return f"it only numbers the rows; --number {name} takes it all the same"
+    if full and not forced and numbers_rows(name, numbers):
+        return ROW_NUMBER.format(name)
     half = high / 2 - low / 2
     far = max(abs(low), abs(high)) > _FAR * half
     median = float(np.median(present))  # new tables may have gaps where this one has none
     return NumberColumn(name, fill=median, centre=median if far else 0.0, style=style)
 
 
-def _numbers_rows(name: str, numbers: np.ndarray) -> bool:
+def numbers_rows(name: str, numbers: np.ndarray) -> bool:
     """Whether a column is a row number, which tells of nothing but the order of a sorted file.
 
     It counts 1, 2, 3, ... from any start; or is called a key, and has another whole number in
-    every row.
+    every row. A few rows do not show that.
     """
+    if len(numbers) <= _FEW:
+        return False
     if np.all(np.diff(numbers) == 1.0):
         return True
     if not _KEY_NAME.search(name) or np.any(numbers != np.rint(numbers)):
@@ -134,9 +162,14 @@ def _category(name: str, texts: np.ndarray, *, forced: bool) -> ColumnPlan | str
     missing = len(present) < len(texts)
     if len(levels) == 1 and not missing:
         return CONSTANT
-    if not forced and len(levels) > max(_FEW, _KEYLIKE * len(present)):
+    if not forced and is_key(len(levels), len(present)):
         return f"nearly every text differs ({len(levels)} of {len(present)})"
     return CategoryColumn(name, levels[:MOST_LEVELS], missing, other=len(levels) > MOST_LEVELS)
+
+
+def is_key(levels: int, present: int, share: float = _KEYLIKE) -> bool:
+    """Whether so many different texts in so many entries are names or keys, not categories."""
+    return levels > max(_FEW, share * present)
 
 
 def _levels(texts: list[str]) -> tuple[str, ...]:

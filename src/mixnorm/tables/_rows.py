@@ -1,4 +1,4 @@
-"""Rows of names and values, from lines of text: CSV, TSV and JSON lines."""
+"""Rows from lines of text: CSV, TSV and JSON lines."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import csv
 import json
 import math
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from numbers import Real
-from operator import itemgetter
 from typing import Any, Literal, NamedTuple
 
 from mixnorm.exceptions import TableError
 from mixnorm.tables import _read, _sniff
-from mixnorm.tables._lines import Lines
+from mixnorm.tables._lines import Lines, decoded
+from mixnorm.tables._row_columns import RowColumn, decide_columns, values_by_name
+from mixnorm.tables._row_encoder import RowEncoder, as_number
 from mixnorm.tables._target import Task, find_name
-from mixnorm.tables._values import LARGEST, level_text, text_number, value_text
+from mixnorm.tables._values import level_text, text_number, value_text
 
 STREAMED = ("csv", "tsv", "jsonl")
 Format = Literal["csv", "tsv", "jsonl"]
@@ -43,16 +43,13 @@ class Row(NamedTuple):
     ----------
     line : int
         Its last line in the source, counted from 1.
-    features : dict of str to float
-        Numbers by name; a text is a one under the name ``column=text``.
     label : str, float or None
         The target; None where it is missing.
     entries : list or dict
-        The row as it was read.
+        The row as it was read: texts in the order of the columns, or an object of JSON.
     """
 
     line: int
-    features: dict[str, float]
     label: Any
     entries: Any
 
@@ -90,8 +87,8 @@ class RowReader:
         None tells it from the first lines.
     header : bool, optional
         Whether the first row holds names. None says yes unless it holds only numbers.
-    drop, categories : collection of str
-        Columns to leave out, and columns of texts whatever they look like.
+    drop, categories, numbers : collection of str
+        Columns to leave out, and columns of categories or numbers whatever they look like.
     known : sequence of str, optional
         The columns of what was read before: a first row without any of their names is no header,
         and columns to leave out may be missing.
@@ -114,6 +111,13 @@ class RowReader:
         Whether there is the target, in the header or in a row of JSON lines.
     stopped : bool
         Whether a row that cannot be read was raised for.
+    is_last : bool
+        Whether the rows taken last are a single row, the end of the source, whose line has no end:
+        it may be half a row. Half an object of JSON cannot be read.
+    before_last : tuple of int, str
+        How many lines there are before that row, and their fingerprint.
+    unfinished : BadRow or None
+        The end of the source, where its line has no end and cannot be read. It is not taken.
     notes : list of str
         What was found out or done on reading, one sentence each.
 
@@ -125,11 +129,14 @@ class RowReader:
     >>> with RowReader(path, "class") as reader:
     ...     rows, rest = reader.take(100), reader.take(100)
     >>> for row in rows:
-    ...     print(row.line, row.label, row.features)
-    2 van {'power': 90.0, 'fuel=gas': 1.0}
-    3 bus {'fuel=oil': 1.0}
+    ...     print(row.line, row.label, row.entries)
+    2 van ['van', '90', 'gas']
+    3 bus ['bus', '?', 'oil']
     >>> rest is None
     True
+    >>> columns = reader.decide([row.entries for row in rows])
+    >>> reader.encoder(columns).encode([row.entries for row in rows])
+    [{'power': 90.0, 'fuel': 'gas'}, {'power': None, 'fuel': 'oil'}]
     """
 
     def __init__(
@@ -143,6 +150,7 @@ class RowReader:
         header: bool | None = None,
         drop: Collection[str] = (),
         categories: Collection[str] = (),
+        numbers: Collection[str] = (),
         known: Sequence[str] | None = None,
         needs_target: bool = True,
         strict: bool = False,
@@ -153,12 +161,14 @@ class RowReader:
         self.columns: tuple[str, ...] = ()
         self.n_bad, self.bad, self.notes = 0, list[BadRow](), list[str]()
         self.stopped = False
-        self._drop, self._categories = set(drop), set(categories)
+        self._drop, self._categories, self._forced = set(drop), set(categories), set(numbers)
         self.has_target = False
         self._names_seen: dict[str, None] = {}
         self._labels: dict[str, str] = {}
-        self._texts: dict[str, float | str | None] = {}
-        self._style = "plain"
+        self._style: str | None = None  # of JSON: texts are texts
+        self._over = False
+        self.unfinished: BadRow | None = None
+        self.is_last, self.before_last = False, (0, "")
         try:
             self.kind = self._format(file_format, str(source))
             self._row_at = self._object if self.kind == "jsonl" else self._record
@@ -181,34 +191,91 @@ class RowReader:
     def take(self, most: int) -> list[Row] | None:
         """Return rows that are there, at most so many; waits for some, None at the end.
 
+        A last line without an end comes alone, and ``is_last`` is true then.
+
         Raises
         ------
         TableError
             If ``strict`` and the next row cannot be read; it is not taken.
         """
         lines = self.lines
-        if not lines.fill(1):
+        if self._over or not lines.fill(1):
             return None
         rows: list[Row] = []
         done, first = 0, lines.taken
         while done < len(lines.ahead) and len(rows) < most:
+            reason = ""
             try:
                 found, used = self._row_at(done)
             except _Bad as bad:
                 if self.strict and rows:
                     break
-                found, used = None, bad.used
-                self._note_bad(first + done + 1, str(bad))
+                found, used, reason = None, bad.used, str(bad)
             if used == 0:  # it goes on in lines that are not there
                 if done:
                     break
                 lines.fill(len(lines.ahead) + 1)
                 continue
+            if lines.unfinished and done + used == len(lines.ahead):
+                if done:
+                    break
+                self._end(first + used, found, reason)
+                if found is None:
+                    return None
+            elif reason:
+                self._note_bad(first + done + 1, reason)
             done += used
             if found is not None:
                 rows.append(Row(first + done, *found))
         lines.take(done)
         return rows
+
+    def _end(self, line: int, found: Any, reason: str) -> None:
+        """Note what the last line is, which has no end."""
+        if reason and self.strict:
+            self._note_bad(line, reason)
+        self.before_last = (self.lines.taken, self.lines.digest)
+        self._over, self.is_last = True, found is not None and self.kind != "jsonl"
+        if reason:
+            self.unfinished = BadRow(line, reason)
+
+    def decide(
+        self, rows: Sequence[Any], *, earlier: Iterable[RowColumn] = (), keep_keys: bool = False
+    ) -> tuple[RowColumn, ...]:
+        """Return what the columns are, from the entries of the first rows.
+
+        Parameters
+        ----------
+        rows : sequence of lists or dicts
+            Entries of rows.
+        earlier : iterable of RowColumn
+            What was decided from fewer rows.
+        keep_keys : bool
+            Whether columns of ever new texts are categories too.
+        """
+        return decide_columns(
+            values_by_name(rows, self.columns, self._left_out),
+            numbers=self._forced,
+            categories=self._categories,
+            keep_keys=keep_keys,
+            earlier=earlier,
+        )
+
+    def encoder(self, columns: Iterable[RowColumn]) -> RowEncoder:
+        """Return what makes features of the entries of rows, given what the columns are."""
+        known = {name: RowColumn(name, "category") for name in sorted(self._categories)}
+        known.update({column.name: column for column in columns})
+        return RowEncoder(
+            known.values(),
+            header=self.columns,
+            drop=self._left_out,
+            style=self._style,
+            complete=bool(self.columns),
+        )
+
+    @property
+    def _left_out(self) -> set[str]:
+        return self._drop if self.target is None else {*self._drop, self.target}
 
     def entry(self, row: Row, name: str) -> str:
         """Return an entry of a row as it was read; empty where it has none."""
@@ -305,6 +372,7 @@ class RowReader:
         if known is not None:
             self._drop &= set(names)
             self._categories &= set(names)
+            self._forced &= set(names)
         if not needs_target and self.target not in names:
             self.target = None
         self._lay_out()
@@ -325,17 +393,11 @@ class RowReader:
         names = self.columns
         self._drop = {find_name(names, name, self.name) for name in self._drop}
         self._categories = {find_name(names, name, self.name) for name in self._categories}
+        self._forced = {find_name(names, name, self.name) for name in self._forced}
         self._place: int | None = None
         if self.target is not None:
             self.target = find_name(names, self.target, self.name)
             self._place, self.has_target = names.index(self.target), True
-        places = [
-            place
-            for place, name in enumerate(names)
-            if name not in self._drop and place != self._place
-        ]
-        self._names = tuple(names[place] for place in places)
-        self._pick = _picker(places)
         self._style = "thousands" if self.delimiter == "," else "comma"
 
     # CSV.
@@ -349,17 +411,17 @@ class RowReader:
         if entries is None:
             return None, used
         if len(entries) != len(self.columns):
+            count = "1 entry" if len(entries) == 1 else f"{len(entries)} entries"
             raise _Bad(
-                f"{len(entries)} entries where the header has "
-                f"{len(self.columns)} (delimiter {self.delimiter!r})",
+                f"{count} where the header has {len(self.columns)} (delimiter {self.delimiter!r})",
                 used,
             )
         label = None if self._place is None else self._label(entries[self._place], used)
-        return (self._numbers(self._pick(entries)), label, entries), used
+        return (label, entries), used
 
     def _fields(self, place: int) -> tuple[list[str] | None, int]:
         """Return the entries of the row that begins in a line ahead, and how many lines it has."""
-        text = _decoded(self.lines.ahead[place])
+        text = decoded(self.lines.ahead[place])
         if '"' in text:
             return self._quoted(place)
         if not text.strip() and self.delimiter not in text:
@@ -374,7 +436,7 @@ class RowReader:
             nonlocal used
             for line in self.lines.ahead[place : place + _MOST_LINES]:
                 used += 1
-                yield _decoded(line) + "\n"
+                yield decoded(line) + "\n"
 
         try:
             return next(csv.reader(lines(), delimiter=self.delimiter, strict=True)), used
@@ -384,61 +446,6 @@ class RowReader:
             if used == _MOST_LINES or self.lines.ended:
                 raise _Bad("a quote is never closed") from error
             return None, 0
-
-    def _numbers(self, texts: Sequence[str]) -> dict[str, float]:
-        """Return numbers by name, for the entries of a row."""
-        if not self._categories:
-            try:
-                numbers = list(map(float, texts))
-            except ValueError:
-                return self._mixed(texts)
-            # Finite sums are of finite numbers; "1_000" is one for Python alone.
-            if abs(sum(numbers)) <= LARGEST and "_" not in "".join(texts):
-                return dict(zip(self._names, numbers, strict=True))
-        return self._mixed(texts)
-
-    def _mixed(self, texts: Sequence[str]) -> dict[str, float]:
-        """Return numbers by name, for a row of which some entries are texts or missing."""
-        found: dict[str, float] = {}
-        for name, text in zip(self._names, texts, strict=True):
-            value: float | str | None
-            if name in self._categories:
-                value = self._category(text)
-            else:
-                try:
-                    value = float(text)
-                    if not abs(value) <= LARGEST or "_" in text:
-                        value = self._value(text)
-                except ValueError:
-                    value = self._value(text)
-            if isinstance(value, float):
-                found[name] = value
-            elif value is not None:
-                found[f"{name}={value}"] = 1.0
-        return found
-
-    def _value(self, text: str) -> float | str | None:
-        """Return what a text stands for: a number, a category, or nothing."""
-        try:
-            return self._texts[text]
-        except KeyError:
-            pass
-        bare = text.strip()
-        value: float | str | None = None
-        if bare not in _sniff.MISSING:
-            value = text_number(bare, self._style)
-            if value is None:
-                value = bare
-            elif not math.isfinite(value):
-                value = None
-        if len(self._texts) >= _MOST_TEXTS:
-            self._texts.clear()
-        self._texts[text] = value
-        return value
-
-    def _category(self, text: str) -> str | None:
-        bare = text.strip()
-        return None if bare in _sniff.MISSING else level_text(bare)
 
     def _label(self, text: str, used: int = 1) -> str | float | None:
         """Return a target; None where it is missing."""
@@ -450,7 +457,7 @@ class RowReader:
         if bare in _sniff.MISSING:
             return None
         if self.task == "regression":
-            number = text_number(bare, self._style)
+            number = text_number(bare, self._style or "plain")
             if number is None or not math.isfinite(number):
                 raise _Bad(f"the target {bare!r} is no number", used)
             return number
@@ -466,15 +473,14 @@ class RowReader:
         if not line.strip():
             return None, 1
         entries = _json(line)
-        left_out, label = self._drop, None
+        label = None
         if self.target is not None:
-            left_out = {*left_out, self.target}
             label = self._stored_label(entries.get(self.target))
             if self.target in entries:
                 self.has_target = True
             elif not self.has_target and len(self._names_seen) < _MOST_NAMES:
                 self._names_seen.update(dict.fromkeys(entries))
-        return (features(entries, left_out, self._categories), label, entries), 1
+        return (label, entries), 1
 
     def _stored_label(self, value: Any) -> str | float | None:
         """Return a target that is no text, or is one."""
@@ -483,70 +489,16 @@ class RowReader:
         if isinstance(value, str):
             return self._label(value)
         number = as_number(value)
-        if isinstance(value, (dict, list)) or (number is None and self.task == "regression"):
+        bad = number is None or not math.isfinite(number)
+        if isinstance(value, (dict, list)) or (bad and self.task == "regression"):
             raise _Bad(f"the target {str(value)[:40]!r} is no number or text")
         return value_text(value) if self.task == "classification" else number
-
-
-def features(
-    entries: Mapping[str, Any], drop: Collection[str] = (), categories: Collection[str] = ()
-) -> dict[str, float]:
-    """Return numbers by name, for a row of values of any kind.
-
-    Parameters
-    ----------
-    entries : mapping
-        Values by name: numbers, truth values, texts, lists and mappings of them, None where one is
-        missing. What is within a mapping is called ``outer.inner``; the texts of a list are the
-        categories ``name=text``, its other entries are called ``name.0``, ``name.1``, ...
-    drop, categories : collection of str
-        Names to leave out, and names whose numbers are categories.
-
-    Examples
-    --------
-    >>> features({"age": 3, "fuel": "gas", "gone": None, "tags": ["a", "b"], "at": {"x": 0.5}})
-    {'age': 3.0, 'fuel=gas': 1.0, 'tags=a': 1.0, 'tags=b': 1.0, 'at.x': 0.5}
-    """
-    found: dict[str, float] = {}
-    for name, value in entries.items():
-        if name not in drop:
-            _add(found, str(name), value, name in categories)
-    return found
-
-
-def _add(found: dict[str, float], name: str, value: Any, category: bool) -> None:
-    """Add what a value of any kind stands for."""
-    if isinstance(value, str):
-        bare = value.strip()
-        if bare not in _sniff.MISSING:
-            found[f"{name}={level_text(bare) if category else bare}"] = 1.0
-    elif isinstance(value, Mapping):
-        for inner, part in value.items():
-            _add(found, f"{name}.{inner}", part, category)
-    elif isinstance(value, (list, tuple)):
-        for place, part in enumerate(value):
-            _add(found, name if isinstance(part, str) else f"{name}.{place}", part, category)
-    elif value is not None:
-        number = as_number(value)
-        if number is not None:
-            found.update({f"{name}={value_text(value)}": 1.0} if category else {name: number})
-
-
-def as_number(value: Any) -> float | None:
-    """Return a value as a number that can be computed with, None if it is none."""
-    if not isinstance(value, Real):
-        return None
-    try:
-        number = float(value)
-    except OverflowError:
-        return None
-    return number if abs(number) <= LARGEST else None
 
 
 def _json(line: bytes) -> dict[str, Any]:
     """Return the object in a line."""
     try:
-        found = json.loads(_decoded(line))
+        found = json.loads(decoded(line))
         if b"\\ud" in line.lower():  # half a character is no text
             json.dumps(found, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
@@ -564,20 +516,3 @@ def _is_object(line: bytes) -> bool:
     except _Bad:
         return False
     return True
-
-
-def _decoded(line: bytes) -> str:
-    """Return a line as text: UTF-8, or what it may be if it is not that."""
-    try:
-        return line.decode()
-    except UnicodeDecodeError:
-        return line.decode(_sniff.western(line))
-
-
-def _picker(places: list[int]) -> Callable[[Sequence[str]], Sequence[str]]:
-    """Return what picks the entries at some places."""
-    if not places:
-        return lambda entries: ()
-    if len(places) == 1:
-        return lambda entries: (entries[places[0]],)
-    return itemgetter(*places)

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from mixnorm.tables._rows import features
+from mixnorm.tables._row_columns import RowColumn
+from mixnorm.tables._row_encoder import Features, RowEncoder
 from mixnorm.tables._target import Task
 
 
@@ -26,14 +27,23 @@ class StreamModel:
         An online learner that was given rows of names and numbers.
     columns : tuple of str
         Names of all columns of the table it learned from; empty for JSON lines.
-    dropped, categories : tuple of str
-        Columns that are left out, and columns of texts whatever they look like.
+    dropped, categories, numbers : tuple of str
+        Columns that are left out, and columns of categories or numbers whatever they look like.
     source : str
         What was learned from last.
     lines : int
         How many lines of that were learned from, with those left out.
     digest : str
         A fingerprint of these lines.
+    kinds : tuple of RowColumn
+        What the columns are.
+    first_rows : list
+        Entries and target of the rows that it learned from, while there are so few that kinds may
+        change.
+    account : dict
+        Errors so far, for a run that goes on: plain values only.
+    before : StreamModel or None
+        The model before the last line, where that had no line break and may have been half a row.
     facts : dict
         How it was made and what was measured: plain values only.
 
@@ -57,6 +67,11 @@ class StreamModel:
     lines: int = 0
     digest: str = ""
     facts: dict[str, Any] = field(default_factory=dict)
+    numbers: tuple[str, ...] = ()
+    kinds: tuple[RowColumn, ...] = ()
+    first_rows: list[Any] = field(default_factory=list)
+    account: dict[str, Any] = field(default_factory=dict)
+    before: StreamModel | None = None
 
     def _check_stored(self) -> None:
         """Raise unless the parts of a model read from a file fit together."""
@@ -69,6 +84,8 @@ class StreamModel:
             raise ValueError("the estimator did not learn from rows of names")
         if is_classifier(estimator) != (self.task == "classification"):
             raise ValueError(f"the estimator is not one for {self.task}")
+        if not all(isinstance(row, list) and len(row) == 2 for row in self.first_rows):
+            raise ValueError("the first rows are no pairs of entries and a target")
         if self.lines < 0:
             raise ValueError(f"lines is {self.lines}")
 
@@ -77,10 +94,14 @@ class StreamModel:
         """The class labels; None for regression."""
         return getattr(self.estimator, "classes_", None)
 
-    def features(self, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, float]]:
+    def features(self, rows: Sequence[Mapping[str, Any]]) -> list[Features]:
         """Return rows as the estimator takes them."""
-        drop = {*self.dropped, self.target}
-        return [features(row, drop, self.categories) for row in rows]
+        known = {name: RowColumn(name, "category") for name in self.categories}
+        known.update({column.name: column for column in self.kinds})
+        encoder = RowEncoder(
+            known.values(), drop={*self.dropped, self.target}, complete=bool(self.columns)
+        )
+        return encoder.encode(rows)
 
     def predict(self, rows: Any) -> np.ndarray:
         """Predict for rows.
@@ -88,8 +109,8 @@ class StreamModel:
         Parameters
         ----------
         rows : sequence of dicts, or DataFrame
-            Values by the names of columns: numbers, texts, None for a missing one. What was never
-            seen in learning is ignored.
+            Values by the names of columns: numbers, texts, dates, None for a missing one. What was
+            never seen in learning is ignored.
 
         Returns
         -------

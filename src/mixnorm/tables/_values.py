@@ -19,8 +19,8 @@ _THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?")
 _COMMA = re.compile(r"[-+]?(\d+,\d+|\d{1,3}(\.\d{3})+(,\d+)?)([eE][-+]?\d+)?")
 _WHOLE = re.compile(r"[-+]?\d{1,30}", re.ASCII)
 _DECIMAL = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", re.ASCII)
-# Missing among numbers and dates, but a word like any other among texts: pain may be "none".
-_BLANKS = frozenset({"none", "None", "NONE", "-", "--", ".", "n.a.", "N.A."})
+#: Missing among numbers and dates, but a word like any other among texts: pain may be "none".
+BLANKS = frozenset({"none", "None", "NONE", "-", "--", ".", "n.a.", "N.A."})
 # What may stand around a number: 12 %, $ 3.50, 7 €.
 _UNITS = re.compile(r"([-+]?)[$€£¥]?\s*(.*?)\s*[%$€£¥]?", re.DOTALL)
 _TRUTHS = {"true": 1.0, "false": 0.0}
@@ -65,7 +65,7 @@ def is_missing(values: pd.Series[Any], *, words: bool = False) -> np.ndarray:
     texts = as_texts(values)
     if words:
         return np.asarray(texts == None)  # noqa: E711
-    return np.asarray([text is None or text in _BLANKS for text in texts], dtype=bool)
+    return np.asarray([text is None or text in BLANKS for text in texts], dtype=bool)
 
 
 def as_numbers(values: pd.Series[Any], style: str = "plain") -> np.ndarray:
@@ -144,7 +144,7 @@ def as_texts(values: pd.Series[Any]) -> np.ndarray:
     """Return a column as texts, the same text for 3, 3.0 and "3"; None where it is missing."""
     found = np.empty(len(values), dtype=object)
     missing = values.isna().to_numpy()
-    found[~missing] = [_text(value) for value in values[~missing].tolist()]
+    found[~missing] = [plain_text(value) for value in values[~missing].tolist()]
     found[found == ""] = None
     return found
 
@@ -155,10 +155,11 @@ def distinct_texts(texts: np.ndarray, *, words: bool = True) -> np.ndarray:
     Without ``words``, also without what means "nothing" among numbers and dates.
     """
     found = {text for text in texts if text is not None}
-    return np.array(sorted(found if words else found - _BLANKS), dtype=object)
+    return np.array(sorted(found if words else found - BLANKS), dtype=object)
 
 
-def _text(value: Any) -> str:
+def plain_text(value: Any) -> str:
+    """Return a single value as text: the same for 3, 3.0 and "3"."""
     if isinstance(value, (float, np.floating, Decimal)):
         return _number_text(float(value))
     if isinstance(value, datetime) and value.tzinfo is None and value.time() == time():
@@ -186,7 +187,7 @@ def level_text(text: str) -> str:
 
 def value_text(value: Any) -> str:
     """Return a single value as :func:`level_text` has it: "3" for 3, 3.0 and "3"."""
-    return level_text(_text(value))
+    return level_text(plain_text(value))
 
 
 def text_number(text: str, style: str) -> float | None:

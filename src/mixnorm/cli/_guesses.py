@@ -1,0 +1,61 @@
+"""The table of what ``mixnorm stream`` predicted before it learned from each row."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+from pathlib import Path
+from typing import Any
+
+from mixnorm.tables import Row
+
+
+class Predictions:
+    """The table of what was predicted before each row was learned from, if it is wanted."""
+
+    _NAMES = ("line", "prediction", "target")
+
+    def __init__(self, options: argparse.Namespace, skipped: int) -> None:
+        self.wanted, self.broken = options.predictions is not None, False
+        if not self.wanted:
+            return
+        place = Path(options.predictions)
+        again = options.resume and place.is_file() and place.stat().st_size > 0
+        if again and skipped:
+            _cut(place, skipped)
+        self._file = place.open("a" if again else "w", newline="", encoding="utf-8")
+        self._writer = csv.writer(self._file, lineterminator="\n")
+        if not again:
+            self._writer.writerow(self._NAMES)
+
+    def __enter__(self) -> Predictions:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self.wanted:
+            self._file.close()
+
+    def write(self, row: Row, predicted: Any) -> None:
+        """Add a row."""
+        self._writer.writerow((row.line, predicted, "" if row.label is None else row.label))
+
+    def flush(self) -> None:
+        """Let readers see what was added."""
+        if self.wanted:
+            try:
+                self._file.flush()
+            except BrokenPipeError:
+                self.broken = True
+                raise
+
+
+def _cut(place: Path, lines: int) -> None:
+    """Take from a table of predictions those of lines that will be learned from again."""
+    with place.open("r+b") as file:
+        end = len(file.readline())
+        for row in file:
+            number = row.split(b",", 1)[0]
+            if number.isdigit() and int(number) > lines:
+                break
+            end += len(row)
+        file.truncate(end)
