@@ -130,7 +130,7 @@ BAD = {
         "30 different labels in 30 rows",
     ),
     "ragged": (b"a,b,class\n1,2,x\n3,y\n" + b"4,5,x\n" * 9, "row 3 has 2 entries where the first"),
-    "prose": (b"Dear friend, hello.\nHow are you?\n" * 5, "is no table: row 2 has 1 entries"),
+    "prose": (b"Dear friend, hello.\nHow are you?\n" * 5, "is no table: row 2 has 1 entry"),
     "JSON": (b'{"a": [1, 2],\n "class": 3}\n', "looks like JSON"),
     "HTML": (b"<!DOCTYPE html>\n<table><tr><td>1,2</td></tr></table>", "looks like HTML"),
     "picture": (b"\x89PNG\r\n\x1a\n" + bytes(200), "is no table but a picture"),

@@ -184,7 +184,7 @@ def test_line_breaks_in_quotes_at_the_end_of_a_block(columns, monkeypatch, block
 def test_a_quote_that_is_never_closed_loses_no_rows(read, monkeypatch):
     # Arrow, not told of line breaks in quotes, gives 191 rows of the 201 and says nothing.
     monkeypatch.setattr(_read, "_BLOCK", 64)
-    with pytest.raises(TableError, match="row 102 has 1 entries"):
+    with pytest.raises(TableError, match="row 102 has 1 entry"):
         read("a,b\n" + "1,2\n" * 100 + '"3,1\n' + "1,2\n" * 100)
 
 
@@ -204,11 +204,11 @@ def test_a_quote_that_is_never_closed_in_the_last_column(read, columns, monkeypa
 @pytest.mark.parametrize(
     ("text", "row", "entries"),
     [
-        ("a,b\n1,2\n3\n", 3, "1 entries"),
+        ("a,b\n1,2\n3\n", 3, "1 entry"),
         ("a,b\n1,2\n3,4,5\n", 3, "3 entries"),
-        ("a,b\n" + "1,2\n" * 100 + "3\n" + "1,2\n" * 100, 102, "1 entries"),
-        ('a,b\n"1\n1",2\n3\n', 3, "1 entries"),
-        ("Dear Sir, I write\nto say that\nall is well.\n", 2, "1 entries"),
+        ("a,b\n" + "1,2\n" * 100 + "3\n" + "1,2\n" * 100, 102, "1 entry"),
+        ('a,b\n"1\n1",2\n3\n', 3, "1 entry"),
+        ("Dear Sir, I write\nto say that\nall is well.\n", 2, "1 entry"),
     ],
 )
 @pytest.mark.parametrize("block", [16, 1 << 20])

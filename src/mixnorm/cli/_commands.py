@@ -264,7 +264,7 @@ def _write_predictions(
     if options.output is not None:
         with written_whole(options.output) as file:
             file.write(_csv(columns).encode())
-        screen.say(f"{count} predictions written to {options.output}.")
+        screen.say(f"{counted(count, 'prediction')} written to {options.output}.")
     elif not screen.json:
         write_out(_csv(columns))
     document: dict[str, Any] = {"rows": count, "notes": notes}
@@ -380,7 +380,7 @@ def show(options: argparse.Namespace, screen: Screen, command: Sequence[str]) ->
     if "created" in told:
         screen.say(
             f"Made {told['created']} with mixnorm {told['version']} from {told['table']} "
-            f"({told['rows']} rows, {told['columns']} columns):"
+            f"({counted(told['rows'], 'row')}, {counted(told['columns'], 'column')}):"
         )
         screen.say(f"  {told['command']}")
     screen.document(

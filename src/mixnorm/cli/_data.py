@@ -10,6 +10,7 @@ import numpy as np
 
 from mixnorm.cli._parser import Usage
 from mixnorm.cli._pools import WORDS, check_size
+from mixnorm.cli._screen import counted
 from mixnorm.exceptions import TableError
 from mixnorm.tables import (
     SparseEncoder,
@@ -127,7 +128,7 @@ def _target(frame: Any, name: str, options: argparse.Namespace) -> Target:
 def _check_targets(target: Target, name: str) -> None:
     """Raise unless there is something to learn."""
     if len(target.values) < _LEAST_ROWS:
-        rows = "1 row" if len(target.values) == 1 else f"{len(target.values)} rows"
+        rows = counted(len(target.values), "row")
         raise TableError(
             f"{name} has {rows} with a target; learning needs at least {_LEAST_ROWS}, and is "
             "worth it from a few dozen."

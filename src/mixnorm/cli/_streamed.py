@@ -144,7 +144,7 @@ def show_stream(model: StreamModel, place: str, size: int, screen: Screen) -> No
     screen.say(f"{place}: {kind}, predicts {model.target!r} ({model.task}), learns from streams.")
     if classes is not None:
         more = ", ..." if len(classes) > 10 else ""
-        screen.say(f"{len(classes)} classes: {', '.join(classes[:10])}{more}")
+        screen.say(f"{counted(len(classes), 'class', 'classes')}: {', '.join(classes[:10])}{more}")
     names = _strongest(model)
     if names:
         count = counted(len(estimator.vocabulary_), "feature")

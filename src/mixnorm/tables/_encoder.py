@@ -14,6 +14,7 @@ from mixnorm.exceptions import TableError
 from mixnorm.tables._columns import CategoryColumn, ColumnPlan, DateColumn, Gaps, NumberColumn
 from mixnorm.tables._names import ColumnName, NumberName
 from mixnorm.tables._plan import plan_column
+from mixnorm.tables._words import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -366,7 +367,7 @@ def remarks(
     filled = [_filled(plan, gaps[plan.name]) for plan in encoder.columns if plan.name in gaps]
     filled = [text for text in filled if text]
     if filled:
-        said.append(f"Missing values, of {rows} rows: {shortened(filled)}.")
+        said.append(f"Missing values, of {counted(rows, 'row')}: {shortened(filled)}.")
     for name, gap in gaps.items():
         if gap.strange or gap.infinite:
             said.append(f"Taken as missing in {name}: {strange_text(gap)}.")

@@ -13,6 +13,7 @@ from mixnorm.tables._columns import Gaps, NumberColumn
 from mixnorm.tables._encoder import SparseEncoder, TableEncoder, shortened
 from mixnorm.tables._read import SparseTable, Table
 from mixnorm.tables._target import Task
+from mixnorm.tables._words import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -213,13 +214,15 @@ def _about_gaps(gaps: dict[str, Gaps], rows: int) -> list[str]:
     for name, gap in gaps.items():
         if gap.missing:
             done = "filled in" if gap.filled else "taken as none of its levels"
-            notes.append(f"{name} is missing in {gap.missing} of {rows} rows; {done}.")
+            notes.append(f"{name} is missing in {gap.missing} of {counted(rows, 'row')}; {done}.")
         if gap.strange or gap.infinite:
             texts = ", ".join(map(repr, gap.examples))
             said = f" ({texts})" if texts else ""
             count = gap.strange + gap.infinite
-            notes.append(f"{name} is unreadable{said} in {count} of {rows} rows; taken as missing.")
+            where = f"{count} of {counted(rows, 'row')}"
+            notes.append(f"{name} is unreadable{said} in {where}; taken as missing.")
         if gap.unseen:
             texts = ", ".join(map(repr, gap.examples))
-            notes.append(f"{name} has levels that training did not: {texts} ({gap.unseen} rows).")
+            new = counted(gap.unseen, "row")
+            notes.append(f"{name} has levels that training did not: {texts} ({new}).")
     return notes

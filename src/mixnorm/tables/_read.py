@@ -16,6 +16,7 @@ import numpy as np
 
 from mixnorm.exceptions import TableError
 from mixnorm.tables import _sniff
+from mixnorm.tables._words import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -363,8 +364,9 @@ class _Csv:
         found = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", first)
         if found:
             row, wanted, got = found.groups()
+            entries = counted(int(got), "entry", "entries")
             return (
-                f"{self.name} is no table: row {row} has {got} entries where the first has "
+                f"{self.name} is no table: row {row} has {entries} where the first has "
                 f"{wanted} (delimiter {self.delimiter!r}). Mend the row, or name the delimiter "
                 "with --delimiter."
             )

@@ -17,6 +17,7 @@ from mixnorm.tables._row_columns import RowColumn, decide_columns, values_by_nam
 from mixnorm.tables._row_encoder import RowEncoder, as_number
 from mixnorm.tables._target import Task, find_name
 from mixnorm.tables._values import level_text, text_number, value_text
+from mixnorm.tables._words import counted
 
 STREAMED = ("csv", "tsv", "jsonl")
 Format = Literal["csv", "tsv", "jsonl"]
@@ -411,7 +412,7 @@ class RowReader:
         if entries is None:
             return None, used
         if len(entries) != len(self.columns):
-            count = "1 entry" if len(entries) == 1 else f"{len(entries)} entries"
+            count = counted(len(entries), "entry", "entries")
             raise _Bad(
                 f"{count} where the header has {len(self.columns)} (delimiter {self.delimiter!r})",
                 used,

@@ -20,6 +20,7 @@ from mixnorm.tables._values import (
     level_text,
     number_style,
 )
+from mixnorm.tables._words import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -100,7 +101,10 @@ def read_target(values: pd.Series[Any], task: Task | None = None) -> Target:
     notes = []
     if not present.all():
         lost = int(np.count_nonzero(~present))
-        notes.append(f"{lost} of {len(values)} rows have no target {name!r} and are left out.")
+        verbs = ("has", "is") if lost == 1 else ("have", "are")
+        notes.append(
+            f"{lost} of {len(values)} rows {verbs[0]} no target {name!r} and {verbs[1]} left out."
+        )
         values = values[present]
     found = _labels(values, name) if chosen == "classification" else _numbers(values, name)
     if task is None:
@@ -205,7 +209,7 @@ def _numbers(values: pd.Series[Any], name: str) -> np.ndarray:
     if wrong.any():
         first = str(values.iloc[int(np.argmax(wrong))])
         raise TableError(
-            f"The target {name!r} is no number in {np.count_nonzero(wrong)} rows ({first!r}, say); "
-            "mend them, or use --task classification."
+            f"The target {name!r} is no number in {counted(int(wrong.sum()), 'row')} "
+            f"({first!r}, say); mend them, or use --task classification."
         )
     return numbers

@@ -1,0 +1,14 @@
+"""Numbers of things in messages."""
+
+from __future__ import annotations
+
+
+def counted(number: int, thing: str, things: str | None = None) -> str:
+    """Return a number of things in words; ``things`` is an odd plural.
+
+    Examples
+    --------
+    >>> counted(1, "row"), counted(2, "row"), counted(3, "entry", "entries")
+    ('1 row', '2 rows', '3 entries')
+    """
+    return f"{number} {thing}" if number == 1 else f"{number} {things or thing + 's'}"
