@@ -11,7 +11,8 @@ from rich.table import Table
 from benchmarks._bar import Check
 from benchmarks._harness import Record
 from benchmarks._online_parts import (
-    MEMORY_KINDS,
+    MAP,
+    MEMORY_CALLS,
     NOW,
     SPEED_DATA,
     SPEED_METHODS,
@@ -25,7 +26,6 @@ RIVALS = ("vw-tuned", "river")
 # Largest share of mistakes that may change, least share of the earlier speed, most memory beside
 # X of a read-only map, most of the earlier first call.
 CHANGE, SPEED, MEMORY, FIRST = 0.02, 0.7, 0.05, 1.0
-MAP = "float64, read-only map"
 
 Found = Mapping[str, Record]
 
@@ -114,13 +114,14 @@ def speed_table(found: Found) -> Table:
 
 
 def memory_table(found: Found) -> Table:
-    """Return the growth of the resident size in a ``partial_fit``."""
-    table = _table("Memory of partial_fit beside X", "X", "X MiB", "growth MiB", "growth / X")
-    for kind in MEMORY_KINDS:
-        size, growth = (figure(found, f"memory/{kind}", f"{n}_bytes") for n in ("x", "peak"))
-        if size is not None and growth is not None:
-            cells = (f"{size / 2**20:.0f}", f"{growth / 2**20:.1f}", f"{growth / size:.3f}")
-            table.add_row(kind, *cells)
+    """Return the growth of the resident size in calls on rows of several layouts."""
+    table = _table("Memory beside X", "call, X", "X MiB", "growth MiB", "growth / X")
+    for call, kinds in MEMORY_CALLS.items():
+        for kind in kinds:
+            size, growth = _sizes(found, call, kind)
+            if size is not None and growth is not None:
+                cells = (f"{size / 2**20:.0f}", f"{growth / 2**20:.1f}", f"{growth / size:.3f}")
+                table.add_row(f"{call}, {kind}", *cells)
     return table
 
 
@@ -128,7 +129,12 @@ def first_table(found: Found) -> Table:
     """Return the seconds of a first call now and then."""
     title = "First partial_fit with an empty compiler cache, CPU seconds"
     table = _table(title, "", "now", "then", "ratio")
-    names = {"seconds": "first call, import included", "layout_seconds": "Fortran, read-only: + s"}
+    names = {
+        "seconds": "first call, import included",
+        "layout_seconds": "then Fortran and read-only rows",
+        "sparse_seconds": "then CSR rows",
+        "single_seconds": "then learn_one",
+    }
     for name, words in names.items():
         now, then = (middle(found, f"first/{side}/", name) for side in (NOW, THEN))
         cells = _number(now, ".2f"), _number(then, ".2f"), _number(_ratio(now, then), ".2f")
@@ -151,10 +157,11 @@ def checks(found: Found) -> Iterator[Check]:
         for method in SPEED_METHODS:
             pair = [middle(found, f"speed/{data}/{method}/{s}/", "rate") for s in (NOW, THEN)]
             asked = f">= {SPEED:g} times the earlier"
-            yield _beside("speed", f"{data}: {method}", asked, pair, least=SPEED)
-    yield _memory(found)
+            yield _beside("speed", f"{data}: {method}", asked, pair, ",.0f", least=SPEED)
+    for call in MEMORY_CALLS:
+        yield _memory(found, call)
     pair = [middle(found, f"first/{side}/", "seconds") for side in (NOW, THEN)]
-    yield _beside("first call", OURS, f"<= {FIRST:g} times the earlier", pair, most=FIRST)
+    yield _beside("first call", OURS, f"<= {FIRST:g} times the earlier", pair, ".1f", most=FIRST)
 
 
 def _mistakes(found: Found, name: str, rival: str) -> Check:
@@ -182,6 +189,7 @@ def _beside(
     name: str,
     asked: str,
     pair: list[float | None],
+    form: str,
     least: float = 0.0,
     most: float = float("inf"),
 ) -> Check:
@@ -189,17 +197,23 @@ def _beside(
     ratio = _ratio(now, then)
     if ratio is None:
         return Check(group, name, asked)
-    text = f"{ratio:.2f} ({now:,.4g} / {then:,.4g})"
+    text = f"{ratio:.2f} ({_number(now, form)} / {_number(then, form)})"
     return Check(group, name, asked, text, least <= ratio <= most)
 
 
-def _memory(found: Found) -> Check:
-    name, asked = f"{MAP}, partial_fit", f"<= {MEMORY:g} of X extra"
-    size, growth = (figure(found, f"memory/{MAP}", f"{each}_bytes") for each in ("x", "peak"))
+def _memory(found: Found, call: str) -> Check:
+    name, asked = f"{call}, {MAP}", f"<= {MEMORY:g} of X extra"
+    size, growth = _sizes(found, call, MAP)
     share = _ratio(growth, size)
     if share is None:
         return Check("memory", name, asked)
     return Check("memory", name, asked, f"{share:.3f}", share <= MEMORY)
+
+
+def _sizes(found: Found, call: str, kind: str) -> tuple[float | None, float | None]:
+    """Return the bytes of ``X`` and the growth of the resident size."""
+    key = f"memory/{call}/{kind}"
+    return figure(found, key, "x_bytes"), figure(found, key, "peak_bytes")
 
 
 def _ratio(one: float | None, other: float | None) -> float | None:

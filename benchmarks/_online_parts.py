@@ -25,7 +25,8 @@ from benchmarks._harness import ROOT, Record, Store, carry_out, unpacked
 BASELINE = "7a1c17e2"
 NOW, THEN = "now", "then"
 SPEED_DATA, SPEED_METHODS = ("mnist", "isolet", "reuters_r52"), ("mirror", "group")
-MEMORY_KINDS = ("float64", "float64, Fortran", "float64, read-only map")
+MAP = "float64, read-only map"
+MEMORY_CALLS = {"partial_fit": ("float64", "float64, Fortran", MAP), "fit": (MAP,)}
 MEMORY_MODEL, MEMORY_SHAPE = "MirrorDescentClassifier", (60_000, 784)
 WALL = 3600.0  # river is slow
 
@@ -122,10 +123,11 @@ def first(args: argparse.Namespace, keep: Keeper) -> None:
 
 
 def memory_of_rows(args: argparse.Namespace, keep: Keeper) -> None:
-    """Measure the growth of the resident size in a ``partial_fit``."""
-    for kind in MEMORY_KINDS:
-        run = partial(memory.measure, MEMORY_MODEL, kind, *MEMORY_SHAPE, call="partial_fit")
-        keep(f"memory/{kind}", run)
+    """Measure the growth of the resident size in ``partial_fit`` and ``fit``."""
+    for call, kinds in MEMORY_CALLS.items():
+        for kind in kinds:
+            run = partial(memory.measure, MEMORY_MODEL, kind, *MEMORY_SHAPE, call=call)
+            keep(f"memory/{call}/{kind}", run)
 
 
 PARTS: dict[str, Callable[[argparse.Namespace, Keeper], None]] = {
