@@ -55,6 +55,22 @@ def test_columns_are_those_of_fit(mixnorm, tmp_path):
     assert set(fitted.names) == used
 
 
+def test_dates_of_a_log_do_no_harm(mixnorm, tmp_path):
+    rng = np.random.default_rng(0)
+    times = np.datetime64("2024-01-01") + np.arange(8000) * np.timedelta64(10, "m")
+    x = rng.normal(size=8000).round(3)
+    label = np.where(x + rng.normal(0.0, 0.3, 8000) > 0.5, "a", "b")
+    lines = [f"{a},{b},{c}" for a, b, c in zip(times, x, label, strict=True)]
+    (tmp_path / "log.csv").write_text("\n".join(["time,x,label", *lines]) + "\n")
+    found = mixnorm("stream", "log.csv", "-t", "label", "--json").json
+    assert found["columns"] == {"time": "date", "x": "number"}
+    without = mixnorm(
+        "stream", "log.csv", "-t", "label", "-m", "m", "--drop", "time", "--json"
+    ).json
+    assert found["error"] < without["error"] + 0.01
+    assert found["rises"] == []
+
+
 def test_what_columns_are_can_be_said(mixnorm, tmp_path):
     (tmp_path / "cars.csv").write_text("\n".join(cars(60)) + "\n")
     words = ["--number", "id", "--category", "owner", "--drop", "seen"]

@@ -141,10 +141,8 @@ class StreamRun:
             self.estimator = clone(self.estimator)
             again = self.kept[:-1]
             features = self.encoder.encode([entries for entries, _ in again])
-            # Numbers of the first row are those that are not zero where a row lacks them.
-            features[:1] = [{**self.encoder.unknown(), **row} for row in features[:1]]
             for row, (_, label) in zip(features, again, strict=True):
-                self.estimator.partial_fit([row], [label])
+                self._partial_fit([row], [label])
         if len(self.kept) == DECIDED_AT[-1]:
             self.kept, self.deciding = [], False
 
@@ -202,8 +200,13 @@ class StreamRun:
         elif len(self.values) < 2:
             self.values.update(labels[:2])
         cost = running_cost(self.estimator)
-        self.estimator.partial_fit(features, labels)
+        self._partial_fit(features, labels)
         self.account.add(labels, running_cost(self.estimator) - cost)
+
+    def _partial_fit(self, features: list[Features], labels: list[Any]) -> None:
+        if not is_begun(self.estimator):
+            features[0] = self.encoder.first(features[0])
+        self.estimator.partial_fit(features, labels)
 
     def _check_labels(self, more: int) -> None:
         rows, count = self.rows + more, len(self.labels)

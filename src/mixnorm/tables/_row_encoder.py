@@ -51,7 +51,8 @@ class RowEncoder:
 
     A number stands under the column's name, with None where it is missing. A category is a text
     under that name, which is ``(missing)`` where it is missing; online estimators make a feature
-    ``column=text`` of it. A date is several numbers, as in :class:`~mixnorm.tables.DateColumn`.
+    ``column=text`` of it. A date is several numbers, as in :class:`~mixnorm.tables.DateColumn`;
+    where it is missing, only its days are there, as None.
     Entries of columns whose kind is not known are numbers, or categories; where they are missing
     there is nothing.
 
@@ -269,8 +270,10 @@ class RowEncoder:
     def _add_date(self, found: Features, column: RowColumn, value: Any) -> None:
         dates = self._dates[column.name]
         parts = dates.parts(value)
-        found.update(zip(dates.names, parts, strict=True))
-        if parts[0] is None:
+        if parts is not None:
+            found.update(zip(dates.names, parts, strict=True))
+        else:
+            found[dates.names[0]] = None  # cycles are zero, their mean
             count = self._count(column.name)
             if is_gap(value) or (isinstance(value, str) and value.strip() in BLANKS):
                 count.missing += 1
@@ -280,14 +283,24 @@ class RowEncoder:
     def _count(self, name: str) -> _Count:
         return self._counts.setdefault(name, _Count())
 
-    def unknown(self) -> Features:
-        """Return the numbers of a row of which nothing is known: None for each."""
+    def first(self, features: Features) -> Features:
+        """Return features as an online estimator is to have them of its first row.
+
+        It measures the numbers of that row from their running means, and takes them at these where
+        a later row lacks them; other numbers from zero. The former are those of columns of numbers
+        and the days of dates. The cycles of a date lie around zero by themselves, and may hardly
+        change at first.
+        """
         found: Features = {}
+        cycles: set[str] = set()
         for name, column in self.columns.items():
             if column.kind == "number":
                 found[name] = None
             elif column.kind == "date":
-                found.update(dict.fromkeys(self._dates[name].names))
+                days, *waves = self._dates[name].names
+                found[days] = None
+                cycles.update(waves)
+        found.update({name: value for name, value in features.items() if name not in cycles})
         return found
 
     # What to tell.
@@ -327,13 +340,18 @@ class RowEncoder:
 
 
 class _Dates:
-    """Numbers of the dates of a column, which are read many at once."""
+    """Numbers of the dates of a column, which are read many at once.
+
+    Cycles are turned so that sine and cosine are alike at the first date. In a stream that goes on
+    in small steps, one of them would else be near zero for long, and its unit would grow with every
+    row.
+    """
 
     def __init__(self, column: RowColumn) -> None:
         self.plan: DateColumn = column.date
         self.names = [str(name) for name in self.plan.column_names]
-        self._lost: tuple[None, ...] = (None,) * len(self.names)
-        self._known: dict[str, tuple[float | None, ...]] = {}
+        self._first = self.plan.measured(np.array([column.origin]))[0]
+        self._known: dict[str, tuple[float, ...] | None] = {}
 
     def learn(self, entries: Iterable[Any]) -> None:
         """Read dates that are not known."""
@@ -347,15 +365,29 @@ class _Dates:
             self._known.clear()
             fresh = texts
         seconds = as_seconds(pd.Series(fresh, dtype="object"), self.plan.pattern)
-        matrix = self.plan.measured(np.where(np.isnan(seconds), 0.0, seconds))
-        for text, row, lost in zip(fresh, matrix.tolist(), np.isnan(seconds), strict=True):
-            self._known[text] = self._lost if lost else tuple(row)
+        for text, parts in zip(fresh, self._measured(seconds), strict=True):
+            self._known[text] = parts
 
-    def parts(self, value: Any) -> tuple[float | None, ...]:
-        """Return the numbers of a date; None for each where it is missing."""
+    def _measured(self, seconds: np.ndarray) -> list[tuple[float, ...] | None]:
+        """Return the numbers of dates in seconds since 1970."""
+        lost = np.isnan(seconds)
+        matrix = self.plan.measured(np.where(lost, 0.0, seconds))
+        for place in range(1, matrix.shape[1], 2):
+            (sine, cosine), (own_sine, own_cosine) = (
+                (part[..., place], part[..., place + 1]) for part in (matrix, self._first)
+            )
+            along = math.sqrt(0.5) * (cosine * own_cosine + sine * own_sine)
+            ahead = math.sqrt(0.5) * (sine * own_cosine - cosine * own_sine)
+            matrix[:, place], matrix[:, place + 1] = along + ahead, along - ahead
+        return [
+            None if gone else tuple(row) for row, gone in zip(matrix.tolist(), lost, strict=True)
+        ]
+
+    def parts(self, value: Any) -> tuple[float, ...] | None:
+        """Return the numbers of a date; None where it is missing."""
         text = _date_text(value)
         if text is None:
-            return self._lost
+            return None
         if text not in self._known:
             self._stored(value) if not isinstance(value, str) else self.learn([text])
         return self._known[text]
@@ -365,10 +397,10 @@ class _Dates:
         import pandas as pd
 
         stamp = pd.to_datetime(pd.Series([value], dtype="object"), errors="coerce", utc=True)
-        seconds = as_seconds(stamp, self.plan.pattern)
-        lost = bool(np.isnan(seconds[0]))
-        row = self._lost if lost else tuple(self.plan.measured(seconds)[0].tolist())
-        self._known[_date_text(value) or ""] = row
+        if len(self._known) >= _MOST_TEXTS:
+            self._known.clear()
+        [parts] = self._measured(as_seconds(stamp, self.plan.pattern))
+        self._known[_date_text(value) or ""] = parts
 
 
 def _date_text(value: Any) -> str | None:
