@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from mixnorm.engines import _mirror_jit as jit
+from mixnorm.engines import _mirror_layout as layout
 from mixnorm.engines.mirror import (
     PERCEPTRON,
     BlockLearner,
@@ -274,7 +274,7 @@ def test_a_row_of_weight_two_is_the_row_twice(rule, norm, origin, loss):
         assert np.array_equal(getattr(one, name), getattr(other, name)), name
     assert one.loss == pytest.approx(other.loss, rel=1e-14)
     assert one.rounds == len(X)  # zero weights too: they are predicted
-    assert one.numbers[jit.WEIGHT] == np.sum(weight)
+    assert one.numbers[layout.WEIGHT] == np.sum(weight)
 
 
 @pytest.mark.parametrize(("rule", "norm", "origin"), WEIGHED)
@@ -288,7 +288,7 @@ def test_heavy_and_light_rows(rule, norm, origin):
         assert np.all(np.isfinite(learner.weights()[0]))
         assert np.all(np.isfinite(losses))
     assert learner.rounds == 36
-    assert learner.numbers[jit.WEIGHT] == pytest.approx(12 * (0.3 + 2.5 + 1e9), rel=1e-12)
+    assert learner.numbers[layout.WEIGHT] == pytest.approx(12 * (0.3 + 2.5 + 1e9), rel=1e-12)
 
 
 def test_the_weight_of_a_small_step_scales_it():
@@ -377,11 +377,11 @@ def test_a_million_updates(norm):
     learner = RowLearner(Plan(norm, [MultinomialLogistic()], "adaptive", 1.0), 5, 3)
     learner.learn(X, labels, no_targets(n), np.ones(n))
     assert learner.updates == n
-    theta = learner.theta / learner.numbers[jit.UNIT]
+    theta = learner.theta / learner.numbers[layout.UNIT]
     power = norm.outer / (norm.outer - 1.0)
     if norm.inner == 2:
         sizes = np.sqrt(np.sum(theta**2, axis=0))
-        kept = learner.column[jit.FACTOR]
+        kept = learner.column[layout.FACTOR]
         np.testing.assert_allclose(kept[1:], sizes[1:] ** (power - 2.0), rtol=1e-12)
     else:
         sizes = np.sum(np.abs(theta) ** power, axis=0) ** (1.0 / power)

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from numba import njit
 
 from mixnorm.engines import _mirror_jit as jit
+from mixnorm.engines import _mirror_layout as layout
+from mixnorm.engines import _mirror_sums_jit as sums_jit
 from mixnorm.engines import _vectors_jit as vectors
 
 
@@ -17,15 +19,15 @@ def called(function):
     return njit(error_model="numpy")(function.py_func)
 
 
-raise_to, climb, power_norm = map(called, (vectors.raise_to, vectors.climb, jit.power_norm))
+raise_to, climb, power_norm = map(called, (vectors.raise_to, vectors.climb, sums_jit.power_norm))
 whole_scores, entry_scores = called(jit.whole_scores), called(jit.entry_scores)
-add_outer, derive = called(jit.add_outer), called(jit.derive)
+add_outer, derive = called(sums_jit.add_outer), called(sums_jit.derive)
 
 each_power = pytest.mark.parametrize("power", [2.0, 2.3, 3.0, 4.0, 6.9, 13.8, 30.0])
 
 
 def scratch(size):
-    return np.empty((jit.N_SCRATCH, size + 1))
+    return np.empty((layout.N_SCRATCH, size + 1))
 
 
 def powers(values, exponent):
@@ -106,7 +108,7 @@ def test_norms_of_part_of_a_vector():
 # --- sums
 
 
-def layout(width):
+def levels_of(width):
     levels = [0, width]
     while width > 1:
         width = -(-width // vectors.BRANCHES)
@@ -117,7 +119,7 @@ def layout(width):
 @pytest.mark.parametrize("width", [1, 2, 63, 64, 65, 4096, 4097, 300_000])
 def test_trees_of_sums(width):
     rng = np.random.default_rng(width)
-    levels = layout(width)
+    levels = levels_of(width)
     tree = np.full(levels[-1], np.nan)
     tree[:width] = rng.uniform(size=width)
     everything = np.empty(0, dtype=np.int64)
@@ -143,8 +145,8 @@ def sample():
     matrix, value = rng.normal(size=(7, 50)), np.zeros(50)
     index = np.sort(rng.choice(50, size=6, replace=False))
     value[index] = rng.normal(size=6)
-    codes = np.zeros(jit.N_CODES, dtype=np.int64)
-    codes[jit.OUTPUTS] = 7
+    codes = np.zeros(layout.N_CODES, dtype=np.int64)
+    codes[layout.OUTPUTS] = 7
     return matrix, value, index, codes
 
 
@@ -172,33 +174,37 @@ def test_steps(sample):
     np.testing.assert_allclose(entries, wanted, rtol=1e-14)
 
 
-@pytest.mark.parametrize("kind", [jit.COLUMNS, jit.ENTRIES])
+@pytest.mark.parametrize("kind", [layout.COLUMNS, layout.ENTRIES])
 @each_power
 def test_what_is_derived(sample, kind, power):
     matrix, _, index, codes = sample
-    codes[jit.KIND], codes[jit.SIZED], codes[jit.RULE] = kind, 1, jit.FIXED
+    codes[layout.KIND], codes[layout.SIZED], codes[layout.RULE] = kind, 1, layout.FIXED
     constants = np.zeros(5)
-    constants[jit.POWER] = power
-    if kind == jit.ENTRIES and power == 2.0:
+    constants[layout.POWER] = power
+    if kind == layout.ENTRIES and power == 2.0:
         pytest.skip("entries of the plain norm are columns")
-    levels, numbers = layout(50), np.zeros(jit.N_NUMBERS)
-    numbers[jit.UNIT] = 4.0
+    levels, numbers = levels_of(50), np.zeros(layout.N_NUMBERS)
+    numbers[layout.UNIT] = 4.0
     matrix = matrix / 4.0
     norms = (np.abs(matrix) ** power).sum(axis=0) ** (1 / power)
-    norms = norms if kind == jit.ENTRIES else np.sqrt(np.sum(matrix**2, axis=0))
+    norms = norms if kind == layout.ENTRIES else np.sqrt(np.sum(matrix**2, axis=0))
     for places, count in ((np.empty(0, dtype=np.int64), 50), (np.append(index, 0), 6)):
-        image, column, tree = np.zeros((7, 50)), np.zeros((jit.N_COLUMN, 50)), np.zeros(levels[-1])
+        image, column, tree = (
+            np.zeros((7, 50)),
+            np.zeros((layout.N_COLUMN, 50)),
+            np.zeros(levels[-1]),
+        )
         derive(count, places, codes, constants, 4.0 * matrix, image, column, tree, levels,
                    numbers, scratch(50))  # fmt: skip
         own = np.arange(50) if count == 50 else index
         np.testing.assert_allclose(tree[own], norms[own] ** power, rtol=1e-12)
         np.testing.assert_allclose(tree[-1], np.sum(norms[own] ** power), rtol=1e-12)
-        if kind == jit.ENTRIES:
+        if kind == layout.ENTRIES:
             wanted = np.sign(matrix) * np.abs(matrix) ** (power - 1.0)
             np.testing.assert_allclose(image[:, own], wanted[:, own], rtol=1e-12)
         elif power != 2.0:
             np.testing.assert_allclose(
-                column[jit.FACTOR, own], norms[own] ** (power - 2), rtol=1e-12
+                column[layout.FACTOR, own], norms[own] ** (power - 2), rtol=1e-12
             )
 
 

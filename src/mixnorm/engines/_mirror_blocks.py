@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from mixnorm.engines import _mirror_jit as jit
+from mixnorm.engines import _mirror_layout as layout
 from mixnorm.engines._mirror_plan import (
     Account,
     NotFiniteError,
@@ -43,7 +44,7 @@ class BlockLearner(Account):
             )
         self.plan, self.n_features, self.n_outputs = plan, n_features, n_outputs
         self.norm = _with_intercept(plan.smooth(n_features, n_outputs))
-        self.numbers = np.zeros(jit.N_NUMBERS)
+        self.numbers = np.zeros(layout.N_NUMBERS)
         self.theta = np.zeros((n_outputs, n_features + 1))
         self.top, self.mean = np.zeros(n_features + 1), np.zeros(n_features + 1)
         self.top[0] = 1.0  # the intercept's
@@ -154,15 +155,13 @@ class BlockLearner(Account):
         """
         if not self.centred:
             return rows, self.mean
-        away, mean, seen = np.empty_like(rows), self.mean[1:].copy(), self.numbers[jit.WEIGHT]
-        parts = range(len(rows)) if len(weight) == len(rows) else [slice(None)]
-        for part, own in zip(parts, weight, strict=True):
+        away, mean, seen = [], self.mean[1:], self.numbers[layout.WEIGHT]
+        for part, own in zip(np.split(rows, len(weight)), weight, strict=True):
             seen = seen + own
-            mean += (own / seen if seen > 0.0 else 0.0) * (
-                np.mean(np.atleast_2d(rows[part]), axis=0) - mean
-            )
-            away[part] = rows[part] - mean
-        return away, np.concatenate([[0.0], mean])
+            share = own / seen if seen > 0.0 else 0.0
+            mean = mean + share * (np.mean(part, axis=0) - mean)
+            away.append(part - mean)
+        return np.concatenate(away), np.concatenate([[0.0], mean])
 
     @property
     def centred(self) -> bool:
@@ -189,9 +188,9 @@ class BlockLearner(Account):
         grows, its past updates are made what they would have been in the new one.
         """
         away, mean = self._away(rows, weight)
-        self.offset += self.played @ ((mean - self.mean) * self._inverse())
+        self.offset += self.played @ ((mean - self.mean) * self._inverse()) / (self._pace() or 1.0)
         self.mean = mean
-        self.numbers[jit.WEIGHT] += float(np.sum(weight))
+        self.numbers[layout.WEIGHT] += float(np.sum(weight))
         ones = np.full((len(rows), 1), float(self.plan.intercept))
         if not self.plan.scaled or not np.any(weight):
             return np.concatenate([ones, away * self._inverse()[1:]], axis=1)
@@ -227,23 +226,23 @@ class BlockLearner(Account):
         residual[np.abs(residual) <= self.plan.quiet] = 0.0
         residual = residual * importance[:, None]
         if self.plan.scaled:
-            seen = numbers[jit.WEIGHT] + np.cumsum(importance)
+            seen = numbers[layout.WEIGHT] + np.cumsum(importance)
             residual *= (seen / (seen + jit.WARM))[:, None]
-        numbers[jit.ROUNDS] += len(losses)
-        numbers[jit.MISTAKES] += int(np.sum(wrong))
-        numbers[jit.LOSS] += float(np.sum(losses))
-        numbers[jit.UPDATES] += int(np.sum(np.any(residual != 0.0, axis=1)))
-        numbers[jit.LINEAR] += float(np.sum(residual * products))
+        numbers[layout.ROUNDS] += len(losses)
+        numbers[layout.MISTAKES] += int(np.sum(wrong))
+        numbers[layout.LOSS] += float(np.sum(losses))
+        numbers[layout.UPDATES] += int(np.sum(np.any(residual != 0.0, axis=1)))
+        numbers[layout.LINEAR] += float(np.sum(residual * products))
         if self.plan.averaged:
             self.total += np.sum(importance) * self.played
-            self.offsets += np.sum(importance) * self.offset
+            self.offsets += np.sum(importance) * self._pace() * self.offset
         return losses, wrong, residual
 
     def _judge(
         self, products: np.ndarray, labels: np.ndarray, targets: np.ndarray, importance: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return losses, mistakes and derivatives of samples, which are few, one by one."""
-        n_samples, scores = len(products), products + self.offset
+        n_samples, scores = len(products), products + self._pace() * self.offset
         losses, residual = np.zeros(n_samples), np.zeros_like(scores)
         wrong = np.zeros(n_samples, dtype=np.int64)
         joint = self.plan.joint
@@ -287,23 +286,23 @@ class BlockLearner(Account):
         if not np.any(self.pending):
             return rate, steps
         size = _dual_norm(self.norm, self.pending)
-        rate = self._rate(int(self.numbers[jit.INPUTS]), size)
+        rate = self._rate(int(self.numbers[layout.INPUTS]), size)
         return rate, steps + rate * size * size / (2.0 * float(self.norm.strong_convexity()))
 
     def _step(self) -> None:
         numbers, pending = self.numbers, self.pending
         size = _dual_norm(self.norm, pending) if np.any(pending) else 0.0
         if size > 0.0:
-            rate = self._rate(int(numbers[jit.INPUTS]), size)
-            if numbers[jit.FIRST] == 0.0:
-                numbers[jit.FIRST] = size * size
+            rate = self._rate(int(numbers[layout.INPUTS]), size)
+            if numbers[layout.FIRST] == 0.0:
+                numbers[layout.FIRST] = size * size
             convexity = float(self.norm.strong_convexity())
-            numbers[jit.STEPS] += rate * size * size / (2.0 * convexity)
-            numbers[jit.SQUARES] += size * size
-            numbers[jit.LARGEST_GRADIENT] = max(numbers[jit.LARGEST_GRADIENT], size)
-            numbers[jit.LAST_RATE] = rate
+            numbers[layout.STEPS] += rate * size * size / (2.0 * convexity)
+            numbers[layout.SQUARES] += size * size
+            numbers[layout.LARGEST_GRADIENT] = max(numbers[layout.LARGEST_GRADIENT], size)
+            numbers[layout.LAST_RATE] = rate
             self.theta -= pending
-        numbers[jit.INPUTS] += 1.0  # steps, which is what rates go by
+        numbers[layout.INPUTS] += 1.0  # steps, which is what rates go by
         self.pending = np.zeros_like(pending)
         self.waiting = np.zeros(1, dtype=np.int64)
         self.played = self._weights_now()
@@ -314,18 +313,21 @@ class BlockLearner(Account):
         if plan.rule == "anytime":
             return plan.rate / math.sqrt(steps + 1.0)
         if plan.rule == "adaptive":
-            seen = float((numbers[jit.FIRST] or size * size) + numbers[jit.SQUARES])
+            seen = float((numbers[layout.FIRST] or size * size) + numbers[layout.SQUARES])
             if not seen > 0.0:
                 return 0.0
             return plan.rate * math.sqrt(float(self.norm.strong_convexity()) / seen)
         return plan.rate
 
+    def _pace(self) -> float:
+        """Return the rate that the present weights were computed with."""
+        return self._rate(int(self.numbers[layout.INPUTS]))
+
     def _weights_now(self) -> np.ndarray:
         """Return the weights of the next block, in units of scaled inputs."""
         if not np.any(self.theta):
             return np.zeros_like(self.theta)
-        rate = self._rate(int(self.numbers[jit.INPUTS]))
-        found = rate * _mirrored(self.norm, self.theta)
+        found = self._pace() * _mirrored(self.norm, self.theta)
         if math.isfinite(self.plan.radius):
             size = float(self.norm.value(found.T))
             if size > self.plan.radius:
@@ -334,10 +336,10 @@ class BlockLearner(Account):
 
     def weights(self, averaged: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """Return weights ``(n_outputs, n_features)`` and intercepts, in units of the inputs."""
-        matrix, offset = self.played, self.offset
+        matrix, offset = self.played, self._pace() * self.offset
         if averaged:
             self._check_averaged()
-            seen = float(self.numbers[jit.WEIGHT]) or 1.0
+            seen = float(self.numbers[layout.WEIGHT]) or 1.0
             matrix, offset = self.total / seen, self.offsets / seen
         matrix = matrix * self._inverse()
         intercept = matrix[:, 0] * self.plan.intercept + offset + self.base
@@ -355,17 +357,22 @@ def by_blocks(learner: RowLearner) -> BlockLearner:
         )
     other = BlockLearner(learner.plan, learner.n_features, learner.n_outputs)
     other.norm, other.numbers = learner.norm, learner.numbers.copy()
-    other.numbers[jit.INPUTS] = learner.numbers[jit.ROUNDS]
-    other.theta, other.top = learner.theta.copy(), learner.column[jit.TOP].copy()
-    other.mean, other.offset = learner.column[jit.MEAN].copy(), learner.outputs[jit.OFFSET].copy()
-    other.offsets, other.base = (
-        learner.outputs[jit.OFFSETS].copy(),
-        learner.outputs[jit.BASE].copy(),
+    other.numbers[layout.INPUTS] = learner.numbers[layout.ROUNDS]
+    other.theta, other.top = learner.theta.copy(), learner.column[layout.TOP].copy()
+    other.mean, other.offset = (
+        learner.column[layout.MEAN].copy(),
+        learner.outputs[layout.OFFSET].copy(),
     )
-    other.heard = learner.outputs[jit.HEARD].copy()
+    other.offsets, other.base = (
+        learner.outputs[layout.OFFSETS].copy(),
+        learner.outputs[layout.BASE].copy(),
+    )
+    other.heard = learner.outputs[layout.HEARD].copy()
     if learner.plan.averaged:
-        matrix = learner.theta * learner.column[jit.FACTOR] if learner.by_columns else learner.image
-        passed = learner.numbers[jit.CLOCK] - learner.column[jit.SEEN]
+        matrix = (
+            learner.theta * learner.column[layout.FACTOR] if learner.by_columns else learner.image
+        )
+        passed = learner.numbers[layout.CLOCK] - learner.column[layout.SEEN]
         other.total = learner.total + passed * matrix
     other.played = other._weights_now()
     return other

@@ -1,14 +1,14 @@
 """The compiled loop of online mirror descent: predict, suffer, step, a sample at a time.
 
-Matrices have a row per output and a column per column of the data; column 0 is the intercept's. All
-of a learner's state lies in the arrays that the loop is given, so that it goes on exactly where it
-stopped, however the samples were handed over. A sample with few entries is worked on entry by
+All of a learner's state lies in the arrays that the loop is given, so that it goes on exactly where
+it stopped, however the samples were handed over. A sample with few entries is worked on entry by
 entry, any other as a whole row, which compilers turn into wide instructions.
 
 A round has this order. The sample is measured by the means and units known so far, and predicted.
-Then means and units learn from it. The score of an output is ``weights . inputs + OFFSET + BASE``:
-when means move, ``OFFSET`` moves with them, so that the model stays the same function. At last
-comes the step, with inputs in the new units.
+Then means and units learn from it. The score of an output is
+``weights . inputs + rate * OFFSET + BASE``: when means move, ``OFFSET`` moves with them, so that
+the model stays the same function; the rate is in it so that what early weights have added fades
+as they do. At last comes the step, with inputs in the new units.
 """
 
 from __future__ import annotations
@@ -17,250 +17,78 @@ import math
 
 import numpy as np
 
+from mixnorm.engines._mirror_layout import (
+    AVERAGED,
+    BASE,
+    CLOCK,
+    COLUMNS,
+    ENERGY,
+    FACTOR,
+    FARTHEST,
+    FEATURES,
+    HEARD,
+    INPUTS,
+    INTERCEPT,
+    KIND,
+    LABELS,
+    LOSS,
+    MARKED,
+    MEANS,
+    MISTAKES,
+    MODE,
+    N_SCRATCH,
+    OFFSET,
+    OFFSETS,
+    ORIGIN,
+    OUTPUTS,
+    POWER,
+    QUIET,
+    RATE,
+    ROUNDS,
+    S_PACKED,
+    S_PART,
+    S_RAW,
+    S_VALUE,
+    SCALED,
+    SEEN,
+    SEEN_BEFORE,
+    STEEPEST,
+    TASKS,
+    UPDATES,
+    WEIGHT,
+    ZERO,
+)
+from mixnorm.engines._mirror_origin_jit import measure, move_origin, note_names
+from mixnorm.engines._mirror_sums_jit import (
+    add_outer,
+    matrix_of,
+    note_average,
+    rate_now,
+    refresh,
+    scale_now,
+    step_sums,
+)
 from mixnorm.engines._vectors_jit import (
-    climb,
     compiled,
     count_entries,
     entry,
     fast_entry,
-    move_means,
     pack,
     pack_stored,
     pack_whole,
     plain,
-    put,
-    raise_to,
     scale_by,
     shift,
     spread,
-    square_columns,
 )
 from mixnorm.losses._row_jit import HINGE, best_class, label_loss, number_loss
 
-_LARGE = 40.0  # binary logarithm of squared norms in their unit; larger ones get a larger unit
-_RANGE = 900.0  # of their powers, which are to stay within floating numbers
+WARM = 30.0  # samples after which steps have half their size, as units are not known before
 _LONG = 65536.0  # rounds of the present scale on the clock; a longer one would drop digits
 _SPARSE = 8  # a sample is sparse if fewer than one in so many entries are not zero
 _LIGHT = 3  # steps go by entries if fewer than one in so many are not zero
-WARM = 30.0  # samples after which steps have half their size, as units are not known before
-_STRETCH = 1.5  # a weight grows with the unit of its column at most so much at once
 _REPEATS = 64.0  # steps of one sample at most, however large its weight
 _ONE, _TINY = np.float32(1.0), np.float32(1e-30)
-_USUAL = 0.9  # share of the samples that have a name whose absence says nothing
-
-# How weights come from sums of gradients: by columns, by entries, or by steps of each column's own.
-COLUMNS, ENTRIES, FEATURES = 0, 1, 2
-# Step sizes.
-NONE, FIXED, ANYTIME, ADAPTIVE = 0, 1, 2, 3
-# What a sample brings.
-LABELS, TASKS, TARGETS = 0, 1, 2
-
-# What inputs are measured from: zero, the mean of each column, or that of columns marked so, whose
-# absence then says that the value is not known.
-ZERO, MEANS, MARKED = 0, 1, 2
-
-# Places of ``codes``.
-KIND, RULE, MODE, SCALED, INTERCEPT, AVERAGED, SIZED, OUTPUTS, ORIGIN = range(9)
-N_CODES = 9
-# Places of ``constants``.
-POWER, RATE, RADIUS, CONVEXITY, QUIET = range(5)
-# Places of ``numbers``.
-(
-    ROUNDS,
-    MISTAKES,
-    LOSS,
-    CLOCK,
-    STEPS,
-    SQUARES,
-    FIRST,
-    UNIT,
-    LARGEST_GRADIENT,
-    LARGEST_SAMPLE,
-    LAST_RATE,
-    INPUTS,
-    UPDATES,
-    LINEAR,
-    WEIGHT,
-) = range(15)
-N_NUMBERS = 16
-# Rows of ``column``: the largest distance from the origin (the unit) and its inverse, the factor
-# that turns sums of gradients into weights, the clock when last averaged, the sum of squared
-# gradients, the mean, whether it is the origin, and the weight of samples that had a value, and
-# that spoke of the column at all.
-TOP, INVERSE, FACTOR, SEEN, ENERGY, MEAN, MARK, KNOWN, PRESENT = range(9)
-N_COLUMN = 9
-# Rows of ``outputs``: the largest derivative and target, whether there was one, the weight of
-# targets seen, their mean,
-# what moving means have added to the intercept, and the sum of that over the rounds.
-STEEPEST, FARTHEST, SEEN_BEFORE, HEARD, BASE, OFFSET, OFFSETS = range(7)
-N_OUTPUTS = 7
-# Rows of the scratch space.
-_PART, _SIZE, _POWER, _HELD, _OTHER, _RAW, _VALUE, _PACKED = range(8)
-N_SCRATCH = 8
-
-
-@compiled
-def matrix_of(codes, theta, image):  # type: ignore[no-untyped-def]
-    """Return what weights are a multiple of: by columns the sums of gradients, else their image.
-
-    Steps of each column's own have no sums: ``theta`` is None there, and all that has to do with
-    sums is not even compiled.
-    """
-    if theta is None:
-        return image
-    return theta if codes[KIND] == COLUMNS else image
-
-
-@compiled
-def derive(  # type: ignore[no-untyped-def]
-    count, index, codes, constants, theta, image, column, tree, levels, numbers, scratch
-):
-    """Compute anew what is derived from columns of ``theta``; of all columns without an index.
-
-    Returns the largest squared norm, in units.
-    """
-    power, n_outputs, unit = constants[POWER], codes[OUTPUTS], numbers[UNIT]
-    size, powers = scratch[_SIZE], scratch[_POWER]
-    held, other = scratch[_HELD], scratch[_OTHER]
-    if codes[KIND] == ENTRIES:
-        largest = lift_entries(count, index, power, n_outputs, unit, theta, image, tree, scratch)
-    else:
-        largest = square_columns(count, index, n_outputs, unit, theta, size)
-        if power != 2.0:
-            raise_to(size, 0.5 * power - 1.0, powers, held, other, count)
-            put(count, index, powers, column[FACTOR])
-        if codes[SIZED]:
-            if power != 2.0:
-                for e in range(count):
-                    size[e] *= powers[e]
-            put(count, index, size, tree)
-    if codes[SIZED]:
-        climb(tree, levels, index, count)
-    return largest
-
-
-@compiled
-def lift_entries(count, index, power, n_outputs, unit, theta, image, tree, scratch):  # type: ignore[no-untyped-def]
-    """Write the powers of entries with their signs, and each column's sum of them, in units.
-
-    Returns the largest squared entry.
-    """
-    whole, largest, part = index.shape[0] == 0, 0.0, 1.0 / unit
-    size, powers = scratch[_SIZE], scratch[_POWER]
-    for e in range(count):
-        tree[e if whole else index[e]] = 0.0
-    for r in range(n_outputs):
-        row, own = theta[r], image[r]
-        for e in range(count):
-            size[e] = abs(row[e if whole else index[e]]) * part
-            largest = max(largest, size[e])
-        raise_to(size, power - 1.0, powers, scratch[_HELD], scratch[_OTHER], count)
-        for e in range(count):
-            j = e if whole else index[e]
-            tree[j] += powers[e] * size[e]
-            own[j] = math.copysign(powers[e], row[j])
-    return largest * largest
-
-
-@fast_entry
-def note_average(count, index, codes, theta, image, total, column, numbers):  # type: ignore[no-untyped-def]
-    """Add to the sum of weights what columns were since they last changed; all without an index."""
-    whole = index.shape[0] == 0
-    seen, factor, matrix = column[SEEN], column[FACTOR], matrix_of(codes, theta, image)
-    for e in range(count):
-        j = e if whole else index[e]
-        passed = numbers[CLOCK] - seen[j]
-        seen[j] = numbers[CLOCK]
-        if codes[KIND] == COLUMNS:
-            passed *= factor[j]
-        for r in range(codes[OUTPUTS]):
-            total[r, j] += passed * matrix[r, j]
-
-
-@fast_entry
-def refresh(  # type: ignore[no-untyped-def]
-    codes, constants, theta, image, total, column, tree, levels, numbers, scratch
-):
-    """Compute anew all that is derived from ``theta``, in a unit that suits its size."""
-    everything, n_columns = np.empty(0, np.int64), theta.shape[1]
-    if codes[AVERAGED]:
-        note_average(n_columns, everything, codes, theta, image, total, column, numbers)
-    largest = 0.0
-    for r in range(codes[OUTPUTS]):
-        for j in range(n_columns):
-            largest = max(largest, abs(theta[r, j]))
-    if largest > 0.0 and math.isfinite(largest):
-        unit = numbers[UNIT]  # the new one has a square and an inverse
-        numbers[UNIT] = 2.0 ** max(-500.0, math.ceil(math.log2(largest)))
-        if codes[AVERAGED] and codes[RULE] == NONE:  # weights are in powers of the unit
-            lift = constants[POWER] - (1.0 if codes[KIND] == ENTRIES else 2.0)
-            part = math.pow(unit / numbers[UNIT], lift)
-            for r in range(codes[OUTPUTS]):
-                for j in range(n_columns):
-                    if total[r, j] != 0.0:  # the first part may be infinite
-                        total[r, j] *= part
-    derive(
-        n_columns, everything, codes, constants, theta, image, column, tree, levels, numbers,
-        scratch,
-    )  # fmt: skip
-
-
-@entry
-def rate_now(codes, constants, numbers):  # type: ignore[no-untyped-def]
-    """Return the step size of the coming round."""
-    if codes[RULE] == ANYTIME:
-        return constants[RATE] / math.sqrt(numbers[WEIGHT] + 1.0)
-    if codes[RULE] == ADAPTIVE:
-        seen = numbers[FIRST] + numbers[SQUARES]
-        return constants[RATE] * math.sqrt(constants[CONVEXITY] / seen) if seen > 0.0 else 0.0
-    return constants[RATE]
-
-
-@entry
-def scale_now(rate, codes, constants, tree, numbers):  # type: ignore[no-untyped-def]
-    """Return what ``factor * theta``, or ``image``, is to be multiplied by to give the weights."""
-    if codes[KIND] == FEATURES or codes[RULE] == NONE:
-        return 1.0
-    if codes[SIZED] == 0 or not tree[-1] > 0.0:
-        return rate
-    power = constants[POWER]
-    height = math.pow(tree[-1], 1.0 / power)  # the dual norm, in units
-    scale = rate * math.pow(height, 2.0 - power)
-    if codes[KIND] == ENTRIES:
-        scale *= numbers[UNIT]
-    size = rate * height * numbers[UNIT]
-    return scale * (constants[RADIUS] / size) if size > constants[RADIUS] else scale
-
-
-@compiled
-def grow(  # type: ignore[no-untyped-def]
-    j, size, codes, constants, theta, image, total, column, tree, levels, numbers, scratch
-):
-    """Let a column have a larger unit.
-
-    Sums of gradients are made what they would have been with inputs in the new unit. Weights are
-    made those of the same function, unless the unit more than grows by half: a value so far out
-    says that the unit was not known, and its weight neither.
-    """
-    top = column[TOP, j]
-    column[TOP, j], column[INVERSE, j] = size, 1.0 / size
-    if not top > 0.0:
-        return
-    part, place = top / size, np.empty(1, np.int64)
-    place[0] = j
-    if codes[AVERAGED]:
-        note_average(1, place, codes, theta, image, total, column, numbers)
-    if theta is None:
-        column[ENERGY, j] *= part * part
-        stretch = min(size / top, _STRETCH)
-        for r in range(codes[OUTPUTS]):
-            image[r, j] *= stretch
-            if codes[AVERAGED]:
-                total[r, j] *= stretch
-        return
-    for r in range(codes[OUTPUTS]):
-        theta[r, j] *= part
-    derive(1, place, codes, constants, theta, image, column, tree, levels, numbers, scratch)
 
 
 @compiled
@@ -300,44 +128,6 @@ def entry_scores(count, index, part, scale, output, codes, matrix, scores):  # t
 
 
 @compiled
-def power_norm(vector, count, power, scratch):  # type: ignore[no-untyped-def]
-    """Return the norm of the first ``count`` entries."""
-    total = 0.0
-    if power == 2.0:
-        for e in range(count):
-            total += vector[e] * vector[e]
-        return math.sqrt(total)
-    largest = 0.0
-    for e in range(count):
-        largest = max(largest, abs(vector[e]))
-    if not largest > 0.0:
-        return 0.0
-    size, powers = scratch[_SIZE], scratch[_POWER]
-    inverse = 1.0 / largest
-    for e in range(count):
-        size[e] = abs(vector[e]) * inverse
-    raise_to(size, power, powers, scratch[_HELD], scratch[_OTHER], count)
-    for e in range(count):
-        total += powers[e]
-    return largest * math.pow(total, 1.0 / power)
-
-
-@compiled
-def add_outer(count, index, value, residual, codes, matrix):  # type: ignore[no-untyped-def]
-    """Take ``residual x value`` off a matrix; ``value`` is a whole sample without an index."""
-    for r in range(codes[OUTPUTS]):
-        slope = residual[r]
-        if slope != 0.0:
-            row = matrix[r]
-            if index.shape[0] == 0:
-                for j in range(count):
-                    row[j] -= slope * value[j]
-            else:
-                for e in range(count):
-                    row[index[e]] -= slope * value[e]
-
-
-@compiled
 def step_features(  # type: ignore[no-untyped-def]
     count, index, value, residual, weight, rate, codes, image, column, outputs, scratch
 ):
@@ -346,7 +136,7 @@ def step_features(  # type: ignore[no-untyped-def]
     Derivatives are taken in units of the largest seen of their output, and steps in units of its
     largest target.
     """
-    energy, part = column[ENERGY], scratch[_PART]
+    energy, part = column[ENERGY], scratch[S_PART]
     strength = 0.0
     for r in range(codes[OUTPUTS]):
         residual[r] /= outputs[STEEPEST, r]
@@ -449,18 +239,6 @@ def read_entries(places, entries, codes, column, index, raw):  # type: ignore[no
 
 
 @compiled
-def measure(size, index, column, raw, value):  # type: ignore[no-untyped-def]
-    """Write inputs: values from the origin of their columns, in units; of all without an index."""
-    mean, inverse = column[MEAN], column[INVERSE]
-    if index.shape[0] == 0:
-        for j in range(size):
-            value[j] = (raw[j] - mean[j]) * inverse[j]
-    else:
-        for e in range(size):
-            value[e] = (raw[e] - mean[index[e]]) * inverse[index[e]]
-
-
-@compiled
 def score(size, index, scale, output, codes, constants, theta, image, column, value, part, scores):  # type: ignore[no-untyped-def]
     """Write the products of weights and inputs."""
     matrix, given = matrix_of(codes, theta, image), value
@@ -471,107 +249,6 @@ def score(size, index, scale, output, codes, constants, theta, image, column, va
         whole_scores(size, given, scale, output, codes, matrix, scores)
     else:
         entry_scores(size, index, given, scale, output, codes, matrix, scores)
-
-
-@compiled
-def move_origin(  # type: ignore[no-untyped-def]
-    size, places, scale, gain, codes, constants, theta, image, total, column, outputs, tree, levels,
-    numbers, scratch, products,
-):  # fmt: skip
-    """Let means and units learn from a sample, and measure it anew.
-
-    ``gain`` is the share of the sample in the means. Returns the sum of the inputs' magnitudes.
-    """
-    raw, value = scratch[_RAW], scratch[_VALUE]
-    if codes[ORIGIN] == MEANS:
-        matrix, own = matrix_of(codes, theta, image), 0.0
-        for r in range(codes[OUTPUTS]):  # all means move by the same share of the inputs
-            if codes[INTERCEPT]:
-                own = scale * matrix[r, 0] * (column[FACTOR, 0] if codes[KIND] == COLUMNS else 1.0)
-            outputs[OFFSET, r] += gain * (products[r] - own)
-        inputs, far = move_means(gain, raw, column[MEAN], column[INVERSE], column[TOP], value)
-    else:
-        if codes[ORIGIN] == MARKED:
-            weight = gain * numbers[WEIGHT]
-            for e in range(size):
-                j = places[e]
-                if column[MARK, j] > 0.0:
-                    column[KNOWN, j] += weight
-                    moved = weight / column[KNOWN, j] * (raw[e] - column[MEAN, j])
-                    column[MEAN, j] += moved
-                    add_offset(j, moved, scale, codes, theta, image, column, outputs)
-        measure(size, places, column, raw, value)
-        inputs, far = 0.0, 0
-        for e in range(size):
-            j = e if places.shape[0] == 0 else places[e]
-            inputs += abs(value[e])
-            far += abs(raw[e] - column[MEAN, j]) > column[TOP, j]
-    if far > 0:
-        inputs += let_grow(
-            size, places, scale, gain, codes, constants, theta, image, total, column, outputs, tree,
-            levels, numbers, scratch,
-        )  # fmt: skip
-    return inputs
-
-
-@compiled
-def add_offset(j, moved, scale, codes, theta, image, column, outputs):  # type: ignore[no-untyped-def]
-    """Let intercepts follow the mean of a column, which has moved so far."""
-    matrix, part = matrix_of(codes, theta, image), scale * moved * column[INVERSE, j]
-    if codes[KIND] == COLUMNS:
-        part *= column[FACTOR, j]
-    for r in range(codes[OUTPUTS]):
-        outputs[OFFSET, r] += part * matrix[r, j]
-
-
-@compiled
-def let_grow(  # type: ignore[no-untyped-def]
-    size, places, scale, gain, codes, constants, theta, image, total, column, outputs, tree, levels,
-    numbers, scratch,
-):  # fmt: skip
-    """Let units grow for the values of a sample that need it, and measure these anew.
-
-    Weights of steps of each column's own shrink around the mean before the sample, not around the
-    one that it has moved. Returns by how much the magnitudes of the inputs have changed.
-    """
-    raw, value, change = scratch[_RAW], scratch[_VALUE], 0.0
-    for e in range(size):
-        j = e if places.shape[0] == 0 else places[e]
-        away = raw[e] - column[MEAN, j]
-        if not abs(away) > column[TOP, j]:
-            continue
-        moved = 0.0
-        centred = codes[ORIGIN] == MEANS or column[MARK, j] > 0.0
-        if codes[KIND] == FEATURES and centred:
-            share = gain if codes[ORIGIN] == MEANS else gain * numbers[WEIGHT] / column[KNOWN, j]
-            moved = away * share / (1.0 - share)
-        add_offset(j, -moved, scale, codes, theta, image, column, outputs)
-        grow(
-            j, abs(away), codes, constants, theta, image, total, column, tree, levels, numbers,
-            scratch,
-        )  # fmt: skip
-        add_offset(j, moved, scale, codes, theta, image, column, outputs)
-        change -= abs(value[e])
-        value[e] = away * column[INVERSE, j]
-        change += abs(value[e])
-    return change
-
-
-@compiled
-def note_names(  # type: ignore[no-untyped-def]
-    places, weight, scale, codes, theta, image, column, outputs, numbers
-):
-    """Note which marked columns a sample speaks of, and take the mark from rare ones.
-
-    Their origin is zero from then on, of which the model stays the same function.
-    """
-    for e in range(places.shape[0]):
-        j = places[e] + 1
-        if column[MARK, j] > 0.0:
-            if column[PRESENT, j] < _USUAL * numbers[WEIGHT]:
-                add_offset(j, -column[MEAN, j], scale, codes, theta, image, column, outputs)
-                column[MARK, j], column[MEAN, j] = 0.0, 0.0
-            column[PRESENT, j] += weight
 
 
 @compiled
@@ -597,38 +274,39 @@ def judge(  # type: ignore[no-untyped-def]
 
 
 @compiled
-def step_sums(  # type: ignore[no-untyped-def]
-    size, places, moved, rate, residual, products, codes, constants, theta, image, column, tree,
-    levels, numbers, scratch,
+def step(  # type: ignore[no-untyped-def]
+    i, output, size, whole, weight, warm, rate, index, targets, codes, constants, loss_codes, theta,
+    image, total, column, outputs, tree, levels, numbers, scratch, residual, products,
 ):  # fmt: skip
-    """Take a gradient off the sums, and note what the account needs of it.
-
-    Returns whether the sums have outgrown their unit.
-    """
-    power, n_outputs = constants[POWER], codes[OUTPUTS]
-    for r in range(n_outputs):
-        numbers[LINEAR] += residual[r] * products[r]
-    sample = power_norm(moved, size, power, scratch)
-    inside = power if codes[KIND] == ENTRIES else 2.0
-    slope = power_norm(residual, n_outputs, inside, scratch) * sample
-    numbers[LARGEST_SAMPLE] = max(numbers[LARGEST_SAMPLE], sample)
-    numbers[LARGEST_GRADIENT] = max(numbers[LARGEST_GRADIENT], slope)
-    if numbers[FIRST] == 0.0 and slope > 0.0:
-        numbers[FIRST] = slope * slope
-        if codes[RULE] == ADAPTIVE:  # nothing was played by it so far
-            rate = rate_now(codes, constants, numbers)
-    if slope > 0.0:
-        numbers[LAST_RATE] = rate
-    numbers[STEPS] += rate * slope * slope / (2.0 * constants[CONVEXITY])
-    unknown = numbers[SQUARES] == 0.0  # what unit is right
-    numbers[SQUARES] += slope * slope
-    add_outer(size, places, moved, residual, codes, theta)
-    if power == 2.0 and not codes[SIZED]:
-        return False
-    largest = derive(
-        size, places, codes, constants, theta, image, column, tree, levels, numbers, scratch
-    )
-    return largest > math.pow(2.0, min(_LARGE, _RANGE / power)) or unknown
+    """Step against the derivatives of a sample in its scores; faint ones do not count."""
+    n_columns, moved, places = column.shape[1], scratch[S_VALUE], index
+    for r in range(codes[OUTPUTS]):
+        if abs(residual[r]) <= constants[QUIET]:
+            residual[r] = 0.0
+    if whole:
+        places = np.empty(0, np.int64)
+        if codes[ORIGIN] != MEANS:  # there may be many zeros
+            count = pack_whole(n_columns, moved, index, scratch[S_PACKED])
+            if count * _LIGHT < n_columns:
+                size, places, moved = count, index, scratch[S_PACKED]
+    if codes[AVERAGED]:
+        note_average(size, places, codes, theta, image, total, column, numbers)
+    if theta is None:
+        reach = warm * constants[RATE] * numbers[WEIGHT] / numbers[INPUTS]
+        if codes[MODE] != LABELS:
+            widen(i, output, codes, loss_codes, residual, targets, outputs)
+        step_features(
+            size, places, moved, residual, weight, reach, codes, image, column, outputs, scratch
+        )
+    else:
+        for r in range(codes[OUTPUTS]):
+            residual[r] *= weight * warm
+        outgrown = step_sums(
+            size, places, moved, rate, residual, products, codes, constants, theta, image, column,
+            tree, levels, numbers, scratch,
+        )  # fmt: skip
+        if outgrown:
+            refresh(codes, constants, theta, image, total, column, tree, levels, numbers, scratch)
 
 
 @fast_entry
@@ -649,7 +327,7 @@ def learn(  # type: ignore[no-untyped-def]
     scores, residual = np.zeros(n_outputs), np.zeros(n_outputs)
     products = np.zeros(n_outputs)
     scratch = np.empty((N_SCRATCH, max(n_columns, n_outputs) + 1))
-    raw, value, packed = scratch[_RAW], scratch[_VALUE], scratch[_PACKED]
+    raw, value = scratch[S_RAW], scratch[S_VALUE]
     centred, based = codes[ORIGIN] != ZERO, codes[SCALED] == 1 and codes[INTERCEPT] == 1
     begin = end = 0
     for i in range(n_samples):
@@ -670,18 +348,19 @@ def learn(  # type: ignore[no-untyped-def]
             # Predict.
             rate = rate_now(codes, constants, numbers)
             scale = scale_now(rate, codes, constants, tree, numbers)
+            pace = rate if rate > 0.0 else 1.0  # without a rate all weights are zero
             if codes[ORIGIN] == MARKED and turn == 0 and weight > 0.0:
                 note_names(
-                    indices[begin:end], importance[i], scale, codes, theta, image, column, outputs,
-                    numbers,
+                    indices[begin:end], importance[i], scale / pace, codes, constants, theta, image,
+                    total, column, outputs, tree, levels, numbers, scratch,
                 )  # fmt: skip
             measure(size, places, column, raw, value)
             score(
                 size, places, scale, -1 if centred else output, codes, constants, theta, image,
-                column, value, scratch[_PART], products,
+                column, value, scratch[S_PART], products,
             )  # fmt: skip
             for r in range(n_outputs):
-                scores[r] = products[r] + outputs[OFFSET, r] + outputs[BASE, r]
+                scores[r] = products[r] + rate * outputs[OFFSET, r] + outputs[BASE, r]
             loss, missed = judge(
                 i, output, codes, loss_codes, loss_constants, labels, targets, scores, residual
             )
@@ -696,7 +375,7 @@ def learn(  # type: ignore[no-untyped-def]
             numbers[WEIGHT] += weight
             if codes[AVERAGED]:
                 for r in range(n_outputs):
-                    outputs[OFFSETS, r] += weight * outputs[OFFSET, r]
+                    outputs[OFFSETS, r] += weight * rate * outputs[OFFSET, r]
                 if numbers[CLOCK] > _LONG * scale:
                     note_average(n_columns, everything, codes, theta, image, total, column, numbers)
                     numbers[CLOCK] = 0.0
@@ -706,8 +385,8 @@ def learn(  # type: ignore[no-untyped-def]
             inputs, warm = 0.0, 1.0
             if codes[SCALED]:
                 inputs = move_origin(
-                    size, places, scale, weight / numbers[WEIGHT], codes, constants, theta, image,
-                    total, column, outputs, tree, levels, numbers, scratch, products,
+                    size, places, scale, pace, weight / numbers[WEIGHT], codes, constants, theta,
+                    image, total, column, outputs, tree, levels, numbers, scratch, products,
                 )  # fmt: skip
                 warm = numbers[WEIGHT] / (numbers[WEIGHT] + WARM)
             elif codes[KIND] == FEATURES:
@@ -725,38 +404,11 @@ def learn(  # type: ignore[no-untyped-def]
                 continue
             if turn == 0:
                 numbers[UPDATES] += 1.0
-            for r in range(n_outputs):
-                if abs(residual[r]) <= constants[QUIET]:
-                    residual[r] = 0.0
-            count, where, moved = size, places, value
-            if whole and codes[ORIGIN] != MEANS:
-                count = pack_whole(n_columns, value, index, packed)
-                if count * _LIGHT < n_columns:
-                    where, moved = index, packed
-                else:
-                    count = n_columns
-            if codes[AVERAGED]:
-                note_average(count, where, codes, theta, image, total, column, numbers)
-            if theta is None:
-                reach = warm * constants[RATE] * numbers[WEIGHT] / numbers[INPUTS]
-                if codes[MODE] != LABELS:
-                    widen(i, output, codes, loss_codes, residual, targets, outputs)
-                step_features(
-                    count, where, moved, residual, weight, reach, codes, image, column, outputs,
-                    scratch,
-                )  # fmt: skip
-            else:
-                for r in range(n_outputs):
-                    residual[r] *= weight * warm
-                outgrown = step_sums(
-                    count, where, moved, rate, residual, products, codes, constants, theta, image,
-                    column, tree, levels, numbers, scratch,
-                )  # fmt: skip
-                if outgrown:
-                    refresh(
-                        codes, constants, theta, image, total, column, tree, levels, numbers,
-                        scratch,
-                    )  # fmt: skip
+            step(
+                i, output, size, whole, weight, warm, rate, index, targets, codes, constants,
+                loss_codes, theta, image, total, column, outputs, tree, levels, numbers, scratch,
+                residual, products,
+            )  # fmt: skip
     return n_samples
 
 
@@ -792,11 +444,12 @@ def scores_of(  # type: ignore[no-untyped-def]
     shift(dense, raw)
     if codes[INTERCEPT]:
         raw[0] = 1.0
-    scale = scale_now(rate_now(codes, constants, numbers), codes, constants, tree, numbers)
+    rate = rate_now(codes, constants, numbers)
+    scale = scale_now(rate, codes, constants, tree, numbers)
     measure(n_columns, everything, column, raw, value)
     score(
         n_columns, everything, scale, -1, codes, constants, theta, image, column, value, part,
         scores,
     )  # fmt: skip
     for r in range(codes[OUTPUTS]):
-        scores[r] += outputs[OFFSET, r] + outputs[BASE, r]
+        scores[r] += rate * outputs[OFFSET, r] + outputs[BASE, r]

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mixnorm.engines import _mirror_jit as jit
+from mixnorm.engines import _mirror_layout as layout
 from mixnorm.losses import (
     Absolute,
     EpsilonInsensitive,
@@ -27,15 +27,15 @@ from mixnorm.losses import (
 #: Step sizes: given, falling with the square root of the rounds, by the gradients seen, or by those
 #: of each feature; perceptrons need none, as their predictions do not depend on it.
 RULES = {
-    "none": jit.NONE,
-    "fixed": jit.FIXED,
-    "anytime": jit.ANYTIME,
-    "adaptive": jit.ADAPTIVE,
-    "feature": jit.NONE,
+    "none": layout.NONE,
+    "fixed": layout.FIXED,
+    "anytime": layout.ANYTIME,
+    "adaptive": layout.ADAPTIVE,
+    "feature": layout.NONE,
 }
 
 #: What inputs are measured from.
-ORIGINS = {"zero": jit.ZERO, "means": jit.MEANS, "marked": jit.MARKED}
+ORIGINS = {"zero": layout.ZERO, "means": layout.MEANS, "marked": layout.MARKED}
 
 #: The loss of perceptrons: one for a mistake.
 PERCEPTRON = "perceptron"
@@ -150,22 +150,22 @@ class Account:
     @property
     def rounds(self) -> int:
         """Samples seen."""
-        return int(self.numbers[jit.ROUNDS])
+        return int(self.numbers[layout.ROUNDS])
 
     @property
     def mistakes(self) -> int:
         """Samples (or tasks of samples) whose class was predicted wrong."""
-        return int(self.numbers[jit.MISTAKES])
+        return int(self.numbers[layout.MISTAKES])
 
     @property
     def updates(self) -> int:
         """Samples that the weights were changed by."""
-        return int(self.numbers[jit.UPDATES])
+        return int(self.numbers[layout.UPDATES])
 
     @property
     def loss(self) -> float:
         """The weighted losses of all samples, each before it was learned from."""
-        return float(self.numbers[jit.LOSS])
+        return float(self.numbers[layout.LOSS])
 
     def _sums(self) -> np.ndarray:
         """Return minus the sum of gradients, ``(n_columns, n_outputs)``, intercept first."""
@@ -185,7 +185,7 @@ class Account:
         """
         self._check_rule()
         given = self._comparator(weights)
-        return float(self.numbers[jit.LINEAR]) + float(np.sum(self._sums() * given))
+        return float(self.numbers[layout.LINEAR]) + float(np.sum(self._sums() * given))
 
     def regret_bound(self, weights: np.ndarray) -> float:
         """Return what the theory promises of :meth:`regret`, from the steps that were taken.
@@ -202,7 +202,7 @@ class Account:
 
     def _last_step(self) -> tuple[float, float]:
         """Return the last step size, and the sum of ``rate_t |v_t|^2 / (2 beta)``."""
-        return float(self.numbers[jit.LAST_RATE]), float(self.numbers[jit.STEPS])
+        return float(self.numbers[layout.LAST_RATE]), float(self.numbers[layout.STEPS])
 
     def mistake_bound(self, weights: np.ndarray) -> float:
         """Return how many mistakes a perceptron can have made, given weights to compare with.
@@ -213,9 +213,9 @@ class Account:
         if self.plan.losses[0] != PERCEPTRON:
             raise TypeError("Only perceptrons have a mistake bound; ask for the regret bound.")
         self._check_raw()
-        given, made = self._comparator(weights), float(self.numbers[jit.UPDATES])
+        given, made = self._comparator(weights), float(self.numbers[layout.UPDATES])
         lost = max(0.0, made - float(np.sum(self._sums() * given)))
-        size = float(self.norm.value(given)) * float(self.numbers[jit.LARGEST_GRADIENT])
+        size = float(self.norm.value(given)) * float(self.numbers[layout.LARGEST_GRADIENT])
         factor = size / math.sqrt(self.norm.strong_convexity())
         return lost + factor * math.sqrt(lost) + factor * factor
 

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from mixnorm.engines import _mirror_jit as jit
+from mixnorm.engines import _mirror_layout as layout
+from mixnorm.engines import _mirror_sums_jit as sums_jit
 from mixnorm.engines._mirror_plan import (
     ORIGINS,
     PERCEPTRON,
@@ -48,7 +49,7 @@ class RowLearner(Account):
         self.plan, self.n_features, self.n_outputs = plan, n_features, n_outputs
         self.norm = plan.smooth(n_features, n_outputs)
         power = self.norm.outer / (self.norm.outer - 1.0)
-        kind = jit.ENTRIES if self.norm.inner == self.norm.outer != 2 else jit.COLUMNS
+        kind = layout.ENTRIES if self.norm.inner == self.norm.outer != 2 else layout.COLUMNS
         if plan.rule == "feature":
             if power != 2.0:
                 raise ValueError(
@@ -59,22 +60,22 @@ class RowLearner(Account):
                 raise ValueError(
                     "learning_rate='feature' has no ball; choose 'adaptive', or leave radius out."
                 )
-            kind = jit.FEATURES
+            kind = layout.FEATURES
         ball = math.isfinite(plan.radius)
-        sized = kind != jit.FEATURES and plan.rule != "none" and (power != 2.0 or ball)
-        self.codes = np.zeros(jit.N_CODES, dtype=np.int64)
-        self.codes[jit.KIND], self.codes[jit.RULE] = kind, RULES[plan.rule]
-        self.codes[jit.SCALED], self.codes[jit.INTERCEPT] = plan.scaled, plan.intercept
-        self.codes[jit.AVERAGED], self.codes[jit.SIZED] = plan.averaged, sized
-        self.codes[jit.ORIGIN] = ORIGINS[plan.origin] if plan.scaled else jit.ZERO
+        sized = kind != layout.FEATURES and plan.rule != "none" and (power != 2.0 or ball)
+        self.codes = np.zeros(layout.N_CODES, dtype=np.int64)
+        self.codes[layout.KIND], self.codes[layout.RULE] = kind, RULES[plan.rule]
+        self.codes[layout.SCALED], self.codes[layout.INTERCEPT] = plan.scaled, plan.intercept
+        self.codes[layout.AVERAGED], self.codes[layout.SIZED] = plan.averaged, sized
+        self.codes[layout.ORIGIN] = ORIGINS[plan.origin] if plan.scaled else layout.ZERO
         self.constants = np.asarray(
             [power, plan.rate, plan.radius, self.norm.strong_convexity(), plan.quiet]
         )
-        self.numbers = np.zeros(jit.N_NUMBERS)
-        self.numbers[jit.UNIT] = 1.0
+        self.numbers = np.zeros(layout.N_NUMBERS)
+        self.numbers[layout.UNIT] = 1.0
         columns = n_features + 1
-        self.theta = np.zeros((n_outputs, 0 if kind == jit.FEATURES else columns))
-        self.image = np.zeros((n_outputs, 0 if kind == jit.COLUMNS else columns))
+        self.theta = np.zeros((n_outputs, 0 if kind == layout.FEATURES else columns))
+        self.image = np.zeros((n_outputs, 0 if kind == layout.COLUMNS else columns))
         self.total = np.zeros((n_outputs, columns if plan.averaged else 0))
         self.column = self._fresh_columns(columns)
         self.outputs = _fresh_outputs(n_outputs)
@@ -82,11 +83,11 @@ class RowLearner(Account):
         self._set_tree()
 
     def _fresh_columns(self, count: int) -> np.ndarray:
-        column = np.zeros((jit.N_COLUMN, count))
-        column[jit.INVERSE] = 0.0 if self.plan.scaled else 1.0
-        column[jit.TOP, 0] = column[jit.INVERSE, 0] = 1.0  # the intercept's
-        column[jit.FACTOR] = 1.0 if self.constants[jit.POWER] == 2.0 else 0.0
-        column[jit.SEEN] = self.numbers[jit.CLOCK]
+        column = np.zeros((layout.N_COLUMN, count))
+        column[layout.INVERSE] = 0.0 if self.plan.scaled else 1.0
+        column[layout.TOP, 0] = column[layout.INVERSE, 0] = 1.0  # the intercept's
+        column[layout.FACTOR] = 1.0 if self.constants[layout.POWER] == 2.0 else 0.0
+        column[layout.SEEN] = self.numbers[layout.CLOCK]
         return column
 
     def _set_outputs(self) -> None:
@@ -99,7 +100,7 @@ class RowLearner(Account):
             found = found * self.n_outputs
         self.loss_codes = np.asarray([code for code, _ in found], dtype=np.int64)
         self.loss_constants = np.asarray([constant for _, constant in found], dtype=np.float64)
-        self.codes[jit.OUTPUTS] = self.n_outputs
+        self.codes[layout.OUTPUTS] = self.n_outputs
 
     def _set_tree(self) -> None:
         """Lay out the tree that sums the columns' powers, and fill it."""
@@ -111,8 +112,8 @@ class RowLearner(Account):
         self.levels = np.asarray(levels, dtype=np.int64)
         self.tree = np.zeros(levels[-1])
         if self.theta.size and np.any(self.theta):
-            scratch = np.empty((jit.N_SCRATCH, max(self.column.shape[1], self.n_outputs) + 1))
-            jit.refresh(
+            scratch = np.empty((layout.N_SCRATCH, max(self.column.shape[1], self.n_outputs) + 1))
+            sums_jit.refresh(
                 self.codes, self.constants, self.theta, self.image, self.total, self.column,
                 self.tree, self.levels, self.numbers, scratch,
             )  # fmt: skip
@@ -126,15 +127,23 @@ class RowLearner(Account):
         rows, columns = self.n_outputs, self.column.shape[1]
         if self.plan.averaged:
             nothing = np.empty(0, dtype=np.int64)
-            jit.note_average(
+            sums_jit.note_average(
                 columns, nothing, self.codes, self.sums, self.image, self.total, self.column,
                 self.numbers,
             )  # fmt: skip
         larger = RowLearner(self.plan, n_features, n_outputs)
         larger.numbers = self.numbers
-        larger.column[jit.SEEN] = self.numbers[jit.CLOCK]
+        larger.column[layout.SEEN] = self.numbers[layout.CLOCK]
         larger.outputs[:, :rows] = self.outputs
-        kept = (jit.TOP, jit.INVERSE, jit.ENERGY, jit.MEAN, jit.MARK, jit.KNOWN, jit.PRESENT)
+        kept = (
+            layout.TOP,
+            layout.INVERSE,
+            layout.ENERGY,
+            layout.MEAN,
+            layout.MARK,
+            layout.KNOWN,
+            layout.PRESENT,
+        )
         for place in kept:
             larger.column[place, :columns] = self.column[place]
         names = ("total", "image") if self.plan.rule == "feature" else ("total", "theta")
@@ -142,7 +151,7 @@ class RowLearner(Account):
             if getattr(self, name).size:
                 getattr(larger, name)[:rows, :columns] = getattr(self, name)
         larger._set_tree()
-        larger.codes[jit.MODE] = self.codes[jit.MODE]
+        larger.codes[layout.MODE] = self.codes[layout.MODE]
         self.__dict__.update(vars(larger))
 
     def learn(
@@ -175,9 +184,9 @@ class RowLearner(Account):
             Weighted losses, and mistakes, as samples came.
         """
         if self.plan.joint:
-            self.codes[jit.MODE] = jit.LABELS
+            self.codes[layout.MODE] = layout.LABELS
         else:
-            self.codes[jit.MODE] = jit.TASKS if len(labels) else jit.TARGETS
+            self.codes[layout.MODE] = layout.TASKS if len(labels) else layout.TARGETS
         losses, wrong = np.zeros(X.shape[0]), np.zeros(X.shape[0], dtype=np.int64)
         labels, targets, importance = in_order(order, labels, targets, importance)
         step: Any = jit.learn
@@ -190,24 +199,19 @@ class RowLearner(Account):
                 raise NotFiniteError(rows.start + done, losses, wrong, order)
         return losses, wrong
 
-    def _samples(self, X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    def _samples(self, X: Any) -> tuple[np.ndarray, ...]:
         """Return a block of samples as the compiled loop takes them: one kind of array for all."""
-        if sparse.issparse(X) and self.codes[jit.ORIGIN] != jit.MEANS:
-            rows: Any = X
-            data = np.require(rows.data, np.float64, requirements=["C", "W", "E"])
-            return np.empty((0, 0)), *(
-                np.require(each, np.int64, requirements=["C", "W", "E"])
-                for each in (rows.indptr, rows.indices)
-            ), data  # fmt: skip
-        whole: Any = X.toarray() if sparse.issparse(X) else X
+        if hasattr(X, "toarray") and self.codes[layout.ORIGIN] != layout.MEANS:
+            ends, places = (_plain(each, np.int64) for each in (X.indptr, X.indices))
+            return np.empty((0, 0)), ends, places, _plain(X.data, np.float64)
+        whole = X.toarray() if hasattr(X, "toarray") else X
         nothing = np.zeros(1, dtype=np.int64)
-        dense = np.require(whole, np.float64, requirements=["C", "W", "E"])
-        return dense, nothing, nothing[:0], np.empty(0)
+        return _plain(whole, np.float64), nothing, nothing[:0], np.empty(0)
 
     @property
     def sums(self) -> np.ndarray | None:
         """The sums of gradients, where weights come from them."""
-        return None if self.codes[jit.KIND] == jit.FEATURES else self.theta
+        return None if self.codes[layout.KIND] == layout.FEATURES else self.theta
 
     def state(self) -> tuple[Any, ...]:
         """Return the arrays that the compiled loop works on."""
@@ -218,34 +222,34 @@ class RowLearner(Account):
 
     def weights(self, averaged: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """Return weights ``(n_outputs, n_features)`` and intercepts, in units of the inputs."""
-        matrix = self.theta * self.column[jit.FACTOR] if self.by_columns else self.image
-        clock = float(self.numbers[jit.CLOCK])
+        matrix = self.theta * self.column[layout.FACTOR] if self.by_columns else self.image
+        clock = float(self.numbers[layout.CLOCK])
         if averaged:
             self._check_averaged()
-            matrix = self.total + (clock - self.column[jit.SEEN]) * matrix
-            scale = 1.0 / (float(self.numbers[jit.WEIGHT]) or 1.0)
-            offset = scale * self.outputs[jit.OFFSETS]
+            matrix = self.total + (clock - self.column[layout.SEEN]) * matrix
+            scale = 1.0 / (float(self.numbers[layout.WEIGHT]) or 1.0)
+            offset = scale * self.outputs[layout.OFFSETS]
         else:
-            offset = self.outputs[jit.OFFSET]
-            rate = jit.rate_now(self.codes, self.constants, self.numbers)
-            scale = jit.scale_now(rate, self.codes, self.constants, self.tree, self.numbers)
-        matrix = matrix * (scale * self.column[jit.INVERSE])
+            rate = sums_jit.rate_now(self.codes, self.constants, self.numbers)
+            offset = rate * self.outputs[layout.OFFSET]
+            scale = sums_jit.scale_now(rate, self.codes, self.constants, self.tree, self.numbers)
+        matrix = matrix * (scale * self.column[layout.INVERSE])
         weights = matrix[:, 1:]
-        intercept = matrix[:, 0] * self.codes[jit.INTERCEPT] + offset + self.outputs[jit.BASE]
-        return weights, intercept - weights @ self.column[jit.MEAN, 1:]
+        intercept = matrix[:, 0] * self.codes[layout.INTERCEPT] + offset + self.outputs[layout.BASE]
+        return weights, intercept - weights @ self.column[layout.MEAN, 1:]
 
     @property
     def by_columns(self) -> bool:
         """Whether weights come from the sums of gradients by a factor for each column."""
-        return bool(self.codes[jit.KIND] == jit.COLUMNS)
+        return bool(self.codes[layout.KIND] == layout.COLUMNS)
 
     def _sums(self) -> np.ndarray:
         return self.theta.T
 
 
 def _fresh_outputs(count: int) -> np.ndarray:
-    outputs = np.zeros((jit.N_OUTPUTS, count))
-    outputs[[jit.STEEPEST, jit.FARTHEST]] = 1.0
+    outputs = np.zeros((layout.N_OUTPUTS, count))
+    outputs[[layout.STEEPEST, layout.FARTHEST]] = 1.0
     return outputs
 
 
@@ -253,13 +257,18 @@ def in_order(order: np.ndarray | None, *arrays: np.ndarray) -> list[np.ndarray]:
     """Return arrays of samples in an order, as the compiled loop takes them."""
     if order is not None:
         arrays = tuple(each[order] if len(each) else each for each in arrays)
-    return [np.require(each, requirements=["C", "W", "E"]) for each in arrays]
+    return [_plain(each, each.dtype) for each in arrays]
+
+
+def _plain(array: np.ndarray, dtype: Any) -> np.ndarray:
+    """Return an array itself, or a copy if the loop would have to be compiled for it."""
+    return np.require(array, dtype, requirements=["C", "W", "E"])
 
 
 def _blocks(X: Any) -> Iterator[slice]:
     """Yield the rows of blocks small enough that a copy of one does not matter."""
     n_samples = X.shape[0]
-    entries = X.nnz if sparse.issparse(X) else X.size
+    entries = X.nnz if hasattr(X, "nnz") else X.size
     count = max(1, _BLOCK * n_samples // max(entries, 1))
     for start in range(0, n_samples, count):
         yield slice(start, min(start + count, n_samples))

@@ -16,6 +16,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mixnorm.engines import _mirror_jit as jit
+from mixnorm.engines import _mirror_layout as layout
 from mixnorm.engines import mirror
 from mixnorm.estimators._inputs import weight_numbers
 from mixnorm.norms import as_norm
@@ -244,7 +245,7 @@ class OnlineEstimator(BaseEstimator):
         row = given[0 if order is None else order[0]]
         names = [name for name, value in row.items() if not isinstance(value, str)]
         places = [self.vocabulary_[name] + 1 for name in names]
-        learner.column[jit.MARK, places] = 1.0
+        learner.column[layout.MARK, places] = 1.0
 
     def _ready(self, n_features: int, n_outputs: int) -> Any:
         """Return the learner, made or grown to these sizes."""
@@ -287,7 +288,7 @@ class OnlineEstimator(BaseEstimator):
                 "these steps. Set scale=True, lower eta0, or scale the data (MaxAbsScaler), and "
                 "start anew."
             )
-        if 0.0 < self._learner.numbers[jit.LARGEST_SAMPLE] < _SMALLEST:
+        if 0.0 < self._learner.numbers[layout.LARGEST_SAMPLE] < _SMALLEST:
             raise ValueError(
                 "The rows are so small that their squares are lost. Set scale=True, or scale the "
                 "data (MaxAbsScaler), and start anew."
@@ -391,8 +392,8 @@ class OnlineEstimator(BaseEstimator):
             return products
         column = self._learner.column[:, 1 : X.shape[1] + 1]
         known = sparse.csr_matrix((~np.isnan(X.data), X.indices, X.indptr), X.shape, dtype=float)
-        means = column[jit.MEAN] * column[jit.MARK]
-        return products + weights @ means - known @ (weights * means).T
+        means = column[layout.MEAN] * column[layout.MARK]
+        return np.asarray(products + weights @ means - known @ (weights * means).T)
 
     # --- one row at a time
 
@@ -426,8 +427,8 @@ class OnlineEstimator(BaseEstimator):
                     return
             numbers = self._learner.numbers
             curve.rounds.append(at)
-            curve.mistakes.append(int(numbers[jit.MISTAKES]))
-            curve.losses.append(float(numbers[jit.LOSS]))
+            curve.mistakes.append(int(numbers[layout.MISTAKES]))
+            curve.losses.append(float(numbers[layout.LOSS]))
 
     # --- model files
 
@@ -533,7 +534,7 @@ class Lean:
         self.row = np.zeros(learner.n_features)
         self.target = np.zeros((1, n_targets))
         self.scores = np.zeros(learner.n_outputs)
-        self.mode = int(learner.codes[jit.MODE])
+        self.mode = int(learner.codes[layout.MODE])
         self.state = (self.target, *learner.state())
         self.score_arguments = (
             learner.codes, learner.constants, learner.sums, learner.image, learner.column,

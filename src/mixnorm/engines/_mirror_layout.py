@@ -1,0 +1,54 @@
+"""Where the compiled loops of online mirror descent keep what: places in their arrays.
+
+Matrices have a row per output and a column per column of the data; column 0 is the intercept's.
+"""
+
+# How weights come from sums of gradients: by columns, by entries, or by steps of each column's own.
+COLUMNS, ENTRIES, FEATURES = 0, 1, 2
+# Step sizes.
+NONE, FIXED, ANYTIME, ADAPTIVE = 0, 1, 2, 3
+# What a sample brings.
+LABELS, TASKS, TARGETS = 0, 1, 2
+
+# What inputs are measured from: zero, the mean of each column, or that of columns marked so, whose
+# absence then says that the value is not known.
+ZERO, MEANS, MARKED = 0, 1, 2
+
+# Places of ``codes``.
+KIND, RULE, MODE, SCALED, INTERCEPT, AVERAGED, SIZED, OUTPUTS, ORIGIN = range(9)
+N_CODES = 9
+# Places of ``constants``.
+POWER, RATE, RADIUS, CONVEXITY, QUIET = range(5)
+# Places of ``numbers``.
+(
+    ROUNDS,
+    MISTAKES,
+    LOSS,
+    CLOCK,
+    STEPS,
+    SQUARES,
+    FIRST,
+    UNIT,
+    LARGEST_GRADIENT,
+    LARGEST_SAMPLE,
+    LAST_RATE,
+    INPUTS,
+    UPDATES,
+    LINEAR,
+    WEIGHT,
+) = range(15)
+N_NUMBERS = 16
+# Rows of ``column``: the largest distance from the origin (the unit) and its inverse, the factor
+# that turns sums of gradients into weights, the clock when last averaged, the sum of squared
+# gradients, the mean, whether it is the origin, and the weight of samples that had a value, and
+# that spoke of the column at all.
+TOP, INVERSE, FACTOR, SEEN, ENERGY, MEAN, MARK, KNOWN, PRESENT = range(9)
+N_COLUMN = 9
+# Rows of ``outputs``: the largest derivative and target, whether there was one, the weight of
+# targets seen, their mean, what moving means have added to the intercept (over the rate), and the
+# sum of that over the rounds.
+STEEPEST, FARTHEST, SEEN_BEFORE, HEARD, BASE, OFFSET, OFFSETS = range(7)
+N_OUTPUTS = 7
+# Rows of the scratch space.
+S_PART, S_SIZE, S_POWER, S_HELD, S_OTHER, S_RAW, S_VALUE, S_PACKED = range(8)
+N_SCRATCH = 8
