@@ -349,7 +349,7 @@ def _add_online(learning: Any) -> None:
     learning.add_argument(
         "--no-scale",
         action="store_true",
-        help="take columns as they are, not divided by the largest entry so far",
+        help="take columns as they are, not from their mean so far and in units of what was seen",
     )
     learning.add_argument(
         "--average", action="store_true", help="predict by the average of all weights so far"
