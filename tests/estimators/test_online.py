@@ -24,7 +24,7 @@ from mixnorm import (
 from mixnorm.engines import _mirror_jit as jit
 from mixnorm.engines import _mirror_layout as layout
 from mixnorm.engines.mirror import RowLearner
-from mixnorm.estimators import _online_base
+from mixnorm.estimators import _online_curve
 from mixnorm.losses import Huber, MulticlassSquaredHinge, Squared
 from mixnorm.norms import MixedNorm
 
@@ -475,6 +475,17 @@ def test_a_value_that_is_not_known_is_at_the_mean():
     assert np.array_equal(model._learner.column[layout.MEAN], before[layout.MEAN])
 
 
+def test_values_not_known_to_learners_by_blocks_are_zero():
+    _, y, named = table(np.random.default_rng(0), 60)
+    one, other = (MirrorDescentClassifier("trace", learning_rate="adaptive") for _ in range(2))
+    y = np.arange(60) % 9
+    one.partial_fit([row | {"b": None} for row in named], y)
+    other.partial_fit([row | {"b": 0.0} for row in named], y)
+    assert not isinstance(one._learner, RowLearner)
+    assert np.array_equal(one.coef_, other.coef_)
+    one.partial_fit([named[0] | {"b": None}], y[:1])
+
+
 def test_tables_with_gaps():
     """One value of four is not known: the others are measured from their means all the same."""
     X, y, named = table(np.random.default_rng(0), 2000)
@@ -804,7 +815,7 @@ def test_parameters_set_in_mid_stream_are_for_the_next_model():
 @pytest.mark.parametrize("count", [999, 1000, 1001, 2000, 2001, 5000])
 def test_curves_are_thinned(count, monkeypatch):
     X, y = np.tile(rows(), (count // N + 1, 1))[:count], np.arange(count) % 3
-    monkeypatch.setattr(_online_base, "_POINTS", 1000)
+    monkeypatch.setattr(_online_curve, "_POINTS", 1000)
     whole, parts = GroupPerceptron().partial_fit(X, y), GroupPerceptron()
     single = GroupPerceptron().partial_fit(X[:3], y[:3])
     for part in np.array_split(np.arange(count), 13):

@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state, murmurhash3_32
+from sklearn.utils import check_random_state
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -19,56 +18,14 @@ from mixnorm.engines import _mirror_jit as jit
 from mixnorm.engines import _mirror_layout as layout
 from mixnorm.engines import mirror
 from mixnorm.estimators._inputs import weight_numbers
+from mixnorm.estimators._online_curve import Curve, read_curve
+from mixnorm.estimators._online_names import NamedRows, are_mappings
 from mixnorm.norms import as_norm
 
 _SMALLEST = 1e-140  # norm of rows, above which squares keep their digits
-_POINTS = 1000  # of a curve, at most; from then on every second one is left out
 
 
-class Curve:
-    """Cumulative mistakes and losses, at rounds that lie evenly.
-
-    Examples
-    --------
-    >>> curve = Curve()
-    >>> for start in range(0, 3000, 500):
-    ...     curve.extend(start, np.ones(500, dtype=int), np.full(500, 0.5), start, 0.5 * start)
-    >>> curve.stride, curve.rounds[-1], curve.mistakes[-1], curve.losses[-1]
-    (4, 3000, 3000, 1500.0)
-    """
-
-    def __init__(self) -> None:
-        self.stride = 1
-        self.rounds: list[int] = []
-        self.mistakes: list[int] = []
-        self.losses: list[float] = []
-
-    def extend(
-        self, start: int, wrong: np.ndarray, losses: np.ndarray, mistakes: int, loss: float
-    ) -> None:
-        """Add rounds after the first ``start``, when mistakes and loss were these."""
-        count = len(wrong)
-        while (
-            count
-            and len(self.rounds) + (start + count) // self.stride - (start // self.stride) > _POINTS
-        ):
-            self._thin()
-        places = np.arange(start + 1, start + count + 1)
-        kept = np.flatnonzero(places % self.stride == 0)
-        if len(kept):
-            self.rounds += places[kept].tolist()
-            self.mistakes += (mistakes + np.cumsum(wrong)[kept]).tolist()
-            self.losses += np.cumsum(np.concatenate([[loss], losses]))[1:][kept].tolist()
-
-    def _thin(self) -> None:
-        self.stride *= 2
-        kept = [place for place, at in enumerate(self.rounds) if at % self.stride == 0]
-        for name in ("rounds", "mistakes", "losses"):
-            values = getattr(self, name)
-            setattr(self, name, [values[place] for place in kept])
-
-
-class OnlineEstimator(BaseEstimator):
+class OnlineEstimator(NamedRows):
     """Rows in, account out; subclasses say what targets are."""
 
     # --- what subclasses say
@@ -87,7 +44,7 @@ class OnlineEstimator(BaseEstimator):
 
     def _rows(self, given: Any, *, reset: bool) -> Any:
         """Return rows as an array or a CSR matrix; rows of names get columns of their own."""
-        if _are_mappings(given):
+        if are_mappings(given):
             if reset and self._is_centred() and self.hash_features is None:
                 self._origin = "marked"
             return self._named_rows(given, learn=True)
@@ -113,19 +70,6 @@ class OnlineEstimator(BaseEstimator):
         """Whether features are measured from running means, where rows allow it."""
         return bool(self.scale and self.fit_intercept)
 
-    def _check_no_names(self) -> None:
-        """Raise a clear error for arrays, where rows are dicts."""
-        if "vocabulary_" in vars(self):
-            raise TypeError(
-                "This model learned from rows of names and values (dicts); go on with such rows, "
-                "or start a new model for arrays."
-            )
-        if getattr(self, "hash_features", None) is not None:
-            raise TypeError(
-                f"hash_features={self.hash_features!r} is for rows of names and values (dicts); "
-                "give such rows, or leave it out for arrays."
-            )
-
     def _is_plain(self, X: Any) -> bool:
         """Whether rows are an array such as the first ones were turned into."""
         return (
@@ -136,72 +80,6 @@ class OnlineEstimator(BaseEstimator):
             and len(X) > 0
             and "feature_names_in_" not in vars(self)
         )
-
-    def _named_rows(self, rows: Sequence[Mapping[Any, Any]], *, learn: bool) -> sparse.csr_matrix:
-        """Return dicts of names and numbers as a CSR matrix, new names as new columns."""
-        hashed = getattr(self, "hash_features", None)
-        if "_learner" in vars(self) and hashed not in (None, self.n_features_in_):
-            raise ValueError(
-                f"hash_features={hashed!r} was set after learning began with "
-                f"{self.n_features_in_} columns; set it back, or start a new model."
-            )
-        if "vocabulary_" not in vars(self):
-            if "_learner" in vars(self) and hashed is None:
-                raise TypeError(
-                    "This model learned from arrays, whose columns have no names to go by; go on "
-                    "with arrays, or start a new model for dicts."
-                )
-            self.vocabulary_: dict[Any, int] = {}
-        places, values, ends = [], [], [0]
-        fresh: dict[Any, int] = {}
-        for at, row in enumerate(rows):
-            if not isinstance(row, Mapping):
-                raise TypeError(
-                    f"Row {at} of X is a {type(row).__name__}, and the first one a dict; give rows "
-                    "of one kind."
-                )
-            found: dict[int, float] = {}
-            for name, value in row.items():
-                place, number = self._named(name, value, hashed, fresh if learn else None)
-                if place is not None and (number == number or self._origin == "marked"):
-                    found[place] = found.get(place, 0.0) + number
-            order = sorted(found)
-            places += order
-            values += [found[place] for place in order]
-            ends.append(len(places))
-        if learn:
-            self._new_names = fresh  # of the vocabulary once all else is checked
-        width = int(hashed) if hashed is not None else len(self.vocabulary_) + len(fresh)
-        return sparse.csr_matrix(
-            (np.asarray(values, dtype=np.float64), np.asarray(places, dtype=np.int64), ends),
-            shape=(len(rows), max(width, 1)),
-        )
-
-    def _named(
-        self, name: Any, value: Any, hashed: int | None, fresh: dict[Any, int] | None
-    ) -> tuple[int | None, float]:
-        """Return the column and the number that a name and its value stand for.
-
-        Unseen names are added to ``fresh``, where that is given. The number is NaN where the value
-        is not known.
-        """
-        if isinstance(value, str):  # a category: its own column, which is one
-            name, value = f"{name}={value}", 1.0
-        try:
-            number = math.nan if value is None else float(value)
-        except (TypeError, ValueError, OverflowError) as error:
-            kind = TypeError if isinstance(error, TypeError) else ValueError
-            raise kind(
-                f"The value of {name!r} is no number and no text: {value!r:.60}. Give None where "
-                "the value is not known."
-            ) from None
-        if hashed is not None:
-            code = murmurhash3_32(str(name), seed=0)
-            return abs(code) % hashed, number if code >= 0 else -number
-        place = self.vocabulary_.get(name)
-        if place is None and fresh is not None:
-            place = fresh.setdefault(name, len(self.vocabulary_) + len(fresh))
-        return place, number
 
     # --- learning
 
@@ -232,20 +110,6 @@ class OnlineEstimator(BaseEstimator):
         if not self.shuffle:
             return None
         return np.asarray(check_random_state(self.random_state).permutation(count))
-
-    def _mark(self, given: Any, order: np.ndarray | None) -> None:
-        """Mark the columns of names whose absence says nothing: the numbers of the first row."""
-        learner = self._learner
-        if self._origin != "marked" or learner.rounds:
-            return
-        if not isinstance(learner, mirror.RowLearner):
-            self._origin = "zero"
-            learner.plan = replace(learner.plan, origin="zero")
-            return
-        row = given[0 if order is None else order[0]]
-        names = [name for name, value in row.items() if not isinstance(value, str)]
-        places = [self.vocabulary_[name] + 1 for name in names]
-        learner.column[layout.MARK, places] = 1.0
 
     def _ready(self, n_features: int, n_outputs: int) -> Any:
         """Return the learner, made or grown to these sizes."""
@@ -371,29 +235,13 @@ class OnlineEstimator(BaseEstimator):
     def _scores(self, X: Any) -> np.ndarray:
         """Return the scores of rows, ``(n_samples, n_outputs)``."""
         learner = self._check_learned()
-        if _are_mappings(X):
+        if are_mappings(X):
             return self._named_scores(self._named_rows(X, learn=False))
         self._check_no_names()
         X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
         weights, intercept = learner.weights(bool(self.average))
         products = safe_sparse_dot(X, weights[:, : X.shape[1]].T, dense_output=True)
         return np.asarray(products + intercept)
-
-    def _named_scores(self, X: Any) -> np.ndarray:
-        """Return the scores of rows of names; a usual name that is absent is not known."""
-        if np.any(np.isinf(X.data)):
-            raise ValueError("Input X contains infinity; give None where a value is not known.")
-        weights, intercept = self._learner.weights(bool(self.average))
-        weights = weights[:, : X.shape[1]]
-        scores = X.copy()
-        scores.data = np.nan_to_num(scores.data)
-        products = np.asarray(scores @ weights.T + intercept)
-        if self._origin != "marked":
-            return products
-        column = self._learner.column[:, 1 : X.shape[1] + 1]
-        known = sparse.csr_matrix((~np.isnan(X.data), X.indices, X.indptr), X.shape, dtype=float)
-        means = column[layout.MEAN] * column[layout.MARK]
-        return np.asarray(products + weights @ means - known @ (weights * means).T)
 
     # --- one row at a time
 
@@ -419,16 +267,8 @@ class OnlineEstimator(BaseEstimator):
             if at == -1:
                 raise mirror.NotFiniteError(0)
             self._check_numbers()
-        curve = self._curve
-        if at % curve.stride == 0:
-            if len(curve.rounds) >= _POINTS:
-                curve._thin()
-                if at % curve.stride:
-                    return
-            numbers = self._learner.numbers
-            curve.rounds.append(at)
-            curve.mistakes.append(int(numbers[layout.MISTAKES]))
-            curve.losses.append(float(numbers[layout.LOSS]))
+        numbers = self._learner.numbers
+        self._curve.note(at, int(numbers[layout.MISTAKES]), float(numbers[layout.LOSS]))
 
     # --- model files
 
@@ -477,7 +317,7 @@ class OnlineEstimator(BaseEstimator):
             setattr(learner, name, np.ascontiguousarray(array))
         if kind != "rows" and not 0 <= int(learner.waiting[0]) < plan.block:
             raise ValueError("more samples wait than make a block")
-        self._learner, self._curve = learner, _read_curve(curve)
+        self._learner, self._curve = learner, read_curve(curve)
 
     def _check_columns(self, count: int) -> None:
         """Check that the columns of a model file fit its weights."""
@@ -507,23 +347,6 @@ class OnlineEstimator(BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-def _read_curve(given: Any) -> Curve:
-    """Return the curve in a model file."""
-    curve, stride = Curve(), given["stride"]
-    rounds, mistakes, losses = (given[name] for name in ("rounds", "mistakes", "loss"))
-    arrays = all(isinstance(each, np.ndarray) for each in (rounds, mistakes, losses))
-    if not arrays or not rounds.shape == mistakes.shape == losses.shape == (rounds.size,):
-        raise ValueError("the curve must be three arrays of one length")
-    if type(stride) is not int or stride < 1 or rounds.size > _POINTS:
-        raise ValueError(f"the curve must have at most {_POINTS} points, and a stride")
-    if not np.array_equal(rounds, stride * np.arange(1, rounds.size + 1)):
-        raise ValueError("the rounds of the curve must lie evenly")
-    curve.stride, curve.rounds = stride, [int(value) for value in rounds]
-    curve.mistakes = [int(value) for value in mistakes]
-    curve.losses = [float(value) for value in losses]
-    return curve
 
 
 class Lean:
@@ -640,7 +463,3 @@ def as_rows(x: Any) -> Any:
     if isinstance(x, Mapping):
         return [x]
     return x if sparse.issparse(x) else np.asarray(x).reshape(1, -1)
-
-
-def _are_mappings(X: Any) -> bool:
-    return isinstance(X, (list, tuple)) and len(X) > 0 and isinstance(X[0], Mapping)

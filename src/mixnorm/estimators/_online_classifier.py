@@ -99,7 +99,7 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):
         labels = self._encode(y, classes, first=first)
         self._ready(X.shape[1], len(self.classes_))
         order = None if in_order else self._order(X.shape[0])
-        self._mark(given, order)
+        X = self._mark(X, given, order)
         self._learn(X, labels, np.empty((X.shape[0], 0)), weight, order)
         return self
 

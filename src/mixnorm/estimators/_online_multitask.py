@@ -247,7 +247,7 @@ class OnlineMultiTaskLearner(OnlineEstimator):
         self._ready(X.shape[1], len(self.tasks_))
         targets = self._signed(targets, labels)
         order = None if in_order else self._order(X.shape[0])
-        self._mark(given, order)
+        X = self._mark(X, given, order)
         self._learn(X, labels, targets, weight, order)
         return self
 

@@ -179,7 +179,7 @@ class MirrorDescentRegressor(RegressorMixin, OnlineEstimator):
         weight = self._weights_of(sample_weight, X.shape[0])
         self._ready(X.shape[1], targets.shape[1])
         order = None if in_order else self._order(X.shape[0])
-        self._mark(given, order)
+        X = self._mark(X, given, order)
         self._learn(X, np.empty(0, dtype=np.int64), targets, weight, order)
         return self
 
