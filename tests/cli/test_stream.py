@@ -48,14 +48,18 @@ def rows(tmp_path):
 
 
 class Trickle:
-    """Standard input that gives a line at a time, and may send a signal instead of one."""
+    """Standard input that gives a line at a time, and may send a signal instead of one.
+
+    With ``last`` the last line has no end.
+    """
 
     def __init__(self, lines, number=None):
-        self.lines, self.number = list(lines), number
+        self.lines, self.number, self.last = list(lines), number, False
 
     def read(self, size):
         if self.lines:
-            return self.lines.pop(0).encode() + b"\n"
+            line = self.lines.pop(0).encode()
+            return line if self.last and not self.lines else line + b"\n"
         if self.number is not None:
             signal.raise_signal(self.number)
         return b""

@@ -1,6 +1,7 @@
 """``mixnorm stream`` on raw tables: kinds of columns, lines without an end, errors and rises."""
 
 import json
+import sys
 from itertools import pairwise
 
 import numpy as np
@@ -84,8 +85,9 @@ def test_what_columns_are_can_be_said(mixnorm, tmp_path):
     assert "cannot be changed" in found.err
 
 
-@pytest.mark.parametrize("rows", [1, 2, 3, 31, 33, 200])
-@pytest.mark.parametrize("options", [[], ["--hash", 64]], ids=str)
+@pytest.mark.parametrize(
+    ("rows", "options"), [(1, []), (3, []), (31, []), (200, []), (33, ["--hash", 64])], ids=str
+)
 def test_one_state_wherever_it_is_stopped(mixnorm, tmp_path, stdin, rows, options):  # noqa: F811
     lines = cars(300)
     (tmp_path / "cars.csv").write_text("\n".join(lines) + "\n")
@@ -170,6 +172,36 @@ def test_a_line_that_was_cut_is_learned_from_once(mixnorm, tmp_path, cut):
     assert [int(line.split(",")[0]) for line in (tmp_path / "p.csv").read_text().split()[1:]] == [
         *range(2, 42)
     ]
+
+
+def test_a_line_that_grows(mixnorm, tmp_path):
+    text = "\r\n".join(cars(30)) + "\r\n"
+    log = tmp_path / "log.csv"
+    log.write_bytes(text.encode())
+    assert mixnorm("stream", "log.csv", "-t", "label", "-m", "whole.mixnorm").code == 0
+    start = text.index("\n30;")
+    log.write_bytes(text[:start].encode())
+    assert mixnorm("stream", "log.csv", "-t", "label", "-m", "m.mixnorm").code == 0
+    for end in range(start + 1, len(text) + 1, 2):
+        log.write_bytes(text[:end].encode())
+        assert mixnorm("stream", "log.csv", "-m", "m.mixnorm", "--resume").code == 0
+    log.write_bytes(text.encode())
+    assert mixnorm("stream", "log.csv", "-m", "m.mixnorm", "--resume").code == 0
+    assert state("m.mixnorm") == state("whole.mixnorm")
+    assert package.load("m.mixnorm").before is None
+
+
+def test_a_cut_pipe_goes_on_with_its_file(mixnorm, tmp_path, stdin):  # noqa: F811
+    lines = cars(40)
+    (tmp_path / "log.csv").write_text("\n".join(lines) + "\n")
+    assert mixnorm("stream", "log.csv", "-t", "label", "-m", "whole.mixnorm").code == 0
+    stdin(lines[:30])
+    sys.stdin.buffer.lines.append(lines[30][:-1])
+    sys.stdin.buffer.last = True
+    assert mixnorm("stream", "-t", "label", "-m", "m.mixnorm").code == 0
+    assert package.load("m.mixnorm").classes.tolist()[-1] in ("va", "bu")
+    assert mixnorm("stream", "log.csv", "-m", "m.mixnorm", "--resume").code == 0
+    assert state("m.mixnorm") == state("whole.mixnorm")
 
 
 def test_half_a_row_is_told(mixnorm, tmp_path):

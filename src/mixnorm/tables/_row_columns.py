@@ -20,7 +20,6 @@ from mixnorm.tables._values import (
     as_seconds,
     level_text,
     plain_text,
-    text_number,
 )
 
 #: Numbers of rows after which kinds are decided, from all rows so far; the last time they stay.
@@ -233,11 +232,20 @@ def _are_plain_numbers(texts: list[str]) -> bool:
 
 
 def _number(name: str, texts: list[str | None], style: Style, forced: bool) -> RowColumn:
-    numbers = [math.nan if text is None else text_number(text, style) for text in texts]
-    values = np.array([math.nan if number is None else number for number in numbers])
-    if not forced and np.all(np.isfinite(values)) and numbers_rows(name, values):
+    numbers = None if forced else _all_numbers(texts)
+    if numbers is not None and numbers_rows(name, np.array(numbers)):
         return RowColumn(name, "left out", reason=ROW_NUMBER.format(name))
     return RowColumn(name, "number", style)
+
+
+def _all_numbers(texts: list[str | None]) -> list[float] | None:
+    """Return entries as finite numbers; None if there is anything else among them."""
+    try:
+        numbers = [float(text) for text in texts if text is not None]
+    except ValueError:  # also those with signs around them, which number no rows
+        return None
+    complete = len(numbers) == len(texts) and all(map(math.isfinite, numbers))
+    return numbers if complete else None
 
 
 def _date(name: str, present: list[str], pattern: str, before: RowColumn | None) -> RowColumn:
