@@ -345,8 +345,9 @@ class MirrorDescentClassifier(OnlineClassifier):
     average : bool, default=False
         Predict by the average of the weights so far. It does not change what is learned.
     conservative : float, default=0.01
-        Rows are learned from only if the loss has a derivative larger than this in some score; for
-        the logistic loss that is the probability that was given to wrong classes.
+        Derivatives of the loss in a score are taken as zero if they are not larger than this. For
+        the logistic loss they are the probabilities that were given to wrong classes: rows that
+        are predicted well are not learned from.
     shuffle : bool, default=True
         Let ``fit`` go through the rows in a random order. ``partial_fit`` keeps their order.
     random_state : int, RandomState instance or None, default=None
