@@ -902,6 +902,17 @@ def test_units_and_origins_of_columns_do_not_matter(model, unit):
     np.testing.assert_allclose(second.coef_ * unit, first.coef_, rtol=0.01, atol=0.01)
 
 
+@pytest.mark.parametrize("power", [1, 2, 3])
+def test_a_column_that_goes_on_and_on_does_no_harm(power):
+    """Its unit grows with every row, and its weight must not."""
+    rng = np.random.default_rng(0)
+    x, t = rng.normal(size=2000), np.linspace(0.0, 1.0, 2000)
+    y = (x + rng.normal(0.0, 0.3, size=2000) > 0.5).astype(int)
+    alone = MirrorDescentClassifier().partial_fit(x[:, None], y)
+    beside = MirrorDescentClassifier().partial_fit(np.column_stack([x, t**power]), y)
+    assert beside.mistakes_ < alone.mistakes_ + 60
+
+
 def test_sparse_rows_keep_zero_as_their_origin():
     X = sp.random(200, 30, density=0.1, format="csr", random_state=0)
     model = MirrorDescentClassifier().partial_fit(X, np.arange(200) % 3)

@@ -40,10 +40,10 @@ POWER, RATE, RADIUS, CONVEXITY, QUIET = range(5)
 N_NUMBERS = 16
 # Rows of ``column``: the largest distance from the origin (the unit) and its inverse, the factor
 # that turns sums of gradients into weights, the clock when last averaged, the sum of squared
-# gradients, the mean, whether it is the origin, and the weight of samples that had a value, and
-# that spoke of the column at all.
-TOP, INVERSE, FACTOR, SEEN, ENERGY, MEAN, MARK, KNOWN, PRESENT = range(9)
-N_COLUMN = 9
+# gradients, the mean, whether it is the origin, the weight of samples that had a value, and that
+# spoke of the column at all, and the weight of all samples when the unit last grew.
+TOP, INVERSE, FACTOR, SEEN, ENERGY, MEAN, MARK, KNOWN, PRESENT, GREW = range(10)
+N_COLUMN = 10
 # Rows of ``outputs``: the largest derivative and target, whether there was one, the weight of
 # targets seen, their mean, what moving means have added to the intercept (over the rate), and the
 # sum of that over the rounds.

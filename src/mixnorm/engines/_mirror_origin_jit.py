@@ -16,6 +16,7 @@ from mixnorm.engines._mirror_layout import (
     ENERGY,
     FACTOR,
     FEATURES,
+    GREW,
     INTERCEPT,
     INVERSE,
     KIND,
@@ -37,6 +38,7 @@ from mixnorm.engines._mirror_sums_jit import derive, matrix_of, note_average
 from mixnorm.engines._vectors_jit import compiled, move_means
 
 _STRETCH = 1.5  # a weight grows with the unit of its column at most so much at once
+_RECENT = 0.1  # share of the samples so far that are a short time
 _USUAL = 0.9  # share of the samples that have a name whose absence says nothing
 
 
@@ -60,11 +62,13 @@ def grow(  # type: ignore[no-untyped-def]
 
     Sums of gradients are made what they would have been with inputs in the new unit. Weights are
     made those of the same function, but grow ``limit`` times at most: a value very far out says
-    that the unit was not known, and its weight neither.
+    that the unit was not known, and its weight neither. They stay as they are if the unit grew a
+    short time ago: a column that goes on and on would have its weight grow with it.
     """
     top = column[TOP, j]
     column[TOP, j], column[INVERSE, j] = size, 1.0 / size
     if not top > 0.0:
+        column[GREW, j] = numbers[WEIGHT]
         return
     part, place = top / size, np.empty(1, np.int64)
     place[0] = j
@@ -72,7 +76,9 @@ def grow(  # type: ignore[no-untyped-def]
         note_average(1, place, codes, theta, image, total, column, numbers)
     if theta is None:
         column[ENERGY, j] *= part * part
-        stretch = min(size / top, limit)
+        recent = numbers[WEIGHT] - column[GREW, j] < _RECENT * numbers[WEIGHT]
+        stretch = 1.0 if recent and limit < math.inf else min(size / top, limit)
+        column[GREW, j] = numbers[WEIGHT]
         for r in range(codes[OUTPUTS]):
             image[r, j] *= stretch
             if codes[AVERAGED]:

@@ -135,16 +135,7 @@ class RowLearner(Account):
         larger.numbers = self.numbers
         larger.column[layout.SEEN] = self.numbers[layout.CLOCK]
         larger.outputs[:, :rows] = self.outputs
-        kept = (
-            layout.TOP,
-            layout.INVERSE,
-            layout.ENERGY,
-            layout.MEAN,
-            layout.MARK,
-            layout.KNOWN,
-            layout.PRESENT,
-        )
-        for place in kept:
+        for place in set(range(layout.N_COLUMN)) - {layout.FACTOR, layout.SEEN}:
             larger.column[place, :columns] = self.column[place]
         names = ("total", "image") if self.plan.rule == "feature" else ("total", "theta")
         for name in names:
