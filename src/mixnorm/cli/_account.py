@@ -113,12 +113,12 @@ class CommonestGuess:
 
 
 class MeanGuess:
-    """Guesses the mean of the targets so far, zero for the first.
+    """Guesses the mean of the targets so far; the first costs nothing, as it does the estimator.
 
     Examples
     --------
     >>> MeanGuess("absolute").cost([4.0, 4.0, 1.0])
-    7.0
+    3.0
     """
 
     def __init__(self, loss: Any, mean: float = 0.0, rows: int = 0) -> None:
@@ -137,7 +137,7 @@ class MeanGuess:
         """Return the loss on rows, each guessed before it counts."""
         guesses, mean, rows = [], self._mean, self._rows
         for target in targets:
-            guesses.append(mean)
+            guesses.append(mean if rows else target)
             rows += 1
             mean += (target - mean) / rows
         self._mean, self._rows = mean, rows

@@ -188,7 +188,10 @@ class BlockLearner(Account):
         grows, its past updates are made what they would have been in the new one.
         """
         away, mean = self._away(rows, weight)
-        self.offset += self.played @ ((mean - self.mean) * self._inverse()) / (self._pace() or 1.0)
+        if self.plan.scaled:
+            farther = np.concatenate([[False], np.any(np.abs(away) > self.top[1:], axis=0)])
+            moved = np.where(farther, 0.0, (mean - self.mean) * self._inverse())
+            self.offset += self.played @ moved / (self._pace() or 1.0)
         self.mean = mean
         self.numbers[layout.WEIGHT] += float(np.sum(weight))
         ones = np.full((len(rows), 1), float(self.plan.intercept))
@@ -261,12 +264,13 @@ class BlockLearner(Account):
                     self.plan.losses[r if len(self.plan.losses) > 1 else 0]
                 )
                 score = scores[i, r] + self.base[r]
-                own, residual[i, r] = _row_jit.number_loss(code, constant, score, target)
-                losses[i] += own
+                based = self.plan.scaled and self.plan.intercept and code < _row_jit.HINGE
+                if not based or self.heard[r] > 0.0:  # else nothing is known of its size
+                    own, residual[i, r] = _row_jit.number_loss(code, constant, score, target)
+                    losses[i] += own
                 if code >= _row_jit.HINGE:
                     wrong[i] += int(score * target <= 0.0)
-                elif self.plan.scaled and self.plan.intercept and importance[i] > 0.0:
-                    residual[i, r] *= float(self.heard[r] > 0.0)
+                elif based and importance[i] > 0.0:
                     self._move_base(r, target, float(importance[i]))
         return losses, wrong, residual
 

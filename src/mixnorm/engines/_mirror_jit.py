@@ -162,13 +162,11 @@ def step_features(  # type: ignore[no-untyped-def]
 
 
 @plain
-def move_base(i, output, weight, codes, loss_codes, residual, targets, outputs):  # type: ignore[no-untyped-def]
-    """Move the means of targets that are numbers; the first of an output brings nothing else."""
+def move_base(i, output, weight, codes, loss_codes, targets, outputs):  # type: ignore[no-untyped-def]
+    """Move the means of targets that are numbers."""
     for r in range(codes[OUTPUTS]):
         target = targets[i, 0 if output >= 0 else r]
         if loss_codes[r] < HINGE and (output < 0 or r == output) and not math.isnan(target):
-            if outputs[HEARD, r] == 0.0:
-                residual[r] = 0.0
             outputs[HEARD, r] += weight
             outputs[BASE, r] += weight / outputs[HEARD, r] * (target - outputs[BASE, r])
 
@@ -253,9 +251,12 @@ def score(size, index, scale, output, codes, constants, theta, image, column, va
 
 @compiled
 def judge(  # type: ignore[no-untyped-def]
-    i, output, codes, loss_codes, loss_constants, labels, targets, scores, residual
+    i, output, based, codes, loss_codes, loss_constants, labels, targets, outputs, scores, residual
 ):
-    """Return the loss of a sample and its mistakes; write the derivatives in its scores."""
+    """Return the loss of a sample and its mistakes; write the derivatives in its scores.
+
+    The first number of an output whose mean is the base of its scores costs nothing.
+    """
     if codes[MODE] == LABELS:
         missed = 1 if best_class(scores) != labels[i] else 0
         loss = label_loss(loss_codes[0], loss_constants[0], scores, labels[i], residual)
@@ -265,6 +266,8 @@ def judge(  # type: ignore[no-untyped-def]
         residual[r] = 0.0
         target = targets[i, 0 if output >= 0 else r]
         if (output < 0 or r == output) and not math.isnan(target):
+            if based and loss_codes[r] < HINGE and outputs[HEARD, r] == 0.0:
+                continue  # nothing is known of its size
             own, slope = number_loss(loss_codes[r], loss_constants[r], scores[r], target)
             loss += own
             residual[r] = slope
@@ -291,6 +294,8 @@ def step(  # type: ignore[no-untyped-def]
                 size, places, moved = count, index, scratch[S_PACKED]
     if codes[AVERAGED]:
         note_average(size, places, codes, theta, image, total, column, numbers)
+    if codes[SCALED]:  # a heavy part of a sample does not overshoot
+        weight = min(weight, 1.0)
     if theta is None:
         reach = warm * constants[RATE] * numbers[WEIGHT] / numbers[INPUTS]
         if codes[MODE] != LABELS:
@@ -362,8 +367,9 @@ def learn(  # type: ignore[no-untyped-def]
             for r in range(n_outputs):
                 scores[r] = products[r] + rate * outputs[OFFSET, r] + outputs[BASE, r]
             loss, missed = judge(
-                i, output, codes, loss_codes, loss_constants, labels, targets, scores, residual
-            )
+                i, output, based, codes, loss_codes, loss_constants, labels, targets, outputs,
+                scores, residual,
+            )  # fmt: skip
             losses[i] += weight * loss
             if turn == 0:
                 wrong[i] = missed
@@ -393,7 +399,7 @@ def learn(  # type: ignore[no-untyped-def]
                 for e in range(size):
                     inputs += abs(value[e])
             if based and codes[MODE] != LABELS:
-                move_base(i, output, weight, codes, loss_codes, residual, targets, outputs)
+                move_base(i, output, weight, codes, loss_codes, targets, outputs)
             if codes[KIND] == FEATURES:
                 numbers[INPUTS] += weight * inputs
             # Step.

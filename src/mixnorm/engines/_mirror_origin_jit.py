@@ -39,7 +39,8 @@ from mixnorm.engines._vectors_jit import compiled, move_means
 
 _STRETCH = 1.5  # a weight grows with the unit of its column at most so much at once
 _RECENT = 0.1  # share of the samples so far that are a short time
-_USUAL = 0.9  # share of the samples that have a name whose absence says nothing
+_USUAL = 0.5  # share of the samples that have a name whose absence says nothing
+_FEW = 10.0  # samples that do not tell
 
 
 @compiled
@@ -106,8 +107,9 @@ def let_grow(  # type: ignore[no-untyped-def]
 ):  # fmt: skip
     """Let units grow for the values of a sample that need it, and measure these anew.
 
-    Weights of steps of each column's own shrink around the mean before the sample, not around the
-    one that it has moved. Returns by how much the magnitudes of the inputs have changed.
+    A value so far out does not move the intercept by the old weight of its column. Weights of steps
+    of each column's own shrink around the mean before the sample, not around the one that it has
+    moved. Returns by how much the magnitudes of the inputs have changed.
     """
     raw, value, change = scratch[S_RAW], scratch[S_VALUE], 0.0
     for e in range(size):
@@ -116,8 +118,7 @@ def let_grow(  # type: ignore[no-untyped-def]
         if not abs(away) > column[TOP, j]:
             continue
         moved = 0.0
-        centred = codes[ORIGIN] == MEANS or column[MARK, j] > 0.0
-        if codes[KIND] == FEATURES and centred:
+        if codes[ORIGIN] == MEANS or column[MARK, j] > 0.0:
             share = gain if codes[ORIGIN] == MEANS else gain * numbers[WEIGHT] / column[KNOWN, j]
             moved = away * share / (1.0 - share)
         add_offset(j, -moved, scale, codes, theta, image, column, outputs)
@@ -125,7 +126,8 @@ def let_grow(  # type: ignore[no-untyped-def]
             j, abs(away), _STRETCH, codes, constants, theta, image, total, column, tree, levels,
             numbers, scratch,
         )  # fmt: skip
-        add_offset(j, moved, scale, codes, theta, image, column, outputs)
+        if codes[KIND] == FEATURES:
+            add_offset(j, moved, scale, codes, theta, image, column, outputs)
         change -= abs(value[e])
         value[e] = away * column[INVERSE, j]
         change += abs(value[e])
@@ -187,7 +189,7 @@ def note_names(  # type: ignore[no-untyped-def]
     for e in range(places.shape[0]):
         j = places[e] + 1
         if column[MARK, j] > 0.0:
-            if column[PRESENT, j] < _USUAL * numbers[WEIGHT]:
+            if numbers[WEIGHT] > _FEW and column[PRESENT, j] < _USUAL * numbers[WEIGHT]:
                 if column[TOP, j] > 0.0:
                     grow(
                         j, column[TOP, j] + abs(column[MEAN, j]), math.inf, codes, constants, theta,

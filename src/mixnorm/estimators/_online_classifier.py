@@ -200,7 +200,8 @@ class GroupPerceptron(OnlineClassifier):
         Measure features from running means in running units, as raw tables need it. By default
         rows are taken as they are: the bound on the mistakes rests on that.
     average : bool, default=False
-        Predict by the average of the weights so far. It does not change what is learned.
+        Predict by the average of the weights so far. It does not change what is learned, and
+        mistakes and losses are those of the weights themselves.
     shuffle : bool, default=True
         Let ``fit`` go through the rows in a random order. ``partial_fit`` keeps their order.
     random_state : int, RandomState instance or None, default=None
@@ -340,10 +341,12 @@ class MirrorDescentClassifier(OnlineClassifier):
     scale : bool, default=True
         Measure features in running units, and those of dense rows from running means: what is
         learned does not depend on units and origins. Sparse rows keep zero as their origin, and so
-        do all rows with ``fit_intercept=False``. In rows that are dicts, a number that was in nine
-        of ten rows so far is measured from its mean.
+        do all rows with ``fit_intercept=False``. In rows that are dicts, the numbers of the first
+        row are measured from their means, as long as half of the rows have them; not so with the
+        norm ``"trace"`` or with blocks of features.
     average : bool, default=False
-        Predict by the average of the weights so far. It does not change what is learned.
+        Predict by the average of the weights so far. It does not change what is learned, and
+        mistakes and losses are those of the weights themselves.
     conservative : float, default=0.01
         Derivatives of the loss in a score are taken as zero if they are not larger than this. For
         the logistic loss they are the probabilities that were given to wrong classes: rows that
@@ -384,8 +387,9 @@ class MirrorDescentClassifier(OnlineClassifier):
     unless a value lies more than half again as far out as any before it. Steps grow to their full
     size in the first 30 rows or so, while units are not well known.
 
-    A row of weight two is learned from twice, and one of weight 2.5 in three equal parts (at most
-    64 parts): as if it stood there so often. It is predicted once for the mistakes.
+    A row of weight two is learned from twice, and one of weight 2.5 in three equal parts: as if it
+    stood there so often. One of more than 64 is learned from 64 times, and counts in full for the
+    means. Each is predicted once for the mistakes.
 
     With ``scale=False``, ``conservative=0`` and a rule other than ``"feature"``, ``regret(W)`` is
     at most ``regret_bound(W)`` on any rows, for all ``W`` in the ball. With ``scale=True`` there is

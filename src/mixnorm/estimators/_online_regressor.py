@@ -42,18 +42,23 @@ class MirrorDescentRegressor(RegressorMixin, OnlineEstimator):
         Largest norm of the weights.
     learning_rate : {"auto", "feature", "adaptive", "anytime", "fixed"}, default="auto"
         As in :class:`MirrorDescentClassifier`. With ``"feature"`` steps are also in units of the
-        largest target seen; with ``scale=True`` targets are measured from their running mean.
+        largest target seen; with ``scale=True`` targets are measured from their running mean, and
+        the first one costs nothing.
     eta0 : float, optional
-        The step size; by default ``radius`` or 10 for ``"adaptive"``, 1 for the others.
+        The step size; by default ``radius`` or 10 for ``"adaptive"``, 1 for the others. For
+        ``"adaptive"`` it is about the size of the weights, in units of the targets: give larger
+        ones for large targets.
     fit_intercept : bool, default=True
         Have a column of ones.
     scale : bool, default=True
         Measure features in running units, and those of dense rows from running means: what is
         learned does not depend on units and origins. Sparse rows keep zero as their origin, and so
-        do all rows with ``fit_intercept=False``. In rows that are dicts, a number that was in nine
-        of ten rows so far is measured from its mean.
+        do all rows with ``fit_intercept=False``. In rows that are dicts, the numbers of the first
+        row are measured from their means, as long as half of the rows have them; not so with the
+        norm ``"trace"`` or with blocks of features.
     average : bool, default=False
-        Predict by the average of the weights so far. It does not change what is learned.
+        Predict by the average of the weights so far. It does not change what is learned, and
+        mistakes and losses are those of the weights themselves.
     shuffle : bool, default=True
         Let ``fit`` go through the rows in a random order. ``partial_fit`` keeps their order.
     random_state : int, RandomState instance or None, default=None
