@@ -108,8 +108,6 @@ def test_rows_are_blocks_of_one(norm, rule, radius, origin):
     for loss, (intercept, averaged) in itertools.product(
         [MulticlassHinge(), MultinomialLogistic(), Squared()], [(True, False), (False, True)]
     ):
-        if origin == "means" and loss == MulticlassHinge():
-            continue  # rounding may choose between classes that tie
         plan = Plan(
             norm, [loss], rule, RULES[rule], radius, origin is not None, intercept, averaged,
             origin=origin or "zero",
@@ -119,7 +117,12 @@ def test_rows_are_blocks_of_one(norm, rule, radius, origin):
         found = one.learn(X, labels, targets, np.ones(len(X)))
         wanted = other.learn(X, labels, targets, np.ones(len(X)))
         assert_close(found[0], wanted[0])
-        assert np.array_equal(found[1], wanted[1])
+        if origin == "means" and one.mistakes != other.mistakes:
+            # Rounding chose between two classes that tie: only the weights are to agree.
+            assert np.sum(found[1] != wanted[1]) == 1
+            other.numbers[layout.MISTAKES] = one.mistakes
+        else:
+            assert np.array_equal(found[1], wanted[1])
         assert_alike(one, other, rng)
 
 
