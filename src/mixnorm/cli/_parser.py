@@ -358,7 +358,7 @@ def _add_online(learning: Any) -> None:
         "--hash",
         metavar="N",
         type=_types.count,
-        help="hash names into N columns, for rows that bring ever new ones; numbers count from zero",
+        help="hash names, of which ever new ones come, into N columns; numbers count from zero",
     )
 
 

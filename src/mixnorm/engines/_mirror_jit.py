@@ -186,8 +186,16 @@ def widen(i, output, codes, loss_codes, residual, targets, outputs):  # type: ig
 
 
 @compiled
+def is_whole(count, n_columns, codes):  # type: ignore[no-untyped-def]
+    """Whether a sample with so many entries is worked on as a whole row."""
+    if codes[ORIGIN] == ZERO:
+        return count * _SPARSE > n_columns
+    return codes[ORIGIN] == MEANS
+
+
+@compiled
 def read_row(row, codes, index, raw):  # type: ignore[no-untyped-def]
-    """Write a dense sample: all of it, or the entries that are not zero; return how many.
+    """Write a dense sample: all of it, or the entries that are not zero; return how many these are.
 
     -1 says that not all entries are finite numbers.
     """
@@ -196,9 +204,8 @@ def read_row(row, codes, index, raw):  # type: ignore[no-untyped-def]
     if count < 0:
         return count
     count += first
-    if codes[ORIGIN] == MEANS or count * _SPARSE > n_columns:
+    if is_whole(count, n_columns, codes):
         shift(row, raw)
-        count = n_columns
     else:
         pack(row, first, index, raw)
     if first:
@@ -226,9 +233,8 @@ def read_entries(places, entries, codes, column, index, raw):  # type: ignore[no
         if count < 0:
             return count
         count += first
-        if count * _SPARSE > n_columns:
+        if is_whole(count, n_columns, codes):
             spread(places, entries, raw)
-            count = n_columns
         else:
             pack_stored(places, entries, first, index, raw)
     if first:
@@ -278,20 +284,20 @@ def judge(  # type: ignore[no-untyped-def]
 
 @compiled
 def step(  # type: ignore[no-untyped-def]
-    i, output, size, whole, weight, warm, rate, index, targets, codes, constants, loss_codes, theta,
+    i, output, count, weight, warm, rate, index, targets, codes, constants, loss_codes, theta,
     image, total, column, outputs, tree, levels, numbers, scratch, residual, products,
 ):  # fmt: skip
     """Step against the derivatives of a sample in its scores; faint ones do not count."""
-    n_columns, moved, places = column.shape[1], scratch[S_VALUE], index
+    n_columns, size, moved, places = column.shape[1], count, scratch[S_VALUE], index
     for r in range(codes[OUTPUTS]):
         if abs(residual[r]) <= constants[QUIET]:
             residual[r] = 0.0
-    if whole:
-        places = np.empty(0, np.int64)
-        if codes[ORIGIN] != MEANS:  # there may be many zeros
-            count = pack_whole(n_columns, moved, index, scratch[S_PACKED])
-            if count * _LIGHT < n_columns:
-                size, places, moved = count, index, scratch[S_PACKED]
+    if is_whole(count, n_columns, codes):
+        if codes[ORIGIN] == ZERO and count * _LIGHT < n_columns:  # many zeros
+            size = pack_whole(n_columns, moved, index, scratch[S_PACKED])
+            moved = scratch[S_PACKED]
+        else:
+            size, places = n_columns, np.empty(0, np.int64)
     if codes[AVERAGED]:
         note_average(size, places, codes, theta, image, total, column, numbers)
     if codes[SCALED]:  # a heavy part of a sample does not overshoot
@@ -332,20 +338,21 @@ def learn(  # type: ignore[no-untyped-def]
     scores, residual = np.zeros(n_outputs), np.zeros(n_outputs)
     products = np.zeros(n_outputs)
     scratch = np.empty((N_SCRATCH, max(n_columns, n_outputs) + 1))
-    raw, value = scratch[S_RAW], scratch[S_VALUE]
+    value = scratch[S_VALUE]
+    raw = scratch[S_RAW] if codes[SCALED] else value
     centred, based = codes[ORIGIN] != ZERO, codes[SCALED] == 1 and codes[INTERCEPT] == 1
     begin = end = 0
     for i in range(n_samples):
         losses[i], wrong[i] = 0.0, 0
         if stored:
             begin, end = indptr[i], indptr[i + 1]
-            size = read_entries(indices[begin:end], data[begin:end], codes, column, index, raw)
+            count = read_entries(indices[begin:end], data[begin:end], codes, column, index, raw)
         else:
-            size = read_row(dense[i], codes, index, raw)
-        if size < 0:
+            count = read_row(dense[i], codes, index, raw)
+        if count < 0:
             return i
-        whole = size == n_columns and codes[ORIGIN] != MARKED
-        places = everything if whole else index
+        whole = is_whole(count, n_columns, codes)
+        size, places = (n_columns, everything) if whole else (count, index)
         output = labels[i] if codes[MODE] == TASKS else -1
         repeats = max(1, math.ceil(min(importance[i], _REPEATS)))
         weight = importance[i] / repeats
@@ -359,7 +366,8 @@ def learn(  # type: ignore[no-untyped-def]
                     indices[begin:end], importance[i], scale / pace, codes, constants, theta, image,
                     total, column, outputs, tree, levels, numbers, scratch,
                 )  # fmt: skip
-            measure(size, places, column, raw, value)
+            if codes[SCALED]:
+                measure(size, places, column, raw, value)
             score(
                 size, places, scale, -1 if centred else output, codes, constants, theta, image,
                 column, value, scratch[S_PART], products,
@@ -411,7 +419,7 @@ def learn(  # type: ignore[no-untyped-def]
             if turn == 0:
                 numbers[UPDATES] += 1.0
             step(
-                i, output, size, whole, weight, warm, rate, index, targets, codes, constants,
+                i, output, count, weight, warm, rate, index, targets, codes, constants,
                 loss_codes, theta, image, total, column, outputs, tree, levels, numbers, scratch,
                 residual, products,
             )  # fmt: skip

@@ -217,6 +217,24 @@ def power_norm(vector, count, power, scratch):  # type: ignore[no-untyped-def]
 
 
 @compiled
+def ceiling(vector, count, power):  # type: ignore[no-untyped-def]
+    """Return what the norm of the first ``count`` entries is at most, for a power of 2 or more.
+
+    Between the largest entry and the Euclidean norm lie all such norms, as their logarithms are
+    convex in the inverse of the power.
+    """
+    largest, total = 0.0, 0.0
+    for e in range(count):
+        largest = max(largest, abs(vector[e]))
+    if not largest > 0.0:
+        return 0.0
+    inverse = 1.0 / largest
+    for e in range(count):
+        total += (vector[e] * inverse) * (vector[e] * inverse)
+    return largest * math.pow(total, 1.0 / power)
+
+
+@compiled
 def add_outer(count, index, value, residual, codes, matrix):  # type: ignore[no-untyped-def]
     """Take ``residual x value`` off a matrix; ``value`` is a whole sample without an index."""
     for r in range(codes[OUTPUTS]):
@@ -243,7 +261,9 @@ def step_sums(  # type: ignore[no-untyped-def]
     power, n_outputs = constants[POWER], codes[OUTPUTS]
     for r in range(n_outputs):
         numbers[LINEAR] += residual[r] * products[r]
-    sample = power_norm(moved, size, power, scratch)
+    sample = numbers[LARGEST_SAMPLE]
+    if codes[RULE] != NONE or not ceiling(moved, size, power) <= sample:
+        sample = power_norm(moved, size, power, scratch)
     inside = power if codes[KIND] == ENTRIES else 2.0
     slope = power_norm(residual, n_outputs, inside, scratch) * sample
     numbers[LARGEST_SAMPLE] = max(numbers[LARGEST_SAMPLE], sample)
