@@ -264,7 +264,7 @@ def task_losses(losses: Any, names: Sequence[Any]) -> list[Any]:
         losses = [losses] * len(names)
     if len(losses) != len(names):
         raise ValueError(
-            f"losses has {len(losses)} entries for {len(names)} tasks; give one loss for all, or "
+            f"the number of losses is {len(losses)}, and of tasks {len(names)}; give one loss for all, or "
             "one for each."
         )
     return [_scalar_loss(loss) for loss in losses]
