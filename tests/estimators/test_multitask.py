@@ -588,7 +588,7 @@ def test_what_was_not_reached_is_said(apart):
         ({"alpha": 0.0}, "must be positive"),
         ({"radius": -1.0}, "radius"),
         ({"losses": "huge"}, "'huge' is not known"),
-        ({"losses": ["squared"] * 3}, "3 entries for 4 tasks"),
+        ({"losses": ["squared"] * 3}, "differ in number: 3 and 4"),
         ({"norm": MixedNorm(2, 1, groups=(0, 1))}, "groups"),
     ],
 )

@@ -119,7 +119,7 @@ def test_losses_of_tasks():
     [
         ("margin", "'margin' is not known"),
         (MultinomialLogistic(), "no loss of one score"),
-        (["squared"], "losses is 1, and of tasks 2"),
+        (["squared"], "differ in number: 1 and 2"),
         ({"a": "squared"}, "no loss for task 'b'"),
         ({"a": "squared", "c": "squared"}, "no task 'c'"),
         (None, "None is not known"),

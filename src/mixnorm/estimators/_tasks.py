@@ -264,8 +264,8 @@ def task_losses(losses: Any, names: Sequence[Any]) -> list[Any]:
         losses = [losses] * len(names)
     if len(losses) != len(names):
         raise ValueError(
-            f"the number of losses is {len(losses)}, and of tasks {len(names)}; give one loss for all, or "
-            "one for each."
+            f"losses and tasks differ in number: {len(losses)} and {len(names)}; give one loss for "
+            "all, or one for each."
         )
     return [_scalar_loss(loss) for loss in losses]
 
