@@ -5,7 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from mixnorm.cli._screen import Screen, counted, error_text, percent, plain, safe
+from mixnorm.cli._screen import Screen, error_text, percent, plain, safe
+from mixnorm.tables import counted
 
 
 def test_json_knows_no_arrays_and_no_infinities():

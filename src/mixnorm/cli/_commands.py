@@ -18,7 +18,7 @@ from mixnorm.cli._advise import advised, told, write_page
 from mixnorm.cli._data import Data, load_data
 from mixnorm.cli._full import FullFit, fit_full
 from mixnorm.cli._parser import Usage
-from mixnorm.cli._screen import Screen, counted, error_text, safe, write_out
+from mixnorm.cli._screen import Screen, error_text, safe, write_out
 from mixnorm.cli._search import Search, mean_error, search
 from mixnorm.cli._signals import uninterrupted
 from mixnorm.cli._streamed import predict_rows, show_other, show_stream
@@ -33,6 +33,7 @@ from mixnorm.tables import (
     TableModel,
     as_target_numbers,
     compare_labels,
+    counted,
     find_column,
     read_table,
 )

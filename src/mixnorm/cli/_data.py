@@ -10,7 +10,6 @@ import numpy as np
 
 from mixnorm.cli._parser import Usage
 from mixnorm.cli._pools import WORDS, check_size
-from mixnorm.cli._screen import counted
 from mixnorm.exceptions import TableError
 from mixnorm.tables import (
     SparseEncoder,
@@ -19,6 +18,7 @@ from mixnorm.tables import (
     TableEncoder,
     Target,
     Task,
+    counted,
     find_column,
     read_table,
     read_target,

@@ -9,7 +9,8 @@ from typing import Any, Self
 from rich.progress import Progress, TextColumn, TimeElapsedColumn
 
 from mixnorm.cli._account import Account, Rise, mean_cost
-from mixnorm.cli._screen import Screen, counted, error_text
+from mixnorm.cli._screen import Screen, error_text
+from mixnorm.tables import counted
 
 # Rows between two lines are at most this share of all, and at most so many.
 _SHARE = 4

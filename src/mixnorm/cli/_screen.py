@@ -124,8 +124,3 @@ def error_text(error: float | None, task: str) -> str:
     if error is None or not math.isfinite(error):
         return "-"
     return percent(error) if task == "classification" else f"{error:.4g}"
-
-
-def counted(number: int, thing: str, things: str | None = None) -> str:
-    """Return a number of things in words: ``1 row``, ``2 rows``; ``things`` is an odd plural."""
-    return f"{number} {thing}" if number == 1 else f"{number} {things or thing + 's'}"

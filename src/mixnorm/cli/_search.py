@@ -20,9 +20,10 @@ from mixnorm.cli._bar import SearchBar
 from mixnorm.cli._data import Data
 from mixnorm.cli._parser import LONGEST, Usage
 from mixnorm.cli._pools import make_pool
-from mixnorm.cli._screen import Screen, counted
+from mixnorm.cli._screen import Screen
 from mixnorm.exceptions import InterruptedFitWarning, MixnormWarning, TableError
 from mixnorm.selection import choose_size, standard_error
+from mixnorm.tables import counted
 
 # With this many rows one fifth set aside measures the error well enough, if the size is given.
 _MANY_ROWS = 20_000

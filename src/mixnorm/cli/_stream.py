@@ -12,12 +12,12 @@ from mixnorm.cli._commands import model_place
 from mixnorm.cli._guesses import Predictions
 from mixnorm.cli._parser import Usage
 from mixnorm.cli._running import Running, rise_text
-from mixnorm.cli._screen import Screen, counted, error_text
+from mixnorm.cli._screen import Screen, error_text
 from mixnorm.cli._signals import Interrupts
 from mixnorm.cli._stream_run import StreamRun
 from mixnorm.exceptions import ModelFileError
 from mixnorm.storage import load
-from mixnorm.tables import RowReader, StreamModel, Task
+from mixnorm.tables import RowReader, StreamModel, Task, counted
 
 # Rises of the error that the last lines repeat.
 _MOST_RISES = 3

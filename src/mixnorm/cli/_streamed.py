@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from mixnorm.cli._parser import STREAMED, Usage
-from mixnorm.cli._screen import Screen, counted, error_text
+from mixnorm.cli._screen import Screen, error_text
 from mixnorm.exceptions import TableError
-from mixnorm.tables import Row, RowReader, StreamModel
+from mixnorm.tables import Row, RowReader, StreamModel, counted
 
 _BLOCK = 10_000
 _MOST_SHOWN = 20

@@ -13,10 +13,10 @@ import numpy as np
 from mixnorm import __version__
 from mixnorm.cli._data import Data
 from mixnorm.cli._full import FullFit
-from mixnorm.cli._screen import counted, error_text
+from mixnorm.cli._screen import error_text
 from mixnorm.cli._search import Nested, Search
 from mixnorm.display import Feature, FullModel, Report
-from mixnorm.tables import TableModel
+from mixnorm.tables import TableModel, counted
 
 # Rows looked at for the size of a feature's effect.
 _SAMPLE = 20_000

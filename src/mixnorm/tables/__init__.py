@@ -16,6 +16,7 @@ from mixnorm.tables._target import (
     find_column,
     read_target,
 )
+from mixnorm.tables._words import counted
 
 __all__ = [
     "DECIDED_AT",
@@ -39,6 +40,7 @@ __all__ = [
     "Task",
     "as_target_numbers",
     "compare_labels",
+    "counted",
     "feature_names",
     "find_column",
     "read_table",
