@@ -167,6 +167,51 @@ def test_shareboost(seed, kind, n, d, k):
     assert bound.inputs["measured"] <= bound.value * (1.0 + 1e-6)
 
 
+def test_constants_of_shareboost():
+    """Against values by hand: four points on a line, weights of zero and one."""
+    X, y = np.array([[2.0], [2.0], [-2.0], [1.0]]), np.array(["b", "b", "a", "a"])
+    options = {"alpha": 0.0, "rule": "l1", "scale": "max", "tol": 1e-10}
+    model = ShareBoostClassifier(1, loss="margin", **options).fit(X, y)
+    # Scores of zero lose ln(1 + e), as both classes are a margin of one apart from the scores.
+    empty = bounds.shareboost(model, X, y, W=[[0.0]], intercept=[0.0])
+    assert empty.value == pytest.approx(math.log(1.0 + math.e))
+    # The weight 1 is 1/2 and -1/2 of two classes, in units of the largest size 2: the norm is 1.
+    margins = 1.0 - np.array([2.0, 2.0, 2.0, -1.0])
+    lost = np.mean(np.log1p(np.exp(margins)))
+    one = bounds.shareboost(model, X, y, W=[[1.0]], intercept=[0.0])
+    assert one.inputs["comparator"] == pytest.approx(1.0)
+    assert one.value == pytest.approx(lost + 4.0)
+    # 4 / T of the norm's square is a tenth of the empty model's loss after this many rounds.
+    assert one.inputs["needed"] == math.ceil(40.0 / model.null_loss_)
+    # Three classes, two rounds: the norm is 3 * 2 + 1 * 1, the loss of scores by hand.
+    X, y = np.array([[2.0, 0.0], [0.0, 1.0], [-1.0, -1.0]]), np.array([0, 1, 2])
+    model = ShareBoostClassifier(2, loss="margin", **options).fit(X, y)
+    W = np.array([[3.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
+    losses = [
+        np.log(1.0 + 2.0 * math.exp(1.0 - 6.0)),
+        np.log(1.0 + 2.0 * math.exp(1.0 - 1.0)),
+        np.log(1.0 + math.exp(1.0 - 3.0) + math.exp(1.0 - 1.0)),
+    ]
+    bound = bounds.shareboost(model, X, y, W=W, intercept=np.zeros(3))
+    assert bound.inputs["rounds"] == 2
+    assert bound.value == pytest.approx(np.mean(losses) + 4.0 * 7.0**2 / 2.0)
+
+
+def test_constant_of_the_drops():
+    """The loss falls by a quarter of the squared gradient at least: here that is known by hand."""
+    X, y = np.array([[1.0], [1.0], [-1.0], [-1.0]]), np.array([1, 1, 0, 1])
+    options = {"alpha": 0.0, "rule": "l1", "scale": "max", "tol": 1e-10, "max_iter": 5000}
+    model = ShareBoostClassifier(1, loss="logistic", **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of separable data
+        model.fit(X, y)
+    # The intercept gives the classes 1/4 and 3/4. Residuals of the second are -1/4 but for the
+    # third row, 3/4; with its column that makes (-1/4 - 1/4 - 3/4 + 1/4) / 4 = -1/4, and the first
+    # class has the opposite.
+    _, least = bounds.shareboost_drops(model)
+    assert least == pytest.approx([0.25 * (0.25 + 0.25) ** 2])
+
+
 def test_shareboost_on_digits():
     X, y = load_digits(return_X_y=True)
     options = {"alpha": 0.0, "loss": "margin", "rule": "l1", "scale": "max"}
@@ -209,6 +254,9 @@ def test_models_that_the_theorem_is_not_about():
 def test_generalization_of_few_features():
     few = bounds.shareboost_generalization(20, 10, 1000, 5000)
     assert few.kind == "rate"
+    # T k ln(T k) ln k = 2440.0..., T ln d = 138.15..., ln(1 / 0.05) = 2.99...
+    total = 200.0 * math.log(200.0) * math.log(10.0) + 20.0 * math.log(1000.0) + math.log(20.0)
+    assert few.value == pytest.approx(math.sqrt(total / 5000.0))
     assert few.value < bounds.shareboost_generalization(40, 10, 1000, 5000).value
     assert few.at(50_000).value == pytest.approx(few.value / math.sqrt(10.0))
     for bad in ({"n_chosen": 0}, {"n_classes": 1}, {"delta": 0.0}):
@@ -272,6 +320,11 @@ def test_local_rademacher_is_a_rate():
     rate = bounds.local_rademacher(10_000, 10)
     assert rate.kind == "rate"
     assert "orders" in rate.sentence
+    xi = math.sqrt(math.e) * (4.0 * math.log(10.0)) ** (1.0 + 0.5 / math.log(10.0))
+    assert rate.value == pytest.approx(xi**2 * math.log(10_000.0) ** 3 / 10_000.0)
+    xi = 6.0 ** (4.0 / 3.0) * 10.0 ** (1.0 / 3.0)  # of q = 3
+    few = bounds.local_rademacher(10_000, 10, q=3.0)
+    assert few.value == pytest.approx(xi**2 * math.log(10_000.0) ** 3 / 10_000.0)
     assert bounds.local_rademacher(100_000, 10).value < rate.value
     assert bounds.local_rademacher(10_000, 100).value > rate.value
     # Both forms, where they meet, are of one size.
@@ -283,6 +336,9 @@ def test_local_rademacher_is_a_rate():
 def test_second_rate_of_many_classes():
     small = bounds.local_rademacher(10_000, 10, r=0.01)
     assert "Theorem 1" in small.theorem
+    xi = math.sqrt(math.e) * (4.0 * math.log(10.0)) ** (1.0 + 0.5 / math.log(10.0))
+    hand = xi * math.sqrt(0.01 / 10_000.0) * math.log(10_000.0) ** 1.5 + math.log(20.0) / 10_000.0
+    assert small.value == pytest.approx(hand)
     assert small.value < bounds.local_rademacher(10_000, 10, r=1.0).value
     with pytest.raises(ValueError, match="delta"):
         bounds.local_rademacher(10_000, 10, r=1.0, delta=7.0)
