@@ -2,6 +2,7 @@
 
 import pickle
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import pytest
 from sklearn.base import clone
@@ -62,6 +63,40 @@ def test_copies(copy):
     assert other == outer
     assert other is not outer
     assert other.inner is not outer.inner
+
+
+@dataclass
+class Several(Parameters):
+    parts: object = ()
+    size: int = 3
+    _parts: ClassVar[str] = "parts"
+
+
+def test_parts_have_their_positions_as_names():
+    first, second = Inner(1.0), Inner(2.0)
+    several = Several([first, second, "text"])
+    assert several.get_params(deep=False) == {"parts": several.parts, "size": 3}
+    deep = several.get_params()
+    assert {name: deep[name] for name in ("0", "0__p", "1", "1__p", "2")} == {
+        "0": first, "0__p": 1.0, "1": second, "1__p": 2.0, "2": "text",
+    }  # fmt: skip
+    given = several.parts
+    several.set_params(**{"1__p": 9.0, "1": Inner(5.0), "2": "other"})
+    assert several.parts == [Inner(1.0), Inner(9.0), "other"]
+    assert given == [first, second, "text"]  # the list of the user is not changed
+    assert Several((first,)).set_params(**{"0": second}).parts == (second,)
+    assert Several([]).set_params(**{"0__p": 7.0, "parts": [first]}).parts == [Inner(7.0)]
+
+
+@pytest.mark.parametrize("parts", [[Inner()], (), None, "text", {"0": Inner()}])
+def test_parts_that_there_are_not(parts):
+    with pytest.raises(ValueError, match=r"no parameter '1'; it has \["):
+        Several(parts).set_params(**{"1__p": 1.0})
+
+
+def test_parameters_of_what_has_none():
+    with pytest.raises(ValueError, match="0__p cannot be set: 0='text' has no parameters"):
+        Several(["text"]).set_params(**{"0__p": 1.0})
 
 
 def test_equality_and_text():

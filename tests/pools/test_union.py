@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.datasets import load_digits
+from sklearn.model_selection import GridSearchCV
 
 import mixnorm
 from mixnorm import ShareBoostClassifier
@@ -219,3 +220,23 @@ def test_all_pools_are_on_a_shortlist():
 def test_a_pool_that_grows_among_them():
     X = np.random.default_rng(0).integers(-2, 3, size=(40, 5)).astype(float)
     check_pool(Union((Boxes(), Columns())), X)
+
+
+def test_parts_are_searched_over():
+    X, y = load_digits(return_X_y=True)
+    model = ShareBoostClassifier(3, pool=Union([Columns(), Stumps()]))
+    grid = {"pool__0": [Columns(), Products()], "pool__1__max_bins": [2, 8]}
+    search = GridSearchCV(model, grid, cv=2).fit(X[:200], y[:200])
+    assert len(search.cv_results_["params"]) == 4
+    found = search.best_estimator_.pool.pools
+    assert found[0] == search.best_params_["pool__0"]
+    assert found[1].max_bins == search.best_params_["pool__1__max_bins"]
+    assert model.pool == Union([Columns(), Stumps()])
+
+
+def test_parts_of_parts():
+    model = ShareBoostClassifier(pool=Union((Columns(), Union((Stumps(), Pieces(3, 2))))))
+    copy = clone(model).set_params(pool__1__0__max_bins=5, pool__1__1=Boxes())
+    assert copy.pool == Union((Columns(), Union((Stumps(max_bins=5), Boxes()))))
+    assert model.pool.pools[1].pools[0] == Stumps()
+    assert copy.get_params()["pool__1__0__max_bins"] == 5

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -31,6 +31,7 @@ class KernelBank(Parameters):
     ----------
     kernels : list or dict
         Kernels, or what :func:`as_kernel` makes kernels of; or a dictionary from names to these.
+        Those in a list are parameters with their positions as names, such as ``kernel__0__tau``.
     columns : None, "each", list or dict, default=None
         The columns that kernels see. None: all. ``"each"``: every column by itself has every
         kernel, as :meth:`per_feature` makes them. A list with one entry per kernel: None,
@@ -98,6 +99,8 @@ class KernelBank(Parameters):
     memory: int | str = 2**31
     dtype: Any = "float32"
     random_state: Any = 0
+
+    _parts: ClassVar[str] = "kernels"
 
     @classmethod
     def from_columns(

@@ -30,7 +30,8 @@ class Union(Parameters):
     ----------
     pools : sequence of pools
         Where atoms come from; a tie goes to the earlier pool. Beside a pool with costs, an atom
-        of a pool without them costs 1.
+        of a pool without them costs 1. Those in a list or tuple are parameters with their positions
+        as names: ``pool__0`` of an estimator is the first, and ``pool__0__groups`` its groups.
 
     Examples
     --------
@@ -48,6 +49,7 @@ class Union(Parameters):
     pools: Sequence[Any]
 
     plain: ClassVar[bool] = False
+    _parts: ClassVar[str] = "pools"
 
     @property
     def draws(self) -> bool:
