@@ -66,6 +66,50 @@ def test_level(row, amount):
     assert jit.level(row, amount) == pytest.approx(slow_level(row, amount), abs=1e-10)
 
 
+def near_ties(count, size, dtype, seed):
+    """Draw rows of few values, which differ by rounding, and amounts that cut where they lie."""
+    rng = np.random.default_rng(seed)
+    values = rng.integers(1, 200, (count, 2)) / 100.0
+    rows = np.take_along_axis(values, rng.integers(0, 2, (count, size)), axis=1)
+    rows *= 1.0 + np.finfo(dtype).eps * rng.integers(-2, 3, (count, size))
+    rows *= rng.choice([-1.0, 1.0], (count, size))
+    cuts = np.abs(rows[np.arange(count), rng.integers(0, size, count)])
+    amounts = np.sum(np.maximum(np.abs(rows) - cuts[:, None], 0.0), axis=1)
+    return rows.astype(dtype), amounts.astype(dtype)
+
+
+def sorted_levels(rows, amounts):
+    """The cuts of rows by sorting, all at once."""
+    sizes = -np.sort(-np.abs(rows.astype(np.float64)), axis=1)
+    cuts = (np.cumsum(sizes, axis=1) - amounts[:, None]) / np.arange(1, rows.shape[1] + 1)
+    return np.maximum(np.max(cuts, axis=1), 0.0)
+
+
+class Counted:
+    """A row that counts how often it is read, and has enough after some time."""
+
+    def __init__(self, row):
+        self._row, self.shape, self.left = row, row.shape, (len(row) + 2) * (len(row) + 1)
+
+    def __getitem__(self, place):
+        self.left -= 1
+        assert self.left >= 0, f"the loop goes on and on for {self._row!r}"
+        return self._row[place]
+
+
+@each_dtype
+@pytest.mark.parametrize("size", [3, 4, 9])
+def test_level_of_near_ties(size, dtype):
+    rows, amounts = near_ties(60_000, size, dtype, seed=size)
+    if size == 4:
+        rows[0], amounts[0] = [1.16, 0.86, 0.86, 0.86], 0.3
+    for row, amount in zip(rows[:1_000], amounts[:1_000], strict=True):
+        jit.level.py_func(Counted(row), amount)  # first, as compiled loops cannot be interrupted
+    found = [jit.level(row, amount) for row, amount in zip(rows, amounts, strict=True)]
+    expected = sorted_levels(rows, amounts)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=20 * np.finfo(dtype).eps)
+
+
 @each_kind
 @each_dtype
 def test_shrink_keeps_zero_and_the_dtype(kind, dtype):

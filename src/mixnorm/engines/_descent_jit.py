@@ -46,7 +46,10 @@ def shrink(row, amount, kind):  # type: ignore[no-untyped-def]
 def level(row, amount):  # type: ignore[no-untyped-def]
     """Return the cut ``c`` with ``sum(max(|row| - c, 0)) = amount``; zero where the sum is less.
 
-    Entries at or below the cut drop out until none does (Michelot's method).
+    Entries at or below the cut drop out until none does (Michelot's method). In exact arithmetic
+    the cut never falls, so that no entry comes back. Rounding may lower it a little and bring
+    entries back that are as large as the cut, but for rounding: it is right then. Every other
+    round has fewer entries than the one before, so that there are at most as many as entries.
     """
     size = row.shape[0]
     total, count = row[0] * 0.0, 0
@@ -56,17 +59,18 @@ def level(row, amount):  # type: ignore[no-untyped-def]
     if total <= amount:
         return total * 0.0
     cut = (total - amount) / count
-    while True:
+    for _ in range(size):
         part, left = row[0] * 0.0, 0
         for r in range(size):
             value = abs(row[r])
             if value > cut:
                 part += value
                 left += 1
-        if left == count or left == 0:  # none is left where rounding hides the amount
-            return cut
+        if left >= count or left == 0:  # none is left where rounding hides the amount
+            break
         count = left
         cut = (part - amount) / count
+    return cut
 
 
 @njit(cache=True, nogil=True, fastmath={"contract", "nsz", "arcp", "reassoc"})
