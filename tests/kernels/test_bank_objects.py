@@ -89,11 +89,14 @@ def test_parameters(rows):
     again = clone(bank)
     assert again.kernels == bank.kernels
     assert again.get_params()["memory"] == "1 GB"
-    assert set(bank.get_params()) == {
+    assert set(bank.get_params(deep=False)) == {
         "kernels", "columns", "preprocess", "normalize", "tail", "factors", "rank", "memory",
         "dtype", "random_state",
     }  # fmt: skip
     assert again.set_params(tail=3).tail == 3
+    again.set_params(**{"0": GaussianKernel(), "0__tau": 2.0})
+    assert again.kernels[0] == GaussianKernel(2.0)
+    assert bank.kernels[0] != again.kernels[0]
     assert pickle.loads(pickle.dumps(bank)).kernels == bank.kernels
 
 
