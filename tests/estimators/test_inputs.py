@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from mixnorm import ShareBoostClassifier
 from mixnorm.estimators._inputs import check_loss, check_weights
+from mixnorm.estimators._validation import (
+    check_array,
+    check_classification_targets,
+    validate_data,
+)
 from mixnorm.losses import MarginSoftmax, Squared
 
 
@@ -33,3 +39,20 @@ def test_losses_by_name_and_object():
         check_loss(Squared(), known, classifier=True)
     with pytest.raises(ValueError, match="not known"):
         check_loss(3, known, classifier=True)
+
+
+HUGE = np.array([[1.7e308, 0.0], [1.7e308, 1.0], [-1.7e308, 2.0], [-1.7e308, 3.0]] * 8)
+
+
+def test_huge_numbers_are_finite():
+    """Their sum, by which scikit-learn looks for infinities, is not."""
+    assert np.array_equal(check_array(HUGE), HUGE)
+    with pytest.raises(ValueError, match="infinity"):
+        check_array(np.where(HUGE == 0.0, np.inf, HUGE))
+    model = ShareBoostClassifier(1)
+    assert np.array_equal(validate_data(model, HUGE), HUGE)
+
+
+def test_labels_that_are_huge_numbers():
+    with pytest.raises(ValueError, match="Unknown label type"):
+        check_classification_targets(HUGE[:, 0])

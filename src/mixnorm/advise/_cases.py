@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.model_selection import KFold, StratifiedKFold
-from sklearn.utils import check_array, check_consistent_length
+from sklearn.utils import check_consistent_length
 
 from mixnorm.bounds._matrix import is_tasks
 from mixnorm.estimators import MixedNormClassifier, MixedNormRegressor, MultiTaskLearner
 from mixnorm.estimators._training import standardized
+from mixnorm.estimators._validation import check_array
 
 Part = tuple[Any, Any]
 # Different whole numbers in floats, above which they are no labels.

@@ -12,7 +12,7 @@ from typing import Any, Self
 import joblib
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from mixnorm._array import follow, is_foreign, is_numpy, namespace, to_numpy
 from mixnorm.engines import greedy
@@ -33,6 +33,7 @@ from mixnorm.estimators._predictor import Predictor
 from mixnorm.estimators._progress import CallbackSupportMixin, Progress, Rounds
 from mixnorm.estimators._selector import ColumnSelectorMixin
 from mixnorm.estimators._stored import StoredPathMixin
+from mixnorm.estimators._validation import validate_data
 from mixnorm.estimators._warnings import warn_caller
 from mixnorm.exceptions import (
     FewerFeaturesWarning,

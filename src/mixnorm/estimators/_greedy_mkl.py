@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_array
 
 from mixnorm.estimators._greedy_mkl_base import GreedyKernelLearner
 from mixnorm.estimators._inputs import (
@@ -17,6 +16,7 @@ from mixnorm.estimators._inputs import (
     unit_of,
 )
 from mixnorm.estimators._kernel_classifier import encoded_labels
+from mixnorm.estimators._validation import check_array
 from mixnorm.losses import MarginSoftmax, MultinomialLogistic, Squared
 
 

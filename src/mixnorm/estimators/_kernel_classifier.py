@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from mixnorm.engines.multikernel import HingeTarget
@@ -17,6 +16,7 @@ from mixnorm.estimators._inputs import (
     class_factors,
 )
 from mixnorm.estimators._kernel_base import KernelLearner
+from mixnorm.estimators._validation import check_classification_targets
 
 _LOSSES = ("hinge", "squared_hinge")
 

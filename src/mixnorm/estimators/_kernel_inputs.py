@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 from sklearn.utils import check_consistent_length
-from sklearn.utils.validation import validate_data
 
 from mixnorm.estimators._inputs import check_weights, weight_numbers
+from mixnorm.estimators._validation import validate_data
 from mixnorm.kernels import KernelBank, KernelStack
 
 _KINDS = ("bank", "precomputed")

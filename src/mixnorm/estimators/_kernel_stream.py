@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import column_or_1d, validate_data
+from sklearn.utils.validation import column_or_1d
 
 from mixnorm.engines.mirror import KernelLearner as Descent
 from mixnorm.estimators._inputs import (
@@ -18,6 +18,7 @@ from mixnorm.estimators._kernel_base import warn_of_no_kernel
 from mixnorm.estimators._kernel_classifier import KernelClassifier
 from mixnorm.estimators._kernel_inputs import check_targets, weights_of
 from mixnorm.estimators._progress import Iterations, all_or_nothing
+from mixnorm.estimators._validation import validate_data
 from mixnorm.estimators._warnings import warn_caller
 from mixnorm.exceptions import InterruptedFitWarning
 from mixnorm.kernels import KernelStack, gaussian_bank

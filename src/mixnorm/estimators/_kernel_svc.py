@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 from sklearn.utils.extmath import safe_sparse_dot
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from mixnorm.engines.multikernel import KernelPenalty, KernelSolution
 from mixnorm.estimators._inputs import _check_number
 from mixnorm.estimators._kernel_classifier import KernelClassifier
 from mixnorm.estimators._kernel_stored import check_facts
 from mixnorm.estimators._stored import _check_floats
+from mixnorm.estimators._validation import validate_data
 from mixnorm.kernels import (
     FactorGrams,
     GaussianKernel,

@@ -8,8 +8,6 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
 
 from mixnorm.engines.proximal import SharedDesign
 from mixnorm.estimators._inputs import (
@@ -30,6 +28,7 @@ from mixnorm.estimators._norm_base import (
     working_dtypes,
 )
 from mixnorm.estimators._progress import Progress, all_or_nothing, with_callbacks
+from mixnorm.estimators._validation import check_classification_targets, validate_data
 from mixnorm.losses import as_loss
 from mixnorm.losses._names import JOINT
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_array
+
+from mixnorm.estimators._validation import check_array
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from mixnorm.engines.proximal import SharedDesign
 from mixnorm.estimators._inputs import check_dense_targets, check_weights
@@ -19,6 +19,7 @@ from mixnorm.estimators._norm_base import (
 )
 from mixnorm.estimators._norm_stored import check_intercept
 from mixnorm.estimators._units import safe_unit, target_frame
+from mixnorm.estimators._validation import validate_data
 from mixnorm.losses import as_loss
 from mixnorm.losses._names import SCALAR
 

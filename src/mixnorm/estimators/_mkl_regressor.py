@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
-from sklearn.utils.validation import check_array
 
 from mixnorm.engines.multikernel import KernelPenalty, SquaredTarget
 from mixnorm.estimators._inputs import check_dense_targets, unit_of
 from mixnorm.estimators._kernel_base import KernelLearner
 from mixnorm.estimators._mkl import check_exponent
 from mixnorm.estimators._stored import _check_floats
+from mixnorm.estimators._validation import check_array
 
 
 class MKLRegressor(MultiOutputMixin, RegressorMixin, KernelLearner):

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from mixnorm.estimators._norm_base import (
     MixedNormPath,
@@ -42,6 +42,7 @@ from mixnorm.estimators._tasks import (
     task_probabilities,
 )
 from mixnorm.estimators._units import safe_unit
+from mixnorm.estimators._validation import validate_data
 
 
 def _known_losses(estimator: Any) -> list[Any]:

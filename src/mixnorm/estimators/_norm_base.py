@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from mixnorm.engines import proximal
 from mixnorm.estimators._inputs import _check_integer, _check_number
@@ -25,6 +25,7 @@ from mixnorm.estimators._norm_stored import StoredWeightsMixin
 from mixnorm.estimators._progress import CallbackSupportMixin, Iterations, Progress
 from mixnorm.estimators._selector import ColumnSelectorMixin
 from mixnorm.estimators._training import Training, moderate, standardized
+from mixnorm.estimators._validation import validate_data
 from mixnorm.estimators._warnings import warn_caller
 from mixnorm.exceptions import InterruptedFitWarning, NotConvergedWarning
 from mixnorm.losses import DualLoss

@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_random_state
 from sklearn.utils.extmath import safe_sparse_dot
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from mixnorm.engines import _mirror_jit as jit
 from mixnorm.engines import _mirror_layout as layout
@@ -20,6 +20,7 @@ from mixnorm.engines import mirror
 from mixnorm.estimators._inputs import weight_numbers
 from mixnorm.estimators._online_curve import Curve, read_curve
 from mixnorm.estimators._online_names import NamedRows, are_mappings
+from mixnorm.estimators._validation import validate_data
 from mixnorm.norms import as_norm
 
 _SMALLEST = 1e-140  # norm of rows, above which squares keep their digits

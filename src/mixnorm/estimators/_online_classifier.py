@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from mixnorm.engines import _mirror_jit as jit
@@ -20,6 +19,7 @@ from mixnorm.estimators._online_base import (
     descent_plan,
     joined_labels,
 )
+from mixnorm.estimators._validation import check_classification_targets
 from mixnorm.losses import MulticlassHinge, as_loss
 from mixnorm.losses._names import JOINT
 from mixnorm.norms import as_norm

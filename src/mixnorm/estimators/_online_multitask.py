@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_array, column_or_1d
+from sklearn.utils.validation import column_or_1d
 
 from mixnorm.engines import mirror
 from mixnorm.estimators._inputs import check_dense_targets, check_one_kind_of_label
@@ -18,6 +18,7 @@ from mixnorm.estimators._online_base import (
     descent_plan,
     joined_labels,
 )
+from mixnorm.estimators._validation import check_array
 from mixnorm.losses import as_loss
 from mixnorm.losses._names import SCALAR
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import check_array
 
 from mixnorm.engines import _mirror_jit as jit
 from mixnorm.engines import mirror
@@ -18,6 +17,7 @@ from mixnorm.estimators._online_base import (
     check_online_parameters,
     descent_plan,
 )
+from mixnorm.estimators._validation import check_array
 from mixnorm.losses import as_loss
 from mixnorm.losses._names import SCALAR
 

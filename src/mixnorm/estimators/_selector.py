@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from mixnorm._array import device_of, follow, is_foreign, namespace, to_numpy
 from mixnorm.estimators._arrays import dispatches
+from mixnorm.estimators._validation import validate_data
 
 
 class ColumnSelectorMixin(TransformerMixin):

@@ -7,14 +7,14 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from mixnorm._array import follow, is_foreign, is_numpy, namespace, to_numpy
 from mixnorm.estimators._arrays import check_within_reach, encoded, labels_at
 from mixnorm.estimators._base import BaseShareBoost
 from mixnorm.estimators._inputs import check_loss, check_parameters, check_weights
 from mixnorm.estimators._progress import all_or_nothing, with_callbacks
+from mixnorm.estimators._validation import check_classification_targets, validate_data
 from mixnorm.losses import MarginSoftmax, MultinomialLogistic, Squared
 
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from mixnorm.estimators._progress import CallbackSupportMixin
 from mixnorm.estimators._selector import ColumnSelectorMixin
+from mixnorm.estimators._validation import check_classification_targets, validate_data
 
 
 class StagedClassifier(ClassifierMixin, ColumnSelectorMixin, CallbackSupportMixin, BaseEstimator):

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_array
 
 from mixnorm.estimators._inputs import check_class_weight, check_dense_targets, unit_of
 from mixnorm.estimators._kernel_classifier import encoded_labels
 from mixnorm.estimators._norm_stored import check_intercept
 from mixnorm.estimators._tensor_base import TensorKernelLearner
+from mixnorm.estimators._validation import check_array
 from mixnorm.losses._names import SCALAR
 
 _REGRESSION = {name: SCALAR[name] for name in SCALAR if not SCALAR[name]().is_binary}

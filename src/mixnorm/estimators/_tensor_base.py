@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from mixnorm.engines import dual, tensor
 from mixnorm.estimators._inputs import _check_integer, _check_number
@@ -25,6 +25,7 @@ from mixnorm.estimators._progress import (
 from mixnorm.estimators._tensor_features import FeatureWeight, top_features
 from mixnorm.estimators._tensor_stored import StoredTensorMixin
 from mixnorm.estimators._units import Frame, degree_of
+from mixnorm.estimators._validation import validate_data
 from mixnorm.estimators._warnings import warn_caller
 from mixnorm.exceptions import (
     CoarseKernelWarning,
