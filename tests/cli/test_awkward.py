@@ -244,3 +244,35 @@ def test_libsvm_files(mixnorm, tmp_path):
     one_line(
         mixnorm("fit", "data.svm", "--target", "x", "--model", "m"), 2, "--target has no meaning"
     )
+
+
+_NAMING = ("--target", "--drop", "--number", "--category")
+
+
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [("fit", "--weight"), *(("fit", option) for option in _NAMING), ("stream", "--target"),
+     ("stream", "--drop")],
+)  # fmt: skip
+def test_a_name_that_stands_for_two_columns_is_refused(mixnorm, tmp_path, command, option):
+    rows = "".join(f"{row % 2},{row / 7},{row % 5},{row % 3}\n" for row in range(40))
+    (tmp_path / "twice.csv").write_text("y,twice,x,twice\n" + rows)
+    words = [option, "twice"] if option == "--target" else ["--target", "y", option, "twice"]
+    found = mixnorm(command, "twice.csv", *words)
+    assert found.code == 1
+    assert "twice.csv has more than one column 'twice'; rename them" in found.err
+    assert mixnorm(command, "twice.csv", "--target", "y", "-q").code == 0
+
+
+def test_a_needed_name_that_stands_for_two_columns_is_refused(mixnorm, tmp_path):
+    rows = "".join(f"{row % 2},{row % 2},{row % 5}\n" for row in range(40))
+    (tmp_path / "once.csv").write_text("y,x,z\n" + rows)
+    (tmp_path / "twice.csv").write_text("y,x,x\n" + rows)
+    assert mixnorm("fit", "once.csv", "-t", "y", "-k", 1, "-m", "once.mixnorm", "-q").code == 0
+    found = mixnorm("predict", "once.mixnorm", "twice.csv")
+    assert found.code == 1
+    assert "twice.csv has more than one column 'x'" in found.err
+    assert mixnorm("predict", "once.mixnorm", "once.csv").code == 0
+    # Where training had two of them, too, they are told apart by their order.
+    assert mixnorm("fit", "twice.csv", "-t", "y", "-k", 1, "-m", "twice.mixnorm", "-q").code == 0
+    assert mixnorm("predict", "twice.mixnorm", "twice.csv").code == 0

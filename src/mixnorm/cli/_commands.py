@@ -36,6 +36,7 @@ from mixnorm.tables import (
     counted,
     find_column,
     read_table,
+    table_mark,
 )
 
 _MOST_SHOWN = 40
@@ -304,7 +305,7 @@ def _kept(table: Table | SparseTable, names: list[str]) -> dict[str, Any]:
     for name in names:
         if name == "prediction" or name.startswith("probability "):
             raise Usage(f"--keep {name}: the output has a column of that name itself")
-        find_column(table.frame, name, table.name)
+        find_column(table.frame, name, table.name, table.repeated)
     return {name: table.kept[name] for name in names if name in table.kept}
 
 
@@ -314,7 +315,7 @@ def _measured(model: TableModel, table: Any, found: np.ndarray) -> dict[str, Any
 
     if isinstance(table, SparseTable):
         values = pd.Series(table.labels, name=model.target)
-    elif model.target in table.frame.columns:
+    elif model.target in table.frame.columns and model.target not in table.repeated:
         values = table.frame[model.target]
     else:
         return {}
@@ -322,7 +323,8 @@ def _measured(model: TableModel, table: Any, found: np.ndarray) -> dict[str, Any
         rows, wrong, unknown = compare_labels(values, found, model.classes)
         error = float(np.mean(wrong)) if len(rows) else math.nan
     else:
-        truth = as_target_numbers(values)
+        mark = "" if isinstance(table, SparseTable) else table_mark(table.frame)
+        truth = as_target_numbers(values, mark)
         rows, unknown = np.flatnonzero(np.isfinite(truth)), []
         error = mean_error(truth[rows], found[rows], None, model.task) if len(rows) else math.nan
     if not len(rows):

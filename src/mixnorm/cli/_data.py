@@ -18,11 +18,13 @@ from mixnorm.tables import (
     TableEncoder,
     Target,
     Task,
+    as_target_numbers,
     counted,
     find_column,
     read_table,
     read_target,
     remarks,
+    table_mark,
 )
 
 _LEAST_ROWS = 4
@@ -88,16 +90,17 @@ def _frame_data(table: Table, options: argparse.Namespace) -> Data:
         raise Usage(f"--target is needed; {table.name} has the columns {names}")
     if not len(frame):
         raise TableError(f"{table.name} has a header but no rows.")
-    target = _target(frame, table.name, options)
-    weight = _weights(frame, options.weight, table.name)
-    dropped = [find_column(frame, name, table.name) for name in options.drop]
+    mark = table_mark(frame)
+    target = _target(table, mark, options)
+    weights = [] if options.weight is None else [_find(table, options.weight)]
+    weight = _weights(frame, weights[0], mark) if weights else None
+    dropped = [_find(table, name) for name in options.drop]
     if target.name in dropped:
         raise Usage(f"--drop names the target {target.name!r}")
     named = {
-        option: [find_column(frame, name, table.name) for name in getattr(options, option)]
+        option: [_find(table, name) for name in getattr(options, option)]
         for option in ("number", "category")
     }
-    weights = [] if options.weight is None else [find_column(frame, options.weight, table.name)]
     rest = frame.drop(columns=list({target.name, *dropped, *weights}))
     if len(target.rows) < len(frame):
         rest = rest.iloc[target.rows]
@@ -118,10 +121,13 @@ def _frame_data(table: Table, options: argparse.Namespace) -> Data:
     return Data(table.name, *found, [*notes, *_scaled(options.pool)], options.pool)
 
 
-def _target(frame: Any, name: str, options: argparse.Namespace) -> Target:
-    column = find_column(frame, options.target, name)
-    target = read_target(frame[column], options.task)
-    _check_targets(target, name)
+def _find(table: Table, name: str) -> str:
+    return find_column(table.frame, name, table.name, table.repeated)
+
+
+def _target(table: Table, mark: str, options: argparse.Namespace) -> Target:
+    target = read_target(table.frame[_find(table, options.target)], options.task, mark)
+    _check_targets(target, table.name)
     return target
 
 
@@ -142,13 +148,8 @@ def _check_targets(target: Target, name: str) -> None:
         )
 
 
-def _weights(frame: Any, name: str | None, table: str) -> np.ndarray | None:
-    if name is None:
-        return None
-    column = find_column(frame, name, table)
-    import pandas as pd
-
-    weight = np.asarray(pd.to_numeric(frame[column], errors="coerce"), dtype=np.float64)
+def _weights(frame: Any, column: str, mark: str) -> np.ndarray:
+    weight = as_target_numbers(frame[column], mark)
     if not np.all(np.isfinite(weight) & (weight >= 0)):
         raise TableError(
             f"The weights {column!r} must be numbers of at least 0 in every row; "

@@ -25,6 +25,8 @@ from mixnorm.tables import DECIDED_AT, Features, Row, RowReader, StreamModel, fe
 _PAUSE = 0.1
 # More classes than this, and than half of the rows, are no classes.
 _MOST_LABELS = 30
+# New rows after which most entries of a column must have been readable.
+_ENOUGH = 100
 # Rows of JSON lines of which one must have the target.
 _PATIENCE = 1000
 
@@ -64,13 +66,16 @@ class StreamRun:
         self.hashed = self.estimator.hash_features is not None
         self.labels = set() if self.fresh else set(getattr(self.estimator, "classes_", ()))
         self.values: set[Any] = set()  # two of the targets, where they are numbers
-        self.kinds, self.encoder = model.kinds, reader.encoder(model.kinds)
+        self.kinds = reader.adapted(model.kinds, reader.first_entries())
+        self.encoder = reader.encoder(self.kinds)
         self.before = model.before
         # Rows from which it is decided what columns are; of older models nothing is known of them.
         self.kept: list[Any] = list(model.first_rows)
         self.deciding = len(self.kept) == self.first < DECIDED_AT[-1]
-        if self.first and reader.columns != model.columns:  # they cannot be read like these rows
+        # These rows may have other columns, or other numbers, than those to come.
+        if self.first and (reader.columns != model.columns or self.kinds != model.kinds):
             self.kept, self.deciding = [], False
+        self.checked = self.fresh
 
     @property
     def rows(self) -> int:
@@ -89,6 +94,7 @@ class StreamRun:
                     return False
                 began = time.monotonic()
                 self._learn(rows)
+                self._check_readable(_ENOUGH)
                 spent = time.monotonic() - began
                 most = max(1, min(2 * most, int(len(rows) * _PAUSE / max(spent, 1e-6)) + 1))
                 if self.rows:
@@ -103,6 +109,13 @@ class StreamRun:
                 self.save()
             raise
         return True
+
+    def _check_readable(self, least: int = 0) -> None:
+        """Raise if most of a column cannot be read that could be earlier, after enough rows."""
+        new = self.rows - self.first + self.unlabelled
+        if not self.checked and new >= least:
+            self.checked = True
+            self.encoder.check_readable(new)
 
     # What columns are.
 
@@ -225,6 +238,7 @@ class StreamRun:
 
     def finish(self, *, stopped: bool) -> None:
         """Keep what was learned, or say why there is nothing."""
+        self._check_readable()
         if not self.rows:
             if stopped:
                 raise KeyboardInterrupt

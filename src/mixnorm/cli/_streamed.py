@@ -60,7 +60,7 @@ class _Rows:
 
     def __init__(self, model: StreamModel, reader: RowReader, options: argparse.Namespace) -> None:
         self.model, self.reader = model, reader
-        self.encoder = reader.encoder(model.kinds)
+        self.encoder = reader.encoder(reader.adapted(model.kinds, reader.first_entries()))
         self.kept: dict[str, list[str]] = {name: [] for name in options.keep}
         self.probable = options.probabilities
         self.values: list[Any] = []
@@ -92,7 +92,8 @@ class _Rows:
             self.chances.append(self.model.estimator.predict_proba(features))
 
     def result(self) -> RowPredictions:
-        """Return all that was gathered."""
+        """Return all that was gathered; raise if most of a column cannot be read."""
+        self.encoder.check_readable(len(self.values))
         columns: dict[str, Any] = {**self.kept, "prediction": self.values}
         if self.probable and self.chances and self.model.classes is not None:
             for label, chances in zip(

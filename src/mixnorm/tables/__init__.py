@@ -2,6 +2,7 @@
 
 from mixnorm.tables._columns import CategoryColumn, DateColumn, NumberColumn
 from mixnorm.tables._encoder import SparseEncoder, TableEncoder, remarks
+from mixnorm.tables._marks import table_mark
 from mixnorm.tables._model import Predictions, TableModel
 from mixnorm.tables._read import SparseTable, Table, read_table
 from mixnorm.tables._row_columns import DECIDED_AT, RowColumn
@@ -46,4 +47,5 @@ __all__ = [
     "read_table",
     "read_target",
     "remarks",
+    "table_mark",
 ]

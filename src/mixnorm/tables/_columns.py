@@ -87,6 +87,11 @@ class NumberColumn:
         """Names of the matrix columns."""
         return (NumberName(self.name, self.centre, self.scale),)
 
+    @property
+    def example(self) -> str:
+        """A value as it may stand in a table."""
+        return f"{self.fill:.6g}"
+
     def encode(self, values: pd.Series[Any]) -> tuple[np.ndarray, Gaps]:
         """Return the matrix columns of a column's entries, and what was missing."""
         numbers = as_numbers(values, self.style)
@@ -245,6 +250,13 @@ class DateColumn:
             for wave in ("sine", "cosine")
         )
         return (days, *waves)
+
+    @property
+    def example(self) -> str:
+        """A value as it may stand in a table."""
+        pattern = "%Y-%m-%d" if self.pattern == "ISO8601" else self.pattern
+        moment = np.datetime64(int(self.fill), "s").item()
+        return str(moment.strftime(pattern))
 
     def encode(self, values: pd.Series[Any]) -> tuple[np.ndarray, Gaps]:
         """Return the matrix columns of a column's entries, and what was missing."""

@@ -12,6 +12,7 @@ import numpy as np
 
 from mixnorm.exceptions import TableError
 from mixnorm.tables._columns import CategoryColumn, ColumnPlan, DateColumn, Gaps, NumberColumn
+from mixnorm.tables._marks import frame_texts, restyled, table_mark
 from mixnorm.tables._names import ColumnName, NumberName
 from mixnorm.tables._plan import plan_column
 from mixnorm.tables._words import counted
@@ -93,10 +94,10 @@ class TableEncoder:
         plans: list[ColumnPlan] = []
         left_out: list[tuple[str, str]] = []
         twins = _Twins(columns)
-        exact = True
+        exact, mark = True, table_mark(frame)
         for name in columns.names:
             values = columns[name]
-            plan = plan_column(values, kinds.get(name))
+            plan = plan_column(values, kinds.get(name), mark)
             if not isinstance(plan, str):
                 matrix, _ = plan.encode(values)
                 twin = twins.of(plan, matrix)
@@ -140,6 +141,16 @@ class TableEncoder:
     def column_names(self) -> list[ColumnName]:
         """Names of the columns of the matrix: ``age``, ``colour = red``."""
         return [name for plan in self.columns for name in plan.column_names]
+
+    def adapted(self, frame: pd.DataFrame) -> TableEncoder:
+        """Return the encoder that reads numbers as a new table writes them.
+
+        It may have decimal commas where training had points, or the other way round.
+        """
+        numbers = [plan for plan in self.columns if isinstance(plan, NumberColumn)]
+        texts = frame_texts(frame, {plan.name for plan in numbers})
+        found = {plan.name: plan for plan in restyled(numbers, texts)}
+        return replace(self, columns=tuple(found.get(plan.name, plan) for plan in self.columns))
 
     def encode(
         self, frame: pd.DataFrame, needed: Collection[int] | None = None
@@ -333,6 +344,32 @@ def _missing_columns(missing: list[str], given: list[str]) -> str:
     more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
     what = "column" if len(missing) == 1 else "columns"
     return f"The table lacks the {what} {', '.join(hints)}{more}, which the model needs."
+
+
+def unreadable(name: str, kind: str, gap: Gaps, rows: int, example: str = "") -> str:
+    """Return why a column of a new table cannot be used; nothing if most of it can be read.
+
+    Parameters
+    ----------
+    name, kind : str
+        The column, and what it was in training.
+    gap : Gaps
+        What is missing or strange in the new table.
+    rows : int
+        Number of rows of the new table.
+    example : str
+        An entry that can be read.
+    """
+    present = rows - gap.missing
+    if 2 * gap.strange <= present:
+        return ""
+    texts = ", ".join(map(repr, gap.examples))
+    such = f", such as {example}" if example else ""
+    return (
+        f"{name} is unreadable in {gap.strange} of the {counted(present, 'row')} that have it "
+        f"({texts}); it was a {kind} in training{such}. Write it so in the new table, and leave "
+        "entries empty where it is missing."
+    )
 
 
 def remarks(

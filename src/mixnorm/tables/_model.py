@@ -10,9 +10,9 @@ import numpy as np
 
 from mixnorm.exceptions import TableError
 from mixnorm.tables._columns import Gaps, NumberColumn
-from mixnorm.tables._encoder import SparseEncoder, TableEncoder, shortened
+from mixnorm.tables._encoder import SparseEncoder, TableEncoder, shortened, unreadable
 from mixnorm.tables._read import SparseTable, Table
-from mixnorm.tables._target import Task
+from mixnorm.tables._target import Task, find_column
 from mixnorm.tables._words import counted
 
 if TYPE_CHECKING:
@@ -137,9 +137,11 @@ class TableModel:
         Parameters
         ----------
         table : DataFrame, Table or SparseTable
-            With the columns in :attr:`needed`; others are ignored. A missing value is filled as in
-            training. A level of a category that training never saw counts as its rare levels do,
-            where those share an indicator, and else as none of its levels.
+            With the columns in :attr:`needed`; others are ignored. Numbers may have decimal
+            commas or points, whichever training had. A missing value is filled as in training; so
+            is one that cannot be read, unless most of a column cannot, which is an error. A level
+            of a category that training never saw counts as its rare levels do, where those share
+            an indicator, and else as none of its levels.
 
         Returns
         -------
@@ -158,11 +160,23 @@ class TableModel:
             values.append(self.estimator.predict(matrix))
             if self.classes is not None:
                 probabilities.append(self.estimator.predict_proba(matrix))
-        notes = self._about_columns(table) + _about_gaps(gaps, sum(map(len, values)))
+        rows = sum(map(len, values))
+        self._check_readable(gaps, rows)
+        notes = self._about_columns(table) + _about_gaps(gaps, rows)
         if not values:
             return self._nothing(notes)
         chances = np.concatenate(probabilities) if probabilities else None
         return Predictions(np.concatenate(values), chances, notes)
+
+    def _check_readable(self, gaps: dict[str, Gaps], rows: int) -> None:
+        """Raise if most entries of a column cannot be read: it is written otherwise."""
+        for plan in getattr(self.encoder, "columns", ()) if gaps else ():
+            gap = gaps.get(plan.name)
+            if gap is None or not gap.strange:
+                continue
+            why = unreadable(plan.name, plan.kind, gap, rows, plan.example)
+            if why:
+                raise TableError(why)
 
     def _nothing(self, notes: list[str]) -> Predictions:
         """Return the predictions for no rows."""
@@ -183,15 +197,30 @@ class TableModel:
                 f"The model was fitted on a table with named columns ({shortened(self.needed)}), "
                 "not on a LIBSVM file; give it such a table."
             )
+        if isinstance(table, Table):
+            self._check_names(table)
         frame = table.frame if isinstance(table, Table) else table
         if not hasattr(frame, "iloc"):
             given = type(table).__name__
             raise TypeError(f"Give a DataFrame, or what read_table returns; got {given}.")
         rows = max(1, _BLOCK // max(1, self.encoder.width))
+        encoder = self.encoder.adapted(frame)
         for start in range(0, max(1, len(frame)), rows):
-            block = self.encoder.encode(frame.iloc[start : start + rows], self.features)
+            block = encoder.encode(frame.iloc[start : start + rows], self.features)
             if len(frame):
                 yield block
+
+    @property
+    def _known(self) -> set[str]:
+        """Names of all columns that training had."""
+        left_out = (name for name, _ in getattr(self.encoder, "left_out", ()))
+        return {*self.encoder.names, self.target, *left_out}
+
+    def _check_names(self, table: Table) -> None:
+        """Raise if a needed name stands for several columns, where training had one of them."""
+        for name in self.needed:
+            if name in table.repeated and f"{name}.2" not in self._known:
+                find_column(table.frame, name, table.name, table.repeated)
 
     def _about_columns(self, table: Any) -> list[str]:
         """Say which columns of a table the model does not know."""
@@ -200,8 +229,7 @@ class TableModel:
             new = len(np.setdiff1d(used, getattr(self.encoder, "columns", used)))
             return [f"Ignored: {new} of its columns, which training did not have."] if new else []
         frame = table.frame if isinstance(table, Table) else table
-        known = {*self.encoder.names, self.target}
-        known.update(name for name, _ in getattr(self.encoder, "left_out", ()))
+        known = self._known
         extra = [str(name) for name in frame.columns if str(name) not in known]
         if not extra:
             return []

@@ -48,7 +48,9 @@ ROW_NUMBER = "it only numbers the rows; --number {} takes it all the same"
 NO_NUMBERS = "no entry is a number that can be computed with"
 
 
-def plan_column(values: pd.Series[Any], kind: str | None = None) -> ColumnPlan | str:
+def plan_column(
+    values: pd.Series[Any], kind: str | None = None, mark: str = ""
+) -> ColumnPlan | str:
     """Return how to encode a column, or why to leave it out.
 
     Parameters
@@ -57,6 +59,8 @@ def plan_column(values: pd.Series[Any], kind: str | None = None) -> ColumnPlan |
         The training entries.
     kind : {"number", "category"}, optional
         What the user says it is; None finds out.
+    mark : {"", ".", ","}
+        The decimal mark of the table, where it is known.
     """
     name = str(values.name)
     if kind == "category" or (kind is None and _is_category(values)):
@@ -68,7 +72,7 @@ def plan_column(values: pd.Series[Any], kind: str | None = None) -> ColumnPlan |
     if not _is_text(values):
         return "its entries are neither numbers, texts nor dates"
     texts = as_texts(values)
-    found = text_kind(texts, kind)
+    found = text_kind(texts, kind, mark)
     if isinstance(found, str):
         return found
     what, how = found
@@ -80,7 +84,7 @@ def plan_column(values: pd.Series[Any], kind: str | None = None) -> ColumnPlan |
     return _category(name, texts, forced=False)
 
 
-def text_kind(texts: np.ndarray, kind: str | None = None) -> tuple[str, str] | str:
+def text_kind(texts: np.ndarray, kind: str | None = None, mark: str = "") -> tuple[str, str] | str:
     """Return what a column of texts is, and how it is written; or why to leave it out.
 
     Parameters
@@ -89,6 +93,8 @@ def text_kind(texts: np.ndarray, kind: str | None = None) -> tuple[str, str] | s
         The entries; None where one is missing.
     kind : {"number"}, optional
         What the user says it is; None finds out.
+    mark : {"", ".", ","}
+        The decimal mark of the table, where it is known.
 
     Returns
     -------
@@ -99,7 +105,7 @@ def text_kind(texts: np.ndarray, kind: str | None = None) -> tuple[str, str] | s
     distinct = distinct_texts(texts, words=False)
     if not len(distinct):
         return EMPTY if not len(distinct_texts(texts)) else ("category", "")
-    style = number_style(distinct, 0.0 if kind == "number" else _MOSTLY_NUMBERS)
+    style = number_style(distinct, 0.0 if kind == "number" else _MOSTLY_NUMBERS, mark)
     if style is not None:
         return "number", style
     pattern = date_format(distinct, _MOSTLY_DATES)

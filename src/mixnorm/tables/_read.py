@@ -7,6 +7,7 @@ import io
 import os
 import re
 import sys
+from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +17,7 @@ import numpy as np
 
 from mixnorm.exceptions import TableError
 from mixnorm.tables import _sniff
+from mixnorm.tables._marks import common_mark
 from mixnorm.tables._words import counted
 
 if TYPE_CHECKING:
@@ -45,12 +47,15 @@ class Table:
         What was found out or done on reading, one sentence each.
     kept : dict of str to list of str
         Columns letter by letter, if any were asked for.
+    repeated : tuple of str
+        Names that more than one column has in the file; all but the first have others here.
     """
 
     name: str
     frame: pd.DataFrame
     notes: list[str] = field(default_factory=list)
     kept: dict[str, list[str]] = field(default_factory=dict)
+    repeated: tuple[str, ...] = ()
 
 
 @dataclass
@@ -321,9 +326,13 @@ class _Csv:
                 if not self._mended(str(error)):
                     raise
                 continue
-            if _is_text(table) or not self._is_utf8:
+            if not _is_text(table) and self._is_utf8:
+                self.encoding = _sniff.western(bytes(self.content))
+                continue
+            dotted = _dotted(table)
+            if not dotted:
                 return table
-            self.encoding = _sniff.western(bytes(self.content))
+            convert.column_types = dict.fromkeys([*types, *dotted], "string")
 
     @property
     def _is_utf8(self) -> bool:
@@ -388,6 +397,31 @@ def _is_text(table: Any) -> bool:
     return not any(pa.types.is_binary(kind) for kind in table.schema.types)
 
 
+def _dotted(table: Any) -> list[str]:
+    """Return columns of numbers that may have dots between thousands, as other columns have commas.
+
+    Of 1.234 alone nobody can tell, and Arrow takes it for a number below two.
+    """
+    import pyarrow as pa
+
+    kinds = table.schema.types
+    numbers = [place for place, kind in enumerate(kinds) if pa.types.is_floating(kind)]
+    if not numbers:
+        return []
+    texts = [place for place, kind in enumerate(kinds) if pa.types.is_string(kind)]
+    step = max(1, -(-table.num_rows // 1000))
+    some = table.take(list(range(0, table.num_rows, step)))
+    if common_mark([some.column(place).to_pylist() for place in texts]) != ",":
+        return []
+    found = []
+    for place in numbers:
+        values = some.column(place).drop_null().to_numpy()
+        finite = np.abs(values[np.isfinite(values)])
+        if np.all(finite < 1e12) and np.allclose(np.rint(1e3 * finite), 1e3 * finite, atol=1e-6):
+            found.append(table.column_names[place])
+    return found
+
+
 def _decode(content: memoryview, encoding: str, name: str) -> str:
     try:
         return bytes(content).decode(encoding)
@@ -403,7 +437,8 @@ def _to_table(table: Any, name: str, notes: list[str], kept: dict[str, Any]) -> 
     import pyarrow as pa
 
     columns = [_plain(column) for column in table.columns]
-    names, renamed = _unique([text.strip() for text in table.column_names])
+    given = [text.strip() for text in table.column_names]
+    names, renamed = _unique(given)
     letters = {
         text: _letters(raw.column(names.index(text))) for text, raw in kept.items() if text in names
     }
@@ -413,7 +448,7 @@ def _to_table(table: Any, name: str, notes: list[str], kept: dict[str, Any]) -> 
     del table, columns
     # The buffers of a column are freed as soon as it is converted.
     frame = arrow.to_pandas(split_blocks=True, self_destruct=True, date_as_object=False)
-    return Table(name, frame, notes, letters)
+    return Table(name, frame, notes, letters, repeated_names(given))
 
 
 def _letters(column: Any) -> list[str]:
@@ -452,6 +487,11 @@ def _plain(column: Any) -> Any:
 
 def _per_second(unit: str) -> float:
     return {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}[unit]
+
+
+def repeated_names(names: list[str]) -> tuple[str, ...]:
+    """Return the names that occur more than once, empty ones aside."""
+    return tuple(name for name, count in Counter(names).items() if name and count > 1)
 
 
 def _unique(names: list[str]) -> tuple[list[str], list[str]]:

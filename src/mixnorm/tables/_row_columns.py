@@ -12,6 +12,7 @@ import numpy as np
 
 from mixnorm.tables import _sniff
 from mixnorm.tables._columns import DateColumn
+from mixnorm.tables._marks import common_mark, restyled
 from mixnorm.tables._plan import ROW_NUMBER, is_key, numbers_rows, text_kind
 from mixnorm.tables._values import (
     DATE_FORMATS,
@@ -139,12 +140,13 @@ def decide_columns(
     fuel category
     """
     before = {column.name: column for column in earlier}
+    mark = common_mark([_texts(entries) for entries in values.values()])
     found = []
     for name, entries in values.items():
         forced = None
         if name in numbers or name in categories:
             forced = "number" if name in numbers else "category"
-        column = _decided(name, entries, forced, keep_keys, before.get(name))
+        column = _decided(name, entries, forced, keep_keys, before.get(name), mark)
         if column is not None:
             found.append(column)
     return tuple(found)
@@ -187,16 +189,47 @@ def values_by_name(
     }
 
 
+def adapt_columns(
+    columns: Iterable[RowColumn], values: Mapping[str, Sequence[Any]]
+) -> tuple[RowColumn, ...]:
+    """Return columns as rows that need not be like the earlier ones write their numbers.
+
+    Parameters
+    ----------
+    columns : iterable of RowColumn
+        What the columns are.
+    values : mapping of str to sequence
+        Entries of the rows by column.
+    """
+    known = list(columns)
+    numbers = [column for column in known if column.kind == "number"]
+    texts = {
+        name: [text for text in entries if isinstance(text, str)]
+        for name, entries in values.items()
+    }
+    found = {column.name: column for column in restyled(numbers, texts)}
+    return tuple(found.get(column.name, column) for column in known)
+
+
+def _texts(entries: Sequence[Any]) -> list[str | None]:
+    return [None if is_gap(entry) else plain_text(entry) for entry in entries]
+
+
 def _decided(
-    name: str, entries: Sequence[Any], forced: str | None, keys: bool, before: RowColumn | None
+    name: str,
+    entries: Sequence[Any],
+    forced: str | None,
+    keys: bool,
+    before: RowColumn | None,
+    mark: str,
 ) -> RowColumn | None:
-    texts = [None if is_gap(entry) else plain_text(entry) for entry in entries]
+    texts = _texts(entries)
     present = [text for text in texts if text is not None]
     if forced == "category":
         return RowColumn(name, "category")
     if not present:
         return None
-    what, how = _kind(present, len(present) == len(texts), forced)
+    what, how = _kind(present, len(present) == len(texts), forced, mark)
     if what == "number":
         return _number(name, texts, cast(Style, how), forced is not None)
     if what == "date":
@@ -211,13 +244,13 @@ def _decided(
     return RowColumn(name, "category")
 
 
-def _kind(present: list[str], full: bool, forced: str | None) -> tuple[str, str]:
+def _kind(present: list[str], full: bool, forced: str | None, mark: str) -> tuple[str, str]:
     """Return what entries are, and how they are written."""
-    if _are_plain_numbers(present):
+    if _are_plain_numbers(present) and not (mark == "," and any("." in text for text in present)):
         return "number", "plain"
     if forced is None and all(text.lower() in ("true", "false") for text in present):
         return ("number", "plain") if full else ("category", "")
-    found = text_kind(np.array([*present, None], dtype=object)[:-1], forced)
+    found = text_kind(np.array([*present, None], dtype=object)[:-1], forced, mark)
     return ("category", "") if isinstance(found, str) else found
 
 

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from mixnorm.exceptions import TableError
 from mixnorm.tables._columns import MISSING_LEVEL, DateColumn, Gaps
-from mixnorm.tables._encoder import dated, shortened, strange_text
+from mixnorm.tables._encoder import dated, shortened, strange_text, unreadable
 from mixnorm.tables._row_columns import MISSING, RowColumn, is_gap
 from mixnorm.tables._values import (
     BLANKS,
@@ -320,11 +321,15 @@ class RowEncoder:
             said.append(f"Missing values: {shortened(filled)}.")
         for name, count in self._counts.items():
             if count.strange or count.infinite:
-                gap = Gaps(
-                    strange=count.strange, infinite=count.infinite, examples=tuple(count.examples)
-                )
-                said.append(f"Taken as missing in {name}: {strange_text(gap)}.")
+                said.append(f"Taken as missing in {name}: {strange_text(_as_gaps(count))}.")
         return said + self.left_out()
+
+    def check_readable(self, rows: int) -> None:
+        """Raise if most entries of a column, of so many rows, cannot be read."""
+        for name, count in self._counts.items():
+            why = unreadable(name, self.columns[name].kind, _as_gaps(count), rows)
+            if why:
+                raise TableError(why)
 
     def left_out(self) -> list[str]:
         """Return in sentences which columns are left out."""
@@ -337,6 +342,15 @@ class RowEncoder:
     def _filled(self, name: str) -> str:
         kind = self.columns[name].kind
         return "a level of their own" if kind == "category" else "taken at the mean"
+
+
+def _as_gaps(count: _Count) -> Gaps:
+    return Gaps(
+        missing=count.missing,
+        strange=count.strange,
+        infinite=count.infinite,
+        examples=tuple(count.examples),
+    )
 
 
 class _Dates:

@@ -13,7 +13,13 @@ from typing import Any, Literal, NamedTuple
 from mixnorm.exceptions import TableError
 from mixnorm.tables import _read, _sniff
 from mixnorm.tables._lines import Lines, decoded
-from mixnorm.tables._row_columns import RowColumn, decide_columns, values_by_name
+from mixnorm.tables._marks import Mark, common_mark, text_mark
+from mixnorm.tables._row_columns import (
+    RowColumn,
+    adapt_columns,
+    decide_columns,
+    values_by_name,
+)
 from mixnorm.tables._row_encoder import RowEncoder, as_number
 from mixnorm.tables._target import Task, find_name
 from mixnorm.tables._values import level_text, text_number, value_text
@@ -167,12 +173,16 @@ class RowReader:
         self._names_seen: dict[str, None] = {}
         self._labels: dict[str, str] = {}
         self._style: str | None = None  # of JSON: texts are texts
+        self._mark: Mark = ""
+        self._repeated: tuple[str, ...] = ()
         self._over = False
         self.unfinished: BadRow | None = None
         self.is_last, self.before_last = False, (0, "")
         try:
             self.kind = self._format(file_format, str(source))
-            self._row_at = self._object if self.kind == "jsonl" else self._record
+            lined = self.kind == "jsonl"
+            self._row_at = self._object if lined else self._record
+            self._entries_at = self._object_entries if lined else self._record_entries
             if self.kind != "jsonl":
                 self._begin(delimiter, header, known, needs_target)
         except BaseException:
@@ -261,6 +271,27 @@ class RowReader:
             keep_keys=keep_keys,
             earlier=earlier,
         )
+
+    def adapted(self, columns: Iterable[RowColumn], rows: Sequence[Any]) -> tuple[RowColumn, ...]:
+        """Return columns that are known as the source writes their numbers, from some of its rows.
+
+        It may have decimal commas where what was read before had points, or the other way round.
+        """
+        return adapt_columns(columns, values_by_name(rows, self.columns, self._left_out))
+
+    def first_entries(self) -> list[Any]:
+        """Return the entries of rows that were read and not taken, those that can be read."""
+        found, place = list[Any](), 0
+        while place < min(len(self.lines.ahead), _MOST_LINES):
+            try:
+                entries, used = self._entries_at(place)
+            except _Bad as bad:
+                entries, used = None, bad.used
+            if used == 0:
+                break
+            found += [] if entries is None else [entries]
+            place += used
+        return found
 
     def encoder(self, columns: Iterable[RowColumn]) -> RowEncoder:
         """Return what makes features of the entries of rows, given what the columns are."""
@@ -354,6 +385,7 @@ class RowReader:
             header = _sniff.has_header(text, delimiter, expect)
         if header:
             lines.take(length)
+            self._repeated = _read.repeated_names(names)
             names, renamed = _read._unique(names)
             if renamed:
                 self.notes.append(
@@ -392,14 +424,20 @@ class RowReader:
     def _lay_out(self) -> None:
         """Note which columns are read, and how."""
         names = self.columns
-        self._drop = {find_name(names, name, self.name) for name in self._drop}
-        self._categories = {find_name(names, name, self.name) for name in self._categories}
-        self._forced = {find_name(names, name, self.name) for name in self._forced}
+        self._drop = set(map(self._find, self._drop))
+        self._categories = set(map(self._find, self._categories))
+        self._forced = set(map(self._find, self._forced))
         self._place: int | None = None
         if self.target is not None:
-            self.target = find_name(names, self.target, self.name)
+            self.target = self._find(self.target)
             self._place, self.has_target = names.index(self.target), True
-        self._style = "thousands" if self.delimiter == "," else "comma"
+        texts = values_by_name(self.first_entries(), names, ())
+        self._mark = common_mark(texts.values())
+        commas = self._mark == "," or (not self._mark and self.delimiter != ",")
+        self._style = "comma" if commas else "thousands"
+
+    def _find(self, name: str) -> str:
+        return find_name(self.columns, name, self.name, self._repeated)
 
     # CSV.
 
@@ -408,17 +446,22 @@ class RowReader:
 
         None for an empty line; no lines at all if it goes on beyond those that are there.
         """
-        entries, used = self._fields(place)
+        entries, used = self._record_entries(place)
         if entries is None:
             return None, used
-        if len(entries) != len(self.columns):
+        label = None if self._place is None else self._label(entries[self._place], used)
+        return (label, entries), used
+
+    def _record_entries(self, place: int) -> tuple[list[str] | None, int]:
+        """Return the entries of a row, as many as the header has, and how many lines it has."""
+        entries, used = self._fields(place)
+        if entries is not None and len(entries) != len(self.columns):
             count = counted(len(entries), "entry", "entries")
             raise _Bad(
                 f"{count} where the header has {len(self.columns)} (delimiter {self.delimiter!r})",
                 used,
             )
-        label = None if self._place is None else self._label(entries[self._place], used)
-        return (label, entries), used
+        return entries, used
 
     def _fields(self, place: int) -> tuple[list[str] | None, int]:
         """Return the entries of the row that begins in a line ahead, and how many lines it has."""
@@ -458,7 +501,7 @@ class RowReader:
         if bare in _sniff.MISSING:
             return None
         if self.task == "regression":
-            number = text_number(bare, self._style or "plain")
+            number = text_number(bare, self._style_of(bare))
             if number is None or not math.isfinite(number):
                 raise _Bad(f"the target {bare!r} is no number", used)
             return number
@@ -466,14 +509,27 @@ class RowReader:
             self._labels.clear()
         return self._labels.setdefault(text, level_text(bare))
 
+    def _style_of(self, text: str) -> str:
+        """Return how a target is written as a number."""
+        if self._style is None:
+            return "plain"
+        self._mark = self._mark or text_mark(text)
+        if self._mark or self.delimiter == ",":
+            return "comma" if self._mark == "," else "thousands"
+        return "plain" if "." in text else "comma"  # the likelier one, until some text proves it
+
     # JSON lines.
+
+    def _object_entries(self, place: int) -> tuple[dict[str, Any] | None, int]:
+        """Return the object in a line ahead; None for an empty line."""
+        line = self.lines.ahead[place]
+        return (_json(line) if line.strip() else None), 1
 
     def _object(self, place: int) -> tuple[Any, int]:
         """Return the parts of the row in a line ahead; None for an empty line."""
-        line = self.lines.ahead[place]
-        if not line.strip():
+        entries, _ = self._object_entries(place)
+        if entries is None:
             return None, 1
-        entries = _json(line)
         label = None
         if self.target is not None:
             label = self._stored_label(entries.get(self.target))

@@ -8,9 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from mixnorm.tables._row_columns import RowColumn
+from mixnorm.tables._row_columns import RowColumn, adapt_columns, values_by_name
 from mixnorm.tables._row_encoder import Features, RowEncoder
 from mixnorm.tables._target import Task
+
+# Rows from which it is told how numbers are written.
+_SAMPLE = 1000
 
 
 @dataclass(frozen=True)
@@ -95,13 +98,15 @@ class StreamModel:
         return getattr(self.estimator, "classes_", None)
 
     def features(self, rows: Sequence[Mapping[str, Any]]) -> list[Features]:
-        """Return rows as the estimator takes them."""
+        """Return rows as the estimator takes them; raise if most of a column cannot be read."""
         known = {name: RowColumn(name, "category") for name in self.categories}
-        known.update({column.name: column for column in self.kinds})
-        encoder = RowEncoder(
-            known.values(), drop={*self.dropped, self.target}, complete=bool(self.columns)
-        )
-        return encoder.encode(rows)
+        drop = {*self.dropped, self.target}
+        kinds = adapt_columns(self.kinds, values_by_name(rows[:_SAMPLE], (), drop))
+        known.update({column.name: column for column in kinds})
+        encoder = RowEncoder(known.values(), drop=drop, complete=bool(self.columns))
+        features = encoder.encode(rows)
+        encoder.check_readable(len(rows))
+        return features
 
     def predict(self, rows: Any) -> np.ndarray:
         """Predict for rows.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -56,18 +56,34 @@ class Target:
     notes: list[str] = field(default_factory=list)
 
 
-def find_column(frame: pd.DataFrame, name: str, table: str) -> str:
-    """Return the column of that name, or raise with the nearest ones."""
-    return find_name([str(column) for column in frame.columns], name, table)
+def find_column(frame: pd.DataFrame, name: str, table: str, repeated: Collection[str] = ()) -> str:
+    """Return the column of that name, or raise with the nearest ones.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The table.
+    name : str
+        The name to look for.
+    table : str
+        What to call the table in a message.
+    repeated : collection of str
+        Names that more than one column has in the file, which say nothing.
+    """
+    return find_name([str(column) for column in frame.columns], name, table, repeated)
 
 
-def find_name(names: Sequence[str], name: str, table: str) -> str:
+def find_name(names: Sequence[str], name: str, table: str, repeated: Collection[str] = ()) -> str:
     """Return the name as a table has it, or raise with the nearest ones."""
-    if name in names:
-        return name
     folded = [column for column in names if column.casefold() == name.strip().casefold()]
-    if len(folded) == 1:
-        return folded[0]
+    found = name if name in names else folded[0] if len(folded) == 1 else None
+    if found is not None and found in repeated:
+        raise TableError(
+            f"{table} has more than one column {found!r}; rename them, so that it is clear which "
+            "one is meant."
+        )
+    if found is not None:
+        return found
     close = difflib.get_close_matches(name, names, n=3)
     hint = f"Did you mean {' or '.join(map(repr, close))}?" if close else _some(names)
     raise TableError(f"{table} has no column {name!r}. {hint}")
@@ -78,7 +94,7 @@ def _some(names: Sequence[str]) -> str:
     return f"It has {shown}{', ...' if len(names) > 8 else ''}."
 
 
-def read_target(values: pd.Series[Any], task: Task | None = None) -> Target:
+def read_target(values: pd.Series[Any], task: Task | None = None, mark: str = "") -> Target:
     """Return the targets in a column.
 
     Rows without a target are left out. Texts and truth values are labels; so are whole numbers, if
@@ -90,6 +106,8 @@ def read_target(values: pd.Series[Any], task: Task | None = None) -> Target:
         The column.
     task : {"classification", "regression"}, optional
         What the user asks for; None finds out.
+    mark : {"", ".", ","}
+        The decimal mark of the table, where it is known.
     """
     name = str(values.name)
     present = ~is_missing(values, words=True)
@@ -106,7 +124,7 @@ def read_target(values: pd.Series[Any], task: Task | None = None) -> Target:
             f"{lost} of {len(values)} rows {verbs[0]} no target {name!r} and {verbs[1]} left out."
         )
         values = values[present]
-    found = _labels(values, name) if chosen == "classification" else _numbers(values, name)
+    found = _labels(values, name) if chosen == "classification" else _numbers(values, name, mark)
     if task is None:
         notes.append(_why(chosen, name, found))
     return Target(name, chosen, found, np.flatnonzero(present), notes)
@@ -155,12 +173,15 @@ def _labels(values: pd.Series[Any], name: str) -> np.ndarray:
     return labels if labels.dtype.kind == "i" else labels.astype(str)
 
 
-def as_target_numbers(values: pd.Series[Any]) -> np.ndarray:
-    """Return the target of a new table as numbers, however they are written; NaN where none is."""
+def as_target_numbers(values: pd.Series[Any], mark: str = "") -> np.ndarray:
+    """Return the target of a new table as numbers, however they are written; NaN where none is.
+
+    Of what could be written with decimal commas or points, ``mark`` says which.
+    """
     style = "plain"
     if not is_number_type(values):
         distinct = distinct_texts(as_texts(values), words=False)
-        style = number_style(distinct, 0.0) or "plain"
+        style = number_style(distinct, 0.0, mark) or "plain"
     return as_numbers(values, style)
 
 
@@ -195,7 +216,7 @@ def compare_labels(
     return rows, wrong, unknown
 
 
-def _numbers(values: pd.Series[Any], name: str) -> np.ndarray:
+def _numbers(values: pd.Series[Any], name: str, mark: str) -> np.ndarray:
     if is_date_type(values):
         raise TableError(
             f"The target {name!r} holds dates; turn them into numbers first (days, say)."
@@ -203,7 +224,7 @@ def _numbers(values: pd.Series[Any], name: str) -> np.ndarray:
     style = "plain"
     if not is_number_type(values):
         distinct = distinct_texts(as_texts(values))
-        style = number_style(distinct, 1.0) or "plain"
+        style = number_style(distinct, 1.0, mark) or "plain"
     numbers = as_numbers(values, style)
     wrong = ~np.isfinite(numbers)
     if wrong.any():

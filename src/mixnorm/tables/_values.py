@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Style = Literal["plain", "thousands", "comma"]
 STYLES: tuple[Style, ...] = ("plain", "thousands", "comma")
 _THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?")
-_COMMA = re.compile(r"[-+]?(\d+,\d+|\d{1,3}(\.\d{3})+(,\d+)?)([eE][-+]?\d+)?")
+_COMMA = re.compile(r"[-+]?(\d+,\d+|[1-9]\d{0,2}(\.\d{3})+(,\d+)?)([eE][-+]?\d+)?")
 _WHOLE = re.compile(r"[-+]?\d{1,30}", re.ASCII)
 _DECIMAL = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", re.ASCII)
 #: Missing among numbers and dates, but a word like any other among texts: pain may be "none".
@@ -125,7 +125,7 @@ def _replaced(text: str, pattern: re.Pattern[str], pairs: tuple[tuple[str, str],
     return text
 
 
-def number_style(texts: np.ndarray, least: float) -> Style | None:
+def number_style(texts: np.ndarray, least: float, mark: str = "") -> Style | None:
     """Return the style in which most texts are numbers, None if that is less than a share of them.
 
     Parameters
@@ -134,10 +134,31 @@ def number_style(texts: np.ndarray, least: float) -> Style | None:
         Distinct texts, none missing.
     least : float
         The share that has to be a number.
+    mark : {"", ".", ","}
+        The decimal mark of the table, for texts that could have either: ``1,234``.
     """
     counts = {style: int(np.count_nonzero(~np.isnan(_numbers(texts, style)))) for style in STYLES}
-    best = max(STYLES, key=counts.__getitem__)
+    # Whole numbers alone are plain in any table.
+    commas = mark == "," and any("," in text or "." in text for text in texts)
+    best = max(("comma", *STYLES) if commas else STYLES, key=counts.__getitem__)
     return best if counts[best] >= least * len(texts) else None
+
+
+def styles_of(text: str) -> list[Style]:
+    """Return the styles in which a text is a number as it is written, with units or without.
+
+    Examples
+    --------
+    >>> styles_of("1,5"), styles_of("1,234 €"), styles_of("1.234"), styles_of("van")
+    (['comma'], ['thousands', 'comma'], ['plain', 'comma'], [])
+    """
+    bare = _bare(text) or ""
+    patterns: dict[Style, re.Pattern[str]] = {
+        "plain": _DECIMAL,
+        "thousands": _THOUSANDS,
+        "comma": _COMMA,
+    }
+    return [style for style, pattern in patterns.items() if pattern.fullmatch(bare)]
 
 
 def as_texts(values: pd.Series[Any]) -> np.ndarray:
