@@ -11,6 +11,7 @@ BENCHMARKS = {
     "advise": "benchmarks.advise",
     "cli": "benchmarks.cli",
     "defaults": "benchmarks.defaults",
+    "fuzz": "benchmarks.fuzz",
     "matrix": "benchmarks.matrix",
     "memory": "benchmarks.memory",
     "mkl": "benchmarks.mkl",

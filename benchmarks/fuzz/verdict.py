@@ -1,0 +1,139 @@
+"""What a result may be: right, or an error that names the argument."""
+
+from __future__ import annotations
+
+import re
+import traceback
+import warnings
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning, DataConversionWarning, UndefinedMetricWarning
+
+from mixnorm.exceptions import MixnormError, MixnormWarning
+
+#: CPU seconds that one input may take once compiled code is loaded.
+LIMIT = 20.0
+
+#: Two ways to the same scores may differ by this part of the largest score.
+TOLERANCE = 1e-8
+
+ALLOWED_ERRORS = (ValueError, TypeError, MixnormError)
+ALLOWED_WARNINGS = (
+    MixnormWarning,
+    ConvergenceWarning,
+    DataConversionWarning,
+    UndefinedMetricWarning,
+)
+# scikit-learn's own remarks on a user's data, which are plain UserWarnings.
+REMARKS = re.compile(
+    r"least populated class|number of unique classes is greater than 50|does not have valid feature"
+    r"|feature names|samples are constant|A single label was found"
+)
+
+#: Words by which a message may call the data, beside the names of arguments.
+DATA_WORDS = frozenset(
+    "x y sample_weight task classes row rows column columns class label labels target targets"
+    " feature features sample samples weight weights".split()
+)
+
+
+class Failure(Exception):
+    """A result that must not be."""
+
+
+@dataclass
+class Outcome:
+    """What became of one input."""
+
+    subject: str
+    kind: str = "right"
+    message: str = ""
+    notes: list[str] = field(default_factory=list)
+
+
+def names_argument(message: str, names: Iterable[str]) -> bool:
+    """Return whether a message contains one of the names as a word."""
+    words = set(re.findall(r"[A-Za-z_][A-Za-z_0-9]*", message))
+    return bool(words & set(names))
+
+
+def judge(
+    subject: str,
+    work: Callable[[], None],
+    *,
+    names: Iterable[str] = (),
+    refused: Iterable[str] = (),
+    notes: Iterable[str] = (),
+) -> Outcome:
+    """Run some work; return what became of it.
+
+    ``names`` are what an error may name beside the data, ``refused`` the arguments of which one
+    must be refused: the error has to name one of them.
+    """
+    outcome, wrong = Outcome(subject, notes=list(notes)), list(refused)
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            work()
+        unexpected = [w for w in caught if not _allowed(w)]
+        if unexpected:
+            first = unexpected[0]
+            raise Failure(
+                f"warning {first.category.__name__}: {first.message} ({first.filename}:{first.lineno})"
+            )
+        if wrong:
+            raise Failure(f"accepted a bad value of {' and '.join(wrong)}")
+    except Failure as error:
+        outcome.kind, outcome.message = "failed", str(error)
+    except ALLOWED_ERRORS as error:
+        outcome.message = f"{type(error).__name__}: {error}"
+        named = names_argument(str(error), wrong or [*names, *DATA_WORDS])
+        if wrong and set(wrong) & {"X", "y", "sample_weight"}:  # the data go by many words
+            named = named or names_argument(str(error).lower(), DATA_WORDS)
+        outcome.kind = "refused"
+        if not named or isinstance(error, UnicodeError):
+            outcome.kind = "failed"
+            outcome.message = f"names no argument: {outcome.message} {_place(error)}"
+    except Exception as error:
+        outcome.kind = "failed"
+        outcome.message = f"{type(error).__name__}: {error} {_place(error)}"
+    return outcome
+
+
+def _allowed(warning: warnings.WarningMessage) -> bool:
+    if issubclass(warning.category, ALLOWED_WARNINGS):
+        return True
+    return bool(warning.category is UserWarning and REMARKS.search(str(warning.message)))
+
+
+def _place(error: BaseException) -> str:
+    frames = traceback.extract_tb(error.__traceback__)
+    return "(" + " < ".join(f"{f.filename.split('/')[-1]}:{f.lineno}" for f in frames[::-1][:4]) + ")"
+
+
+def require(holds: Any, message: str) -> None:
+    """Fail with a message unless something holds."""
+    if not holds:
+        raise Failure(message)
+
+
+def require_finite(values: Any, name: str) -> None:
+    """Fail where numbers are NaN or infinite."""
+    found = np.asarray(values)
+    if found.dtype.kind in "fc":
+        require(np.all(np.isfinite(found)), f"{name} has NaN or infinity")
+
+
+def require_close(first: Any, second: Any, what: str, tolerance: float = TOLERANCE) -> None:
+    """Fail where two arrays are apart by more than the tolerance, in parts of the largest value."""
+    a, b = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
+    require(a.shape == b.shape, f"{what}: shapes {a.shape} and {b.shape}")
+    largest = float(np.max(np.abs(b), initial=0.0))
+    if largest > 0:
+        apart = float(np.max(np.abs(a / largest - b / largest)))
+        require(apart <= tolerance, f"{what}: apart by {apart:.1e} of the largest score")
+    else:
+        require(not np.any(a), f"{what}: not zero as the others")
