@@ -11,13 +11,20 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.fuzz.tables import chance, draw_columns, draw_labels, draw_targets, pick, scale_columns
+from benchmarks.fuzz.tables import (
+    chance,
+    draw_columns,
+    draw_labels,
+    draw_targets,
+    pick,
+    scale_columns,
+)
 from benchmarks.fuzz.verdict import Failure, Outcome, judge, require
 from mixnorm.cli import main
 
 
 def draw(rng: np.random.Generator) -> Outcome:
-    """Write a drawn table, run ``fit`` and ``predict`` or ``stream`` on it, and look at the output."""
+    """Write a drawn table, run ``fit`` or ``stream`` on it, then ``predict`` and ``show``."""
     text, notes = _table(rng)
     online = chance(rng, 0.3)
 
@@ -74,7 +81,9 @@ def _table(rng: np.random.Generator) -> tuple[bytes, list[str]]:
     for i in range(rows):
         for j in range(columns):
             if chance(rng, 0.03):
-                cells[i][j] = pick(rng, ("", "NA", "nan", "?", "inf", "1e400", "text", "2020-01-31"))
+                cells[i][j] = pick(
+                    rng, ("", "NA", "nan", "?", "inf", "1e400", "text", "2020-01-31")
+                )
     if chance(rng, 0.3):
         names.append("colour")
         cells = [[*row, pick(rng, ("red", "green", ""))] for row in cells]
@@ -91,7 +100,10 @@ def _table(rng: np.random.Generator) -> tuple[bytes, list[str]]:
         text, damaged = text.replace("\n", "\r\n"), "CRLF"
     elif damage < 0.09:
         place = int(rng.integers(len(text)))
-        text, damaged = text[:place] + pick(rng, ('"', "\0", "\n", delimiter)) + text[place:], "a stray sign"
+        text, damaged = (
+            text[:place] + pick(rng, ('"', "\0", "\n", delimiter)) + text[place:],
+            "a stray sign",
+        )
     else:
         damaged = ""
     data = text.encode("utf-8")

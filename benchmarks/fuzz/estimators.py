@@ -25,7 +25,12 @@ NAMES = tuple(
 ) + ("GroupPerceptron", "MultiTaskLearner", "OneVsRestGreedy", "OnlineMultiTaskLearner")
 
 _MULTI_TASK = ("MultiTaskLearner", "MultiTaskLearnerCV", "OnlineMultiTaskLearner")
-_MULTI_OUTPUT = ("ShareBoostRegressor", "MixedNormRegressor", "MKLRegressor", "MirrorDescentRegressor")
+_MULTI_OUTPUT = (
+    "ShareBoostRegressor",
+    "MixedNormRegressor",
+    "MKLRegressor",
+    "MirrorDescentRegressor",
+)
 _ROWS = 40  # most rows to predict
 
 
@@ -47,11 +52,15 @@ def draw(rng: np.random.Generator, name: str) -> Outcome:
     )
     if name in _MULTI_TASK and "NaN in y" in table.notes:
         table.wrong.remove("y")  # a missing label of a task
-    wrong = [bad] if bad else table.wrong
     trial = _Trial(rng, kind, parameters, table)
     shown = {key: repr(value)[:80] for key, value in parameters.items()}
     notes = [*table.notes, *(f"{key}={value}" for key, value in shown.items())]
-    return judge(name, trial.run, names=names, refused=wrong, notes=notes)
+    outcome = judge(name, trial.run, names=names, refused=[bad or "", *table.wrong], notes=notes)
+    if bad and outcome.kind == "failed":  # the data alone may be refused, and are looked at first
+        del parameters[bad]
+        alone = judge(name, trial.run, names=names, refused=table.wrong, notes=notes)
+        return alone if alone.kind == "refused" else outcome
+    return outcome
 
 
 class _Trial:
@@ -154,7 +163,9 @@ class _Trial:
         if is_classifier(model):
             labels = model.predict(X)
             ones = np.concatenate([model.predict(X[i : i + 1]) for i in range(min(3, len(X)))])
-            require(np.array_equal(ones, labels[: len(ones)]), "labels of single rows and the batch")
+            require(
+                np.array_equal(ones, labels[: len(ones)]), "labels of single rows and the batch"
+            )
         if get_tags(model).input_tags.sparse:
             form = sparse.csr_array if chance(self.rng, 0.5) else sparse.csc_array
             require_close(self.scores(model, form(X)), scores, "sparse and dense rows")
@@ -195,4 +206,6 @@ class _Trial:
 
 
 def _copies(table: Table) -> list[Any]:
-    return [pickle.dumps(item) for item in (table.X, table.y, table.weight)]
+    """Return what the data hold now; notes that a sparse matrix keeps on itself do not count."""
+    X = table.X.toarray() if sparse.issparse(table.X) else table.X
+    return [pickle.dumps(item) for item in (X, table.y, table.weight)]

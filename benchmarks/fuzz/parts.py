@@ -65,7 +65,12 @@ def draw_norm(rng: np.random.Generator) -> Outcome:
                     inside = float(norm.value(found))
                     require(inside <= step * (1 + 1e-6) + 1e-300, "a projection is not in the ball")
 
-    return judge(f"norm {type(norm).__name__}", work, names=("W", "norm"), notes=[repr(norm)])
+    return judge(
+        f"norm {type(norm).__name__}",
+        work,
+        names=("W", "norm", "inner", "outer"),
+        notes=[repr(norm)],
+    )
 
 
 def draw_loss(rng: np.random.Generator) -> Outcome:
@@ -92,7 +97,9 @@ def draw_loss(rng: np.random.Generator) -> Outcome:
             return
         outputs = int(rng.integers(2, 5))
         joint = name.startswith("Multi") or name == "MarginSoftmax"
-        raw: Any = np.arange(rows) % outputs if joint else np.sign(rng.standard_normal((rows, outputs)))
+        raw: Any = (
+            np.arange(rows) % outputs if joint else np.sign(rng.standard_normal((rows, outputs)))
+        )
         scores = rng.standard_normal((rows, outputs)) * pick(rng, (1.0, *SCALES[:9]))
         target = loss.encode(raw, outputs, scores)
         value, residual = loss.value_and_residual(scores, target, np.full(rows, 1 / rows))
@@ -121,7 +128,9 @@ def draw_kernels(rng: np.random.Generator) -> Outcome:
         row = np.asarray(fitted.combine(X[:1], shares), dtype=float)
         require_close(row[0], K[0], "a row and the matrix", 1e-5)
 
-    return judge("kernel bank", work, names=("bank", "kernels"), notes=[*table.notes, repr(bank)[:200]])
+    return judge(
+        "kernel bank", work, names=("bank", "kernels"), notes=[*table.notes, repr(bank)[:200]]
+    )
 
 
 def draw_pool(rng: np.random.Generator) -> Outcome:
@@ -131,7 +140,9 @@ def draw_pool(rng: np.random.Generator) -> Outcome:
     pool = entry[0](rng)
     while pool is None:
         pool = entry[0](rng)
-    X, note = scale_columns(rng, draw_columns(rng, int(rng.integers(3, 40)), int(rng.integers(1, 6))))
+    X, note = scale_columns(
+        rng, draw_columns(rng, int(rng.integers(3, 40)), int(rng.integers(1, 6)))
+    )
     extreme = bool(note)
     given = sparse.csr_array(X) if chance(rng, 0.2) and not extreme else X
 

@@ -160,7 +160,8 @@ def summary(records: list[Record]) -> Record:
     subjects: dict[str, dict[str, float]] = {}
     for record in records:
         row = subjects.setdefault(
-            record["subject"], {"right": 0, "refused": 0, "failed": 0, "seconds": 0.0, "longest": 0.0}
+            record["subject"],
+            {"right": 0, "refused": 0, "failed": 0, "seconds": 0.0, "longest": 0.0},
         )
         row[record["kind"]] += 1
         row["seconds"] += record["seconds"]
@@ -184,13 +185,16 @@ def report(store: Store, console: Console) -> list[Record]:
             total = subjects.setdefault(subject, dict.fromkeys(row, 0))
             for name, value in row.items():
                 total[name] = max(total[name], value) if name == "longest" else total[name] + value
-    table = Table("subject", "inputs", "right", "refused", "failed", "CPU s", "longest", box=SIMPLE_HEAD)
+    table = Table(
+        "subject", "inputs", "right", "refused", "failed", "CPU s", "longest", box=SIMPLE_HEAD
+    )
     for column in table.columns[1:]:
         column.justify = "right"
     for subject in sorted(subjects):
         table.add_row(subject, *_cells(subjects[subject]))
     sums = {
-        name: sum(row[name] for row in subjects.values()) for name in ("right", "refused", "failed", "seconds")
+        name: sum(row[name] for row in subjects.values())
+        for name in ("right", "refused", "failed", "seconds")
     }
     sums["longest"] = max((row["longest"] for row in subjects.values()), default=0)
     table.add_row("all", *_cells(sums), style="bold")

@@ -119,7 +119,9 @@ def draw_labels(rng: np.random.Generator, X: np.ndarray) -> np.ndarray:
         lambda: codes,
         lambda: codes.astype(float),
         lambda: np.array(["red", "green", "blue", "zoé", "", "a b", "1", "2", "3", "4"])[codes],
-        lambda: np.array(["red", "green", "blue", "x", "y", "z", "p", "q", "r", "s"], object)[codes],
+        lambda: np.array(["red", "green", "blue", "x", "y", "z", "p", "q", "r", "s"], object)[
+            codes
+        ],
         lambda: codes * 1000 - 3,
         lambda: codes == 0,
         lambda: codes.astype(np.int8),

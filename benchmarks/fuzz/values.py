@@ -138,7 +138,9 @@ _SHAREBOOST = _GREEDY | {
     "cost_budget": (one_of(None, 2.0), (-1.0, "a", float("nan"))),
 }
 _SEARCH = {"alphas": (one_of(None, (0.1, 0.001), ("auto", 0.1)), ((), (-1.0,), 3))}
-_CLASS_LOSS = {"loss": (one_of(None, "margin", "logistic", lambda rng: MarginSoftmax(2.0)), UNKNOWN)}
+_CLASS_LOSS = {
+    "loss": (one_of(None, "margin", "logistic", lambda rng: MarginSoftmax(2.0)), UNKNOWN)
+}
 _VALUE_LOSS = {"loss": (one_of(None, "squared"), UNKNOWN)}
 _NORM = {
     "norm": (NORMS, BAD_NORMS),
@@ -147,12 +149,17 @@ _NORM = {
 _NORM_CLASS_LOSS = {
     "loss": (one_of("logistic", "margin", "hinge", "squared_hinge"), UNKNOWN),
 }
-_NUMBERS = one_of(
-    "squared", "absolute", "huber", "epsilon_insensitive", lambda rng: Huber(0.1)
-)
+_NUMBERS = one_of("squared", "absolute", "huber", "epsilon_insensitive", lambda rng: Huber(0.1))
 _ONLINE: dict[str, tuple[Draw, tuple[Any, ...]]] = {
     "norm": (
-        one_of("l2,2", "l2,1", "l1,1", "trace", lambda rng: MixedNorm(2, 1.3), lambda rng: SchattenNorm(1.5)),
+        one_of(
+            "l2,2",
+            "l2,1",
+            "l1,1",
+            "trace",
+            lambda rng: MixedNorm(2, 1.3),
+            lambda rng: SchattenNorm(1.5),
+        ),
         ("nonsense", 3),
     ),
     "learning_rate": (one_of("auto"), UNKNOWN),

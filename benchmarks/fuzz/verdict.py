@@ -7,6 +7,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,9 +35,10 @@ REMARKS = re.compile(
 )
 
 #: Words by which a message may call the data, beside the names of arguments.
-DATA_WORDS = frozenset(
-    "x y sample_weight task classes row rows column columns class label labels target targets"
-    " feature features sample samples weight weights".split()
+DATA_WORDS = (
+    *("x", "y", "sample_weight", "task", "row", "rows", "column", "columns", "class", "classes"),
+    *("label", "labels", "target", "targets", "feature", "features", "sample", "samples"),
+    *("weight", "weights", "array"),
 )
 
 
@@ -56,8 +58,8 @@ class Outcome:
 
 def names_argument(message: str, names: Iterable[str]) -> bool:
     """Return whether a message contains one of the names as a word."""
-    words = set(re.findall(r"[A-Za-z_][A-Za-z_0-9]*", message))
-    return bool(words & set(names))
+    words = set(re.findall(r"[a-z_][a-z_0-9]*", message.lower()))
+    return bool(words & {name.lower() for name in names})
 
 
 def judge(
@@ -73,7 +75,7 @@ def judge(
     ``names`` are what an error may name beside the data, ``refused`` the arguments of which one
     must be refused: the error has to name one of them.
     """
-    outcome, wrong = Outcome(subject, notes=list(notes)), list(refused)
+    outcome, wrong = Outcome(subject, notes=list(notes)), [name for name in refused if name]
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -81,25 +83,24 @@ def judge(
         unexpected = [w for w in caught if not _allowed(w)]
         if unexpected:
             first = unexpected[0]
-            raise Failure(
-                f"warning {first.category.__name__}: {first.message} ({first.filename}:{first.lineno})"
-            )
+            place = f"({Path(first.filename).name}:{first.lineno})"
+            raise Failure(f"warning {first.category.__name__}: {first.message} {place}")
         if wrong:
             raise Failure(f"accepted a bad value of {' and '.join(wrong)}")
     except Failure as error:
         outcome.kind, outcome.message = "failed", str(error)
     except ALLOWED_ERRORS as error:
-        outcome.message = f"{type(error).__name__}: {error}"
+        outcome.message = _words(error)
         named = names_argument(str(error), wrong or [*names, *DATA_WORDS])
         if wrong and set(wrong) & {"X", "y", "sample_weight"}:  # the data go by many words
-            named = named or names_argument(str(error).lower(), DATA_WORDS)
+            named = named or names_argument(str(error), DATA_WORDS)
         outcome.kind = "refused"
         if not named or isinstance(error, UnicodeError):
             outcome.kind = "failed"
             outcome.message = f"names no argument: {outcome.message} {_place(error)}"
     except Exception as error:
         outcome.kind = "failed"
-        outcome.message = f"{type(error).__name__}: {error} {_place(error)}"
+        outcome.message = f"{_words(error)} {_place(error)}"
     return outcome
 
 
@@ -109,9 +110,16 @@ def _allowed(warning: warnings.WarningMessage) -> bool:
     return bool(warning.category is UserWarning and REMARKS.search(str(warning.message)))
 
 
+def _words(error: Exception) -> str:
+    """Return the kind of an error and the start of what it says."""
+    return f"{type(error).__name__}: {error}"[:300]
+
+
 def _place(error: BaseException) -> str:
     frames = traceback.extract_tb(error.__traceback__)
-    return "(" + " < ".join(f"{f.filename.split('/')[-1]}:{f.lineno}" for f in frames[::-1][:4]) + ")"
+    return (
+        "(" + " < ".join(f"{f.filename.split('/')[-1]}:{f.lineno}" for f in frames[::-1][:4]) + ")"
+    )
 
 
 def require(holds: Any, message: str) -> None:
