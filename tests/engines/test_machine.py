@@ -16,6 +16,7 @@ from mixnorm.engines._machine import (
     RowBlock,
     SquaredTarget,
 )
+from mixnorm.engines._machine_interior import interior
 from mixnorm.engines._machine_newton import NewtonSteps
 from mixnorm.engines.multikernel import KernelPenalty, solve
 from mixnorm.kernels import FactorGrams, KernelStack
@@ -449,3 +450,51 @@ def test_kernels_so_large_that_they_overflow():
         pytest.raises(ValueError, match="so large that sums of them overflow"),
     ):
         solve(stack, target, KernelPenalty.of_weights(2.0, np.ones(1)))
+
+
+@pytest.mark.parametrize("squared", [False, True])
+@pytest.mark.parametrize("cap", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize(("scale", "offset"), [(1.0, 0.0), (1e-3, 0.0), (1e3, 1e3)])
+def test_interior_point_method_reaches_tiny_gaps_whatever_the_scale(squared, cap, scale, offset):
+    """Weights and dual variables agree to 1e-6 of the objective."""
+    X, y = rows(40)
+    columns = np.column_stack([scale * X + offset, np.ones(40)])
+    target = HingeTarget(y, np.full(40, cap), 3, squared)
+    found = interior(columns, target, 0.0)
+    value = 0.5 * np.sum(found.W**2) + target.loss((columns @ found.W).T)
+    A = found.A
+    np.testing.assert_allclose(A, target.allowed(A), atol=1e-9 * np.max(np.abs(A)))
+    bound = target.gain(A) - 0.5 * np.sum((columns.T @ A) ** 2)
+    assert abs(value - bound) <= 1e-6 * value
+    assert found.gap <= 1e-6 * value
+
+
+def test_a_search_that_rounding_stops_ends_early():
+    """In single precision the kernel has negative eigenvalues, and no gap can be small."""
+    X, y = rows(60)
+    stack = gaussians(X, [10.0, 30.0])
+    narrow = KernelStack([K.astype(np.float32) for K in stack.matrices])
+    narrow.check()
+    target = HingeTarget(y, np.full(60, 1e12), 3, False)
+    found = solve(narrow, target, KernelPenalty.of_weights(1.2, np.ones(2)), tol=1e-9)
+    assert not found.converged
+    assert found.iterations < 50
+
+
+@pytest.mark.parametrize("squared", [False, True])
+def test_rows_of_a_zero_kernel_have_the_dual_variables_that_close_their_gap(squared):
+    """The dual objective of such a row is linear, or a parabola with its top at twice the cap."""
+    scores, labels, caps = np.array([0.3, 0.1, 0.2]), 0, 1.7
+    row = np.empty(3)
+    jit.best_of_no_kernel(scores, labels, caps, squared, row)
+    assert jit.row_gap(scores, row, labels, caps, squared) == pytest.approx(0.0, abs=1e-12)
+    X, y = rows(30)
+    X[::3] = 0.0
+    stack = KernelStack((X @ X.T)[None])
+    stack.check()
+    target = HingeTarget(y, np.full(30, 2.0), 3, squared)
+    machine = MatrixMachine(stack, target)
+    gap = machine.solve(np.ones(1), 1e-9)
+    assert gap <= 1e-9
+    K, A = stack.matrices[0], machine.A
+    assert primal(K, A, target) - dual(K, A, target) <= 1e-8

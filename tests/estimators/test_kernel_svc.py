@@ -219,3 +219,21 @@ def test_wrong_parameters_of_columns(params, error, said):
     X, y = iris()
     with pytest.raises(error, match=said):
         LinearMulticlassSVC(**params).fit(X, y)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize(("scale", "offset"), [(1e6, 0.0), (1.0, 1e6), ("mixed", 0.0)])
+def test_linear_machine_on_columns_of_any_scale(loss, scale, offset):
+    """The gap is that of the coefficients themselves, where dual variables would cancel."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((60, 5)), rng.integers(0, 3, 60)
+    scale = 10.0 ** np.array([-6.0, -3.0, 0.0, 3.0, 6.0]) if scale == "mixed" else scale
+    X = X * scale + offset
+    model = LinearMulticlassSVC(loss=loss).fit(X, y)
+    scores = X @ model.coef_.T + model.intercept_
+    truth = np.eye(3)[y]
+    lost = np.max(scores + 1.0 - truth, axis=1) - np.sum(scores * truth, axis=1)
+    squares = np.sum(model.coef_**2) + np.sum(model.intercept_**2)
+    value = 0.5 * squares + np.sum(lost if loss == "hinge" else lost**2)
+    assert value == pytest.approx(model.objective_, rel=1e-6)
+    assert model.dual_gap_ <= 1e-3 * model.objective_

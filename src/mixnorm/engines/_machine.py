@@ -15,6 +15,8 @@ from scipy import linalg
 
 from mixnorm.engines import _machine_jit as jit
 from mixnorm.engines._machine_ascent import FALL, PART, SELECTIVE, Ascent, Memory, rows_at_work
+from mixnorm.engines._machine_interior import interior, interior_seconds
+from mixnorm.kernels import pivoted_factor
 
 # Rows up to which the sum of kernels is kept in double precision.
 _DOUBLE_ROWS = 3000
@@ -26,6 +28,10 @@ _SWEEPS, _FEW = 20, 0.1
 # Entries of columns for all scores of a row, over rows at work, from which the matrix of these is
 # worth while; and its most rows.
 _WIDE, _MOST_BLOCK_ROWS = 4.0, 8000
+# Part of a gap that is asked of the interior-point method, whose dual variables alone are kept;
+# what is zero among these but for rounding; and by what parts they are raised.
+_SAFE, _NOTHING = 0.1, 1e-13
+_EXCESSES = (0.0, 1e-14, 1e-12, 1e-10, 1e-8)
 
 
 class Machine(Protocol):
@@ -40,6 +46,9 @@ class Machine(Protocol):
     def energies(self) -> np.ndarray:
         """Return the sums of ``A_i . A_j K_ij`` for every kernel."""
         ...
+
+    #: Weights of the columns of factors, where the scores come from these and not from ``A``.
+    coefs: np.ndarray | None
 
     def loss(self) -> float:
         """Return the weighted sum of losses at the scores of the last weights."""
@@ -165,6 +174,7 @@ class _Base:
     """What machines share."""
 
     F: np.ndarray  # scores (n_outputs, n_samples) for the last weights
+    coefs: np.ndarray | None = None
 
     def __init__(self, grams: Any, target: Any) -> None:
         self.grams, self.target = grams, target
@@ -225,8 +235,41 @@ class MatrixMachine(_Base):
     def solve(self, weights: np.ndarray, target: float) -> float:
         """Go on until the gap is at most ``target``."""
         K = self._sum(weights)
-        self.F = _product(K, self.A)
-        return Ascent(K, self.target, self.A, self.F, self._memory).run(target)
+        self.F, self.coefs = _product(K, self.A), None
+        one = self.grams.factors is not None and self.grams.n_kernels == 1
+        rank = min(len(K), self.grams.factors[0].shape[1] if one else len(K))
+        patience = interior_seconds(len(K), rank, self.target.n_outputs)
+        gap = Ascent(K, self.target, self.A, self.F, self._memory).run(target, patience)
+        if gap <= target or math.isinf(patience) or not math.isfinite(gap):
+            return gap
+        return self._by_coefs(weights, target, gap) if one else self._by_interior(K, target, gap)
+
+    def _by_coefs(self, weights: np.ndarray, target: float, gap: float) -> float:
+        """Solve for the weights of columns, which tell scores where dual variables cancel."""
+        root = math.sqrt(float(weights[0]))
+        X, _ = self.grams.columns()
+        found = interior(X.astype(np.float64) * root, self.target, target)
+        if found.gap < gap:
+            self.A, self.coefs, gap = found.A, found.W * root, found.gap
+            self.F = _features_product(X, self.coefs.T)
+        return gap
+
+    def _by_interior(self, K: np.ndarray, target: float, gap: float) -> float:
+        """Solve for dual variables by an interior-point method, and go on from there."""
+        factor, _ = pivoted_factor(np.asarray(K, dtype=np.float64))
+        found = interior(factor, self.target, _SAFE * target)
+        parts = np.empty(len(K))
+        given = self.target
+        found.A[np.abs(found.A) < _NOTHING * np.max(np.abs(found.A))] = 0.0
+        for excess in _EXCESSES:  # margins that rounding left below one are lifted above it
+            A = given.allowed(found.A * (1.0 + excess))
+            F = _product(K, A)
+            reached = float(jit.gaps(F, A, given.labels, given.caps, given.squared, parts))
+            if reached < gap:
+                self.A, self.F, gap = A, F, reached
+            if gap <= target:
+                break
+        return gap
 
     def _sum(self, weights: np.ndarray) -> np.ndarray:
         """Return the sum of the kernels; where the weights are the last ones it is still there."""

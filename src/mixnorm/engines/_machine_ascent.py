@@ -46,8 +46,11 @@ class Ascent:
     ) -> None:
         self.K, self.target, self.A, self.F, self.memory = K, target, A, F, memory
 
-    def run(self, goal: float) -> float:
-        """Go on until the gap is at most ``goal``; return it."""
+    def run(self, goal: float, patience: float = math.inf) -> float:
+        """Go on until the gap is at most ``goal``; return it.
+
+        Ends before that where what is ahead takes about ``patience`` seconds or more.
+        """
         steps = NewtonSteps(self.K, self.target, self.memory.reach)
         pace = _Pace(len(self.K))
         gap, lowest, since = math.inf, math.inf, 0
@@ -57,8 +60,10 @@ class Ascent:
             lowest = min(gap, lowest)
             if gap <= goal or since > _IN_VAIN:
                 break
-            ahead = pace.updates_ahead(gap, updates, goal)
-            if ahead * _SECONDS_PER_UPDATE > steps.seconds(self.A):
+            ahead = _SECONDS_PER_UPDATE * pace.updates_ahead(gap, updates, goal)
+            if ahead > patience and since:
+                break
+            if ahead > steps.seconds(self.A):
                 steps.step(self.A, self.F)
                 self.memory.reach = steps.reach
         return gap

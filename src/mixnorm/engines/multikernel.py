@@ -36,6 +36,9 @@ _KEPT, _ROUNDS, _MORE_ROUNDS, _TIGHT = 6, 50, 1000, 1e-3
 _NEGLIGIBLE = (1e-2, 1e-3, 1e-5)
 # Rows at the first level, and how many times as many there are at the next.
 _FIRST_ROWS, _MORE_ROWS = 150, 3
+# After so many machines that did not come to their gap, nor lowered that of all to this part, the
+# search is in vain.
+_MOST_FAILURES, _LOWER = 3, 0.7
 _COARSE = 3.0  # times the tolerance, for parts of the rows, where weights are hard to learn
 
 
@@ -63,6 +66,9 @@ class KernelSolution:
         Whether a keyboard interrupt ended the work.
     history : tuple of float
         The gap, in parts of the objective, after each iteration.
+    coefs : ndarray of shape (n_columns, n_outputs), or None
+        Weights of the columns of the factors of a single kernel, where these tell the scores
+        better than ``duals``.
     """
 
     duals: np.ndarray
@@ -74,6 +80,7 @@ class KernelSolution:
     converged: bool
     interrupted: bool
     history: tuple[float, ...]
+    coefs: np.ndarray | None = None
 
 
 def solve(
@@ -127,7 +134,7 @@ def solve(
     search = _Search(grams, target, penalty, tol, on_iteration)
     try:
         search.begin(start)
-        while search.iterations < max_iter and not search.finished:
+        while search.iterations < max_iter and not (search.finished or search.in_vain):
             search.advance()
     except KeyboardInterrupt:
         if search.best is None:
@@ -160,11 +167,19 @@ class _Search:
         self._kept: list[tuple[np.ndarray, Any]] = []
         self._cross = np.zeros((grams.n_kernels, 0, 0))
         self._bend = np.zeros((0, 0))
+        self._failures = (
+            0  # machines in a row that did not reach their gap, nor lowered that of all
+        )
 
     @property
     def finished(self) -> bool:
         """Whether the tolerance is met."""
         return self.best is not None and self.least - self.bound <= self.enough
+
+    @property
+    def in_vain(self) -> bool:
+        """Whether machines have come no further for a while, since rounding forbids."""
+        return self._failures >= _MOST_FAILURES
 
     @property
     def enough(self) -> float:
@@ -205,7 +220,7 @@ class _Search:
             None,
         )
         part.begin(None)
-        while part.iterations < 30 and not part.finished:
+        while part.iterations < 30 and not (part.finished or part.in_vain):
             part.advance()
         self.expected = part.least
         duals = np.zeros_like(self.machine.A)
@@ -235,6 +250,8 @@ class _Search:
         energies = self.machine.energies()
         _check_energies(energies, self.weights)
         sizes = self.penalty.sizes(self.weights, energies)
+        if self.machine.coefs is not None:
+            sizes = np.sqrt(self.penalty.scales) * np.linalg.norm(self.machine.coefs)
         objective = self.penalty.value(sizes) + self.machine.loss()
         if not math.isfinite(objective):
             raise ValueError(_TOO_LARGE)
@@ -258,6 +275,8 @@ class _Search:
         self.history.append((self.least - self.bound) / max(self.least, 1e-300))
         if self.best is not None:
             self.best = replace(self.best, history=tuple(self.history))
+        lower = len(self.history) < 2 or self.history[-1] < _LOWER * self.history[-2]
+        self._failures = self._failures + 1 if self._failed and not lower else 0
         if gap > 0.5 * (objective - self.bound):
             self.inner *= 0.5  # it is the machine that is not solved well enough
         if self.on_iteration is not None:
@@ -284,7 +303,8 @@ class _Search:
         # Without offsets some kernel always helps, however little.
         if np.any(self.penalty.offsets) and self.nothing <= best.objective * (1.0 + 1e-9):
             gap = max(0.0, self.nothing - self.bound)
-            return replace(best, weights=0.0 * best.weights, objective=self.nothing, gap=gap)
+            nothing = 0.0 * best.weights
+            return replace(best, weights=nothing, objective=self.nothing, gap=gap, coefs=None)
         tried = np.zeros(len(best.weights), dtype=bool)
         for part in _NEGLIGIBLE if self.penalty.sharp and np.any(best.weights) else ():
             few = best.weights < part * np.max(best.weights)
@@ -310,6 +330,7 @@ class _Search:
         else:
             wanted = _LOOSE * self.tol**0.5 * self.nothing
         gap: float = self.machine.solve(self.weights, wanted)
+        self._failed = gap > wanted
         return gap
 
     def _keep(self, objective: float, energies: np.ndarray) -> None:
@@ -323,6 +344,7 @@ class _Search:
             converged=False,
             interrupted=False,
             history=(),
+            coefs=self.machine.coefs,
         )
 
     def _combine(self) -> tuple[np.ndarray, np.ndarray]:

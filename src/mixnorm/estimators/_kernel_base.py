@@ -189,7 +189,7 @@ class KernelLearner(KernelInputsMixin, StoredKernelsMixin, CallbackSupportMixin,
         self.kernel_weights_ = weights
         self.support_ = rows[used]
         self.dual_coef_ = np.ascontiguousarray(found.duals[used])
-        self._set_predictor(bank, grams, np.flatnonzero(used))
+        self._set_predictor(bank, grams, np.flatnonzero(used), found.coefs)
         self.kernel_names_ = (
             [f"kernel {m}" for m in range(len(weights))] if bank is None else list(bank.names)
         )
@@ -197,7 +197,9 @@ class KernelLearner(KernelInputsMixin, StoredKernelsMixin, CallbackSupportMixin,
         self.dual_gap_ = float(found.gap / unit)
         self.n_iter_ = int(found.iterations)
 
-    def _set_predictor(self, bank: Any, grams: Any, used: np.ndarray) -> None:
+    def _set_predictor(
+        self, bank: Any, grams: Any, used: np.ndarray, coefs: np.ndarray | None = None
+    ) -> None:
         """Keep what prediction needs of the bank: the support, or weights of features."""
         self.bank_, self._features = None, None
         if bank is None:
@@ -212,6 +214,8 @@ class KernelLearner(KernelInputsMixin, StoredKernelsMixin, CallbackSupportMixin,
             for m in which
         ]
         self._features = np.concatenate(blocks) if blocks else np.zeros((0, 1))
+        if coefs is not None and blocks:
+            self._features = coefs
         self.bank_ = bank.take(self.support_[:1])  # the landmarks are kept apart
 
     @property

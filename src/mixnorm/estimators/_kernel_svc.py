@@ -320,10 +320,13 @@ class LinearMulticlassSVC(KernelClassifier):
         unit: float,
     ) -> None:
         X = self.__dict__.pop("_rows")[rows]
-        weights = np.asarray(safe_sparse_dot(X.T, found.duals), dtype=np.float64).T
-        intercept = np.zeros(len(weights))
-        if self.fit_intercept:
-            intercept = float(self.intercept_scaling) ** 2 * np.sum(found.duals, axis=0)
+        scaling = float(self.intercept_scaling) if self.fit_intercept else 0.0
+        if found.coefs is not None:
+            weights = found.coefs[: X.shape[1]].T
+            intercept = scaling * np.sum(found.coefs[X.shape[1] :], axis=0)
+        else:
+            weights = np.asarray(safe_sparse_dot(X.T, found.duals), dtype=np.float64).T
+            intercept = scaling**2 * np.sum(found.duals, axis=0)
         if len(weights) == 2:
             weights, intercept = weights[1:] - weights[:1], intercept[1:] - intercept[:1]
         self.coef_, self.intercept_ = np.ascontiguousarray(weights), intercept

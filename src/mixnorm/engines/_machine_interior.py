@@ -1,0 +1,212 @@
+"""An interior-point method for a small joint machine on which coordinate ascent crawls.
+
+The machine is solved in its weights ``W`` on the columns of a factor, and in the slacks
+
+    slack_ik = hinge_i - [k != y_i] + F_iy - F_ik,   F = columns @ W,
+
+which are not negative, with a multiplier for each. The scores of a row and the dual variables are
+eliminated; what is left is one system in as many unknowns as ``W`` has entries. The number of
+steps hardly depends on what samples count, or on the condition of the kernel.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import linalg
+
+_MOST_STEPS = 150
+_IN_VAIN = 15  # steps without a lower gap, after which rounding is what is left
+_BOUNDARY = 0.99  # part of the way to the boundary
+_TOO_MUCH = 1e60  # for samples to count, beside kernels of about one
+_NOTHING = 1e-15  # of the largest singular value of the columns
+
+
+# Most unknowns; about how many steps it takes, and how long a step takes beside its products.
+_MOST_UNKNOWNS, _STEPS, _OVERHEAD = 800, 25, 5e-4
+_SECONDS_PER_PRODUCT = 5e-10
+
+
+def interior_seconds(n_samples: int, n_columns: int, n_outputs: int) -> float:
+    """Return about how long the method takes; infinity where it is out of the question."""
+    unknowns = n_columns * (n_outputs - 1)
+    if unknowns > _MOST_UNKNOWNS:
+        return math.inf
+    products = n_samples * unknowns**2 + unknowns**3 / 3.0
+    return _STEPS * (_OVERHEAD + _SECONDS_PER_PRODUCT * products)
+
+
+@dataclass
+class InteriorSolution:
+    """Weights, dual variables, and the gap between the two."""
+
+    W: np.ndarray
+    A: np.ndarray
+    gap: float
+
+
+def interior(columns: np.ndarray, target: Any, goal: float) -> InteriorSolution:
+    """Solve the machine whose kernel is ``columns @ columns.T`` until its gap is ``goal``.
+
+    The weights have shape ``(n_columns, n_outputs)``, and the dual variables are feasible.
+    """
+    # Orthogonal columns, in units in which the largest has length one: samples then count more, by
+    # the square of the unit.
+    left, sizes, turn = linalg.svd(columns, full_matrices=False, check_finite=False)
+    unit = float(sizes[0]) if sizes[0] > 0.0 else 1.0
+    kept = sizes > _NOTHING * unit
+    if not float(np.sum(target.caps)) * unit * unit < _TOO_MUCH:
+        nothing = np.zeros((len(target), target.n_outputs))
+        return InteriorSolution(columns.T @ nothing, nothing, math.inf)
+    run = _Run(left[:, kept] * (sizes[kept] / unit), target, target.caps * unit * unit)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # ends the run
+        found = run.go(goal * unit * unit)
+    W = turn[kept].T @ (found.W / unit)
+    return InteriorSolution(W, found.A / unit**2, found.gap / unit**2)
+
+
+class _Run:
+    def __init__(self, X: np.ndarray, target: Any, caps: np.ndarray) -> None:
+        self.X, self.caps, self.squared = X, caps, target.squared
+        n, k = len(target), target.n_outputs
+        self.rows, self.labels = np.arange(n), target.labels
+        self.other = np.ones((n, k))
+        self.other[self.rows, self.labels] = 0.0
+        # Classes are told apart by scores that sum to zero.
+        self.basis = linalg.null_space(np.ones((1, k)))
+        self.W = np.zeros((X.shape[1], k))
+        self.F = np.zeros((n, k))
+        self.hinge = np.full(n, 2.0)
+        self.slack = self._slack()
+        total = 2.0 * caps * self.hinge if self.squared else caps
+        self.duals = np.repeat(total[:, None] / k, k, axis=1)
+        self.best = InteriorSolution(self.W, np.zeros((n, k)), math.inf)
+        self._value, self._bound = math.inf, 0.0
+
+    def go(self, goal: float) -> InteriorSolution:
+        """Take steps until the gap is small, or rounding forbids."""
+        since = 0
+        for _ in range(_MOST_STEPS):
+            since = 0 if self._note() else since + 1
+            if self.best.gap <= goal or since > _IN_VAIN or not self._step():
+                break
+        return self.best
+
+    # --- what is known of the optimum
+
+    def _note(self) -> bool:
+        """Keep the better weights and the better dual variables; True if the gap fell."""
+        lost = np.max(self.F + self.other, axis=1) - self.F[self.rows, self.labels]
+        lost = lost * lost if self.squared else lost
+        value = 0.5 * float(np.sum(self.W * self.W)) + float(self.caps @ lost)
+        A = self._table(self.duals)
+        own = A[self.rows, self.labels]
+        if not self.squared:
+            A *= np.minimum(1.0, self.caps / np.maximum(own, 1e-300))[:, None]
+            own = A[self.rows, self.labels]
+        gain = float(np.sum(own - own * own / (4.0 * self.caps) if self.squared else own))
+        bound = gain - 0.5 * float(np.sum((self.X.T @ A) ** 2))
+        before = self.best.gap
+        if value < self._value:
+            self._value, self.best.W = value, self.W.copy()
+        if bound >= self._bound:
+            self._bound, self.best.A = bound, A
+        self.best.gap = max(0.0, self._value - self._bound)
+        return self.best.gap < 0.9 * before
+
+    def _table(self, duals: np.ndarray) -> np.ndarray:
+        """Return multipliers as dual variables: rows sum to zero."""
+        A = -duals * self.other
+        A[self.rows, self.labels] = -np.sum(A, axis=1)
+        return A
+
+    def _slack(self) -> np.ndarray:
+        own = self.F[self.rows, self.labels]
+        return np.asarray((self.hinge + own)[:, None] - self.other - self.F)
+
+    # --- steps
+
+    def _step(self) -> bool:
+        """Go one step, with a prediction first (Mehrotra); False where rounding forbids."""
+        ratio = self.duals / self.slack
+        try:
+            factor = self._system(ratio)
+        except (linalg.LinAlgError, ValueError):
+            return False
+        level = float(np.mean(self.duals * self.slack))
+        move = self._direction(factor, ratio, np.zeros_like(ratio))
+        length = min(1.0, self._room(move))
+        after = float(np.mean((self.duals + length * move[3]) * (self.slack + length * move[2])))
+        aim = level * min(1.0, (max(after, 0.0) / level) ** 3)
+        move = self._direction(factor, ratio, (aim - move[2] * move[3]) / self.slack)
+        length = min(1.0, _BOUNDARY * self._room(move))
+        if not length > 1e-12:
+            return False
+        self.W = self.W + length * move[0]
+        self.hinge = self.hinge + length * move[1]
+        self.duals = self.duals + length * move[3]
+        self.F = self.X @ self.W
+        slack = self._slack()
+        # Where the hinge is lost in rounding beside its scores, the slack goes on from what it was.
+        self.slack = np.where(slack > 0.1 * self.slack, slack, self.slack + length * move[2])
+        return bool(np.all(np.isfinite(self.W)) and np.all(self.slack > 0.0))
+
+    def _room(self, move: tuple[np.ndarray, ...]) -> float:
+        """Return how far a direction can be followed until a slack or a multiplier is zero."""
+        most = 1e30
+        for value, change in ((self.slack, move[2]), (self.duals, move[3])):
+            falls = change < 0.0
+            if np.any(falls):
+                most = min(most, float(np.min(-value[falls] / change[falls])))
+        return most
+
+    def _system(self, ratio: np.ndarray) -> Any:
+        """Return the Cholesky factor of the equations in ``W``, its classes one after another."""
+        n, k = ratio.shape
+        r, m = self.X.shape[1], k - 1
+        extra = 2.0 * self.caps if self.squared else np.zeros(n)
+        rest = ratio @ (1.0 - np.eye(k)) + extra[:, None]
+        whole = np.sum(ratio, axis=1) + extra
+        rivals = ratio * self.other
+        own = ratio[self.rows, self.labels] + extra
+        H = -rivals[:, :, None] * (rivals / whole[:, None])[:, None, :]
+        H[:, np.arange(k), np.arange(k)] = rivals * rest / whole[:, None]
+        across = -rivals * (own / whole)[:, None]
+        H[self.rows, self.labels] = across
+        H[self.rows, :, self.labels] = across
+        H[self.rows, self.labels, self.labels] = np.sum(rivals, axis=1) * own / whole
+        H = self.basis.T @ H @ self.basis
+        system = np.empty((m * r, m * r))
+        for a in range(m):
+            for b in range(a + 1):
+                block = self.X.T @ (H[:, a, b, None] * self.X)
+                system[a * r : (a + 1) * r, b * r : (b + 1) * r] = block
+        system[np.diag_indices(m * r)] += 1.0
+        return linalg.cho_factor(system, lower=True, overwrite_a=True, check_finite=False)
+
+    def _direction(
+        self, factor: Any, ratio: np.ndarray, aims: np.ndarray
+    ) -> tuple[np.ndarray, ...]:
+        """Return changes of weights, hinges, slacks and multipliers.
+
+        Multipliers aim at ``aims``, if slacks stay.
+        """
+        whole = np.sum(ratio, axis=1)
+        if self.squared:
+            whole = whole + 2.0 * self.caps
+        gained = aims - self.duals
+        # Sums of multipliers over a row are what they must be from the start, and stay so.
+        hinge = np.sum(gained, axis=1) / whole
+        duals = gained - ratio * hinge[:, None]
+        right = self.X.T @ (self._table(self.duals) + self._table(duals)) - self.W
+        right = (right @ self.basis).T
+        solved = linalg.cho_solve(factor, right.ravel(), check_finite=False)
+        W = (self.basis @ solved.reshape(right.shape)).T
+        F = self.X @ W
+        apart = F[self.rows, self.labels][:, None] - F
+        further = -np.sum(ratio * apart, axis=1) / whole
+        slack = apart + (hinge + further)[:, None]
+        return W, hinge + further, slack, gained - ratio * slack
