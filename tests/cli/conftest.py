@@ -30,11 +30,13 @@ class Result:
 
 @pytest.fixture(autouse=True)
 def heard():
-    """Let no signal be ignored, as nohup has it; commands would go on ignoring it."""
-    asked = [getattr(signal, name) for name in ("SIGHUP", "SIGTERM") if hasattr(signal, name)]
+    """Let no signal be ignored, as in background jobs: commands would go on ignoring it."""
+    names = ("SIGINT", "SIGHUP", "SIGTERM")
+    asked = [getattr(signal, name) for name in names if hasattr(signal, name)]
     ignored = [number for number in asked if signal.getsignal(number) == signal.SIG_IGN]
     for number in ignored:
-        signal.signal(number, signal.SIG_DFL)
+        usual = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
+        signal.signal(number, usual)
     yield
     for number in ignored:
         signal.signal(number, signal.SIG_IGN)

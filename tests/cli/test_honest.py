@@ -183,3 +183,42 @@ def test_columns_are_standardised_and_the_penalty_is_found(mixnorm, tmp_path):
     assert (estimator.scale, estimator.alpha) == ("std", "auto")
     fixed = mixnorm("fit", "one.csv", *words, "--alpha", 0.5, "--model", "m").json
     assert fixed["path"][0]["loss"] > one["path"][0]["loss"]
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_the_error_without_features_counts_rows_by_their_weight(mixnorm, table, tmp_path, task):
+    score = table["a"] - table["b"]
+    weight = np.where(score > 0.5, 9.0, 1.0)  # rare and heavy: another class, another mean
+    target = np.where(score > 0.5, "up", "down") if task == "classification" else score
+    table.assign(y=target, w=weight).to_csv(tmp_path / "t.csv", index=False)
+    told = mixnorm("fit", *WORDS, "--weight", "w").json
+    y, errors = np.asarray(target), []
+    for train, test in _search.split_rows(y, task, 3, seed=0):
+        if task == "classification":
+            counts = {label: weight[train][y[train] == label].sum() for label in ("down", "up")}
+            wrong = y[test] != max(counts, key=counts.get)
+            errors.append(weight[test] @ wrong / weight[test].sum())
+        else:
+            mean = weight[train] @ y[train] / weight[train].sum()
+            errors.append(np.sqrt(weight[test] @ (y[test] - mean) ** 2 / weight[test].sum()))
+    assert told["null_error"] == pytest.approx(np.mean(errors))
+    plain = mixnorm("fit", *WORDS, "--drop", "w", "-m", "plain").json
+    assert abs(plain["null_error"] - told["null_error"]) > 0.05
+
+
+def test_the_standard_error_of_an_error_is_that_of_a_bootstrap():
+    rng = np.random.default_rng(0)
+    truth, found = np.zeros(500), rng.normal(1.0, 2.0, 500)
+    weight = rng.uniform(0.5, 2.0, 500)
+    drawn = rng.integers(0, 500, (2000, 500))
+    for task in ("regression", "classification"):
+        guess = found if task == "regression" else found.round()
+        for given in (None, weight):
+            shares = np.ones(500) if given is None else given
+            errors = [
+                _search.mean_error(truth[rows], guess[rows], shares[rows], task) for rows in drawn
+            ]
+            # 2000 draws know a deviation to about 2 %.
+            expected = pytest.approx(np.std(errors), rel=0.06)
+            assert _search._spread(truth, guess, given, task) == expected
+    assert _search._spread(truth, truth, None, "regression") == 0.0

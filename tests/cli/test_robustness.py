@@ -8,14 +8,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import mixnorm as package
-from mixnorm.cli import _commands
+from mixnorm.cli import _bar, _commands
 from mixnorm.cli._search import _Searcher
 
 from .conftest import flowers
@@ -74,23 +73,22 @@ def test_an_interrupt_while_files_are_written_waits(mixnorm, iris, monkeypatch, 
     package.load(tmp_path / "iris.mixnorm")
 
 
-def test_a_request_to_end_keeps_what_there_is(tmp_path):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(4000, 120)).round(3)
-    frame = pd.DataFrame(X, columns=[f"x{column}" for column in range(120)])
-    frame["y"] = [f"c{label}" for label in (X[:, :40] @ rng.normal(size=(40, 8))).argmax(axis=1)]
-    frame.to_csv(tmp_path / "t.csv", index=False)
-    command = [sys.executable, "-m", "mixnorm", "fit", "t.csv", "--target", "y", "-k", "110"]
-    process = subprocess.Popen(
-        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    process.stderr.readline()  # the table is read
-    time.sleep(2.0)
-    process.send_signal(signal.SIGTERM)
-    out, err = process.communicate(timeout=120)
-    assert process.returncode == 0, err
-    assert "Model written" in out
-    package.load(tmp_path / "t.mixnorm")
+def test_a_request_to_end_keeps_what_there_is(mixnorm, iris, monkeypatch, tmp_path):
+    advance, rounds = _bar.SearchBar._advance, []
+
+    def asked(self, *words):
+        rounds.append(words)
+        if len(rounds) == 3:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return advance(self, *words)
+
+    monkeypatch.setattr(_bar.SearchBar, "_advance", asked)
+    found = mixnorm("fit", iris, "--target", "species", "-k", 4)
+    assert found.code == 0, found.err
+    assert "The search was interrupted" in found.out
+    assert "Model written" in found.out
+    assert len(rounds) == 3
+    package.load(tmp_path / "iris.mixnorm")
 
 
 @pytest.mark.parametrize("stream", ["2> >(head -n 1 >/dev/null)", "2>&1 | head -n 1 >/dev/null"])
