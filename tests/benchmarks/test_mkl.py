@@ -152,10 +152,8 @@ def for_ever():
 
 class TestLimit:
     def test_seconds(self):
-        began = time.process_time()
         with pytest.raises(OutOfTime), limited(0.05):
             for_ever()
-        assert time.process_time() - began < 5
 
     def test_end_of_the_limit(self):
         with limited(0.02):
