@@ -13,6 +13,7 @@
     ├── CoarseKernelWarning    (also a UserWarning)
     ├── FewerFeaturesWarning   (also a UserWarning)
     ├── InterruptedFitWarning  (also a RuntimeWarning)
+    ├── KernelMemoryWarning    (also a UserWarning)
     ├── LightRowsWarning       (also a UserWarning)
     ├── NoKernelWarning        (also a UserWarning)
     └── NotConvergedWarning    (also scikit-learn's ConvergenceWarning)
@@ -31,6 +32,7 @@ __all__ = [
     "DatasetNotFoundError",
     "FewerFeaturesWarning",
     "InterruptedFitWarning",
+    "KernelMemoryWarning",
     "LightRowsWarning",
     "MixnormError",
     "MixnormWarning",
@@ -79,6 +81,10 @@ class CoarseKernelWarning(MixnormWarning, UserWarning):
 
 class InterruptedFitWarning(MixnormWarning, RuntimeWarning):
     """``fit`` was interrupted; the rounds finished before that are kept."""
+
+
+class KernelMemoryWarning(MixnormWarning, UserWarning):
+    """Kernels do not fit into memory, and are replaced by others of low rank."""
 
 
 class LightRowsWarning(MixnormWarning, UserWarning):

@@ -20,8 +20,13 @@ from mixnorm import (
     UFOMKLClassifier,
 )
 from mixnorm.engines import _machine
-from mixnorm.exceptions import InterruptedFitWarning, NoKernelWarning, NotConvergedWarning
-from mixnorm.kernels import FunctionKernel, KernelBank, gaussian_bank
+from mixnorm.exceptions import (
+    InterruptedFitWarning,
+    KernelMemoryWarning,
+    NoKernelWarning,
+    NotConvergedWarning,
+)
+from mixnorm.kernels import FunctionKernel, KernelBank, _within, gaussian_bank
 
 TAUS = [0.125, 0.5, 2.0]
 BANK = gaussian_bank(TAUS, dtype="float64")
@@ -287,10 +292,39 @@ def test_matrices_that_do_not_fit_into_memory(name):
     X, y = rows()
     y = y if is_classifier(MODELS[name]) else X[:, 0] * X[:, 1]
     wanted = clone(MODELS[name]).fit(X, y)
-    for memory in (1000, 3 * 60 * 60 * 8 - 1):  # none, and some, are stored
+    one = 60 * 60 * 8
+    for memory in (3 * one + 1000, 6 * one - 1):  # beside the machine: none, and some, are stored
         bank = gaussian_bank(TAUS, dtype="float64", memory=memory)
         found = clone(MODELS[name]).set_params(bank=bank).fit(X, y)
         np.testing.assert_allclose(scores(found, X), scores(wanted, X), atol=1e-3)
+
+
+@pytest.mark.parametrize("name", ["MKL", "Conv", "UFO", "SMSD", "squares", "one"])
+def test_kernels_become_factors_where_the_machine_does_not_fit_into_memory(name):
+    """The limit is one for all that a fit keeps, and a warning tells how to get exact kernels."""
+    X, y = rows()
+    memory = 3 * 60 * 60 * 8
+    if name == "one":
+        wanted, given = KernelMulticlassSVC(), {"memory": memory}
+    else:
+        y = y if is_classifier(MODELS[name]) else X[:, 0] * X[:, 1]
+        wanted = clone(MODELS[name])
+        given = {"bank": gaussian_bank(TAUS, dtype="float64", memory=memory)}
+    found = clone(wanted).set_params(**given)
+    with pytest.warns(KernelMemoryWarning, match=r"(?s)rank .*factors='nystrom'.*set memory='"):
+        found.fit(X, y)
+    assert found.bank_.factors == "nystrom"
+    assert found.score(X, y) == pytest.approx(wanted.fit(X, y).score(X, y), abs=0.02)
+
+
+def test_kernels_become_factors_where_computing_them_at_every_use_takes_long(monkeypatch):
+    X, y = rows()
+    bank = gaussian_bank(TAUS, dtype="float64", memory=4 * 60 * 60 * 8)
+    assert MKLClassifier(bank).fit(X, y).bank_.factors is None
+    monkeypatch.setattr(_within, "_PATIENCE", 0.0)
+    with pytest.warns(KernelMemoryWarning):
+        model = MKLClassifier(bank).fit(X, y)
+    assert model.bank_.factors == "nystrom"
 
 
 # --- degenerate problems

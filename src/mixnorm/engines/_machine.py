@@ -34,6 +34,16 @@ _SAFE, _NOTHING = 0.1, 1e-13
 _EXCESSES = (0.0, 1e-14, 1e-12, 1e-10, 1e-8)
 
 
+def bytes_beside(n_samples: int, dtype: Any, squares: bool) -> int:
+    """Return about how much memory a machine needs beside the kernels: three matrices.
+
+    These are the sum of the kernels and what is computed with it. ``squares``: the machine of
+    squared losses, which always works in double precision.
+    """
+    double = squares or n_samples <= _DOUBLE_ROWS
+    return 3 * n_samples**2 * (8 if double else np.dtype(dtype).itemsize)
+
+
 class Machine(Protocol):
     """What the weights of kernels are learned with."""
 

@@ -18,9 +18,16 @@ import numpy as np
 
 from mixnorm.engines import _reduced_jit
 from mixnorm.engines._kernel_penalty import KernelPenalty
-from mixnorm.engines._machine import HingeTarget, SquaredTarget
+from mixnorm.engines._machine import HingeTarget, SquaredTarget, bytes_beside
 
-__all__ = ["HingeTarget", "KernelPenalty", "KernelSolution", "SquaredTarget", "solve"]
+__all__ = [
+    "HingeTarget",
+    "KernelPenalty",
+    "KernelSolution",
+    "SquaredTarget",
+    "bytes_beside",
+    "solve",
+]
 
 # Part of the tolerance that a machine is solved to, and part of the present gap before that.
 _INNER, _LOOSE = 0.5, 0.1

@@ -20,7 +20,12 @@ from mixnorm.estimators._progress import (
     with_callbacks,
 )
 from mixnorm.estimators._warnings import warn_caller
-from mixnorm.exceptions import InterruptedFitWarning, NoKernelWarning, NotConvergedWarning
+from mixnorm.exceptions import (
+    InterruptedFitWarning,
+    KernelMemoryWarning,
+    NoKernelWarning,
+    NotConvergedWarning,
+)
 from mixnorm.kernels import KernelStack, gaussian_bank
 
 _FEWER = "Lower beta or raise C, unless all targets are equal."
@@ -37,6 +42,8 @@ class KernelLearner(KernelInputsMixin, StoredKernelsMixin, CallbackSupportMixin,
     bank_: Any
     kernel_weights_: np.ndarray
     _features: Any
+    #: Whether the machine is that of squared losses.
+    _squares = False
 
     # --- what a subclass says
 
@@ -84,9 +91,15 @@ class KernelLearner(KernelInputsMixin, StoredKernelsMixin, CallbackSupportMixin,
             stack.check()
             self.n_features_in_ = stack.n_samples
             return None, stack
-        bank = gaussian_bank() if self.bank is None else self.bank
-        fitted = bank.fit(X)
-        return fitted, fitted.grams()
+        return self._within_memory(gaussian_bank() if self.bank is None else self.bank, X)
+
+    def _within_memory(self, bank: Any, X: Any) -> tuple[Any, Any]:
+        """Return the fitted bank and the kernels of the rows, within the memory of the bank."""
+        beside = multikernel.bytes_beside(X.shape[0], bank.dtype, self._squares)
+        fitted, grams, message = bank.fit_within(X, beside)
+        if message is not None:
+            warn_caller(message, KernelMemoryWarning)
+        return fitted, grams
 
     # --- fit
 

@@ -58,6 +58,12 @@ class KernelStream(KernelClassifier):
 
     # --- whole passes
 
+    def _within_memory(self, bank: Any, X: Any) -> tuple[Any, Any]:
+        if self.solver == "exact":
+            return super()._within_memory(bank, X)
+        fitted = bank.fit(X)  # passes over single rows need matrices, and say so
+        return fitted, fitted.grams()
+
     def _learn(self, bank: Any, grams: Any, y: Any, weight: np.ndarray, progress: Any) -> None:
         for name in ("_descent", "mistakes_"):  # partial_fit starts anew after fit
             self.__dict__.pop(name, None)

@@ -152,8 +152,7 @@ class KernelMulticlassSVC(KernelClassifier):
         kernels = [self._one_kernel(X)]
         # As it is: C and gamma mean what they mean for other machines with one kernel.
         bank = KernelBank(kernels, normalize=None, dtype="float64", memory=self.memory)
-        fitted = bank.fit(X)
-        return fitted, fitted.grams()
+        return self._within_memory(bank, X)
 
     def _one_kernel(self, X: Any) -> Any:
         named = isinstance(self.kernel, str)

@@ -99,6 +99,8 @@ class MKLRegressor(MultiOutputMixin, RegressorMixin, KernelLearner):
         super()._check_parameters()
         check_exponent(self.p)
 
+    _squares = True
+
     def _penalty(self, grams: Any, total: float) -> KernelPenalty:
         return KernelPenalty.of_weights(float(self.p), np.ones(grams.n_kernels))
 

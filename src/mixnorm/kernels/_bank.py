@@ -13,9 +13,11 @@ from mixnorm._params import Parameters
 from mixnorm.kernels._build import build
 from mixnorm.kernels._fitted import FittedBank
 from mixnorm.kernels._functions import GaussianKernel, LaplacianKernel
+from mixnorm.kernels._grams import Grams
 from mixnorm.kernels._memory import as_bytes
 from mixnorm.kernels._names import as_kernel
 from mixnorm.kernels._plan import EACH, plan
+from mixnorm.kernels._within import grams_within
 
 _NORMALIZE = (None, "trace", "unit", "tail")
 _FACTORS = (None, "nystrom", "random")
@@ -62,7 +64,9 @@ class KernelBank(Parameters):
         The number of these; None for as many as ``memory`` allows, 256 at most.
     memory : int or str, default=2**31
         Bytes for kernel matrices or factors, or a text such as ``"4 GiB"``. Matrices that do not
-        fit are computed when they are used.
+        fit are computed when they are used. Learners count the sum of the kernels too, and what
+        their machine needs beside it; where that does not fit, or computing takes minutes, they
+        replace kernels by those of ``factors="nystrom"``, with a ``KernelMemoryWarning``.
     dtype : {"float32", "float64"}, default="float32"
         The dtype of kernel matrices. Distances and inner products are always computed in float64.
     random_state : int, None or generator, default=0
@@ -245,6 +249,16 @@ class KernelBank(Parameters):
             precision=as_precision(self.dtype),
             generator=as_generator(self.random_state),
         )
+
+    def fit_within(self, X: Any, beside: int) -> tuple[FittedBank, Grams, str | None]:
+        """Bind the bank to training rows, with the Gram matrices that a machine works on.
+
+        Matrices, and ``beside`` bytes that the machine needs with them, stay within ``memory``.
+        Where they do not fit, they are computed at every use if that is quick. Else kernels are
+        replaced by factors: the bank that is returned has these, and a message for the user says
+        so, which is None otherwise.
+        """
+        return grams_within(self.fit(X), beside, as_generator(self.random_state))
 
 
 def gaussian_bank(

@@ -66,7 +66,7 @@ def build(
     )
     sizes = _checked_sizes(bank)
     if factors is not None:
-        _factor(bank, factors, rank, generator)
+        add_factors(bank, factors, rank, generator)
     _normalize(bank, normalize, tail, sizes)
     return bank
 
@@ -272,7 +272,7 @@ def _rescaled(grams: Grams, bank: FittedBank) -> Grams:
 # --- factors
 
 
-def _factor(
+def add_factors(
     bank: FittedBank, factors: str, rank: int | None, generator: np.random.Generator
 ) -> None:
     """Add to a bank what makes features."""
