@@ -43,6 +43,18 @@ def test_images_are_stretched_by_two_at_most():
     assert moments(found)[3] == pytest.approx(4 * moments(slanted(0.0))[3], rel=0.25)
 
 
+@pytest.mark.parametrize("slope", [-1.8, 1.4, 2.0])
+def test_slopes_are_cut_at_45_degrees(slope):
+    """What is left of a steeper slope is what exceeds one."""
+    y, x = np.mgrid[:61, :61].astype(float)
+    along = np.exp(-(((y - 30) / 5) ** 2))
+    image = along * np.exp(-(((x - 30 - slope * (y - 30)) / 1.5) ** 2))
+    _, _, together, tall = moments(image)
+    assert together / tall == pytest.approx(slope, abs=0.02)
+    _, _, together, tall = moments(deslant_images(image[None])[0])
+    assert together / tall == pytest.approx(slope - np.sign(slope), abs=0.02)
+
+
 def test_upright_images_only_move():
     image = slanted(0.0)
     (found,) = deslant_images(image[None])

@@ -362,6 +362,25 @@ def test_units_that_grow():
         assert_alike(one, other, np.random.default_rng(0))
 
 
+@pytest.mark.parametrize("origin", ["zero", "means"])
+def test_sums_of_squares_follow_the_unit_of_their_column(origin):
+    """As if inputs had been in the new unit from the start."""
+    plan = Plan(PLAIN, [PERCEPTRON], "feature", scaled=True, origin=origin)
+    learner = RowLearner(plan, 3, 2)
+    X, labels, targets = samples(PERCEPTRON, k=2, count=40)
+    learner.learn(X[:, :3], labels, targets, np.ones(40))
+    top, energy = (learner.column[place].copy() for place in (layout.TOP, layout.ENERGY))
+    assert energy[1] > 0.0
+    far, steps = np.array([[20.0 * top[1], 0.0, 0.0]]), learner.numbers[layout.UPDATES]
+    weights, intercept = learner.weights()
+    label = np.argmax(far @ weights.T + intercept, axis=1)
+    learner.learn(far, label, targets[:1], np.ones(1))
+    assert learner.numbers[layout.UPDATES] == steps  # no mistake, so that nothing is added
+    grown = top[1] / learner.column[layout.TOP, 1]
+    assert grown < 0.1
+    assert learner.column[layout.ENERGY, 1] == pytest.approx(energy[1] * grown**2, rel=1e-12)
+
+
 @each_norm
 def test_averages_keep_their_digits(norm):
     """Scales of weights fall by many powers of ten, and what is averaged late counts as well."""

@@ -24,8 +24,8 @@ LOSSES = [MarginSoftmax(), MultinomialLogistic(), Squared()]
 NONE = frozenset()
 
 
-def problem(loss, alpha=1e-2, n_samples=120, dtype="float64", seed=0):
-    """A table of ten columns and a support that holds the first two, at its optimum."""
+def problem(loss, alpha=1e-2, n_samples=120, dtype="float64", seed=0, tol=1e-13):
+    """A table of ten columns and a support that holds the first two, at its optimum or near it."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n_samples, 10)).astype(dtype)
     X /= np.abs(X).max(axis=0)
@@ -37,7 +37,7 @@ def problem(loss, alpha=1e-2, n_samples=120, dtype="float64", seed=0):
     support = Support(settings, True, 4)
     for atom in (0, 1):
         support.append(atom, np.ascontiguousarray(X[:, [atom]].T))
-    support.correct(1e-13, 1.0)
+    support.correct(tol, 1.0)
     return X, support
 
 
@@ -157,6 +157,19 @@ def test_joint_gain_under_the_curvature_model(loss, blocks):
     X, support = problem(loss)
     support.curvature(fresh=True)
     choices = choices_of(X, support, blocks)
+    for gain, choice in zip(joint_gains(support, choices), choices, strict=True):
+        assert gain == pytest.approx(model_gain(support, choice), rel=1e-8)
+
+
+@pytest.mark.parametrize("loss", LOSSES[:2], ids=repr)
+def test_joint_gain_where_the_corrective_step_ended_early(loss):
+    """What the chosen columns have still to gain, of loss and penalty, is not the choice's."""
+    X, support = problem(loss, alpha=0.1, tol=0.01)
+    support.curvature(fresh=True)
+    loss_alone = support.design @ support.residual
+    assert np.abs(support.gradient()).max() > 1e-3
+    assert np.abs(support.gradient() - loss_alone).max() > 1e-3
+    choices = choices_of(X, support, [[2], [3], [7]])
     for gain, choice in zip(joint_gains(support, choices), choices, strict=True):
         assert gain == pytest.approx(model_gain(support, choice), rel=1e-8)
 
