@@ -31,6 +31,8 @@ _MULTI_OUTPUT = (
     "MKLRegressor",
     "MirrorDescentRegressor",
 )
+# NaN says here that a target is not known.
+_NAN_TARGETS = (*_MULTI_TASK, "MirrorDescentRegressor")
 _ROWS = 40  # most rows to predict
 
 
@@ -50,8 +52,8 @@ def draw(rng: np.random.Generator, name: str) -> Outcome:
         sparse_too=bool(get_tags(kind()).input_tags.sparse),
         spoiled=0.0 if bad else 0.1,
     )
-    if name in _MULTI_TASK and "NaN in y" in table.notes:
-        table.wrong.remove("y")  # a missing label of a task
+    if name in _NAN_TARGETS and "NaN in y" in table.notes:
+        table.wrong.remove("y")
     trial = _Trial(rng, kind, parameters, table)
     shown = {key: repr(value)[:80] for key, value in parameters.items()}
     notes = [*table.notes, *(f"{key}={value}" for key, value in shown.items())]

@@ -178,7 +178,7 @@ def as_container(rng: np.random.Generator, X: np.ndarray, allow_sparse: bool) ->
     draw = rng.random()
     if draw < 0.5:
         return X, "array"
-    if draw < 0.65 and allow_sparse and X.size:
+    if draw < 0.65 and allow_sparse and X.size and X.dtype != np.float16:
         name = pick(rng, SPARSE_FORMATS)
         make = getattr(sparse, f"{name}_{pick(rng, ('array', 'matrix'))}")
         return make(X), name

@@ -165,7 +165,7 @@ _ONLINE: dict[str, tuple[Draw, tuple[Any, ...]]] = {
     "learning_rate": (one_of("auto"), UNKNOWN),
     "eta0": (one_of(None, between(1e-4, 10.0)), NOT_POSITIVE[:-2]),
     "scale": (one_of(True, False), NOT_BOOLS),
-    "conservative": (one_of(0.0, 0.01, 1.0), (-1.0, "a", float("nan"))),
+    "conservative": (one_of(0.0, 0.01, 0.9), (-1.0, "a", float("nan"))),
     "block_size": (one_of(1, 3), NOT_COUNTS),
     "hash_features": (one_of(None), (0, -1, 1.5, "a")),
 }
@@ -215,8 +215,7 @@ OWN: dict[str, dict[str, tuple[Draw, tuple[Any, ...]]]] = {
     "MixedNormRegressorCV": _NORM | {"loss": (_NUMBERS, UNKNOWN), "alphas": (ALPHAS, BAD_ALPHAS)},
     "MultiTaskLearner": _NORM | {"losses": (_NUMBERS, UNKNOWN)},
     "MultiTaskLearnerCV": _NORM | {"losses": (_NUMBERS, UNKNOWN), "alphas": (ALPHAS, BAD_ALPHAS)},
-    "MirrorDescentClassifier": _ONLINE
-    | {"loss": (one_of("logistic", "hinge", "squared_hinge", "margin"), UNKNOWN)},
+    "MirrorDescentClassifier": _ONLINE | {"loss": (one_of("logistic", "hinge", "margin"), UNKNOWN)},
     "MirrorDescentRegressor": _ONLINE | {"loss": (_NUMBERS, UNKNOWN)},
     "OnlineMultiTaskLearner": _ONLINE | {"losses": (_NUMBERS, UNKNOWN)},
     "GroupPerceptron": _ONLINE | {"norm": (one_of("l2,1", "l2,2", "l1,1"), ("nonsense", 3))},

@@ -57,9 +57,11 @@ class Outcome:
 
 
 def names_argument(message: str, names: Iterable[str]) -> bool:
-    """Return whether a message contains one of the names as a word."""
+    """Return whether a message contains one of the names, or ``alpha`` for ``alphas``."""
     words = set(re.findall(r"[a-z_][a-z_0-9]*", message.lower()))
-    return bool(words & {name.lower() for name in names})
+    return bool(
+        words & {form for name in names for form in (name.lower(), name.lower().rstrip("s"))}
+    )
 
 
 def judge(

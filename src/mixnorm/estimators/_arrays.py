@@ -13,6 +13,7 @@ import numpy as np
 from sklearn import get_config
 
 from mixnorm._array import device_of, follow, is_foreign, is_numpy, namespace, to_numpy
+from mixnorm._linear import linear_scores
 from mixnorm.engines.greedy import Path, Round
 from mixnorm.pools import working_dtype
 from mixnorm.pools._products import check_numpy
@@ -120,7 +121,7 @@ def weighted(columns: Any, weights: np.ndarray, intercept: np.ndarray) -> Any:
     if hasattr(columns, "toarray"):
         columns = columns.toarray()
     if is_numpy(columns):
-        return columns @ weights + intercept
+        return linear_scores(columns, weights, intercept)
     dtype = working_dtype(columns)
     columns = namespace(columns).astype(columns, dtype, copy=False)
     return columns @ follow(weights, columns, dtype) + follow(intercept, columns)

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
+from mixnorm._linear import linear_scores
 from mixnorm.engines.multikernel import KernelPenalty, KernelSolution
 from mixnorm.estimators._inputs import _check_number
 from mixnorm.estimators._kernel_classifier import KernelClassifier
@@ -335,7 +336,7 @@ class LinearMulticlassSVC(KernelClassifier):
     def _scores(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
-        scores = np.asarray(safe_sparse_dot(X, self.coef_.T)) + self.intercept_
+        scores = linear_scores(X, self.coef_.T, self.intercept_)
         return np.concatenate([0.0 * scores, scores], axis=1) if scores.shape[1] == 1 else scores
 
     def _restore(self, state: dict[str, Any], max_bytes: int) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from mixnorm._linear import linear_scores
 from mixnorm.engines import proximal
 from mixnorm.estimators._inputs import _check_integer, _check_number
 from mixnorm.estimators._mixed_norm_path import (
@@ -315,7 +316,7 @@ class NormLearner(StoredWeightsMixin, ColumnSelectorMixin, CallbackSupportMixin,
         used = np.flatnonzero(np.any(coef != 0.0, axis=0))
         if isinstance(X, np.ndarray) and len(used) < coef.shape[1] // 4:
             X, coef = X[:, used], coef[:, used]
-        return np.asarray(X @ coef.T + self.intercept_)
+        return linear_scores(X, coef.T, np.asarray(self.intercept_))
 
     def __sklearn_is_fitted__(self) -> bool:
         return "coef_" in vars(self)

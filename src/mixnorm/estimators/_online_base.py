@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.utils import check_random_state
-from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
+from mixnorm._linear import linear_scores
 from mixnorm.engines import _mirror_jit as jit
 from mixnorm.engines import _mirror_layout as layout
 from mixnorm.engines import mirror
@@ -241,8 +241,7 @@ class OnlineEstimator(NamedRows):
         self._check_no_names()
         X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
         weights, intercept = learner.weights(bool(self.average))
-        products = safe_sparse_dot(X, weights[:, : X.shape[1]].T, dense_output=True)
-        return np.asarray(products + intercept)
+        return linear_scores(X, weights[:, : X.shape[1]].T, intercept)
 
     # --- one row at a time
 

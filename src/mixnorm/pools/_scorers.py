@@ -8,6 +8,8 @@ from typing import Any, Self
 
 import numpy as np
 
+from mixnorm._linear import linear_scores
+
 # Fewer rows than this are quicker without compiled code, and its threads.
 _FEW_ROWS = 256
 # With more boxes than this, their weights are not added up beforehand.
@@ -54,8 +56,7 @@ class PoolScorer:
         """Return the scores of some rows: ``(n_samples, n_outputs)``."""
         columns = self._pool.evaluate(X, self._atoms)
         columns = columns.toarray() if hasattr(columns, "toarray") else columns
-        scores: np.ndarray = columns @ self._weights + self._intercept
-        return scores
+        return linear_scores(columns, self._weights, self._intercept)
 
 
 class ColumnScorer:
@@ -81,8 +82,7 @@ class ColumnScorer:
 
     def __call__(self, X: np.ndarray) -> np.ndarray:
         """Return the scores of some rows: ``(n_samples, n_outputs)``."""
-        scores: np.ndarray = X[:, self._index] @ self._weights + self._intercept
-        return scores
+        return linear_scores(X[:, self._index], self._weights, self._intercept)
 
 
 class StumpScorer:

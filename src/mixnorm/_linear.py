@@ -1,0 +1,82 @@
+"""Scores of linear models that keep their digits where large terms cancel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+# A product of floats is right to about 1e-16 of its largest term. Where the intercept is so much
+# larger than all scores, more than five digits of these have cancelled.
+_CANCELLED = 1e5
+# Splits a double into two halves of 26 bits (Veltkamp).
+_SPLITTER = 2.0**27 + 1.0
+
+
+def linear_scores(X: Any, weights: np.ndarray, intercept: np.ndarray) -> np.ndarray:
+    """Return ``X @ weights + intercept``, with care where the intercept cancels the product.
+
+    A column far from zero, such as a time stamp, makes both large and the scores small. Single rows
+    and batches, sparse and dense rows would then differ by what rounding leaves. Such scores are
+    computed again with twice the digits.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+        Rows.
+    weights : ndarray of shape (n_features, n_outputs)
+        Weights.
+    intercept : ndarray of shape (n_outputs,) or float
+        Added to every row.
+
+    Examples
+    --------
+    >>> X = np.array([[1e15 + 2.0, 1e15]])
+    >>> linear_scores(X, np.array([[1.1], [1.1]]), np.array([-2.2e15]))
+    array([[90.81784197]])
+    """
+    scores = np.asarray(X @ weights + intercept)
+    if scores.size == 0:
+        return scores
+    largest = max(float(scores.max()), -float(scores.min()))
+    offset = float(np.max(np.abs(intercept)))
+    if not np.isfinite(largest) or offset <= _CANCELLED * largest:
+        return scores
+    with np.errstate(over="ignore", invalid="ignore"):
+        careful = _twice_as_precise(X, weights, intercept)
+    # Halves of the largest floats overflow; their products are all that there is.
+    return np.where(np.isfinite(careful), careful, scores).astype(scores.dtype, copy=False)
+
+
+def _twice_as_precise(X: Any, weights: np.ndarray, intercept: np.ndarray) -> np.ndarray:
+    """Return ``X @ weights + intercept`` as if computed with 106 bits (Ogita, Rump and Oishi)."""
+    columns = X.tocsc() if hasattr(X, "tocsc") else X
+    total = np.zeros((X.shape[0], weights.shape[1])) + intercept
+    rest = np.zeros_like(total)
+    for j in range(X.shape[1]):
+        column = columns[:, [j]]
+        column = column.toarray() if hasattr(column, "toarray") else column
+        product, error = _product(column.astype(np.float64), weights[j].astype(np.float64))
+        total, lost = _sum(total, product)
+        rest += error + lost
+    return np.asarray(total + rest)
+
+
+def _sum(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rounded sum and what rounding took from it."""
+    total = a + b
+    part = total - a
+    return total, (a - (total - part)) + (b - part)
+
+
+def _product(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rounded product and what rounding took from it."""
+    product = a * b
+    (high, low), (top, bottom) = _halves(a), _halves(b)
+    return product, ((high * top - product) + high * bottom + low * top) + low * bottom
+
+
+def _halves(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    shifted = _SPLITTER * a
+    high = shifted - (shifted - a)
+    return high, a - high
