@@ -16,7 +16,8 @@
     ├── KernelMemoryWarning    (also a UserWarning)
     ├── LightRowsWarning       (also a UserWarning)
     ├── NoKernelWarning        (also a UserWarning)
-    └── NotConvergedWarning    (also scikit-learn's ConvergenceWarning)
+    ├── NotConvergedWarning    (also scikit-learn's ConvergenceWarning)
+    └── SortedRowsWarning      (also a UserWarning)
 
 Bad values and bad types are plain ``ValueError`` and ``TypeError``, as in
 scikit-learn: catching ``MixnormError`` is for what only this package can go
@@ -39,6 +40,7 @@ __all__ = [
     "ModelFileError",
     "NoKernelWarning",
     "NotConvergedWarning",
+    "SortedRowsWarning",
     "TableError",
 ]
 
@@ -93,6 +95,10 @@ class LightRowsWarning(MixnormWarning, UserWarning):
 
 class NoKernelWarning(MixnormWarning, UserWarning):
     """The penalty left no kernel in the model."""
+
+
+class SortedRowsWarning(MixnormWarning, UserWarning):
+    """Rows seem to be sorted by their targets, so that folds hold targets unlike the others."""
 
 
 # Made on first use, since its other base is scikit-learn's, which takes long to import.

@@ -312,7 +312,7 @@ def test_an_interrupt_in_a_fold_is_an_interrupt(table, monkeypatch):
     ("options", "message"),
     [
         ({"cv": []}, "no folds"),
-        ({"cv": 1}, "k-fold cross-validation requires at least one"),
+        ({"cv": 1}, "cv=1 is less than two folds"),
         ({"alphas": 0}, "alphas=0"),
         ({"alphas": [0.1, 0.2]}, "must fall"),
         ({"alpha_ratio": 2.0}, "alpha_ratio"),

@@ -13,13 +13,9 @@ from sklearn.base import clone, is_classifier
 from mixnorm._array import to_numpy
 from mixnorm.estimators._arrays import encoded, take_rows
 from mixnorm.estimators._base import BaseShareBoost
-from mixnorm.estimators._inputs import (
-    check_alpha,
-    check_parameters,
-    check_weights,
-    weight_numbers,
-)
+from mixnorm.estimators._inputs import check_alpha, check_parameters, check_weights, weight_numbers
 from mixnorm.estimators._progress import Progress, all_or_nothing, with_callbacks
+from mixnorm.estimators._search import row_folds
 from mixnorm.estimators._shareboost import ShareBoostClassifier, ShareBoostRegressor
 from mixnorm.exceptions import (
     FewerFeaturesWarning,
@@ -109,8 +105,6 @@ class _SizeByCrossValidation(BaseShareBoost):
         self
             The fitted estimator.
         """
-        from sklearn.model_selection import check_cv
-
         check_parameters(self)
         alphas = self._alphas()
         with all_or_nothing(self):
@@ -120,10 +114,7 @@ class _SizeByCrossValidation(BaseShareBoost):
                 check_weights(sample_weight, X.shape[0], np.float64)
                 sample_weight = np.broadcast_to(weight_numbers(sample_weight), (X.shape[0],))
             labels = to_numpy(y)
-            splitter = check_cv(self.cv, labels, classifier=is_classifier(self))
-            splits = list(splitter.split(X, labels, groups))
-            if not splits:
-                raise ValueError(f"cv={self.cv!r} gives no folds; give at least one.")
+            splits = row_folds(self.cv, X, labels, groups, classifier=is_classifier(self))
             if sample_weight is not None and not all(
                 np.any(sample_weight[train] > 0) for train, _ in splits
             ):

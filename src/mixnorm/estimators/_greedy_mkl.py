@@ -9,12 +9,7 @@ from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 
 from mixnorm.estimators._greedy_mkl_base import GreedyKernelLearner
-from mixnorm.estimators._inputs import (
-    check_class_weight,
-    check_dense_targets,
-    check_loss,
-    unit_of,
-)
+from mixnorm.estimators._inputs import check_class_weight, check_loss, check_number_targets, unit_of
 from mixnorm.estimators._kernel_classifier import encoded_labels
 from mixnorm.estimators._validation import check_array
 from mixnorm.losses import MarginSoftmax, MultinomialLogistic, Squared
@@ -161,7 +156,7 @@ class GreedyMKLRegressor(MultiOutputMixin, RegressorMixin, GreedyKernelLearner):
         return Squared()
 
     def _encoded(self, y: Any, weight: np.ndarray) -> tuple[np.ndarray, int, np.ndarray]:
-        check_dense_targets(y)
+        check_number_targets(y)
         y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
         table = y.reshape(len(y), -1)
         begun = self.warm_start and hasattr(self, "_path")

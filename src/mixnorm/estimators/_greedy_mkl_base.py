@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from mixnorm.engines import sparse_kernels
 from mixnorm.engines.sparse_kernels import ALGORITHMS, STEPS, KernelPath
 from mixnorm.estimators._greedy_mkl_stored import StoredKernelPathMixin
-from mixnorm.estimators._inputs import _check_integer, _check_number
+from mixnorm.estimators._inputs import _check_integer, _check_number, check_shared_parameters
 from mixnorm.estimators._kernel_base import warn_of_no_kernel
 from mixnorm.estimators._kernel_inputs import KernelInputsMixin, check_targets, weights_of
 from mixnorm.estimators._kernel_rates import KernelRates, rates_of
@@ -77,6 +77,7 @@ class GreedyKernelLearner(
     # --- checks
 
     def _check_parameters(self) -> None:
+        check_shared_parameters(self)
         self._check_kernel()
         _check_integer(self, "n_kernels", least=1)
         if not isinstance(self.algorithm, str) or self.algorithm not in ALGORITHMS:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils import check_random_state
 
 from mixnorm._array import device_of, follow, is_foreign, namespace, to_numpy
 from mixnorm.engines._rules import RULES
@@ -103,6 +104,36 @@ def check_dense_targets(y: Any) -> None:
         )
 
 
+def check_number_targets(y: Any) -> None:
+    """Raise a clear error for targets of a regression that are sparse, or no numbers."""
+    check_dense_targets(y)
+    if y is None or is_foreign(y) or getattr(getattr(y, "dtype", None), "kind", "O") in "biufc":
+        return
+    try:
+        np.asarray(y, dtype=np.float64)
+    except (TypeError, ValueError):
+        odd = next((value for value in _objects(y) if not _is_number(value)), y)
+        raise ValueError(
+            f"y holds {odd!r}, which is no number; give the targets of a regression as numbers."
+        ) from None
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _objects(y: Any) -> list[Any]:
+    """Return labels or targets one by one, with the types that they were given in."""
+    if hasattr(y, "__array__"):
+        return list(np.ravel(np.asarray(y, dtype=object)).tolist())
+    rows = (row if isinstance(row, (list, tuple)) else [row] for row in y)
+    return [value for row in rows for value in row]
+
+
 def unit_of(deviations: np.ndarray) -> float:
     """Return the largest deviation of targets from their mean, one where there is none.
 
@@ -118,24 +149,68 @@ def unit_of(deviations: np.ndarray) -> float:
     return unit
 
 
-def check_one_kind_of_label(y: Any) -> None:
-    """Raise a clear error for texts beside other labels, such as ``1`` beside ``"a"``.
+def check_one_kind_of_label(y: Any, name: str = "y") -> None:
+    """Raise a clear error for labels of several types, such as ``1`` beside ``"a"`` or None.
 
     They cannot be sorted, and NumPy would make texts of all of them.
     """
-    if isinstance(y, (list, tuple)):
-        values = list(y)
-    elif getattr(y, "dtype", None) == np.dtype(object):
-        values = np.ravel(np.asarray(y, dtype=object)).tolist()
-    else:
+    if not isinstance(y, (list, tuple)) and getattr(y, "dtype", None) != np.dtype(object):
         return
-    texts = [isinstance(value, str) for value in values]
-    if any(texts) and not all(texts):
+    values = _objects(y)
+    if any(value is None for value in values):
+        raise ValueError(f"{name} contains None, which is no label; leave such rows out.")
+    if len({_kind(value) for value in values}) > 1:
         kinds = sorted({type(value).__name__ for value in values})
         raise TypeError(
-            f"The labels in y are of several types ({', '.join(kinds)}), which cannot be sorted; "
-            "give labels of one type, str(label) for each, say."
+            f"The labels in {name} are of several types ({', '.join(kinds)}), which cannot be "
+            "sorted; give labels of one type, str(label) for each, say."
         )
+
+
+def _kind(value: Any) -> Any:
+    """Return what labels that can be sorted have in common: text, number, or their type."""
+    for kind in (str, (numbers.Number, np.bool_)):
+        if isinstance(value, kind):
+            return kind
+    return type(value)
+
+
+def check_shared_parameters(estimator: Any) -> None:
+    """Raise a clear error for a bad ``n_jobs`` or ``random_state``, where an estimator has them."""
+    if hasattr(estimator, "n_jobs"):
+        _check_jobs(estimator.n_jobs)
+    if hasattr(estimator, "random_state"):
+        random_generator(estimator.random_state)
+
+
+def _check_jobs(n_jobs: Any) -> None:
+    allowed = "None means one job, a whole number that many, and -1 one for each processor"
+    if n_jobs is None:
+        return
+    if not isinstance(n_jobs, numbers.Integral) or isinstance(n_jobs, bool):
+        raise TypeError(f"n_jobs={n_jobs!r} is no number of jobs: {allowed}.")
+    if n_jobs == 0:
+        raise ValueError(f"n_jobs=0 would do nothing: {allowed}.")
+
+
+def random_generator(random_state: Any) -> np.random.RandomState:
+    """Return the generator that ``random_state`` stands for.
+
+    Examples
+    --------
+    >>> random_generator(0).randint(10)
+    5
+    """
+    whole = isinstance(random_state, numbers.Integral) and not isinstance(random_state, bool)
+    known = random_state is None or random_state is np.random
+    known = known or isinstance(random_state, np.random.RandomState)
+    if not known and not (whole and 0 <= random_state < 2**32):
+        raise ValueError(
+            f"random_state={random_state!r} is no seed; give a whole number from 0 to {2**32 - 1}, "
+            "None, or a numpy.random.RandomState."
+        )
+    found: np.random.RandomState = check_random_state(random_state)
+    return found
 
 
 def check_class_weight(class_weight: Any) -> None:
@@ -201,6 +276,7 @@ def check_parameters(estimator: Any) -> None:
         _check_number(estimator, "cost_budget", least=0.0)
         if not estimator.cost_budget > 0:
             raise ValueError(f"cost_budget={estimator.cost_budget!r} must be positive, or None.")
+    check_shared_parameters(estimator)
     as_penalty(estimator.penalty)
     if not isinstance(estimator.fit_intercept, (bool, np.bool_)):
         raise TypeError(f"fit_intercept={estimator.fit_intercept!r} must be True or False.")

@@ -9,12 +9,11 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mixnorm.engines import joint_boosting
 from mixnorm.engines.joint_boosting import Path, Round
-from mixnorm.estimators._inputs import check_weights
+from mixnorm.estimators._inputs import check_shared_parameters, check_weights, random_generator
 from mixnorm.estimators._progress import Progress, Rounds, all_or_nothing, with_callbacks
 from mixnorm.estimators._staged import StagedClassifier, check_classes, check_size
 from mixnorm.estimators._stored import _check_columns
@@ -158,7 +157,7 @@ class JointBoostClassifier(StagedClassifier):
             n_outputs=self._n_outputs,
             n_rounds=self.n_rounds,
             max_features=self.max_features,
-            rng=check_random_state(self.random_state),
+            rng=random_generator(self.random_state),
             on_round=rounds.end,
         )
         self.__dict__.update(self._attributes(path))
@@ -287,6 +286,7 @@ class JointBoostClassifier(StagedClassifier):
 
 def _check_parameters(model: Any) -> None:
     """Raise a clear error for a parameter out of its range."""
+    check_shared_parameters(model)
     for name, least, others in (("n_rounds", 1, ""), ("n_bins", 2, " or None")):
         value = getattr(model, name)
         if others and value is None:

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from mixnorm.engines import multikernel
-from mixnorm.estimators._inputs import _check_integer, _check_number
+from mixnorm.estimators._inputs import _check_integer, _check_number, check_shared_parameters
 from mixnorm.estimators._kernel_inputs import KernelInputsMixin, check_targets, weights_of
 from mixnorm.estimators._kernel_stored import StoredKernelsMixin
 from mixnorm.estimators._progress import (
@@ -70,6 +70,7 @@ class KernelLearner(KernelInputsMixin, StoredKernelsMixin, CallbackSupportMixin,
     # --- checks
 
     def _check_parameters(self) -> None:
+        check_shared_parameters(self)
         self._check_kernel()
         self._check_cost()
         _check_number(self, "tol", least=0.0)

@@ -7,14 +7,14 @@ import math
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.model_selection import check_cv
 
 from mixnorm.engines import multikernel
+from mixnorm.estimators._inputs import check_shared_parameters
 from mixnorm.estimators._kernel_base import KernelLearner
 from mixnorm.estimators._kernel_classifier import KernelClassifier
 from mixnorm.estimators._kernel_inputs import check_targets, weights_of
 from mixnorm.estimators._progress import Progress, all_or_nothing, with_callbacks
-from mixnorm.estimators._search import values_to_try
+from mixnorm.estimators._search import row_folds, values_to_try
 from mixnorm.estimators._warnings import warn_caller
 from mixnorm.exceptions import InterruptedFitWarning
 
@@ -37,6 +37,7 @@ class KernelCV(KernelLearner):
     # --- parameters
 
     def _check_parameters(self) -> None:
+        check_shared_parameters(self)
         for params in self._grid():
             self._one(params)._check_parameters()
         self._costs()
@@ -84,11 +85,8 @@ class KernelCV(KernelLearner):
             check_targets(self, X, y)
             given = np.asarray(y)
             y, weight = self._encoded(y, weights_of(sample_weight, X.shape[0]))
-            folds = list(
-                check_cv(self.cv, given, classifier=hasattr(self, "classes_")).split(
-                    np.zeros(len(given)), given
-                )
-            )
+            classifier = hasattr(self, "classes_")
+            folds = row_folds(self.cv, np.zeros(len(given)), given, classifier=classifier)
             progress = Progress.of_fit(self, X, given, sample_weight, len(folds) + 1)
             bank, grams = self._kernels_of(X)
             self._search(grams, y, weight, folds, progress)

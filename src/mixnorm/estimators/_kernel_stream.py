@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import column_or_1d
 
 from mixnorm.engines.mirror import KernelLearner as Descent
@@ -13,6 +12,7 @@ from mixnorm.estimators._inputs import (
     _check_integer,
     check_one_kind_of_label,
     class_factors,
+    random_generator,
 )
 from mixnorm.estimators._kernel_base import warn_of_no_kernel
 from mixnorm.estimators._kernel_classifier import KernelClassifier
@@ -51,7 +51,6 @@ class KernelStream(KernelClassifier):
                 f"solver={self.solver!r} is not known; choose one of {list(_SOLVERS)}."
             )
         _check_integer(self, "epochs", least=1)
-        check_random_state(self.random_state)
 
     def _n_tasks(self) -> int:
         return int(self.max_iter if self.solver == "exact" else self.epochs)
@@ -88,7 +87,7 @@ class KernelStream(KernelClassifier):
 
     def _pass(self, descent: Descent, samples: Any, progress: Any) -> None:
         """Pass over the samples until the gap is small, or ``epochs`` are done."""
-        random = check_random_state(self.random_state)
+        random = random_generator(self.random_state)
         tell = Iterations(progress)
         done = 0
         try:

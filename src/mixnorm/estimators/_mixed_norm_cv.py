@@ -16,6 +16,7 @@ from mixnorm.estimators._norm_base import (
     check_grid,
 )
 from mixnorm.estimators._progress import Progress, all_or_nothing, with_callbacks
+from mixnorm.estimators._search import row_folds
 from mixnorm.selection import choose_size, standard_error
 
 
@@ -117,12 +118,7 @@ class _OneDesignCV(PenaltyByCrossValidation):
     def _folds(
         self, X: Any, y: np.ndarray, sample_weight: Any, groups: Any, alphas: np.ndarray
     ) -> list[Any]:
-        from sklearn.model_selection import check_cv
-
-        splitter = check_cv(self.cv, y, classifier=is_classifier(self))
-        splits = list(splitter.split(X, y, groups))
-        if not splits:
-            raise ValueError(f"cv={self.cv!r} gives no folds; give at least one.")
+        splits = row_folds(self.cv, X, y, groups, classifier=is_classifier(self))
         plain, scorer = self._plain(), self._scorer()
         rows = X.tocsr() if hasattr(X, "tocsr") else X
         data = (rows, y, sample_weight, alphas, scorer)

@@ -9,7 +9,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mixnorm.engines.proximal import SharedDesign
-from mixnorm.estimators._inputs import check_dense_targets, check_weights
+from mixnorm.estimators._inputs import check_number_targets, check_weights
 from mixnorm.estimators._mixed_norm import OneDesign
 from mixnorm.estimators._norm_base import (
     Training,
@@ -142,7 +142,7 @@ class MixedNormRegressor(RegressorMixin, OneDesign):
         return loss
 
     def _validated(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
-        check_dense_targets(y)
+        check_number_targets(y)
         X, y = validate_data(
             self,
             X,

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from mixnorm.engines.multikernel import KernelPenalty, SquaredTarget
-from mixnorm.estimators._inputs import check_dense_targets, unit_of
+from mixnorm.estimators._inputs import check_number_targets, unit_of
 from mixnorm.estimators._kernel_base import KernelLearner
 from mixnorm.estimators._mkl import check_exponent
 from mixnorm.estimators._stored import _check_floats
@@ -105,7 +105,7 @@ class MKLRegressor(MultiOutputMixin, RegressorMixin, KernelLearner):
         return KernelPenalty.of_weights(float(self.p), np.ones(grams.n_kernels))
 
     def _encoded(self, y: Any, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        check_dense_targets(y)
+        check_number_targets(y)
         y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
         self._single = y.ndim == 1
         table = y.reshape(len(y), -1)

@@ -13,6 +13,7 @@ from mixnorm.estimators._mixed_norm_cv import PenaltyByCrossValidation
 from mixnorm.estimators._multitask import BaseMultiTask, MultiTaskLearner
 from mixnorm.estimators._norm_base import alpha_grid
 from mixnorm.estimators._progress import Progress, all_or_nothing, with_callbacks
+from mixnorm.estimators._search import fold_splitter, row_folds, warn_of_sorted_rows
 from mixnorm.estimators._tasks import TaskProblem, read_separate, side_by_side, task_design
 from mixnorm.estimators._training import Training
 
@@ -220,21 +221,16 @@ def _own_score(model: Any, X: Any, y: Any, **options: Any) -> float:
 
 def split_tasks(cv: Any, problem: TaskProblem, groups: Any = None) -> list[Fold]:
     """Return the folds: of the rows of one ``X``, or of those of every task."""
-    from sklearn.model_selection import check_cv
-
     targets = problem.targets
     if targets.shared:
         y = targets.columns[0] if len(targets.columns) == 1 else problem.y
-        folds = list(check_cv(cv).split(problem.matrices[0], y, groups))
-        if not folds:
-            raise ValueError(f"cv={cv!r} gives no folds; give at least one.")
-        return folds
+        return [*row_folds(cv, problem.matrices[0], y, groups, classifier=False)]
+    splitter = fold_splitter(cv)
     if cv is not None and not isinstance(cv, numbers.Integral) and not hasattr(cv, "split"):
         raise ValueError(
             f"cv={cv!r} does not say how to split each task by itself; give a number of folds or a "
             "splitter."
         )
-    splitter = check_cv(cv)
     names = targets.names
     parts: list[Any] = [None] * len(names)
     if groups is not None:
@@ -249,6 +245,8 @@ def split_tasks(cv: Any, problem: TaskProblem, groups: Any = None) -> list[Fold]
             f"cv={cv!r} splits tasks into different numbers of folds, {sorted(sizes)}; give a "
             "splitter with a fixed number."
         )
+    for y, own in zip(targets.columns, splits, strict=True):
+        warn_of_sorted_rows(y, [test for _, test in own])
     return [
         ([own[fold][0] for own in splits], [own[fold][1] for own in splits])
         for fold in range(sizes.pop())

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mixnorm._linear import linear_scores
 from mixnorm.engines import proximal
-from mixnorm.estimators._inputs import _check_integer, _check_number
+from mixnorm.estimators._inputs import _check_integer, _check_number, check_shared_parameters
 from mixnorm.estimators._mixed_norm_path import (
     MixedNormPath,
     alpha_grid,
@@ -51,6 +51,7 @@ _LEAST_TOL_OF_FLOAT32 = 1e-5
 
 def check_norm_parameters(estimator: Any) -> None:
     """Raise a clear error for a parameter out of its range; ``…CV`` forms lack some of them."""
+    check_shared_parameters(estimator)
     as_norm(estimator.norm)
     radius = getattr(estimator, "radius", None)
     if radius is not None:

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mixnorm.engines.greedy import Path
 from mixnorm.estimators._base import _dense
-from mixnorm.estimators._inputs import check_parameters, check_weights
+from mixnorm.estimators._inputs import check_parameters, check_shared_parameters, check_weights
 from mixnorm.estimators._progress import (
     Progress,
     all_or_nothing,
@@ -157,6 +157,7 @@ class OneVsRestGreedy(StagedClassifier):
         """
         plain = self._plain()
         check_parameters(plain)
+        check_shared_parameters(self)
         plain._loss()
         with all_or_nothing(self):
             X, y, labels = self._check_training(X, y)

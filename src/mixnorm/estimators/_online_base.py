@@ -10,14 +10,13 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mixnorm._linear import linear_scores
 from mixnorm.engines import _mirror_jit as jit
 from mixnorm.engines import _mirror_layout as layout
 from mixnorm.engines import mirror
-from mixnorm.estimators._inputs import weight_numbers
+from mixnorm.estimators._inputs import check_shared_parameters, random_generator, weight_numbers
 from mixnorm.estimators._online_curve import Curve, read_curve
 from mixnorm.estimators._online_names import NamedRows, are_mappings
 from mixnorm.estimators._validation import validate_data
@@ -110,7 +109,7 @@ class OnlineEstimator(NamedRows):
         """Return the order in which ``fit`` goes through rows; None for that of the rows."""
         if not self.shuffle:
             return None
-        return np.asarray(check_random_state(self.random_state).permutation(count))
+        return np.asarray(random_generator(self.random_state).permutation(count))
 
     def _ready(self, n_features: int, n_outputs: int) -> Any:
         """Return the learner, made or grown to these sizes."""
@@ -367,6 +366,7 @@ class Lean:
 
 def check_online_parameters(estimator: Any) -> None:
     """Raise a clear error for a parameter out of its range."""
+    check_shared_parameters(estimator)
     norm = as_norm(estimator.norm)
     for name in ("fit_intercept", "scale", "average", "shuffle"):
         value = getattr(estimator, name)

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils.validation import column_or_1d
 
 from mixnorm.engines import mirror
-from mixnorm.estimators._inputs import check_dense_targets, check_one_kind_of_label
+from mixnorm.estimators._inputs import check_number_targets, check_one_kind_of_label
 from mixnorm.estimators._online_base import (
     OnlineEstimator,
     as_rows,
@@ -220,7 +220,7 @@ class OnlineMultiTaskLearner(OnlineEstimator):
             self._begin()
             self.tasks_ = np.empty(0, dtype=np.int64)
             self._places, self._low = {}, []
-        check_dense_targets(y)
+        check_number_targets(y)
         targets = check_array(
             y, dtype=np.float64, ensure_2d=False, ensure_all_finite="allow-nan", input_name="y"
         )
@@ -431,7 +431,7 @@ def _tasks_of(task: Any) -> np.ndarray:
     """Return the tasks of rows, checked."""
     if np.ndim(task) == 0:
         raise ValueError(f"task={task!r} is one task; give one for each row.")
-    check_one_kind_of_label(task)
+    check_one_kind_of_label(task, "task")
     found = np.asarray(column_or_1d(task))
     if any(name is None or name != name for name in found.tolist()):
         raise ValueError("task contains NaN or None; drop rows whose task is not known.")

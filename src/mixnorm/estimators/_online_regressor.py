@@ -10,7 +10,7 @@ from sklearn.base import RegressorMixin
 
 from mixnorm.engines import _mirror_jit as jit
 from mixnorm.engines import mirror
-from mixnorm.estimators._inputs import check_dense_targets
+from mixnorm.estimators._inputs import check_number_targets
 from mixnorm.estimators._online_base import (
     OnlineEstimator,
     as_rows,
@@ -178,7 +178,7 @@ class MirrorDescentRegressor(RegressorMixin, OnlineEstimator):
         if first:
             check_online_parameters(self)
             self._begin()
-        check_dense_targets(y)
+        check_number_targets(y)
         X = self._rows(given, reset=first)
         targets = self._targets(y, X.shape[0], first=first)
         weight = self._weights_of(sample_weight, X.shape[0])

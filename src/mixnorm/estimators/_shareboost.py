@@ -12,7 +12,13 @@ from sklearn.utils.validation import check_is_fitted
 from mixnorm._array import follow, is_foreign, is_numpy, namespace, to_numpy
 from mixnorm.estimators._arrays import check_within_reach, encoded, labels_at
 from mixnorm.estimators._base import BaseShareBoost
-from mixnorm.estimators._inputs import check_loss, check_parameters, check_weights
+from mixnorm.estimators._inputs import (
+    check_loss,
+    check_number_targets,
+    check_one_kind_of_label,
+    check_parameters,
+    check_weights,
+)
 from mixnorm.estimators._progress import all_or_nothing, with_callbacks
 from mixnorm.estimators._validation import check_classification_targets, validate_data
 from mixnorm.losses import MarginSoftmax, MultinomialLogistic, Squared
@@ -199,6 +205,7 @@ class ShareBoostClassifier(ClassifierMixin, BaseShareBoost):
     def _check_training(self, X: Any, y: Any) -> tuple[Any, Any, Any]:
         """Validate, and encode the labels as ``0 .. k-1``."""
         check_within_reach(y, "y")
+        check_one_kind_of_label(y)
         X, y = validate_data(self, X, y, accept_sparse=("csr", "csc"), dtype="numeric")
         check_classification_targets(y)
         classes, labels = encoded(y, X)
@@ -448,6 +455,7 @@ class ShareBoostRegressor(RegressorMixin, BaseShareBoost):
 
     def _check_training(self, X: Any, y: Any) -> tuple[Any, Any]:
         check_within_reach(y, "y")
+        check_number_targets(y)
         X, y = validate_data(
             self,
             X,

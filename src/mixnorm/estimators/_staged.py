@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from mixnorm.estimators._inputs import check_one_kind_of_label
 from mixnorm.estimators._progress import CallbackSupportMixin
 from mixnorm.estimators._selector import ColumnSelectorMixin
 from mixnorm.estimators._validation import check_classification_targets, validate_data
@@ -33,6 +34,7 @@ class StagedClassifier(ClassifierMixin, ColumnSelectorMixin, CallbackSupportMixi
 
     def _check_training(self, X: Any, y: Any) -> tuple[Any, Any, np.ndarray]:
         """Validate, and encode the labels as ``0 .. k-1``."""
+        check_one_kind_of_label(y)
         X, y = validate_data(self, X, y, accept_sparse=("csr", "csc"), dtype="numeric")
         check_classification_targets(y)
         classes, labels = np.unique(y, return_inverse=True)

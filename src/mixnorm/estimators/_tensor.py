@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 
-from mixnorm.estimators._inputs import check_class_weight, check_dense_targets, unit_of
+from mixnorm.estimators._inputs import check_class_weight, check_number_targets, unit_of
 from mixnorm.estimators._kernel_classifier import encoded_labels
 from mixnorm.estimators._norm_stored import check_intercept
 from mixnorm.estimators._tensor_base import TensorKernelLearner
@@ -169,7 +169,7 @@ class TensorKernelRegressor(MultiOutputMixin, RegressorMixin, TensorKernelLearne
         return loss
 
     def _encoded(self, y: Any, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        check_dense_targets(y)
+        check_number_targets(y)
         y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
         self._single = y.ndim == 1
         return y.reshape(len(y), -1), weight

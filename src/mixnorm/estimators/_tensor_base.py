@@ -9,11 +9,15 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mixnorm.engines import dual, tensor
-from mixnorm.estimators._inputs import _check_integer, _check_number
+from mixnorm.estimators._inputs import (
+    _check_integer,
+    _check_number,
+    check_shared_parameters,
+    random_generator,
+)
 from mixnorm.estimators._kernel_inputs import check_targets, weights_of
 from mixnorm.estimators._norm_base import check_dual_loss
 from mixnorm.estimators._progress import (
@@ -160,7 +164,7 @@ class TensorKernelLearner(StoredTensorMixin, CallbackSupportMixin, BaseEstimator
                 f"representation={self.representation!r} is not known; choose one of {known}."
             )
         dual.check_solver(self.solver, self._loss())
-        check_random_state(self.random_state)
+        check_shared_parameters(self)
 
     def _check_gamma(self) -> None:
         _check_number(self, "gamma", least=0.0)
@@ -236,7 +240,7 @@ class TensorKernelLearner(StoredTensorMixin, CallbackSupportMixin, BaseEstimator
             float(self.q),
             name=self.representation,
             n_components=self.n_components,
-            random_state=check_random_state(self.random_state),
+            random_state=random_generator(self.random_state),
         )
         if made.mass < _LITTLE:
             warn_caller(

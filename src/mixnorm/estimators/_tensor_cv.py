@@ -7,11 +7,10 @@ import numbers
 from typing import Any, Self
 
 import numpy as np
-from sklearn.model_selection import check_cv
 
 from mixnorm.engines import dual, tensor
 from mixnorm.estimators._progress import Progress, all_or_nothing, with_callbacks
-from mixnorm.estimators._search import explained, values_to_try
+from mixnorm.estimators._search import explained, row_folds, values_to_try
 from mixnorm.estimators._tensor import TensorKernelClassifier, TensorKernelRegressor, chosen
 from mixnorm.estimators._tensor_base import TensorKernelLearner, Training, encoded_target
 from mixnorm.estimators._warnings import warn_caller
@@ -63,8 +62,8 @@ class TensorKernelCV(TensorKernelLearner):
         with all_or_nothing(self):
             data = self._data(X, y, sample_weight)
             labels = np.asarray(y)
-            folds = check_cv(self.cv, labels, classifier=hasattr(self, "classes_"))
-            splits = list(folds.split(np.zeros(len(labels)), labels))
+            classifier = hasattr(self, "classes_")
+            splits = row_folds(self.cv, np.zeros(len(labels)), labels, classifier=classifier)
             progress = Progress.of_fit(self, X, y, sample_weight, len(splits) + 1)
             made = self._represented(data.rows)
             self._search(made, data, splits, progress)
@@ -101,8 +100,6 @@ class TensorKernelCV(TensorKernelLearner):
                 "chosen.",
                 InterruptedFitWarning,
             )
-        if not scores:
-            raise ValueError(f"cv={self.cv!r} gives no folds; give at least one.")
         table = np.stack(scores, axis=1)
         if not np.any(np.isfinite(table)):
             table = self._pooled(held, data)[:, None]
