@@ -33,7 +33,7 @@ def linear_scores(X: Any, weights: np.ndarray, intercept: np.ndarray) -> np.ndar
     --------
     >>> X = np.array([[1e15 + 2.0, 1e15]])
     >>> linear_scores(X, np.array([[1.1], [1.1]]), np.array([-2.2e15]))
-    array([[90.81784197]])
+    array([[2.37763568]])
     """
     scores = np.asarray(X @ weights + intercept)
     if scores.size == 0:
