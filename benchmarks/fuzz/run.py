@@ -109,7 +109,7 @@ def try_inputs(
     left = list(numbers)
     while left and time.time() < until:
         started = None
-        for record, ended in _process(seed, left, kinds, until, stop):
+        for record, ended in _process(seed, list(left), kinds, until, stop):
             if "seconds" in record:
                 started = None
                 left.remove(record["number"])
@@ -152,7 +152,7 @@ def _process(
             yield {"errors": errors.read()}, code
         finally:
             process.kill()
-            process.wait()
+            process.communicate()  # closes the pipe
 
 
 def summary(records: list[Record]) -> Record:

@@ -115,6 +115,8 @@ def draw_labels(rng: np.random.Generator, X: np.ndarray) -> np.ndarray:
     score = signal(rng, X)
     edges = np.sort(rng.uniform(score.min(initial=0), score.max(initial=1), classes - 1))
     codes = np.searchsorted(edges, score) if chance(rng, 0.8) else rng.integers(classes, size=rows)
+    if classes > 1 and rows > 1 and len(np.unique(codes)) == 1:
+        codes[int(rng.integers(rows))] += 1 if codes[0] == 0 else -1
     kinds: list[Any] = [
         lambda: codes,
         lambda: codes.astype(float),
