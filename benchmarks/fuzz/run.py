@@ -23,7 +23,7 @@ from benchmarks import _report
 from benchmarks._command import check_names, names
 from benchmarks._harness import ROOT, Record, Store, child_environment
 
-_CHUNK = 500  # inputs of one process: what it leaks or breaks is gone after these
+_CHUNK = 250  # inputs of one process: what it leaks or breaks is gone after these
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
