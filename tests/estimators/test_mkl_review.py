@@ -1,13 +1,18 @@
 """Kernel learners in corners that users found."""
 
+import warnings
+
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_wine
 from sklearn.metrics import r2_score
 from sklearn.model_selection import KFold
 from sklearn.preprocessing import StandardScaler
 
 from mixnorm import (
+    ConvMKLClassifier,
+    GreedyMKLClassifier,
     KernelMulticlassSVC,
     LinearMulticlassSVC,
     MKLClassifier,
@@ -18,7 +23,7 @@ from mixnorm import (
     UFOMKLClassifier,
 )
 from mixnorm.engines import multikernel
-from mixnorm.exceptions import InterruptedFitWarning, NoKernelWarning
+from mixnorm.exceptions import InterruptedFitWarning, MixnormWarning, NoKernelWarning
 from mixnorm.kernels import KernelBank, KernelStack, gaussian_bank, tail_sums
 
 RAW, y = load_wine(return_X_y=True)
@@ -162,3 +167,45 @@ def test_scores_of_several_outputs_are_scikit_learns():
 def test_folds_without_training_rows():
     with pytest.raises(ValueError, match="no training rows"):
         MKLClassifierCV(Cs=[1.0], ps=[1.2], cv=[(np.arange(0), np.arange(178))]).fit(X, y)
+
+
+TIED = [
+    MKLClassifier(),
+    MKLClassifier(gaussian_bank([0.5, 2.0], factors="nystrom", rank=20)),
+    ConvMKLClassifier(tail=2, loss="squared_hinge"),
+    SMSDMKLClassifier(tail=2),
+    UFOMKLClassifier(solver="mirror", random_state=0),
+    KernelMulticlassSVC(),
+    KernelMulticlassSVC(kernel="poly"),
+    LinearMulticlassSVC(),
+    GreedyMKLClassifier(n_kernels=3),
+    GreedyMKLClassifier(KernelBank(["linear", "rbf"]), n_kernels=2, loss="logistic"),
+]
+
+
+@pytest.mark.parametrize("model", TIED, ids=str)
+def test_tied_scores_give_one_label_whatever_the_company(model):
+    """Classes that mirror one another are tied on the mirror, and of equal rows with two labels."""
+    rng = np.random.default_rng(0)
+    half = rng.standard_normal((40, 7)) * 10.0 ** np.arange(-3, 4)
+    labels = rng.integers(0, 3, 40)
+    rows = np.concatenate([half, half, half])
+    targets = np.concatenate([labels, (labels + 1) % 3, (labels + 2) % 3])  # each row has them all
+    new = np.concatenate([half, 0.5 * half[:20] + 0.5 * half[20:], np.zeros((1, 7))])
+    model = clone(model)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MixnormWarning)  # there is nothing to learn
+        model.fit(rows, targets)
+    batch = model.predict(new)
+    for size in (1, 3):
+        parts = [new[start : start + size] for start in range(0, len(new), size)]
+        np.testing.assert_array_equal(np.concatenate([model.predict(X) for X in parts]), batch)
+
+
+@pytest.mark.parametrize("model", TIED, ids=str)
+def test_scores_of_single_rows_and_batches_agree_to_the_last_digits(model):
+    model = clone(model).fit(X, y)
+    scores = model.decision_function(X)
+    single = np.concatenate([model.decision_function(X[i : i + 1]) for i in range(40)])
+    atol = 1e-12 * np.max(np.abs(scores))
+    np.testing.assert_allclose(single, scores[:40], rtol=0.0, atol=atol)

@@ -389,3 +389,22 @@ def test_unused_kernels_are_not_computed(rows, others):
     bank.combine(others, [1.0, 0.0])
     with pytest.raises(RuntimeError, match="computed"):
         bank.combine(others, [0.0, 1.0])
+
+
+@pytest.mark.parametrize("normalize", ["trace", "unit", "tail"])
+@pytest.mark.parametrize("factors", [None, "nystrom"])
+@pytest.mark.parametrize("unit", [1e-25, 1e-60, 1e-12])
+def test_kernels_of_tiny_data_in_single_precision(normalize, factors, unit):
+    """Kernels that are normalised do not depend on the unit of the data, nor overflow."""
+    X = np.random.default_rng(0).standard_normal((20, 3))
+    kernels = ["linear", PolynomialKernel(degree=2, coef0=0.0)]
+    bank = KernelBank(kernels, normalize=normalize, tail=2, factors=factors, rank=10)
+    bank = bank if factors else KernelBank(kernels, normalize=normalize, tail=2)
+    wanted, found = bank.fit(X), bank.fit(X * unit)
+    weights = np.array([1.0, 0.5])
+    np.testing.assert_allclose(
+        found.grams().combine(weights), wanted.grams().combine(weights), rtol=1e-3, atol=1e-4
+    )
+    np.testing.assert_allclose(
+        found.combine(X[:5] * unit, weights), wanted.combine(X[:5], weights), rtol=1e-3, atol=1e-4
+    )

@@ -422,3 +422,26 @@ def test_positive_semi_definite(n, d, seed, kernel):
     X = np.abs(np.random.default_rng(seed).standard_normal((n, d)))
     K = kernel.between(X)
     assert np.linalg.eigvalsh(K)[0] >= -1e-10 * np.trace(K)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_near_rows_far_from_the_origin_have_exact_distances(form):
+    """Differences of squares would leave rounding of about 1 here, beside a width of 0.1."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 3)) * [1e8, 1.0, 1e-3]
+    X[20:] = X[:20]
+    X[30:] += [0.0, 0.1, 0.0]
+    kernel = GaussianKernel(tau=0.1)
+    wanted = np.exp(-np.sum((X[:, None] - X[None]) ** 2, axis=2) / 0.2)
+    whole = kernel.between(form(X), form(X.copy()))
+    np.testing.assert_allclose(whole, wanted, rtol=1e-9, atol=1e-12)
+    single = [kernel.between(form(X[i : i + 1]), form(X)) for i in range(40)]
+    np.testing.assert_allclose(np.concatenate(single), whole, rtol=1e-12, atol=1e-14)
+
+
+def test_many_near_rows_have_exact_distances():
+    X = np.repeat([[1e8, 1.0], [0.0, 2.0], [-1e8, 3.0]], 20, axis=0)
+    X[::2, 1] += 0.25
+    found = GaussianKernel(tau=0.5).between(X, X.copy())
+    wanted = np.exp(-np.sum((X[:, None] - X[None]) ** 2, axis=2))
+    np.testing.assert_allclose(found, wanted, rtol=1e-12)

@@ -46,6 +46,7 @@ _FIRST_ROWS, _MORE_ROWS = 150, 3
 # After so many machines that did not come to their gap, nor lowered that of all to this part, the
 # search is in vain.
 _MOST_FAILURES, _LOWER = 3, 0.7
+_OFF = 4.0  # times the precision: what entries of kernels may be off by
 _COARSE = 3.0  # times the tolerance, for parts of the rows, where weights are hard to learn
 
 
@@ -255,7 +256,7 @@ class _Search:
         gap = self._inner_gap()
         self.iterations += 1
         energies = self.machine.energies()
-        _check_energies(energies, self.weights)
+        _check_energies(energies, self.machine.A, self.grams)
         sizes = self.penalty.sizes(self.weights, energies)
         if self.machine.coefs is not None:
             sizes = np.sqrt(self.penalty.scales) * np.linalg.norm(self.machine.coefs)
@@ -399,13 +400,17 @@ def _least(t: np.ndarray) -> int:
     return int(np.argmin(t[:-1]))
 
 
-def _check_energies(energies: np.ndarray, weights: np.ndarray) -> None:
-    """Raise if a kernel turns out not to be positive semi-definite."""
+def _check_energies(energies: np.ndarray, A: np.ndarray, grams: Any) -> None:
+    """Raise if a kernel turns out not to be positive semi-definite, by more than rounding."""
     if not np.all(np.isfinite(energies)):
         raise ValueError(_TOO_LARGE)
     worst = int(np.argmin(energies))
     largest = float(np.max(energies))
-    if energies[worst] < -1e-3 * largest and largest > 0.0:
+    if not energies[worst] < -1e-3 * largest:
+        return
+    # Entries of a kernel may be off by rounding, however much the terms of the form cancel.
+    terms = float(np.sum(np.linalg.norm(A, axis=1))) ** 2 * float(np.max(grams.diagonals()[worst]))
+    if energies[worst] < -_OFF * float(np.finfo(grams.dtype).eps) * terms:
         raise ValueError(
             f"Kernel {worst} is not positive semi-definite: a quadratic form of it is "
             f"{energies[worst]:.3g}, where that of another kernel is {largest:.3g}. Repair it with "

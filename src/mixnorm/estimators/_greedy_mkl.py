@@ -10,7 +10,7 @@ from sklearn.utils.metaestimators import available_if
 
 from mixnorm.estimators._greedy_mkl_base import GreedyKernelLearner
 from mixnorm.estimators._inputs import check_class_weight, check_loss, check_number_targets, unit_of
-from mixnorm.estimators._kernel_classifier import encoded_labels
+from mixnorm.estimators._kernel_classifier import encoded_labels, first_of_largest
 from mixnorm.estimators._validation import check_array
 from mixnorm.losses import MarginSoftmax, MultinomialLogistic, Squared
 
@@ -175,7 +175,7 @@ class GreedyMKLRegressor(MultiOutputMixin, RegressorMixin, GreedyKernelLearner):
         found = intercept * self._unit
         return float(found[0]) if self._single else found
 
-    def _predict_scores(self, scores: np.ndarray) -> np.ndarray:
+    def _predict_scores(self, scores: np.ndarray, sizes: np.ndarray) -> np.ndarray:
         return scores[:, 0] if self._single else scores
 
 
@@ -330,8 +330,8 @@ class GreedyMKLClassifier(ClassifierMixin, GreedyKernelLearner):
             raise ValueError(f"y has labels beside those of the fit, {self.classes_!r}.")
         return np.asarray(np.eye(len(self.classes_))[np.searchsorted(self.classes_, y)])
 
-    def _predict_scores(self, scores: np.ndarray) -> np.ndarray:
-        labels: np.ndarray = self.classes_[np.argmax(scores, axis=1)]
+    def _predict_scores(self, scores: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+        labels: np.ndarray = self.classes_[first_of_largest(scores, sizes)]
         return labels
 
     def decision_function(self, X: Any) -> np.ndarray:

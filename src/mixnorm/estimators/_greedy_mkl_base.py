@@ -15,7 +15,7 @@ from mixnorm.engines import sparse_kernels
 from mixnorm.engines.sparse_kernels import ALGORITHMS, STEPS, KernelPath
 from mixnorm.estimators._greedy_mkl_stored import StoredKernelPathMixin
 from mixnorm.estimators._inputs import _check_integer, _check_number, check_shared_parameters
-from mixnorm.estimators._kernel_base import warn_of_no_kernel
+from mixnorm.estimators._kernel_base import products_and_sizes, warn_of_no_kernel
 from mixnorm.estimators._kernel_inputs import KernelInputsMixin, check_targets, weights_of
 from mixnorm.estimators._kernel_rates import KernelRates, rates_of
 from mixnorm.estimators._progress import (
@@ -70,8 +70,8 @@ class GreedyKernelLearner(
         """Return targets, the number of outputs, and weights by class and sample."""
         raise NotImplementedError
 
-    def _predict_scores(self, scores: np.ndarray) -> np.ndarray:
-        """Turn scores into predictions."""
+    def _predict_scores(self, scores: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+        """Turn scores, which are sums of terms of some sizes, into predictions."""
         raise NotImplementedError
 
     # --- checks
@@ -347,6 +347,10 @@ class GreedyKernelLearner(
 
     def _scores_of(self, X: Any, sizes: list[int]) -> list[np.ndarray]:
         """Return the scores of models of several sizes, for which each kernel is computed once."""
+        return self._scored(X, sizes)[0]
+
+    def _scored(self, X: Any, sizes: list[int]) -> tuple[list[np.ndarray], np.ndarray]:
+        """Return such scores, and the largest sum of magnitudes that any of a row is made of."""
         path = self._fitted_path()
         blocks = self._side_by_side(path, sizes)
         if self._precomputed:
@@ -355,9 +359,9 @@ class GreedyKernelLearner(
             X = self._new_rows(X)
             rows = getattr(X, "iloc", X)
             parts = [
-                self.bank_.products(rows[start : start + _ROWS], blocks)
+                self.bank_.products(rows[start : start + _ROWS], blocks, sizes=True)
                 if path.rounds
-                else self._nothing(rows[start : start + _ROWS], len(blocks))
+                else self._nothing(rows[start : start + _ROWS])
                 for start in range(0, X.shape[0], _ROWS)
             ]
             found = np.concatenate(parts)
@@ -365,15 +369,16 @@ class GreedyKernelLearner(
         intercepts = [
             path.rounds[size - 1].intercept if size else path.null_intercept for size in sizes
         ]
-        return [
+        scores = [
             (found[:, place * k : (place + 1) * k] + intercept) * self._unit
             for place, intercept in enumerate(intercepts)
         ]
+        return scores, found[:, -1] + np.max(np.abs(intercepts))
 
-    def _nothing(self, X: Any, n_blocks: int) -> np.ndarray:
+    def _nothing(self, X: Any) -> np.ndarray:
         """Return the products of a model without kernels, once the rows are checked."""
         self.bank_.combine(X, np.zeros(self.bank_.n_kernels))
-        return np.zeros((X.shape[0], self._path.terms.shape[2]))
+        return np.zeros((X.shape[0], self._path.terms.shape[2] + 1))
 
     def _side_by_side(self, path: KernelPath, sizes: list[int]) -> list[np.ndarray]:
         """Return for each kernel its tables in models of several sizes."""
@@ -388,9 +393,12 @@ class GreedyKernelLearner(
     def _products_of_stack(self, X: Any, blocks: list[np.ndarray]) -> np.ndarray:
         stack = self._new_stack(X, len(self.kernel_names_))
         n_columns = blocks[0].shape[1] if blocks else self._path.terms.shape[2]
-        found = np.zeros((stack.shape[0], n_columns))
+        found = np.zeros((stack.shape[0], n_columns + 1))
         for kernel, block in zip(self.selected_kernels_, blocks, strict=True):
-            found += stack.matrices[kernel][:, self.support_] @ block
+            K = stack.matrices[kernel][:, self.support_].astype(np.float64)
+            scores, sizes = products_and_sizes(K, block)
+            found[:, :-1] += scores
+            found[:, -1] += sizes
         return found
 
     def predict(self, X: Any) -> np.ndarray:
@@ -407,7 +415,8 @@ class GreedyKernelLearner(
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
             Class labels, or predicted values.
         """
-        return self._predict_scores(self._scores(X))
+        (scores,), sizes = self._scored(X, [len(self._fitted_path().rounds)])
+        return self._predict_scores(scores, sizes)
 
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
         """Predict after 1, 2, ... rounds.
@@ -423,8 +432,9 @@ class GreedyKernelLearner(
             What ``truncate(m).predict(X)`` returns, for each ``m`` in turn.
         """
         sizes = list(range(1, 1 + len(self._fitted_path().rounds)))
-        for scores in self._scores_of(X, sizes) if sizes else ():
-            yield self._predict_scores(scores)
+        found, magnitudes = self._scored(X, sizes) if sizes else ([], np.empty(0))
+        for scores in found:
+            yield self._predict_scores(scores, magnitudes)
 
     def rates(self, X: Any, y: Any) -> KernelRates:
         """Return how fast the loss falls along the path, and what the theory says of that.

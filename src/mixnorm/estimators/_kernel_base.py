@@ -256,6 +256,13 @@ class KernelLearner(KernelInputsMixin, StoredKernelsMixin, CallbackSupportMixin,
 
     def _scores(self, X: Any) -> np.ndarray:
         """Return the scores of new rows: kernels with weight, and the support, alone count."""
+        return self._scores_and_sizes(X)[0]
+
+    def _scores_and_sizes(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Return scores, and the largest sum of magnitudes that any score of a row is made of.
+
+        In double precision, whatever the bank has: scores of a row hardly depend on its company.
+        """
         check_is_fitted(self)
         if self._precomputed:
             return self._scores_of_stack(X)
@@ -265,22 +272,32 @@ class KernelLearner(KernelInputsMixin, StoredKernelsMixin, CallbackSupportMixin,
             self._scores_of_rows(rows[start : start + _ROWS])
             for start in range(0, X.shape[0], _ROWS)
         ]
-        return np.concatenate(parts)
+        scores, sizes = zip(*parts, strict=True)
+        return np.concatenate(scores), np.concatenate(sizes)
 
-    def _scores_of_rows(self, X: Any) -> np.ndarray:
+    def _scores_of_rows(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         if self._features is None:
-            K = self.bank_.combine(X, self.kernel_weights_)
-            return np.asarray(K @ self.dual_coef_, dtype=np.float64)
+            K = self.bank_.combine(X, self.kernel_weights_, dtype=np.float64)
+            return products_and_sizes(K, self.dual_coef_)
         which = np.flatnonzero(self.kernel_weights_ > 0.0)
         if len(which) == 0:
-            return np.zeros((X.shape[0], self.dual_coef_.shape[1]))
-        features = np.concatenate(self.bank_.features(X, which), axis=1)
-        return np.asarray(features @ self._features, dtype=np.float64)
+            return np.zeros((X.shape[0], self.dual_coef_.shape[1])), np.zeros(X.shape[0])
+        features = np.concatenate(self.bank_.features(X, which, dtype=np.float64), axis=1)
+        return products_and_sizes(features, self._features)
 
-    def _scores_of_stack(self, X: Any) -> np.ndarray:
+    def _scores_of_stack(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         stack = self._new_stack(X, len(self.kernel_weights_))
-        K = stack.combine(self.kernel_weights_, columns=self.support_)
-        return np.asarray(K @ self.dual_coef_, dtype=np.float64)
+        K = stack.combine(self.kernel_weights_, columns=self.support_, dtype=np.float64)
+        return products_and_sizes(K, self.dual_coef_)
+
+
+def products_and_sizes(K: np.ndarray, table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return ``K @ table``, and for each row the largest sum of magnitudes in it.
+
+    Overwrites ``K``.
+    """
+    found = np.asarray(K @ table, dtype=np.float64)
+    return found, np.abs(K, out=K) @ np.max(np.abs(table), axis=1, initial=0.0)
 
 
 def warn_of_no_kernel(zero: bool = False, advice: str = _FEWER) -> None:

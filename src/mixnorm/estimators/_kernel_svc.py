@@ -333,11 +333,14 @@ class LinearMulticlassSVC(KernelClassifier):
         self.objective_, self.dual_gap_ = float(found.objective), float(found.gap)
         self.n_iter_ = int(found.iterations)
 
-    def _scores(self, X: Any) -> np.ndarray:
+    def _scores_and_sizes(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
         scores = linear_scores(X, self.coef_.T, self.intercept_)
-        return np.concatenate([0.0 * scores, scores], axis=1) if scores.shape[1] == 1 else scores
+        sizes = abs(X) @ np.max(np.abs(self.coef_), axis=0) + np.max(np.abs(self.intercept_))
+        if scores.shape[1] == 1:
+            scores = np.concatenate([0.0 * scores, scores], axis=1)
+        return scores, np.asarray(sizes)
 
     def _restore(self, state: dict[str, Any], max_bytes: int) -> None:
         self._check_parameters()

@@ -243,19 +243,22 @@ def _normalize(bank: FittedBank, normalize: str | None, tail: int, sizes: np.nda
     """Set the factors by which kernels are multiplied."""
     if normalize not in ("trace", "tail"):
         return
-    grams = None
+    bank.scales = _inverse(sizes)
     if normalize == "tail":
-        grams = bank.grams()
-        sizes = np.maximum(grams.tail_sums(tail), _FLOOR * np.mean(grams.diagonals(), axis=1))
-    # A kernel that is zero stays what it is.
-    bank.scales = 1.0 / np.where(sizes > np.finfo(np.float64).tiny, sizes, 1.0)
-    if grams is not None:
-        bank._kept["grams"] = _rescaled(grams, bank)
+        grams = bank.grams()  # of about one, whatever the units of the data
+        sums = np.maximum(grams.tail_sums(tail), _FLOOR * np.mean(grams.diagonals(), axis=1))
+        factors = _inverse(sums)
+        bank.scales = bank.scales * factors
+        bank._kept["grams"] = _rescaled(grams, bank, factors.astype(bank.dtype))
 
 
-def _rescaled(grams: Grams, bank: FittedBank) -> Grams:
-    """Return Gram matrices that were computed before their scales were known, scaled."""
-    scales = bank.scales.astype(bank.dtype)
+def _inverse(sizes: np.ndarray) -> np.ndarray:
+    """Return the inverse of sizes; a kernel that is zero stays what it is."""
+    return np.asarray(1.0 / np.where(sizes > np.finfo(np.float64).tiny, sizes, 1.0))
+
+
+def _rescaled(grams: Grams, bank: FittedBank, scales: np.ndarray) -> Grams:
+    """Return Gram matrices that were computed before the scales of the bank were known, scaled."""
     if isinstance(grams, FactorGrams):
         for factor, scale in zip(grams.factors, np.sqrt(scales), strict=True):
             factor *= scale

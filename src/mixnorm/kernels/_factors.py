@@ -164,10 +164,11 @@ def landmark_features(
     landmarks: Side,
     maps: Sequence[np.ndarray],
     places: Mapping[int, np.ndarray],
+    roots: np.ndarray,
 ) -> None:
-    """Write the features of rows into the places of some kernels."""
+    """Write the features of rows into the places of some kernels, each times its root."""
     for some, m, block in evaluator.blocks(rows, landmarks, sorted(places)):
-        places[m][some] = block @ maps[m]
+        places[m][some] = block @ (maps[m] * roots[m])
 
 
 # --- random features
@@ -208,6 +209,7 @@ def random_features(
     maps: Sequence[np.ndarray],
     map_of: Sequence[int],
     places: Mapping[int, np.ndarray],
+    roots: np.ndarray,
 ) -> None:
     """Write the features of rows into the places of some kernels: cosines, and then sines."""
     phases: dict[int, np.ndarray] = {}
@@ -220,4 +222,4 @@ def random_features(
         angles = phases[base] / unit
         half = angles.shape[1]
         place[:, :half], place[:, half:] = np.cos(angles), np.sin(angles)
-        place *= place.dtype.type(half**-0.5)
+        place *= place.dtype.type(half**-0.5 * roots[m])

@@ -213,7 +213,9 @@ class FittedBank:
 
     # --- between new rows and training rows
 
-    def combine(self, X: Any, weights: Any, support: Any = None) -> np.ndarray:
+    def combine(
+        self, X: Any, weights: Any, support: Any = None, *, dtype: Any = None
+    ) -> np.ndarray:
         """Return the weighted sum of the kernels between new rows and training rows.
 
         Kernels of weight zero are not computed, the others some rows at a time.
@@ -226,29 +228,33 @@ class FittedBank:
             The weights of the kernels.
         support : slice, positions or mask, optional
             The training rows to compare with; all by default.
+        dtype : dtype, optional
+            Of the sum; that of the bank by default.
 
         Returns
         -------
         array of shape (n_new, n_support)
-            In the dtype of the bank. With ``factors``, of the kernels as they are factored.
+            With ``factors``, of the kernels as they are factored.
         """
-        scales = as_weights(weights, self.n_kernels, self.dtype)
+        dtype = np.dtype(dtype or self.dtype)
+        scales = as_weights(weights, self.n_kernels, dtype)
         which = np.flatnonzero(scales).tolist()
         right = self._side
         if support is not None:
             right = right.part(places(support, self.n_samples, "support"))
         left = self._side_of(X, which)
         if self.factors is not None and which:
-            some, others = (parts_of(*self._features(side, which)) for side in (left, right))
+            some, others = (parts_of(*self._features(side, which, dtype)) for side in (left, right))
             return sum_of_factors(some, others, scales[which])
-        total = np.zeros((left.n_rows, right.n_rows), dtype=self.dtype)
+        total = np.zeros((left.n_rows, right.n_rows), dtype=dtype)
         entries = block_entries(self.memory, right.n_rows)
-        for rows, m, block in self._evaluator.blocks(left, right, which, entries):
+        evaluator = replace(self._evaluator, dtype=dtype)
+        for rows, m, block in evaluator.blocks(left, right, which, entries):
             block *= scales[m]
             total[rows] += block
         return total
 
-    def products(self, X: Any, blocks: Sequence[np.ndarray]) -> np.ndarray:
+    def products(self, X: Any, blocks: Sequence[np.ndarray], *, sizes: bool = False) -> np.ndarray:
         """Return the sum of every kernel between new and training rows, times a table of its own.
 
         Parameters
@@ -257,24 +263,27 @@ class FittedBank:
             New rows.
         blocks : list of array of shape (n_samples, n_outputs)
             One per kernel.
+        sizes : bool, default=False
+            Add a last column: the largest sum of magnitudes that any of the others is made of.
 
         Returns
         -------
-        array of shape (n_new, n_outputs)
+        array of shape (n_new, n_outputs), or one column more with ``sizes``
             In the dtype of the bank. With ``factors``, of the kernels as they are factored.
         """
         which = range(self.n_kernels)
         tables = [as_table(block, self.n_samples, self.dtype) for block in blocks]
         left = self._side_of(X, which)
-        total = np.zeros((left.n_rows, tables[0].shape[1]), dtype=self.dtype)
+        k = tables[0].shape[1]
+        total = np.zeros((left.n_rows, k + sizes), dtype=self.dtype)
         if self.factors is not None:
             some, others = (parts_of(*self._features(side, which)) for side in (left, self._side))
             for phi, psi, table in zip(some, others, tables, strict=True):
-                total += phi @ (psi.T @ table)
+                _add_products(total, phi, psi.T @ table)
             return total
         entries = block_entries(self.memory, self.n_samples)
         for rows, m, block in self._evaluator.blocks(left, self._side, which, entries):
-            total[rows] += block @ tables[m]
+            _add_products(total[rows], block, tables[m])
         return total
 
     def between(self, X: Any) -> KernelStack:
@@ -303,10 +312,13 @@ class FittedBank:
                 matrices[m, rows] = block
         return KernelStack._of(matrices, False)
 
-    def features(self, X: Any, which: Sequence[int] | None = None) -> list[np.ndarray]:
+    def features(
+        self, X: Any, which: Sequence[int] | None = None, *, dtype: Any = None
+    ) -> list[np.ndarray]:
         """Return the features of new rows, ``(n_new, rank)`` for each kernel in ``which``.
 
-        Inner products of features are the kernels as they are factored.
+        Inner products of features are the kernels as they are factored. Their ``dtype`` is that of
+        the bank by default.
         """
         if self.factors is None:
             raise ValueError(
@@ -315,7 +327,7 @@ class FittedBank:
             )
         index = np.arange(self.n_kernels)[places(which, self.n_kernels, "which")].tolist()
         distinct = list(dict.fromkeys(index))
-        features = parts_of(*self._features(self._side_of(X, distinct), distinct))
+        features = parts_of(*self._features(self._side_of(X, distinct), distinct, dtype))
         by_kernel = dict(zip(distinct, features, strict=True))
         return [by_kernel[m] for m in index]
 
@@ -418,17 +430,25 @@ class FittedBank:
             points[group] = Points(rows, self.centres[group])
         return self._evaluator.side(points, n_rows, which)
 
-    def _features(self, side: Side, which: Sequence[int]) -> tuple[np.ndarray, list[int]]:
+    def _features(
+        self, side: Side, which: Sequence[int], dtype: Any = None
+    ) -> tuple[np.ndarray, list[int]]:
         """Return the features of rows for some kernels side by side, and how many each has."""
         ranks = self.ranks(which)
-        columns = np.empty((side.n_rows, sum(ranks)), dtype=self.dtype)
+        columns = np.empty((side.n_rows, sum(ranks)), dtype=dtype or self.dtype)
         features = parts_of(columns, ranks)
         places = dict(zip(which, features, strict=True))
+        roots = np.sqrt(self.scales)
         if self.factors == "random":
-            random_features(self._exact, side.points, self.maps, self.map_of, places)
+            random_features(self._exact, side.points, self.maps, self.map_of, places, roots)
         else:
-            landmark_features(self._exact, side, self._landmark_side, self.maps, places)
-        for m, place in places.items():
-            if self.scales[m] != 1.0:
-                place *= self.dtype.type(np.sqrt(self.scales[m]))
+            landmark_features(self._exact, side, self._landmark_side, self.maps, places, roots)
         return columns, ranks
+
+
+def _add_products(total: np.ndarray, block: np.ndarray, table: np.ndarray) -> None:
+    """Add a product, and sums of magnitudes where ``total`` has a column for these."""
+    k = table.shape[1]
+    total[:, :k] += block @ table
+    if total.shape[1] > k:
+        total[:, k] += np.abs(block) @ np.max(np.abs(table), axis=1, initial=0.0)

@@ -13,6 +13,9 @@ BLOCK = 2**18
 _LARGEST = 1e140
 # Rows whose mean has so many times the squared length of their spread are far from the origin.
 _FAR = 16.0
+# Squared distances below this part of the squared lengths have lost too many digits; where so large
+# a part of them has, all are computed anew.
+_NEAR, _MANY_NEAR = 1e-3, 0.05
 
 
 class Points:
@@ -113,8 +116,32 @@ def _sqeuclidean(P: Points, Q: Points) -> np.ndarray:
     found *= -2.0
     found += P.squares[:, None]
     found += Q.squares
-    np.maximum(found, 0.0, out=found)
+    _sharpen(found, P, Q)
     return found
+
+
+def _sharpen(found: np.ndarray, P: Points, Q: Points) -> None:
+    """Compute the distances of near rows anew, by differences.
+
+    As differences of squares they have lost digits, all of them where rows are equal. What is left
+    then depends on how many rows are compared at a time.
+    """
+    if found.size == 0:
+        return
+    far = _NEAR * (P.squares + np.max(Q.squares))
+    places = np.flatnonzero(found < far[:, None])
+    left, right = np.divmod(places, found.shape[1])
+    near = found.ravel()[places] < _NEAR * (P.squares[left] + Q.squares[right])
+    left, right = left[near], right[near]
+    if len(left) > _MANY_NEAR * found.size and not P.is_sparse:
+        from scipy.spatial.distance import cdist
+
+        found[...] = cdist(P.centred, Q.centred, "sqeuclidean")
+        return
+    step = max(1, BLOCK // max(1, P.X.shape[1]))
+    for start in range(0, len(left), step):
+        some, others = left[start : start + step], right[start : start + step]
+        found[some, others] = squared_norms(P.centred[some] - Q.centred[others])
 
 
 def _is_column(P: Points) -> bool:

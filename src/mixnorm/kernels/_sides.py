@@ -13,6 +13,8 @@ from mixnorm.kernels._metrics import BLOCK, Points, between
 
 #: What a block takes at most, per entry: a metric in float64, what it is made with, and a kernel.
 BYTES = 48
+# Factors of kernels beyond this, or its inverse, are for double precision.
+_EXTREME = 1e12
 
 
 class Side:
@@ -165,23 +167,28 @@ class Evaluator:
     ) -> Iterator[tuple[int, np.ndarray]]:
         """Yield the blocks of the kernels on one group of columns that share a metric."""
         left, right = P.points[group], Q.points[group]
-        if metric is not None:
-            wide = between(metric, left, right, upper)
-            if not upper and metric != "dot":
-                _remove_rounding(wide, P.index, Q.index)
-            D = wide if _out_of_range(wide, self.dtype) else wide.astype(self.dtype, copy=False)
-            del wide
+        wide = between(metric, left, right, upper) if metric is not None else None
+        if wide is not None and not upper and metric != "dot":
+            _remove_rounding(wide, P.index, Q.index)
+        narrow = None
+        if wide is not None and not _out_of_range(wide, self.dtype):
+            narrow = wide.astype(self.dtype, copy=False)
         for m in members:
-            if metric is not None:
-                block = self.kernels[m].of_metric(D).astype(self.dtype, copy=False)
-            else:
+            factors = self._factors(P, Q, m)
+            if wide is None:
                 block = self._of_function(left.X, right.X, m, upper)
-            if self.unit:
-                block *= P.roots[m].astype(self.dtype)[:, None]
-                block *= Q.roots[m].astype(self.dtype)
-            if self.scales[m] != 1.0:
-                block *= self.dtype.type(self.scales[m])
-            yield m, block
+            elif narrow is None or any(_is_extreme(factor) for factor in factors):
+                block = self.kernels[m].of_metric(wide)
+            else:
+                block = self.kernels[m].of_metric(narrow)
+            for factor in factors:
+                block *= factor.astype(block.dtype)
+            yield m, block.astype(self.dtype, copy=False)
+
+    def _factors(self, P: Side, Q: Side, m: int) -> list[np.ndarray]:
+        """Return what the block of a kernel is multiplied by."""
+        factors = [P.roots[m][:, None], Q.roots[m][None]] if self.unit else []
+        return [*factors, np.asarray(self.scales[m])] if self.scales[m] != 1.0 else factors
 
     def _of_function(self, X: Any, Y: Any, m: int, upper: bool) -> np.ndarray:
         """Return a block of a kernel that is no function of a metric."""
@@ -204,6 +211,12 @@ def _out_of_range(D: np.ndarray, dtype: np.dtype[Any]) -> bool:
     largest = max(float(np.max(D, initial=0.0)), -float(np.min(D, initial=0.0)))
     least, most = float(limits.tiny) / float(limits.eps), float(limits.max)
     return largest > 0.0 and not least < largest < most
+
+
+def _is_extreme(factor: np.ndarray) -> bool:
+    """Whether kernels are multiplied by so much or so little that they may be out of range."""
+    largest = float(np.max(factor, initial=0.0))
+    return largest > 0.0 and not 1.0 / _EXTREME < largest < _EXTREME
 
 
 def _remove_rounding(D: np.ndarray, left: np.ndarray | None, right: np.ndarray | None) -> None:
