@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
+
+from mixnorm._loops import loop
 
 
-@njit(cache=True, parallel=True, nogil=True, error_model="numpy", fastmath={"contract"})
+@loop(parallel=True, nogil=True, error_model="numpy", fastmath={"contract"})
 def warp(padded, maps, waves, rows, columns, out):  # type: ignore[no-untyped-def]
     """Write into ``out`` what ``padded`` images show at the places that their pixels are sent to.
 

@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 from numba import get_num_threads, njit, prange, set_num_threads
 
+from mixnorm._loops import loop
+
 # Keeps an empty side at 0/tiny; beside weights that sum to one it changes nothing else.
 _TINY = 1e-300
 # Bounds that miss a gain by less do not decide.
@@ -59,7 +61,7 @@ def _histogram(row: Any, weights: Any, target: Any, mass: Any, signed: Any) -> N
             signed[c * size + b] = so_far_signed
 
 
-@njit(cache=True, parallel=True, error_model="numpy")
+@loop(parallel=True, error_model="numpy")
 def histograms(
     codes: Any, features: Any, starts: Any, weights: Any, target: Any, mass: Any, signed: Any
 ) -> None:
@@ -154,7 +156,7 @@ def _scan_feature(
             best[c] = bound[c]
 
 
-@njit(cache=True, parallel=True, error_model="numpy")
+@loop(parallel=True, error_model="numpy")
 def _scan(
     mass: Any,
     signed: Any,
@@ -194,7 +196,7 @@ def _scan(
         )
 
 
-@njit(cache=True, error_model="numpy")
+@loop(error_model="numpy")
 def grow_subset(
     mass: Any, signed: Any, starts: Any, total_mass: Any, total_signed: Any
 ) -> tuple[Any, Any, Any, Any]:

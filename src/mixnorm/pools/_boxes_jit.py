@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
+from mixnorm._loops import loop
 
-@njit(cache=True, parallel=True, nogil=True, fastmath={"contract"})
+
+@loop(parallel=True, nogil=True, fastmath={"contract"})
 def best_sides(  # type: ignore[no-untyped-def]
     codes, modes, starts, columns, rows, ends, residual, taken, both, squared, best
 ):
@@ -73,7 +75,7 @@ def _has(values, value):  # type: ignore[no-untyped-def]
     return place < len(values) and values[place] == value
 
 
-@njit(cache=True, parallel=True, nogil=True)
+@loop(parallel=True, nogil=True)
 def box_scores(X, columns, lows, highs, weights, scores):  # type: ignore[no-untyped-def]
     """Add to ``scores`` the weights of the boxes that every row lies in.
 
@@ -94,7 +96,7 @@ def box_scores(X, columns, lows, highs, weights, scores):  # type: ignore[no-unt
                     scores[i, k] += weights[b, k]
 
 
-@njit(cache=True, parallel=True, nogil=True)
+@loop(parallel=True, nogil=True)
 def table_scores(X, columns, starts, edges, pairs, firsts, sums, scores):  # type: ignore[no-untyped-def]
     """Add to ``scores`` what tables of sums of weights have for every row.
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
+
+from mixnorm._loops import loop
 
 
-@njit(cache=True, parallel=True, nogil=True)
+@loop(parallel=True, nogil=True)
 def code_columns(X, edges, starts, codes):  # type: ignore[no-untyped-def]
     """Write into ``codes`` how many thresholds of its column lie below each entry.
 
@@ -27,7 +29,7 @@ def code_columns(X, edges, starts, codes):  # type: ignore[no-untyped-def]
             codes[j, i] = low - first
 
 
-@njit(cache=True, parallel=True, nogil=True, fastmath={"contract"})
+@loop(parallel=True, nogil=True, fastmath={"contract"})
 def threshold_scores(codes, modes, starts, columns, residual, total, squared, scores):  # type: ignore[no-untyped-def]
     """Write the norm of the gradient of every stump of some columns into ``scores``.
 
@@ -62,7 +64,7 @@ def threshold_scores(codes, modes, starts, columns, residual, total, squared, sc
             scores[first + b] = np.sqrt(norm) if squared else norm
 
 
-@njit(cache=True, parallel=True, nogil=True)
+@loop(parallel=True, nogil=True)
 def stump_scores(X, columns, starts, edges, tables, scores):  # type: ignore[no-untyped-def]
     """Add to ``scores`` what the stumps of every row give.
 

@@ -11,6 +11,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
+from mixnorm._loops import loop
+
 #: Images that are done side by side; with 32 or fewer, loops over them are not vectorised.
 LANES = 64
 
@@ -21,7 +23,7 @@ _IMAGES = 1024
 _FAST = {"nnan", "nsz", "contract", "reassoc"}
 
 
-@njit(cache=True, parallel=True, nogil=True, fastmath=_FAST)
+@loop(parallel=True, nogil=True, fastmath=_FAST)
 def respond(images, width, templates, size, down, across, steps, out):  # type: ignore[no-untyped-def]
     """Write the responses of all templates under all masks into ``out``, an atom per row.
 
@@ -76,7 +78,7 @@ def respond(images, width, templates, size, down, across, steps, out):  # type: 
                     out[atom, first + i] = min(value / steps[atom] + 0.5, 255.0) if coded else value
 
 
-@njit(cache=True, parallel=True, nogil=True, fastmath=_FAST)
+@loop(parallel=True, nogil=True, fastmath=_FAST)
 def respond_few(images, width, templates, starts, sizes, windows, down, across, out):  # type: ignore[no-untyped-def]
     """Write the responses of chosen atoms into ``out``, an image per row.
 
@@ -108,7 +110,7 @@ def respond_few(images, width, templates, starts, sizes, windows, down, across, 
                 out[first + i, atom] = best[i]
 
 
-@njit(cache=True, parallel=True, nogil=True, fastmath=_FAST)
+@loop(parallel=True, nogil=True, fastmath=_FAST)
 def locate(images, width, taps, size, window, down, across, best, places):  # type: ignore[no-untyped-def]
     """Write where one atom responds most to each image: the pixel at which that patch begins.
 
@@ -193,7 +195,7 @@ def _convolve(block, corner, width, taps, size, response):  # type: ignore[no-un
                 response[lane] += a * one[lane]
 
 
-@njit(cache=True, parallel=True, nogil=True, fastmath=_FAST)
+@loop(parallel=True, nogil=True, fastmath=_FAST)
 def coded_gradient(codes, residual, gradient):  # type: ignore[no-untyped-def]
     """Write the products of rows of bytes with the rows of ``residual`` into ``gradient``.
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
+from mixnorm._loops import loop
+
 # Samples and centres that one thread works on at a time: their rows and sums stay in its cache.
 _SAMPLES = 2048
 _CENTRES = 8
 
 
 # No contraction of products and sums here: the results are those of NumPy, bit for bit.
-@njit(cache=True, parallel=True, nogil=True)
+@loop(parallel=True, nogil=True)
 def squared_distances(by_column, centres, distances):  # type: ignore[no-untyped-def]
     """Write the squared distances of all samples from all centres into ``distances``."""
     n_columns, n_samples = by_column.shape
@@ -26,7 +28,7 @@ def squared_distances(by_column, centres, distances):  # type: ignore[no-untyped
                     total[i] += gap * gap
 
 
-@njit(cache=True, parallel=True, nogil=True, fastmath={"nnan", "nsz"})
+@loop(parallel=True, nogil=True, fastmath={"nnan", "nsz"})
 def sort_into_rings(distances, limits, table, codes, largest):  # type: ignore[no-untyped-def]
     """Write the number of limits at or below each distance into ``codes``.
 
@@ -50,7 +52,7 @@ def sort_into_rings(distances, limits, table, codes, largest):  # type: ignore[n
                 largest[c, low, j] = max(largest[c, low, j], abs(table[i, j]))
 
 
-@njit(cache=True, parallel=True, nogil=True, fastmath={"contract", "reassoc", "nsz"})
+@loop(parallel=True, nogil=True, fastmath={"contract", "reassoc", "nsz"})
 def ball_norms(codes, table, residual, inverse, squared, norms):  # type: ignore[no-untyped-def]
     """Write the norm of the gradient of every ball into ``norms``.
 

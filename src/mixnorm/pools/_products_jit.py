@@ -12,6 +12,8 @@ from contextlib import contextmanager
 import numpy as np
 from numba import get_num_threads, njit, prange, set_num_threads
 
+from mixnorm._loops import loop
+
 # Operations that take as long as waking other threads, and waiting for them on a busy machine.
 _LITTLE = 1_000_000
 
@@ -28,7 +30,7 @@ def threads_for(work: int) -> Iterator[None]:
 
 
 # No entry is NaN; without saying so, smallest and largest are found one entry at a time.
-@njit(cache=True, parallel=True, nogil=True, fastmath={"nnan", "nsz"})
+@loop(parallel=True, nogil=True, fastmath={"nnan", "nsz"})
 def dense_sizes(Z, starts, skip_constant, sizes):  # type: ignore[no-untyped-def]
     """Write the largest magnitude of every product of two rows of ``Z`` into ``sizes``.
 
@@ -46,7 +48,7 @@ def dense_sizes(Z, starts, skip_constant, sizes):  # type: ignore[no-untyped-def
             sizes[starts[i] + j - i] = _size(low, high, skip_constant)
 
 
-@njit(cache=True, parallel=True, nogil=True)
+@loop(parallel=True, nogil=True)
 def sparse_sizes(  # type: ignore[no-untyped-def]
     pointers, rows, values, row_pointers, columns, row_values, starts, skip_constant, sizes
 ):
@@ -73,7 +75,7 @@ def sparse_sizes(  # type: ignore[no-untyped-def]
             sizes[starts[i] + j] = _size(low[j], high[j], skip_constant)
 
 
-@njit(cache=True, parallel=True, nogil=True, fastmath={"contract"})
+@loop(parallel=True, nogil=True, fastmath={"contract"})
 def sparse_norms(  # type: ignore[no-untyped-def]
     pointers, rows, values, row_pointers, columns, row_values, starts, residual, squared, norms
 ):

@@ -1,0 +1,53 @@
+"""Loops over threads, in processes that were forked after them."""
+
+import multiprocessing
+import os
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip("numba")
+
+CODE = """
+import multiprocessing, sys
+import numpy as np
+from mixnorm import JointBoostClassifier, ShareBoostClassifier
+from mixnorm.pools import Stumps
+
+X = np.random.default_rng(0).normal(size=(300, 40))
+y = (X[:, 0] > X[:, 1]).astype(int) + (X[:, 2] > 0)
+
+def fitted(kind):
+    model = JointBoostClassifier(3) if kind == "joint" else ShareBoostClassifier(2, pool=Stumps())
+    return model.fit(X, y).predict(X).tolist()
+
+if __name__ == "__main__":
+    kinds = ["joint", "stumps", "stumps", "joint"]
+    here = [fitted(kind) for kind in kinds]
+    from numba import get_num_threads, threading_layer
+    assert threading_layer() and get_num_threads() == 2
+    if sys.argv[1] == "loky":
+        from joblib import Parallel, delayed
+        there = Parallel(n_jobs=2)(delayed(fitted)(kind) for kind in kinds)
+    else:
+        with multiprocessing.get_context(sys.argv[1]).Pool(2) as pool:
+            there = pool.map(fitted, kinds)
+    assert there == here
+"""
+
+
+@pytest.mark.parametrize("method", [*multiprocessing.get_all_start_methods(), "loky"])
+def test_other_processes_fit_after_fits_with_threads(tmp_path, method):
+    (tmp_path / "work.py").write_text(CODE)
+    done = subprocess.run(
+        [sys.executable, "work.py", method],
+        cwd=tmp_path,
+        # More threads than the suite has: with one there would be nothing to test.
+        env={**os.environ, "NUMBA_NUM_THREADS": "2"},
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
