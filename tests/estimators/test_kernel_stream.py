@@ -194,7 +194,8 @@ def test_batches_are_those_of_the_engine(model, weighted):
         found.partial_fit(X[part], y[part], classes=[2, 0, 1], sample_weight=weight[part])
         grams = KernelStack(K[:, part, part])
         if learner is None:
-            offsets = model.beta * (grams.tail_sums(2) if hasattr(model, "tail") else np.ones(4))
+            tails = grams.take(weight[part] > 0).tail_sums(2, weight[part][weight[part] > 0])
+            offsets = model.beta * (tails if hasattr(model, "tail") else np.ones(4))
             q = 3.0 if model.q else 2.0 * np.log(4)
             learner = KernelLearner(q, offsets, 10.0, 3)
         samples = learner.begin(grams, y[part], weight[part], growing=True)

@@ -21,16 +21,14 @@ from mixnorm import (
 )
 from mixnorm.kernels import gaussian_bank
 
-WHY = (
-    "a fit stops at a gap, far from 1e-7, and widths are relative to the distances of all rows; "
-    "test_weights_are_repeated_rows is as strict as can be"
-)
-UNEQUAL = {f"check_sample_weight_equivalence_on_{kind}_data": WHY for kind in ("dense", "sparse")}
-# The checks are many, and they are about what goes in and comes out.
-SMALL = gaussian_bank([0.1, 1.0], relative=True)
+# The checks are many, and they are about what goes in and comes out; but those of weights compare
+# to 1e-7, for which fits go to the end and kernels are in float64.
+SMALL = gaussian_bank([0.1, 1.0], relative=True, dtype="float64")
+FINE = {"tol": 1e-14, "max_iter": 1000}
 FEW = {"bank": SMALL, "Cs": [1.0, 10.0], "cv": 3, "tol": 0.1}
 ESTIMATORS = [
-    MKLClassifier(),
+    # With exponents near 1 an objective exact to 1e-16 leaves weights open by 1e-8.
+    MKLClassifier(gaussian_bank(dtype="float64"), p=2.0),
     ConvMKLClassifier(SMALL),
     SMSDMKLClassifier(SMALL),
     SMSDMKLClassifier(SMALL, solver="mirror"),
@@ -44,12 +42,18 @@ ESTIMATORS = [
     UFOMKLClassifierCV(betas=[1e-3], **FEW),
     MKLRegressorCV(ps=[1.2], **FEW),
 ]
+WHY = "samples are met one at a time, in an order drawn at random: other rows, other order"
+UNEQUAL = {f"check_sample_weight_equivalence_on_{kind}_data": WHY for kind in ("dense", "sparse")}
+
+
+def online(estimator):
+    return UNEQUAL if getattr(estimator, "solver", "exact") == "mirror" else {}
 
 
 @pytest.mark.filterwarnings("ignore")  # the checks feed data that deserves warnings
-@parametrize_with_checks(ESTIMATORS, expected_failed_checks=lambda estimator: UNEQUAL)
+@parametrize_with_checks(ESTIMATORS, expected_failed_checks=online)
 def test_scikit_learn_checks(estimator, check):
-    check(estimator)
+    check(estimator.set_params(**FINE) if check.func.__name__ in UNEQUAL else estimator)
 
 
 BANK = gaussian_bank([0.125, 0.5, 2.0, 8.0], dtype="float64")

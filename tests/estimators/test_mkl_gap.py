@@ -113,12 +113,13 @@ def test_block_penalties(cls, q, weight, solver):
     X, y = data(model)
     K, weight = kernels(X), WEIGHTS[weight]
     model.fit(X, y, sample_weight=weight)
+    weight = np.ones(60) if weight is None else weight
     costs = np.full(4, 0.02)
     if cls is SMSDMKLClassifier:
-        tails = np.sum(np.linalg.eigvalsh(K)[:, :-8], axis=1) / len(X)
+        values = np.linalg.eigvalsh(K * np.sqrt(np.outer(weight, weight)))
+        tails = np.sum(values[:, :-8], axis=1) / np.sum(weight)
         np.testing.assert_allclose(model.tail_sums_, tails, rtol=1e-6, atol=1e-12)
         costs = 0.02 * tails
-    weight = np.ones(60) if weight is None else weight
     sizes, scores = blocks(model, K)
     dual = max(2.0, 2.0 * np.log(4)) if q is None else q
     strength = 1.0 / (np.sum(weight) * 5.0)

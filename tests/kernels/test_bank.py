@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.preprocessing import StandardScaler
 
 from mixnorm.kernels import (
     ChiSquaredKernel,
@@ -408,3 +409,47 @@ def test_kernels_of_tiny_data_in_single_precision(normalize, factors, unit):
     np.testing.assert_allclose(
         found.combine(X[:5] * unit, weights), wanted.combine(X[:5], weights), rtol=1e-3, atol=1e-4
     )
+
+
+# --- weights of rows
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+@pytest.mark.parametrize("factors", [None, "nystrom"])
+@pytest.mark.parametrize("normalize", ["trace", "tail"])
+def test_weights_are_repeated_rows(is_sparse, factors, normalize):
+    """Widths, scales and landmarks are those of the bank on repeated rows, in any order."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 3, size=(40, 4)) * rng.uniform(0.5, 2.0, size=4)
+    weight, order = rng.integers(1, 4, size=40), rng.permutation(40)
+    kernels = [GaussianKernel(0.5, True), LaplacianKernel(1.0, True), "linear"]
+    bank = KernelBank(
+        kernels, normalize=normalize, tail=2, factors=factors, rank=7, dtype="float64"
+    )
+    rows, repeated = X[order], np.repeat(X, weight, axis=0)
+    if is_sparse:
+        rows, repeated = sparse.csr_array(rows), sparse.csr_array(repeated)
+    one = bank.fit(rows, sample_weight=weight[order])
+    other = bank.fit(repeated)
+    widths = [[kernel.tau for kernel in fitted.kernels[:2]] for fitted in (one, other)]
+    np.testing.assert_allclose(*widths, rtol=1e-12)
+    assert widths[0][0] != bank.fit(X).kernels[0].tau
+    np.testing.assert_allclose(one.scales, other.scales, rtol=1e-9)
+    weights = [1.0, 0.5, 2.0]
+    found, expected = (fitted.combine(X, weights) for fitted in (one, other))
+    np.testing.assert_allclose(
+        np.repeat(found[:, np.argsort(order)], weight, axis=1), expected, atol=1e-9
+    )
+
+
+def test_weights_reach_transformers():
+    X = np.array([[0.0], [1.0], [4.0]])
+    bank = KernelBank(["linear"], preprocess=StandardScaler(), normalize=None)
+    fitted = bank.fit(X, sample_weight=[2.0, 1.0, 1.0])
+    assert fitted.preprocess.mean_[0] == pytest.approx(1.25)
+
+
+@pytest.mark.parametrize("weight", [[1.0, 0.0, 1.0], [1.0, -1.0, 1.0], [1.0, np.nan, 1.0], [1.0]])
+def test_weights_of_rows_are_checked(weight):
+    with pytest.raises(ValueError, match="sample_weight has"):
+        KernelBank(["linear"]).fit(np.eye(3), sample_weight=weight)

@@ -135,3 +135,26 @@ def test_narrow_kernels_need_more_than_one_block(monkeypatch):
 def test_bad_tails(tail, error, message):
     with pytest.raises(error, match=message):
         tail_sums(np.eye(3), tail)
+
+
+@pytest.mark.parametrize("n", [40, 400])
+def test_weights_are_repeated_rows(n):
+    """Below 300 rows to rounding, above as well as eigenvalues are found at all."""
+    rng = np.random.default_rng(0)
+    X, weight = rng.normal(size=(n, 3)), rng.integers(1, 4, size=n)
+    bank = gaussian_bank([0.5, 2.0], dtype="float64")
+    repeated = np.repeat(X, weight, axis=0)
+    expected = np.stack(
+        [
+            np.sum(np.linalg.eigvalsh(matrix)[::-1][5:]) / len(repeated)
+            for matrix in bank.fit(repeated).grams().matrices
+        ]
+    )
+    grams = bank.fit(X).grams()
+    found = tail_sums(grams.matrices, 5, sample_weight=weight)
+    np.testing.assert_allclose(found, expected, rtol=1e-10 if n < 300 else 1e-3)
+    lazy = gaussian_bank([0.5, 2.0], dtype="float64", memory=1000).fit(X).grams()
+    np.testing.assert_allclose(lazy.tail_sums(5, weight), found, rtol=1e-6)
+    factored = gaussian_bank([0.5, 2.0], dtype="float64", factors="nystrom", rank=n).fit(X)
+    np.testing.assert_allclose(factored.grams().tail_sums(5, weight), expected, rtol=1e-3)
+    assert not np.allclose(tail_sums(grams.matrices, 5), expected, rtol=1e-3)

@@ -16,7 +16,12 @@ from mixnorm.engines.sparse_kernels import ALGORITHMS, STEPS, KernelPath
 from mixnorm.estimators._greedy_mkl_stored import StoredKernelPathMixin
 from mixnorm.estimators._inputs import _check_integer, _check_number, check_shared_parameters
 from mixnorm.estimators._kernel_base import products_and_sizes, warn_of_no_kernel
-from mixnorm.estimators._kernel_inputs import KernelInputsMixin, check_targets, weights_of
+from mixnorm.estimators._kernel_inputs import (
+    KernelInputsMixin,
+    check_targets,
+    take_rows,
+    weights_of,
+)
 from mixnorm.estimators._kernel_rates import KernelRates, rates_of
 from mixnorm.estimators._progress import (
     CallbackSupportMixin,
@@ -191,10 +196,9 @@ class GreedyKernelLearner(
             names = [f"kernel {m}" for m in range(stack.n_kernels)]
             return None, KernelPool(part, weight), names
         given = KernelBank.per_feature() if self.bank is None else self.bank
-        bank = given.fit(X)
+        bank = given.fit(take_rows(X, kept), sample_weight=weight)
         if self.bank is None and hasattr(self, "feature_names_in_"):
             bank = replace(bank, names=_named(bank, self.feature_names_in_))
-        bank = bank if len(kept) == bank.n_samples else bank.take(kept)
         small = bank.n_kernels * bank.n_samples**2 <= _STORED
         exact = self.scan == "exact" or (self.scan == "auto" and small)
         if exact or bank.factors is not None:

@@ -10,7 +10,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from mixnorm.engines import multikernel
 from mixnorm.estimators._inputs import _check_integer, _check_number, check_shared_parameters
-from mixnorm.estimators._kernel_inputs import KernelInputsMixin, check_targets, weights_of
+from mixnorm.estimators._kernel_inputs import (
+    KernelInputsMixin,
+    check_targets,
+    take_rows,
+    weights_of,
+)
 from mixnorm.estimators._kernel_stored import StoredKernelsMixin
 from mixnorm.estimators._progress import (
     CallbackSupportMixin,
@@ -47,8 +52,8 @@ class KernelLearner(KernelInputsMixin, StoredKernelsMixin, CallbackSupportMixin,
 
     # --- what a subclass says
 
-    def _penalty(self, grams: Any, total: float) -> multikernel.KernelPenalty:
-        """Return the penalty, for rows that count ``total`` together."""
+    def _penalty(self, grams: Any, weight: np.ndarray) -> multikernel.KernelPenalty:
+        """Return the penalty, for rows of these weights."""
         raise NotImplementedError
 
     def _target(self, y: Any, caps: np.ndarray) -> Any:
@@ -85,22 +90,31 @@ class KernelLearner(KernelInputsMixin, StoredKernelsMixin, CallbackSupportMixin,
 
     # --- data
 
-    def _kernels_of(self, X: Any) -> tuple[Any, Any]:
-        """Return the fitted bank (None if kernels are given), and the kernels of the rows."""
-        if self._precomputed:
-            stack = KernelStack(X)
-            stack.check()
-            self.n_features_in_ = stack.n_samples
-            return None, stack
-        return self._within_memory(gaussian_bank() if self.bank is None else self.bank, X)
+    def _kernels_of(self, X: Any, weight: np.ndarray) -> tuple[Any, Any]:
+        """Return the fitted bank (None if kernels are given), and the kernels of the rows.
 
-    def _within_memory(self, bank: Any, X: Any) -> tuple[Any, Any]:
+        The rows are those of positive weight: the others count for nothing.
+        """
+        kept = np.flatnonzero(weight > 0.0)
+        if self._precomputed:
+            return None, self._given_kernels(X, kept)
+        bank = gaussian_bank() if self.bank is None else self.bank
+        return self._within_memory(bank, take_rows(X, kept), weight[kept])
+
+    def _within_memory(self, bank: Any, X: Any, weight: np.ndarray) -> tuple[Any, Any]:
         """Return the fitted bank and the kernels of the rows, within the memory of the bank."""
         beside = multikernel.bytes_beside(X.shape[0], bank.dtype, self._squares)
-        fitted, grams, message = bank.fit_within(X, beside)
+        fitted, grams, message = bank.fit_within(X, beside, weight)
         if message is not None:
             warn_caller(message, KernelMemoryWarning)
         return fitted, grams
+
+    def _given_kernels(self, X: Any, kept: np.ndarray) -> KernelStack:
+        """Return given kernel matrices between the rows that count, once all are checked."""
+        stack = KernelStack(X)
+        stack.check()
+        self.n_features_in_ = stack.n_samples
+        return stack if len(kept) == stack.n_samples else stack.take(kept)
 
     # --- fit
 
@@ -130,7 +144,7 @@ class KernelLearner(KernelInputsMixin, StoredKernelsMixin, CallbackSupportMixin,
             check_targets(self, X, y)
             progress = Progress.of_fit(self, X, y, sample_weight, self._n_tasks())
             y, weight = self._encoded(y, weights_of(sample_weight, X.shape[0]))
-            bank, grams = self._kernels_of(X)
+            bank, grams = self._kernels_of(X, weight)
             self._learn(bank, grams, y, weight, progress)
             progress.end(dict)
             return self
@@ -138,20 +152,18 @@ class KernelLearner(KernelInputsMixin, StoredKernelsMixin, CallbackSupportMixin,
     def _learn(self, bank: Any, grams: Any, y: Any, weight: np.ndarray, progress: Any) -> None:
         """Run the engine on the rows that count, and keep what it finds."""
         kept = np.flatnonzero(weight > 0.0)
-        part = grams if len(kept) == len(weight) else grams.take(kept)
-        total = float(np.sum(weight))
         target = self._target(y[kept], float(self.C) * weight[kept])
         found = multikernel.solve(
-            part,
+            grams,
             target,
-            self._penalty(part, total),
+            self._penalty(grams, weight[kept]),
             tol=float(self.tol),
             max_iter=int(self.max_iter),
-            start=self._start(part, target),
+            start=self._start(grams, target),
             on_iteration=None if progress is None else Iterations(progress).end,
         )
-        self._report(found, part.dtype)
-        self._keep(found, bank, part, kept, self._unit(total))
+        self._report(found, grams.dtype)
+        self._keep(found, bank, grams, kept, self._unit(float(np.sum(weight))))
 
     def _start(self, grams: Any, target: Any) -> tuple[np.ndarray, np.ndarray] | None:
         """Return weights and dual variables of the last fit, if ``warm_start`` asks for them."""
@@ -219,7 +231,7 @@ class KernelLearner(KernelInputsMixin, StoredKernelsMixin, CallbackSupportMixin,
         if bank is None:
             return
         if grams.factors is None:
-            self.bank_ = bank.take(self.support_)
+            self.bank_ = bank.take(used)
             return
         which = np.flatnonzero(self.kernel_weights_ > 0.0)
         blocks = [
@@ -230,7 +242,7 @@ class KernelLearner(KernelInputsMixin, StoredKernelsMixin, CallbackSupportMixin,
         self._features = np.concatenate(blocks) if blocks else np.zeros((0, 1))
         if coefs is not None and blocks:
             self._features = coefs
-        self.bank_ = bank.take(self.support_[:1])  # the landmarks are kept apart
+        self.bank_ = bank.take(used[:1])  # the landmarks are kept apart
 
     @property
     def cost_(self) -> dict[str, int]:

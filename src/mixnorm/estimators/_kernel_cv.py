@@ -88,8 +88,12 @@ class KernelCV(KernelLearner):
             classifier = hasattr(self, "classes_")
             folds = row_folds(self.cv, np.zeros(len(given)), given, classifier=classifier)
             progress = Progress.of_fit(self, X, given, sample_weight, len(folds) + 1)
-            bank, grams = self._kernels_of(X)
-            self._search(grams, y, weight, folds, progress)
+            bank, grams = self._kernels_of(X, weight)
+            kept = np.flatnonzero(weight > 0.0)
+            places = np.full(len(weight), -1)
+            places[kept] = np.arange(len(kept))  # in the kernels, which have the rows that count
+            parts = [[places[rows][places[rows] >= 0] for rows in fold] for fold in folds]
+            self._search(grams, y[kept], weight[kept], parts, progress)
             task = progress.task("refit", 10**6)
             best = self._one(
                 {name: value for name, value in self.best_params_.items() if name != "C"},
@@ -159,11 +163,9 @@ class KernelCV(KernelLearner):
         task: Progress,
     ) -> np.ndarray:
         """Return the scores of all candidates on one fold, in the order of the grid and ``Cs``."""
-        train = train[weight[train] > 0.0]
         if len(train) == 0:
             raise ValueError("A fold has no training rows of positive weight; give other folds.")
         part = _Remembering(grams.take(train))
-        total = float(np.sum(weight[train]))
         shift = self._shift(y[train], weight[train])
         scores = []
         for params in self._grid():
@@ -175,7 +177,7 @@ class KernelCV(KernelLearner):
                 found = multikernel.solve(
                     part,
                     target,
-                    one._penalty(part, total),
+                    one._penalty(part, weight[train]),
                     tol=float(self.tol),
                     max_iter=int(self.max_iter),
                     start=start,
@@ -218,10 +220,10 @@ class _Remembering:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._grams, name)
 
-    def tail_sums(self, tail: int) -> np.ndarray:
-        """Return the tail sums of the kernels."""
+    def tail_sums(self, tail: int, weight: np.ndarray) -> np.ndarray:
+        """Return the tail sums of the kernels; the weights are always the same."""
         if tail not in self._sums:
-            self._sums[tail] = self._grams.tail_sums(tail)
+            self._sums[tail] = self._grams.tail_sums(tail, weight)
         found: np.ndarray = self._sums[tail]
         return found
 

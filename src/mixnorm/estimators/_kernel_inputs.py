@@ -98,6 +98,11 @@ def _table(X: Any) -> Any:
     return X
 
 
+def take_rows(X: Any, rows: np.ndarray) -> Any:
+    """Return some rows of a table, in increasing order; the table itself if these are all."""
+    return X if len(rows) == X.shape[0] else getattr(X, "iloc", X)[rows]
+
+
 def check_targets(estimator: Any, X: Any, y: Any) -> None:
     """Raise unless there is one target for each row."""
     if y is None:

@@ -16,7 +16,7 @@ from mixnorm.estimators._inputs import (
 )
 from mixnorm.estimators._kernel_base import warn_of_no_kernel
 from mixnorm.estimators._kernel_classifier import KernelClassifier
-from mixnorm.estimators._kernel_inputs import check_targets, weights_of
+from mixnorm.estimators._kernel_inputs import check_targets, take_rows, weights_of
 from mixnorm.estimators._progress import Iterations, all_or_nothing
 from mixnorm.estimators._validation import validate_data
 from mixnorm.estimators._warnings import warn_caller
@@ -38,7 +38,7 @@ class KernelStream(KernelClassifier):
     random_state: Any
     _met: int
 
-    def _block_costs(self, grams: Any) -> np.ndarray:
+    def _block_costs(self, grams: Any, weight: np.ndarray) -> np.ndarray:
         raise NotImplementedError
 
     def _exponent(self, n_kernels: int) -> float:
@@ -57,10 +57,11 @@ class KernelStream(KernelClassifier):
 
     # --- whole passes
 
-    def _within_memory(self, bank: Any, X: Any) -> tuple[Any, Any]:
+    def _within_memory(self, bank: Any, X: Any, weight: np.ndarray) -> tuple[Any, Any]:
         if self.solver == "exact":
-            return super()._within_memory(bank, X)
-        fitted = bank.fit(X)  # passes over single rows need matrices, and say so
+            return super()._within_memory(bank, X, weight)
+        # Passes over single rows need matrices, and say so.
+        fitted = bank.fit(X, sample_weight=weight)
         return fitted, fitted.grams()
 
     def _learn(self, bank: Any, grams: Any, y: Any, weight: np.ndarray, progress: Any) -> None:
@@ -75,15 +76,14 @@ class KernelStream(KernelClassifier):
                 "solver='exact', or a bank without factors."
             )
         kept = np.flatnonzero(weight > 0.0)
-        part = _stored(grams if len(kept) == len(weight) else grams.take(kept))
-        descent = self._new_descent(part)
-        samples = descent.begin(part, y[kept], weight[kept])
+        descent = self._new_descent(_stored(grams), weight[kept])
+        samples = descent.begin(grams, y[kept], weight[kept])
         self._pass(descent, samples, progress)
-        self._keep_descent(descent, samples.A, bank, part, kept)
+        self._keep_descent(descent, samples.A, bank, grams, kept)
 
-    def _new_descent(self, grams: Any) -> Descent:
-        exponent = self._exponent(grams.n_kernels)
-        return Descent(exponent, self._block_costs(grams), float(self.C), len(self.classes_))
+    def _new_descent(self, grams: Any, weight: np.ndarray) -> Descent:
+        costs = self._block_costs(grams, weight)
+        return Descent(self._exponent(grams.n_kernels), costs, float(self.C), len(self.classes_))
 
     def _pass(self, descent: Descent, samples: Any, progress: Any) -> None:
         """Pass over the samples until the gap is small, or ``epochs`` are done."""
@@ -213,8 +213,20 @@ class KernelStream(KernelClassifier):
 
     def _stream(self, X: Any, labels: np.ndarray, weight: np.ndarray, first: bool) -> None:
         """Learn from samples, beside those learned from before."""
+        met = 0 if first else self._met
+        self._met, self.n_iter_ = met + len(labels), 1
+        kept = np.flatnonzero(weight > 0.0)
+        if len(kept) == 0:
+            if first:
+                raise ValueError(
+                    f"class_weight={self.class_weight!r} leaves the first rows without weight; "
+                    "begin with rows that count."
+                )
+            return
+        X, labels, weight = take_rows(X, kept), labels[kept], weight[kept]
         if first:
-            bank = (gaussian_bank() if self.bank is None else self.bank).fit(X)
+            bank = gaussian_bank() if self.bank is None else self.bank
+            bank = bank.fit(X, sample_weight=weight)
             if bank.factors is not None:
                 raise ValueError(
                     "partial_fit works on kernel matrices, and this bank has factors; take one "
@@ -222,7 +234,7 @@ class KernelStream(KernelClassifier):
                 )
             whole, past = bank, None
             grams = _stored(bank.grams())
-            self._descent = self._new_descent(grams)
+            self._descent = self._new_descent(grams, weight)
         else:
             whole, past = self.bank_.append(X), self.bank_
             n_past = past.n_samples
@@ -230,18 +242,13 @@ class KernelStream(KernelClassifier):
         samples = self._descent.begin(grams, labels, weight, growing=True)
         if past is not None:
             samples.add_past(past.between(X), self.dual_coef_)
-        order = np.flatnonzero(weight > 0.0)
-        self._descent.learn(samples, order)
+        self._descent.learn(samples, np.arange(len(labels)))
         A = samples.A if past is None else np.concatenate([self.dual_coef_, samples.A])
-        met = 0 if first else self._met
-        rows = np.arange(met, met + len(labels))
-        rows = rows if past is None else np.concatenate([self.support_, rows])
-        self._met = met + len(labels)
-        self.n_iter_ = 1
+        rows = met + kept if past is None else np.concatenate([self.support_, met + kept])
         for name in ("dual_gap_", "objective_", "_last"):  # of an earlier fit
             self.__dict__.pop(name, None)
         self.mistakes_ = int(self._descent.mistakes)
-        self._keep_descent(self._descent, A, _Rows(whole, rows), grams, rows)
+        self._keep_descent(self._descent, A, whole, grams, rows)
 
     def _fitted_state(self) -> dict[str, Any]:
         state = super()._fitted_state()
@@ -255,17 +262,6 @@ class KernelStream(KernelClassifier):
         super()._restore(state, max_bytes)
         if kept is not None:
             self._descent = Descent.from_state(kept, len(self.kernel_weights_), len(self.classes_))
-
-
-class _Rows:
-    """A bank whose rows are known by the number under which samples came."""
-
-    def __init__(self, bank: Any, numbers: np.ndarray) -> None:
-        self._bank, self._numbers = bank, numbers
-        self.names = bank.names
-
-    def take(self, numbers: np.ndarray) -> Any:
-        return self._bank.take(np.searchsorted(self._numbers, numbers))
 
 
 def _stored(grams: Any) -> Any:

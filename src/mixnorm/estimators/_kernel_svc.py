@@ -14,6 +14,7 @@ from mixnorm._linear import linear_scores
 from mixnorm.engines.multikernel import KernelPenalty, KernelSolution
 from mixnorm.estimators._inputs import _check_number
 from mixnorm.estimators._kernel_classifier import KernelClassifier
+from mixnorm.estimators._kernel_inputs import take_rows
 from mixnorm.estimators._kernel_stored import check_facts
 from mixnorm.estimators._stored import _check_floats
 from mixnorm.estimators._validation import validate_data
@@ -139,46 +140,49 @@ class KernelMulticlassSVC(KernelClassifier):
         if not self._precomputed:
             as_kernel(self.kernel)
 
-    def _kernels_of(self, X: Any) -> tuple[Any, Any]:
+    def _kernels_of(self, X: Any, weight: np.ndarray) -> tuple[Any, Any]:
+        kept = np.flatnonzero(weight > 0.0)
         if self._precomputed:
-            stack = KernelStack(X)
-            if stack.n_kernels != 1:
+            if KernelStack(X).n_kernels != 1:
                 raise ValueError(
-                    f"X holds {stack.n_kernels} kernels, and this machine takes one; give a matrix "
-                    "of shape (n_samples, n_samples), or use MKLClassifier."
+                    f"X holds {KernelStack(X).n_kernels} kernels, and this machine takes one; give "
+                    "a matrix of shape (n_samples, n_samples), or use MKLClassifier."
                 )
-            stack.check()
-            self.n_features_in_ = stack.n_samples
-            return None, stack
-        kernels = [self._one_kernel(X)]
+            return None, self._given_kernels(X, kept)
+        X, weight = take_rows(X, kept), weight[kept]
         # As it is: C and gamma mean what they mean for other machines with one kernel.
+        kernels = [self._one_kernel(X, weight)]
         bank = KernelBank(kernels, normalize=None, dtype="float64", memory=self.memory)
-        return self._within_memory(bank, X)
+        return self._within_memory(bank, X, weight)
 
-    def _one_kernel(self, X: Any) -> Any:
+    def _one_kernel(self, X: Any, weight: np.ndarray) -> Any:
         named = isinstance(self.kernel, str)
         if named and self.kernel in ("rbf", "gaussian"):
-            return GaussianKernel(tau=0.5 / self._gamma(X))
+            return GaussianKernel(tau=0.5 / self._gamma(X, weight))
         if named and self.kernel == "laplacian":
-            return LaplacianKernel(tau=1.0 / self._gamma(X))
+            return LaplacianKernel(tau=1.0 / self._gamma(X, weight))
         if named and self.kernel in ("poly", "polynomial"):
-            return PolynomialKernel(degree=self.degree, gamma=self._gamma(X), coef0=self.coef0)
+            gamma = self._gamma(X, weight)
+            return PolynomialKernel(degree=self.degree, gamma=gamma, coef0=self.coef0)
         if named and self.kernel == "linear":
             return LinearKernel()
         return as_kernel(self.kernel)
 
-    def _gamma(self, X: Any) -> float:
+    def _gamma(self, X: Any, weight: np.ndarray) -> float:
         if not isinstance(self.gamma, str):
             return float(self.gamma)
         n_columns = X.shape[1]
         if self.gamma == "auto":
             return 1.0 / float(n_columns)
+        share = weight / (n_columns * np.sum(weight))  # of every entry of a row
         with np.errstate(over="ignore", invalid="ignore"):
             if hasattr(X, "multiply"):  # sparse
                 X = X.astype(np.float64)
-                variance = float(X.multiply(X).mean() - X.mean() ** 2)
+                means = share @ X  # a product of what may be a matrix or an array of SciPy
+                variance = float(np.sum(share @ X.multiply(X).tocsr()) - np.sum(means) ** 2)
             else:
-                variance = float(np.var(X, dtype=np.float64))
+                mean = share @ np.sum(X, axis=1, dtype=np.float64)
+                variance = float(share @ np.sum((X - mean) ** 2, axis=1))
         if not math.isfinite(variance):
             raise ValueError(
                 "X is so large that its variance overflows; scale its columns, or give gamma as a "
@@ -186,7 +190,7 @@ class KernelMulticlassSVC(KernelClassifier):
             )
         return 1.0 / float(n_columns * variance) if variance > 0.0 else 1.0
 
-    def _penalty(self, grams: Any, total: float) -> KernelPenalty:
+    def _penalty(self, grams: Any, weight: np.ndarray) -> KernelPenalty:
         return KernelPenalty.of_weights(np.inf, np.ones(grams.n_kernels))
 
 
@@ -280,8 +284,8 @@ class LinearMulticlassSVC(KernelClassifier):
             raise TypeError(f"fit_intercept={self.fit_intercept!r} must be True or False.")
         _check_number(self, "intercept_scaling", least=0.0)
 
-    def _kernels_of(self, X: Any) -> tuple[Any, Any]:
-        self._rows = X
+    def _kernels_of(self, X: Any, weight: np.ndarray) -> tuple[Any, Any]:
+        X = self._rows = take_rows(X, np.flatnonzero(weight > 0.0))
         values = X.data if hasattr(X, "toarray") else X
         if float(np.max(np.abs(values), initial=0.0)) > _LARGEST:
             raise ValueError(
@@ -308,7 +312,7 @@ class LinearMulticlassSVC(KernelClassifier):
         columns = np.ascontiguousarray(columns)
         return None, FactorGrams(columns, [columns.shape[1]])
 
-    def _penalty(self, grams: Any, total: float) -> KernelPenalty:
+    def _penalty(self, grams: Any, weight: np.ndarray) -> KernelPenalty:
         return KernelPenalty.of_weights(np.inf, np.ones(1))
 
     def _keep(
@@ -319,7 +323,7 @@ class LinearMulticlassSVC(KernelClassifier):
         rows: np.ndarray,
         unit: float,
     ) -> None:
-        X = self.__dict__.pop("_rows")[rows]
+        X = self.__dict__.pop("_rows")
         scaling = float(self.intercept_scaling) if self.fit_intercept else 0.0
         if found.coefs is not None:
             weights = found.coefs[: X.shape[1]].T

@@ -145,7 +145,7 @@ class MKLClassifier(KernelClassifier):
         super()._check_parameters()
         check_exponent(self.p)
 
-    def _penalty(self, grams: Any, total: float) -> KernelPenalty:
+    def _penalty(self, grams: Any, weight: np.ndarray) -> KernelPenalty:
         return KernelPenalty.of_weights(float(self.p), np.ones(grams.n_kernels))
 
 
@@ -256,9 +256,9 @@ class ConvMKLClassifier(KernelClassifier):
                 "weight. 0.01 is a good start."
             )
 
-    def _penalty(self, grams: Any, total: float) -> KernelPenalty:
-        traces = np.mean(grams.diagonals(), axis=1)
-        sums = np.maximum(grams.tail_sums(int(self.tail)), float(self.floor) * traces)
+    def _penalty(self, grams: Any, weight: np.ndarray) -> KernelPenalty:
+        traces = np.average(grams.diagonals(), axis=1, weights=weight)
+        sums = np.maximum(grams.tail_sums(int(self.tail), weight), float(self.floor) * traces)
         if not np.all(sums > 0.0):
             nothing = int(np.argmin(sums))
             raise ValueError(

@@ -101,7 +101,7 @@ class MKLRegressor(MultiOutputMixin, RegressorMixin, KernelLearner):
 
     _squares = True
 
-    def _penalty(self, grams: Any, total: float) -> KernelPenalty:
+    def _penalty(self, grams: Any, weight: np.ndarray) -> KernelPenalty:
         return KernelPenalty.of_weights(float(self.p), np.ones(grams.n_kernels))
 
     def _encoded(self, y: Any, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -39,15 +39,15 @@ class BlockPenaltyClassifier(KernelStream):
             return max(2.0, 2.0 * math.log(len(self.classes_)))
         return float(self.q)
 
-    def _offsets(self, grams: Any) -> np.ndarray:
+    def _offsets(self, grams: Any, weight: np.ndarray) -> np.ndarray:
         """Return what the size of each block costs, times ``beta``."""
         raise NotImplementedError
 
-    def _block_costs(self, grams: Any) -> np.ndarray:
-        return float(self.beta) * self._offsets(grams)
+    def _block_costs(self, grams: Any, weight: np.ndarray) -> np.ndarray:
+        return float(self.beta) * self._offsets(grams, weight)
 
-    def _penalty(self, grams: Any, total: float) -> KernelPenalty:
-        offsets = self._block_costs(grams) * total * float(self.C)
+    def _penalty(self, grams: Any, weight: np.ndarray) -> KernelPenalty:
+        offsets = self._block_costs(grams, weight) * float(np.sum(weight)) * float(self.C)
         return KernelPenalty(self._exponent(grams.n_kernels), np.ones(grams.n_kernels), offsets)
 
     def _unit(self, total: float) -> float:
@@ -153,7 +153,7 @@ class UFOMKLClassifier(BlockPenaltyClassifier):
         self.epochs = epochs
         self.random_state = random_state
 
-    def _offsets(self, grams: Any) -> np.ndarray:
+    def _offsets(self, grams: Any, weight: np.ndarray) -> np.ndarray:
         return np.ones(grams.n_kernels)
 
 
@@ -271,6 +271,6 @@ class SMSDMKLClassifier(BlockPenaltyClassifier):
         super()._check_parameters()
         _check_integer(self, "tail", least=0)
 
-    def _offsets(self, grams: Any) -> np.ndarray:
-        self.tail_sums_ = np.asarray(grams.tail_sums(int(self.tail)), dtype=np.float64)
+    def _offsets(self, grams: Any, weight: np.ndarray) -> np.ndarray:
+        self.tail_sums_ = np.asarray(grams.tail_sums(int(self.tail), weight), dtype=np.float64)
         return self.tail_sums_

@@ -225,7 +225,7 @@ class KernelBank(Parameters):
                 f"{found.labels}."
             )
 
-    def fit(self, X: Any, y: Any = None) -> FittedBank:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> FittedBank:
         """Bind the bank to training rows.
 
         Parameters
@@ -234,12 +234,17 @@ class KernelBank(Parameters):
             Training rows. What is kept of them is copied.
         y : array of shape (n_samples,), optional
             Handed to the transformers.
+        sample_weight : array of shape (n_samples,), optional
+            Positive weights of the rows, in all that is settled from them: widths, mean diagonals,
+            tail sums, landmarks, and transformers that take ``sample_weight``. A row of weight two
+            counts as two rows.
         """
         self.check()
         return build(
             plan(self.kernels, self.columns),
             X,
             y,
+            sample_weight,
             preprocess=self.preprocess,
             normalize=self.normalize,
             tail=int(self.tail),
@@ -250,7 +255,9 @@ class KernelBank(Parameters):
             generator=as_generator(self.random_state),
         )
 
-    def fit_within(self, X: Any, beside: int) -> tuple[FittedBank, Grams, str | None]:
+    def fit_within(
+        self, X: Any, beside: int, sample_weight: Any = None
+    ) -> tuple[FittedBank, Grams, str | None]:
         """Bind the bank to training rows, with the Gram matrices that a machine works on.
 
         Matrices, and ``beside`` bytes that the machine needs with them, stay within ``memory``.
@@ -258,7 +265,8 @@ class KernelBank(Parameters):
         replaced by factors: the bank that is returned has these, and a message for the user says
         so, which is None otherwise.
         """
-        return grams_within(self.fit(X), beside, as_generator(self.random_state))
+        bank = self.fit(X, sample_weight=sample_weight)
+        return grams_within(bank, beside, sample_weight, as_generator(self.random_state))
 
 
 def gaussian_bank(

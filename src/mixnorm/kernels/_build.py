@@ -10,13 +10,13 @@ import numpy as np
 from mixnorm.kernels._check import block_rows, check_matrices
 from mixnorm.kernels._factors import FactorGrams, landmark_maps, random_maps
 from mixnorm.kernels._fitted import FittedBank
-from mixnorm.kernels._grams import Grams
+from mixnorm.kernels._grams import Grams, as_row_weights
 from mixnorm.kernels._inputs import as_table, locate, names_of, select, width_of
 from mixnorm.kernels._lazy import LazyGrams
 from mixnorm.kernels._memory import in_words
 from mixnorm.kernels._metrics import centre_of
 from mixnorm.kernels._plan import Plan
-from mixnorm.kernels._rows import pack, rows_of, shape_of, unpack
+from mixnorm.kernels._rows import distinct, drawn, pack, rows_of, shape_of, unpack
 from mixnorm.kernels._stack import KernelStack
 
 # Features of a kernel, unless more are asked for.
@@ -29,6 +29,7 @@ def build(
     plan: Plan,
     X: Any,
     y: Any,
+    sample_weight: Any,
     *,
     preprocess: Any,
     normalize: str | None,
@@ -46,9 +47,10 @@ def build(
         raise ValueError(
             f"X has {X.shape[0]} rows and {n_features} columns; a bank needs one of each at least."
         )
-    plan, fitted, columns, tables, group_of = _tables(plan, X, y, preprocess)
+    weight = as_row_weights(sample_weight, X.shape[0])
+    plan, fitted, columns, tables, group_of = _tables(plan, X, y, weight, preprocess)
     rows = _rows(plan, tables, group_of)
-    kernels = _fitted(plan.kernels, rows, group_of)
+    kernels = _fitted(plan.kernels, rows, weight, group_of)
     bank = FittedBank(
         names=plan.names,
         kernels=kernels,
@@ -64,14 +66,16 @@ def build(
         precision=precision,
         memory=memory,
     )
-    sizes = _checked_sizes(bank)
+    sizes = _checked_sizes(bank, weight)
     if factors is not None:
-        add_factors(bank, factors, rank, generator)
-    _normalize(bank, normalize, tail, sizes)
+        add_factors(bank, factors, rank, weight, generator)
+    _normalize(bank, normalize, tail, weight, sizes)
     return bank
 
 
-def _fitted(kernels: list[Any], rows: list[Any], group_of: list[int]) -> list[Any]:
+def _fitted(
+    kernels: list[Any], rows: list[Any], weight: np.ndarray | None, group_of: list[int]
+) -> list[Any]:
     """Return kernels with settled parameters; widths on the same rows share their spread."""
     found: list[Any] = []
     spreads: dict[tuple[int, type], float] = {}
@@ -81,7 +85,8 @@ def _fitted(kernels: list[Any], rows: list[Any], group_of: list[int]) -> list[An
             continue
         key = (group, type(kernel))
         if key not in spreads:
-            spreads[key] = kernel.spread(rows[group])
+            weights = () if weight is None else (weight,)
+            spreads[key] = kernel.spread(rows[group], *weights)
         found.append(kernel.fitted(rows[group], spreads[key]))
     return found
 
@@ -118,18 +123,18 @@ def _who(label: Any) -> str:
 
 
 def _tables(
-    plan: Plan, X: Any, y: Any, preprocess: Any
+    plan: Plan, X: Any, y: Any, weight: np.ndarray | None, preprocess: Any
 ) -> tuple[Plan, Any, list[Any], list[Any], Any]:
     """Return the plan, once the number of columns is known, and what comes of it.
 
     That is the fitted transformers, where columns are, the tables, and each kernel's table.
     """
     if isinstance(preprocess, Mapping):
-        return plan, *_tables_by_group(plan, X, y, preprocess)
+        return plan, *_tables_by_group(plan, X, y, weight, preprocess)
     fitted, Z, names = None, X, names_of(X)
     if preprocess is not None:
         fitted = _cloned(preprocess)
-        Z = as_table(_transformed(fitted, X, y))
+        Z = as_table(_transformed(fitted, X, y, weight))
         names = names_of(Z) or _outputs(fitted)
     width = width_of(Z)
     plan = plan.spread(width, names)
@@ -154,7 +159,7 @@ def _tables(
 
 
 def _tables_by_group(
-    plan: Plan, X: Any, y: Any, preprocess: Mapping[Any, Any]
+    plan: Plan, X: Any, y: Any, weight: np.ndarray | None, preprocess: Mapping[Any, Any]
 ) -> tuple[Any, list[Any], list[Any], Any]:
     """Return the same, for transformers that see the columns of their group only."""
     names, width = names_of(X), width_of(X)
@@ -167,7 +172,7 @@ def _tables_by_group(
         transformer = preprocess.get(label)
         if transformer is not None:
             transformer = _cloned(transformer)
-            table = _transformed(transformer, table, y)
+            table = _transformed(transformer, table, y, weight)
         elif isinstance(where, int):
             where = np.asarray([where])
             table = select(X, where)
@@ -188,8 +193,10 @@ def _cloned(transformer: Any) -> Any:
     return clone(transformer)
 
 
-def _transformed(transformer: Any, X: Any, y: Any) -> Any:
-    if hasattr(transformer, "fit_transform"):
+def _transformed(transformer: Any, X: Any, y: Any, weight: np.ndarray | None) -> Any:
+    if weight is not None and _takes_weights(transformer):
+        found = transformer.fit(X, y, sample_weight=weight).transform(X)
+    elif hasattr(transformer, "fit_transform"):
         found = transformer.fit_transform(X, y)
     else:
         found = transformer.fit(X, y).transform(X)
@@ -203,6 +210,12 @@ def _transformed(transformer: Any, X: Any, y: Any) -> Any:
     return found
 
 
+def _takes_weights(transformer: Any) -> bool:
+    from sklearn.utils.validation import has_fit_parameter
+
+    return bool(has_fit_parameter(transformer, "sample_weight"))
+
+
 def _outputs(transformer: Any) -> list[str] | None:
     """Return the names of what a transformer makes, if it knows them."""
     try:
@@ -214,7 +227,7 @@ def _outputs(transformer: Any) -> list[str] | None:
 # --- kernels
 
 
-def _checked_sizes(bank: FittedBank) -> np.ndarray:
+def _checked_sizes(bank: FittedBank, weight: np.ndarray | None) -> np.ndarray:
     """Return mean diagonals; raise for kernels that overflow, or functions that are no kernels."""
     limit = float(np.finfo(bank.dtype).max)
     sizes = np.empty(len(bank.kernels))
@@ -235,19 +248,25 @@ def _checked_sizes(bank: FittedBank) -> np.ndarray:
         if kernel.metric is None:
             some = rows[block_rows(rows.shape[0])]
             check_matrices([np.asarray(kernel.between(some, some))], True, [bank.names[m]])
-        sizes[m] = np.mean(diagonal)
+        sizes[m] = np.average(diagonal, weights=weight)
     return sizes
 
 
-def _normalize(bank: FittedBank, normalize: str | None, tail: int, sizes: np.ndarray) -> None:
+def _normalize(
+    bank: FittedBank,
+    normalize: str | None,
+    tail: int,
+    weight: np.ndarray | None,
+    sizes: np.ndarray,
+) -> None:
     """Set the factors by which kernels are multiplied."""
     if normalize not in ("trace", "tail"):
         return
     bank.scales = _inverse(sizes)
     if normalize == "tail":
         grams = bank.grams()  # of about one, whatever the units of the data
-        sums = np.maximum(grams.tail_sums(tail), _FLOOR * np.mean(grams.diagonals(), axis=1))
-        factors = _inverse(sums)
+        least = _FLOOR * np.average(grams.diagonals(), axis=1, weights=weight)
+        factors = _inverse(np.maximum(grams.tail_sums(tail, weight), least))
         bank.scales = bank.scales * factors
         bank._kept["grams"] = _rescaled(grams, bank, factors.astype(bank.dtype))
 
@@ -276,32 +295,37 @@ def _rescaled(grams: Grams, bank: FittedBank, scales: np.ndarray) -> Grams:
 
 
 def add_factors(
-    bank: FittedBank, factors: str, rank: int | None, generator: np.random.Generator
+    bank: FittedBank,
+    factors: str,
+    rank: int | None,
+    weight: np.ndarray | None,
+    generator: np.random.Generator,
 ) -> None:
     """Add to a bank what makes features."""
-    rank = _affordable(bank, factors, rank)
+    first, which = distinct([unpack(packed) for packed in bank.rows])
+    rank = _affordable(bank, factors, rank, len(first))
     bank.factors = factors
     if factors == "random":
         widths = {group: shape_of(packed)[1] for group, packed in enumerate(bank.rows)}
         bank.maps, bank.map_of = random_maps(bank._exact, widths, rank, generator)
         return
-    chosen = np.sort(generator.choice(bank.n_samples, rank, replace=False))
+    chosen = first[drawn(np.bincount(which, weights=weight), rank, generator)]
     bank.landmarks = [pack(unpack(packed)[chosen]) for packed in bank.rows]
     bank.maps = landmark_maps(bank._exact, bank._landmark_side)
     bank.map_of = list(range(bank.n_kernels))
 
 
-def _affordable(bank: FittedBank, factors: str, rank: int | None) -> int:
-    """Return the number of features of a kernel, as far as memory allows."""
+def _affordable(bank: FittedBank, factors: str, rank: int | None, n_distinct: int) -> int:
+    """Return the number of features of a kernel, as far as distinct rows and memory allow."""
     n, n_kernels = bank.n_samples, bank.n_kernels
     column = bank.dtype.itemsize * n * n_kernels
     least = 2 if factors == "random" else 1
     most = bank.memory // column
-    wanted = least if rank is None else (rank if factors == "random" else min(rank, n))
+    wanted = least if rank is None else (rank if factors == "random" else min(rank, n_distinct))
     if most < wanted:
         raise ValueError(
             f"factors of rank {wanted} of {n_kernels} kernels on {n} rows need "
             f"{in_words(column * wanted)}, more than memory={in_words(bank.memory)}. Raise memory"
             f"{', use fewer kernels' if rank is None else ', lower rank'} or give fewer rows."
         )
-    return max(least, min(n, _RANK, most)) if rank is None else wanted
+    return max(least, min(n_distinct, _RANK, most)) if rank is None else wanted

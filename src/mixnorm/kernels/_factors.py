@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mixnorm.kernels._functions import GaussianKernel, LaplacianKernel
-from mixnorm.kernels._grams import as_table, as_weights, kernels_of, places
+from mixnorm.kernels._grams import as_row_weights, as_table, as_weights, kernels_of, places
 from mixnorm.kernels._metrics import Points
 from mixnorm.kernels._sides import Evaluator, Side
 from mixnorm.kernels._tails import as_tails
@@ -104,13 +104,15 @@ class FactorGrams:
         index = np.arange(self.n_samples)[places(rows, self.n_samples, "rows")]
         return FactorGrams(self._columns[index], self._ranks)
 
-    def tail_sums(self, tail: int | Sequence[int]) -> np.ndarray:
+    def tail_sums(self, tail: int | Sequence[int], sample_weight: Any = None) -> np.ndarray:
         """Return the tail sums of the kernels; see :func:`mixnorm.kernels.tail_sums`."""
-        tails = as_tails(tail)
+        tails, weight = as_tails(tail), as_row_weights(sample_weight, self.n_samples)
         n = max(1, self.n_samples)
+        roots = None if weight is None else np.sqrt(weight / np.mean(weight))[:, None]
         found = np.zeros((len(tails), self.n_kernels))
         for m, factor in enumerate(self.factors):
             wide = factor.astype(np.float64)
+            wide = wide if roots is None else wide * roots
             with one_thread():  # the same eigenvalues as those of the large matrix, but for zeros
                 values = np.linalg.eigvalsh(wide.T @ wide)[::-1]
             for place, tail_ in enumerate(tails):

@@ -32,7 +32,7 @@ class _Width(MetricKernel):
                 f"{type(self).__name__}(relative={self.relative!r}) must be True or False."
             )
 
-    def _spread(self, X: Any) -> float:
+    def _spread(self, X: Any, weight: np.ndarray | None) -> float:
         raise NotImplementedError
 
     def _width(self) -> float:
@@ -43,9 +43,9 @@ class _Width(MetricKernel):
             )
         return float(self.tau)
 
-    def spread(self, X: Any) -> float:
-        """Return what a relative width is in units of, for training rows."""
-        spread = self._spread(as_rows(X))
+    def spread(self, X: Any, weight: np.ndarray | None = None) -> float:
+        """Return what a relative width is in units of, for training rows and their weights."""
+        spread = self._spread(as_rows(X), weight)
         return spread if spread > 0.0 else 1.0
 
     def fitted(self, X: Any, spread: float | None = None) -> Self:
@@ -94,8 +94,8 @@ class GaussianKernel(_Width):
         """Return the kernel at squared distances ``D``."""
         return decay(D, 0.5 / self._width())
 
-    def _spread(self, X: Any) -> float:
-        return mean_squared_distance(X)
+    def _spread(self, X: Any, weight: np.ndarray | None) -> float:
+        return mean_squared_distance(X, weight)
 
 
 @dataclass
@@ -134,8 +134,8 @@ class LaplacianKernel(_Width):
         """Return the kernel at distances ``D``."""
         return decay(D, 1.0 / self._width())
 
-    def _spread(self, X: Any) -> float:
-        return mean_distance(X)
+    def _spread(self, X: Any, weight: np.ndarray | None) -> float:
+        return mean_distance(X, weight)
 
 
 @dataclass

@@ -61,7 +61,7 @@ class Grams(Protocol):
         """Return the matrices of some of the rows."""
         ...
 
-    def tail_sums(self, tail: int | Sequence[int]) -> np.ndarray:
+    def tail_sums(self, tail: int | Sequence[int], sample_weight: Any = None) -> np.ndarray:
         """Return the tail sums of the kernels; see :func:`mixnorm.kernels.tail_sums`."""
         ...
 
@@ -85,6 +85,25 @@ def as_weights(weights: Any, n_kernels: int, dtype: Any) -> np.ndarray:
             f"weights has {vector[worst]} for kernel {worst}; weights must be finite numbers."
         )
     return vector.astype(dtype)
+
+
+def as_row_weights(weight: Any, n_rows: int) -> np.ndarray | None:
+    """Return positive weights of rows in float64, checked; None where all rows count alike."""
+    if weight is None:
+        return None
+    vector = np.asarray(weight, dtype=np.float64)
+    if vector.shape != (n_rows,):
+        raise ValueError(
+            f"sample_weight has shape {vector.shape}, but there are {n_rows} rows; give one weight "
+            "per row."
+        )
+    if not np.all(np.isfinite(vector) & (vector > 0.0)):
+        worst = vector[~(np.isfinite(vector) & (vector > 0.0))][0]
+        raise ValueError(
+            f"sample_weight has {worst:g}; weights must be positive and finite. Leave rows out "
+            "that do not count."
+        )
+    return None if n_rows == 0 or np.all(vector == vector[0]) else vector
 
 
 def as_table(A: Any, n_rows: int, dtype: Any) -> np.ndarray:

@@ -8,7 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from mixnorm.kernels._grams import Grams, as_table, as_weights, count, kernels_of, places
+from mixnorm.kernels._grams import (
+    Grams,
+    as_row_weights,
+    as_table,
+    as_weights,
+    count,
+    kernels_of,
+    places,
+)
 from mixnorm.kernels._sides import BYTES, Evaluator, Side, block_entries
 from mixnorm.kernels._stack import KernelStack
 from mixnorm.kernels._tails import as_tails, tails_of
@@ -199,15 +207,16 @@ class LazyGrams:
         """Return the matrices on some of the rows, stored if these fit."""
         return self._restrict(rows)
 
-    def tail_sums(self, tail: int | Sequence[int]) -> np.ndarray:
+    def tail_sums(self, tail: int | Sequence[int], sample_weight: Any = None) -> np.ndarray:
         """Return the tail sums of the kernels; see :func:`mixnorm.kernels.tail_sums`."""
-        tails = as_tails(tail)
+        tails, weight = as_tails(tail), as_row_weights(sample_weight, self.n_samples)
         found = np.empty((len(tails), self.n_kernels))
         if self.kept:
-            found[:, self.kept] = self._stored.tail_sums(tails)
+            found[:, self.kept] = self._stored.tail_sums(tails, weight)
         others = self._others()
         for m, diagonal in zip(others, self.evaluator.diagonals(self.side, others), strict=True):
-            found[:, m] = tails_of(partial(self._multiply, m), diagonal, tails, self.dtype)
+            product = partial(self._multiply, m)
+            found[:, m] = tails_of(product, diagonal, tails, self.dtype, weight)
         return np.asarray(found[0]) if np.ndim(tail) == 0 else found
 
     def _multiply(self, m: int, Q: np.ndarray) -> np.ndarray:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import linalg
 
+from mixnorm.kernels._rows import distinct, drawn
 from mixnorm.kernels._sides import Evaluator, Side
 from mixnorm.kernels._subnormal import with_subnormals_as_zero
 from mixnorm.kernels._threads import one_thread
@@ -114,9 +115,10 @@ def sketch_of(
     generator : numpy.random.Generator
         Draws the rows that landmarks are chosen from.
     """
-    n = side.n_rows
-    rank = min(rank, n)
-    some = np.sort(generator.choice(n, min(n, _CANDIDATES * rank), replace=False))
+    first, which = distinct([points.X for points in side.points.values()])
+    side, weight = side.part(first), np.bincount(which, weights=weight)
+    rank = min(rank, len(first))
+    some = drawn(weight, min(len(first), _CANDIDATES * rank), generator)
     plan = evaluator.plan(range(len(evaluator.kernels)))
     with one_thread():
         shares = [
@@ -128,6 +130,7 @@ def sketch_of(
                 weight,
                 rank,
                 some,
+                which,
             )
             for members, group in _bundles(plan)
         ]
@@ -151,8 +154,12 @@ def _share(
     weight: np.ndarray,
     rank: int,
     some: np.ndarray,
+    which: np.ndarray,
 ) -> _Share:
-    """Return the common basis of some kernels, and what they are in it."""
+    """Return the common basis of some kernels, and what they are in it.
+
+    The rows of ``side`` are distinct, and ``which`` of them every row equals.
+    """
     some = _with_spread(side.points[group].X, some)
     leading = _leading(evaluator, side.part(some[:: max(1, len(some) // _FEW)]), members)
     diagonals = evaluator.diagonals(side, leading)
@@ -178,7 +185,7 @@ def _share(
     dtype = evaluator.dtype
     return _Share(
         members,
-        np.ascontiguousarray(basis / root, dtype=dtype),
+        np.ascontiguousarray(basis / root, dtype=dtype)[which],
         np.ascontiguousarray(turn @ inner @ turn.T, dtype=dtype),
     )
 

@@ -10,31 +10,38 @@ import numpy as np
 _CHUNK = 2**20
 
 
-def mean_squared_distance(X: Any) -> float:
+def mean_squared_distance(X: Any, weight: np.ndarray | None = None) -> float:
     r"""Return the mean of :math:`\|x - x'\|_2^2` over all pairs of rows.
 
-    Twice the sum of the variances of the columns.
+    Twice the sum of the variances of the columns. ``weight`` has positive weights of the rows; a
+    row of weight two counts as two rows.
 
     Examples
     --------
     >>> mean_squared_distance(np.array([[0.0], [2.0]]))
     2.0
+    >>> mean_squared_distance(np.array([[0.0], [2.0]]), np.array([3.0, 1.0]))
+    1.5
     """
     n = X.shape[0]
+    share = np.full(n, 1.0 / n) if weight is None else weight / np.sum(weight)
     if hasattr(X, "toarray"):
-        means = np.asarray(X.sum(axis=0, dtype=np.float64)).reshape(-1) / n
-        squares = np.asarray(X.multiply(X).sum(axis=0, dtype=np.float64)).reshape(-1) / n
+        wide = X.astype(np.float64)
+        means, squares = share @ wide, share @ wide.multiply(wide).tocsr()
         return 2.0 * float(np.sum(np.maximum(squares - means**2, 0.0)))
     # The mean of equal numbers need not be that number: such columns have no variance.
     varies = np.max(X, axis=0) > np.min(X, axis=0)
-    return 2.0 * float(np.sum(np.var(X, axis=0, dtype=np.float64)[varies]))
+    if weight is None:
+        return 2.0 * float(np.sum(np.var(X, axis=0, dtype=np.float64)[varies]))
+    left = X - share @ X
+    return 2.0 * float(np.sum((share @ (left * left))[varies]))
 
 
-def mean_distance(X: Any) -> float:
+def mean_distance(X: Any, weight: np.ndarray | None = None) -> float:
     r"""Return the mean of :math:`\|x - x'\|_1` over all pairs of rows, by sorting columns.
 
     In a sorted column, entry :math:`k` of :math:`n` is the larger one of :math:`k` pairs and the
-    smaller one of :math:`n - 1 - k`.
+    smaller one of :math:`n - 1 - k`. Positive weights of rows count pairs by their product.
 
     Examples
     --------
@@ -42,6 +49,8 @@ def mean_distance(X: Any) -> float:
     1.0
     """
     n = X.shape[0]
+    if weight is not None:
+        return _weighted_mean_distance(X, weight / np.sum(weight))
     if hasattr(X, "toarray"):
         return _mean_distance_of_sparse(X.tocsc(), n)
     signs = 2.0 * np.arange(n) - (n - 1)
@@ -63,3 +72,24 @@ def _mean_distance_of_sparse(X: Any, n: int) -> float:
     rank = np.where(values > 0.0, rank + n - np.repeat(stored, stored), rank)
     total = float(np.sum((2.0 * rank - (n - 1)) * values))
     return float(2.0 * max(total, 0.0) / n**2)
+
+
+def _weighted_mean_distance(X: Any, share: np.ndarray) -> float:
+    """Return the same for rows whose weights sum to one, some columns at a time.
+
+    In a sorted column, an entry is the larger one of as much as lies before it.
+    """
+    sparse = hasattr(X, "toarray")
+    X = X.tocsc() if sparse else X
+    step = max(1, _CHUNK // X.shape[0])
+    total = 0.0
+    for start in range(0, X.shape[1], step):
+        block = X[:, start : start + step]
+        columns = (block.toarray() if sparse else block).astype(np.float64)
+        order = np.argsort(columns, axis=0, kind="stable")
+        columns = np.take_along_axis(columns, order, axis=0)
+        shares = share[order]
+        before = np.cumsum(shares, axis=0) - shares
+        signs = before - (1.0 - before - shares)
+        total += float(np.sum(shares * signs * (columns - columns[0])))
+    return 2.0 * max(total, 0.0)

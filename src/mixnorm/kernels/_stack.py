@@ -10,6 +10,7 @@ import numpy as np
 
 from mixnorm.kernels._check import check_matrices
 from mixnorm.kernels._grams import (
+    as_row_weights,
     as_table,
     as_weights,
     count,
@@ -255,12 +256,12 @@ class KernelStack:
         return KernelStack._of(taken, self.symmetric)
 
     @with_subnormals_as_zero
-    def tail_sums(self, tail: int | Sequence[int]) -> np.ndarray:
+    def tail_sums(self, tail: int | Sequence[int], sample_weight: Any = None) -> np.ndarray:
         """Return the tail sums of the kernels; see :func:`mixnorm.kernels.tail_sums`."""
         self.needs_square("tail_sums")
-        tails = as_tails(tail)
+        tails, weight = as_tails(tail), as_row_weights(sample_weight, self.shape[0])
         sums = [
-            tails_of(partial(multiply, matrix), np.diagonal(matrix), tails, matrix.dtype)
+            tails_of(partial(multiply, matrix), np.diagonal(matrix), tails, matrix.dtype, weight)
             for matrix in self.matrices
         ]
         found = np.stack(sums, axis=1)

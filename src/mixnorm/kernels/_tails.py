@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -46,17 +46,36 @@ def as_tails(tail: int | Sequence[int]) -> list[int]:
     return tails
 
 
-def tails_of(product: Product, diagonal: Any, tails: Sequence[int], dtype: Any) -> np.ndarray:
-    """Return the tail sums of one matrix, one for each number of eigenvalues left out."""
+def tails_of(
+    product: Product,
+    diagonal: Any,
+    tails: Sequence[int],
+    dtype: Any,
+    weight: np.ndarray | None = None,
+) -> np.ndarray:
+    r"""Return the tail sums of one matrix, one for each number of eigenvalues left out.
+
+    With weights :math:`w` of the rows, those of the matrix :math:`\sqrt{w_i} K_{ij} \sqrt{w_j}`
+    over their sum: its eigenvalues are those of the matrix in which rows are repeated.
+    """
     n = len(diagonal)
     if n == 0:
         return np.zeros(len(tails))
+    if weight is not None:
+        share = weight / np.mean(weight)
+        product = partial(_between_roots, product, np.sqrt(share)[:, None])
+        diagonal = share * diagonal
     trace = float(np.sum(diagonal, dtype=np.float64))
     wanted = max((tail for tail in tails if tail < n), default=0)
     largest = _largest(product, trace, n, wanted, dtype) if wanted else np.empty(0)
     removed = np.concatenate([[0.0], np.cumsum(largest)])
     left = [0.0 if tail >= n else trace - float(removed[tail]) for tail in tails]
     return np.maximum(left, 0.0) / n
+
+
+def _between_roots(product: Product, roots: np.ndarray, table: np.ndarray) -> np.ndarray:
+    roots = roots.astype(table.dtype, copy=False)
+    return roots * product(roots * table)
 
 
 def _largest(product: Product, trace: float, n: int, wanted: int, dtype: Any) -> np.ndarray:
@@ -134,7 +153,7 @@ def _new_directions(rest: np.ndarray, basis: np.ndarray) -> np.ndarray:
     return np.linalg.qr(found - basis @ (basis.T @ found))[0]
 
 
-def tail_sums(K: Any, tail: int | Sequence[int]) -> np.ndarray:
+def tail_sums(K: Any, tail: int | Sequence[int], sample_weight: Any = None) -> np.ndarray:
     r"""Return the tail sums of kernel matrices, a measure of how rich their spaces are.
 
     .. math:: r_m = \frac1n \sum_{j > \zeta} \lambda_j(K_m)
@@ -149,6 +168,8 @@ def tail_sums(K: Any, tail: int | Sequence[int]) -> np.ndarray:
         Symmetric positive semi-definite matrices.
     tail : int or list of int
         The number :math:`\zeta` of eigenvalues left out. With as many as rows, the sum is 0.
+    sample_weight : array of shape (n,), optional
+        Positive weights of the rows; a row of weight two counts as two rows.
 
     Returns
     -------
@@ -182,8 +203,8 @@ def tail_sums(K: Any, tail: int | Sequence[int]) -> np.ndarray:
     from mixnorm.kernels._stack import KernelStack
 
     if isinstance(K, KernelStack):
-        return K.tail_sums(tail)
+        return K.tail_sums(tail, sample_weight)
     stack = KernelStack(K)
     for m, matrix in enumerate(stack.matrices):
         check_finite(matrix, m)
-    return stack.tail_sums(tail)
+    return stack.tail_sums(tail, sample_weight)

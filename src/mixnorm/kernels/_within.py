@@ -20,7 +20,7 @@ _PER_KERNEL, _PER_COLUMN = 2e-9, 1e-9
 
 
 def grams_within(
-    bank: FittedBank, beside: int, generator: np.random.Generator
+    bank: FittedBank, beside: int, weight: Any, generator: np.random.Generator
 ) -> tuple[FittedBank, Grams, str | None]:
     """Return the Gram matrices that a machine works on, after the bank that they are of.
 
@@ -37,6 +37,8 @@ def grams_within(
         The kernels on the training rows.
     beside : int
         Bytes that the machine needs beside the kernels, unless these have factors.
+    weight : array of shape (n_samples,), optional
+        Positive weights of the rows, by which landmarks are drawn.
     generator : Generator
         Draws the landmarks.
     """
@@ -47,7 +49,7 @@ def grams_within(
     if left > 0 and _seconds(bank, left // size) <= _PATIENCE:
         return bank, replace(bank, memory=left).grams(), None
     factored = replace(bank)
-    add_factors(factored, "nystrom", None, generator)
+    add_factors(factored, "nystrom", None, weight, generator)
     return factored, factored.grams(), _message(factored, beside + bank.n_kernels * size)
 
 
