@@ -36,6 +36,16 @@ def test_scores_are_right_where_terms_cancel(offset):
         assert np.abs(linear_scores(table, weights, intercept) - wanted).max() <= 1e-10 * unit
 
 
+def test_columns_may_cancel_one_another():
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.standard_normal((20, 1)) + 1e13, 2, axis=1) + rng.standard_normal((20, 2))
+    weights, intercept = np.array([[3.7], [-3.7]]), np.zeros(1)
+    wanted = exact(X, weights, intercept)
+    plain = np.abs(X @ weights - wanted).max()
+    found = np.abs(linear_scores(X, weights, intercept) - wanted).max()
+    assert found <= 1e-10 * np.abs(wanted).max() < plain
+
+
 def test_scores_near_the_largest_float_are_plain_products():
     X, weights = np.array([[1e303, -1e303]]), np.array([[1.0], [1.0]])
     assert linear_scores(X, weights, np.array([1.0])) == [[1.0]]
