@@ -404,3 +404,10 @@ def test_scores_of_rows_equal_the_weighted_columns(dtype, monkeypatch):
     assert_allclose(scorer(X), wanted, rtol=1e-5, atol=1e-4)
     assert_allclose(scorer.row(X[7]), wanted[7], rtol=1e-5, atol=1e-4)
     assert_allclose(pool.scorer([], weights[:0], intercept)(X), np.tile(intercept, (300, 1)))
+
+
+@pytest.mark.parametrize("factor", [1e-310, 1e-200])
+def test_distances_that_vanish_are_refused(factor):
+    X = factor * np.random.default_rng(0).standard_normal((20, 2))
+    with pytest.raises(ValueError, match="columns of X vary by .* squared distances vanish"):
+        Pieces(n_radii=3).prepare(X)

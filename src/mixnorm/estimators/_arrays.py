@@ -127,6 +127,17 @@ def weighted(columns: Any, weights: np.ndarray, intercept: np.ndarray) -> Any:
     return columns @ follow(weights, columns, dtype) + follow(intercept, columns)
 
 
+def check_scores(scores: Any) -> Any:
+    """Return scores, or predicted values; raise a clear error for those that overflow."""
+    if is_numpy(scores) and not np.all(np.isfinite(scores)):
+        row = int(np.flatnonzero(~np.isfinite(scores).all(axis=1))[0])
+        raise ValueError(
+            f"X is too large for this model: the scores of row {row} overflow. Give rows of about "
+            "the size of those that the model was fitted on."
+        )
+    return scores
+
+
 def constant(intercept: np.ndarray, X: Any) -> Any:
     """Return the scores of a model without features."""
     return follow(np.repeat(np.asarray(intercept)[None, :], X.shape[0], axis=0), X)
@@ -146,7 +157,8 @@ def outward(path: Path, data: Any, unit: float) -> Path:
     """
 
     def turned(step: Round) -> Round:
-        weights = to_numpy(step.weights) / _scales(step, data)
+        with np.errstate(over="ignore"):  # an error of the estimator's own
+            weights = to_numpy(step.weights) / _scales(step, data)
         intercept, alpha = to_numpy(step.intercept), step.alpha / unit
         return replace(step, weights=weights, intercept=intercept, alpha=alpha)
 

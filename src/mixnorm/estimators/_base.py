@@ -21,6 +21,7 @@ from mixnorm.estimators._arrays import (
     HostedMixin,
     as_table,
     check_pool_takes,
+    check_scores,
     check_shape,
     constant,
     inward,
@@ -318,7 +319,9 @@ class BaseShareBoost(
         pool, rounds, unit = self._fitted_pool, path.rounds, self._unit
         support = rounds[-1].support if rounds else ()
         features = pool.feature_indices(support, self.n_features_in_)
-        weights, intercept = self._outputs(rounds[-1] if rounds else None, path)
+        with np.errstate(over="ignore", invalid="ignore"):
+            weights, intercept = self._outputs(rounds[-1] if rounds else None, path)
+        self._check_weights_fit(weights)
         if getattr(pool, "plain", False):  # the weights are those of columns of X
             full = np.zeros((self.n_features_in_, intercept.shape[0]), dtype=weights.dtype)
             full[features] = weights
@@ -333,16 +336,25 @@ class BaseShareBoost(
             "intercept_": bias if isinstance(bias, float) else follow(bias, like),
             "selected_": follow(selected, like),
             "cost_": self._cost(support, np.atleast_2d(coef).shape[0]),
-            "null_loss_": path.null_loss * unit * unit,
+            "null_loss_": _squared_units(path.null_loss, unit),
             "alpha_": follow(np.asarray([step.alpha for step in rounds]), like),
             "path_": {
                 "feature": _column(pool.labels([step.atom for step in rounds])),
-                "loss": np.asarray([step.loss * unit * unit for step in rounds]),
+                "loss": np.asarray([_squared_units(step.loss, unit) for step in rounds]),
                 "gradient": np.asarray([step.gradient * unit for step in rounds]),
                 "seconds": np.asarray([step.seconds for step in rounds]),
             },
             "n_iter_": max(1, sum(step.iterations for step in rounds)),
         }
+
+    def _check_weights_fit(self, weights: np.ndarray) -> None:
+        """Raise a clear error for weights of columns so small, beside ``y``, that they overflow."""
+        if not np.all(np.isfinite(weights)):
+            beside = "" if self._unit == 1.0 else f" beside targets that vary by {self._unit:.0e}"
+            raise ValueError(
+                f"X has columns that are so small{beside} that their weights overflow. Multiply X "
+                "by a power of ten (StandardScaler brings all columns to one size)."
+            )
 
     def _cost(self, support: tuple[Any, ...], n_outputs: int) -> Cost:
         """Return what a prediction costs: the atoms' columns, and a weight for each and output."""
@@ -373,7 +385,8 @@ class BaseShareBoost(
         atoms = list(dict.fromkeys(atom for step in rounds for atom in step.support))
         if not rounds:
             return
-        values = _dense(pool.evaluate(X, atoms))
+        with np.errstate(over="ignore", invalid="ignore"):  # which is looked at below
+            values = _dense(pool.evaluate(X, atoms))
         ends = np.cumsum([pool.n_columns(atom, X.shape[1]) for atom in atoms]).tolist()
         places = dict(zip(atoms, zip([0, *ends], ends, strict=False), strict=True))
         for step in rounds:
@@ -382,7 +395,9 @@ class BaseShareBoost(
             if step.support != tuple(atoms[: len(step.support)]):  # what came in has gone out again
                 parts = [values[:, slice(*places[atom])] for atom in step.support]
                 design = namespace(values).concat(parts, axis=1)
-            yield weighted(design, weights, intercept)
+            with np.errstate(over="ignore", invalid="ignore"):
+                scores = weighted(design, weights, intercept)
+            yield check_scores(scores)
 
     def _scores(self, X: Any) -> Any:
         check_is_fitted(self)
@@ -392,9 +407,10 @@ class BaseShareBoost(
         if not rounds:
             return constant(intercept, X)
         support = rounds[-1].support
-        if hasattr(pool, "scorer") and is_numpy(X):
-            return pool.scorer(support, weights, intercept)(X)
-        return weighted(pool.evaluate(X, support), weights, intercept)
+        with np.errstate(over="ignore", invalid="ignore"):
+            if hasattr(pool, "scorer") and is_numpy(X):
+                return check_scores(pool.scorer(support, weights, intercept)(X))
+            return check_scores(weighted(pool.evaluate(X, support), weights, intercept))
 
     def _check_new(self, X: Any) -> Any:
         X = self._new_table(X)
@@ -511,6 +527,11 @@ def _column(labels: list[Any]) -> np.ndarray:
     column = np.empty(len(labels), dtype=object)
     column[:] = labels
     return column
+
+
+def _squared_units(loss: float, unit: float) -> float:
+    """Return a loss for targets as given; the largest float where that overflows."""
+    return min(loss * unit * unit, float(np.finfo(np.float64).max))
 
 
 def _dense(columns: Any) -> Any:

@@ -15,6 +15,7 @@ from mixnorm.estimators._arrays import encoded, take_rows
 from mixnorm.estimators._base import BaseShareBoost
 from mixnorm.estimators._inputs import check_alpha, check_parameters, check_weights, weight_numbers
 from mixnorm.estimators._progress import Progress, all_or_nothing, with_callbacks
+from mixnorm.estimators._regressor import r2
 from mixnorm.estimators._search import row_folds
 from mixnorm.estimators._shareboost import ShareBoostClassifier, ShareBoostRegressor
 from mixnorm.exceptions import (
@@ -265,9 +266,9 @@ def _held_out_scores(
         sizes = range(1, len(model.path_["loss"]) + 1)
         found, true = take_rows(X, test), take_rows(y, test)
         return [float(scorer(model.truncate(m), found, true, **held)) for m in sizes]
-    from sklearn.metrics import accuracy_score, r2_score
+    from sklearn.metrics import accuracy_score
 
-    score, true = accuracy_score if is_classifier(model) else r2_score, to_numpy(y)[test]
+    score, true = accuracy_score if is_classifier(model) else r2, to_numpy(y)[test]
     found = map(to_numpy, model.staged_predict(take_rows(X, test)))
     return [float(score(true, values, **held)) for values in found]
 
@@ -376,4 +377,4 @@ feature_names_in_
     """
 
     def _fit_all(self, X: Any, y: Any, sample_weight: Any, progress: Progress, pool: Any) -> None:
-        self._fit(X, y, *self._targets(y, sample_weight), sample_weight, progress, pool)
+        self._fit(X, y, *self._targets(X, y, sample_weight), sample_weight, progress, pool)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mixnorm.engines.proximal import SharedDesign
@@ -18,7 +17,8 @@ from mixnorm.estimators._norm_base import (
     working_dtypes,
 )
 from mixnorm.estimators._norm_stored import check_intercept
-from mixnorm.estimators._units import safe_unit, target_frame
+from mixnorm.estimators._regressor import RegressorMixin
+from mixnorm.estimators._units import target_frame
 from mixnorm.estimators._validation import validate_data
 from mixnorm.losses import as_loss
 from mixnorm.losses._names import SCALAR
@@ -197,31 +197,6 @@ class MixedNormRegressor(RegressorMixin, OneDesign):
         check_is_fitted(self)
         scores = self._linear(X)
         return scores[:, 0] if self._single else scores
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return R², the mean over outputs; of targets whose squares overflow as well.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Test data.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            True values.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights of the samples.
-
-        Returns
-        -------
-        float
-        """
-        from sklearn.metrics import r2_score
-
-        found, true = np.asarray(self.predict(X), np.float64), np.asarray(y, np.float64)
-        if true.shape != found.shape:
-            return float(r2_score(true, found, sample_weight=sample_weight))  # or its error
-        units = np.asarray([safe_unit(column) for column in true.reshape(len(true), -1).T])
-        units = units.reshape(true.shape[1:])
-        return float(r2_score(true / units, found / units, sample_weight=sample_weight))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from mixnorm.engines.greedy import Path
+from mixnorm.estimators._arrays import check_scores, weighted
 from mixnorm.estimators._base import _dense
 from mixnorm.estimators._inputs import check_parameters, check_shared_parameters, check_weights
 from mixnorm.estimators._progress import (
@@ -314,7 +315,8 @@ class OneVsRestGreedy(StagedClassifier):
         paths = [model._path for model in self.estimators_]
         supports = (_support(path, size) for size in sizes for path in paths)
         atoms = list(dict.fromkeys(atom for support in supports for atom in support))
-        columns = _evaluated(self.estimators_[0]._fitted_pool, X, atoms)
+        with np.errstate(over="ignore", invalid="ignore"):  # looked at with the scores
+            columns = _evaluated(self.estimators_[0]._fitted_pool, X, atoms)
         for size in sizes:
             yield [_pair(path, size, columns, X.shape[0]) for path in paths]
 
@@ -479,8 +481,9 @@ def _pair(path: Path, size: int, columns: dict[Any, np.ndarray], n_samples: int)
         return np.repeat(np.asarray(path.null_intercept)[None, :], n_samples, axis=0)
     step = path.rounds[min(size, len(path.rounds)) - 1]
     design = np.concatenate([columns[atom] for atom in step.support], axis=1)
-    scores: np.ndarray = design @ step.weights + step.intercept
-    return scores
+    with np.errstate(over="ignore", invalid="ignore"):
+        found: np.ndarray = check_scores(weighted(design, step.weights, step.intercept))
+    return found
 
 
 def _differences(pairs: Sequence[np.ndarray]) -> np.ndarray:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mixnorm._array import follow, is_foreign, is_numpy, namespace, to_numpy
@@ -20,8 +20,11 @@ from mixnorm.estimators._inputs import (
     check_weights,
 )
 from mixnorm.estimators._progress import all_or_nothing, with_callbacks
+from mixnorm.estimators._regressor import RegressorMixin
+from mixnorm.estimators._units import check_alike, check_sizes
 from mixnorm.estimators._validation import check_classification_targets, validate_data
 from mixnorm.losses import MarginSoftmax, MultinomialLogistic, Squared
+from mixnorm.pools import working_dtype
 
 
 class ShareBoostClassifier(ClassifierMixin, BaseShareBoost):
@@ -433,9 +436,9 @@ class ShareBoostRegressor(RegressorMixin, BaseShareBoost):
         with all_or_nothing(self):
             X, pool = self._training_table(X)
             X, y = self._check_training(X, y)
-            return self._fit(X, y, *self._targets(y, sample_weight), sample_weight, pool=pool)
+            return self._fit(X, y, *self._targets(X, y, sample_weight), sample_weight, pool=pool)
 
-    def _targets(self, y: Any, sample_weight: Any) -> tuple[Any, int]:
+    def _targets(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, int]:
         """Centre the targets and divide them by one unit, which keeps float32 accurate.
 
         Both are undone in every attribute: with a free intercept and one unit for all outputs the
@@ -443,14 +446,19 @@ class ShareBoostRegressor(RegressorMixin, BaseShareBoost):
         """
         weight = check_weights(sample_weight, y.shape[0], y.dtype, like=y)
         xp, targets = namespace(y), y if y.ndim == 2 else y[:, None]
+        # Rows of weight zero may hold anything, also what would overflow.
+        counted = xp.where(weight[:, None] > 0, targets, xp.zeros_like(targets))
+        sizes = to_numpy(xp.max(xp.abs(counted), axis=0))
+        check_sizes(sizes, "float32" if "32" in str(working_dtype(X)) else "float64")
         if self._begun() is None:  # a path goes on in the units in which it began
-            centre = weight @ targets
+            centre = weight @ counted
             self._centre = centre if self.fit_intercept else xp.zeros_like(centre)
         centre = self._centre = follow(self._centre, y)
-        # Rows of weight zero may hold anything, also what would overflow.
         deviations = xp.where(weight[:, None] > 0, targets, centre) - centre
+        spread = to_numpy(xp.max(xp.abs(deviations), axis=0))
+        check_alike(spread, sizes)
         if self._begun() is None:
-            self._unit = float(xp.max(xp.abs(deviations))) or 1.0
+            self._unit = float(np.max(spread)) or 1.0
         return deviations / self._unit, targets.shape[1]
 
     def _check_training(self, X: Any, y: Any) -> tuple[Any, Any]:

@@ -72,7 +72,7 @@ def target_frame(
     counts = np.broadcast_to(weight.reshape(len(y), -1) > 0.0, y.shape)
     numbers = np.asarray([not loss.is_binary for loss in losses])
     sizes = np.max(np.where(counts & numbers, np.abs(y), 0.0), axis=0, initial=0.0)
-    _check_sizes(sizes, np.dtype(dtype).name)
+    check_sizes(sizes, np.dtype(dtype).name)
     moved = np.asarray([type(loss) in _OF_DIFFERENCES for loss in losses])
     centre = np.zeros(y.shape[1])
     if fit_intercept:
@@ -82,7 +82,7 @@ def target_frame(
         _check_without_unit(sizes)
         return Frame(centre, 1.0, 2)
     spread = np.max(np.where(counts, np.abs(y - centre), 0.0), axis=0, initial=0.0)
-    _check_alike(spread, sizes)
+    check_alike(spread, sizes)
     return Frame(centre, float(np.max(spread, initial=0.0)) or 1.0, degrees.pop())
 
 
@@ -112,7 +112,8 @@ def safe_unit(y: np.ndarray) -> float:
     return math.ldexp(1.0, max(math.frexp(size)[1] - 1, -1022))
 
 
-def _check_sizes(sizes: np.ndarray, dtype: str) -> None:
+def check_sizes(sizes: np.ndarray, dtype: str) -> None:
+    """Raise where targets are too large or small for weights and predictions of a dtype."""
     size = float(np.max(sizes, initial=0.0))
     if size > _LARGEST.get(dtype, math.inf) or 0.0 < size < _SMALLEST.get(dtype, 0.0):
         kind = "large" if size > 1.0 else "small"
@@ -132,7 +133,7 @@ def _check_without_unit(sizes: np.ndarray) -> None:
         )
 
 
-def _check_alike(spread: np.ndarray, sizes: np.ndarray) -> None:
+def check_alike(spread: np.ndarray, sizes: np.ndarray) -> None:
     """Raise where the loss of some output vanishes beside that of another."""
     varies = np.flatnonzero(spread > 64.0 * np.finfo(np.float64).eps * sizes)
     if len(varies) == 0:

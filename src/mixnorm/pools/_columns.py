@@ -98,10 +98,10 @@ class Columns(Parameters):
         scales = np.where(usable & bool(scale), sizes, 1.0).astype(sizes.dtype)
         members = None if self.groups is None else _members(self.groups, len(usable))
         if self.costs is None:
-            return PreparedColumns(matrix, members, usable, scales, found)
+            return PreparedColumns(matrix, members, usable, scales, found, weight)
         n_atoms = len(usable) if members is None else len(members)
         prices = self._prices(self.costs, n_atoms)
-        return PricedColumns(matrix, members, usable, scales, found, prices)
+        return PricedColumns(matrix, members, usable, scales, found, weight, prices)
 
     def _prices(self, costs: Any, n_atoms: int) -> np.ndarray:
         """Return the costs by atom, checked."""
@@ -186,14 +186,21 @@ class PreparedColumns:
         usable: np.ndarray,
         scales: np.ndarray,
         statistics: ColumnStatistics,
+        weight: Any,
     ) -> None:
         self._matrix = matrix
         self._members = members
         self._usable = usable
         self._scales = scales
         self._statistics = statistics
-        #: The largest deviation of each column, in its scale.
-        self._largest = np.where(usable, statistics.farthest / scales, 1.0).astype(scales.dtype)
+        #: The rows that count, where some do not.
+        counts = weight > 0
+        self._counts = None if bool(namespace(counts).all(counts)) else counts
+        #: What gradients are divided by; those of columns that cannot be chosen vanish.
+        self._divisors = np.where(usable, scales, np.inf).astype(scales.dtype)
+        #: Half the largest deviation of each column, in its scale.
+        reach = np.where(usable, statistics.half_farthest / scales, 0.5)
+        self._reach = reach.astype(scales.dtype)
         self._bends: tuple[Any, Any] = (None, None)
         self._recent = Recent(_RECENT)
         self.n_atoms = len(usable) if members is None else len(members)
@@ -262,7 +269,10 @@ class PreparedColumns:
         parts = [self._index(atom) for atom in atoms]
         index = [column for part in parts for column in part]
         rows = self._matrix.columns(index)
-        rows = rows / namespace(rows).asarray(self._scales[index], device=device_of(rows))[:, None]
+        xp = namespace(rows)
+        if self._counts is not None:  # what does not count may hold anything
+            rows = xp.where(self._counts[None, :], rows, xp.zeros_like(rows))
+        rows = rows / xp.asarray(self._scales[index], device=device_of(rows))[:, None]
         ends = np.cumsum([len(part) for part in parts]).tolist()
         return [rows[end - len(part) : end, :] for part, end in zip(parts, ends, strict=True)]
 
@@ -288,7 +298,7 @@ class PreparedColumns:
         gradient = self._matrix.gradient(residual)
         xp = namespace(gradient)
         # Scaled first: the squares of a column as large as 1e20 would overflow in float32.
-        gradient = gradient / xp.asarray(self._scales, device=device_of(gradient))[:, None]
+        gradient = gradient / xp.asarray(self._divisors, device=device_of(gradient))[:, None]
         squares = gradient * gradient
         norms = xp.sum(xp.abs(gradient), axis=1) if rule == "l1" else xp.sum(squares, axis=1)
         scores = self._by_atom(norms)
@@ -300,7 +310,7 @@ class PreparedColumns:
         # A column has an effect where it is large. What it can touch of the residual is told from
         # its gradient, at most twice that, as the signs of the residual may differ.
         errors = xp.sum(xp.abs(residual), axis=0)
-        reach = xp.asarray(self._largest / 2.0, device=device_of(gradient))[:, None]
+        reach = xp.asarray(self._reach, device=device_of(gradient))[:, None]
         limits = curvature.loss_per_error * xp.minimum(xp.abs(gradient) / reach, errors[None, :])
         return scores, self._by_atom(capped_gain(gains.T, limits.T))
 
@@ -326,15 +336,13 @@ class PreparedColumns:
     def _second_derivatives(self, curvature: Curvature) -> Any:
         weights, samples = curvature.weights, curvature.samples
         xp, device = namespace(weights), device_of(weights)
-        first, bend, seen = self._matrix.moments(
-            weights, samples, self._statistics.mean, self._scales
-        )
+        first, bend, seen = self._matrix.moments(weights, samples, self._statistics, self._divisors)
         total = xp.sum(weights, axis=0)
         if curvature.intercept:
             bend = bend - first**2 / (total + tiny(weights))
         bend = xp.where(bend > 0.0, bend, xp.zeros_like(bend))
         # Squares on rows that the sample lacks count with the mean curvature of all rows.
-        spread = xp.asarray(self._statistics.deviation / self._scales, device=device)
+        spread = xp.asarray(self._statistics.deviation / self._divisors, device=device)
         lacking = spread * spread - seen
         lacking = xp.where(lacking > 0.0, lacking, xp.zeros_like(lacking))
         return bend + (lacking + _LEAST_BEND * spread * spread)[:, None] * total
@@ -350,9 +358,10 @@ class PricedColumns(PreparedColumns):
         usable: np.ndarray,
         scales: np.ndarray,
         statistics: ColumnStatistics,
+        weight: Any,
         prices: np.ndarray,
     ) -> None:
-        super().__init__(matrix, members, usable, scales, statistics)
+        super().__init__(matrix, members, usable, scales, statistics, weight)
         self._prices = prices
 
     def top(

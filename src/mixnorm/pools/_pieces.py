@@ -18,6 +18,8 @@ from mixnorm.pools._scorers import PieceScorer
 
 # Codes of rings are bytes, and one more than there are radii is needed.
 _MOST_RADII = 255
+# Squared distances keep all their digits where columns vary by more than this.
+_NARROWEST = 1e-130
 # Centres are clustered from this many rows for each.
 _ROWS_PER_CENTRE = 64
 # Distances held at a time while radii are found.
@@ -401,13 +403,21 @@ def _rounded(centres: np.ndarray) -> np.ndarray:
 
 
 def _check_sizes(by_column: np.ndarray) -> None:
-    """Raise where a squared distance could overflow."""
+    """Raise where squared distances could overflow, or vanish."""
     largest = float(np.max(np.abs(by_column), initial=0.0))
     most = math.sqrt(float(np.finfo(by_column.dtype).max) / (4.0 * max(1, len(by_column))))
     if largest > most:
         raise ValueError(
             f"X has entries as large as {largest:.3g}, whose distances overflow; Pieces needs "
             "columns of comparable size. Scale them first (StandardScaler)."
+        )
+    if by_column.size == 0:
+        return
+    widest = float(np.max(np.ptp(by_column, axis=1)))
+    if 0.0 < widest < _NARROWEST:
+        raise ValueError(
+            f"The columns of X vary by {widest:.3g} at most, so that squared distances vanish; "
+            "Pieces needs columns of comparable size. Scale them first (StandardScaler)."
         )
 
 

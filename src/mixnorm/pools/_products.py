@@ -178,6 +178,7 @@ class PreparedProducts:
     ) -> None:
         self._matrix, self._table, self._scale = matrix, table, scale
         self._used = None if used.all() else np.flatnonzero(used)
+        self._used_rows = used
         #: What columns and products are divided by, in reduced units; zero: never offered.
         self._singles, self._sizes = singles, sizes
 
@@ -230,8 +231,8 @@ class PreparedProducts:
         """Return the scaled product as a row: ``(1, n_samples)``."""
         with np.errstate(over="ignore"):
             row: np.ndarray = _product(self._matrix, atom)[None, :] / self.scale(atom)[:, None]
-        # Only rows of weight zero can overflow; they do not count, but infinity times zero would.
-        row[~np.isfinite(row)] = 0.0
+        if self._used is not None:  # what does not count may hold anything
+            row = np.where(self._used_rows, row, 0.0).astype(row.dtype, copy=False)
         return row
 
     def scale(self, atom: Atom) -> np.ndarray:

@@ -78,8 +78,10 @@ class DenseScan:
             total += block.T @ residual[rows]
         return total
 
-    def moments(self, weights: Any, samples: Any, centre: Any, unit: Any) -> tuple[Any, Any, Any]:
-        """Return weighted sums of ``z = (x - centre) / unit`` and of ``z * z``.
+    def moments(
+        self, weights: Any, samples: Any, known: ColumnStatistics, unit: Any
+    ) -> tuple[Any, Any, Any]:
+        """Return weighted sums of ``z = (x - mean) / unit`` and of ``z * z``.
 
         Both have shape ``(n_features, n_outputs)`` for weights ``(n_samples, n_outputs)``. The last
         are sums of ``z * z`` weighted by ``samples``, of shape ``(n_features,)``. Of many rows a
@@ -89,11 +91,17 @@ class DenseScan:
         xp, device = namespace(weights), device_of(weights)
         first = xp.zeros((k, d), dtype=self.dtype, device=device)
         second, plain = xp.zeros_like(first), xp.zeros_like(first[0, :])
-        inverse = xp.asarray(1.0 / unit, device=device)
-        centre = xp.asarray(centre, device=device)
+        # Differences of numbers near the largest float would overflow: both are halved then.
+        largest = float(np.max(known.largest, initial=0.0))
+        half = 0.5 if largest > 0.25 * float(np.finfo(known.mean.dtype).max) else 1.0
+        inverse = xp.asarray(1.0 / unit / half, device=device)
+        centre = xp.asarray(half * known.mean, device=device)
         for rows, block in self._sample() if n >= 2 * SAMPLES else self.blocks():
             part = weights[rows, :].T
-            values = block - centre
+            counts = samples[rows] > 0
+            if not bool(xp.all(counts)):  # rows that do not count may hold anything
+                block = xp.where(counts[:, None], block, centre / half)
+            values = (block if half == 1.0 else half * block) - centre
             values *= inverse
             first += part @ values
             values *= values
@@ -165,18 +173,19 @@ class SparseScan:
         return np.asarray(self._transposed @ np.ascontiguousarray(residual))
 
     def moments(
-        self, weights: np.ndarray, samples: np.ndarray, centre: Any, unit: Any
+        self, weights: np.ndarray, samples: np.ndarray, known: ColumnStatistics, unit: Any
     ) -> tuple[Any, Any, Any]:
-        """Return weighted sums of ``z = (x - centre) / unit`` and of ``z * z``."""
+        """Return weighted sums of ``z = (x - mean) / unit`` and of ``z * z``."""
         weights = np.concatenate([weights, samples[:, None]], axis=1)
         total = weights.sum(axis=0)
         sums = np.asarray(self._transposed @ weights) / unit[:, None]
         squares = np.empty_like(sums)
         for columns in self.column_blocks():
             part = self._X[:, columns]
+            part.data[samples[part.indices] == 0] = 0.0  # what does not count may hold anything
             part.data = np.square(part.data / np.repeat(unit[columns], np.diff(part.indptr)))
             squares[columns] = part.T @ weights
-        shift = (centre / unit)[:, None]
+        shift = (known.mean / unit)[:, None]
         first = sums - shift * total
         second = squares - shift * (sums + first)
         return first[:, :-1], second[:, :-1], second[:, -1]
@@ -228,9 +237,10 @@ class ColumnStatistics:
         return np.asarray(np.maximum(np.abs(self.low), np.abs(self.high)))
 
     @property
-    def farthest(self) -> np.ndarray:
-        """The largest deviation of each column from its mean."""
-        return np.asarray(np.maximum(self.high - self.mean, self.mean - self.low))
+    def half_farthest(self) -> np.ndarray:
+        """Half the largest deviation of each column from its mean; the whole may overflow."""
+        low, mean, high = 0.5 * self.low, 0.5 * self.mean, 0.5 * self.high
+        return np.asarray(np.maximum(high - mean, mean - low))
 
     def about_zero(self) -> ColumnStatistics:
         """Return the same with zero in place of the means: what counts without an intercept."""

@@ -178,7 +178,7 @@ class PieceScorer:
             by_column = np.ascontiguousarray(rows.T)
             for atom, weights in zip(self._atoms, self._weights, strict=False):
                 held = np.flatnonzero(self._inside(by_column, atom))
-                scores[start + held] += rows[held] @ weights[:-1] + weights[-1]
+                scores[start + held] += linear_scores(rows[held], weights[:-1], weights[-1])
         return scores
 
 

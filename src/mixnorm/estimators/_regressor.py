@@ -1,0 +1,59 @@
+"""The score of regressors, for targets of any size."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn import base
+
+from mixnorm._array import is_foreign
+
+# Predictions that are so many times larger than all targets count as this large: the squares of
+# scores are numbers too.
+_AWFUL = 1e50
+
+
+class RegressorMixin(base.RegressorMixin):
+    """scikit-learn's mixin, whose score does not overflow."""
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return R², the mean over outputs; of targets whose squares overflow as well.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Test data.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            True values.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the samples.
+
+        Returns
+        -------
+        float
+        """
+        if is_foreign(X):
+            return float(super().score(X, y, sample_weight))
+        return r2(y, self.predict(X), sample_weight)
+
+
+def r2(y: Any, found: Any, sample_weight: Any = None) -> float:
+    """Return R², the mean over outputs, computed in units in which no square overflows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> r2(np.array([1e200, 2e200, 3e200]), np.array([1e200, 2e200, 4e200]))
+    0.5
+    """
+    from sklearn.metrics import r2_score
+
+    true, found = np.asarray(y, np.float64), np.asarray(found, np.float64)
+    if true.shape != found.shape or true.size == 0:
+        return float(r2_score(true, found, sample_weight=sample_weight))  # or its error
+    sizes = np.max(np.abs(true), axis=0)
+    units = np.where(sizes > 0.0, np.ldexp(1.0, np.clip(np.frexp(sizes)[1], -1021, 1023)), 1.0)
+    with np.errstate(over="ignore"):  # what is so wrong is as wrong as can be
+        found = np.clip(found / units, -_AWFUL, _AWFUL)
+    return float(r2_score(true / units, found, sample_weight=sample_weight))
