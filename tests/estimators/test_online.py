@@ -1120,3 +1120,30 @@ def test_a_bad_first_row_leaves_nothing_behind():
     assert model.predict_one(np.ones(2)) is None
     model.learn_one(np.ones(3), 0)
     assert model.coef_.shape == (1, 3)
+
+
+@pytest.mark.parametrize(
+    ("norm", "factor"),
+    [
+        ("l2,1", 5e-324), ("l1,1", 1e-310), ("trace", 1e-310),
+        ("l2,1", 1.7e308), ("l1,1", 1.7e308), ("trace", 1.7e308),
+    ],
+)  # fmt: skip
+def test_rows_of_extreme_size(norm, factor):
+    """An error in words, in fit or for scores, and no warning of NumPy's."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1.0, 1.0, (60, 4))
+    y = np.argmax(X[:, :3], axis=1)
+    model = MirrorDescentClassifier(norm, "hinge")
+    with pytest.raises(ValueError, match=r"too large \(?or too small"):
+        model.fit(factor * X, y).decision_function(factor * X)
+
+
+@pytest.mark.parametrize("loss", ["huber", "absolute", "epsilon_insensitive"])
+def test_a_huge_target_is_refused_in_words(loss):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 4))
+    y = X[:, 0]
+    model = MirrorDescentRegressor("l2,1", loss).partial_fit(X[:30], y[:30])
+    with pytest.raises(ValueError, match="inputs or targets are too large"):
+        model.partial_fit(X[30:32], [1.7e308, -1.7e308]).partial_fit(X[31:], y[31:])

@@ -132,8 +132,8 @@ def check_scores(scores: Any) -> Any:
     if is_numpy(scores) and not np.all(np.isfinite(scores)):
         row = int(np.flatnonzero(~np.isfinite(scores).all(axis=1))[0])
         raise ValueError(
-            f"X is too large for this model: the scores of row {row} overflow. Give rows of about "
-            "the size of those that the model was fitted on."
+            f"X is too large or too small for this model: the scores of row {row} overflow. Bring "
+            "columns to moderate sizes (StandardScaler) before fit and predict."
         )
     return scores
 

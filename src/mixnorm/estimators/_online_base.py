@@ -16,6 +16,7 @@ from mixnorm._linear import linear_scores
 from mixnorm.engines import _mirror_jit as jit
 from mixnorm.engines import _mirror_layout as layout
 from mixnorm.engines import mirror
+from mixnorm.estimators._arrays import check_scores
 from mixnorm.estimators._inputs import check_shared_parameters, random_generator, weight_numbers
 from mixnorm.estimators._online_curve import Curve, read_curve
 from mixnorm.estimators._online_names import NamedRows, are_mappings
@@ -135,14 +136,15 @@ class OnlineEstimator(NamedRows):
     ) -> None:
         learner = self._learner
         start, mistakes, loss = learner.rounds, learner.mistakes, learner.loss
-        try:
-            losses, wrong = learner.learn(X, labels, targets, weight, order)
-        except mirror.NotFiniteError as error:
-            self._curve.extend(start, error.wrong, error.losses, mistakes, loss)
-            if learner.rounds == 0:
-                self._begin()  # nothing was learned, not even how many columns there are
-            raise
-        self._curve.extend(start, wrong, losses, mistakes, loss)
+        with np.errstate(over="ignore", invalid="ignore"):  # which is looked at below
+            try:
+                losses, wrong = learner.learn(X, labels, targets, weight, order)
+            except mirror.NotFiniteError as error:
+                self._curve.extend(start, error.wrong, error.losses, mistakes, loss)
+                if learner.rounds == 0:
+                    self._begin()  # nothing was learned, not even how many columns there are
+                raise
+            self._curve.extend(start, wrong, losses, mistakes, loss)
         self._check_numbers()
 
     def _check_numbers(self) -> None:
@@ -239,8 +241,12 @@ class OnlineEstimator(NamedRows):
             return self._named_scores(self._named_rows(X, learn=False))
         self._check_no_names()
         X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
-        weights, intercept = learner.weights(bool(self.average))
-        return linear_scores(X, weights[:, : X.shape[1]].T, intercept)
+        with np.errstate(over="ignore", invalid="ignore"):
+            weights, intercept = learner.weights(bool(self.average))
+            found: np.ndarray = check_scores(
+                linear_scores(X, weights[:, : X.shape[1]].T, intercept)
+            )
+        return found
 
     # --- one row at a time
 
