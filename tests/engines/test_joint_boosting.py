@@ -275,7 +275,7 @@ def test_the_subset_and_its_twin(problem):
     features = np.arange(len(sizes))
     starts, mass, signed = compiled(codes, sizes, W, target, features)
     totals = W.sum(axis=0), (W * np.where(np.arange(W.shape[1]) == target[:, None], 1, -1)).sum(0)
-    order, where, cuts, gains = jit.grow_subset(mass, signed, starts, *totals)
+    order, where, cuts, gains = jit.grow_subset(mass, signed, starts, *totals, len(features))
     twins = numpy_histograms(codes, features, sizes, W, target)
     found = numpy_grow(twins, *totals)
     assert gains == pytest.approx([gain for _, gain in found], abs=CLOSE)

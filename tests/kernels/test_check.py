@@ -1,5 +1,7 @@
 """Checks of kernel matrices, and the compiled loops they use, against plain NumPy."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -30,7 +32,7 @@ def test_survey(n, dtype):
     K = rng.standard_normal((n, n)).astype(dtype)
     roots = rng.random(n).astype(dtype)
     # Upper tiles are read whole on the diagonal, so that both halves count there.
-    found, expected = survey(K, roots), surveyed(K, roots)
+    found, expected = survey(K, roots, 0, n), surveyed(K, roots)
     assert found[1] == pytest.approx(expected[1], rel=1e-6)
     assert found[0] >= expected[0] * (1 - 1e-6)
     assert found[0] <= np.abs(K).max() * (1 + 1e-6)
@@ -43,7 +45,7 @@ def test_survey(n, dtype):
 def test_survey_finds_what_is_not_finite(bad, place):
     K = np.ones((100, 100))
     K[place] = bad
-    assert np.isnan(survey(K, np.ones(100))[3])
+    assert np.isnan(survey(K, np.ones(100), 0, 100)[3])
 
 
 @given(st.integers(1, 12), st.integers(0, 99), st.floats(-2.0, 2.0))
@@ -60,7 +62,8 @@ def test_sums():
     add_block(total, K, 0.5)
     np.testing.assert_allclose(total, 1.0 + 0.5 * K)
     lower = np.tril(K)
-    mirror(lower)
+    for begin, stop in itertools.pairwise([0, 10, 100, len(lower)]):  # not where tiles begin
+        mirror(lower, begin, stop)
     assert np.array_equal(lower, K)
     rows = np.array([0, 3, 149])
     table = np.zeros((150, 2))

@@ -90,7 +90,7 @@ def test_the_best_side_in_every_column_is_found(rule):
 
 
 def test_compiled_sides_equal_their_plain_twin():
-    from mixnorm.pools._boxes_jit import best_sides
+    from mixnorm.pools._boxes_jit import best_sides, parent_sums
 
     X, residual = rows_and_residual(n=300, d=5)
     prepared = Boxes().prepare(X)
@@ -98,9 +98,14 @@ def test_compiled_sides_equal_their_plain_twin():
     rows = np.arange(0, 300, 3)
     best = np.zeros((1, 5, 3))
     ends, both, taken = np.array([0, 100]), np.array([True]), np.empty(0, dtype=np.int64)
-    best_sides(
-        codes, prepared._modes, starts, np.arange(5), rows, ends, residual, taken, both, False, best
-    )
+    totals = np.full((1, residual.shape[1]), np.nan)
+    parent_sums(rows, ends, residual, totals, 0, 1)
+    assert_allclose(totals[0], residual[rows].sum(axis=0), atol=1e-12)
+    for begin, stop in [(0, 2), (2, 5)]:
+        best_sides(
+            codes, prepared._modes, starts, np.arange(5), rows, ends, residual, totals, taken,
+            both, False, best, begin, stop,
+        )  # fmt: skip
     for column in range(5):
         part, values = codes[column, rows], residual[rows]
         scores = {}
@@ -110,6 +115,25 @@ def test_compiled_sides_equal_their_plain_twin():
         score, number, upper = best[0, column]
         assert score == pytest.approx(max(scores.values()))
         assert score == pytest.approx(scores[int(number), int(upper)])
+
+
+@pytest.mark.parametrize("rule", ["l1", "l2"])
+def test_a_side_that_keeps_all_rows_of_its_parent_is_no_new_box(rule):
+    """With residuals of one sign, nothing would have a larger gradient."""
+    X, residual = rows_and_residual(n=200)
+    residual = np.abs(residual)
+    prepared = Boxes().prepare(X)
+    parent = ((1, ">", float(prepared._edges[prepared._starts[2] - 15])),)
+    held = inside(X, parent)
+    assert np.any(X[held].max(axis=0) < X.max(axis=0))  # thresholds lie above all rows of it
+    found = prepared._refined([parent], np.arange(4), residual, rule, NONE, 100)
+    assert len(found) == 4
+    for atom, score in found.items():
+        assert 0 < inside(X, atom).sum() < held.sum()
+        assert score == pytest.approx(norm(inside(X, atom) @ residual, rule))
+    for column in range(4):
+        wanted = best_of(X, residual, rule, parent, column)
+        assert any(np.isclose(wanted, score) for score in found.values())
 
 
 def test_compiled_scores_of_rows_equal_the_weighted_columns():

@@ -26,6 +26,11 @@ def digits():
     return X.reshape(-1, 8, 8), y
 
 
+def every(X):
+    """The first and the end of all groups of images that are done side by side."""
+    return 0, -(-len(X) // LANES)
+
+
 def drawn(n=70, shape=(6, 7), seed=0, dtype=np.float64):
     rng = np.random.default_rng(seed)
     images = rng.standard_normal((n, *shape))
@@ -163,7 +168,7 @@ class TestResponses:
         taps = sets.reshape(5, 4).astype(np.float32)
         down, across = (b.weights.astype(np.float32) for b in (scale.down, scale.across))
         found = np.empty((20, 100), np.float32)
-        respond(X, 7, taps, 2, down, across, np.empty(0, np.float32), found)
+        respond(X, 7, taps, 2, down, across, np.empty(0, np.float32), found, *every(X))
         atoms = [(t, m) for t in range(5) for m in range(4)]
         np.testing.assert_array_equal(found.T, pool.evaluate(X, atoms))
 
@@ -177,7 +182,7 @@ class TestResponses:
         steps = exact.max(axis=1) / np.float32(200)  # some are cut
         steps[0] = exact[0].max() / np.float32(300)
         found = np.empty(exact.shape, np.uint8)
-        respond(X, 7, taps, 2, down, across, steps, found)
+        respond(X, 7, taps, 2, down, across, steps, found, *every(X))
         wanted = np.minimum(np.floor(exact / steps[:, None] + 0.5), 255)
         assert found[0].max() == 255
         assert np.abs(found - wanted).max() <= 1  # rounded the other way where it is half

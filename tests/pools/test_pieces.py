@@ -368,8 +368,10 @@ def test_compiled_rings_equal_their_plain_twin(dtype):
 
 
 @pytest.mark.parametrize("squared", [True, False])
-@pytest.mark.parametrize(("n_samples", "n_centres"), [(5, 1), (2100, 19)])
-def test_compiled_norms_equal_their_plain_twin(squared, n_samples, n_centres):
+@pytest.mark.parametrize(
+    ("n_samples", "n_centres", "together"), [(5, 1, 8), (2100, 19, 8), (9, 5, 1)]
+)
+def test_compiled_norms_equal_their_plain_twin(squared, n_samples, n_centres, together):
     """More samples and centres than one block has, and far fewer."""
     from mixnorm.pools._pieces_jit import ball_norms
 
@@ -379,7 +381,7 @@ def test_compiled_norms_equal_their_plain_twin(squared, n_samples, n_centres):
     values[-1] = residual[-1] = 0.0
     inverse = rng.uniform(0.5, 2.0, (n_centres, 4, 8))
     norms = np.full((n_centres, 4), np.nan)
-    ball_norms(codes, values, residual, inverse, squared, norms)
+    ball_norms(codes, values, residual, inverse, squared, together, norms)
     for c in range(n_centres):
         for q in range(4):
             inside = np.append(codes[c] <= q, False)

@@ -353,10 +353,12 @@ def test_compiled_sizes_equal_their_plain_twin(dtype, skip_constant):
     starts = _products._starts(9)
     wanted = twin_sizes(X, skip_constant)
     sizes = np.full(starts[-1], np.nan, dtype=dtype)
-    dense_sizes(np.ascontiguousarray(X.T), starts, skip_constant, sizes)
+    for begin, stop in [(0, 4), (4, 9)]:
+        dense_sizes(np.ascontiguousarray(X.T), starts, skip_constant, sizes, begin, stop)
     np.testing.assert_array_equal(sizes, wanted)
     sizes[:] = np.nan
-    sparse_sizes(*compressed(X), starts, skip_constant, sizes)
+    for begin, stop in [(0, 4), (4, 9)]:
+        sparse_sizes(*compressed(X), starts, skip_constant, sizes, begin, stop)
     np.testing.assert_array_equal(sizes, wanted)
 
 
@@ -367,7 +369,8 @@ def test_compiled_norms_equal_their_plain_twin(squared):
     X, residual = table(50, 8, filled=0.3), residual_for(50, 4)
     starts = _products._starts(8)
     norms = np.full(starts[-1], np.nan)
-    sparse_norms(*compressed(X), starts, residual, squared, norms)
+    for begin, stop in [(0, 3), (3, 8)]:
+        sparse_norms(*compressed(X), starts, residual, squared, norms, begin, stop)
     gradients = [product(X, pair) @ residual for pair in atoms_of(Products(False), 8)]
     wanted = [np.linalg.norm(g, ord=2 if squared else 1) for g in gradients]
     np.testing.assert_allclose(norms, wanted, rtol=1e-12, atol=1e-15)

@@ -93,7 +93,8 @@ def test_compiled_codes_equal_their_plain_twin():
     X, _ = rows_and_residual(n=300)
     prepared = Stumps().prepare(X)
     codes = np.empty((4, 300), dtype=np.uint16)
-    code_columns(X, prepared._edges, prepared._starts, codes)
+    for begin, stop in [(0, 100), (100, 300)]:
+        code_columns(X, prepared._edges, prepared._starts, codes, begin, stop)
     for column in range(4):
         edges = prepared._edges[prepared._starts[column] : prepared._starts[column + 1]]
         assert_array_equal(codes[column], np.searchsorted(edges, X[:, column]))

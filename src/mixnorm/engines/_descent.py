@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from mixnorm._chunks import chunks
 from mixnorm.engines._model import Model
 
 _WIDTH = 8
@@ -82,12 +83,17 @@ class GramQuadratic:
         from mixnorm.engines._descent_jit import separate_epochs, shared_epochs
 
         cut, kind = self._gram.dtype.type(alpha), kind_of(exponent)
+        outputs, epoch = self.weights.shape[1], len(self._gram) * self.weights.size
+        parts = [part.stop - part.start for part in chunks(count, epoch)]
         if not self._shared:
-            separate_epochs(self._gram, self.weights, self._gradient, self._steps, cut, kind, count)
+            for some in parts:
+                separate_epochs(
+                    self._gram, self.weights, self._gradient, self._steps, cut, kind, some
+                )
             return
-        outputs = self.weights.shape[1]
         weights, gradient = _padded(self.weights), _padded(self._gradient)
-        shared_epochs(self._gram, weights, gradient, self._steps, cut, kind, count)
+        for some in parts:
+            shared_epochs(self._gram, weights, gradient, self._steps, cut, kind, some)
         self.weights = np.ascontiguousarray(weights[:, :outputs])
         self._gradient = np.ascontiguousarray(gradient[:, :outputs])
 
@@ -139,7 +145,10 @@ class ResidualQuadratic:
         from mixnorm.engines._descent_jit import residual_epochs
 
         cut, kind = self._columns.dtype.type(alpha), kind_of(exponent)
-        residual_epochs(self._columns, self.weights, self._residual, self._steps, cut, kind, count)
+        for _ in range(count):
+            for part in chunks(len(self._columns), 2 * self._residual.size):
+                columns, weights, steps = self._columns[part], self.weights[part], self._steps[part]
+                residual_epochs(columns, weights, self._residual, steps, cut, kind, 1)
 
     def move(self, weights: np.ndarray) -> None:
         """Go to other weights."""

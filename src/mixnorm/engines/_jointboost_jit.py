@@ -170,6 +170,8 @@ def _scan(
     bound: Any,
     needed: Any,
     best: Any,
+    begin: int,
+    stop: int,
 ) -> None:
     """Fill ``best[j, c]`` with the gain of the best cut of feature ``j`` for a subset and class c.
 
@@ -177,9 +179,10 @@ def _scan(
     ``joined`` is added first (none if that is negative); ``all_mass[c]`` and ``all_signed[c]`` the
     sums of subset and class over all rows. Where ``bound[j, c]``, which is never less than the
     gain, is below ``needed[c]``, or a class is not ``waiting``, the bound stands in its place.
+    Features are those from ``begin`` to ``stop``.
     """
     n_classes = len(waiting)
-    for j in prange(len(starts) - 1):
+    for j in prange(begin, stop):
         first, end = starts[j], starts[j + 1]
         _scan_feature(
             mass[first * n_classes : end * n_classes],
@@ -198,11 +201,13 @@ def _scan(
 
 @loop(error_model="numpy")
 def grow_subset(
-    mass: Any, signed: Any, starts: Any, total_mass: Any, total_signed: Any
+    mass: Any, signed: Any, starts: Any, total_mass: Any, total_signed: Any, at_once: int
 ) -> tuple[Any, Any, Any, Any]:
     """Grow a subset of the classes, each time by the class with which one stump gains most.
 
-    Takes the tables of :func:`histograms` and the sums of each class over all rows. The gain is
+    Takes the tables of :func:`histograms`, the sums of each class over all rows, and the number of
+    features that are scanned at once: where that takes long, this function is run by Python
+    (``py_func``), and only the scans are compiled. The gain is
     what the weighted squared error is below the sum of all weights: ``(sum w z)^2 / sum w`` of the
     subset below the cut, the same above it, and the same of each class outside.
 
@@ -224,10 +229,12 @@ def grow_subset(
     cuts, gains = np.empty(n_classes, np.int64), np.empty(n_classes)
     chosen = -1
     for step in range(n_classes):
-        _scan(
-            *(mass, signed, starts, low_mass, low_signed, chosen),
-            *(waiting, all_mass, all_signed, bound, needed, best),
-        )
+        for begin in range(0, n_features, at_once):
+            _scan(
+                *(mass, signed, starts, low_mass, low_signed, chosen),
+                *(waiting, all_mass, all_signed, bound, needed, best),
+                *(begin, min(begin + at_once, n_features)),
+            )
         if step == 0:
             alone = best.copy()
         chosen, feature, gains[step] = _choose(best, waiting, constant, outside)

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy import linalg
 
+from mixnorm._chunks import chunks
 from mixnorm.engines import _machine_jit as jit
 from mixnorm.engines._machine_ascent import FALL, PART, SELECTIVE, Ascent, Memory, rows_at_work
 from mixnorm.engines._machine_interior import interior, interior_seconds
@@ -334,10 +335,12 @@ class FeatureMachine(_Base):
             order = np.flatnonzero(parts > threshold)
             for _ in range(_SWEEPS):
                 self._random.shuffle(order)
-                updates = jit.sweep_features(
-                    Z, column_weights[used], squares, part, rest, self.A, given.labels,
-                    given.caps, given.squared, order, threshold,
-                )  # fmt: skip
+                updates = 0
+                for some in chunks(len(order), 2 * part.size):
+                    updates += jit.sweep_features(
+                        Z, column_weights[used], squares, part, rest, self.A, given.labels,
+                        given.caps, given.squared, order[some], threshold,
+                    )  # fmt: skip
                 if updates < _FEW * len(order):
                     break
         return float(gap)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from mixnorm._chunks import chunk_size
 from mixnorm.engines import _machine_jit as jit
 from mixnorm.engines._machine_newton import NewtonSteps
 
@@ -31,7 +32,7 @@ _TRIED = 1  # updates of each row, before their pace is judged
 class Memory:
     """What the next ascent of a machine goes on with."""
 
-    seed: int = 0
+    seed: float = 0.0  # whole numbers; those that a float does not tell apart do as well
     reach: float = 1.0  # of Newton steps
 
 
@@ -96,9 +97,11 @@ class Ascent:
 
     def _pass(self, K: np.ndarray, F: np.ndarray, A: np.ndarray, rows: Any, goal: float) -> int:
         given = self.target
-        updates, self.memory.seed = jit.ascend(
+        whole = chunk_size(_PASSES, A.size * len(K)) == _PASSES
+        ascend = jit.ascend if whole else jit.ascend.py_func
+        updates, self.memory.seed = ascend(
             K, F, A, given.labels[rows], given.caps[rows], given.squared, goal, _PASSES, SELECTIVE,
-            self.memory.seed,
+            self.memory.seed, chunk_size(len(K), A.size),
         )  # fmt: skip
         return int(updates)
 

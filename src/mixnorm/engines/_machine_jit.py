@@ -42,7 +42,7 @@ def project(V: np.ndarray, y: int, cap: float, shrink: float, out: np.ndarray) -
         if k == y:
             continue
         place = count
-        while place > 0 and out[place - 1] > V[k]:
+        while place > 0 and out[place - 1] > V[k]:  # one place less each time
             out[place] = out[place - 1]
             place -= 1
         out[place] = V[k]
@@ -198,7 +198,18 @@ def sweep(
 
 
 @njit(cache=True)
-def shuffle(order: np.ndarray, count: int, seed: int) -> int:
+def choose(parts: np.ndarray, threshold: float, order: np.ndarray) -> int:
+    """Write the places of parts above the threshold; return how many these are."""
+    count = 0
+    for i in range(parts.shape[0]):
+        if parts[i] > threshold:
+            order[count] = i
+            count += 1
+    return count
+
+
+@njit(cache=True)
+def shuffle(order: np.ndarray, count: int, seed: float) -> int:
     """Shuffle the first entries; return the seed of the next time."""
     state = np.uint64(seed)
     for i in range(count - 1, 0, -1):
@@ -220,12 +231,14 @@ def ascend(
     goal: float,
     passes: int,
     selective: float,
-    seed: int,
-) -> tuple[int, int]:
+    seed: float,
+    at_once: int,
+) -> tuple[int, float]:
     """Pass over the rows until their gap is at most ``goal``, or for so many passes.
 
     A pass is over the rows whose part of the gap exceeds the mean, times ``selective``, in random
-    order. Returns how many rows were changed, and the seed of the next time.
+    order. Returns how many rows were changed, and the seed of the next time. Where that takes long,
+    this function is run by Python (``py_func``), and a compiled sweep has ``at_once`` rows.
     """
     n = A.shape[0]
     parts, order = np.empty(n), np.empty(n, dtype=np.int64)
@@ -235,13 +248,11 @@ def ascend(
         if total <= goal:
             break
         threshold = selective * total / n
-        count = 0
-        for i in range(n):
-            if parts[i] > threshold:
-                order[count] = i
-                count += 1
-        seed = shuffle(order, count, seed)
-        updates += sweep(K, F, A, labels, caps, squared, order[:count], threshold)
+        count = choose(parts, threshold, order)
+        seed = float(shuffle(order, count, seed))
+        for begin in range(0, count, at_once):
+            some = order[begin : min(begin + at_once, count)]
+            updates += sweep(K, F, A, labels, caps, squared, some, threshold)
     return updates, seed
 
 

@@ -96,7 +96,7 @@ def whole_scores(count, part, scale, output, codes, matrix, scores):  # type: ig
     """Write the products of rows of a matrix with a whole sample, four rows at a time."""
     first, last = (0, codes[OUTPUTS]) if output < 0 else (output, output + 1)
     r = first
-    while r + 4 <= last:
+    while r + 4 <= last:  # r grows in both loops
         a, b, c, d = matrix[r], matrix[r + 1], matrix[r + 2], matrix[r + 3]
         p, q, s, t = 0.0, 0.0, 0.0, 0.0
         for j in range(count):

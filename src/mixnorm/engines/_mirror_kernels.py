@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from mixnorm._chunks import chunks
 from mixnorm.engines import _machine_jit
 from mixnorm.engines import _mirror_kernels_jit as jit
 from mixnorm.kernels._subnormal import with_subnormals_as_zero
@@ -94,23 +95,25 @@ class KernelLearner:
     @with_subnormals_as_zero
     def learn(self, samples: Samples, order: np.ndarray) -> None:
         """Pass over samples in an order."""
-        self.rounds, self.total, lost, mistakes = jit.one_pass(
-            samples.matrices,
-            samples.sums,
-            samples.labels,
-            samples.importance,
-            order,
-            self.offsets,
-            self.q,
-            self.cost,
-            self.rounds,
-            self.total,
-            samples.growing,
-            self.squares,
-            samples.A,
-        )
-        self.lost += lost
-        self.mistakes += mistakes
+        n_kernels, _, n_samples = samples.sums.shape
+        for part in chunks(len(order), 2 * n_kernels * n_samples):
+            self.rounds, self.total, lost, mistakes = jit.one_pass(
+                samples.matrices,
+                samples.sums,
+                samples.labels,
+                samples.importance,
+                order[part],
+                self.offsets,
+                self.q,
+                self.cost,
+                self.rounds,
+                self.total,
+                samples.growing,
+                self.squares,
+                samples.A,
+            )
+            self.lost += lost
+            self.mistakes += mistakes
 
     def refresh(self, samples: Samples) -> None:
         """Compute the sizes anew from sums that speak for all samples; additions drift."""

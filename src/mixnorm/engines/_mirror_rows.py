@@ -260,6 +260,6 @@ def _blocks(X: Any) -> Iterator[slice]:
     """Yield the rows of blocks small enough that a copy of one does not matter."""
     n_samples = X.shape[0]
     entries = X.nnz if hasattr(X, "nnz") else X.size
-    count = max(1, _BLOCK * n_samples // max(entries, 1))
+    count = max(1, _BLOCK * n_samples // max(entries, n_samples, 1))
     for start in range(0, n_samples, count):
         yield slice(start, min(start + count, n_samples))

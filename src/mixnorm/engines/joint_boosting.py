@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from mixnorm._chunks import chunk_size, chunks
+
 __all__ = ["Bins", "Path", "Round", "bin_columns", "boost", "scores", "staged_scores"]
 
 # Gains count beside weights that sum to one. A round below this one changes the loss in its
@@ -257,16 +259,26 @@ class _State:
         if self._tables.shape[1] < needed:
             self._tables = np.empty((2, needed))
         mass, signed = self._tables
-        with jit.threads_for(len(features) * self._weights.size):
-            jit.histograms(
-                self._bins.codes, features, starts, self._weights, self._target, mass, signed
-            )
+        codes, weights, target = self._bins.codes, self._weights, self._target
+        with jit.threads_for(len(features) * weights.size):
+            for part in chunks(len(features), weights.size, parallel=True):
+                bounds = starts[part.start : part.stop + 1]
+                jit.histograms(codes, features[part], bounds, weights, target, mass, signed)
         with jit.threads_for(needed * len(self._mass) // 2):
-            order, where, cuts, gains = jit.grow_subset(
-                mass, signed, starts, self._mass, self._signed
-            )
+            order, where, cuts, gains = self._grow(mass, signed, starts)
         size = int(np.argmax(gains >= gains.max() - jit.TIE))  # the smallest that is as good
         return int(features[where[size]]), int(cuts[size]), np.sort(order[: size + 1])
+
+    def _grow(self, mass: np.ndarray, signed: np.ndarray, starts: np.ndarray) -> Any:
+        """Return what ``grow_subset`` finds; many cuts are scanned in several compiled calls."""
+        from mixnorm.engines import _jointboost_jit as jit
+
+        n_features, n_classes = len(starts) - 1, len(self._mass)
+        each = int(starts[-1]) * n_classes  # operations of one step, of as many as classes
+        whole = chunk_size(n_classes, each, parallel=True) == n_classes
+        grow = jit.grow_subset if whole else jit.grow_subset.py_func
+        at_once = n_features if whole else chunk_size(n_features, each // n_features, parallel=True)
+        return grow(mass, signed, starts, self._mass, self._signed, at_once)
 
     def _fit(self, feature: int, cut: int, subset: np.ndarray) -> tuple[Round, np.ndarray]:
         """Return the stump, and which rows are above it.

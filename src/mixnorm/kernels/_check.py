@@ -7,6 +7,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from mixnorm._chunks import chunks
+
 # Rows of the principal block whose eigenvalues are looked at.
 _BLOCK = 128
 _SEED = 0
@@ -65,13 +67,17 @@ def _refuse_infinite(matrix: np.ndarray, m: Any) -> NoReturn:
 
 def _check_square(matrix: np.ndarray, m: Any, rows: np.ndarray) -> None:
     """Check one kernel on training rows: finite, symmetric, positive as far as can be seen."""
-    from mixnorm.kernels._jit import survey
+    from mixnorm.kernels._jit import TILE, survey
 
     diagonal = np.diagonal(matrix)
     roots = np.sqrt(np.maximum(diagonal, 0))
     # The transpose of a symmetric matrix is as good, and may be the one that lies in rows.
     laid = matrix.T if matrix.flags.f_contiguous else np.ascontiguousarray(matrix)
-    largest, uneven, excess, nothing = (float(value) for value in survey(laid, roots))
+    found = [
+        survey(laid, roots, TILE * part.start, min(TILE * part.stop, len(laid)))
+        for part in chunks(-(-len(laid) // TILE), TILE * len(laid))
+    ]
+    largest, uneven, excess, nothing = (float(value) for value in np.max(found, axis=0))
     if nothing != 0.0:
         if not np.all(np.isfinite(matrix)):
             _refuse_infinite(matrix, m)

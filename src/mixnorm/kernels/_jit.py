@@ -5,13 +5,16 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-# A tile and its mirror image stay in the first-level cache.
-_TILE = 64
+# Rows of a tile, which stays with its mirror image in the first-level cache.
+TILE = 64
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"}, nogil=True)
-def survey(K, roots):  # type: ignore[no-untyped-def]
+def survey(K, roots, begin, stop):  # type: ignore[no-untyped-def]
     """Look once at every entry of a square matrix, in tiles.
+
+    Some tiles: those on the diagonal from row ``begin``, a multiple of their width, to ``stop``,
+    and all beside and below these.
 
     Returns the largest magnitude, the largest difference of an entry from its mirror image, the
     largest excess of a magnitude over ``roots[i] * roots[j]``, and zero; the last is NaN if any
@@ -19,13 +22,13 @@ def survey(K, roots):  # type: ignore[no-untyped-def]
     of comparisons and several entries are done at once.
     """
     n = len(K)
-    mirrored = np.empty((_TILE, _TILE), dtype=K.dtype)
-    largest, uneven = np.zeros(_TILE, dtype=K.dtype), np.zeros(_TILE, dtype=K.dtype)
-    excess, nothing = np.zeros(_TILE, dtype=K.dtype), np.zeros(_TILE, dtype=K.dtype)
-    for top in range(0, n, _TILE):
-        height = min(_TILE, n - top)
-        for left in range(top, n, _TILE):
-            width = min(_TILE, n - left)
+    mirrored = np.empty((TILE, TILE), dtype=K.dtype)
+    largest, uneven = np.zeros(TILE, dtype=K.dtype), np.zeros(TILE, dtype=K.dtype)
+    excess, nothing = np.zeros(TILE, dtype=K.dtype), np.zeros(TILE, dtype=K.dtype)
+    for top in range(begin, stop, TILE):
+        height = min(TILE, n - top)
+        for left in range(top, n, TILE):
+            width = min(TILE, n - left)
             _mirror(K[left : left + width, top : top + height], mirrored)
             for i in range(height):
                 row, other = K[top + i, left : left + width], mirrored[i]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from mixnorm._chunks import chunks
 from mixnorm.kernels._check import check_matrices
 from mixnorm.kernels._grams import (
     as_row_weights,
@@ -190,7 +191,8 @@ class KernelStack:
                 else:
                     add_columns(sums, self.matrices[m][some], across, scales[m])
         if half:
-            mirror(total)
+            for some in chunks(len(total), len(total)):
+                mirror(total, some.start, some.stop)
         return total
 
     @with_subnormals_as_zero
@@ -250,7 +252,8 @@ class KernelStack:
         half = self.symmetric and bool(np.all(index[1:] > index[:-1]))
         for matrix, place in zip(self.matrices, taken, strict=True):
             if half:
-                take_half(matrix, index, place)
+                for some in chunks(len(index), 8 * len(index)):  # new memory is slow
+                    take_half(matrix, index, place, some.start, some.stop)
             else:
                 np.take(matrix[index], index, axis=1, out=place)
         return KernelStack._of(taken, self.symmetric)

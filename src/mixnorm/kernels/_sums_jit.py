@@ -25,23 +25,30 @@ def add_columns(total: np.ndarray, matrix: np.ndarray, columns: np.ndarray, weig
 
 
 @njit(cache=True, error_model="numpy")
-def mirror(total: np.ndarray) -> None:
-    """Copy what is below the diagonal to above it, tile by tile."""
-    n, tile = total.shape[0], 64
-    for top in range(0, n, tile):
-        for left in range(0, top + 1, tile):
-            for i in range(top, min(top + tile, n)):
+def mirror(total: np.ndarray, begin: int, stop: int) -> None:
+    """Copy what is below the diagonal in some rows to above it, tile by tile."""
+    tile = 64
+    for top in range(begin, stop, tile):
+        end = min(top + tile, stop)
+        for left in range(0, end, tile):
+            for i in range(top, end):
                 for j in range(left, min(left + tile, i)):
                     total[j, i] = total[i, j]
 
 
 @njit(cache=True, error_model="numpy")
-def take_half(matrix: np.ndarray, index: np.ndarray, out: np.ndarray) -> None:
-    """Copy some rows and columns of a symmetric matrix; ``index`` is in increasing order."""
-    for i in range(index.shape[0]):
+def take_half(
+    matrix: np.ndarray, index: np.ndarray, out: np.ndarray, begin: int, stop: int
+) -> None:
+    """Copy some rows and columns of a symmetric matrix; ``index`` is in increasing order.
+
+    Writes the rows of ``out`` from ``begin`` to ``stop`` up to the diagonal, and their mirror
+    images.
+    """
+    for i in range(begin, stop):
         for j in range(i + 1):
             out[i, j] = matrix[index[i], index[j]]
-    mirror(out)
+    mirror(out, begin, stop)
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Literal, cast
 import numpy as np
 
 from mixnorm._array import to_numpy
+from mixnorm._chunks import chunks
 from mixnorm._params import Parameters
 from mixnorm.pools._columns import working_dtype
 from mixnorm.pools._cost import Cost
@@ -260,7 +261,7 @@ class PreparedBoxes(Binned):
 
         There may be more, which later ones need not be sorted out from.
         """
-        from mixnorm.pools._boxes_jit import best_sides
+        from mixnorm.pools._boxes_jit import best_sides, parent_sums
         from mixnorm.pools._products_jit import threads_for
 
         rows = [np.flatnonzero(self._inside(atom) & self._used) for atom in parents]
@@ -269,20 +270,18 @@ class PreparedBoxes(Binned):
         best = np.zeros((len(parents), len(columns), 3))
         # Of all rows, the upper part has the gradient of the lower with the other sign.
         both = np.asarray([bool(atom) for atom in parents], dtype=bool)
+        together, ends = together.astype(np.int64), ends.astype(np.int64)
+        totals = np.empty((len(parents), residual.shape[1]))
+        taken, squared = self._taken(parents, exclude), rule == "l2"
+        most = max(map(len, rows), default=0) * (1 + residual.shape[1])
         with threads_for(len(together) * len(columns) * residual.shape[1]):
-            best_sides(
-                self._codes,
-                self._modes,
-                self._starts,
-                columns,
-                together.astype(np.int64),
-                ends.astype(np.int64),
-                residual,
-                self._taken(parents, exclude),
-                both,
-                rule == "l2",
-                best,
-            )
+            for part in chunks(len(parents), most, parallel=True):
+                parent_sums(together, ends, residual, totals, part.start, part.stop)
+            for part in chunks(len(parents) * len(columns), most, parallel=True):
+                best_sides(
+                    self._codes, self._modes, self._starts, columns, together, ends, residual,
+                    totals, taken, both, squared, best, part.start, part.stop,
+                )  # fmt: skip
         found: dict[Atom, float] = {}
         scores = best[:, :, 0].reshape(-1)
         for place in np.argsort(-scores, kind="stable").tolist():

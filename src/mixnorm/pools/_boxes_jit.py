@@ -9,26 +9,32 @@ from mixnorm._loops import loop
 
 
 @loop(parallel=True, nogil=True, fastmath={"contract"})
-def best_sides(  # type: ignore[no-untyped-def]
-    codes, modes, starts, columns, rows, ends, residual, taken, both, squared, best
-):
-    """Find for every parent and column the side that leaves the largest gradient.
+def parent_sums(rows, ends, residual, totals, begin, stop):  # type: ignore[no-untyped-def]
+    """Write the sums of the residuals of some parents' samples, ``rows[ends[p]:ends[p + 1]]``."""
+    for p in prange(begin, stop):
+        totals[p] = 0.0
+        for place in range(ends[p], ends[p + 1]):
+            for k in range(residual.shape[1]):
+                totals[p, k] += residual[rows[place], k]
 
-    Parent ``p`` has the samples ``rows[ends[p]:ends[p + 1]]``. Into ``best[p, c]`` go the norm of
+
+@loop(parallel=True, nogil=True, fastmath={"contract"})
+def best_sides(  # type: ignore[no-untyped-def]
+    codes, modes, starts, columns, rows, ends, residual, totals, taken, both, squared, best,
+    begin, stop,
+):  # fmt: skip
+    """Find for parents and columns the side that leaves the largest gradient.
+
+    Pairs of them are numbered parent by parent, and those from ``begin`` to ``stop`` are looked at.
+    ``totals`` are the sums of the parents' residuals. Into ``best[p, c]`` go the norm of
     the gradient, the number of the threshold among those of the column, and 1 where the upper part
     is better than the lower (looked at only if ``both[p]``). A side that keeps all samples or none
     is left out, and so are those in ``taken``: sorted numbers ``(2 p + upper) * T + t`` for
     threshold ``t`` of all ``T``. Samples with a column's most frequent code are only counted: their
     sum is what is left of the parent's.
     """
-    n_parents, n_columns, n_outputs = len(ends) - 1, len(columns), residual.shape[1]
-    n_thresholds = starts[-1]
-    totals = np.zeros((n_parents, n_outputs))
-    for p in prange(n_parents):
-        for place in range(ends[p], ends[p + 1]):
-            for k in range(n_outputs):
-                totals[p, k] += residual[rows[place], k]
-    for task in prange(n_parents * n_columns):
+    n_columns, n_outputs, n_thresholds = len(columns), residual.shape[1], starts[-1]
+    for task in prange(begin, stop):
         p, c = task // n_columns, task % n_columns
         j = columns[c]
         first, count, mode = starts[j], starts[j + 1] - starts[j], modes[j]
@@ -76,14 +82,14 @@ def _has(values, value):  # type: ignore[no-untyped-def]
 
 
 @loop(parallel=True, nogil=True)
-def box_scores(X, columns, lows, highs, weights, scores):  # type: ignore[no-untyped-def]
-    """Add to ``scores`` the weights of the boxes that every row lies in.
+def box_scores(X, columns, lows, highs, weights, scores, begin, stop):  # type: ignore[no-untyped-def]
+    """Add to ``scores`` the weights of the boxes that some rows lie in.
 
     Box ``b`` has the sides ``lows[b, s] < x <= highs[b, s]`` for the entry ``x`` in column
     ``columns[b, s]``.
     """
     n_boxes, n_sides = columns.shape
-    for i in prange(X.shape[0]):
+    for i in prange(begin, stop):
         for b in range(n_boxes):
             inside = True
             for s in range(n_sides):
@@ -97,19 +103,19 @@ def box_scores(X, columns, lows, highs, weights, scores):  # type: ignore[no-unt
 
 
 @loop(parallel=True, nogil=True)
-def table_scores(X, columns, starts, edges, pairs, firsts, sums, scores):  # type: ignore[no-untyped-def]
-    """Add to ``scores`` what tables of sums of weights have for every row.
+def table_scores(X, columns, starts, edges, pairs, firsts, sums, scores, begin, stop):  # type: ignore[no-untyped-def]
+    """Add to ``scores`` what tables of sums of weights have for some rows.
 
     A row lies in the cell of a table that the numbers of thresholds below its entries name, in one
     column or two: ``pairs`` has their places in ``columns``.
     """
     n_columns, n_outputs = len(columns), scores.shape[1]
-    for i in prange(X.shape[0]):
+    for i in prange(begin, stop):
         codes = np.empty(n_columns, dtype=np.int64)
         for c in range(n_columns):
             value = X[i, columns[c]]
             low, high = starts[c], starts[c + 1]
-            while low < high:
+            while low < high:  # halved each time
                 middle = (low + high) // 2
                 if edges[middle] < value:
                     low = middle + 1

@@ -9,18 +9,17 @@ from mixnorm._loops import loop
 
 
 @loop(parallel=True, nogil=True)
-def code_columns(X, edges, starts, codes):  # type: ignore[no-untyped-def]
-    """Write into ``codes`` how many thresholds of its column lie below each entry.
+def code_columns(X, edges, starts, codes, begin, stop):  # type: ignore[no-untyped-def]
+    """Write into ``codes`` how many thresholds of its column lie below each entry of some rows.
 
     ``edges[starts[j]:starts[j + 1]]`` are the thresholds of column ``j``, in increasing order.
     """
-    n_samples, n_columns = X.shape
-    for j in prange(n_columns):
+    for j in prange(X.shape[1]):
         first, last = starts[j], starts[j + 1]
-        for i in range(n_samples):
+        for i in range(begin, stop):
             low, high = first, last
             value = X[i, j]
-            while low < high:
+            while low < high:  # halved each time
                 middle = (low + high) // 2
                 if edges[middle] < value:
                     low = middle + 1
@@ -65,18 +64,18 @@ def threshold_scores(codes, modes, starts, columns, residual, total, squared, sc
 
 
 @loop(parallel=True, nogil=True)
-def stump_scores(X, columns, starts, edges, tables, scores):  # type: ignore[no-untyped-def]
-    """Add to ``scores`` what the stumps of every row give.
+def stump_scores(X, columns, starts, edges, tables, scores, begin, stop):  # type: ignore[no-untyped-def]
+    """Add to ``scores`` what the stumps of some rows give.
 
     Column ``columns[c]`` has the thresholds ``edges[starts[c]:starts[c + 1]]``, and for each number
     of thresholds below an entry a row of ``tables``, from ``starts[c] + c`` on.
     """
     n_outputs = scores.shape[1]
-    for i in prange(X.shape[0]):
+    for i in prange(begin, stop):
         for c in range(len(columns)):
             value = X[i, columns[c]]
             low, high = starts[c], starts[c + 1]
-            while low < high:
+            while low < high:  # halved each time
                 middle = (low + high) // 2
                 if edges[middle] < value:
                     low = middle + 1

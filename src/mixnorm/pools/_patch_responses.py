@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mixnorm._array import device_of, is_numpy, namespace
+from mixnorm._chunks import chunks
 from mixnorm.pools._masks import Scale
 from mixnorm.pools._scorers import for_compiled
 
@@ -46,13 +47,17 @@ def all_responses(
     taps = templates.reshape(len(templates), -1)
     down, across = scale.down.weights, scale.across.weights
     if is_numpy(X):
-        from mixnorm.pools._patches_jit import respond
+        from mixnorm.pools._patches_jit import LANES, respond
 
         dtype = out.dtype if steps is None else np.dtype(np.float32)
         masks = down.astype(dtype), across.astype(dtype)
         units = np.empty(0, dtype=dtype) if steps is None else steps.astype(dtype)
         images = for_compiled(np.ascontiguousarray(X))
-        respond(images, shape[1], taps.astype(dtype), scale.size, masks[0], masks[1], units, out)
+        parts = images, shape[1], taps.astype(dtype), scale.size, *masks, units, out
+        each = down.shape[1] * across.shape[1] * (taps.size + len(taps) * len(across))
+        groups = chunks(-(-len(images) // LANES), LANES * each // 8, parallel=True)
+        for some in groups:  # of images, whose operations are done eight at once
+            respond(*parts, some.start, some.stop)
         return
     xp, dtype = namespace(X), _wide(X, out)
     weights = there(taps, X, dtype)
@@ -161,7 +166,7 @@ def by_size(parts: PatchParts) -> list[SameSize]:
 
 
 def _compiled(X: np.ndarray, shape: tuple[int, int], parts: PatchParts, dtype: Any) -> np.ndarray:
-    from mixnorm.pools._patches_jit import respond_few
+    from mixnorm.pools._patches_jit import LANES, respond_few
 
     lengths = [len(taps) for taps in parts.taps]
     starts = np.cumsum([0, *lengths[:-1]], dtype=np.intp)
@@ -175,7 +180,12 @@ def _compiled(X: np.ndarray, shape: tuple[int, int], parts: PatchParts, dtype: A
     images = for_compiled(np.ascontiguousarray(X))
     templates = np.concatenate(parts.taps).astype(dtype)
     sizes = np.asarray(parts.sizes, dtype=np.intp)
-    respond_few(images, shape[1], templates, starts, sizes, windows, down, across, out)
+    atoms = shape[1], templates, starts, sizes, windows, down, across
+    positions = np.prod(windows[:, 1::2] - windows[:, ::2], axis=1)
+    each = LANES * int(positions @ sizes**2) // 8  # eight at once
+    for some in chunks(-(-len(images) // LANES), each, parallel=True):
+        part = slice(LANES * some.start, LANES * some.stop)
+        respond_few(images[part], *atoms, out[part])
     return out
 
 

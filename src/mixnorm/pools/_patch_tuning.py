@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mixnorm._array import device_of, is_numpy, namespace, to_numpy
+from mixnorm._chunks import chunks
 from mixnorm.pools._patch_responses import by_size
 from mixnorm.pools._scorers import for_compiled
 
@@ -89,14 +90,17 @@ def _sums_compiled(
     X: np.ndarray, shape: tuple[int, int], parts: PatchParts, slopes: np.ndarray, bends: np.ndarray
 ) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
     """Yield ``A^T s`` and ``A^T diag(b) A`` for each atom."""
-    from mixnorm.pools._patches_jit import locate
+    from mixnorm.pools._patches_jit import LANES, locate
 
     images, dtype = for_compiled(np.ascontiguousarray(X)), slopes.dtype
     best, places = np.empty((2, len(X)), dtype), np.empty(len(X), np.int64)
     for atom, (taps, size) in enumerate(zip(parts.taps, parts.sizes, strict=True)):
         window = np.asarray(parts.windows[atom], dtype=np.intp)
         down, across = (part.astype(dtype) for part in parts.weights[atom])
-        locate(images, shape[1], taps.astype(dtype), size, window, down, across, best, places)
+        fixed = images, shape[1], taps.astype(dtype), size, window, down, across, best, places
+        each = LANES * len(taps) * len(down) * len(across)
+        for some in chunks(-(-len(images) // LANES), each // 8, parallel=True):  # eight at once
+            locate(*fixed, some.start, some.stop)
         used = np.flatnonzero(best[0] > 0.0)
         offsets = (np.arange(size)[:, None] * shape[1] + np.arange(size)).ravel()
         patches = images[used[:, None], places[used, None] + offsets].astype(dtype)

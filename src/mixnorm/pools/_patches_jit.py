@@ -16,15 +16,16 @@ from mixnorm._loops import loop
 #: Images that are done side by side; with 32 or fewer, loops over them are not vectorised.
 LANES = 64
 
-# Atoms that a thread does together, and images at a time: their residuals fit the cache.
-_ATOMS = 128
+#: Atoms that a thread does together.
+ATOMS = 128
+# Images at a time, whose residuals fit the cache.
 _IMAGES = 1024
 
 _FAST = {"nnan", "nsz", "contract", "reassoc"}
 
 
 @loop(parallel=True, nogil=True, fastmath=_FAST)
-def respond(images, width, templates, size, down, across, steps, out):  # type: ignore[no-untyped-def]
+def respond(images, width, templates, size, down, across, steps, out, begin, stop):  # type: ignore[no-untyped-def]
     """Write the responses of all templates under all masks into ``out``, an atom per row.
 
     Parameters
@@ -43,12 +44,14 @@ def respond(images, width, templates, size, down, across, steps, out):  # type: 
         If there are any: responses are divided by them, rounded and cut at 255.
     out : array of shape (n_templates * n_down * n_across, n_images)
         The responses; atoms are numbered by template, then by row and column of masks.
+    begin, stop : int
+        Which groups of images to look at; each has ``LANES``, but for the last one.
     """
     n_images = len(images)
     n_down, n_rows = down.shape
     n_across, n_columns = across.shape
     coded = len(steps) > 0
-    for chunk in prange((n_images + LANES - 1) // LANES):
+    for chunk in prange(begin, stop):
         first = chunk * LANES
         count = min(LANES, n_images - first)
         block = _lanes_of(images, first, count, templates)
@@ -111,14 +114,16 @@ def respond_few(images, width, templates, starts, sizes, windows, down, across, 
 
 
 @loop(parallel=True, nogil=True, fastmath=_FAST)
-def locate(images, width, taps, size, window, down, across, best, places):  # type: ignore[no-untyped-def]
+def locate(images, width, taps, size, window, down, across, best, places, begin, stop):  # type: ignore[no-untyped-def]
     """Write where one atom responds most to each image: the pixel at which that patch begins.
+
+    Images are those of the groups of ``LANES`` from ``begin`` to ``stop``.
 
     ``best`` gets a row of responses, and one of the mask's weights there; both are zero where no
     response is positive.
     """
     n_images = len(images)
-    for chunk in prange((n_images + LANES - 1) // LANES):
+    for chunk in prange(begin, stop):
         first = chunk * LANES
         count = min(LANES, n_images - first)
         block = _lanes_of(images, first, count, taps)
@@ -176,7 +181,7 @@ def _convolve(block, corner, width, taps, size, response):  # type: ignore[no-un
     for dy in range(size):
         k, pixel = dy * size, corner + dy * width
         dx = 0
-        while dx + 4 <= size:
+        while dx + 4 <= size:  # dx grows
             a, b, c, d = taps[k + dx], taps[k + dx + 1], taps[k + dx + 2], taps[k + dx + 3]
             p = pixel + dx
             one, two, three, four = block[p], block[p + 1], block[p + 2], block[p + 3]
@@ -203,9 +208,9 @@ def coded_gradient(codes, residual, gradient):  # type: ignore[no-untyped-def]
     """
     n_atoms, n_images = codes.shape
     n_outputs = len(residual)
-    for part in prange((n_atoms + _ATOMS - 1) // _ATOMS):
-        first = part * _ATOMS
-        end = min(first + _ATOMS, n_atoms)
+    for part in prange((n_atoms + ATOMS - 1) // ATOMS):
+        first = part * ATOMS
+        end = min(first + ATOMS, n_atoms)
         gradient[first:end] = 0.0
         room = np.empty(_IMAGES, residual.dtype)
         for start in range(0, n_images, _IMAGES):

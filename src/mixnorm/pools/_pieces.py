@@ -10,6 +10,7 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 
+from mixnorm._chunks import chunk_size, chunks
 from mixnorm._params import Parameters
 from mixnorm.pools._columns import best_places, working_dtype
 from mixnorm.pools._cost import Cost
@@ -24,6 +25,8 @@ _NARROWEST = 1e-130
 _ROWS_PER_CENTRE = 64
 # Distances held at a time while radii are found.
 _DISTANCES = 1 << 23
+# Centres at most that one thread works on at a time: rows that they share stay in its cache.
+_TOGETHER = 8
 
 Atom = tuple[tuple[float, ...], float]
 
@@ -248,12 +251,14 @@ class PreparedPieces:
             part = slice(start, min(start + step, n_centres))
             distances = np.empty((part.stop - start, n_samples))
             with threads_for(distances.size * len(rows)):
-                squared_distances(rows, centres[part], distances)
+                for some in chunks(len(distances), rows.size, parallel=True):
+                    squared_distances(rows, centres[part][some], distances[some])
             self._radii[part] = _radii(distances, n_radii)
             limits = self._radii[part] ** 2
-            table, codes = self._table[:-1], self._codes[part]
+            table, codes, top = self._table[:-1], self._codes[part], largest[part]
             with threads_for(distances.size * len(rows)):
-                sort_into_rings(distances, limits, table, codes, largest[part])
+                for some in chunks(len(distances), table.size, parallel=True):
+                    sort_into_rings(distances[some], limits[some], table, codes[some], top[some])
         # The constant column is one where a ring has rows; without any, a ball repeats the last.
         self._usable = (largest[:, :-1, len(rows)] > 0) & np.isfinite(self._radii)
         np.maximum.accumulate(largest, axis=1, out=largest)
@@ -313,8 +318,15 @@ class PreparedPieces:
         residual = residual if self._used is None else residual[self._used]
         padded = np.zeros((len(self._table), residual.shape[1]), dtype=self._dtype)
         padded[:-1] = residual
-        with threads_for(self._codes.size * padded.shape[1] * self._table.shape[1]):
-            ball_norms(self._codes, self._table, padded, self._inverse, rule == "l2", scores)
+        codes, table, inverse, squared = self._codes, self._table, self._inverse, rule == "l2"
+        work = table.size * padded.shape[1]
+        each = work // 32  # these are done many at once, from the cache
+        together = chunk_size(_TOGETHER, each)
+        with threads_for(len(codes) * work):
+            for some in chunks(len(codes), each, parallel=True):
+                ball_norms(
+                    codes[some], table, padded, inverse[some], squared, together, scores[some]
+                )
         scores[~self._usable] = 0.0
         for atom in exclude:
             centre, radius = cast(Atom, atom)

@@ -7,9 +7,8 @@ from numba import njit, prange
 
 from mixnorm._loops import loop
 
-# Samples and centres that one thread works on at a time: their rows and sums stay in its cache.
+# Samples that one thread works on at a time: their rows stay in its cache.
 _SAMPLES = 2048
-_CENTRES = 8
 
 
 # No contraction of products and sums here: the results are those of NumPy, bit for bit.
@@ -41,7 +40,7 @@ def sort_into_rings(distances, limits, table, codes, largest):  # type: ignore[n
         largest[c] = 0.0
         for i in range(n_samples):
             low, high = 0, n_limits
-            while low < high:
+            while low < high:  # halved each time
                 middle = (low + high) // 2
                 if limits[c, middle] <= distances[c, i]:
                     low = middle + 1
@@ -53,18 +52,18 @@ def sort_into_rings(distances, limits, table, codes, largest):  # type: ignore[n
 
 
 @loop(parallel=True, nogil=True, fastmath={"contract", "reassoc", "nsz"})
-def ball_norms(codes, table, residual, inverse, squared, norms):  # type: ignore[no-untyped-def]
+def ball_norms(codes, table, residual, inverse, squared, together, norms):  # type: ignore[no-untyped-def]
     """Write the norm of the gradient of every ball into ``norms``.
 
     Ball ``q`` of a centre has the samples with codes up to ``q``; its columns are those of
     ``table``, times ``inverse[c, q]``. ``table`` and ``residual`` end with a row of zeros. Samples
     are sorted by code, eight at a time are added to the gradient of their ring, and rings are
-    added up.
+    added up. A thread works on ``together`` centres at a time.
     """
     n_centres, n_samples = codes.shape
     n_balls, width, n_outputs = inverse.shape[1], table.shape[1], residual.shape[1]
-    for block in prange((n_centres + _CENTRES - 1) // _CENTRES):
-        first, last = block * _CENTRES, min(block * _CENTRES + _CENTRES, n_centres)
+    for block in prange((n_centres + together - 1) // together):
+        first, last = block * together, min(block * together + together, n_centres)
         rings = np.zeros((last - first, n_balls, n_outputs, width), dtype=table.dtype)
         order = np.empty(_SAMPLES + 8 * (n_balls + 1), dtype=np.int64)
         starts = np.empty(n_balls + 2, dtype=np.int64)

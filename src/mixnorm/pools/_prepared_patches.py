@@ -16,6 +16,7 @@ from mixnorm._array import (
     quick_products,
     to_numpy,
 )
+from mixnorm._chunks import chunks
 from mixnorm.pools._columns import best_places, working_dtype
 from mixnorm.pools._patch_responses import all_responses, there
 from mixnorm.pools._recent import Recent
@@ -244,10 +245,14 @@ class PreparedPatches:
                 return self._store @ residual
         xp = namespace(residual)
         if is_numpy(residual):
-            from mixnorm.pools._patches_jit import coded_gradient
+            from mixnorm.pools._patches_jit import ATOMS, coded_gradient
 
             gradient = np.empty((self._n_atoms, residual.shape[1]), dtype=residual.dtype)
-            coded_gradient(self._store, np.ascontiguousarray(residual.T), gradient)
+            turned = np.ascontiguousarray(residual.T)
+            groups = chunks(-(-self._n_atoms // ATOMS), ATOMS * turned.size // 8, parallel=True)
+            for group in groups:  # of atoms, whose operations are done eight at once
+                part = slice(ATOMS * group.start, ATOMS * group.stop)
+                coded_gradient(self._store[part], turned, gradient[part])
             return gradient
         parts = [xp.astype(self._store[rows, :], self._dtype) @ residual for rows in self._parts()]
         return xp.concat(parts)

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mixnorm._array import is_numpy
+from mixnorm._chunks import chunks
 from mixnorm._params import Parameters
 from mixnorm.pools._columns import best_places, scale_name, working_dtype
 from mixnorm.pools._cost import Cost
@@ -298,7 +299,8 @@ class _DenseTable(_Table):
         starts = _starts(len(self._Z))
         sizes = np.empty(starts[-1], dtype=self._Z.dtype)
         with threads_for(len(sizes) * self._Z.shape[1]):
-            dense_sizes(self._Z, starts, skip_constant, sizes)
+            for part in chunks(len(self._Z), self._Z.size, parallel=True):
+                dense_sizes(self._Z, starts, skip_constant, sizes, part.start, part.stop)
         return sizes
 
     def deviations(self, share: np.ndarray, centred: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -400,7 +402,7 @@ class _SparseTable(_Table):
         """Return the largest magnitude of each pair's product; zero for constants to skip."""
         from mixnorm.pools._products_jit import sparse_sizes
 
-        return self._for_pairs(sparse_sizes, skip_constant)
+        return self._for_pairs(sparse_sizes, 2, skip_constant)
 
     def deviations(self, share: np.ndarray, centred: bool) -> tuple[np.ndarray, np.ndarray]:
         """Return the standard deviations of columns and of products."""
@@ -436,17 +438,21 @@ class _SparseTable(_Table):
         """Return the norms of the products' gradients, the upper triangle."""
         from mixnorm.pools._products_jit import sparse_norms
 
-        return self._for_pairs(sparse_norms, np.ascontiguousarray(residual), rule == "l2")
+        residual = np.ascontiguousarray(residual)
+        return self._for_pairs(sparse_norms, residual.shape[1], residual, rule == "l2")
 
-    def _for_pairs(self, loop: Any, *arguments: Any) -> np.ndarray:
-        """Run a compiled loop that writes one number per pair."""
+    def _for_pairs(self, loop: Any, width: int, *arguments: Any) -> np.ndarray:
+        """Run a compiled loop that writes one number per pair, out of so many for each row."""
         from mixnorm.pools._products_jit import threads_for
 
         X, by_row, starts = self._columns, self._rows, _starts(len(self.exponents))
         found = np.empty(starts[-1], dtype=X.dtype)
         matrix = (X.indptr, X.indices, X.data, by_row.indptr, by_row.indices, by_row.data)
+        # Of one column: its entries, times those of a row, times the numbers that are added up.
+        each = int(np.diff(X.indptr).max(initial=0)) * -(-X.nnz // max(1, X.shape[0])) * width
         with threads_for(X.nnz * X.shape[1] + len(found)):
-            loop(*matrix, starts, *arguments, found)
+            for part in chunks(X.shape[1], each, parallel=True):
+                loop(*matrix, starts, *arguments, found, part.start, part.stop)
         return found
 
 

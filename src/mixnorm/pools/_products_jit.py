@@ -1,7 +1,8 @@
 """Compiled loops of the products pool. Each has a plain NumPy twin in the tests.
 
 Pairs of columns ``i <= j`` are numbered row by row of the upper triangle: those of column ``i``
-start at ``starts[i]``, in the order of ``j``.
+start at ``starts[i]``, in the order of ``j``. A call does the pairs of some columns, which are
+counted from both ends in turn, from ``begin`` to ``stop``.
 """
 
 from __future__ import annotations
@@ -31,13 +32,13 @@ def threads_for(work: int) -> Iterator[None]:
 
 # No entry is NaN; without saying so, smallest and largest are found one entry at a time.
 @loop(parallel=True, nogil=True, fastmath={"nnan", "nsz"})
-def dense_sizes(Z, starts, skip_constant, sizes):  # type: ignore[no-untyped-def]
-    """Write the largest magnitude of every product of two rows of ``Z`` into ``sizes``.
+def dense_sizes(Z, starts, skip_constant, sizes, begin, stop):  # type: ignore[no-untyped-def]
+    """Write the largest magnitude of products of two rows of ``Z`` into ``sizes``.
 
     With ``skip_constant``, zero for a product that is the same everywhere.
     """
     n_columns, n_samples = Z.shape
-    for c in prange(n_columns):
+    for c in prange(begin, stop):
         i = _shuffled(c, n_columns)
         for j in range(i, n_columns):
             low = high = Z[i, 0] * Z[j, 0]
@@ -50,11 +51,12 @@ def dense_sizes(Z, starts, skip_constant, sizes):  # type: ignore[no-untyped-def
 
 @loop(parallel=True, nogil=True)
 def sparse_sizes(  # type: ignore[no-untyped-def]
-    pointers, rows, values, row_pointers, columns, row_values, starts, skip_constant, sizes
-):
+    pointers, rows, values, row_pointers, columns, row_values, starts, skip_constant, sizes,
+    begin, stop,
+):  # fmt: skip
     """Do what ``dense_sizes`` does, for a matrix given by columns and by rows."""
     n_columns, n_samples = len(pointers) - 1, len(row_pointers) - 1
-    for c in prange(n_columns):
+    for c in prange(begin, stop):
         i = _shuffled(c, n_columns)
         low = np.zeros(n_columns - i, dtype=values.dtype)
         high = np.zeros(n_columns - i, dtype=values.dtype)
@@ -77,14 +79,15 @@ def sparse_sizes(  # type: ignore[no-untyped-def]
 
 @loop(parallel=True, nogil=True, fastmath={"contract"})
 def sparse_norms(  # type: ignore[no-untyped-def]
-    pointers, rows, values, row_pointers, columns, row_values, starts, residual, squared, norms
-):
-    """Write the norm of the gradient of every product of two columns into ``norms``.
+    pointers, rows, values, row_pointers, columns, row_values, starts, residual, squared, norms,
+    begin, stop,
+):  # fmt: skip
+    """Write the norm of the gradient of products of two columns into ``norms``.
 
     Only rows in which both columns have entries are visited.
     """
     n_columns, n_outputs = len(pointers) - 1, residual.shape[1]
-    for c in prange(n_columns):
+    for c in prange(begin, stop):
         i = _shuffled(c, n_columns)
         gradient = np.zeros((n_columns - i, n_outputs), dtype=residual.dtype)
         for t in range(pointers[i], pointers[i + 1]):

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from mixnorm._chunks import chunks
 from mixnorm._linear import linear_scores
 
 # Fewer rows than this are quicker without compiled code, and its threads.
@@ -134,7 +135,10 @@ class StumpScorer:
 
         scores = np.repeat(self._intercept[None, :], len(X), axis=0)
         values = for_compiled(X)
-        stump_scores(values, self._columns, self._starts, self._edges, self._tables, scores)
+        parts = values, self._columns, self._starts, self._edges, self._tables, scores
+        each = len(self._edges) + len(self._columns) * scores.shape[1]
+        for rows in chunks(len(X), each, parallel=True):
+            stump_scores(*parts, rows.start, rows.stop)
         return scores
 
 
@@ -233,15 +237,16 @@ class BoxScorer:
         if self._tables is None:
             self._tables = BoxTables.of(self._atoms, self._weights)
         tables = self._tables
-        table_scores(
-            values, tables.columns, tables.starts, tables.edges, tables.pairs, tables.firsts,
-            tables.sums, scores,
-        )  # fmt: skip
         rest = tables.rest
-        box_scores(
-            values, self._columns[rest], self._lows[rest], self._highs[rest], self._weights[rest],
-            scores,
-        )  # fmt: skip
+        boxes = self._columns[rest], self._lows[rest], self._highs[rest], self._weights[rest]
+        each = len(tables.edges) + len(tables.pairs) * scores.shape[1]
+        each += boxes[0].size + boxes[3].size
+        for rows in chunks(len(X), each, parallel=True):
+            table_scores(
+                values, tables.columns, tables.starts, tables.edges, tables.pairs, tables.firsts,
+                tables.sums, scores, rows.start, rows.stop,
+            )  # fmt: skip
+            box_scores(values, *boxes, scores, rows.start, rows.stop)
         return scores
 
 

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from mixnorm._array import is_numpy, to_numpy
+from mixnorm._chunks import chunks
 from mixnorm._params import Parameters
 from mixnorm.pools._columns import working_dtype
 from mixnorm.pools._cost import Cost
@@ -238,17 +239,19 @@ class PreparedStumps(Binned):
 
         residual = np.ascontiguousarray(residual)
         columns = np.arange(len(self._starts) - 1) if inputs is None else np.asarray(sorted(inputs))
+        columns, total = columns.astype(np.int64), residual.sum(axis=0)
         scores = np.zeros(len(self._edges))
-        threshold_scores(
-            self._codes,
-            self._modes,
-            self._starts,
-            columns.astype(np.int64),
-            residual,
-            residual.sum(axis=0),
-            rule == "l2",
-            scores,
-        )
+        for part in chunks(len(columns), residual.size, parallel=True):
+            threshold_scores(
+                self._codes,
+                self._modes,
+                self._starts,
+                columns[part],
+                residual,
+                total,
+                rule == "l2",
+                scores,
+            )
         for atom in exclude:
             scores[self._place(*cast(Atom, atom))] = 0.0
         return scores
@@ -327,7 +330,10 @@ def _coded(X: Any, edges: np.ndarray, starts: np.ndarray, most: int) -> np.ndarr
         for j, column in enumerate(values_by_column(X)):
             codes[j] = np.searchsorted(edges[starts[j] : starts[j + 1]], column)
         return codes
-    code_columns(for_compiled(X), edges, starts, codes)
+    values = for_compiled(X)
+    each = 4 * X.shape[1] * (1 + most.bit_length())  # steps of a search are slow to foresee
+    for rows in chunks(len(X), each, parallel=True):
+        code_columns(values, edges, starts, codes, rows.start, rows.stop)
     return codes
 
 

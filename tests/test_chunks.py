@@ -1,0 +1,218 @@
+"""Compiled work in chunks: results of one call, to the last bit, and room for interrupts."""
+
+import importlib
+from functools import partial
+
+import numba
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_array_equal
+
+from mixnorm import _chunks
+from mixnorm._chunks import chunk_size, chunks
+from mixnorm.engines import joint_boosting
+from mixnorm.engines._descent import GramQuadratic, ResidualQuadratic
+from mixnorm.engines._design import SharedDesign
+from mixnorm.engines._machine import FeatureMachine, HingeTarget, MatrixMachine
+from mixnorm.engines._mirror_kernels import KernelLearner
+from mixnorm.engines._model import Model
+from mixnorm.kernels import KernelStack
+from mixnorm.kernels._factors import FactorGrams
+from mixnorm.pools import Boxes, Patches, Pieces, Products, Stumps
+from mixnorm.pools._patch_tuning import _sums_compiled
+
+LITTLE = 300  # operations at once
+RNG = partial(np.random.default_rng, 0)
+NONE = frozenset()
+
+
+def table(n=300, d=6):
+    return RNG().standard_normal((n, d)).round(2)
+
+
+def residual(n=300):
+    return np.random.default_rng(1).standard_normal((n, 3))
+
+
+def greedy(pool, X):
+    """The best atoms, and the scores of rows of a model that has them."""
+    prepared = pool.prepare(X, random_state=0) if isinstance(pool, Pieces) else pool.prepare(X)
+    found = prepared.top(residual(), "l1", 6, NONE)
+    found = prepared.top(residual(), "l2", 6, frozenset(atom for atom, _ in found[:3]))
+    weights = np.random.default_rng(2).standard_normal((6, 3))
+    made = [np.asarray([score for _, score in found])]
+    if hasattr(pool, "scorer") and isinstance(X, np.ndarray):
+        atoms = [atom for atom, _ in found]
+        width = 1 if not isinstance(pool, Pieces) else X.shape[1] + 1
+        scorer = pool.scorer(atoms, np.repeat(weights, width, axis=0), np.zeros(3))
+        made.append(scorer(X))
+    return made
+
+
+def patches():
+    X = RNG().standard_normal((300, 42)).astype(np.float32)
+    pool = Patches(size=(2, 3), n_templates=24, masks=4, shape=(6, 7))
+    exact = pool.prepare(X, random_state=0)
+    tight = pool.set_params(max_gib=2 * 192 * 300 / 2**30).prepare(X, random_state=0)
+    assert not tight.exact
+    errors = residual().astype(np.float32)
+    atoms = [atom for atom, _ in exact.top(errors, "l1", 4, NONE)]
+    scores = [score for _, score in tight.top(errors, "l1", 4, NONE)]
+    parts, derivatives = exact.pool.parts(atoms, 42), RNG().random((2, 4, 300))
+    sums = [part for _, *both in _sums_compiled(X, (6, 7), parts, *derivatives) for part in both]
+    return [exact.pool.evaluate(X, atoms), np.asarray(scores), *sums]
+
+
+def stack(n=150):
+    X = table(n)
+    squares = np.sum((X[:, None] - X[None]) ** 2, axis=2)
+    return KernelStack([np.exp(-squares / 9.0), np.exp(-squares)])
+
+
+def kernels():
+    grams = stack()
+    grams.check()
+    return [grams.combine([0.5, 2.0]), *grams.take(np.arange(3, 140, 2)).matrices]
+
+
+def labels(n=150):
+    return (table(n)[:, 0] > 0).astype(np.int64) + (table(n)[:, 1] > 0.5)
+
+
+def machine():
+    made = MatrixMachine(stack(), HingeTarget(labels(), np.full(150, 5.0), 3, False))
+    return [np.asarray(made.solve(np.array([0.6, 0.8]), 1e-6)), made.A]
+
+
+def feature_machine():
+    made = FeatureMachine(
+        FactorGrams(table(150), [6]), HingeTarget(labels(), np.full(150, 5.0), 3, False)
+    )
+    return [np.asarray(made.solve(np.ones(1), 1e-3)), made.A]
+
+
+def kernel_stream():
+    learner = KernelLearner(3.0, np.array([0.01, 0.0]), 7.0, 3)
+    samples = learner.begin(stack(), labels(), np.ones(150))
+    learner.learn(samples, RNG().permutation(150))
+    return [samples.A, samples.sums, np.asarray([learner.rounds, learner.mistakes])]
+
+
+def boosting():
+    X, y, weight = table(), labels(300), np.full(300, 1 / 300)
+    bins = joint_boosting.bin_columns(X, weight)
+    path = joint_boosting.boost(bins, y, weight, n_outputs=3, n_rounds=3)
+    return [step.values for step in path.rounds] + [
+        np.asarray([step.feature, step.threshold, step.error]) for step in path.rounds
+    ]
+
+
+def descent(kind):
+    X, errors = table(), residual()
+    weight = np.full((300, 3 if kind == "separate" else 1), 1 / 300)
+    if kind == "separate":
+        weight = weight * [0.5, 1.0, 2.0]
+    start = np.zeros((6, 3))
+    if kind == "residual":
+        quadratic = ResidualQuadratic(X.T, start, errors)
+    else:
+        model = Model(
+            SharedDesign(X, 3).block(np.arange(6)), weight, fit_intercept=False, exact=True
+        )
+        quadratic = GramQuadratic(model, 1.0, start, 1.0, X.T @ errors / 300)
+    quadratic.epochs(0.01, 2.0, 7)
+    return [quadratic.weights, quadratic.gradient()]
+
+
+sparse = partial(sp.random_array, (300, 6), density=0.08, format="csr")
+#: Work to be done, and the compiled loops whose calls it takes.
+WORK = {
+    "stumps": (
+        lambda: greedy(Stumps(), table()),
+        "pools._jit: code_columns threshold_scores stump_scores",
+    ),
+    "boxes": (
+        lambda: greedy(Boxes(depth=3), table()),
+        "pools._boxes_jit: parent_sums best_sides table_scores box_scores",
+    ),
+    "products": (lambda: greedy(Products(), table()), "pools._products_jit: dense_sizes"),
+    "sparse products": (
+        lambda: greedy(Products(), sparse(rng=RNG())),
+        "pools._products_jit: sparse_sizes sparse_norms",
+    ),
+    "pieces": (
+        lambda: greedy(Pieces(5, 4), table()),
+        "pools._pieces_jit: squared_distances sort_into_rings ball_norms",
+    ),
+    "patches": (patches, "pools._patches_jit: respond respond_few locate coded_gradient"),
+    "kernels": (kernels, "kernels._sums_jit: mirror take_half"),
+    "checks": (kernels, "kernels._jit: survey"),
+    "machine": (machine, "engines._machine_jit: sweep"),
+    "machine of factors": (feature_machine, "engines._machine_jit: sweep_features"),
+    "kernel stream": (kernel_stream, "engines._mirror_kernels_jit: one_pass"),
+    "boosting": (boosting, "engines._jointboost_jit: histograms _scan"),
+    "descent": (lambda: descent("shared"), "engines._descent_jit: shared_epochs"),
+    "separate descent": (lambda: descent("separate"), "engines._descent_jit: separate_epochs"),
+    "descent on residuals": (lambda: descent("residual"), "engines._descent_jit: residual_epochs"),
+}
+
+
+@pytest.fixture
+def watched(monkeypatch):
+    """Return a function that counts the calls of compiled loops, and may interrupt one."""
+    originals = {}
+
+    def watch(loops, interrupted=None):
+        room, names = loops.split(": ")
+        module = importlib.import_module(f"mixnorm.{room}")
+        counts = dict.fromkeys(names.split(), 0)
+
+        def call(name, *arguments):
+            counts[name] += 1
+            if name == interrupted and counts[name] > 1:
+                raise KeyboardInterrupt
+            return originals[name](*arguments)
+
+        for name in counts:
+            originals.setdefault(name, getattr(module, name))
+            monkeypatch.setattr(module, name, partial(call, name))
+        return counts
+
+    threads = numba.get_num_threads()
+    numba.set_num_threads(1)  # so that few items are many for a chunk
+    yield watch
+    numba.set_num_threads(threads)
+
+
+@pytest.mark.parametrize("name", WORK)
+def test_chunks_change_no_bit(name, watched, monkeypatch):
+    work, loops = WORK[name]
+    wanted = work()  # and compile all of it, before any loop is watched
+    before = watched(loops)
+    work()
+    monkeypatch.setattr(_chunks, "_OPERATIONS", LITTLE)
+    after = watched(loops)
+    found = work()
+    assert len(found) == len(wanted)
+    for one, other in zip(found, wanted, strict=True):
+        assert_array_equal(one, other)
+    for loop, count in after.items():
+        assert count > before[loop], loop
+
+
+@pytest.mark.parametrize("name", [name for name in WORK if name != "boosting"])
+def test_interrupts_get_through_between_chunks(name, watched, monkeypatch):
+    work, loops = WORK[name]
+    work()
+    monkeypatch.setattr(_chunks, "_OPERATIONS", LITTLE)
+    watched(loops, loops.split()[-1])
+    with pytest.raises(KeyboardInterrupt):
+        work()
+
+
+def test_threads_share_the_items():
+    alone = chunk_size(10**6, 10**5)
+    assert chunk_size(10**6, 10**5, parallel=True) == alone * numba.get_num_threads()
+    assert chunk_size(3, 10**15) == 1
+    assert list(chunks(0, 1)) == []
