@@ -247,6 +247,30 @@ def test_algorithm_1_with_hardly_any_penalty(alpha):
         assert value == pytest.approx(step.loss, rel=1e-4, abs=1e-4)
 
 
+@pytest.mark.parametrize("alpha", [2e-9, 1e-8])
+def test_algorithm_1_by_careful_steps_with_hardly_any_penalty(alpha):
+    """All refits reach their gap, in tens of rounds: blocks by themselves would take thousands."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((20, 5))
+    widths = (0.2, 2.0, 20.0)
+    K = np.stack([GaussianKernel(tau).between(X[:, [j]]) for j in range(5) for tau in widths])
+    Y = np.eye(6)[rng.integers(0, 6, 20)]
+    weight = np.full(20, 0.05)
+    path = run(K, Y, weight, n_kernels=5, algorithm="l1", alpha=alpha, max_iter=200)
+    assert len(path.rounds) > 1
+    assert path.converged
+
+
+def test_algorithm_1_gives_up_where_the_gap_does_not_fall():
+    """Scores of separable classes grow for ever, if the penalty is next to nothing."""
+    K, Y, weight = problem(n=30, m=3)
+    labels = (Y[:, 0] > np.median(Y)).astype(int)
+    options = {"algorithm": "l1", "alpha": 1e-10, "max_iter": 5000}
+    path = run(K, labels, weight, MultinomialLogistic(), n_kernels=3, **options)
+    assert not path.converged
+    assert max(step.iterations for step in path.rounds) < 1000
+
+
 def test_a_penalty_that_is_lost_in_rounding():
     K, Y, weight = problem()
     with pytest.raises(ValueError, match="next to nothing"):

@@ -165,7 +165,7 @@ def test_scores_of_several_outputs_are_scikit_learns():
 
 
 def test_folds_without_training_rows():
-    with pytest.raises(ValueError, match="no training rows"):
+    with pytest.raises(ValueError, match="no rows to learn from"):
         MKLClassifierCV(Cs=[1.0], ps=[1.2], cv=[(np.arange(0), np.arange(178))]).fit(X, y)
 
 

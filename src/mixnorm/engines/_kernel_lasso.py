@@ -20,6 +20,10 @@ _FLAT = 1e-6
 _NEXT_TO_NOTHING = 1e-20
 # Shorter and shorter steps that are tried.
 _HALVINGS = 5
+# Rounds of blocks after which Newton steps that fail are replaced.
+_PATIENT = 20
+# Rounds of blocks after which the gap must have fallen to this part, or the solver gives up.
+_A_WHILE, _LOWER = 100, 0.5
 # Steps shorter than this, beside where they lead, are rounding.
 _ROUNDING = 1e-14
 
@@ -145,16 +149,22 @@ class LassoRefit(BaseModel):
     def _solve(self) -> Outcome:
         """Go round the blocks until the duality gap on the chosen kernels is small."""
         gap, enough = math.inf, self.tol * self.null_value
+        lowest, before = math.inf, math.inf
         for sweep in range(1, self.max_iter + 1):
             for place in range(len(self.support)):
                 self._solve_block(place)
-            self._newton()
+            self._newton(sweep > _PATIENT)
             self.set_scores(self._summed())  # without what rounding has piled up
             objective = self.value + self.alpha * self._sizes()
             gap = max(0.0, objective - self.dual_value(self.largest()))
             if gap <= enough:
                 return Outcome(sweep, gap, True)
-        return Outcome(self.max_iter, gap, False)
+            lowest = min(lowest, gap)
+            if sweep % _A_WHILE == 0:
+                if lowest > _LOWER * before:  # next to no penalty: it would crawl on for ever
+                    break
+                before = lowest
+        return Outcome(sweep, gap, False)
 
     def _sizes(self) -> float:
         return sum(norm(coef) for coef in self._coefs)
@@ -164,8 +174,10 @@ class LassoRefit(BaseModel):
         ends = np.cumsum([0, *(phi.shape[1] for phi in self._factors)])
         return [slice(ends[i], ends[i + 1]) for i in range(len(self._factors))]
 
-    def _newton(self) -> None:
+    def _newton(self, careful: bool) -> None:
         r"""Take a Newton step on all parts that are not zero, if it lowers the objective.
+
+        Where it does not, ``careful`` takes a shorter one, to the best point of a quadratic bound.
 
         The Hessian of the bound and the norms is :math:`(L \Phi^\top W \Phi + D) \otimes I - U
         U^\top`, with the diagonal :math:`\alpha / \|c_j\|` in :math:`D`, and one column for each
@@ -206,8 +218,10 @@ class LassoRefit(BaseModel):
         inner = np.stack([along(basis) for basis in bases], axis=1)
         small = np.diag(sizes / self.alpha) - 0.5 * (inner + inner.T)
         shares = np.linalg.lstsq(small, along(step), rcond=None)[0]
-        step = step + sum(share * basis for share, basis in zip(shares, bases, strict=True))
-        self._try(active, [step[ends[i] : ends[i + 1]] for i in range(len(active))])
+        whole = step + sum(share * basis for share, basis in zip(shares, bases, strict=True))
+        for way in (whole, step) if careful else (whole,):
+            if self._try(active, [way[ends[i] : ends[i + 1]] for i in range(len(active))]):
+                return
 
     def _system(self, active: list[int], extra: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
         """Return what solves with the curvature of some kernels, and a number for each on top."""
@@ -222,8 +236,11 @@ class LassoRefit(BaseModel):
             else:
                 system = design.T @ (bends[:, None] * design)
             system[np.diag_indices(len(system))] += above
-            factor = linalg.cho_factor(system, lower=True, overwrite_a=True)
-            return lambda right: np.asarray(linalg.cho_solve(factor, right))
+            try:
+                factor = linalg.cho_factor(system, lower=True, overwrite_a=True)
+                return lambda right: np.asarray(linalg.cho_solve(factor, right))
+            except linalg.LinAlgError:  # next to no penalty; not beside the rows
+                pass
         system = (design / above) @ design.T
         system[np.diag_indices(len(system))] += 1.0 / bends
         factor = linalg.cho_factor(system, lower=True, overwrite_a=True)
@@ -242,8 +259,8 @@ class LassoRefit(BaseModel):
         found = self.loss.curvature(self.residual, self.target, self.weight)
         return np.maximum(np.mean(found, axis=1), _FLAT * self._bound * self.weight)
 
-    def _try(self, active: list[int], steps: list[np.ndarray]) -> None:
-        """Go along some steps as far as the objective falls."""
+    def _try(self, active: list[int], steps: list[np.ndarray]) -> bool:
+        """Go along some steps as far as the objective falls; True if it does."""
         change = sum(self._factors[place] @ step for place, step in zip(active, steps, strict=True))
         before = self.value + self.alpha * self._sizes()
         old, scores = list(self._coefs), self.scores
@@ -253,10 +270,11 @@ class LassoRefit(BaseModel):
                 self._coefs[place] = old[place] + length * step
             self.set_scores(scores + length * change)
             if self.value + self.alpha * self._sizes() < before:
-                return
+                return True
             length *= 0.25
         self._coefs = old
         self.set_scores(scores)
+        return False
 
     def _summed(self) -> np.ndarray:
         scores = np.broadcast_to(self.intercept, self.scores.shape).copy()
