@@ -1,5 +1,6 @@
 """The rules that choose the next atom, against slow direct computations."""
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -17,8 +18,9 @@ from mixnorm.engines._rules import (
     joint_gains,
     line_gains,
 )
+from mixnorm.exceptions import FewerFeaturesWarning, NotConvergedWarning
 from mixnorm.losses import MarginSoftmax, MultinomialLogistic, Squared
-from mixnorm.pools import Columns
+from mixnorm.pools import Columns, Products, Stumps
 
 LOSSES = [MarginSoftmax(), MultinomialLogistic(), Squared()]
 NONE = frozenset()
@@ -280,3 +282,28 @@ def test_joint_never_chooses_a_copy_of_a_chosen_column():
     assert not {2, 4} <= set(model.selected_[:3].tolist())
     plain = ShareBoostClassifier(4).fit(X, y)
     np.testing.assert_allclose(model.path_["loss"][:3], plain.path_["loss"][:3], rtol=1e-2)
+
+
+@pytest.mark.parametrize("loss", ["margin", "logistic"])
+@pytest.mark.parametrize("pool", [None, Stumps(), Products()], ids=str)
+def test_newton_steps_of_columns_without_a_penalty(pool, loss):
+    """Tables with copies, constants and sums of columns, in which classes are told apart."""
+    for seed in (19, 37, 49, 50, 51):
+        rng = np.random.default_rng(seed)
+        n, d, k = rng.integers(4, 40), rng.integers(2, 7), rng.integers(2, 6)
+        X = rng.normal(size=(n, d))
+        X = np.concatenate([X, X[:, :1], X @ rng.normal(size=(d, 1)), np.ones((n, 1))], axis=1)
+        y = rng.integers(0, k, size=n)
+        y[:k] = np.arange(min(n, k))
+        weight = rng.integers(0, 3, size=n).astype(float)
+        weight[0] = 1.0
+        for given in (None, weight):
+            for scale in ("std", False):
+                model = ShareBoostClassifier(
+                    rule="column", alpha=0, loss=loss, pool=pool, scale=scale
+                )
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", FewerFeaturesWarning)
+                    warnings.simplefilter("ignore", NotConvergedWarning)
+                    model.fit(X, y, sample_weight=given)
+                assert model.path_["loss"][-1] <= model.null_loss_

@@ -172,3 +172,14 @@ def test_scores_of_any_layout():
     by_column = evaluate(loss, np.asfortranarray(scores), y, weight)
     assert by_row[0] == pytest.approx(by_column[0], rel=1e-14)
     np.testing.assert_allclose(by_row[1], by_column[1], atol=1e-16)
+
+
+@pytest.mark.parametrize("loss", [MarginSoftmax(), MultinomialLogistic()], ids=str)
+def test_column_hessian_of_samples_that_are_told_apart(loss):
+    """Where a probability is next to one, rows still sum to zero, beside their own size."""
+    scores, y, weight = draw(0, spread=1.0)
+    scores[np.arange(len(y)), y] += 25.0
+    _, residual = evaluate(loss, scores, y, weight)
+    hessian = loss.column_hessian(scores[:, 1], residual, loss.encode(y, 4, scores), weight)
+    assert 0.0 < np.trace(hessian) < 1e-6
+    assert np.max(np.abs(hessian.sum(axis=1))) < 1e-14 * np.trace(hessian)

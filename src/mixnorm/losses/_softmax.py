@@ -90,15 +90,19 @@ class _Softmax(Parameters):
         return float(xp.sum(square - first * first * inverse(weight), dtype=xp.float64))
 
     def column_hessian(self, column: Any, residual: Any, target: Labels, weight: Any) -> Any:
-        """Return ``sum_i w_i x_i^2 (diag p_i - p_i p_i^T)``."""
+        """Return ``sum_i w_i x_i^2 (diag p_i - p_i p_i^T)``.
+
+        Its rows sum to zero, by which the diagonal is found: a difference would lose its digits
+        where a probability is next to one, and the matrix might have no inverse with any ridge.
+        """
         xp = namespace(residual)
         square = column * column
         weighted = self._probabilities(residual, target, weight).T * square[None, :]
         other = self._probabilities(residual, target, weight).T * inverse(weight)[None, :]
         cross = weighted @ other.T
-        diagonal = xp.sum(weighted, axis=1)
         eye = xp.eye(residual.shape[1], dtype=residual.dtype, device=device_of(residual))
-        return eye * diagonal[:, None] - cross
+        others = (1.0 - eye) * cross
+        return eye * xp.sum(others, axis=1)[:, None] - others
 
     def hessian_operator(
         self, scores: Any, residual: Any, target: Labels, weight: Any
