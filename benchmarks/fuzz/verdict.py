@@ -21,6 +21,9 @@ LIMIT = 20.0
 #: Two ways to the same scores may differ by this part of the largest score.
 TOLERANCE = 1e-8
 
+#: What rounding leaves of a sum, in parts of the magnitudes that are added.
+ROUNDING = 1e-13
+
 ALLOWED_ERRORS = (ValueError, TypeError, MixnormError)
 ALLOWED_WARNINGS = (
     MixnormWarning,
@@ -137,13 +140,19 @@ def require_finite(values: Any, name: str) -> None:
         require(np.all(np.isfinite(found)), f"{name} has NaN or infinity")
 
 
-def require_close(first: Any, second: Any, what: str, tolerance: float = TOLERANCE) -> None:
-    """Fail where two arrays are apart by more than the tolerance, in parts of the largest value."""
+def require_close(
+    first: Any, second: Any, what: str, tolerance: float = TOLERANCE, terms: float = 0.0
+) -> None:
+    """Fail where two arrays are apart by more than the tolerance, in parts of the largest value.
+
+    Sums whose ``terms`` cancel to nearly nothing may be apart by what rounding leaves of these.
+    """
     a, b = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
     require(a.shape == b.shape, f"{what}: shapes {a.shape} and {b.shape}")
     largest = float(np.max(np.abs(b), initial=0.0))
     if largest > 0:
         apart = float(np.max(np.abs(a / largest - b / largest)))
-        require(apart <= tolerance, f"{what}: apart by {apart:.1e} of the largest score")
+        allowed = max(tolerance, ROUNDING * terms / largest)
+        require(apart <= allowed, f"{what}: apart by {apart:.1e} of the largest score")
     else:
-        require(not np.any(a), f"{what}: not zero as the others")
+        require(np.max(np.abs(a), initial=0.0) <= ROUNDING * terms, f"{what}: one is zero")

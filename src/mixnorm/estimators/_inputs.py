@@ -154,7 +154,9 @@ def check_one_kind_of_label(y: Any, name: str = "y") -> None:
 
     They cannot be sorted, and NumPy would make texts of all of them.
     """
-    if not isinstance(y, (list, tuple)) and getattr(y, "dtype", None) != np.dtype(object):
+    dtype = getattr(y, "dtype", None)  # those of other libraries are not compared with NumPy's
+    objects = isinstance(dtype, np.dtype) and dtype.kind == "O"
+    if not isinstance(y, (list, tuple)) and not objects:
         return
     values = _objects(y)
     if any(value is None for value in values):
