@@ -183,3 +183,8 @@ def test_column_hessian_of_samples_that_are_told_apart(loss):
     hessian = loss.column_hessian(scores[:, 1], residual, loss.encode(y, 4, scores), weight)
     assert 0.0 < np.trace(hessian) < 1e-6
     assert np.max(np.abs(hessian.sum(axis=1))) < 1e-14 * np.trace(hessian)
+
+
+@pytest.mark.parametrize("loss", [MarginSoftmax(), MultinomialLogistic()])
+def test_probabilities_of_scores_whose_difference_overflows(loss):
+    assert np.array_equal(loss.proba(np.array([[1.7e308, -1.7e308, 0.0]])), [[1.0, 0.0, 0.0]])

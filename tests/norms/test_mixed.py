@@ -482,3 +482,12 @@ def test_rows_of_which_the_inverse_overflows(pair):
                 np.testing.assert_allclose(found[[0, 2]], wanted, rtol=1e-12)
                 assert abs(found[1, 0]) <= 1.0
         assert norm.value(norm.lmo(W)) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(("inner", "outer"), [(1, 1), (2, 1), (INF, 1), (2, 2)])
+def test_projections_of_points_whose_norm_overflows(inner, outer):
+    norm, W = MixedNorm(inner, outer), np.array([[1.0, -0.9], [-0.5, 0.8], [0.7, 0.6]])
+    wanted = norm.project(W, 0.5)
+    np.testing.assert_allclose(norm.project(1.7e308 * W, 0.5 * 1.7e308) / 1.7e308, wanted)
+    assert not np.any(norm.project(1.7e308 * W, 0.0))
+    assert np.isnan(norm.project(np.array([[INF, 1.0]]), 1.0)).all()

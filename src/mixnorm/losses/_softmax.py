@@ -158,7 +158,8 @@ class _Softmax(Parameters):
 
     def _softmax(self, scores: Any) -> Any:
         xp = namespace(scores)
-        exponential = xp.exp(scores - xp.max(scores, axis=1, keepdims=True))
+        with np.errstate(over="ignore"):  # what is infinitely far below has no share
+            exponential = xp.exp(scores - xp.max(scores, axis=1, keepdims=True))
         return exponential / xp.sum(exponential, axis=1, keepdims=True)
 
     def proba(self, scores: Any) -> Any:

@@ -29,6 +29,7 @@ from mixnorm.norms._vectors import (
     first_signs,
     joined,
     over,
+    peak,
     power_of_two,
     soften,
     vector_norm,
@@ -203,10 +204,14 @@ class MixedNorm(Parameters):
         value, radius, xp = self.value(W), level(radius, "radius", W), namespace(W)
         if value <= radius * (1.0 + 16.0 * epsilon(W)):
             return xp.asarray(W, copy=True)
-        if not math.isfinite(value):
+        size = peak(W) if not math.isfinite(value) else 0.0
+        if not math.isfinite(size):
             return xp.full_like(W, math.nan)
         if radius == 0.0:
             return xp.zeros_like(W)
+        if size > 0.0:  # the entries are finite, and their norm is not
+            unit = power_of_two(size)
+            return self.project(W / unit, radius / unit) * unit
         if not _LEAST < value < _LARGEST:
             unit = power_of_two(value)
             return self._projected(W / unit, radius / unit) * unit
