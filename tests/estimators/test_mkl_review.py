@@ -209,3 +209,15 @@ def test_scores_of_single_rows_and_batches_agree_to_the_last_digits(model):
     single = np.concatenate([model.decision_function(X[i : i + 1]) for i in range(40)])
     atol = 1e-12 * np.max(np.abs(scores))
     np.testing.assert_allclose(single, scores[:40], rtol=0.0, atol=atol)
+
+
+def test_scores_that_are_small_beside_their_terms_keep_their_digits():
+    """On points of a grid kernels have the same bits, and rounding is that of sums alone."""
+    rng = np.random.default_rng(0)
+    rows, labels = np.linspace(0.0, 1.0, 40)[:, None], rng.integers(0, 3, 40)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MixnormWarning)
+        model = GreedyMKLClassifier(alpha=1e-13).fit(rows, labels)
+    scores = model.decision_function(rows)
+    single = np.concatenate([model.decision_function(rows[i : i + 1]) for i in range(40)])
+    np.testing.assert_allclose(single, scores, rtol=0.0, atol=1e-10 * np.max(np.abs(scores)))

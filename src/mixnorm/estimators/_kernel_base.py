@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from mixnorm._linear import linear_scores
 from mixnorm.engines import multikernel
 from mixnorm.estimators._inputs import _check_integer, _check_number, check_shared_parameters
 from mixnorm.estimators._kernel_inputs import (
@@ -308,7 +309,7 @@ def products_and_sizes(K: np.ndarray, table: np.ndarray) -> tuple[np.ndarray, np
 
     Overwrites ``K``.
     """
-    found = np.asarray(K @ table, dtype=np.float64)
+    found = linear_scores(K, table, np.zeros(1))
     return found, np.abs(K, out=K) @ np.max(np.abs(table), axis=1, initial=0.0)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from mixnorm._linear import linear_scores
 from mixnorm.kernels._factors import (
     FactorGrams,
     landmark_features,
@@ -449,6 +450,6 @@ class FittedBank:
 def _add_products(total: np.ndarray, block: np.ndarray, table: np.ndarray) -> None:
     """Add a product, and sums of magnitudes where ``total`` has a column for these."""
     k = table.shape[1]
-    total[:, :k] += block @ table
+    total[:, :k] += linear_scores(block, table, np.zeros(1))
     if total.shape[1] > k:
         total[:, k] += np.abs(block) @ np.max(np.abs(table), axis=1, initial=0.0)
