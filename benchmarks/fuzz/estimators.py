@@ -158,9 +158,7 @@ class _Trial:
 
     def check_ways(self, model: Any, X: np.ndarray, scores: np.ndarray) -> None:
         """Single rows and batches, sparse and dense rows give the same scores."""
-        terms = 0.0
-        if hasattr(model, "_scores_and_sizes"):  # a kernel model with a feature that is constant
-            terms = float(np.max(model._scores_and_sizes(X)[1], initial=0.0))
+        terms = _terms(model, X)
         for i in self.rng.permutation(len(X))[:3]:
             filled = scores.copy()
             filled[i] = self.scores(model, X[i : i + 1], i)[0]
@@ -209,6 +207,15 @@ class _Trial:
             least = float(np.sum((y / unit - mean) ** 2))
             have = float(np.sum((y / unit - found / unit) ** 2))
             require(have <= least * (1 + 1e-6) + rounding, "the fit is worse than the mean")
+
+
+def _terms(model: Any, X: np.ndarray) -> float:
+    """Return the largest sum of magnitudes behind a score of a kernel model, 0 for others."""
+    if hasattr(model, "_scores_and_sizes"):
+        return float(np.max(model._scores_and_sizes(X)[1], initial=0.0))
+    if hasattr(model, "_scored"):  # a path of kernels
+        return float(np.max(model._scored(X, [len(model._fitted_path().rounds)])[1], initial=0.0))
+    return 0.0
 
 
 def _copies(table: Table) -> list[Any]:

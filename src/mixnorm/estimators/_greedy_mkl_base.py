@@ -101,8 +101,6 @@ class GreedyKernelLearner(
         _check_integer(self, "rank", least=1)
         _check_number(self, "tol", least=0.0)
         _check_integer(self, "max_iter", least=1)
-        if not isinstance(self.warm_start, (bool, np.bool_)):
-            raise TypeError(f"warm_start={self.warm_start!r} must be True or False.")
 
     # --- fit
 

@@ -177,8 +177,15 @@ def _kind(value: Any) -> Any:
     return type(value)
 
 
+_SWITCHES = ("fit_intercept", "one_standard_error", "standardize", "warm_start")
+
+
 def check_shared_parameters(estimator: Any) -> None:
-    """Raise a clear error for a bad ``n_jobs`` or ``random_state``, where an estimator has them."""
+    """Raise a clear error for bad values of parameters that many estimators have."""
+    for name in _SWITCHES:
+        value = getattr(estimator, name, False)
+        if not isinstance(value, (bool, np.bool_)):
+            raise TypeError(f"{name}={value!r} must be True or False.")
     if hasattr(estimator, "n_jobs"):
         _check_jobs(estimator.n_jobs)
     if hasattr(estimator, "random_state"):
@@ -280,8 +287,6 @@ def check_parameters(estimator: Any) -> None:
             raise ValueError(f"cost_budget={estimator.cost_budget!r} must be positive, or None.")
     check_shared_parameters(estimator)
     as_penalty(estimator.penalty)
-    if not isinstance(estimator.fit_intercept, (bool, np.bool_)):
-        raise TypeError(f"fit_intercept={estimator.fit_intercept!r} must be True or False.")
     scale_name(estimator.scale)
     pool = estimator.pool
     if pool is not None and (isinstance(pool, type) or not hasattr(pool, "prepare")):

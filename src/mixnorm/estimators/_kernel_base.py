@@ -81,8 +81,6 @@ class KernelLearner(KernelInputsMixin, StoredKernelsMixin, CallbackSupportMixin,
         self._check_cost()
         _check_number(self, "tol", least=0.0)
         _check_integer(self, "max_iter", least=1)
-        if not isinstance(self.warm_start, (bool, np.bool_)):
-            raise TypeError(f"warm_start={self.warm_start!r} must be True or False.")
 
     def _check_cost(self) -> None:
         _check_number(self, "C", least=0.0)

@@ -137,6 +137,7 @@ class KernelMulticlassSVC(KernelClassifier):
             raise ValueError(f"gamma={gamma!r} must be 'scale', 'auto' or a positive number.")
         elif not 0.0 < float(gamma) < np.inf:
             raise ValueError(f"gamma={gamma!r} must be positive and finite.")
+        PolynomialKernel(degree=self.degree, coef0=self.coef0).check()
         if not self._precomputed:
             as_kernel(self.kernel)
 
@@ -280,8 +281,6 @@ class LinearMulticlassSVC(KernelClassifier):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if not isinstance(self.fit_intercept, (bool, np.bool_)):
-            raise TypeError(f"fit_intercept={self.fit_intercept!r} must be True or False.")
         _check_number(self, "intercept_scaling", least=0.0)
 
     def _kernels_of(self, X: Any, weight: np.ndarray) -> tuple[Any, Any]:

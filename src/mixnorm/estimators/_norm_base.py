@@ -60,10 +60,6 @@ def check_norm_parameters(estimator: Any) -> None:
         _check_alpha(estimator)
     _check_number(estimator, "tol", least=0.0)
     _check_integer(estimator, "max_iter", least=1)
-    for name in ("fit_intercept", "standardize", "warm_start", "one_standard_error"):
-        value = getattr(estimator, name, False)
-        if not isinstance(value, (bool, np.bool_)):
-            raise TypeError(f"{name}={value!r} must be True or False.")
 
 
 def _check_alpha(estimator: Any) -> None:

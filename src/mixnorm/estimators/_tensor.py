@@ -153,8 +153,6 @@ class TensorKernelRegressor(MultiOutputMixin, RegressorMixin, TensorKernelLearne
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if not isinstance(self.fit_intercept, (bool, np.bool_)):
-            raise TypeError(f"fit_intercept={self.fit_intercept!r} must be True or False.")
 
     def _known(self) -> dict[str, type]:
         return _REGRESSION
