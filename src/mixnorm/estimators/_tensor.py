@@ -151,9 +151,6 @@ class TensorKernelRegressor(MultiOutputMixin, RegressorMixin, TensorKernelLearne
         self.max_iter = max_iter
         self.random_state = random_state
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-
     def _known(self) -> dict[str, type]:
         return _REGRESSION
 
