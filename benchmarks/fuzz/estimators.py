@@ -213,7 +213,7 @@ def _terms(model: Any, X: np.ndarray) -> float:
     """Return the largest sum of magnitudes behind a score of a kernel model, 0 for others."""
     if hasattr(model, "_scores_and_sizes"):
         return float(np.max(model._scores_and_sizes(X)[1], initial=0.0))
-    if hasattr(model, "_scored"):  # a path of kernels
+    if type(model).__name__.startswith("GreedyMKL"):  # a path of kernels
         return float(np.max(model._scored(X, [len(model._fitted_path().rounds)])[1], initial=0.0))
     return 0.0
 
