@@ -31,7 +31,7 @@ from mixnorm.kernels import (
     PolynomialKernel,
     gaussian_bank,
 )
-from mixnorm.pools import Boxes, Columns, Products, Stumps, Union
+from mixnorm.pools import Boxes, Columns, Patches, Pieces, Products, Stumps, Union
 
 FINE = {"tol": 1e-10, "max_iter": 5000}
 EACH = KernelBank.per_feature(widths=[0.1, 1.0], dtype="float64")
@@ -48,6 +48,10 @@ MODELS = [
     ShareBoostClassifier(4, swaps=2, backward=2, rule="exact", **FINE),
     ShareBoostClassifier(4, pool=Stumps(max_bins=4), **FINE),
     ShareBoostClassifier(4, pool=Products(), **FINE),
+    ShareBoostClassifier(4, pool=Boxes(max_bins=4), **FINE),
+    ShareBoostClassifier(4, pool=Pieces(n_centers=8, n_radii=5), random_state=0, **FINE),
+    ShareBoostClassifier(4, pool=Pieces(n_radii=5), random_state=0, **FINE),
+    ShareBoostClassifier(4, pool=Patches(2, n_templates=5, masks=4), random_state=0, **FINE),
     ShareBoostClassifier(4, pool=Union([Columns(), Stumps(max_bins=4)]), **FINE),
     ShareBoostRegressor(4, **FINE),
     ShareBoostRegressor(4, pool=Boxes(), **FINE),
@@ -111,7 +115,9 @@ def test_weights_are_repeated_rows(kind, model):
     weight, order = rng.integers(0, 4, size=len(X)), rng.permutation(len(X))
     weighted = clone(model).fit(X[order], y[order], sample_weight=weight[order])
     repeated = clone(model).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
-    assert_same(weighted, repeated, X)
+    # Boxes and balls that hold the same rows are equally good: rounding tells which is chosen.
+    alike = isinstance(getattr(model, "pool", None), (Boxes, Pieces))
+    assert_same(weighted, repeated, X[weight > 0] if alike else X)
 
 
 @each_model

@@ -92,7 +92,7 @@ class TestMasks:
 class TestTemplates:
     def test_normal(self, digits):
         images = digits[0].astype(np.float32)
-        found = learn_templates(images, 3, 20, np.random.RandomState(0))
+        found = learn_templates(images, np.ones(len(images)), 3, 20, np.random.RandomState(0))
         assert found.shape == (20, 3, 3)
         assert found.dtype == np.float32
         np.testing.assert_allclose(found.mean(axis=(1, 2)), 0.0, atol=1e-6)
@@ -101,18 +101,20 @@ class TestTemplates:
     def test_few_patches(self):
         images = np.zeros((1, 3, 3))
         images[0, 0, 0] = 5.0
-        (found,) = learn_templates(images, 2, 10, np.random.RandomState(0))
+        (found,) = learn_templates(images, np.ones(len(images)), 2, 10, np.random.RandomState(0))
         wanted = np.array([[3.0, -1.0], [-1.0, -1.0]]) / math.sqrt(12.0)
         np.testing.assert_allclose(found, wanted)
 
     def test_blank_images(self):
-        assert learn_templates(np.full((4, 5, 5), 7.0), 2, 3, np.random.RandomState(0)).size == 0
+        blank = np.full((4, 5, 5), 7.0)
+        assert learn_templates(blank, np.ones(4), 2, 3, np.random.RandomState(0)).size == 0
 
     @pytest.mark.parametrize("factor", [1e-30, 1e30])
     def test_any_unit(self, digits, factor):
         images = digits[0][:200]
         found, wanted = (
-            learn_templates(f * images, 3, 5, np.random.RandomState(0)) for f in (factor, 1.0)
+            learn_templates(f * images, np.ones(len(images)), 3, 5, np.random.RandomState(0))
+            for f in (factor, 1.0)
         )
         np.testing.assert_allclose(found, wanted, atol=1e-12)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from mixnorm._distinct import distinct, drawn
 from mixnorm.kernels._check import block_rows, check_matrices
 from mixnorm.kernels._factors import FactorGrams, landmark_maps, random_maps
 from mixnorm.kernels._fitted import FittedBank
@@ -16,7 +17,7 @@ from mixnorm.kernels._lazy import LazyGrams
 from mixnorm.kernels._memory import in_words
 from mixnorm.kernels._metrics import centre_of
 from mixnorm.kernels._plan import Plan
-from mixnorm.kernels._rows import distinct, drawn, pack, rows_of, shape_of, unpack
+from mixnorm.kernels._rows import pack, rows_of, shape_of, unpack
 from mixnorm.kernels._stack import KernelStack
 
 # Features of a kernel, unless more are asked for.

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 
 from mixnorm.kernels._metrics import as_rows
-
-# Entries of a table that keys are made of at a time.
-_ENTRIES = 2**20
 
 #: Dense rows, or the parts of a CSR matrix: data, indices, indptr and shape.
 Packed = np.ndarray | tuple[np.ndarray, np.ndarray, np.ndarray, tuple[int, int]]
@@ -54,84 +49,6 @@ def below(rows: Any, others: Any) -> Any:
     from scipy.sparse import vstack
 
     return vstack([rows, others], format="csr")
-
-
-def distinct(tables: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
-    """Return one place of each distinct row, and for every row which of these it equals.
-
-    Rows are equal if all tables have them equal. They come in the order of their values, column by
-    column: what is drawn from them is the same for sparse and dense tables, in other units, and
-    however rows are sorted or repeated.
-
-    Examples
-    --------
-    >>> distinct([np.array([[2.0], [1.0], [2.0]])])
-    (array([1, 0]), array([1, 0, 1]))
-    """
-    keys = np.zeros(tables[0].shape[0], dtype=np.uint64)
-    for number, table in enumerate(tables):
-        keys += _keys(table, number)
-    _, first, which = np.unique(keys, return_index=True, return_inverse=True)
-    rank = np.zeros(len(first), dtype=np.intp)
-    for column in _columns([table[first] for table in tables]):
-        order = np.lexsort((column, rank))
-        ranks, values = rank[order], column[order]
-        steps = (ranks[1:] != ranks[:-1]) | (values[1:] != values[:-1])
-        rank[order[1:]], rank[order[0]] = np.cumsum(steps), 0
-        if rank[order[-1]] == len(rank) - 1:  # all are apart: the other columns do not matter
-            break
-    order = np.argsort(rank, kind="stable")
-    return first[order], np.argsort(order)[which]
-
-
-def drawn(weight: np.ndarray, size: int, generator: np.random.Generator) -> np.ndarray:
-    """Return the places of some rows in order, the likelier the more they weigh.
-
-    Drawn without replacement, by the clocks of Efraimidis and Spirakis: the first ``size`` to ring.
-
-    Examples
-    --------
-    >>> drawn(np.array([1e-9, 1.0, 1.0]), 2, np.random.default_rng(0))
-    array([1, 2])
-    """
-    rings = np.log(generator.exponential(size=len(weight))) - np.log(weight)
-    return np.sort(np.argsort(rings, kind="stable")[:size])
-
-
-def _columns(tables: Sequence[Any]) -> Iterator[np.ndarray]:
-    """Yield the columns of tables; objects by the order of their texts."""
-    for table in tables:
-        if hasattr(table, "toarray"):
-            by_column = table.tocsc()
-            yield from (by_column[:, [j]].toarray()[:, 0] for j in range(table.shape[1]))
-        elif table.dtype.kind in "fiub":
-            yield from table.T
-        else:
-            yield np.unique([repr(row) for row in table.tolist()], return_inverse=True)[1]
-
-
-def _keys(table: Any, seed: int) -> np.ndarray:
-    """Return a number for each row, the same for equal rows and hardly for others."""
-    odd = 1 + 2 * np.random.default_rng(seed).integers(2**63, size=table.shape[1], dtype=np.uint64)
-    if hasattr(table, "toarray"):
-        ends = np.zeros(len(table.data) + 1, dtype=np.uint64)
-        np.cumsum(_mixed(table.data) * odd[table.indices], out=ends[1:])
-        return np.asarray(ends[table.indptr[1:]] - ends[table.indptr[:-1]])
-    if table.dtype.kind not in "fiub":
-        texts = (repr(row).encode() for row in table.tolist())
-        keys = [int.from_bytes(blake2b(text, digest_size=8).digest(), "little") for text in texts]
-        return np.asarray(keys, dtype=np.uint64)
-    step = max(1, _ENTRIES // table.shape[1])
-    blocks = [table[start : start + step] for start in range(0, len(table), step)]
-    return np.concatenate([np.sum(_mixed(block) * odd, axis=1) for block in blocks])
-
-
-def _mixed(values: np.ndarray) -> np.ndarray:
-    """Return the bits of numbers, well mixed (by Vigna's splitmix64); zero stays zero."""
-    bits = (values.astype(np.float64) + 0.0).view(np.uint64)  # -0 is 0
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        bits = (bits ^ (bits >> np.uint64(shift))) * np.uint64(factor)
-    return bits ^ (bits >> np.uint64(31))
 
 
 def pack(rows: Any) -> Packed:

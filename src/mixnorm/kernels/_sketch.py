@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import linalg
 
-from mixnorm.kernels._rows import distinct, drawn
+from mixnorm._distinct import distinct, drawn
 from mixnorm.kernels._sides import Evaluator, Side
 from mixnorm.kernels._subnormal import with_subnormals_as_zero
 from mixnorm.kernels._threads import one_thread

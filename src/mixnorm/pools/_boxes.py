@@ -16,7 +16,14 @@ from mixnorm._params import Parameters
 from mixnorm.pools._columns import working_dtype
 from mixnorm.pools._cost import Cost
 from mixnorm.pools._scorers import BoxScorer, grouped
-from mixnorm.pools._stumps import Binned, check_count, check_input, thresholds, values_by_column
+from mixnorm.pools._stumps import (
+    Binned,
+    check_count,
+    check_input,
+    row_shares,
+    thresholds,
+    values_by_column,
+)
 
 # Best stumps of a round that are looked at more closely.
 _STUMPS = 8
@@ -89,7 +96,7 @@ class Boxes(Parameters):
         X : ndarray or sparse matrix of shape (n_samples, n_features)
             The data; kept as one byte per entry, or two or four where bins are many.
         weight : array of shape (n_samples,), optional
-            Rows of weight zero do not count.
+            Weights of the rows in quantiles; rows of weight zero do not count.
         scale : bool or str
             Without effect: an indicator is never larger than one.
         fit_intercept : bool
@@ -100,7 +107,9 @@ class Boxes(Parameters):
         check_input(X, "Boxes")
         dtype = working_dtype(X) if weight is None else weight.dtype
         used = np.ones(X.shape[0], bool) if weight is None else to_numpy(weight) > 0
-        edges = [thresholds(column[used], self.max_bins) for column in values_by_column(X)]
+        shares = row_shares(weight, used)
+        columns = values_by_column(X)
+        edges = [thresholds(column[used], self.max_bins, shares) for column in columns]
         return PreparedBoxes(self, X, edges, used, np.dtype(dtype))
 
     def evaluate(self, X: Any, atoms: Sequence[Atom]) -> np.ndarray:

@@ -134,7 +134,7 @@ class Patches(Parameters):
         X : array or sparse matrix of shape (n_samples, height * width)
             Images as rows, of any array namespace.
         weight : array of shape (n_samples,), optional
-            Rows of weight zero do not count for templates and scales.
+            Weights of the rows for templates; rows of weight zero do not count, for scales too.
         scale : {"std", "max"} or bool
             Divide each column by its largest magnitude, with all but False: responses of all
             patches have one unit, that of the images.
@@ -164,7 +164,7 @@ class Patches(Parameters):
         X : array or sparse matrix of shape (n_samples, height * width)
             Images as rows; or as they are, ``(n_samples, height, width)``.
         weight : array of shape (n_samples,), optional
-            Rows of weight zero do not count.
+            Weights of the rows.
         random_state : int, RandomState instance or None
             Draws the patches, and starts k-means.
         """
@@ -185,11 +185,12 @@ class Patches(Parameters):
                     f"Patches(size={self.size!r}) is larger than the images, which have "
                     f"{shape[0]} x {shape[1]} pixels; choose a smaller size."
                 )
-        rng, used = check_random_state(random_state), np.arange(X.shape[0])
-        if weight is not None:
-            used = np.flatnonzero(to_numpy(weight) > 0)
-        images = sample_images(X, used, rng).reshape(-1, *shape)
-        found = [learn_templates(images, size, self.n_templates, rng) for size in self._sizes()]
+        rng = check_random_state(random_state)
+        rows, count = sample_images(X, None if weight is None else to_numpy(weight), rng)
+        images = rows.reshape(-1, *shape)
+        found = [
+            learn_templates(images, count, size, self.n_templates, rng) for size in self._sizes()
+        ]
         return replace(self, shape=shape, templates=_kept(found))
 
     def _check(self) -> None:

@@ -11,11 +11,13 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from mixnorm._chunks import chunk_size, chunks
+from mixnorm._distinct import distinct, drawn
 from mixnorm._params import Parameters
 from mixnorm.pools._columns import best_places, working_dtype
 from mixnorm.pools._cost import Cost
 from mixnorm.pools._products import check_numpy
 from mixnorm.pools._scorers import PieceScorer
+from mixnorm.pools._stumps import row_shares
 
 # Codes of rings are bytes, and one more than there are radii is needed.
 _MOST_RADII = 255
@@ -23,6 +25,8 @@ _MOST_RADII = 255
 _NARROWEST = 1e-130
 # Centres are clustered from this many rows for each.
 _ROWS_PER_CENTRE = 64
+# Shares of rows that differ by less are the same.
+_ROUNDING = 1e-9
 # Distances held at a time while radii are found.
 _DISTANCES = 1 << 23
 # Centres at most that one thread works on at a time: rows that they share stay in its cache.
@@ -93,7 +97,8 @@ class Pieces(Parameters):
         X : ndarray or sparse matrix of shape (n_samples, n_features)
             The data; two copies are kept.
         weight : array of shape (n_samples,), optional
-            Rows of weight zero count neither for centres and radii nor for the scale of a column.
+            Weights of the rows for centres and radii; rows of weight zero do not count, nor for the
+            scale of a column.
         scale : {"std", "max"} or bool
             Divide each column of a piece by its largest magnitude, with all but False: a piece is
             local, and keeps the range of its rows.
@@ -108,10 +113,12 @@ class Pieces(Parameters):
         used = np.ones(X.shape[0], bool) if weight is None else np.asarray(weight) > 0
         rows = by_column if used.all() else by_column[:, used]
         _check_sizes(rows)
-        shares = None if weight is None else np.asarray(weight)[used]
+        shares = row_shares(weight, used)
         centres = self._centres(rows.T, shares, random_state)
         dtype = by_column.dtype if weight is None else weight.dtype
-        return PreparedPieces(by_column, used, centres, self.n_radii, np.dtype(dtype), bool(scale))
+        return PreparedPieces(
+            by_column, used, shares, centres, self.n_radii, np.dtype(dtype), bool(scale)
+        )
 
     def _check(self) -> None:
         for name, most in (("n_centers", None), ("n_radii", _MOST_RADII)):
@@ -123,7 +130,13 @@ class Pieces(Parameters):
                 raise ValueError(f"Pieces({name}={value!r}) must be {allowed}.")
 
     def _centres(self, rows: np.ndarray, weight: Any, random_state: Any) -> np.ndarray:
-        """Return centres, one per row, all different."""
+        """Return centres, one per row, all different.
+
+        They are found among distinct rows, sorted by value: neither copies nor the order of rows
+        matter, only weights do.
+        """
+        first, which = distinct([np.ascontiguousarray(rows)])
+        rows, weight = rows[first], np.bincount(which, weight)
         if len(rows) <= self.n_centers:
             return np.unique(rows, axis=0).astype(np.float64)
         from sklearn.cluster import KMeans
@@ -132,8 +145,9 @@ class Pieces(Parameters):
 
         rng = check_random_state(random_state)
         if len(rows) > _ROWS_PER_CENTRE * self.n_centers:
-            chosen = rng.choice(len(rows), _ROWS_PER_CENTRE * self.n_centers, replace=False)
-            rows, weight = rows[chosen], None if weight is None else weight[chosen]
+            generator = np.random.default_rng(rng.randint(2**31))
+            chosen = drawn(weight, _ROWS_PER_CENTRE * self.n_centers, generator)
+            rows, weight = rows[chosen], np.ones(len(chosen))  # weights are in the draw
         # A careful start costs more than all iterations, and such many centres do not need it.
         clusters = KMeans(self.n_centers, init="random", n_init=1, max_iter=20, random_state=rng)
         with warnings.catch_warnings():
@@ -205,6 +219,8 @@ class PreparedPieces:
         The data.
     used : array of shape (n_samples,)
         Which rows count.
+    shares : array of shape (n_used,), optional
+        The weights of these, which sum to one, unless all are alike.
     centres : array of shape (n_centres, n_features)
         The centres.
     n_radii : int
@@ -219,6 +235,7 @@ class PreparedPieces:
         self,
         by_column: np.ndarray,
         used: np.ndarray,
+        shares: np.ndarray | None,
         centres: np.ndarray,
         n_radii: int,
         dtype: Any,
@@ -234,10 +251,12 @@ class PreparedPieces:
         self._table[:-1, len(rows)] = 1.0
         self._centres = [tuple(centre) for centre in centres.tolist()]
         self._numbers = {centre: number for number, centre in enumerate(self._centres)}
-        self._find_rings(rows, centres, n_radii)
+        self._find_rings(rows, shares, centres, n_radii)
         self._scales: dict[Atom, np.ndarray] = {}
 
-    def _find_rings(self, rows: np.ndarray, centres: np.ndarray, n_radii: int) -> None:
+    def _find_rings(
+        self, rows: np.ndarray, shares: np.ndarray | None, centres: np.ndarray, n_radii: int
+    ) -> None:
         """Find radii, the ring that each row lies in, and the scales of all pieces' columns."""
         from mixnorm.pools._pieces_jit import sort_into_rings, squared_distances
         from mixnorm.pools._products_jit import threads_for
@@ -253,7 +272,7 @@ class PreparedPieces:
             with threads_for(distances.size * len(rows)):
                 for some in chunks(len(distances), rows.size, parallel=True):
                     squared_distances(rows, centres[part][some], distances[some])
-            self._radii[part] = _radii(distances, n_radii)
+            self._radii[part] = _radii(distances, n_radii, shares)
             limits = self._radii[part] ** 2
             table, codes, top = self._table[:-1], self._codes[part], largest[part]
             with threads_for(distances.size * len(rows)):
@@ -380,16 +399,24 @@ def _squared_distances(by_column: np.ndarray, centre: Sequence[float]) -> np.nda
     return total
 
 
-def _radii(squared: np.ndarray, n_radii: int) -> np.ndarray:
+def _radii(squared: np.ndarray, n_radii: int, shares: np.ndarray | None) -> np.ndarray:
     """Return radii for each row of squared distances: half-way after each quantile.
+
+    Entries count by their ``shares``, or all alike.
 
     Infinite where no distance is larger: a ball has always something outside.
     """
     n_samples = squared.shape[1]
     levels = np.arange(1, n_radii + 1) / (n_radii + 1)
-    reached = np.ceil(levels * n_samples).astype(np.intp) - 1
+    reached = np.ceil((levels - _ROUNDING) * n_samples).astype(np.intp) - 1
     radii = np.empty((len(squared), n_radii))
-    for row, ordered in zip(radii, np.sort(squared, axis=1), strict=True):
+    for row, distances in zip(radii, squared, strict=True):
+        if shares is None:
+            ordered = np.sort(distances)
+        else:
+            order = np.argsort(distances, kind="stable")
+            ordered = distances[order]
+            reached = np.searchsorted(np.cumsum(shares[order]), levels - _ROUNDING)
         last = ordered[reached]
         place = np.searchsorted(ordered, last, side="right")
         following = ordered[np.minimum(place, n_samples - 1)]

@@ -19,8 +19,8 @@ from mixnorm.pools._scorers import StumpScorer, for_compiled
 # With more rows than this, thresholds are quantiles unless the user wants all of them.
 _MANY_ROWS = 5_000
 _BINS = 255
-# Rows that quantiles are taken from.
-_SAMPLE = 100_000
+# Shares of rows that differ by less are the same.
+_ROUNDING = 1e-9
 
 Atom = tuple[int, float]
 
@@ -76,7 +76,7 @@ class Stumps(Parameters):
         X : ndarray or sparse matrix of shape (n_samples, n_features)
             The data; kept as one byte per entry, or two or four where bins are many.
         weight : array of shape (n_samples,), optional
-            Rows of weight zero do not count for the thresholds.
+            Weights of the rows in quantiles; rows of weight zero do not count.
         scale : bool or str
             Without effect: an indicator is never larger than one.
         fit_intercept : bool
@@ -88,7 +88,8 @@ class Stumps(Parameters):
         dtype = working_dtype(X) if weight is None else weight.dtype
         used = np.ones(X.shape[0], bool) if weight is None else to_numpy(weight) > 0
         most = self.max_bins if np.count_nonzero(used) > _MANY_ROWS else None
-        edges = [thresholds(column[used], most) for column in values_by_column(X)]
+        shares = row_shares(weight, used)
+        edges = [thresholds(column[used], most, shares) for column in values_by_column(X)]
         return PreparedStumps(X, edges, dtype)
 
     def evaluate(self, X: Any, atoms: Sequence[Atom]) -> np.ndarray:
@@ -281,17 +282,31 @@ def check_count(value: Any, name: str, or_else: str = "") -> None:
         raise ValueError(f"{name}={value!r}) must be a whole number of at least 1{rest}.")
 
 
-def thresholds(column: np.ndarray, most: int | None) -> np.ndarray:
+def row_shares(weight: Any, used: np.ndarray) -> np.ndarray | None:
+    """Return the weights of the rows that count, which sum to one; None where all are alike."""
+    if weight is None:
+        return None
+    kept = to_numpy(weight)[used].astype(np.float64)
+    return None if len(kept) == 0 or np.all(kept == kept[0]) else kept / np.sum(kept)
+
+
+def thresholds(
+    column: np.ndarray, most: int | None, shares: np.ndarray | None = None
+) -> np.ndarray:
     """Return numbers between the values of a column, in increasing order.
 
-    All of them, or if they were more than ``most``, after that many quantiles.
+    All of them, or if they were more than ``most``, after that many quantiles, of rows that count
+    by their ``shares``.
     """
-    values = np.unique(column)
+    values, counts = np.unique(column, return_counts=True)
     if most is not None and len(values) - 1 > most:
-        step = max(1, len(column) // _SAMPLE)
+        parts: np.ndarray = counts / len(column)
+        if shares is not None:
+            places = np.searchsorted(values, column)
+            parts = np.bincount(places, weights=shares, minlength=len(values))
         levels = np.arange(1, most + 1) / (most + 1)
-        low = np.unique(np.quantile(column[::step], levels, method="lower"))
-        place = np.searchsorted(values, low)
+        # The first value that reaches a level, also where rounding leaves it a little short.
+        place = np.unique(np.searchsorted(np.cumsum(parts), levels - _ROUNDING))
         place = place[place < len(values) - 1]
         return _between(values[place], values[place + 1])
     return _between(values[:-1], values[1:])
