@@ -286,6 +286,17 @@ def test_extreme_units_in_single_precision(rule):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("form", ["C", "csr_array"])
+def test_huge_columns_need_a_scale(dtype, form):
+    """Squares of their gradients would overflow."""
+    X = table().astype(dtype)
+    X[:, 1] *= np.sqrt(np.finfo(dtype).max)
+    assert Columns().prepare(FORMS[form](X)).n_usable == 8
+    with pytest.raises(ValueError, match=r"scale=False takes columns up to .* column 1 of X"):
+        Columns().prepare(FORMS[form](X), scale=False)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("form", ["C", "csr_array"])
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_denormal_columns_are_skipped(dtype, form, fit_intercept):
     """Their weight could not be turned outward: the inverse of the scale overflows."""

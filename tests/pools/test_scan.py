@@ -7,7 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mixnorm.pools import _scan
-from mixnorm.pools._scan import DenseScan, SparseScan, column_ranges, scan
+from mixnorm.pools._scan import (
+    DenseScan,
+    SparseScan,
+    column_ranges,
+    column_statistics,
+    scan,
+)
 
 
 def data(n_samples=40, n_features=6, n_outputs=3, dtype="float64", seed=0):
@@ -130,3 +136,13 @@ def test_namespaces_agree(xp, small_blocks):
         assert type(found) is np.ndarray
         np.testing.assert_array_equal(found, wanted)
     np.testing.assert_array_equal(np.asarray(there.columns([2])[0, :]), X[:, 2])
+
+
+@pytest.mark.parametrize("value", [np.finfo(float).max, -1e300])
+def test_means_of_huge_constant_columns(value):
+    """The weighted sum of such a column may round up to infinity, or its deviation overflow."""
+    X = np.full((153, 2), value)
+    X[:, 1] = np.arange(153)
+    found = column_statistics(scan(X, X.dtype), np.full(153, 1 / 153))
+    np.testing.assert_allclose(found.mean, [value, 76.0])
+    np.testing.assert_allclose(found.deviation, [0.0, np.std(X[:, 1])])

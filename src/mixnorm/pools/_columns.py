@@ -95,6 +95,8 @@ class Columns(Parameters):
         sizes = found.largest if scale_name(scale) == "max" else found.deviation
         # 1/size must be finite, or the column's weight could not be turned outward.
         usable = usable & (sizes > 4.0 * np.finfo(sizes.dtype).tiny)
+        if not scale:
+            _check_unscaled(np.where(usable, found.largest, 0.0), sizes.dtype)
         scales = np.where(usable & bool(scale), sizes, 1.0).astype(sizes.dtype)
         members = None if self.groups is None else _members(self.groups, len(usable))
         if self.costs is None:
@@ -414,6 +416,19 @@ def scale_name(scale: Any) -> str:
     if not isinstance(scale, str) or scale not in SCALES:
         raise ValueError(f"scale={scale!r} is not known; choose 'std', 'max' or False.")
     return scale
+
+
+def _check_unscaled(largest: np.ndarray, dtype: Any) -> None:
+    """Raise where sums of squares of columns that are not divided by anything could overflow."""
+    info = np.finfo(dtype)
+    most = float(np.sqrt(info.max) * np.sqrt(info.eps))
+    column = int(np.argmax(largest)) if len(largest) else 0
+    if len(largest) and largest[column] > most:
+        raise ValueError(
+            f"scale=False takes columns up to {most:.0e} in {np.dtype(dtype)}, and column {column} "
+            f"of X is as large as {largest[column]:.0e}. Choose scale='std' or scale='max', or "
+            "divide the column by a number of that size."
+        )
 
 
 def working_dtype(X: Any) -> Any:

@@ -280,11 +280,12 @@ def column_statistics(matrix: DenseScan | SparseScan, weight: Any) -> ColumnStat
         moments.add(part, block)
     low, high = np.min(lows, axis=0), np.max(highs, axis=0)
     half = 0.5 * high - 0.5 * low
-    unsafe = (half > 0.0) & ~_squares_are_safe(half)
     mean, deviation = moments.mean, moments.deviation
+    unsafe = (half > 0.0) & ~_squares_are_safe(half)
+    unsafe |= ~np.isfinite(deviation)  # of a constant column, where its sum rounds up
     if np.any(unsafe):  # again, in units in which no square overflows or vanishes
         centre = np.where(unsafe, 0.5 * low + 0.5 * high, 0.0).astype(low.dtype)
-        unit = np.where(unsafe, half, 1.0).astype(low.dtype)
+        unit = np.where(unsafe & (half > 0.0), half, 1.0).astype(low.dtype)
         moments = _Moments(matrix.shape[1])
         for part, block in _used_blocks(matrix, weight):
             xp, device = namespace(block), device_of(block)
