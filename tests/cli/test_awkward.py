@@ -3,6 +3,8 @@
 import bz2
 import gzip
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -276,3 +278,106 @@ def test_a_needed_name_that_stands_for_two_columns_is_refused(mixnorm, tmp_path)
     # Where training had two of them, too, they are told apart by their order.
     assert mixnorm("fit", "twice.csv", "-t", "y", "-k", 1, "-m", "twice.mixnorm", "-q").code == 0
     assert mixnorm("predict", "twice.mixnorm", "twice.csv").code == 0
+
+
+def numbers(tmp_path, name="t.csv", *, a=1.0, y=1.0, rows=60):
+    """Write a table of two columns whose sum is the target, both in a unit."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(rows, 2))
+    target = 2 * X[:, 0] - X[:, 1] + 0.1 * rng.normal(size=rows)
+    frame = pd.DataFrame({"a": a * X[:, 0], "b": X[:, 1], "y": y * target})
+    frame.to_csv(tmp_path / name, index=False)
+    return frame
+
+
+@pytest.mark.parametrize("unit", [1e302, 1e160, 1e-160, 1e-300])
+def test_targets_of_any_size_have_their_errors(mixnorm, tmp_path, unit):
+    numbers(tmp_path)
+    numbers(tmp_path, "unit.csv", y=unit)
+    words = ("-t", "y", "-k", 2, "--json", "--report", "r.html")
+    plain = mixnorm("fit", "t.csv", *words).json
+    found = mixnorm("fit", "unit.csv", *words)
+    assert found.code == 0, found.err
+    for name in ("error", "null_error", "standard_error"):
+        assert found.json[name] / unit == pytest.approx(plain[name], rel=1e-3), name
+    assert mixnorm("fit", "unit.csv", "-t", "y", "-k", 2, "-m", "m").code == 0  # the table as text
+    told = mixnorm("predict", "m", "unit.csv", "-o", "p.csv", "--json")
+    assert 0 < told.json["error"] / unit < 0.2
+
+
+@pytest.mark.parametrize("unit", [1e302, 1e160, 1e-300])
+@pytest.mark.parametrize("kind", ["number", "label"])
+def test_columns_of_any_size_are_compared(mixnorm, tmp_path, unit, kind):
+    frame = numbers(tmp_path)
+    new = numbers(tmp_path, "unit.csv", a=unit)
+    if kind == "label":
+        for name, table in (("t.csv", frame), ("unit.csv", new)):
+            table.assign(y=np.where(table["y"] > 0, "up", "down")).to_csv(
+                tmp_path / name, index=False
+            )
+    words = ("-t", "y", "-k", 2, "--report", "r.html")
+    plain = mixnorm("fit", "t.csv", *words)
+    found = mixnorm("fit", "unit.csv", *words)
+    assert found.code == 0, found.err
+    lines = [
+        [line for line in result.out.splitlines() if line.startswith("All 2 columns")]
+        for result in (plain, found)
+    ]
+    assert lines[0] == lines[1]
+
+
+def test_errors_of_a_stream_may_be_huge(mixnorm, tmp_path):
+    numbers(tmp_path, "tiny.csv", a=1e-300)
+    numbers(tmp_path)
+    words = ("-t", "y", "--learner", "regressor", "-m", "m.mixnorm")
+    assert mixnorm("stream", "tiny.csv", *words).code == 0
+    found = mixnorm("predict", "m.mixnorm", "t.csv", "--json")
+    assert found.code == 0, found.err
+    assert 1e200 < found.json["error"] < np.inf
+    assert mixnorm("show", "m.mixnorm").code == 0
+
+
+def test_targets_beyond_all_numbers_are_refused(mixnorm, tmp_path):
+    rows = "".join(f"{row % 7},{row}{'0' * 400}\n" for row in range(1, 50))
+    (tmp_path / "huge.csv").write_text("a,y\n" + rows)
+    one_line(mixnorm("fit", "huge.csv", "-t", "y"), 1, "'y' is no number in 49 rows")
+    found = mixnorm("stream", "huge.csv", "-t", "y", "--learner", "regressor")
+    one_line(found, 1, "is no number")
+    assert len(found.err) < 200
+
+
+def test_warnings_are_remarks(mixnorm, monkeypatch, tmp_path):
+    import warnings
+
+    from mixnorm.cli import _commands
+    from mixnorm.exceptions import NotConvergedWarning
+
+    def warned(options, screen, command):
+        warnings.simplefilter("always")
+        warnings.warn("a gap is left", NotConvergedWarning, stacklevel=2)
+        warnings.warn("overflow encountered", RuntimeWarning, stacklevel=2)
+
+    monkeypatch.setattr(_commands, "show", warned)
+    found = mixnorm("show", "m.mixnorm")
+    assert found.code == 0
+    assert found.err == "a gap is left\n"
+
+
+def test_a_stream_of_carriage_returns_is_refused(mixnorm, tmp_path):
+    (tmp_path / "cr.csv").write_bytes(b"a,y\r" + b"1,p\r2,q\r" * 20)
+    one_line(mixnorm("stream", "cr.csv", "-t", "y"), 1, "carriage returns alone; turn them into")
+    assert mixnorm("fit", "cr.csv", "-t", "y", "-q").code == 0
+
+
+@pytest.mark.parametrize("command", ["fit", "stream"])
+def test_closed_standard_input(mixnorm, monkeypatch, command):
+    monkeypatch.setattr("sys.stdin", None)
+    one_line(mixnorm(command, "-", "-t", "y", "-m", "m"), 1, "Standard input is closed")
+
+
+def test_closed_output(tmp_path):
+    numbers(tmp_path)
+    command = f"{sys.executable} -m mixnorm fit t.csv -t y -k 1 -m m.mixnorm >&- 2>&-"
+    done = subprocess.run(["bash", "-c", command], cwd=tmp_path, check=False, timeout=300)
+    assert done.returncode == 0
+    assert (tmp_path / "m.mixnorm").exists()

@@ -68,3 +68,11 @@ def test_nothing_to_choose_from():
         choose_size(scores)
     with pytest.raises(ValueError, match=r"Every alpha has .* Check the scoring function"):
         choose_size(scores, what="alpha")
+
+
+@pytest.mark.parametrize("unit", [1e300, 1e-300])
+def test_scores_of_any_size(unit):
+    scores = np.array([[0.5, 0.8, 0.82, 0.81], [0.6, 0.9, 0.90, 0.92]])
+    np.testing.assert_allclose(standard_error(unit * scores), unit * standard_error(scores))
+    chosen = choose_size(scores, one_standard_error=True)
+    assert choose_size(unit * scores, one_standard_error=True) == chosen

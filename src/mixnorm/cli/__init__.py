@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from mixnorm.cli._parser import Usage, build_parser, check_options
@@ -29,6 +31,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         there was anything to keep.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
+    for name in ("stdout", "stderr"):  # where they are closed, output goes nowhere
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):  # a poor terminal shows less, but ends no command
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
@@ -72,7 +77,8 @@ def _run(options: Any, given: list[str]) -> int:
 
     screen = Screen(json=getattr(options, "json", False), quiet=getattr(options, "quiet", False))
     try:
-        with endings_as_interrupts():
+        with endings_as_interrupts(), warnings.catch_warnings():
+            warnings.showwarning = partial(_remark, screen)
             _command(options, screen, given)
     except (Usage, BrokenPipeError):
         raise
@@ -88,6 +94,14 @@ def _run(options: Any, given: list[str]) -> int:
         screen.problem(_line(error))
         return _BAD_DATA
     return _DONE
+
+
+def _remark(screen: Any, message: Any, category: type[Warning], *where: Any) -> None:
+    """Print a warning as a line; those of other libraries only if asked to: they name no option."""
+    from mixnorm.exceptions import MixnormWarning
+
+    if issubclass(category, MixnormWarning) or os.environ.get("MIXNORM_DEBUG"):
+        screen.remark(str(message))
 
 
 def _command(options: Any, screen: Any, given: list[str]) -> None:

@@ -206,7 +206,7 @@ def _path_table(
             str(row["features"]),
             safe(row["name"] + ("" if row["kind"] in ("number", word) else f", {row['kind']}")),
             *([str(row["folds"])] if counts else []),
-            f"{row['loss']:.4g}",
+            error_text(row["loss"], "regression"),
             error,
             bar + hint,
         )

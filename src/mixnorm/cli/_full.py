@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,6 +27,8 @@ _SPARSE, _WEIGHTS = 20, 20
 _LEAST_ROWS = 1000
 # Weights and work of the largest model of ours that is worth the wait.
 _OWN_WEIGHTS, _OWN_WORK = 20_000, 2e8
+# Numbers from here to the inverse have squares, and sums of them, that can be computed with.
+_SMALL = 1e-100
 
 
 class FullFit(NamedTuple):
@@ -67,6 +70,7 @@ def fit_full(data: Data, found: Search) -> FullFit | None:
     FullFit or None
         None for a table so small that a fold has one class only.
     """
+    data, unit = _moderate(data)
     outputs = len(np.unique(data.y)) if data.task == "classification" else 1
     folds, rows = found.folds, len(found.folds[0].train)
     fits = len(folds) * _INNER * len(_PENALTIES[data.task])
@@ -77,16 +81,50 @@ def fit_full(data: Data, found: Search) -> FullFit | None:
     plan = _plan(data, outputs, rows)
     errors = [_error(data, fold, plan) for fold in folds]
     note = _note(data, plan, rows)
+    own = _own_error(data, found, folds, plan, outputs)
     if one:
         ours = folds[0].errors[: found.chosen][-1]
         note += f", on the first fold only, where this model has {error_text(ours, data.task)}"
     return FullFit(
-        error=float(np.mean(errors)),
+        error=unit * float(np.mean(errors)),
         n_features=len(data.encoder.names),
         multiply_adds=data.X.shape[1] * (1 if outputs == 2 else outputs),
         note=note,
-        own_error=_own_error(data, found, folds, plan, outputs),
+        own_error=None if own is None else unit * own,
     )
+
+
+def _moderate(data: Data) -> tuple[Data, float]:
+    """Return a table whose squares are finite, and the unit of its targets.
+
+    Columns and targets far from 1 are divided by powers of two, which changes no digit; models on
+    standardised columns stay what they are.
+    """
+    largest = abs(data.X).max(axis=0)
+    largest = largest.toarray() if hasattr(largest, "toarray") else largest
+    units = np.array([_unit(float(size)) for size in largest.reshape(-1)])
+    if np.any(units != 1):
+        data = replace(data, X=_divided(data.X, units))
+    if data.weight is not None:
+        data = replace(data, weight=data.weight / _unit(float(np.max(data.weight))))
+    if data.task == "classification":
+        return data, 1.0
+    unit = _unit(float(np.max(np.abs(data.y))))
+    return (data if unit == 1 else replace(data, y=data.y / unit)), unit
+
+
+def _unit(size: float) -> float:
+    """Return a power of two near a size that is far from 1, else 1."""
+    usual = size == 0 or _SMALL < size < 1 / _SMALL
+    return 1.0 if usual else float(np.exp2(np.floor(np.log2(size))))
+
+
+def _divided(X: Any, units: np.ndarray) -> Any:
+    if not hasattr(X, "tocsr"):
+        return X / units
+    X = X.tocsr(copy=True)
+    X.data = X.data / units[X.indices]
+    return X
 
 
 def _work(data: Data, outputs: int, rows: int) -> float:

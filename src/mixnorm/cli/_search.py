@@ -423,12 +423,14 @@ def mean_error(truth: np.ndarray, found: np.ndarray, weight: np.ndarray | None, 
     """Return the error rate, or the root of the mean squared error."""
     if task == "classification":
         return float(np.average(truth != found, weights=weight))
-    return float(np.sqrt(np.average((truth - found) ** 2, weights=weight)))
+    miss, unit = _scaled(truth - found)
+    return float(unit * np.sqrt(np.average(miss**2, weights=weight)))
 
 
 def _spread(truth: np.ndarray, found: np.ndarray, weight: np.ndarray | None, task: str) -> float:
     """Return the standard error of an error measured on one set of rows."""
-    each = (truth != found).astype(float) if task == "classification" else (truth - found) ** 2
+    miss, unit = (truth != found, 1.0) if task == "classification" else _scaled(truth - found)
+    each = miss.astype(float) ** 2
     share = np.full(len(each), 1.0) if weight is None else weight
     share = share / share.sum()
     mean = float(share @ each)
@@ -436,7 +438,13 @@ def _spread(truth: np.ndarray, found: np.ndarray, weight: np.ndarray | None, tas
     if task == "classification":
         return spread
     root = float(np.sqrt(mean))
-    return spread / (2 * root) if root > 0 else 0.0
+    return unit * (spread / (2 * root)) if root > 0 else 0.0
+
+
+def _scaled(values: np.ndarray) -> tuple[np.ndarray, float]:
+    """Return values of size one, whose squares are finite, and the unit they are in."""
+    unit = float(np.max(np.abs(values), initial=0.0))
+    return (values / unit, unit) if unit > 0 else (values, 1.0)
 
 
 def _best_constant(y: np.ndarray, weight: np.ndarray | None, task: str) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from mixnorm.cli._parser import STREAMED, Usage
 from mixnorm.cli._screen import Screen, error_text
+from mixnorm.cli._search import mean_error
 from mixnorm.exceptions import TableError
 from mixnorm.tables import Row, RowReader, StreamModel, counted
 
@@ -114,8 +114,8 @@ class _Rows:
         if self.model.task == "classification":
             error, name = float(np.mean([value != label for value, label in pairs])), "error rate"
         else:
-            squares = [(value - label) ** 2 for value, label in pairs]
-            error, name = math.sqrt(float(np.mean(squares))), "RMSE"
+            guess, truth = np.array(pairs, dtype=np.float64).T
+            error, name = mean_error(truth, guess, None, "regression"), "RMSE"
         shown = error_text(error, self.model.task)
         return error, f"The table has the target: {name} {shown} on {counted(len(pairs), 'row')}."
 
@@ -247,6 +247,7 @@ def _largest(estimator: Any, names: list[Any]) -> list[str]:
     weights = np.atleast_2d(estimator.coef_)[:, : len(names)]
     if hasattr(estimator, "classes_") and len(weights) > 1:  # scores count relative to others
         weights = weights - weights.mean(axis=0)
-    sizes = np.linalg.norm(weights, axis=0)
+    largest = np.max(np.abs(weights), initial=0.0) or 1.0  # whose square may be infinite
+    sizes = np.linalg.norm(weights / largest, axis=0)
     order = np.argsort(-sizes, kind="stable")[:_MOST_SHOWN]
     return [str(names[place]) for place in order]

@@ -312,7 +312,9 @@ def _effects(data: Data, model: Any) -> tuple[np.ndarray, tuple[bool, ...]]:
         part = np.asarray(part.toarray() if hasattr(part, "toarray") else part, dtype=np.float64)
         own = np.asarray(weights[row : row + part.shape[1]], dtype=np.float64)
         row += part.shape[1]
-        moved = np.std(part @ own, axis=0)
+        given = part @ own
+        unit = float(np.max(np.abs(given))) or 1.0  # whose square may be infinite
+        moved = unit * np.std(given / unit, axis=0)
         effects.append(moved * np.sign(own[0]) if part.shape[1] == 1 else moved)
         signed.append(part.shape[1] == 1)
     return np.column_stack(effects), tuple(signed)

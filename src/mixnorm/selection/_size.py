@@ -27,7 +27,10 @@ def standard_error(scores: np.ndarray) -> np.ndarray:
     folds = scores.shape[0]
     if folds < 2:
         return np.zeros(scores.shape[1])
-    return np.asarray(scores.std(axis=0, ddof=1) / np.sqrt(folds))
+    # Squares of scores beyond 1e154 are infinite. A power of two changes no digit.
+    largest = np.max(np.abs(scores), where=np.isfinite(scores), initial=0.0)
+    unit = np.exp2(np.floor(np.log2(largest))) if largest > 0 else 1.0
+    return np.asarray(unit * ((scores / unit).std(axis=0, ddof=1) / np.sqrt(folds)))
 
 
 def choose_size(scores: np.ndarray, *, one_standard_error: bool = False, what: str = "size") -> int:

@@ -8,7 +8,6 @@ import hashlib
 import lzma
 import os
 import select
-import sys
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
@@ -81,7 +80,8 @@ class Lines:
         self.regular = False
         if str(source) == "-":
             self.name = "standard input"
-            self._file: Any = getattr(sys.stdin.buffer, "raw", sys.stdin.buffer)
+            given = _sniff.standard_input()
+            self._file: Any = getattr(given, "raw", given)
         else:
             path = Path(source)
             if path.is_dir():

@@ -6,7 +6,6 @@ import codecs
 import io
 import os
 import re
-import sys
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, field
@@ -165,7 +164,7 @@ def _open(source: str | os.PathLike[str]) -> tuple[memoryview, str]:
     except ImportError as error:
         raise TableError(_INSTALL) from error
     if str(source) == "-":
-        name, data = "standard input", pa.py_buffer(sys.stdin.buffer.read())
+        name, data = "standard input", pa.py_buffer(_sniff.standard_input().read())
     else:
         name = Path(source).name
         if Path(source).is_dir():

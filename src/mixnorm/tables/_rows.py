@@ -419,7 +419,13 @@ class RowReader:
                 entries, used = self._fields(0)
         except _Bad as bad:
             raise TableError(f"{self.name} is no table: in line 1, {bad}.") from bad
-        return [name.strip() for name in entries or ()], used
+        names = [name.strip() for name in entries or ()]
+        if any("\r" in name for name in names) and not self.lines.ahead[0].count(b'"'):
+            raise TableError(
+                f"{self.name} has lines that end with carriage returns alone; turn them into line "
+                "feeds (tr '\\r' '\\n'), or use mixnorm fit."
+            )
+        return names, used
 
     def _lay_out(self) -> None:
         """Note which columns are read, and how."""
@@ -503,7 +509,7 @@ class RowReader:
         if self.task == "regression":
             number = text_number(bare, self._style_of(bare))
             if number is None or not math.isfinite(number):
-                raise _Bad(f"the target {bare!r} is no number", used)
+                raise _Bad(f"the target {bare[:40]!r} is no number", used)
             return number
         if len(self._labels) >= _MOST_TEXTS:
             self._labels.clear()

@@ -6,7 +6,9 @@ import codecs
 import csv
 import io
 import re
+import sys
 from collections.abc import Collection
+from typing import Any
 
 from mixnorm.exceptions import TableError
 
@@ -45,6 +47,13 @@ _JSON = re.compile(r"\{\s*[\"}]|\[\s*[\[{\"\]]|\[[^\]]*\]\s*$")
 _MARKUP = re.compile(r"<(!|\?|html|[a-z][\w:.-]*(\s[^<>]*=|>\s*<))", re.IGNORECASE)
 _LIBSVM = re.compile(r"\s*[-+]?[0-9.eE+-]+(\s+qid:\d+)?(\s+\d+:[-+0-9.eEnaifNAIF]+)*\s*(#.*)?")
 _DELIMITERS = ",;\t|"
+
+
+def standard_input() -> Any:
+    """Return standard input as bytes; raise if it is closed."""
+    if sys.stdin is None:
+        raise TableError("Standard input is closed; name a file, or send a table through a pipe.")
+    return sys.stdin.buffer
 
 
 def packing(head: bytes) -> str | None:

@@ -141,9 +141,11 @@ def _task(values: pd.Series[Any]) -> Task:
     if values.dtype.kind == "b":
         return "classification"
     distinct = np.unique(as_numbers(values))
+    if not np.all(np.isfinite(distinct)):
+        return "regression"
     if len(distinct) <= 2:
         return "classification"
-    whole = bool(np.all(np.isfinite(distinct)) and np.all(distinct == np.rint(distinct)))
+    whole = bool(np.all(distinct == np.rint(distinct)))
     few = len(distinct) <= _MOST_LABELS and len(values) >= _LEAST_ROWS * len(distinct)
     return "classification" if whole and few else "regression"
 
