@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.datasets import load_diabetes, load_iris, make_classification
-from sklearn.metrics import accuracy_score
+from sklearn.metrics import accuracy_score, r2_score
 from sklearn.model_selection import GroupKFold, StratifiedKFold
 
 from mixnorm import (
@@ -241,3 +241,27 @@ def test_wrong_penalties(alphas, error, message):
     X, y = few_rows()
     with pytest.raises(error, match=message):
         ShareBoostClassifierCV(3, alphas=alphas).fit(X, y)
+
+
+@pytest.mark.parametrize("kind", [ShareBoostClassifierCV, ShareBoostRegressorCV])
+@pytest.mark.parametrize("scoring", [None, "by name"])
+def test_weights_count_in_scores(kind, scoring):
+    """Held-out scores are weighted, as those of a fit by hand are."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 5))
+    y = X[:, 0] + rng.normal(size=120)
+    weight = np.where(y > 0.0, 5.0, rng.uniform(0.1, 1.0, size=120))
+    if kind is ShareBoostClassifierCV:
+        y = np.digitize(y, [-1, 1])
+        plain, score, name = ShareBoostClassifier, accuracy_score, "accuracy"
+    else:
+        plain, score, name = ShareBoostRegressor, r2_score, "r2"
+    train, test = np.arange(60), np.arange(60, 120)
+    model = kind(2, alpha=1e-3, cv=[(train, test)], scoring=None if scoring is None else name)
+    model.fit(X, y, sample_weight=weight)
+    own = plain(2, alpha=1e-3).fit(X[train], y[train], sample_weight=weight[train])
+    staged = list(own.staged_predict(X[test]))
+    wanted = [score(y[test], found, sample_weight=weight[test]) for found in staged]
+    np.testing.assert_allclose(model.cv_results_["split0_test_score"], wanted, atol=1e-9)
+    even = [score(y[test], found) for found in staged]
+    assert not np.allclose(wanted, even, atol=0.01)

@@ -726,6 +726,11 @@ def test_a_row_of_weight_two_is_the_row_twice(model):
     assert np.array_equal(one.coef_, other.coef_)
     assert np.array_equal(one.intercept_, other.intercept_)
     assert one.loss_ == pytest.approx(other.loss_, rel=1e-12)
+    # The curve runs up as for repeated rows, after the last copy of each.
+    curve, ends = one.curve_, 40 + np.cumsum(weight)
+    wanted = np.interp(ends, other.curve_["rounds"], other.curve_["loss"])
+    assert curve["rounds"].tolist() == list(range(1, 41 + N))
+    np.testing.assert_allclose(curve["loss"][40:], wanted, rtol=1e-9)
 
 
 # --- parameters

@@ -12,17 +12,26 @@ from mixnorm import (
     KernelMulticlassSVC,
     LinearMulticlassSVC,
     MixedNormClassifier,
+    MixedNormClassifierCV,
     MixedNormRegressor,
+    MixedNormRegressorCV,
     MKLClassifier,
     MKLRegressor,
+    MKLRegressorCV,
     MultiTaskLearner,
+    MultiTaskLearnerCV,
     OneVsRestGreedy,
     ShareBoostClassifier,
+    ShareBoostClassifierCV,
     ShareBoostRegressor,
+    ShareBoostRegressorCV,
     SMSDMKLClassifier,
     TensorKernelClassifier,
+    TensorKernelClassifierCV,
     TensorKernelRegressor,
+    TensorKernelRegressorCV,
     UFOMKLClassifier,
+    UFOMKLClassifierCV,
 )
 from mixnorm.kernels import (
     GaussianKernel,
@@ -128,3 +137,27 @@ def test_rows_without_weight_do_not_matter(model):
     strange = y if is_classifier(model) else np.where(kept, y, 1e9)
     weighted = clone(model).fit(far, strange, sample_weight=kept.astype(float))
     assert_same(weighted, clone(model).fit(X[kept], y[kept]), X, 1e-9)
+
+
+SMALL = gaussian_bank([0.1, 1.0], relative=True, dtype="float64")
+SEARCHES = [
+    ShareBoostClassifierCV(3, alpha=1e-3, cv=3, **FINE),
+    ShareBoostRegressorCV(3, alpha=1e-3, cv=3, **FINE),
+    MixedNormClassifierCV(alphas=5, cv=3, tol=1e-10),
+    MixedNormRegressorCV(alphas=5, cv=3, tol=1e-10),
+    MultiTaskLearnerCV(alphas=5, cv=3, tol=1e-10),
+    MKLRegressorCV(SMALL, ps=[1.2], Cs=[1.0, 10.0], cv=3, **FINE),
+    UFOMKLClassifierCV(SMALL, betas=[1e-3], Cs=[1.0, 10.0], cv=3, **FINE),
+    TensorKernelRegressorCV(gammas=4, cv=3),
+    TensorKernelClassifierCV(gammas=4, cv=3),
+]
+
+
+@pytest.mark.parametrize("model", SEARCHES, ids=lambda model: type(model).__name__)
+def test_rows_without_weight_are_in_no_fold(model):
+    X, y = rows_of("none", model)
+    kept = np.random.default_rng(1).random(len(X)) < 0.7
+    weighted = clone(model).fit(X, y, sample_weight=kept.astype(float))
+    cut = clone(model).fit(X[kept], y[kept])
+    assert weighted.best_score_ == pytest.approx(cut.best_score_, abs=1e-6)
+    assert_same(weighted, cut, X)

@@ -115,7 +115,14 @@ class _SizeByCrossValidation(BaseShareBoost):
                 check_weights(sample_weight, X.shape[0], np.float64)
                 sample_weight = np.broadcast_to(weight_numbers(sample_weight), (X.shape[0],))
             labels = to_numpy(y)
-            splits = row_folds(self.cv, X, labels, groups, classifier=is_classifier(self))
+            splits = row_folds(
+                self.cv,
+                X,
+                labels,
+                groups,
+                classifier=is_classifier(self),
+                weight=sample_weight,
+            )
             if sample_weight is not None and not all(
                 np.any(sample_weight[train] > 0) for train, _ in splits
             ):

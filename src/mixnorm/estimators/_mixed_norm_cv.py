@@ -118,7 +118,9 @@ class _OneDesignCV(PenaltyByCrossValidation):
     def _folds(
         self, X: Any, y: np.ndarray, sample_weight: Any, groups: Any, alphas: np.ndarray
     ) -> list[Any]:
-        splits = row_folds(self.cv, X, y, groups, classifier=is_classifier(self))
+        splits = row_folds(
+            self.cv, X, y, groups, classifier=is_classifier(self), weight=sample_weight
+        )
         plain, scorer = self._plain(), self._scorer()
         rows = X.tocsr() if hasattr(X, "tocsr") else X
         data = (rows, y, sample_weight, alphas, scorer)

@@ -224,7 +224,9 @@ def split_tasks(cv: Any, problem: TaskProblem, groups: Any = None) -> list[Fold]
     targets = problem.targets
     if targets.shared:
         y = targets.columns[0] if len(targets.columns) == 1 else problem.y
-        return [*row_folds(cv, problem.matrices[0], y, groups, classifier=False)]
+        weight = np.max(problem.training.weight.reshape(len(y), -1), axis=1)
+        X = problem.matrices[0]
+        return [*row_folds(cv, X, y, groups, classifier=False, weight=weight)]
     splitter = fold_splitter(cv)
     if cv is not None and not isinstance(cv, numbers.Integral) and not hasattr(cv, "split"):
         raise ValueError(

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from mixnorm._array import to_numpy
+from mixnorm.estimators._arrays import take_rows
 from mixnorm.estimators._warnings import warn_caller
 from mixnorm.exceptions import SortedRowsWarning
 
@@ -33,11 +34,13 @@ def values_to_try(given: Any, name: str) -> list[Any]:
 
 
 def row_folds(
-    cv: Any, X: Any, y: Any, groups: Any = None, *, classifier: bool
+    cv: Any, X: Any, y: Any, groups: Any = None, *, classifier: bool, weight: Any = None
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return the rows to learn from and the rows to score of every fold of ``cv``.
 
-    Warns where the targets of a regression look sorted.
+    Rows of weight zero count for nothing: a splitter does not see them, and they are in no fold.
+    Folds that are given as lists of rows stay as they are. Warns where the targets of a regression
+    look sorted.
 
     Examples
     --------
@@ -47,12 +50,18 @@ def row_folds(
     """
     from sklearn.model_selection import TimeSeriesSplit
 
+    kept = None if weight is None else np.flatnonzero(np.asarray(weight) > 0.0)
+    given = isinstance(cv, Iterable) and not hasattr(cv, "split")
+    if kept is not None and len(kept) < len(y) and not given:
+        parts = (take_rows(X, kept), y[kept], None if groups is None else np.asarray(groups)[kept])
+        inner = row_folds(cv, *parts, classifier=classifier)
+        return [(kept[train], kept[test]) for train, test in inner]
     splitter = fold_splitter(cv, y, classifier=classifier)
     n_samples = int(np.shape(y)[0])
     try:
         splits = list(splitter.split(X, y, groups))
     except (TypeError, ValueError) as error:
-        if isinstance(cv, Iterable) and not hasattr(cv, "split"):
+        if given:
             raise ValueError(f"{_shown(cv)} must give pairs of training and test rows.") from error
         raise ValueError(
             f"{_shown(cv)} cannot split these rows: {error} Give other folds, or more rows."

@@ -63,7 +63,10 @@ class TensorKernelCV(TensorKernelLearner):
             data = self._data(X, y, sample_weight)
             labels = np.asarray(y)
             classifier = hasattr(self, "classes_")
-            splits = row_folds(self.cv, np.zeros(len(labels)), labels, classifier=classifier)
+            weight = np.zeros(data.n_samples)
+            weight[data.kept] = data.weight
+            nothing = np.zeros(len(labels))
+            splits = row_folds(self.cv, nothing, labels, classifier=classifier, weight=weight)
             progress = Progress.of_fit(self, X, y, sample_weight, len(splits) + 1)
             made = self._represented(data.rows)
             self._search(made, data, splits, progress)
