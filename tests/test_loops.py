@@ -2,10 +2,14 @@
 
 import multiprocessing
 import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+import mixnorm
 
 pytest.importorskip("numba")
 
@@ -51,3 +55,13 @@ def test_other_processes_fit_after_fits_with_threads(tmp_path, method):
         timeout=120,
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_all_loops_over_threads_are_of_that_kind():
+    folder = Path(mixnorm.__file__).parent
+    found = {
+        path.relative_to(folder).as_posix()
+        for path in folder.rglob("*.py")
+        if re.search(r"njit\([^)]*parallel=True", path.read_text(encoding="utf-8"))
+    }
+    assert found == set(), "use mixnorm._loops.loop, which a forked process can run"
