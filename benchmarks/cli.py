@@ -133,12 +133,15 @@ def lines(places: dict[str, str], only_ours: bool) -> list[tuple[str, list[list[
     fit += ["--model", places["model"], "--json", "--quiet"]
     predict = [*mixnorm, "predict", places["model"], places["test"], "--json", "--quiet"]
     predict += ["--output", places["predictions"]]
+    stream = [*mixnorm, "stream", places["test"], "--target", "label", "--format", "csv"]
+    stream += ["--model", places["script_model"], "--json", "--quiet"]
     ours = [
         ("mixnorm --help", [[*mixnorm, "--help"]]),
         ("mixnorm reads", python(OURS_READ)),
         ("mixnorm fit", [fit]),
         ("mixnorm fit --report", [[*fit, "--report", places["report"]]]),
         (WHOLE, [fit, predict]),
+        ("mixnorm stream", [stream]),
     ]
     peers = [("pandas reads", python(READ)), ("pandas reads with pyarrow", python(ARROW_READ))]
     for name, body in SCRIPTS.items():

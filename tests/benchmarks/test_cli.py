@@ -59,6 +59,11 @@ class TestLines:
         guess = pd.read_csv(places["predictions"]).iloc[:, 0]
         assert row["error"] == pytest.approx(100 * float((guess != test).mean()))
 
+    def test_stream(self, places):
+        (stream,) = dict(cli.lines(places, only_ours=True))["mixnorm stream"]
+        row = cli.measure("stream", [stream], 1, 300)
+        assert 0 < row["error"] < 100
+
 
 class TestMeasure:
     def test_processes_add_up(self):
