@@ -180,7 +180,6 @@ class OnlineMultiTaskLearner(OnlineEstimator):
 
         ``shuffle`` says whether they come in a random order. Parameters are those of
         :meth:`partial_fit`.
-        :meth:`partial_fit`.
 
         Returns
         -------
@@ -220,6 +219,10 @@ class OnlineMultiTaskLearner(OnlineEstimator):
             self._begin()
             self.tasks_ = np.empty(0, dtype=np.int64)
             self._places, self._low = {}, []
+        if y is None:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None."
+            )
         check_number_targets(y)
         targets = check_array(
             y, dtype=np.float64, ensure_2d=False, ensure_all_finite="allow-nan", input_name="y"
@@ -241,7 +244,7 @@ class OnlineMultiTaskLearner(OnlineEstimator):
             )
         weight = self._weights_of(sample_weight, X.shape[0])
         if task is not None:
-            targets = column_or_1d(targets)[:, None]
+            targets = column_or_1d(targets, warn=True)[:, None]
             labels = self._encode_tasks(_tasks_of(task), X.shape[0])
         elif targets.ndim != 2:
             raise ValueError(
