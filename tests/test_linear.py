@@ -46,6 +46,19 @@ def test_columns_may_cancel_one_another():
     assert found <= 1e-10 * np.abs(wanted).max() < plain
 
 
+def test_huge_columns_do_not_spoil_the_others():
+    """Halves of the largest floats overflow, and digits of other columns were lost with them."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((20, 3)) + np.array([0.0, 1e12, 0.0])
+    X[:, 2] = np.finfo(float).max * rng.uniform(-1, 1, 20)
+    weights = np.array([[1.0], [1.4e-3], [1e-309]])
+    intercept = -1e12 * weights[1]
+    wanted = exact(X, weights, intercept)
+    for table in (X, sparse.csr_array(X)):
+        found = np.abs(linear_scores(table, weights, intercept) - wanted).max()
+        assert found <= 1e-10 * np.abs(wanted).max()
+
+
 def test_scores_near_the_largest_float_are_plain_products():
     X, weights = np.array([[1e303, -1e303]]), np.array([[1.0], [1.0]])
     assert linear_scores(X, weights, np.array([1.0])) == [[1.0]]

@@ -46,7 +46,7 @@ def linear_scores(X: Any, weights: np.ndarray, intercept: np.ndarray) -> np.ndar
         if not np.isfinite(terms) or terms <= _CANCELLED * largest:
             return scores
         careful = _twice_as_precise(X, weights, intercept)
-    # Halves of the largest floats overflow; their products are all that there is.
+    # Where a sum overflows on the way, the plain one is all that there is.
     return np.where(np.isfinite(careful), careful, scores).astype(scores.dtype, copy=False)
 
 
@@ -64,7 +64,10 @@ def _twice_as_precise(X: Any, weights: np.ndarray, intercept: np.ndarray) -> np.
     for j in range(X.shape[1]):
         column = columns[:, [j]]
         column = column.toarray() if hasattr(column, "toarray") else column
-        product, error = _product(column.astype(np.float64), weights[j].astype(np.float64))
+        column, weight = column.astype(np.float64), weights[j].astype(np.float64)
+        # To within [-1, 1], by a power of two: halves of the largest floats would overflow.
+        power = int(np.frexp(np.max(np.abs(column), initial=0.0))[1])
+        product, error = _product(np.ldexp(column, -power), np.ldexp(weight, power))
         total, lost = _sum(total, product)
         rest += error + lost
     return np.asarray(total + rest)

@@ -491,3 +491,18 @@ def test_projections_of_points_whose_norm_overflows(inner, outer):
     np.testing.assert_allclose(norm.project(1.7e308 * W, 0.5 * 1.7e308) / 1.7e308, wanted)
     assert not np.any(norm.project(1.7e308 * W, 0.0))
     assert np.isnan(norm.project(np.array([[INF, 1.0]]), 1.0)).all()
+
+
+@pytest.mark.parametrize("groups", [None, "outputs"])
+def test_proximal_points_of_which_sums_overflow(groups):
+    norm, W = MixedNorm(INF, 1, groups), np.array([[1.0, -0.9], [-0.5, 0.8], [0.7, 1e-250]])
+    for tau in (1e-3, 0.5, 1.0):
+        found = norm.prox(1.7e308 * W, 1.7e308 * tau) / 1.7e308
+        np.testing.assert_allclose(found, norm.prox(W, tau))
+
+
+def test_maps_of_points_whose_norm_overflows():
+    W = np.array([[1.0, -0.9], [-0.5, 0.8], [0.7, 0.6]])
+    for norm in (MixedNorm(2, 2), MixedNorm(1.5, 1.5)):
+        np.testing.assert_allclose(norm.mirror(1.7e308 * W) / 1.7e308, norm.mirror(W))
+    assert np.isinf(MixedNorm(INF, 1).row_duals(1.7e308 * W)).tolist() == [True, True, True]

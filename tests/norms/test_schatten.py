@@ -249,3 +249,12 @@ def test_bad_exponents(q, error):
     for call in (SchattenNorm(q).check, lambda: SchattenNorm(q).dual(np.ones((2, 2)))):
         with pytest.raises(error, match=r"SchattenNorm\(q="):
             call()
+
+
+def test_points_whose_norm_overflows():
+    W = np.array([[1.0, -0.9], [-0.5, 0.8], [0.7, 0.6]])
+    for tau in (0.0, 0.1, 1.0):
+        found = TraceNorm().prox(1.7e308 * W, 1.7e308 * tau) / 1.7e308
+        np.testing.assert_allclose(found, TraceNorm().prox(W, tau), atol=1e-15)
+    found = SchattenNorm(1.5).mirror(1.7e308 * W) / 1.7e308
+    np.testing.assert_allclose(found, SchattenNorm(1.5).mirror(W))

@@ -31,6 +31,7 @@ from mixnorm.norms._vectors import (
     over,
     peak,
     power_of_two,
+    scaled,
     soften,
     vector_norm,
     with_signs,
@@ -186,8 +187,12 @@ class MixedNorm(Parameters):
         if self.inner == self.outer == 1:
             return soften(W, tau)
         if self.inner == math.inf:
-            cuts = [row_cuts(part, tau) for part in blocks.split(W)]
-            return clip(W, blocks.spread(joined(cuts)))
+            size = peak(W)
+            large = float(xp.finfo(W.dtype).max) / (4 * math.prod(W.shape)) < size < math.inf
+            unit = power_of_two(size) if large else 1.0  # sums of a block would overflow
+            parts = blocks.split(W / unit if large else W)
+            cuts = joined([row_cuts(part, tau / unit) for part in parts])
+            return clip(W, blocks.spread(scaled(cuts, unit)))
         if self.outer == 2:
             size = self.value(W)
             return W * (max(0.0, 1.0 - tau / size) if size > 0.0 else 1.0)
@@ -256,15 +261,15 @@ class MixedNorm(Parameters):
     @ability(_strongly_convex, _STRONGLY_CONVEX)
     def mirror(self, theta: Any) -> Any:
         """Return the gradient of half the squared dual norm."""
-        point, size = self._aligned(theta, float(self.inner), float(self.outer))
-        return point * size
+        point, size, unit = self._aligned(theta, float(self.inner), float(self.outer))
+        return scaled(point * size, unit)
 
     @ability(_strongly_convex, _STRONGLY_CONVEX)
     def link(self, W: Any) -> Any:
         """Return the gradient of half the squared norm, the inverse of ``mirror``."""
         inner, outer = conjugate(float(self.inner)), conjugate(float(self.outer))
-        point, size = self._aligned(W, inner, outer)
-        return point * size
+        point, size, unit = self._aligned(W, inner, outer)
+        return scaled(point * size, unit)
 
     @ability(_strongly_convex, _STRONGLY_CONVEX)
     def strong_convexity(self) -> float:
@@ -284,8 +289,11 @@ class MixedNorm(Parameters):
         q = conjugate(max(2.0, math.log(max(count, 1))))
         return MixedNorm(q if self.inner == 1 else 2, q, self.groups)
 
-    def _aligned(self, G: Any, inner: float, outer: float) -> tuple[Any, float]:
-        """Return a point of the unit ball with the largest inner product with ``G``, and that."""
+    def _aligned(self, G: Any, inner: float, outer: float) -> tuple[Any, float, float]:
+        """Return a point of the unit ball with the largest inner product with ``G``, and that.
+
+        The product is in a unit, which comes last.
+        """
         blocks, xp = self._blocks(G), namespace(G)
         norms, unit = block_norms(blocks, G, conjugate(inner))
         weights = aligned_vector(norms, outer, conjugate(outer))
@@ -298,7 +306,7 @@ class MixedNorm(Parameters):
             point = signs * blocks.spread(weights)
         else:
             point = xp.sign(G) * blocks.spread(weights)
-        return point, unit * vector_norm(norms, conjugate(outer))
+        return point, vector_norm(norms, conjugate(outer)), unit
 
     # --- rows
 
@@ -315,7 +323,7 @@ class MixedNorm(Parameters):
         self._blocks(V)
         blocks = self._layouts.find(self.groups, V)
         norms, unit = block_norms(blocks, V, conjugate(float(self.inner)))
-        return blocks.spread(norms if unit == 1.0 else norms * unit)[:, 0]
+        return blocks.spread(scaled(norms, unit))[:, 0]
 
     @ability(_separable, _SEPARABLE)
     def restricted(self, rows: Any) -> MixedNorm:

@@ -12,7 +12,7 @@ from mixnorm.norms._ability import ability
 from mixnorm.norms._ball import shrink
 from mixnorm.norms._base import checked, conjugate, exponent, level
 from mixnorm.norms._svd import above, in_ball, largest, leading_pair, svd
-from mixnorm.norms._vectors import aligned_vector, peak, power_of_two, vector_norm
+from mixnorm.norms._vectors import aligned_vector, clip, peak, power_of_two, scaled, vector_norm
 
 # Between these, squares and sums of many of them keep their digits, in single precision too.
 _LEAST, _LARGEST = 1e-8, 1e8
@@ -111,8 +111,13 @@ class Spectral(Parameters):
         if self.q == 2:
             size, tau = self.value(W), level(tau, "tau", W)
             return W * (max(0.0, 1.0 - tau / size) if size > 0.0 else 1.0)
-        left, values, right = self.prox_factors(W, tau)
-        return (left * values) @ right
+        A, unit = self._scaled(W)
+        if not unit > 1.0:
+            left, values, right = self.prox_factors(W, tau)
+            return (left * values) @ right
+        # Singular values may be beyond the largest float, and entries are not, but for rounding.
+        left, values, right = self.prox_factors(A, level(tau, "tau", W) / unit)
+        return clip((left * values) @ right, float(namespace(W).finfo(W.dtype).max) / unit) * unit
 
     @ability(_proximal, _PROXIMAL)
     def project(self, W: Any, radius: float) -> Any:
@@ -157,14 +162,14 @@ class Spectral(Parameters):
     @ability(_strongly_convex, _STRONGLY_CONVEX)
     def mirror(self, theta: Any) -> Any:
         """Return the gradient of half the squared dual norm."""
-        point, size = self._aligned(theta, float(self.q))
-        return point * size
+        point, size, unit = self._aligned(theta, float(self.q))
+        return scaled(point * size, unit)
 
     @ability(_strongly_convex, _STRONGLY_CONVEX)
     def link(self, W: Any) -> Any:
         """Return the gradient of half the squared norm, the inverse of ``mirror``."""
-        point, size = self._aligned(W, conjugate(float(self.q)))
-        return point * size
+        point, size, unit = self._aligned(W, conjugate(float(self.q)))
+        return scaled(point * size, unit)
 
     @ability(_strongly_convex, _STRONGLY_CONVEX)
     def strong_convexity(self) -> float:
@@ -192,17 +197,20 @@ class Spectral(Parameters):
             return unit * largest(A)
         return unit * vector_norm(xp.linalg.svdvals(A), q)
 
-    def _aligned(self, G: Any, q: float) -> tuple[Any, float]:
-        """Return the point of the ball of ``q`` with the largest product with ``G``, and that."""
+    def _aligned(self, G: Any, q: float) -> tuple[Any, float, float]:
+        """Return the point of the ball of ``q`` with the largest product with ``G``, and that.
+
+        The product is in a unit, which comes last.
+        """
         A, unit = self._scaled(G)
         if not unit > 0.0:
-            return namespace(G).full_like(G, unit), unit
+            return namespace(G).full_like(G, unit), unit, 1.0
         if q == 2.0:
             size = self._size(A, 2.0)
-            return A / size, unit * size
+            return A / size, size, unit
         left, values, right = svd(A)
         weights = aligned_vector(values, q, conjugate(q))
-        return (left * weights) @ right.T, unit * vector_norm(values, conjugate(q))
+        return (left * weights) @ right.T, vector_norm(values, conjugate(q)), unit
 
     def _scaled(self, W: Any) -> tuple[Any, float]:
         """Return ``W / unit``, of a size whose squares are safe, and the power of two ``unit``.

@@ -61,6 +61,14 @@ def power_of_two(size: float) -> float:
     return math.ldexp(1.0, min(max(math.frexp(size)[1] - 1, -1000), 1000))
 
 
+def scaled(A: Any, unit: float) -> Any:
+    """Return ``A * unit``; infinite where that is beyond the largest float."""
+    if unit == 1.0:
+        return A
+    with np.errstate(over="ignore"):
+        return A * unit
+
+
 def vector_norm(v: Any, p: float) -> float:
     """Return the ``p``-norm of a vector of magnitudes whose squares and sums are safe."""
     if v.shape[0] == 0:
