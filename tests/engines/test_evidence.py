@@ -7,6 +7,7 @@ from sklearn.linear_model import BayesianRidge
 from mixnorm import ShareBoostClassifier, ShareBoostRegressor
 from mixnorm.engines import _evidence
 from mixnorm.engines._curvature import CurvatureFactor
+from mixnorm.exceptions import MixnormWarning
 
 
 def table(seed=0, n=200, noise=2.0):
@@ -91,3 +92,12 @@ def test_penalties_of_any_degree_follow_the_unit_of_the_targets(penalty):
     np.testing.assert_allclose(other.coef_, 1000.0 * one.coef_, rtol=1e-6)
     power = 0 if penalty == "ridge" else 1
     np.testing.assert_allclose(other.alpha_, 1000.0**power * one.alpha_, rtol=1e-6)
+
+
+def test_the_smallest_weights_of_rows_have_a_penalty():
+    """The number of rows times the penalty underflows to zero."""
+    X, y = np.eye(7)[:, [5]], np.eye(7, dtype=int)[4]
+    model = ShareBoostClassifier(fit_intercept=False, max_iter=1)
+    with pytest.warns(MixnormWarning):  # light rows, few iterations
+        model.fit(X, y, sample_weight=np.full(7, 5e-324))
+    assert np.isfinite(model.decision_function(X)).all()

@@ -66,12 +66,12 @@ def _wanted(support: Support, n_rows: float) -> float:
     """Return the penalty with the largest evidence, given the present weights."""
     problem = support.problem
     least = epsilon(problem.weight)
-    size = support.penalty_value()
+    size = problem.penalty.degree * n_rows * support.penalty_value()
     determined = support.determined()
     if not size > 0.0:
         return _LARGEST
     found = determined * _noise(support, n_rows, determined)
-    found /= problem.penalty.degree * n_rows * size
+    found /= size
     return min(max(found, least), _LARGEST) if math.isfinite(found) else problem.alpha
 
 
