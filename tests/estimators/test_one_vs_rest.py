@@ -12,6 +12,7 @@ from sklearn.exceptions import NotFittedError
 
 import mixnorm
 from mixnorm import OneVsRestGreedy, ShareBoostClassifier
+from mixnorm.estimators._one_vs_rest import _report
 from mixnorm.exceptions import FewerFeaturesWarning, LightRowsWarning, ModelFileError
 from mixnorm.losses import MarginSoftmax
 from mixnorm.pools import Columns
@@ -450,3 +451,11 @@ def test_a_broken_model_is_not_stored(tmp_path):
     model.alpha = -1.0
     with pytest.raises(ModelFileError, match="alpha=-1.0"):
         mixnorm.save(model, tmp_path / "model.mixnorm")
+
+
+def test_a_class_that_warns_twice_counts_once():
+    told = {FewerFeaturesWarning: [("red", "few"), ("red", "fewer"), ("blue", "few")]}
+    with pytest.warns(
+        FewerFeaturesWarning, match="^For 2 of 3 classes, the first of them red: few"
+    ):
+        _report(told, 3)

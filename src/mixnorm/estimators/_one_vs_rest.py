@@ -442,11 +442,11 @@ def _fit_class(
 def _report(told: dict[type[Warning], list[tuple[Any, str]]], n_classes: int) -> None:
     """Warn once of each kind, instead of once per class."""
     for category, cases in told.items():
-        label, message = cases[0]
-        if len(cases) == n_classes and len({message for _, message in cases}) == 1:
+        (label, message), classes = cases[0], len({label for label, _ in cases})
+        if classes == n_classes and len({message for _, message in cases}) == 1:
             warn_caller(message, category)
         else:
-            count = f"{len(cases)} of {n_classes} classes, the first of them {label}"
+            count = f"{classes} of {n_classes} classes, the first of them {label}"
             warn_caller(f"For {count}: {message}", category)
 
 
