@@ -294,3 +294,19 @@ def test_numpy_numbers_are_numbers():
     params = {"C": np.float32(2.0), "tol": np.float64(0.01), "max_iter": np.int64(50)}
     MKLClassifier(p=np.int64(2), warm_start=np.bool_(False), **params).fit(X, y)
     SMSDMKLClassifier(tail=np.int32(3), q=np.float32(4.0), beta=0, **params).fit(X, y)
+
+
+@each_model
+@pytest.mark.parametrize("weight", [1e-310, 1e-100, 1e100, 1e200])
+def test_weights_at_the_ends_of_floats(model, weight):
+    X, y = rows()
+    message = "sample_weight is .*e[+-].* must lie between 1e-30 and 1e.30.*divide it by its mean"
+    with pytest.raises(ValueError, match=message):
+        clone(model).fit(X, y, sample_weight=np.full(len(X), weight))
+
+
+@pytest.mark.parametrize("cost", [1e-300, 1e300])
+def test_a_cost_at_the_ends_of_floats(cost):
+    X, y = rows()
+    with pytest.raises(ValueError, match=r"C times the weight of a row is .*change C"):
+        MKLClassifier(C=cost).fit(X, y, sample_weight=np.full(len(X), 1e10))

@@ -26,11 +26,13 @@ __all__ = [
     "KernelSolution",
     "SquaredTarget",
     "bytes_beside",
+    "check_row_costs",
     "solve",
 ]
 
 # Part of the tolerance that a machine is solved to, and part of the present gap before that.
 _INNER, _LOOSE = 0.5, 0.1
+_MOST_COST = 1e30  # that the loss of a row is multiplied by; one over this is the least
 _ROUNDING = 1e-12  # least relative gap to ask for
 _HALF, _LEAST = 0.5, 1e-9  # of what can be gained, and of what is there to lose
 _LIFTED = 1e-6  # of the largest weight: zeros of a start, which would stay
@@ -139,6 +141,7 @@ def solve(
     >>> np.round(found.weights, 3)
     array([1., 0.])
     """
+    check_row_costs(target.caps, "C times the weight of a row", "change C or sample_weight")
     search = _Search(grams, target, penalty, tol, on_iteration)
     try:
         search.begin(start)
@@ -151,6 +154,16 @@ def solve(
     if search.best is None:
         raise ValueError(f"max_iter={max_iter!r} must be at least 1.")
     return search.pruned(search.best)
+
+
+def check_row_costs(costs: np.ndarray, what: str, remedy: str) -> None:
+    """Raise unless squares and inverses of what rows count are far from the ends of floats."""
+    stray = costs[(costs > 0.0) & ~((costs >= 1.0 / _MOST_COST) & (costs <= _MOST_COST))]
+    if len(stray):
+        raise ValueError(
+            f"{what} is {stray[0]:.3g}, but must lie between {1.0 / _MOST_COST:g} and "
+            f"{_MOST_COST:g}, where it is not zero; {remedy}."
+        )
 
 
 class _Search:

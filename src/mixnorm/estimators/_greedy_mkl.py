@@ -11,6 +11,7 @@ from sklearn.utils.metaestimators import available_if
 from mixnorm.estimators._greedy_mkl_base import GreedyKernelLearner
 from mixnorm.estimators._inputs import check_class_weight, check_loss, check_number_targets, unit_of
 from mixnorm.estimators._kernel_classifier import encoded_labels, first_of_largest
+from mixnorm.estimators._kernel_inputs import target_centre
 from mixnorm.estimators._validation import check_array
 from mixnorm.losses import MarginSoftmax, MultinomialLogistic, Squared
 
@@ -162,7 +163,7 @@ class GreedyMKLRegressor(MultiOutputMixin, RegressorMixin, GreedyKernelLearner):
         begun = self.warm_start and hasattr(self, "_path")
         if not begun:  # a path goes on in the units in which it began
             kept = weight > 0.0
-            centre = np.average(table[kept], axis=0, weights=weight[kept])
+            centre = target_centre(table[kept], weight[kept])
             self._unit = unit_of(table[kept] - centre)
         self._single = y.ndim == 1
         return table / self._unit, table.shape[1], weight

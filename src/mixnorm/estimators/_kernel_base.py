@@ -14,8 +14,8 @@ from mixnorm.estimators._inputs import _check_integer, _check_number, check_shar
 from mixnorm.estimators._kernel_inputs import (
     KernelInputsMixin,
     check_targets,
+    row_costs,
     take_rows,
-    weights_of,
 )
 from mixnorm.estimators._kernel_stored import StoredKernelsMixin
 from mixnorm.estimators._progress import (
@@ -142,7 +142,7 @@ class KernelLearner(KernelInputsMixin, StoredKernelsMixin, CallbackSupportMixin,
             X = self._validated(X)
             check_targets(self, X, y)
             progress = Progress.of_fit(self, X, y, sample_weight, self._n_tasks())
-            y, weight = self._encoded(y, weights_of(sample_weight, X.shape[0]))
+            y, weight = self._encoded(y, row_costs(sample_weight, X.shape[0]))
             bank, grams = self._kernels_of(X, weight)
             self._learn(bank, grams, y, weight, progress)
             progress.end(dict)
@@ -151,7 +151,8 @@ class KernelLearner(KernelInputsMixin, StoredKernelsMixin, CallbackSupportMixin,
     def _learn(self, bank: Any, grams: Any, y: Any, weight: np.ndarray, progress: Any) -> None:
         """Run the engine on the rows that count, and keep what it finds."""
         kept = np.flatnonzero(weight > 0.0)
-        target = self._target(y[kept], float(self.C) * weight[kept])
+        with np.errstate(over="ignore"):  # the engine refuses what is too large
+            target = self._target(y[kept], float(self.C) * weight[kept])
         found = multikernel.solve(
             grams,
             target,

@@ -12,7 +12,7 @@ from mixnorm.engines import multikernel
 from mixnorm.estimators._inputs import check_shared_parameters
 from mixnorm.estimators._kernel_base import KernelLearner
 from mixnorm.estimators._kernel_classifier import KernelClassifier
-from mixnorm.estimators._kernel_inputs import check_targets, weights_of
+from mixnorm.estimators._kernel_inputs import check_targets, row_costs
 from mixnorm.estimators._progress import Progress, all_or_nothing, with_callbacks
 from mixnorm.estimators._search import row_folds, values_to_try
 from mixnorm.estimators._warnings import warn_caller
@@ -84,7 +84,7 @@ class KernelCV(KernelLearner):
             X = self._validated(X)
             check_targets(self, X, y)
             given = np.asarray(y)
-            y, weight = self._encoded(y, weights_of(sample_weight, X.shape[0]))
+            y, weight = self._encoded(y, row_costs(sample_weight, X.shape[0]))
             classifier = hasattr(self, "classes_")
             nothing = np.zeros(len(given))
             folds = row_folds(self.cv, nothing, given, classifier=classifier, weight=weight)

@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_consistent_length
 
+from mixnorm.engines.multikernel import check_row_costs
 from mixnorm.estimators._inputs import check_weights, weight_numbers
+from mixnorm.estimators._units import safe_unit
 from mixnorm.estimators._validation import validate_data
 from mixnorm.kernels import KernelBank, KernelStack
 
@@ -119,3 +121,19 @@ def weights_of(sample_weight: Any, n_samples: int) -> np.ndarray:
     shares = check_weights(sample_weight, n_samples, np.float64)
     given = weight_numbers(sample_weight)
     return shares * float(np.sum(given) if given.ndim else given * n_samples)
+
+
+def row_costs(sample_weight: Any, n_samples: int) -> np.ndarray:
+    """Return the weights where they multiply ``C``, so that their size matters."""
+    weight = weights_of(sample_weight, n_samples)
+    check_row_costs(weight, "sample_weight", "divide it by its mean")
+    return weight
+
+
+def target_centre(table: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Return the weighted mean of targets, of rows that count.
+
+    Powers of two keep the products finite, and change no digit.
+    """
+    unit, shares = safe_unit(table), weight / safe_unit(weight)
+    return np.asarray(np.average(table / unit, axis=0, weights=shares) * unit)

@@ -16,7 +16,7 @@ from mixnorm.estimators._inputs import (
 )
 from mixnorm.estimators._kernel_base import warn_of_no_kernel
 from mixnorm.estimators._kernel_classifier import KernelClassifier
-from mixnorm.estimators._kernel_inputs import check_targets, take_rows, weights_of
+from mixnorm.estimators._kernel_inputs import check_targets, row_costs, take_rows
 from mixnorm.estimators._progress import Iterations, all_or_nothing
 from mixnorm.estimators._validation import validate_data
 from mixnorm.estimators._warnings import warn_caller
@@ -160,7 +160,7 @@ class KernelStream(KernelClassifier):
             first = "_descent" not in vars(self)
             X = self._stream_rows(X, first)
             check_targets(self, X, y)
-            weight = weights_of(sample_weight, X.shape[0])
+            weight = row_costs(sample_weight, X.shape[0])
             labels = self._stream_labels(y, classes, first)
             self._stream(X, labels, weight * self._stream_factors(labels), first)
             return self

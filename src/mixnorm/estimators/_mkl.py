@@ -262,8 +262,8 @@ class ConvMKLClassifier(KernelClassifier):
         if not np.all(sums > 0.0):
             nothing = int(np.argmin(sums))
             raise ValueError(
-                f"Kernel {nothing} is zero between all rows and themselves, and cannot be divided "
-                "by its tail sum; leave it out."
+                f"Kernel {nothing} of bank (or of X, if that holds kernels) is zero between all "
+                "rows and themselves, and cannot be divided by its tail sum; leave it out."
             )
         self.tail_sums_ = sums
         return KernelPenalty.of_weights(float(self.p), sums / math.exp(np.mean(np.log(sums))))

@@ -12,6 +12,7 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from mixnorm.engines.multikernel import KernelPenalty, SquaredTarget
 from mixnorm.estimators._inputs import check_number_targets, unit_of
 from mixnorm.estimators._kernel_base import KernelLearner
+from mixnorm.estimators._kernel_inputs import target_centre
 from mixnorm.estimators._mkl import check_exponent
 from mixnorm.estimators._stored import _check_floats
 from mixnorm.estimators._validation import check_array
@@ -110,7 +111,7 @@ class MKLRegressor(MultiOutputMixin, RegressorMixin, KernelLearner):
         self._single = y.ndim == 1
         table = y.reshape(len(y), -1)
         kept = weight > 0.0
-        self._centre = np.average(table[kept], axis=0, weights=weight[kept])
+        self._centre = target_centre(table[kept], weight[kept])
         rest = table - self._centre
         self._scale = unit_of(rest[kept])
         self.intercept_ = float(self._centre[0]) if self._single else self._centre
@@ -135,7 +136,7 @@ class MKLRegressor(MultiOutputMixin, RegressorMixin, KernelLearner):
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
         """
-        found = self._scores(X) * self._scale + self._centre
+        found: np.ndarray = self._scores(X) * self._scale + self._centre
         return found[:, 0] if self._single else found
 
     def _restore(self, state: dict[str, Any], max_bytes: int) -> None:

@@ -243,8 +243,9 @@ def _checked_sizes(bank: FittedBank, weight: np.ndarray | None) -> np.ndarray:
                     "function, or for missing values in its columns."
                 )
             raise ValueError(
-                f"kernel {bank.names[m]!r} has the value {diagonal[worst]:.3g} in row {worst}, too "
-                f"large for {bank.dtype}. Scale the columns, or lower its parameters."
+                f"kernel {bank.names[m]!r} of bank has the value {diagonal[worst]:.3g} in row "
+                f"{worst} of X, too large for {bank.dtype}. Scale the columns of X, or lower the "
+                "parameters of the kernel."
             )
         if kernel.metric is None:
             some = rows[block_rows(rows.shape[0])]
