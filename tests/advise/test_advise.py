@@ -361,3 +361,12 @@ def test_display():
     assert rounds.ax_.get_xlabel() == "rounds"
     bare = BoundDisplay(x=[1, 2], bound=[2.0, 1.0]).plot()
     assert bare.measured_line_ is None
+
+
+def test_the_penalty_falls_with_the_root_of_the_number_of_rows():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 4))
+    y = X[:, 0] + rng.normal(size=400)
+    advice = advise(X, y, norms=["l2,1"], n_alphas=4, max_rows=100, cv=2)
+    chosen = advice.norms[0].alpha
+    assert advice.best_estimator_.alpha == pytest.approx(chosen * np.sqrt(100 / 400))
