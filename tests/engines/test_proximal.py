@@ -179,7 +179,7 @@ class Reference:
 
 def agrees(case, norm, *, tol=5e-7, closeness=1e-6, **form):
     """Check a solution, its objective and its gap against cvxpy; return it."""
-    found = case.solve(norm, tol=tol, max_iter=500, **form)
+    found = case.solve(norm, tol=tol, max_iter=10_000, **form)
     reference = Reference(case, norm, **form)
     assert reference.at(found) == pytest.approx(found.objective, rel=1e-9, abs=1e-12 * found.scale)
     best = reference.optimum()
@@ -380,7 +380,7 @@ def test_single_precision_is_near_double(name, norm):
     alpha = 0.1 * double.alpha_max(norm)
     assert single.alpha_max(norm) == pytest.approx(10.0 * alpha, rel=1e-4)
     for form in ({"alpha": alpha}, {"radius": 1.0}):
-        found = single.solve(norm, tol=1e-4, **form)
+        found = single.solve(norm, tol=1e-4, max_iter=5000, **form)  # hinges take effort
         truth = double.solve(norm, tol=1e-6, **form)
         assert found.weights.dtype == found.intercept.dtype == np.float32
         assert found.converged
@@ -723,3 +723,19 @@ def test_an_interrupt_ends_a_path():
     found = case.path(norm, alphas=alphas, tol=1e-10, on_iteration=stop)
     assert [solution.interrupted for solution in found] == [False] * (len(found) - 1) + [True]
     assert len(found) < len(alphas)
+
+
+def test_effort_is_limited_where_iterations_are_dear(monkeypatch):
+    case, norm = draw(losses.Absolute(), n_samples=20, n_features=12), as_norm("l2,1")
+    monkeypatch.setattr(proximal, "_FEW", 1)
+    options = {"tol": 1e-12, "max_iter": 5}
+    found = case.solve(norm, alpha=1e-3, **options)
+    assert found.exhausted
+    assert not found.converged
+    assert found.iterations < 5  # each is a smooth problem of its own
+    path = case.path(norm, alphas=np.geomspace(0.1, 1e-3, 30), **options)
+    assert len(path) == 30
+    assert path[-1].exhausted
+    assert sum(solution.iterations for solution in path) < 60
+    easy = draw(losses.Squared()).path(norm, alphas=np.geomspace(0.1, 1e-3, 30), max_iter=5)
+    assert not any(solution.exhausted for solution in easy)

@@ -1,6 +1,7 @@
 """What the user does with the regressor."""
 
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -10,7 +11,12 @@ from sklearn.linear_model import Lasso, MultiTaskLasso, QuantileRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import mixnorm
-from mixnorm import MixedNormRegressor
+from mixnorm import (
+    MixedNormRegressor,
+    MixedNormRegressorCV,
+    MultiTaskLearner,
+    MultiTaskLearnerCV,
+)
 from mixnorm.estimators._mixed_norm_regressor import _REGRESSION
 from mixnorm.losses import EpsilonInsensitive, Hinge, Huber, MultinomialLogistic
 from mixnorm.norms import MixedNorm, as_norm
@@ -210,7 +216,7 @@ def test_bad_data(data):
     for bad in (np.nan, np.inf):
         with pytest.raises(ValueError, match="y contains NaN|y contains infinity|NaN, inf"):
             model.fit(X, np.where(np.arange(80) == 3, bad, Y[:, 0]))
-    with pytest.raises(ValueError, match="could not convert|Unable to convert"):
+    with pytest.raises(ValueError, match="y holds .a., which is no number"):
         model.fit(X, np.array(["a", "b"] * 40))
     with pytest.raises(ValueError, match="dim"):
         model.fit(X, Y[:, :, None])
@@ -244,3 +250,43 @@ def test_storage(tmp_path, data, single):
     assert np.array_equal(loaded.predict(X), model.predict(X))
     assert np.array_equal(loaded.coef_, model.coef_)
     assert type(loaded.intercept_) is type(model.intercept_)
+
+
+@pytest.mark.parametrize("factor", [5e-324, 1e-310, 1e-200, 1e140, 1e200, 1e300])
+@pytest.mark.parametrize("kind", [MixedNormRegressorCV, MultiTaskLearnerCV])
+def test_columns_of_any_size_are_fitted_or_refused(kind, factor):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(30, 2)), rng.normal(size=30)
+    for given in ((X * factor, y), (X, y * factor), (X * factor, y * factor)):
+        for standardize in (False, True):
+            told = ""
+            try:
+                model = kind(alphas=3, cv=3, standardize=standardize).fit(*given)
+            except ValueError as error:
+                told = str(error)
+            if told:
+                assert re.search(r"\b[Xy]\b|targets", told)
+                continue
+            assert np.all(np.isfinite(model.coef_))
+            assert np.all(np.isfinite(model.predict(given[0])))
+
+
+@pytest.mark.parametrize("power", [-500, 500])
+def test_tasks_on_columns_of_extreme_size(power):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 3))
+    Y = X[:, :2] + 0.1 * rng.normal(size=(30, 2))
+    unit = 2.0**power
+    plain = MultiTaskLearner(alpha=0.1).fit(X, Y)
+    for scaled in (X * unit, sp.csr_array(X * unit)):
+        model = MultiTaskLearner(alpha=0.1 * unit).fit(scaled, Y)
+        np.testing.assert_allclose(model.coef_ * unit, plain.coef_, rtol=1e-6, atol=1e-8)
+        np.testing.assert_allclose(model.predict(scaled), plain.predict(X), rtol=1e-6)
+
+
+def test_differences_within_a_column_that_overflow():
+    X = np.array([[-1.7e308], [1.7e308], [1.7e308], [-1.7e308]])
+    y = np.array([0.0, 1.0, 1.0, 0.0])
+    model = MixedNormRegressor(alpha=1e-6, standardize=True, tol=1e-8)
+    wanted = model.fit(np.sign(X), y).predict(np.sign(X))
+    np.testing.assert_allclose(model.fit(X, y).predict(X), wanted, atol=1e-6)

@@ -24,6 +24,7 @@ _INNER, _EXACT_INNER = 200, 2000  # accelerated steps on a model
 _CHECK = 10  # of them between looks at the gap
 _INEXACT = 0.1  # part of the gap to which a model is minimised
 _STEPS = 3
+_PROXIMAL = 0.4  # of the effort of evaluating the loss is a proximal map
 _AGE = 6
 
 
@@ -36,10 +37,12 @@ class Proximal:
     def __init__(self, problem: Problem, norm: Any | None = None) -> None:
         self.norm = problem.norm if norm is None else norm
         self._alpha, self._radius = problem.alpha, problem.radius
+        self._effort = problem.effort
         self._basis: np.ndarray | None = None
 
     def __call__(self, weights: np.ndarray, step: float) -> np.ndarray:
         """Return the weights after the map for a gradient step of that length."""
+        self._effort.spent += _PROXIMAL
         if self._radius is not None:
             return np.asarray(self.norm.project(weights, self._radius))
         amount = step * float(self._alpha or 0.0)

@@ -36,6 +36,11 @@ class LossMixture:
         )
 
     @property
+    def effort(self) -> float:
+        """How many losses are evaluated with this one."""
+        return float(len(self.parts))
+
+    @property
     def smoothness(self) -> float:
         """The largest of the losses' constants."""
         return max(float(loss.smoothness) for loss, _ in self.parts)

@@ -30,6 +30,7 @@ class Smoothed:
     def __init__(self, loss: Any, centre: np.ndarray, rate: float, weight: np.ndarray) -> None:
         self._loss, self._centre = loss, centre
         self.smoothness = float(rate)
+        self.effort = float(getattr(loss, "effort", 1.0))
         self.is_classifier = bool(loss.is_classifier)
         self.shift_invariant = bool(loss.shift_invariant)
         spread = weight[:, None] if weight.ndim == 1 else weight
@@ -131,7 +132,7 @@ class MultiplierSolver:
         for _ in range(_INNER):
             left = solver.gap()
             self._settled = left <= wanted
-            if self._settled:
+            if self._settled or problem.effort.exhausted:
                 break
             solver.step(left, wanted)
         found = solver.point

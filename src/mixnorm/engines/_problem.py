@@ -15,6 +15,22 @@ from mixnorm.engines._design import Design
 _INTERCEPT_STEPS = 50
 
 
+@dataclass
+class Effort:
+    """Work on a problem, counted in evaluations of the loss, and the most that is allowed.
+
+    Iterations differ in cost by orders of magnitude, and seconds depend on the machine.
+    """
+
+    spent: float = 0.0
+    limit: float = math.inf
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether as much was spent as is allowed."""
+        return self.spent >= self.limit
+
+
 @dataclass(frozen=True)
 class Point:
     """Weights, intercept, the scores they give, and the loss and its derivative there."""
@@ -42,6 +58,7 @@ class Problem:
     fit_intercept: bool = True
     alpha: float | None = None
     radius: float | None = None
+    effort: Effort = field(default_factory=Effort, compare=False)
     _memory: dict[str, Any] = field(default_factory=dict, compare=False)
 
     def with_alpha(self, alpha: float) -> Problem:
@@ -55,6 +72,7 @@ class Problem:
 
     def at(self, weights: np.ndarray, intercept: np.ndarray, scores: np.ndarray) -> Point:
         """Return the point with these weights and scores."""
+        self.effort.spent += getattr(self.loss, "effort", 1.0)
         value, residual = self.loss.value_and_residual(scores, self.target, self.weight)
         return Point(weights, intercept, scores, value, residual)
 
@@ -150,7 +168,7 @@ class Problem:
 
     def second_order(self, point: Point) -> SecondOrder:
         """Return the second derivatives of the loss at a point."""
-        return SecondOrder(self.loss, point, self.target, self.weight)
+        return SecondOrder(self.loss, point, self.target, self.weight, self.effort)
 
     def dual_point(self, point: Point) -> np.ndarray:
         """Return the residual, moved so that it sums to zero where there is an intercept."""
@@ -197,8 +215,11 @@ class Problem:
 class SecondOrder:
     """Second derivatives of a loss in the scores, at one point."""
 
-    def __init__(self, loss: Any, point: Point, target: Any, weight: np.ndarray) -> None:
+    def __init__(
+        self, loss: Any, point: Point, target: Any, weight: np.ndarray, effort: Effort
+    ) -> None:
         self._loss, self._point, self._target, self._weight = loss, point, target, weight
+        self._effort = effort
 
     def diagonal(self) -> np.ndarray:
         """Return an upper model of the Hessian that is diagonal in the outputs.
@@ -226,9 +247,16 @@ class SecondOrder:
             operator: Callable[[np.ndarray], np.ndarray] = loss.hessian_operator(
                 point.scores, point.residual, self._target, self._weight
             )
-            return operator
+            return self._counted(operator)
         curvature = np.asarray(loss.curvature(point.residual, self._target, self._weight))
-        return lambda direction: curvature * direction
+        return self._counted(lambda direction: curvature * direction)
+
+    def _counted(self, product: Callable[[np.ndarray], np.ndarray]) -> Callable[..., np.ndarray]:
+        def call(direction: np.ndarray) -> np.ndarray:
+            self._effort.spent += getattr(self._loss, "effort", 1.0)
+            return product(direction)
+
+        return call
 
     def outputs(self, totals: np.ndarray) -> np.ndarray | None:
         """Return the mean Hessian of a joint loss, per unit of the curvature in ``totals``."""

@@ -31,6 +31,7 @@ _SPARE = 16
 _LOOSE = 1.2  # times as many rows as needed are too many
 _EPOCHS = 6  # of descent on a model that is only a model
 _EXACT_EPOCHS = 1000
+_EPOCH = 0.25  # of the effort of evaluating the loss is an epoch
 _SETTLED = 2  # iterations before Newton steps are tried
 _SHORTEST = 0.03  # part of a Newton step; shorter ones are left to the next proximal step
 _AGE = 12  # iterations that a model of the curvature serves
@@ -135,7 +136,8 @@ class RowSolver(Stepper):
             gradient = self.gradient[self._rows]
             quadratic = GramQuadratic(self._known_model, 1.0, before, point.value, gradient)
         alpha = float(problem.alpha or 0.0)
-        descend(quadratic, alpha, self._exponent, tol=tol, max_epochs=_EXACT_EPOCHS)
+        done = descend(quadratic, alpha, self._exponent, tol=tol, max_epochs=_EXACT_EPOCHS)
+        problem.effort.spent += _EPOCH * done
         step = quadratic.weights - before
         scores = self._known_block.scores(step)
         intercept = self._follow(scores)

@@ -10,7 +10,7 @@ sequence of smooth ones.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sized
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,6 +37,14 @@ __all__ = [
 
 # Iterations after which a gap that is hardly smaller is taken to be a matter of rounding.
 _PATIENCE, _PROGRESS = 60, 0.99
+# Evaluations of the loss for each iteration that is allowed; most iterations take far fewer.
+EFFORT = 20.0
+PATH_EFFORT = 40.0  # for all penalties of a path together
+_FEW = 1000  # iterations, below which their number alone is the limit
+# Times the effort that is left to it on average, that one penalty of a path may take.
+_SHARE = 2.0
+_LEAST = 0.1  # of the average effort, that every penalty may take
+_PENALTIES = 50  # of a path that may take as much effort as one penalty alone
 # Part of the tolerance that float32 works to, as its scores drift.
 _SAFE = 0.95
 
@@ -71,6 +79,8 @@ class Solution:
         Whether a keyboard interrupt ended the work.
     history : tuple of float
         The gap after each iteration, the first before any.
+    exhausted : bool
+        Whether the iterations took more evaluations of the loss than are allowed.
     """
 
     weights: np.ndarray
@@ -86,6 +96,7 @@ class Solution:
     converged: bool
     interrupted: bool
     history: tuple[float, ...]
+    exhausted: bool = False
 
 
 def solve(
@@ -126,7 +137,7 @@ def solve(
     tol : float
         Relative gap: the gap divided by the objective with no weights.
     max_iter : int
-        Most iterations.
+        Most iterations. Evaluations of the loss are limited to twenty times as many, or 20000.
     on_iteration : callable, optional
         Told the number of iterations done and the relative gap. A keyboard interrupt that it
         raises ends the work like any other.
@@ -166,6 +177,7 @@ def solve(
     )
     _check(problem)
     solver = _built(problem, None if start is None else _begun(problem, start), tol)
+    problem.effort.limit = problem.effort.spent + EFFORT * max(max_iter, _FEW)
     return _run(solver, tol, max_iter, on_iteration)
 
 
@@ -180,12 +192,15 @@ def path(
     fit_intercept: bool = True,
     tol: float = 1e-4,
     max_iter: int = 1000,
+    effort: float = PATH_EFFORT,
     on_iteration: Callable[[int, float], None] | None = None,
 ) -> Iterator[Solution]:
     """Yield the solution for each of ``alphas`` in turn, each started from the last.
 
-    Parameters are those of :func:`solve`. Falling values are quickest. An interrupt ends the path
-    after a solution that says so.
+    Parameters are those of :func:`solve`. Evaluations of the loss are limited to ``effort`` times
+    ``max_iter`` for up to 50 values of ``alpha`` together, of which none may take more than twice
+    its share. Falling values are quickest. An interrupt ends the path after a solution that
+    says so.
 
     Yields
     ------
@@ -196,8 +211,13 @@ def path(
     )
     _check(problem)
     solver: Any = None
-    for alpha in alphas:
+    count = len(alphas) if isinstance(alphas, Sized) else _PENALTIES
+    whole = effort * max(max_iter, _FEW) * max(1.0, count / _PENALTIES)
+    for place, alpha in enumerate(alphas):
         problem = problem.with_alpha(float(alpha))
+        spent, left = problem.effort.spent, max(count - place, 1)
+        allowed = (whole - spent) * min(1.0, _SHARE / left)
+        problem.effort.limit = spent + max(allowed, _LEAST * whole / count)
         if solver is None:
             solver = _built(problem, None, tol)
         solver.pose(problem)
@@ -303,7 +323,7 @@ def _run(
     solver: Any, tol: float, max_iter: int, on_iteration: Callable[[int, float], None] | None
 ) -> Solution:
     """Iterate until the gap is small, time is up, or rounding is in the way."""
-    scale = relative_size(solver.problem)
+    scale, effort = relative_size(solver.problem), solver.problem.effort
     exact = solver.point.scores.dtype == np.float64
     enough = tol * scale * (1.0 if exact else _SAFE)
     history: list[float] = []
@@ -320,7 +340,7 @@ def _run(
                 waited += 1
             if on_iteration is not None and count > 0:
                 on_iteration(count, gap / scale)
-            if gap <= enough or count == max_iter or waited >= _PATIENCE:
+            if gap <= enough or count == max_iter or waited >= _PATIENCE or effort.exhausted:
                 break
             solver.step(gap, enough)
     except KeyboardInterrupt:
@@ -356,4 +376,5 @@ def _solution(
         converged=gap <= tol * scale,
         interrupted=interrupted,
         history=tuple(history),
+        exhausted=problem.effort.exhausted,
     )

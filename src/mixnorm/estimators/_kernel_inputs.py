@@ -120,7 +120,9 @@ def weights_of(sample_weight: Any, n_samples: int) -> np.ndarray:
         return np.ones(n_samples)
     shares = check_weights(sample_weight, n_samples, np.float64)
     given = weight_numbers(sample_weight)
-    return shares * float(np.sum(given) if given.ndim else given * n_samples)
+    with np.errstate(over="ignore"):
+        total = float(np.sum(given) if given.ndim else given * n_samples)
+    return shares * min(total, float(np.finfo(np.float64).max))
 
 
 def row_costs(sample_weight: Any, n_samples: int) -> np.ndarray:

@@ -17,7 +17,12 @@ from mixnorm.estimators._norm_base import (
 )
 from mixnorm.estimators._progress import Progress, all_or_nothing, with_callbacks
 from mixnorm.estimators._search import row_folds
+from mixnorm.estimators._warnings import warn_caller
+from mixnorm.exceptions import NotConvergedWarning
 from mixnorm.selection import choose_size, standard_error
+
+# Evaluations of the loss for each iteration that is allowed, along the whole path of a fold.
+FOLD_EFFORT = 6.0
 
 
 class PenaltyByCrossValidation(NormLearner):
@@ -49,21 +54,31 @@ class PenaltyByCrossValidation(NormLearner):
     ) -> None:
         """Run the folds, each a function and its arguments, and store scores and choice.
 
-        A fold gives the held-out scores of all penalties, in the order of ``alphas``.
+        A fold gives the held-out scores of all penalties, in the order of ``alphas``, and which of
+        their fits took more effort than is allowed.
         """
         from sklearn.utils.parallel import Parallel, delayed
 
         calls = (delayed(function)(*arguments) for function, arguments in jobs)
         curves: list[list[float]] = []
+        exhausted = np.zeros(len(alphas), dtype=np.intp)
         task = progress.task("fold")
-        for curve in Parallel(n_jobs=self.n_jobs, return_as="generator")(calls):
+        for curve, cut in Parallel(n_jobs=self.n_jobs, return_as="generator")(calls):
             curves.append(curve)
+            exhausted += cut
             task.end()
             if len(curves) < len(jobs):
                 task = progress.task("fold")
         scores = np.asarray(curves, dtype=np.float64)
         # Falling penalties are growing models, so that the rule prefers large penalties.
         chosen = choose_size(scores, one_standard_error=bool(self.one_standard_error), what="alpha")
+        if exhausted[chosen]:
+            warn_caller(
+                f"At alpha={alphas[chosen]:.3g}, which was chosen, {exhausted[chosen]} fits of "
+                f"folds took more effort than max_iter={self.max_iter} allows, and did not reach "
+                f"tol={self.tol:g}. Raise max_iter or tol, or scale X.",
+                NotConvergedWarning,
+            )
         self.alphas_ = alphas
         self.alpha_ = float(alphas[chosen])
         self.best_score_ = float(scores.mean(axis=0)[chosen])
@@ -136,22 +151,28 @@ def held_out_scores(
     scorer: Callable[..., float] | None,
     train: np.ndarray,
     test: np.ndarray,
-) -> list[float]:
-    """Fit a path on the training rows and score every penalty on the others."""
+) -> tuple[list[float], list[bool]]:
+    """Fit a path on the training rows and score every penalty on the others.
+
+    Also tells which fits took more effort than is allowed.
+    """
     weight = None if sample_weight is None else sample_weight[train]
     held = {} if sample_weight is None else {"sample_weight": sample_weight[test]}
     training = model._prepared(X[train], y[train], weight)
     model.n_features_in_ = X.shape[1]
-    held_X, held_y, scores = X[test], y[test], []
-    for found in model._solutions(training, alphas):
+    held_X, held_y = X[test], y[test]
+    scores: list[float] = []
+    cut: list[bool] = []
+    for found in model._solutions(training, alphas, FOLD_EFFORT):
         if found.interrupted:  # one fold's path cut short would bias the choice
             raise KeyboardInterrupt
         model._keep(found)
+        cut.append(found.exhausted and not found.converged)
         if scorer is None:
             scores.append(float(model.score(held_X, held_y, **held)))
         else:
             scores.append(float(scorer(model, held_X, held_y, **held)))
-    return scores
+    return scores, cut
 
 
 class MixedNormClassifierCV(_OneDesignCV, MixedNormClassifier):

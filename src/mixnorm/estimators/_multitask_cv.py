@@ -9,9 +9,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from mixnorm.estimators._mixed_norm_cv import PenaltyByCrossValidation
+from mixnorm.estimators._mixed_norm_cv import FOLD_EFFORT, PenaltyByCrossValidation
 from mixnorm.estimators._multitask import BaseMultiTask, MultiTaskLearner
-from mixnorm.estimators._norm_base import alpha_grid
 from mixnorm.estimators._progress import Progress, all_or_nothing, with_callbacks
 from mixnorm.estimators._search import fold_splitter, row_folds, warn_of_sorted_rows
 from mixnorm.estimators._tasks import TaskProblem, read_separate, side_by_side, task_design
@@ -153,8 +152,7 @@ optional
         self._check_parameters()
         with all_or_nothing(self):
             problem = self._problem(X, y, sample_weight)
-            self.alpha_max_ = self._alpha_max(problem.training)
-            alphas = alpha_grid(self.alphas, self.alpha_ratio, self.alpha_max_)
+            self.alpha_max_, alphas = self._grid(problem.training, self.alphas, self.alpha_ratio)
             scales = self._null_losses(problem)
             folds = [
                 fold
@@ -310,7 +308,7 @@ def held_out_scores(
     scorer: Callable[..., float] | None,
     weighted: bool,
     fold: Fold,
-) -> list[float]:
+) -> tuple[list[float], list[bool]]:
     """Fit a path with the training weights of a fold and score every penalty on the rest."""
     fitted, held = fold_weights(problem, fold)
     training = _with_weights(model, problem, fitted)
@@ -318,10 +316,12 @@ def held_out_scores(
     share = np.where(scored, 1.0 / (np.where(scored, scales, 1.0) * scored.sum()), 0.0)
     held = np.asfortranarray(held * share.astype(held.dtype))
     data = None if scorer is None else _held_data(problem, fold[1], scored, weighted)
-    scores = []
-    for found in model._solutions(training, alphas):
+    scores: list[float] = []
+    cut: list[bool] = []
+    for found in model._solutions(training, alphas, FOLD_EFFORT):
         if found.interrupted:  # one fold's path cut short would bias the choice
             raise KeyboardInterrupt
+        cut.append(found.exhausted and not found.converged)
         if scorer is None or data is None:
             weights, intercept = training.inward(found.weights, found.intercept)
             outputs = training.design.scores(weights) + intercept
@@ -330,7 +330,7 @@ def held_out_scores(
         else:
             model._keep(found)
             scores.append(float(scorer(model, data[0], data[1], **data[2])))
-    return scores
+    return scores, cut
 
 
 def _with_weights(model: Any, problem: TaskProblem, fitted: np.ndarray) -> Training:

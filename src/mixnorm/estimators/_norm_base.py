@@ -154,7 +154,8 @@ class NormLearner(StoredWeightsMixin, ColumnSelectorMixin, CallbackSupportMixin,
     def _columns(self, X: Any, weight: np.ndarray) -> tuple[Any, dict[str, Any]]:
         """Return ``X`` in the units that the norm sees, and what ``Training`` must know of them."""
         if not self.standardize:
-            return moderate(X)
+            (inside,), units = moderate([X])
+            return inside, units
         (inside,), units = standardized([X], [weight], centred=bool(self.fit_intercept))
         return inside, units
 
@@ -172,8 +173,8 @@ class NormLearner(StoredWeightsMixin, ColumnSelectorMixin, CallbackSupportMixin,
             weight=training.weight,
             alpha=None
             if radius is not None or alpha is None
-            else float(alpha) / training.alpha_unit,
-            radius=None if radius is None else float(radius) / training.weight_unit,
+            else training.inside_alpha(float(alpha)),
+            radius=None if radius is None else training.inside_radius(float(radius)),
             start=self._start(training),
             on_iteration=Iterations(progress).end,
             **self._options(),
@@ -262,9 +263,17 @@ class NormLearner(StoredWeightsMixin, ColumnSelectorMixin, CallbackSupportMixin,
         largest = self._alpha_max(training)
         # Where no penalty leaves weights, any that stand out from rounding will do.
         top = largest or training.alpha_unit * (training.largest_input or 1.0)
+        if isinstance(alphas, numbers.Integral) and not 0.0 < top * alpha_ratio <= top < math.inf:
+            what = "vanish" if top < 1.0 else "overflow"
+            raise ValueError(
+                f"Penalties that suit X and y {what} in float64; multiply X or y by a power of two "
+                "that makes them moderate, or set standardize=True."
+            )
         return largest, alpha_grid(alphas, alpha_ratio, top)
 
-    def _solutions(self, training: Training, alphas: np.ndarray) -> Iterator[proximal.Solution]:
+    def _solutions(
+        self, training: Training, alphas: np.ndarray, effort: float = proximal.PATH_EFFORT
+    ) -> Iterator[proximal.Solution]:
         """Yield the solution for each penalty, turned outward; end early at an interrupt."""
         found = proximal.path(
             training.design,
@@ -272,7 +281,8 @@ class NormLearner(StoredWeightsMixin, ColumnSelectorMixin, CallbackSupportMixin,
             training.target,
             able_norm(self.norm, "prox"),
             weight=training.weight,
-            alphas=[float(alpha) / training.alpha_unit for alpha in alphas],
+            alphas=[training.inside_alpha(float(alpha)) for alpha in alphas],
+            effort=effort,
             **self._options(),
         )
         for alpha, solution in zip(alphas, found, strict=False):
@@ -402,6 +412,8 @@ def _checked_outward(training: Training, found: proximal.Solution) -> proximal.S
 def _stopped(found: proximal.Solution, estimator: Any) -> str:
     if found.iterations >= estimator.max_iter:
         return f"max_iter={estimator.max_iter}"
+    if found.exhausted:
+        return f"{found.iterations} iterations, with more effort than max_iter allows,"
     return (
         f"{found.iterations} iterations, because the gap fell by less than one per cent in the "
         f"last {proximal._PATIENCE},"
@@ -409,7 +421,8 @@ def _stopped(found: proximal.Solution, estimator: Any) -> str:
 
 
 def _remedy(found: proximal.Solution, estimator: Any) -> str:
-    first = "Raise max_iter" if found.iterations >= estimator.max_iter else "Raise tol"
+    more = found.iterations >= estimator.max_iter or found.exhausted
+    first = "Raise max_iter" if more else "Raise tol"
     if first == "Raise tol" and found.weights.dtype == np.float32:
         first += ", give X as float64"
     last = "raise alpha" if found.radius is None else "lower radius"

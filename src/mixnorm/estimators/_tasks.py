@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_consistent_length
 
 from mixnorm.engines.proximal import LossMixture, SeparateDesign, SharedDesign
 from mixnorm.estimators._inputs import check_dense_targets, check_weights, weight_numbers
-from mixnorm.estimators._training import Training, standardized
+from mixnorm.estimators._training import Training, moderate, standardized
 from mixnorm.estimators._units import target_frame
 from mixnorm.losses import DualLoss, as_loss
 from mixnorm.losses._names import SCALAR
@@ -377,8 +377,9 @@ def task_design(
     Weights sum to one in every task, so that in the means and deviations of columns all tasks
     count alike.
     """
-    units: dict[str, Any] = {}
-    if standardize:
+    if not standardize:
+        matrices, units = moderate(matrices)
+    else:
         rows = weight.reshape(len(weight), -1)
         parts = [rows.sum(axis=1)] if targets.shared else list(rows.T)
         parts = [own[: X.shape[0]] for X, own in zip(matrices, parts, strict=True)]

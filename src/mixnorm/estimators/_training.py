@@ -16,26 +16,32 @@ from mixnorm.pools._scan import ColumnStatistics, column_statistics, scan
 _LOST = 0.02
 
 
-def moderate(X: Any) -> tuple[Any, dict[str, Any]]:
-    """Return ``X`` with entries whose squares stay in range, and what ``Training`` must know of it.
+# Part of the largest number: columns that vary by more may hold differences that overflow.
+_HUGE = 1e-10
+# Penalties and radii beyond these do the same as these, in the units of the engine.
+_LEAST, _MOST = 1e-200, 1e100
 
-    ``X`` is divided by a power of two, ``input_unit``, which is 1 in all but extreme cases.
+
+def moderate(matrices: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
+    """Return matrices with entries whose squares stay in range, and what ``Training`` must know.
+
+    All are divided by one power of two, ``input_unit``, which is 1 in all but extreme cases.
 
     Examples
     --------
     >>> import numpy as np
-    >>> moderate(np.full((2, 2), 3.0))[1]
+    >>> moderate([np.full((2, 2), 3.0)])[1]
     {'input_unit': 1.0, 'largest_input': 3.0}
-    >>> moderate(np.full((2, 2), 2.0**200))[1] == {"input_unit": 2.0**200, "largest_input": 1.0}
+    >>> moderate([np.full((2, 2), 2.0**200)])[1] == {"input_unit": 2.0**200, "largest_input": 1.0}
     True
     """
-    largest = _largest(X)
-    info = np.finfo(X.dtype)
+    largest = max(_largest(X) for X in matrices)
+    info = np.finfo(matrices[0].dtype)
     if largest == 0.0 or float(info.tiny) ** 0.125 < largest < float(info.max) ** 0.125:
-        return X, {"input_unit": 1.0, "largest_input": largest}
+        return list(matrices), {"input_unit": 1.0, "largest_input": largest}
     power = min(max(math.floor(math.log2(largest)), 2 - info.maxexp), info.maxexp - 2)
     unit = 2.0**power
-    inside = X * X.dtype.type(2.0**-power)
+    inside = [X * X.dtype.type(2.0**-power) for X in matrices]
     return inside, {"input_unit": unit, "largest_input": largest / unit}
 
 
@@ -58,7 +64,13 @@ class ColumnUnits:
             inside.data /= safe[inside.indices]
             inside.data[unused[inside.indices]] = 0.0
             return inside
-        inside = X - self.centre.astype(X.dtype)
+        centre = self.centre.astype(X.dtype)
+        if np.max(self.scale, initial=0.0) > _HUGE * float(np.finfo(X.dtype).max):
+            # A quarter of all three, so that no difference overflows.
+            huge = np.where(self.scale > _HUGE * float(np.finfo(X.dtype).max), 0.25, 1.0)
+            parts = huge.astype(X.dtype)
+            X, centre, safe = X * parts, centre * parts, safe * parts
+        inside = X - centre
         inside /= safe
         inside[:, unused] = 0.0
         return inside
@@ -153,6 +165,12 @@ def _largest(X: Any) -> float:
     return float(max(np.max(entries), -np.min(entries))) if entries.size else 0.0
 
 
+def _ratio(above: float, below: float) -> float:
+    """Return a quotient, infinity where it is beyond the numbers."""
+    with np.errstate(over="ignore"):
+        return float(np.float64(above) / np.float64(below))
+
+
 @dataclass(frozen=True)
 class Training:
     """The data as the engine takes them, in units in which nothing overflows.
@@ -181,8 +199,18 @@ class Training:
 
     @property
     def alpha_unit(self) -> float:
-        """What a penalty inside is multiplied by to be that outside."""
+        """What a penalty inside is multiplied by to be that outside; zero or infinity beyond."""
         return self.unit ** (self.degree - 1) * self.input_unit
+
+    def inside_alpha(self, alpha: float) -> float:
+        """Return the penalty in the units of the engine, kept in a range in which it matters."""
+        inside = _ratio(_ratio(alpha, self.unit ** (self.degree - 1)), self.input_unit)
+        return min(max(inside, _LEAST), _MOST)
+
+    def inside_radius(self, radius: float) -> float:
+        """Return the radius in the units of the engine, kept in a range in which it matters."""
+        inside = _ratio(radius, self.unit) * self.input_unit
+        return min(max(inside, _LEAST), _MOST) if radius > 0.0 else 0.0
 
     def outward(self, found: proximal.Solution) -> proximal.Solution:
         """Return a solution in the units of the data as they were given."""
