@@ -15,7 +15,7 @@ from mixnorm import OneVsRestGreedy, ShareBoostClassifier
 from mixnorm.estimators._one_vs_rest import _report
 from mixnorm.exceptions import FewerFeaturesWarning, LightRowsWarning, ModelFileError
 from mixnorm.losses import MarginSoftmax
-from mixnorm.pools import Columns
+from mixnorm.pools import Columns, Stumps
 from mixnorm.pools._columns import PreparedColumns
 
 
@@ -27,19 +27,59 @@ def model(digits):
 # --- the paths
 
 
-@pytest.mark.parametrize("settings", [{}, {"swaps": 1, "loss": "logistic"}, {"scale": False}])
-def test_every_class_has_the_path_of_its_own_problem(digits, settings):
-    X, y = digits
-    model = OneVsRestGreedy(4, **settings).fit(X, y)
+@pytest.mark.filterwarnings("ignore::mixnorm.exceptions.FewerFeaturesWarning")  # of limits
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"swaps": 1, "loss": "logistic"},
+        {"scale": False},
+        {"penalty": "l1", "alpha": 1e-3},
+        {"penalty": "linf,1", "alpha": 1e-3},
+        {"backward": 2, "rule": "l1"},
+        {"atoms_per_round": 3},
+        {"max_inputs": 2},
+        {"cost_budget": 70.0, "pool": Columns(costs=np.arange(64.0) + 1.0)},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_every_class_has_the_path_of_its_own_problem(digits, settings, weighted):
+    X, y = digits[0][:600], digits[1][:600]
+    weight = np.random.default_rng(0).uniform(0.5, 2.0, size=600) if weighted else None
+    model = OneVsRestGreedy(4, **settings).fit(X, y, sample_weight=weight)
     assert len(model.estimators_) == 10
     for label, found in enumerate(model.estimators_):
-        alone = ShareBoostClassifier(4, **settings).fit(X, y == label)
+        alone = ShareBoostClassifier(4, **settings).fit(X, y == label, sample_weight=weight)
         assert type(found) is ShareBoostClassifier
         assert np.array_equal(found.selected_, alone.selected_)
         assert np.array_equal(found.coef_, alone.coef_)
         assert np.array_equal(found.predict(X), alone.predict(X))
         assert np.array_equal(model.coef_[label], alone.coef_[0])
         assert model.intercept_[label] == alone.intercept_[0]
+
+
+@pytest.mark.filterwarnings("ignore::mixnorm.exceptions.FewerFeaturesWarning")  # of limits
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"penalty": "l1", "alpha": 0.01},
+        {"backward": 3},
+        {"atoms_per_round": 4},
+        {"max_inputs": 2},
+        {"rounds_per_input": 3, "pool": Stumps()},
+        {"cost_budget": 40.0, "pool": Columns(costs=np.arange(64.0) + 1.0)},
+    ],
+    ids=str,
+)
+def test_every_setting_acts(digits, settings):
+    """Each changes the model beside its default; the rest stays the same."""
+    X, y = digits[0][:600], digits[1][:600] // 4
+    acts = ("penalty", "backward", "atoms_per_round", "max_inputs", "rounds_per_input")
+    others = {name: value for name, value in settings.items() if name not in (*acts, "cost_budget")}
+    plain = OneVsRestGreedy(5, rule="l1", **others).fit(X, y)
+    model = OneVsRestGreedy(5, rule="l1", **settings).fit(X, y)
+    assert not np.array_equal(model.decision_function(X), plain.decision_function(X))
 
 
 def test_scores_are_those_of_the_classes(model, digits):

@@ -35,7 +35,7 @@ class OneVsRestGreedy(StagedClassifier):
     The yardstick for sharing: each class is told from the rest by the same greedy engine as in
     :class:`ShareBoostClassifier`, which minimises
 
-    .. math:: \sum_i w_i\, \ell(W^{(c)} x_i + b^{(c)}, 1[y_i = c]) + \alpha \|W^{(c)}\|_F^2
+    .. math:: \sum_i w_i\, \ell(W^{(c)} x_i + b^{(c)}, 1[y_i = c]) + \alpha\, \Omega(W^{(c)})
 
     over ``n_features_to_select`` features of class :math:`c` alone. How many features all classes
     need together is in ``n_features_used_``. With two classes there is one path.
@@ -44,9 +44,11 @@ class OneVsRestGreedy(StagedClassifier):
     ----------
     n_features_to_select : int, optional
         Number of features of each class. None chooses 20, or all if there are fewer.
-    alpha, loss, rule, swaps, pool, fit_intercept, scale, tol, max_iter, random_state
-        As in :class:`ShareBoostClassifier`, for the path of each class. The pool is prepared once
-        for all classes.
+    alpha, penalty, loss, rule, swaps, backward, atoms_per_round, pool, max_inputs, \
+rounds_per_input, cost_budget, fit_intercept, scale, tol, max_iter, random_state
+        As in :class:`ShareBoostClassifier`, for the path of each class: ``max_inputs`` columns and
+        a ``cost_budget`` are for each class alone. The pool is prepared once for all classes, which
+        is why there is no ``tune``: it would adjust the features of all.
     n_jobs : int, default=None
         Classes fitted at the same time, in processes; None means 1, -1 all processors.
 
@@ -114,10 +116,16 @@ class OneVsRestGreedy(StagedClassifier):
         n_features_to_select: int | None = None,
         *,
         alpha: float | str = "auto",
+        penalty: Any = "ridge",
         loss: Any = None,
         rule: str = "joint",
         swaps: int = 0,
+        backward: int = 0,
+        atoms_per_round: int = 1,
         pool: Any = None,
+        max_inputs: int | None = None,
+        rounds_per_input: int = 1,
+        cost_budget: float | None = None,
         fit_intercept: bool = True,
         scale: bool | str = "std",
         tol: float = 1e-4,
@@ -127,10 +135,16 @@ class OneVsRestGreedy(StagedClassifier):
     ) -> None:
         self.n_features_to_select = n_features_to_select
         self.alpha = alpha
+        self.penalty = penalty
         self.loss = loss
         self.rule = rule
         self.swaps = swaps
+        self.backward = backward
+        self.atoms_per_round = atoms_per_round
         self.pool = pool
+        self.max_inputs = max_inputs
+        self.rounds_per_input = rounds_per_input
+        self.cost_budget = cost_budget
         self.fit_intercept = fit_intercept
         self.scale = scale
         self.tol = tol
