@@ -138,7 +138,7 @@ _SHAREBOOST = _GREEDY | {
     "rounds_per_input": (one_of(1, 2), NOT_COUNTS),
     "cost_budget": (one_of(None), (-1.0, "a", float("nan"))),
 }
-_SEARCH = {"alphas": (one_of(None, (0.1, 0.001), ("auto", 0.1)), ((), (-1.0,), 3))}
+_SEARCH = {"alphas": (one_of(None, 0.1, (0.1, 0.001), ("auto", 0.1)), ((), (-1.0,), "a", -1.0))}
 _CLASS_LOSS = {
     "loss": (one_of(None, "margin", "logistic", lambda rng: MarginSoftmax(2.0)), UNKNOWN)
 }

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from mixnorm.engines import _mirror_blocks
 from mixnorm.engines import _mirror_layout as layout
 from mixnorm.engines.mirror import (
     PERCEPTRON,
@@ -558,3 +559,14 @@ class OwnLoss(MarginSoftmax):
 def test_a_loss_of_ones_own_is_not_taken_for_another():
     with pytest.raises(TypeError, match="not known to online learning"):
         build(Plan(PLAIN, [OwnLoss()]), 3, 2)
+
+
+@pytest.mark.parametrize("unit", [2.0**600, 2.0**-600])
+def test_spectral_maps_in_units_whose_squares_overflow_or_vanish(unit):
+    norm, theta = SchattenNorm(1.5), np.random.default_rng(0).standard_normal((3, 7))
+    np.testing.assert_allclose(
+        _mirror_blocks._mirrored(norm, unit * theta) / unit, _mirror_blocks._mirrored(norm, theta)
+    )
+    assert _mirror_blocks._dual_norm(norm, unit * theta) / unit == pytest.approx(
+        _mirror_blocks._dual_norm(norm, theta)
+    )

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mixnorm.pools import Stumps
-from mixnorm.pools._scorers import StumpScorer
+from mixnorm.pools._scorers import BoxScorer, StumpScorer
 
 ATOMS = [(2, 0.5), (0, -0.25), (2, -1.0), (2, 0.5), (1, 2.0)]
 
@@ -34,3 +34,17 @@ def test_an_entry_on_the_threshold_is_below_it():
 def test_no_atoms():
     scorer = StumpScorer([], np.zeros((0, 2)), np.array([1.0, 2.0]))
     assert_array_equal(scorer(np.zeros((300, 3))), np.tile([1.0, 2.0], (300, 1)))
+
+
+@pytest.mark.parametrize("scorer", [StumpScorer, BoxScorer])
+def test_single_rows_and_batches_agree_for_weights_in_single_precision(scorer):
+    rng = np.random.default_rng(0)
+    X, thresholds = rng.standard_normal((600, 3)), rng.standard_normal(90)
+    atoms = [(place % 3, threshold) for place, threshold in enumerate(thresholds.tolist())]
+    if scorer is BoxScorer:
+        atoms = [((column, "<=", threshold),) for column, threshold in atoms]
+    weights = rng.standard_normal((90, 2)).astype(np.float32)
+    found = scorer(atoms, weights, np.zeros(2, dtype=np.float32))
+    batch = found(X)
+    for rows in (found(X[:100]), np.vstack([found.row(x) for x in X[:100]])):
+        assert_allclose(rows, batch[:100], atol=1e-12)

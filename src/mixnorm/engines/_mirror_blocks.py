@@ -21,6 +21,7 @@ from mixnorm.losses import _row_jit
 from mixnorm.norms import MixedNorm, SchattenNorm
 
 _SMALLER_SIDE = 256  # of matrices whose singular values come from a Gram matrix
+_LEAST_SQUARES, _MOST_SQUARES = 1e-200, 1e200  # sums of squares that keep their digits there
 
 
 class BlockLearner(Account):
@@ -388,10 +389,11 @@ def _mirrored(norm: Any, theta: np.ndarray) -> np.ndarray:
     For Schatten norms the singular values come from the Gram matrix of the smaller side: what that
     loses is singular values below 1e-8 of the largest, which count for nothing here.
     """
-    if not isinstance(norm, SchattenNorm) or norm.q == 2 or min(theta.shape) > _SMALLER_SIDE:
+    gram = _gram(norm, theta)
+    if gram is None:
         return np.asarray(norm.mirror(theta.T)).T
     wide = theta.shape[0] <= theta.shape[1]
-    squares, vectors = np.linalg.eigh(theta @ theta.T if wide else theta.T @ theta)
+    squares, vectors = np.linalg.eigh(gram)
     values = np.sqrt(np.maximum(squares, 0.0))
     power = norm.q / (norm.q - 1.0)
     top = float(values[-1])
@@ -401,16 +403,25 @@ def _mirrored(norm: Any, theta: np.ndarray) -> np.ndarray:
     return np.asarray(turned @ theta if wide else theta @ turned)
 
 
+def _gram(norm: Any, A: np.ndarray) -> np.ndarray | None:
+    """Return the Gram matrix of the smaller side of ``A``, for Schatten norms.
+
+    None for other norms, and where the matrix is large, or its squares overflow or vanish.
+    """
+    if not isinstance(norm, SchattenNorm) or norm.q == 2 or min(A.shape) > _SMALLER_SIDE:
+        return None
+    with np.errstate(over="ignore", invalid="ignore"):
+        gram = A @ A.T if A.shape[0] <= A.shape[1] else A.T @ A
+    return gram if _LEAST_SQUARES < np.trace(gram) < _MOST_SQUARES else None
+
+
 def _dual_norm(norm: Any, gradient: np.ndarray) -> float:
     """Return the dual norm of a matrix that has a row per output."""
-    if not isinstance(norm, SchattenNorm) or norm.q == 2 or min(gradient.shape) > _SMALLER_SIDE:
+    gram = _gram(norm, gradient)
+    if gram is None:
         return float(norm.dual(gradient.T))
-    wide = gradient.shape[0] <= gradient.shape[1]
-    gram = gradient @ gradient.T if wide else gradient.T @ gradient
     squares = np.maximum(np.linalg.eigvalsh(gram), 0.0)
     power, top = norm.q / (norm.q - 1.0), float(np.sqrt(squares[-1]))
-    if not top > 0.0:
-        return 0.0
     return float(top * np.sum((np.sqrt(squares) / top) ** power) ** (1.0 / power))
 
 

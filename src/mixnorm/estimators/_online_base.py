@@ -150,9 +150,9 @@ class OnlineEstimator(NamedRows):
     def _check_numbers(self) -> None:
         if not np.all(np.isfinite(self._learner.numbers)):
             raise ValueError(
-                "The weights have overflowed: inputs or targets are too large (or too small) for "
-                "these steps. Set scale=True, lower eta0, or scale the data (MaxAbsScaler), and "
-                "start anew."
+                "The weights have overflowed: inputs, targets or sample weights are too large (or "
+                "too small) for these steps. Set scale=True, lower eta0, or scale the data "
+                "(MaxAbsScaler), and start anew."
             )
         if 0.0 < self._learner.numbers[layout.LARGEST_SAMPLE] < _SMALLEST:
             raise ValueError(

@@ -27,6 +27,11 @@ def for_compiled(X: np.ndarray) -> np.ndarray:
     return X.astype(np.float64)
 
 
+def _in_double(weights: np.ndarray, intercept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return both in double precision: sums of many weights then do not depend on their order."""
+    return np.ascontiguousarray(weights, np.float64), np.asarray(intercept, np.float64)
+
+
 class PoolScorer:
     """Scores of the atoms of any pool: its columns, weighted.
 
@@ -102,6 +107,7 @@ class StumpScorer:
     def __init__(
         self, atoms: Sequence[tuple[int, float]], weights: np.ndarray, intercept: np.ndarray
     ) -> None:
+        weights, intercept = _in_double(weights, intercept)
         self._index = np.asarray([column for column, _ in atoms], dtype=np.intp)
         self._thresholds = np.asarray([threshold for _, threshold in atoms], dtype=np.float64)
         self._weights, self._intercept = weights, intercept
@@ -204,7 +210,7 @@ class BoxScorer:
     """
 
     def __init__(self, atoms: Sequence[Any], weights: np.ndarray, intercept: np.ndarray) -> None:
-        self._weights, self._intercept = np.ascontiguousarray(weights), intercept
+        self._weights, self._intercept = _in_double(weights, intercept)
         shape = (len(atoms), max([len(atom) for atom in atoms], default=1))
         self._columns = np.zeros(shape, dtype=np.intp)
         self._lows, self._highs = np.full(shape, -np.inf), np.full(shape, np.inf)
