@@ -167,7 +167,16 @@ def test_mistakes(options, weight, message):
     X, y = load_iris(return_X_y=True)
     with pytest.raises(ValueError, match=message):
         ShareBoostClassifierCV(2, **options).fit(X, y, sample_weight=weight)
-    ShareBoostClassifierCV(2, cv=2).fit(X, y, sample_weight=2.0)
+
+
+def test_one_weight_for_all_rows():
+    X, y = load_iris(return_X_y=True)
+    one = ShareBoostClassifierCV(2, cv=2, alpha=1e-3).fit(X, y, sample_weight=2.0)
+    other = ShareBoostClassifierCV(2, cv=2, alpha=1e-3).fit(X, y)
+    np.testing.assert_allclose(one.coef_, other.coef_, rtol=1e-9)
+    assert one.best_score_ == other.best_score_
+    uneven = ShareBoostClassifierCV(2, cv=2, alpha=1e-3).fit(X, y, sample_weight=1.0 + y)
+    assert not np.allclose(uneven.coef_, other.coef_, rtol=1e-3)
 
 
 def test_a_fold_without_weight_to_learn_from():
