@@ -9,6 +9,7 @@ from sklearn.metrics.pairwise import laplacian_kernel, polynomial_kernel, rbf_ke
 from sklearn.svm import LinearSVC
 
 from mixnorm import KernelMulticlassSVC, LinearMulticlassSVC
+from mixnorm.exceptions import NotConvergedWarning
 from mixnorm.kernels import GaussianKernel
 
 TIGHT = {"tol": 1e-9, "max_iter": 1000}
@@ -210,6 +211,7 @@ def test_wrong_parameters_of_the_machine(params, error, said):
     [
         ({"fit_intercept": 1}, TypeError, "fit_intercept=1 must be True or False"),
         ({"intercept_scaling": -1.0}, ValueError, "intercept_scaling=-1.0 must be at least 0"),
+        ({"intercept_scaling": 0.0}, ValueError, "intercept_scaling=0.0 must be positive"),
         ({"C": -1}, ValueError, "C=-1 must be at least 0"),
         ({"loss": None}, ValueError, "loss=None is not known here"),
     ],
@@ -237,3 +239,11 @@ def test_linear_machine_on_columns_of_any_scale(loss, scale, offset):
     value = 0.5 * squares + np.sum(lost if loss == "hinge" else lost**2)
     assert value == pytest.approx(model.objective_, rel=1e-6)
     assert model.dual_gap_ <= 1e-3 * model.objective_
+
+
+def test_a_gap_that_rounding_keeps_up_ends_the_search():
+    X = np.random.default_rng(4).normal(size=(5, 8))
+    X[:, :2] += 1e9
+    with pytest.warns(NotConvergedWarning, match="relative duality gap"):
+        model = LinearMulticlassSVC(tol=2e-7, max_iter=100).fit(X, [0, 1, 2, 0, 1])
+    assert model.n_iter_ < 20

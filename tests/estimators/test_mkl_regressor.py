@@ -162,3 +162,9 @@ def test_targets_whose_weighted_mean_overflows(model):
     X, y = rows()
     with pytest.raises(ValueError, match="y differs from its mean by up to .*e.307"):
         model.fit(X, np.sign(y) * 5e307, sample_weight=np.full(len(X), 1e3))
+
+
+def test_equal_targets_whose_squares_overflow():
+    X, _ = rows()
+    with pytest.raises(ValueError, match=r"y has the size 4.15e.180, whose square is out"):
+        GreedyMKLRegressor(BANK).fit(X, np.full(len(X), 2.0**600))

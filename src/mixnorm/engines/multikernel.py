@@ -351,7 +351,8 @@ class _Search:
         else:
             wanted = _LOOSE * self.tol**0.5 * self.nothing
         gap: float = self.machine.solve(self.weights, wanted)
-        self._failed = gap > wanted
+        # With fixed weights the gap is that of the machine, and only rounding keeps it up.
+        self._failed = gap > wanted or self.penalty.fixed
         return gap
 
     def _keep(self, objective: float, energies: np.ndarray) -> None:

@@ -165,6 +165,13 @@ class GreedyMKLRegressor(MultiOutputMixin, RegressorMixin, GreedyKernelLearner):
             kept = weight > 0.0
             centre = target_centre(table[kept], weight[kept])
             self._unit = unit_of(table[kept] - centre)
+        largest = float(np.max(np.abs(table)))
+        if not largest / self._unit < 1e152:
+            raise ValueError(
+                f"y has the size {largest:.3g}, whose square is out of the range of floats in the "
+                f"unit {self._unit:.3g} that its deviations have; divide y by a power of ten, or "
+                "subtract its mean."
+            )
         self._single = y.ndim == 1
         return table / self._unit, table.shape[1], weight
 

@@ -282,6 +282,11 @@ class LinearMulticlassSVC(KernelClassifier):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         _check_number(self, "intercept_scaling", least=0.0)
+        if not float(self.intercept_scaling) > 0.0:
+            raise ValueError(
+                f"intercept_scaling={self.intercept_scaling!r} must be positive; for a model "
+                "without an intercept set fit_intercept=False."
+            )
 
     def _kernels_of(self, X: Any, weight: np.ndarray) -> tuple[Any, Any]:
         X = self._rows = take_rows(X, np.flatnonzero(weight > 0.0))
