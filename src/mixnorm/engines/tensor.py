@@ -257,19 +257,24 @@ def _check(name: str, kernel: TensorKernel, columns: np.ndarray, q: float, rank:
     elif name == "low-rank":
         size = 12.0 * n * n * min(rank, n * (n + 1) // 2)
     if size > _memory():
-        raise MemoryError(
-            f"{what} takes {size / 2**30:.3g} GiB for {n} rows, and this machine has "
+        raise ValueError(
+            f"{what} takes {size / 2**30:.3g} GiB for {n} rows of X, and there are "
             f"{_memory() / 2**30:.3g} GiB. Choose another representation ('sampled' takes little), "
             "fewer rows, or fewer n_components."
         )
 
 
 def _memory() -> float:
-    """Return the bytes of memory that this machine has; infinity where it does not tell."""
+    """Return the bytes that this process may have; infinity where the system does not tell."""
     try:
-        return float(os.sysconf("SC_PAGE_SIZE")) * float(os.sysconf("SC_PHYS_PAGES"))
-    except (AttributeError, OSError, ValueError):
+        import resource
+
+        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+        machine = float(os.sysconf("SC_PAGE_SIZE")) * float(os.sysconf("SC_PHYS_PAGES"))
+    except (AttributeError, ImportError, OSError, ValueError):
         return math.inf
+    # Half of a limit is left to what is there already, and to copies.
+    return machine if limit == resource.RLIM_INFINITY else min(machine, 0.5 * limit)
 
 
 def _finite(features: np.ndarray, kernel: TensorKernel) -> np.ndarray:

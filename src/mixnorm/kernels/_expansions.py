@@ -104,12 +104,13 @@ class TensorExpansion:
         own, shift = shifts
         Z = products_of(self.columns, sets)
         beta = multiplicities(sets)[:, None] * np.prod(self.alpha[sets], axis=0)
-        for rows in row_blocks(len(new), len(Z)):
-            added: Any = 0.0
+        added: Any = 0.0
+        # Row by row: large terms cancel here, so that sums in another order, as products of
+        # several rows have them, would show.
+        for i, row in enumerate(new):
             if own is not None and shift is not None:
-                added = own[sets].sum(axis=0)[:, None] + shift[rows]
-            K = self.kernel.of_products(Z @ new[rows].T, added)
-            found[rows] += K.T @ beta
+                added = own[sets].sum(axis=0) + shift[i]
+            found[i] += self.kernel.of_products(Z @ row, added) @ beta
 
 
 @dataclass
@@ -142,20 +143,17 @@ class PairExpansion:
     coef: np.ndarray
 
     def scores(self, X: np.ndarray) -> np.ndarray:
-        """Return the function at rows, by blocks of them."""
+        """Return the function at rows, one by one: a row does not depend on its company."""
         new = self.kernel.columns(X) / self.unit
         Z = products_of(self.columns, self.pairs)
         found = np.empty((len(X), self.alpha.shape[1]))
         shift, own = (self.kernel.shifts(part, 4) for part in (new, self.columns))
-        for rows in row_blocks(len(X), float(len(Z)) * len(self.columns)):
-            part = new[rows]
-            P = (part[:, None, :] * Z).reshape(-1, Z.shape[1]) @ self.columns.T
-            P = P.reshape(len(part), len(Z), -1)
-            added: Any = 0.0
+        added: Any = 0.0
+        for i, row in enumerate(new):
             if own is not None and shift is not None:
-                added = shift[rows][:, None, None] + own[self.pairs].sum(axis=0)[:, None] + own
-            K = self.kernel.of_products(P, added)
-            found[rows] = np.einsum("mpk,pk->mk", K @ self.alpha, self.coef)
+                added = shift[i] + own[self.pairs].sum(axis=0)[:, None] + own
+            K = self.kernel.of_products((row * Z) @ self.columns.T, added)
+            found[i] = np.sum((K @ self.alpha) * self.coef, axis=0)
         return found
 
 
