@@ -774,3 +774,22 @@ def test_search_is_interrupted(monkeypatch):
         model = TensorKernelRegressorCV(gammas=5).fit(X, y)
     assert model.cv_results_["split_test_scores"].shape == (5, 2)
     assert model.score(X, y) > 0.5
+
+
+@pytest.mark.parametrize("representation", ["tensor", "low-rank"])
+def test_scores_of_a_row_do_not_depend_on_its_company(representation):
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((30, 2)), rng.standard_normal(30)
+    kernel = ExponentialTensorKernel()
+    model = TensorKernelRegressor(kernel, gamma=100.0, representation=representation).fit(X, y)
+    rows = [model.predict(X[i : i + 1])[0] for i in range(len(X))]
+    assert np.array_equal(rows, model.predict(X))
+
+
+def test_kernels_that_vanish_are_refused():
+    X = 1e-200 * np.arange(1.0, 13.0)[:, None]
+    model = TensorKernelClassifier(
+        PolynomialTensorKernel(degree=2, constant=0.0), q=2.5, standardize=False
+    )
+    with pytest.raises(ValueError, match="columns of X by their size"):
+        model.fit(X, np.arange(12) % 2)

@@ -54,6 +54,9 @@ def r2(y: Any, found: Any, sample_weight: Any = None) -> float:
         return float(r2_score(true, found, sample_weight=sample_weight))  # or its error
     sizes = np.max(np.abs(true), axis=0)
     units = np.where(sizes > 0.0, np.ldexp(1.0, np.clip(np.frexp(sizes)[1], -1021, 1023)), 1.0)
+    if sample_weight is not None:  # only their shares matter
+        weight = np.asarray(sample_weight, np.float64)
+        sample_weight = weight / (np.max(weight, initial=0.0) or 1.0)
     with np.errstate(over="ignore"):  # what is so wrong is as wrong as can be
         found = np.clip(found / units, -_AWFUL, _AWFUL)
     return float(r2_score(true / units, found, sample_weight=sample_weight))

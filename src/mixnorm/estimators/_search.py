@@ -11,6 +11,7 @@ import numpy as np
 
 from mixnorm._array import to_numpy
 from mixnorm.estimators._arrays import take_rows
+from mixnorm.estimators._regressor import r2
 from mixnorm.estimators._warnings import warn_caller
 from mixnorm.exceptions import SortedRowsWarning
 
@@ -140,10 +141,4 @@ def explained(y: np.ndarray, given: np.ndarray, weight: np.ndarray) -> float:
     """Return the share of variance explained, the mean over outputs; NaN for less than two rows."""
     if np.count_nonzero(weight > 0.0) < 2:  # one row does not vary
         return math.nan
-    centre = np.average(y, axis=0, weights=weight)
-    spread = np.sum(weight[:, None] * (y - centre) ** 2, axis=0)
-    left = np.sum(weight[:, None] * (y - given) ** 2, axis=0)
-    # As scikit-learn has it: outputs that do not vary count as one or nothing.
-    shares = np.where(left == 0.0, 1.0, 0.0)
-    np.divide(spread - left, spread, out=shares, where=spread > 0.0)
-    return float(np.mean(shares))
+    return r2(y, given, weight)

@@ -346,6 +346,11 @@ class TensorKernelLearner(StoredTensorMixin, CallbackSupportMixin, BaseEstimator
         self.objective_ = float(sum(one.objective for one in fitted))
         self.dual_gap_ = float(sum(one.gap for one in fitted))
         self.n_iter_ = max(one.found.evaluations for one in fitted)
+        if not math.isfinite(self.objective_ + self.dual_gap_):
+            raise ValueError(
+                "The kernel of the training rows vanishes beside their targets in the range of "
+                "floats; divide the columns of X by their size, or set standardize=True."
+            )
 
     def _single_output(self) -> bool:
         """Tell whether there is one output."""
