@@ -101,3 +101,13 @@ def test_the_smallest_weights_of_rows_have_a_penalty():
     with pytest.warns(MixnormWarning):  # light rows, few iterations
         model.fit(X, y, sample_weight=np.full(7, 5e-324))
     assert np.isfinite(model.decision_function(X)).all()
+
+
+@pytest.mark.filterwarnings("ignore::mixnorm.exceptions.FewerFeaturesWarning")
+@pytest.mark.parametrize("penalty", ["l1", "linf,1"])
+def test_targets_whose_inverse_overflows(penalty):
+    X = np.random.default_rng(0).standard_normal((30, 3))
+    y = 1e-312 * X[:, 0]
+    assert np.allclose(ShareBoostRegressor(2, penalty=penalty).fit(X, y).predict(X), y, atol=1e-317)
+    held = ShareBoostRegressor(2, penalty=penalty, alpha=0.1).fit(X, y)
+    assert np.ptp(held.predict(X)) == 0.0

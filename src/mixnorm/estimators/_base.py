@@ -207,7 +207,8 @@ class BaseShareBoost(
 
         The loss goes with the square of their unit, and not every penalty does.
         """
-        return float(self._unit ** (as_penalty(self.penalty).degree - 2))
+        # Inverses of smaller units may overflow, and beside a penalty of 1e200 no weight is left.
+        return float(max(self._unit, 1e-200) ** (as_penalty(self.penalty).degree - 2))
 
     def _settings(self) -> bytes:
         """Return what a path cannot be continued without, in a form that compares."""
