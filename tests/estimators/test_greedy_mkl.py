@@ -608,3 +608,13 @@ def test_kernels_beyond_all_measure():
     X[3] = 3e5
     with pytest.raises(ValueError, match="Raise alpha, or scale the kernels"):
         GreedyMKLRegressor(KernelBank(["poly"], normalize=None), n_kernels=1).fit(X, y)
+
+
+def test_steps_along_kernels_whose_squares_overflow():
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    bank = KernelBank(["linear"], normalize=None, dtype="float64")
+    scores = []
+    for unit in (1.0, 2.0**340):
+        model = GreedyMKLClassifier(bank, algorithm="l2", n_kernels=1, n_steps=3)
+        scores.append(model.fit(X * unit, X[:, 0] > 0.0).decision_function(X * unit))
+    np.testing.assert_allclose(scores[1], scores[0], rtol=1e-9)

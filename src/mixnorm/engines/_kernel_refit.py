@@ -239,7 +239,15 @@ class GradientSteps(BaseModel):
         return self._factors[kernel]
 
     def _length(self, change: np.ndarray) -> float:
-        """Return the length of the best step, by Newton's method with safeguards."""
+        """Return the length of the best step, by Newton's method with safeguards.
+
+        A change whose squares are no floats is first divided by a power of two.
+        """
+        size = float(np.max(np.abs(change), initial=0.0))
+        unit = 1.0
+        if size > 0.0 and not 1e-100 < size < 1e100:
+            unit = math.ldexp(1.0, math.frexp(size)[1] - 1)
+            change = change / unit
         length, low, high = 0.0, 0.0, math.inf
         for _ in range(NEWTON):
             _, residual = self.loss.value_and_residual(
@@ -257,7 +265,7 @@ class GradientSteps(BaseModel):
             moved, length = abs(ahead - length), ahead
             if self.loss.constant_curvature or moved <= 1e-10 * length:
                 break
-        return length
+        return length / unit
 
 
 def table_of(factor: np.ndarray, pivots: np.ndarray | None, coefs: np.ndarray) -> np.ndarray:
