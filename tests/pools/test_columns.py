@@ -287,9 +287,9 @@ def test_extreme_units_in_single_precision(rule):
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("form", ["C", "csr_array"])
 def test_huge_columns_need_a_scale(dtype, form):
-    """Squares of their gradients would overflow."""
+    """Fourth powers of their entries, the curvature along a gradient, would overflow."""
     X = table().astype(dtype)
-    X[:, 1] *= np.sqrt(np.finfo(dtype).max)
+    X[:, 1] *= 10.0 * float(np.finfo(dtype).max) ** 0.25
     assert Columns().prepare(FORMS[form](X)).n_usable == 8
     with pytest.raises(ValueError, match=r"scale=False takes columns up to .* column 1 of X"):
         Columns().prepare(FORMS[form](X), scale=False)

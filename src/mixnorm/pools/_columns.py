@@ -419,9 +419,12 @@ def scale_name(scale: Any) -> str:
 
 
 def _check_unscaled(largest: np.ndarray, dtype: Any) -> None:
-    """Raise where sums of squares of columns that are not divided by anything could overflow."""
-    info = np.finfo(dtype)
-    most = float(np.sqrt(info.max) * np.sqrt(info.eps))
+    """Raise where columns that are not divided by anything are too large.
+
+    A step along a gradient goes with the square of a column, and its curvature with the fourth
+    power.
+    """
+    most = float(np.finfo(dtype).max) ** 0.25
     column = int(np.argmax(largest)) if len(largest) else 0
     if len(largest) and largest[column] > most:
         raise ValueError(
