@@ -74,3 +74,10 @@ def test_other_bad_values():
         make_redundant_bits(4, 0)
     with pytest.raises(ValueError, match=r"zeroed=1\.5"):
         make_redundant_bits(4, zeroed=1.5)
+
+
+@pytest.mark.parametrize("name", ["n_classes", "n_copies", "n_samples", "zeroed"])
+@pytest.mark.parametrize("value", ["a", float("nan"), [1]])
+def test_what_is_no_number_is_named(name, value):
+    with pytest.raises((TypeError, ValueError), match=f"^{name}="):
+        make_redundant_bits(**({"n_classes": 4} | {name: value}))

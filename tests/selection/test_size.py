@@ -76,3 +76,9 @@ def test_scores_of_any_size(unit):
     np.testing.assert_allclose(standard_error(unit * scores), unit * standard_error(scores))
     chosen = choose_size(scores, one_standard_error=True)
     assert choose_size(unit * scores, one_standard_error=True) == chosen
+
+
+@pytest.mark.parametrize("scores", [np.empty((0, 3)), np.empty((3, 0)), np.zeros(3), 1.0])
+def test_scores_of_another_shape_are_refused(scores):
+    with pytest.raises(ValueError, match=r"scores must have the shape \(n_folds, n_sizes\)"):
+        choose_size(scores)

@@ -113,7 +113,7 @@ def deform_images(
 
     images = checked_images(images)
     n_images, height, width = images.shape
-    n_all = _checked_copies(n_copies) * n_images
+    n_all = check_count("n_copies", n_copies) * n_images
     affine = {"rotation": rotation, "scaling": scaling, "shear": shear, "shift": shift}
     affine = {name: _amount(name, value) for name, value in affine.items()}
     rows, columns = _bases(
@@ -298,12 +298,13 @@ def checked_images(images: Any) -> Any:
     return images
 
 
-def _checked_copies(n_copies: Any) -> int:
-    if isinstance(n_copies, bool) or not isinstance(n_copies, numbers.Integral):
-        raise TypeError(f"n_copies={n_copies!r} must be a whole number.")
-    if n_copies < 1:
-        raise ValueError(f"n_copies={n_copies} must be at least 1.")
-    return int(n_copies)
+def check_count(name: str, value: Any) -> int:
+    """Return a whole number of at least one; raise for anything else."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise TypeError(f"{name}={value!r} must be a whole number.")
+    if value < 1:
+        raise ValueError(f"{name}={value} must be at least 1.")
+    return int(value)
 
 
 def _amount(name: str, value: Any) -> float:

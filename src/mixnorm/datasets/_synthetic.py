@@ -1,9 +1,12 @@
 """Synthetic families that separate shared-feature learning from its rivals."""
 
+import numbers
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from mixnorm.datasets._deform import check_count, check_number
 
 __all__ = ["make_redundant_bits", "make_shared_bits"]
 
@@ -121,8 +124,8 @@ def make_redundant_bits(
     """
     from sklearn.utils import check_random_state
 
-    if n_copies < 1:
-        raise ValueError(f"n_copies={n_copies} must be at least 1.")
+    check_count("n_copies", n_copies)
+    check_number("zeroed", zeroed)
     if not 0.0 <= zeroed <= 1.0:
         raise ValueError(f"zeroed={zeroed} is a share of the examples: give 0 <= zeroed <= 1.")
     codes = _binary_codes(n_classes)
@@ -139,6 +142,8 @@ def make_redundant_bits(
 
 def _binary_codes(n_classes: int) -> Floats:
     """Return the -1/+1 codes of 0 .. n_classes - 1, one row each."""
+    if not isinstance(n_classes, numbers.Integral):
+        raise TypeError(f"n_classes={n_classes!r} must be a whole number.")
     if n_classes < 2 or n_classes & (n_classes - 1):
         raise ValueError(
             f"n_classes={n_classes} must be a power of two, at least 2: "
@@ -156,7 +161,6 @@ def _balanced_classes(n_classes: int, n_samples: int | None, random_state: Any) 
 
     if n_samples is None:
         return np.arange(n_classes)
-    if n_samples < 1:
-        raise ValueError(f"n_samples={n_samples} must be at least 1.")
+    check_count("n_samples", n_samples)
     order: Integers = check_random_state(random_state).permutation(n_samples)
     return order % n_classes

@@ -60,6 +60,12 @@ def choose_size(scores: np.ndarray, *, one_standard_error: bool = False, what: s
     >>> choose_size(scores, one_standard_error=True)
     1
     """
+    scores = np.asarray(scores, dtype=np.float64)
+    if scores.ndim != 2 or scores.size == 0:
+        raise ValueError(
+            f"scores must have the shape (n_folds, n_sizes), at least one of each; got "
+            f"{scores.shape}."
+        )
     mean = scores.mean(axis=0)
     if np.all(np.isnan(mean)):
         raise ValueError(
