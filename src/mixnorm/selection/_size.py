@@ -64,7 +64,8 @@ def choose_size(scores: np.ndarray, *, one_standard_error: bool = False, what: s
     if scores.ndim != 2 or scores.size == 0:
         raise ValueError(
             f"scores must have the shape (n_folds, n_sizes), at least one of each; got "
-            f"{scores.shape}."
+            f"{scores.shape}. Where no fold has a score, check the scoring function, or give fewer "
+            "folds (cv) or more samples."
         )
     mean = scores.mean(axis=0)
     if np.all(np.isnan(mean)):
