@@ -18,6 +18,7 @@ from mixnorm import (
     MultiTaskLearnerCV,
 )
 from mixnorm.estimators._mixed_norm_regressor import _REGRESSION
+from mixnorm.exceptions import NotConvergedWarning
 from mixnorm.losses import EpsilonInsensitive, Hinge, Huber, MultinomialLogistic
 from mixnorm.norms import MixedNorm, as_norm
 
@@ -269,6 +270,15 @@ def test_columns_of_any_size_are_fitted_or_refused(kind, factor):
                 continue
             assert np.all(np.isfinite(model.coef_))
             assert np.all(np.isfinite(model.predict(given[0])))
+            assert np.all(np.isfinite([model.dual_gap_, model.objective_]))
+
+
+@pytest.mark.parametrize("factor", [1e-200, 1e200])
+def test_the_relative_gap_of_targets_of_any_size_is_told(factor):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(30, 3)), rng.normal(size=30)
+    with pytest.warns(NotConvergedWarning, match=r"relative duality gap [1-9]\.\de-\d\d"):
+        MixedNormRegressor(loss=Huber(factor), max_iter=1, tol=1e-12).path(X, y * factor, alphas=3)
 
 
 @pytest.mark.parametrize("power", [-500, 500])

@@ -76,6 +76,8 @@ WRONG = [
     (dict(radius="a"), TypeError, "radius='a' must be a number"),
     (dict(tol=-1e-3), ValueError, "tol=-0.001"),
     (dict(tol="small"), TypeError, "tol='small'"),
+    (dict(alpha=-7.0, radius=1.0), ValueError, "alpha=-7.0 must be positive and finite"),
+    (dict(alpha="a", radius=1.0), TypeError, "alpha='a' must be a number"),
     (dict(max_iter=0), ValueError, "max_iter=0 must be at least 1"),
     (dict(max_iter=1.5), TypeError, "max_iter=1.5 must be a whole number"),
     (dict(fit_intercept="yes"), TypeError, "fit_intercept='yes' must be True or False"),
@@ -96,7 +98,7 @@ def test_wrong_parameters(iris, kind, params, error, message):
 
 
 def test_a_radius_replaces_alpha(iris):
-    found = MixedNormClassifier(alpha=-7.0, radius=1.0).fit(*iris)
+    found = MixedNormClassifier(alpha=0.0, radius=1.0).fit(*iris)
     assert found.norm_value_ <= 1.0 + 1e-9
     assert np.array_equal(found.coef_, MixedNormClassifier(radius=1.0).fit(*iris).coef_)
 
@@ -157,13 +159,13 @@ def test_units_go_in_and_out():
     assert weights.tolist() == [[2.0], [0.0]]
     assert intercept.tolist() == [2.0]
     inside = proximal.Solution(
-        weights, intercept, 0.5, None, 1.0, 2.0, 2.0, 0.1, 4.0, 3, True, False, (1.0, 0.1)
+        weights, intercept, 0.5, None, 1.0, 2.0, 2.0, 0.1, 4.0, 0.025, 3, True, False, (1.0, 0.1)
     )
     found = training.outward(inside)
     assert found.weights.tolist() == [[5.0], [0.0]]
     assert found.intercept.tolist() == [23.0]
     assert (found.value, found.objective, found.gap, found.scale) == (100.0, 200.0, 10.0, 400.0)
-    assert found.norm_value == 5.0
+    assert (found.norm_value, found.relative_gap) == (5.0, 0.025)
     assert found.objective == pytest.approx(found.value + found.alpha * found.norm_value)
 
 

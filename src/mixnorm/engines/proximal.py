@@ -70,7 +70,9 @@ class Solution:
     gap : float
         Duality gap: the objective is at most this much above the optimum.
     scale : float
-        The objective with no weights; ``gap / scale`` is the relative gap.
+        The objective with no weights.
+    relative_gap : float
+        The gap divided by that.
     iterations : int
         Iterations done.
     converged : bool
@@ -92,6 +94,7 @@ class Solution:
     objective: float
     gap: float
     scale: float
+    relative_gap: float
     iterations: int
     converged: bool
     interrupted: bool
@@ -372,6 +375,7 @@ def _solution(
         objective=value + (problem.alpha or 0.0) * norm_value,
         gap=gap,
         scale=scale,
+        relative_gap=gap / scale,
         iterations=len(history) - 1,
         converged=gap <= tol * scale,
         interrupted=interrupted,

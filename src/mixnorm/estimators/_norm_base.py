@@ -53,20 +53,22 @@ def check_norm_parameters(estimator: Any) -> None:
     """Raise a clear error for a parameter out of its range; ``…CV`` forms lack some of them."""
     check_shared_parameters(estimator)
     as_norm(estimator.norm)
-    radius = getattr(estimator, "radius", None)
-    if radius is not None:
+    ball = getattr(estimator, "radius", None) is not None
+    if ball:
         _check_number(estimator, "radius", least=0.0)
-    elif hasattr(estimator, "alpha"):
-        _check_alpha(estimator)
+    if hasattr(estimator, "alpha"):
+        _check_alpha(estimator, used=not ball)
     _check_number(estimator, "tol", least=0.0)
     _check_integer(estimator, "max_iter", least=1)
 
 
-def _check_alpha(estimator: Any) -> None:
+def _check_alpha(estimator: Any, *, used: bool) -> None:
     alpha = estimator.alpha
     if isinstance(alpha, bool) or not isinstance(alpha, numbers.Real):
         raise TypeError(f"alpha={alpha!r} must be a number: the weight of the norm.")
     if alpha == 0:
+        if not used:  # a radius takes its place
+            return
         raise ValueError(
             f"alpha={alpha!r} must be positive: without a penalty there is no duality gap to stop "
             "on. Give a small alpha, or use an estimator without penalty."
@@ -229,14 +231,14 @@ class NormLearner(StoredWeightsMixin, ColumnSelectorMixin, CallbackSupportMixin,
         if found.interrupted:
             warn_caller(
                 f"Interrupted after {found.iterations} iterations with relative duality gap "
-                f"{found.gap / found.scale:.1e} (tol {self.tol:g}); the weights so far are kept. "
+                f"{found.relative_gap:.1e} (tol {self.tol:g}); the weights so far are kept. "
                 "Set warm_start=True and call fit again to go on.",
                 InterruptedFitWarning,
             )
         elif not found.converged:
             warn_caller(
                 f"Stopped after {_stopped(found, self)} with relative duality gap "
-                f"{found.gap / found.scale:.1e} (tol {self.tol:g}). {_remedy(found, self)}",
+                f"{found.relative_gap:.1e} (tol {self.tol:g}). {_remedy(found, self)}",
                 NotConvergedWarning,
             )
 
@@ -364,7 +366,7 @@ class _Points:
         if found.converged:
             return
         self._n_bad += 1
-        if self._worst is None or found.gap > self._worst.gap:
+        if self._worst is None or found.relative_gap > self._worst.relative_gap:
             self._worst = found
 
     def report(self) -> None:
@@ -380,7 +382,7 @@ class _Points:
             warn_caller(
                 f"For {self._n_bad} of {self._done} values of alpha the gap was not reached. At "
                 f"alpha={worst.alpha:.3g} it stopped after {_stopped(worst, estimator)} with "
-                f"relative duality gap {worst.gap / worst.scale:.1e} (tol {estimator.tol:g}). "
+                f"relative duality gap {worst.relative_gap:.1e} (tol {estimator.tol:g}). "
                 f"{_remedy(worst, estimator)}",
                 NotConvergedWarning,
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -213,14 +214,18 @@ class Training:
         return min(max(inside, _LEAST), _MOST) if radius > 0.0 else 0.0
 
     def outward(self, found: proximal.Solution) -> proximal.Solution:
-        """Return a solution in the units of the data as they were given."""
+        """Return a solution in the units of the data as they were given.
+
+        A loss beyond the numbers is the largest of them.
+        """
         with np.errstate(over="ignore", under="ignore"):  # which is told where the fit is checked
             loss_unit = float(np.float64(self.unit) ** self.degree)
         unit = self.weight_unit
         weights, intercept = self._for_given_columns(found)
 
         def loss(inside: float) -> float:
-            return inside * loss_unit if inside else 0.0  # where the unit overflows, too
+            # Zero where the unit overflows, too; and at most the largest number.
+            return min(inside * loss_unit, sys.float_info.max) if inside else 0.0
 
         return replace(
             found,
