@@ -44,7 +44,7 @@ def test_bad_numbers_of_jobs(kind, value):
         kind(n_jobs=value).fit(*data(kind))
 
 
-@pytest.mark.parametrize("value", ["a", -1, 1.5, 2**32])
+@pytest.mark.parametrize("value", ["a", -1, 1.5])
 @pytest.mark.parametrize("kind", having("random_state"))
 def test_bad_seeds(kind, value):
     with pytest.raises((TypeError, ValueError), match=f"^random_state={value!r} .* whole number"):

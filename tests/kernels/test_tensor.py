@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from mixnorm.kernels import ExponentialTensorKernel, PolynomialTensorKernel
+from mixnorm.kernels import ExponentialTensorKernel, FeatureExpansion, PolynomialTensorKernel
 
 
 def rows(n=4, d=3, seed=0):
@@ -78,3 +78,11 @@ def test_overflow():
     with pytest.raises(ValueError, match="normalized=True"):
         ExponentialTensorKernel(normalized=False).between(*[30.0 * rows()] * 4)
     np.testing.assert_allclose(ExponentialTensorKernel().between(*[30.0 * rows()] * 4), 1.0)
+
+
+def test_sums_that_are_rounding_are_zero():
+    kernel = PolynomialTensorKernel(degree=1, constant=0.0)
+    function = FeatureExpansion(kernel, 4, 1.0, np.ones((3, 1)))
+    row = np.array([[0.1, 0.2, -0.3]])
+    assert (function.features(row).T @ function.weights).item() != 0.0
+    assert function.scores(row).item() == 0.0

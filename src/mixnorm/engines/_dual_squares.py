@@ -38,7 +38,11 @@ class SquaresSteps:
         self.q = contraction.q
 
     def state(self, alpha: np.ndarray, V: np.ndarray | None = None) -> State:
-        """Return a point."""
+        """Return a point, whose values are infinite where numbers overflow."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self._state(alpha, V)
+
+    def _state(self, alpha: np.ndarray, V: np.ndarray | None) -> State:
         V = self.contraction.matrix(alpha) if V is None else V
         f = V @ alpha
         norm = float(alpha @ f)

@@ -213,12 +213,13 @@ def random_generator(random_state: Any) -> np.random.RandomState:
     whole = isinstance(random_state, numbers.Integral) and not isinstance(random_state, bool)
     known = random_state is None or random_state is np.random
     known = known or isinstance(random_state, np.random.RandomState)
-    if not known and not (whole and 0 <= random_state < 2**32):
+    if not known and not (whole and random_state >= 0):
         raise ValueError(
-            f"random_state={random_state!r} is no seed; give a whole number from 0 to {2**32 - 1}, "
-            "None, or a numpy.random.RandomState."
+            f"random_state={random_state!r} is no seed; give a whole number of at least 0, None, "
+            "or a numpy.random.RandomState."
         )
-    found: np.random.RandomState = check_random_state(random_state)
+    seed = int(random_state) % 2**32 if whole else random_state  # what a RandomState takes
+    found: np.random.RandomState = check_random_state(seed)
     return found
 
 

@@ -10,7 +10,7 @@ from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 
 from mixnorm.estimators._inputs import check_class_weight, check_number_targets, unit_of
-from mixnorm.estimators._kernel_classifier import encoded_labels
+from mixnorm.estimators._kernel_classifier import encoded_labels, first_of_largest
 from mixnorm.estimators._norm_stored import check_intercept
 from mixnorm.estimators._tensor_base import TensorKernelLearner
 from mixnorm.estimators._validation import check_array
@@ -389,7 +389,7 @@ def signs(labels: np.ndarray, n_classes: int) -> np.ndarray:
 
 
 def chosen(scores: np.ndarray) -> np.ndarray:
-    """Return the classes with the largest scores."""
+    """Return the classes with the largest scores, the first of those that tie but for rounding."""
     if scores.shape[1] == 1:
         return np.asarray(scores[:, 0] > 0.0, dtype=np.intp)
-    return np.asarray(np.argmax(scores, axis=1))
+    return first_of_largest(scores, np.max(np.abs(scores), axis=1))

@@ -13,6 +13,8 @@ from mixnorm.kernels._tensor_gram import products_of
 
 # Multisets of rows whose kernel with new rows is computed at a time.
 _SETS = 2**14
+# Sums below this part of the magnitudes that are added have no digits left.
+_NOISE = 1e-15
 
 
 @dataclass
@@ -48,9 +50,13 @@ class FeatureExpansion:
 
     def scores(self, X: np.ndarray) -> np.ndarray:
         """Return the function at rows, by blocks of them: ``(n_rows, n_outputs)``."""
-        found = np.empty((len(X), self.weights.shape[1]))
+        found, sizes = np.empty((len(X), self.weights.shape[1])), np.abs(self.weights)
         for rows in row_blocks(len(X), len(self.weights)):
-            found[rows] = self.features(X[rows]).T @ self.weights
+            features = self.features(X[rows]).T
+            part = features @ self.weights
+            # What rounding leaves of terms that cancel is nothing; its sign would be chance.
+            part[np.abs(part) < _NOISE * (np.abs(features) @ sizes)] = 0.0
+            found[rows] = part
         return found
 
 
