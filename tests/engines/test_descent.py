@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 from mixnorm.engines._descent import (
     GramQuadratic,
     ResidualQuadratic,
+    _extrapolate,
     descend,
     dual_exponent,
     gap_of,
     kind_of,
     row_norms,
 )
-from mixnorm.engines._design import SharedDesign
+from mixnorm.engines._design import DenseBlock, SharedDesign
 from mixnorm.engines._model import Model
 from mixnorm.norms import MixedNorm
 
@@ -188,3 +189,24 @@ def test_columns_of_zeros_stay(exponent, dtype):
     quadratic = GramQuadratic(model, 1.0, start, 1.0, start)
     descend(quadratic, 0.1, exponent, tol=0.0, max_epochs=10)
     assert np.all(quadratic.weights == 0.0)
+
+
+@pytest.mark.parametrize("by_residual", [True, False])
+def test_columns_whose_squares_nearly_vanish_are_left_alone(by_residual):
+    columns = np.array([[1e-156, -1e-156], [1.0, -1.0]])
+    residual = np.array([[1.0, 2.0], [-1.0, -2.0]])
+    start = np.zeros((2, 2))
+    if by_residual:
+        quadratic = ResidualQuadratic(columns, start, residual)
+    else:
+        model = Model(DenseBlock(columns), np.ones((2, 1)), fit_intercept=False, exact=True)
+        quadratic = GramQuadratic(model, 1.0, start, 5.0, columns @ residual)
+    quadratic.epochs(1e-160, 2.0, 3)
+    np.testing.assert_allclose(quadratic.weights, [[0.0, 0.0], [-1.0, -2.0]])
+
+
+def test_changes_that_nearly_vanish_are_not_extrapolated():
+    quadratic = ResidualQuadratic(np.eye(2), np.full((2, 1), 1e-160), np.zeros((2, 1)))
+    steps = [np.full((2, 1), size * 1e-160) for size in (1.0, 2.0, 3.0)]
+    _extrapolate(quadratic, steps, 0.1, 2.0)
+    assert np.all(quadratic.weights == 1e-160)

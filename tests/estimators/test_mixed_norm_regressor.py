@@ -300,3 +300,13 @@ def test_differences_within_a_column_that_overflow():
     model = MixedNormRegressor(alpha=1e-6, standardize=True, tol=1e-8)
     wanted = model.fit(np.sign(X), y).predict(np.sign(X))
     np.testing.assert_allclose(model.fit(X, y).predict(X), wanted, atol=1e-6)
+
+
+def test_constant_columns_lost_in_rounding_move_nothing_without_end():
+    rng = np.random.default_rng(0)
+    Y, huge = rng.normal(size=(120, 3)), np.full(120, 1e20)
+    X = sp.csr_array(np.column_stack([1e8 * rng.normal(size=120), huge, huge]))
+    weight = np.random.default_rng(0).integers(0, 4, size=120)
+    with pytest.warns(NotConvergedWarning, match="scale X"):
+        model = MultiTaskLearner(norm="trace").fit(X, Y, sample_weight=weight)
+    assert np.all(np.isfinite(model.predict(X)))

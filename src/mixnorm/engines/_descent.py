@@ -18,6 +18,7 @@ from mixnorm.engines._model import Model
 
 _WIDTH = 8
 _DEPTH = 5  # epochs between extrapolations, and steps that these combine
+_SMALL = 1e-250  # sums of squared changes that are nearly lost
 
 
 def row_norms(weights: np.ndarray, exponent: float) -> np.ndarray:
@@ -73,7 +74,7 @@ class GramQuadratic:
         gram = model.gram[0] if self._shared else model.by_row()
         self._gram = gram if kappa == 1.0 else gram * dtype.type(kappa)
         self._model, self._kappa = model, dtype.type(kappa)
-        self._steps = model.diagonal * self._kappa
+        self._steps = _bent(model.diagonal * self._kappa)
         self._origin, self._value, self._slope = weights, value, gradient
         self.weights = np.array(weights, dtype=dtype, order="C")
         self._gradient = np.array(gradient, dtype=dtype, order="C")
@@ -135,7 +136,7 @@ class ResidualQuadratic:
 
     def __init__(self, columns: np.ndarray, weights: np.ndarray, residual: np.ndarray) -> None:
         self._columns = np.ascontiguousarray(columns)
-        self._steps = np.einsum("ij,ij->i", columns, columns)
+        self._steps = _bent(np.einsum("ij,ij->i", columns, columns))
         self.weights = np.array(weights, order="C")
         self._residual = np.array(residual, order="C")
         self._start = self._residual - columns.T @ self.weights
@@ -162,6 +163,12 @@ class ResidualQuadratic:
     def gradient(self) -> np.ndarray:
         """Return the gradient at the weights."""
         return np.asarray(self._columns @ self._residual)
+
+
+def _bent(steps: np.ndarray) -> np.ndarray:
+    """Return second derivatives, zero where they are so small that a step could overflow."""
+    info = np.finfo(steps.dtype)
+    return np.where(steps > info.tiny / info.eps, steps, steps.dtype.type(0.0))
 
 
 def kind_of(exponent: float) -> int:
@@ -207,7 +214,7 @@ def _extrapolate(
     changes = np.stack([(b - a).ravel() for a, b in pairwise(steps)])
     cross = (changes @ changes.T).astype(np.float64)
     size = float(np.trace(cross))
-    if not size > 0.0:
+    if not _SMALL < size < 1.0 / _SMALL:
         return
     cross[np.diag_indices_from(cross)] += 1e-10 * size
     shares = np.linalg.solve(cross, np.ones(len(cross)))

@@ -19,6 +19,7 @@ from mixnorm.engines._problem import Point, Problem
 _INNER = 100  # iterations on one smooth problem
 _DOUBLINGS, _HALVINGS = 1000, 200  # of the intercept alone
 _GROWTH = 4.0  # of the steps where the centre moves too slowly
+_STEEPEST = 1e30  # times the first step, beyond which rounding is all that is left
 
 
 class Smoothed:
@@ -104,6 +105,7 @@ class MultiplierSolver:
         self._centre = problem.null_dual()
         scale = float(np.mean(np.abs(self.point.scores))) + problem.score_scale()
         self._rate = 1.0 / max(scale, 1e-12)
+        self._steepest = _STEEPEST * self._rate
         self._last_gap, self._settled = np.inf, False
         self.theta = self._centre
         self.gradient = problem.design.gradient(self.theta)
@@ -120,7 +122,7 @@ class MultiplierSolver:
     def step(self, gap: float, tol: float) -> None:
         """Solve one smooth problem and move the centre."""
         if self._settled and gap > 0.5 * self._last_gap:
-            self._rate *= _GROWTH
+            self._rate = min(self._rate * _GROWTH, self._steepest)
         self._last_gap = gap
         problem = self.problem
         smoothed = Smoothed(problem.loss, self._centre, self._rate, problem.weight)

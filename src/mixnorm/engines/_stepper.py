@@ -179,12 +179,15 @@ class Stepper:
         )
         noise = 16.0 * float(np.finfo(start.dtype).eps) * abs(point.value)
         for _ in range(_ATTEMPTS):
-            reached = self._minimise_model(start, point.value, gradient)
-            step = reached - start
-            scores = block.scores(step)
-            intercept = model.follow(scores) - bias / scores.dtype.type(self._kappa)
-            scores += intercept
-            moved = self._arrived(point, reached, intercept, scores)
+            with np.errstate(over="ignore", invalid="ignore"):
+                reached = self._minimise_model(start, point.value, gradient)
+                step = reached - start
+                scores = block.scores(step)
+                intercept = model.follow(scores) - bias / scores.dtype.type(self._kappa)
+                scores += intercept
+                moved = self._arrived(point, reached, intercept, scores)
+            if not math.isfinite(moved.value):
+                return None
             if self.problem.quadratic:
                 return moved  # the model is the loss, and more curvature would not make it more so
             rise = moved.value - point.value - inner(point.residual, scores)
