@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 
 # A sum of floats is right to about 1e-16 of its terms. Where these are so much larger than all
-# scores, more than five digits have cancelled.
+# scores of a row, more than five digits have cancelled.
 _CANCELLED = 1e5
 # Rows whose terms are looked at: a column far from zero is so in every row.
 _LOOKED_AT = 8
+# Scores that differ by less, beside the sizes of their terms, are equal.
+_TIED = 1e-12
 # Splits a double into two halves of 26 bits (Veltkamp).
 _SPLITTER = 2.0**27 + 1.0
 
@@ -40,14 +42,17 @@ def linear_scores(X: Any, weights: np.ndarray, intercept: np.ndarray) -> np.ndar
     scores = np.asarray(X @ weights + intercept)
     if scores.size == 0:
         return scores
-    largest = max(float(scores.max()), -float(scores.min()))
     with np.errstate(over="ignore", invalid="ignore"):
         terms = _largest_term(X, weights, intercept)
-        if not np.isfinite(terms) or terms <= _CANCELLED * largest:
+        sizes = np.maximum(scores.max(axis=1), -scores.min(axis=1))
+        rows = np.flatnonzero(_CANCELLED * sizes < terms)
+        if not np.isfinite(terms) or len(rows) == 0:
             return scores
-        careful = _twice_as_precise(X, weights, intercept)
+        some = X.tocsr()[rows] if hasattr(X, "tocsr") else X[rows]
+        careful = _twice_as_precise(some, weights, intercept)
     # Where a sum overflows on the way, the plain one is all that there is.
-    return np.where(np.isfinite(careful), careful, scores).astype(scores.dtype, copy=False)
+    scores[rows] = np.where(np.isfinite(careful), careful, scores[rows])
+    return scores
 
 
 def _largest_term(X: Any, weights: np.ndarray, intercept: np.ndarray) -> float:
@@ -91,3 +96,19 @@ def _halves(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     shifted = _SPLITTER * a
     high = shifted - (shifted - a)
     return high, a - high
+
+
+def first_of_largest(scores: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Return the first class of each row whose score is the largest, but for rounding.
+
+    Which of two equal scores comes out larger would depend on how many rows are predicted at a
+    time. ``sizes`` are the magnitudes of what was summed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> first_of_largest(np.array([[0.0, 1.0, 1.0 + 1e-15]]), np.array([2.0]))
+    array([1])
+    """
+    least = np.max(scores, axis=1) - _TIED * sizes
+    return np.asarray(np.argmax(scores >= least[:, None], axis=1))

@@ -197,6 +197,8 @@ def test_huge_and_tiny_columns(rule, scale, form):
     found = dict(prepared.top(residual, rule, ALL, NONE))
     # 1e350, 1e400, 1e-350, 1e-360, 1e-400, 1e-320, 1e-310: out of range, or without an inverse
     lost = {(0, 3), (3, 3), (1, 4), (4, 5), (4, 4), (5, 5), (1, 5)}
+    if not scale:  # the fourth powers of these overflow: 1e150, 1e200, 1e300
+        lost |= {(0,), (3,), (0, 0), (0, 2), (2, 3)}
     assert set(found) == set(atoms_of(Products(), 6)) - lost
     if scale:
         wanted = brute_force(Products(), plain, residual, rule, scale=scale)

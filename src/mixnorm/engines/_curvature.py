@@ -12,6 +12,7 @@ the steps, so that a share of the samples is enough. A loss whose curvature is s
 from __future__ import annotations
 
 import copy
+import math
 from typing import Any
 
 import numpy as np
@@ -213,7 +214,10 @@ class CurvatureFactor:
         values = weights[block, :].T[:, :, None]
         if inner.shape[0] != values.shape[0]:
             inner = xp.broadcast_to(inner, (values.shape[0], *inner.shape[1:]))
-        return 0.5 * float(xp.sum(values * xp.linalg.solve(inner, values)))
+        try:
+            return 0.5 * float(xp.sum(values * xp.linalg.solve(inner, values)))
+        except np.linalg.LinAlgError:  # curved beyond the range of floats: not to be dropped
+            return math.inf
 
 
 def _drawn(n_samples: int, used: int, like: Any) -> Any:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 # A trial of the exact rule ends when this share of the gain that it is about is left.
 _TRIAL = 0.02
+# Gains below this part of the objective are rounding, and no reason to choose.
+_FINEST = 1e-10
 
 
 @dataclass(frozen=True)
@@ -105,7 +107,7 @@ def exact_gains(support: Support, choices: list[Choice]) -> list[float]:
     for choice in choices:
         trial = support.branch()
         trial.append(choice.atom, choice.rows, offset=choice.offset)
-        trial.correct(_TRIAL * promised / before if before > 0.0 else 0.0, 0.0)
+        trial.correct(max(_TRIAL * promised / before, _FINEST) if before > 0.0 else 0.0, 0.0)
         gains.append(before - trial.objective)
     return gains
 

@@ -8,9 +8,10 @@ import numpy as np
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 
+from mixnorm._linear import first_of_largest
 from mixnorm.estimators._greedy_mkl_base import GreedyKernelLearner
 from mixnorm.estimators._inputs import check_class_weight, check_loss, check_number_targets, unit_of
-from mixnorm.estimators._kernel_classifier import encoded_labels, first_of_largest
+from mixnorm.estimators._kernel_classifier import encoded_labels
 from mixnorm.estimators._kernel_inputs import target_centre
 from mixnorm.estimators._validation import check_array
 from mixnorm.losses import MarginSoftmax, MultinomialLogistic, Squared

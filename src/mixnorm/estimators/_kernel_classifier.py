@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import column_or_1d
 
+from mixnorm._linear import first_of_largest
 from mixnorm.engines.multikernel import HingeTarget
 from mixnorm.estimators._inputs import (
     check_class_weight,
@@ -19,7 +20,6 @@ from mixnorm.estimators._kernel_base import KernelLearner
 from mixnorm.estimators._validation import check_classification_targets
 
 _LOSSES = ("hinge", "squared_hinge")
-_TIED = 1e-12  # scores that differ by less, beside the sizes of their terms, are equal
 
 
 class KernelClassifier(ClassifierMixin, KernelLearner):
@@ -82,22 +82,6 @@ class KernelClassifier(ClassifierMixin, KernelLearner):
         classes = self.classes_
         if not isinstance(classes, np.ndarray) or classes.shape != (self.dual_coef_.shape[1],):
             raise ValueError(f"classes_ must be an array of {self.dual_coef_.shape[1]} labels")
-
-
-def first_of_largest(scores: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Return the first class of each row whose score is the largest, but for rounding.
-
-    Which of two equal scores comes out larger would depend on how many rows are predicted at a
-    time. ``sizes`` are the magnitudes of what was summed.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> first_of_largest(np.array([[0.0, 1.0, 1.0 + 1e-15]]), np.array([2.0]))
-    array([1])
-    """
-    least = np.max(scores, axis=1) - _TIED * sizes
-    return np.asarray(np.argmax(scores >= least[:, None], axis=1))
 
 
 def encoded_labels(

@@ -9,8 +9,9 @@ import numpy as np
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 
+from mixnorm._linear import first_of_largest
 from mixnorm.estimators._inputs import check_class_weight, check_number_targets, unit_of
-from mixnorm.estimators._kernel_classifier import encoded_labels, first_of_largest
+from mixnorm.estimators._kernel_classifier import encoded_labels
 from mixnorm.estimators._norm_stored import check_intercept
 from mixnorm.estimators._tensor_base import TensorKernelLearner
 from mixnorm.estimators._validation import check_array

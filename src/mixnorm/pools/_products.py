@@ -100,7 +100,7 @@ class Products(Parameters):
         sizes, unit = table.sizes(fit_intercept), scale_name(scale)
         repeats = _repeats(table, low, high, fit_intercept) if self.linear else None
         for i, pairs in enumerate(_triangle(sizes, len(low))):
-            _drop_useless(pairs, table.exponents[i] + table.exponents[i:])
+            _drop_useless(pairs, table.exponents[i] + table.exponents[i:], unit)
             if not self.squares or (repeats is not None and repeats[i]):
                 pairs[0] = 0.0
             if self.linear:  # times a constant column, it is the other column again
@@ -114,8 +114,8 @@ class Products(Parameters):
             singles, sizes = np.where(singles > 0, columns, 0), np.where(sizes > 0, products, 0)
             singles, sizes = singles.astype(dtype), sizes.astype(dtype)
             for i, pairs in enumerate(_triangle(sizes, len(low))):
-                _drop_useless(pairs, table.exponents[i] + table.exponents[i:])
-        _drop_useless(singles, table.exponents)
+                _drop_useless(pairs, table.exponents[i] + table.exponents[i:], unit)
+        _drop_useless(singles, table.exponents, unit)
         return PreparedProducts(matrix, table, used, singles, sizes, bool(unit))
 
     def evaluate(self, X: Any, atoms: Sequence[Atom]) -> np.ndarray:
@@ -509,11 +509,17 @@ def _repeats(
     return np.asarray(table.two_valued(*reduced) & matters)
 
 
-def _drop_useless(sizes: np.ndarray, powers: np.ndarray) -> None:
-    """Set sizes to zero whose true value overflows, or is so small that its inverse does."""
+def _drop_useless(sizes: np.ndarray, powers: np.ndarray, unit: str) -> None:
+    """Set sizes to zero whose true value overflows, or is so small that its inverse does.
+
+    Where columns are not divided by their sizes, the curvature along a gradient goes with the
+    fourth power, which must not overflow either.
+    """
+    info = np.finfo(sizes.dtype)
+    most = float(info.max) if unit else float(info.max) ** 0.25
     with np.errstate(over="ignore", under="ignore"):
         largest = np.ldexp(sizes, powers)
-    sizes[~((largest > 4.0 * np.finfo(sizes.dtype).tiny) & np.isfinite(largest))] = 0.0
+    sizes[~((largest > 4.0 * info.tiny) & (largest <= most))] = 0.0
 
 
 # --- the numbering of pairs: row by row of the upper triangle

@@ -170,7 +170,9 @@ class PieceScorer:
         intercept: np.ndarray,
         inside: Callable[[np.ndarray, Any], np.ndarray],
     ) -> None:
-        self._atoms, self._intercept, self._inside = list(atoms), intercept, inside
+        self._atoms, self._inside = list(atoms), inside
+        # In double: the order of sums of single precision would show.
+        self._intercept, weights = intercept.astype(np.float64), weights.astype(np.float64)
         shape = (len(self._atoms), -1, weights.shape[1])
         self._weights = weights.reshape(shape) if self._atoms else weights[None]
 
