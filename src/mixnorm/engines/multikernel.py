@@ -274,11 +274,11 @@ class _Search:
         if self.machine.coefs is not None:
             sizes = np.sqrt(self.penalty.scales) * np.linalg.norm(self.machine.coefs)
         objective = self.penalty.value(sizes) + self.machine.loss()
-        if not math.isfinite(objective):
+        with np.errstate(over="ignore", invalid="ignore"):
+            gain = self.machine.gain(self.machine.A)
+        if not math.isfinite(objective) or not math.isfinite(gain):
             raise ValueError(_TOO_LARGE)
-        self.bound = max(
-            self.bound, self.machine.gain(self.machine.A) - self.penalty.conjugate(energies)
-        )
+        self.bound = max(self.bound, gain - self.penalty.conjugate(energies))
         combined = self._combine() if self.penalty.sharp else None
         if objective > self.last:
             self.further = 1.0  # with which the objective cannot rise
