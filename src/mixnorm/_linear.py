@@ -98,8 +98,8 @@ def _halves(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return high, a - high
 
 
-def first_of_largest(scores: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Return the first class of each row whose score is the largest, but for rounding.
+def even_ties(scores: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Return scores in which those that are the largest of a row but for rounding are equal.
 
     Which of two equal scores comes out larger would depend on how many rows are predicted at a
     time. ``sizes`` are the magnitudes of what was summed.
@@ -107,8 +107,9 @@ def first_of_largest(scores: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     Examples
     --------
     >>> import numpy as np
-    >>> first_of_largest(np.array([[0.0, 1.0, 1.0 + 1e-15]]), np.array([2.0]))
+    >>> even_ties(np.array([[0.0, 1.0, 1.0 + 1e-15]]), np.array([2.0])).argmax(axis=1)
     array([1])
     """
-    least = np.max(scores, axis=1) - _TIED * sizes
-    return np.asarray(np.argmax(scores >= least[:, None], axis=1))
+    largest = np.max(scores, axis=1)
+    tied = scores >= (largest - _TIED * sizes)[:, None]
+    return np.asarray(np.where(tied, largest[:, None], scores))

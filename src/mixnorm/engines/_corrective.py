@@ -379,6 +379,8 @@ class Support:
 
     def _penalty(self, weights: Any) -> float:
         problem = self.problem
+        if problem.alpha == 0.0:  # weights may be as large as they like
+            return 0.0
         return problem.alpha * problem.penalty.value(weights[int(self.has_intercept) :, :])
 
     def _refresh_if(self, age: float) -> bool:

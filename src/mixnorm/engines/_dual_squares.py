@@ -6,6 +6,8 @@ With :math:`\Lambda(\alpha) = \frac1q \alpha^\top V \alpha - y^\top \alpha + \fr
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from mixnorm.engines._contraction import Contraction
@@ -75,7 +77,8 @@ class SquaresSteps:
         g = self.gradient(state.alpha, state.scores)
         H = self.contraction.hessian(state.alpha, state.V)
         H.flat[:: len(g) + 1] += self.ridge
-        return self._along(state, g, solved(H, -g))
+        with np.errstate(over="ignore", invalid="ignore"):  # such trials are not taken
+            return self._along(state, g, solved(H, -g))
 
     def _along(self, state: State, g: np.ndarray, d: np.ndarray) -> tuple[State, int]:
         """Go along a direction; the slope at the end of a step that is too long tells how far."""
@@ -100,6 +103,8 @@ def _root(norm: float, size: float, q: float) -> float:
     if not size > 0.0:
         return 1.0
     ratio, t = norm / size, 1.0
+    if not 0.0 < ratio < math.inf:  # nothing but rounding, or out of range
+        return 1.0
     if ratio > 1.0:
         t = ratio ** (-1.0 / (q - 1.0))
     for _ in range(60):

@@ -124,7 +124,8 @@ def newton_step(
     scores = np.zeros(point.scores.shape, dtype=weights.dtype, order="F")
 
     def precondition(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        found, found_bias = factor.solve(a, b)
+        with np.errstate(over="ignore", invalid="ignore"):  # no step ends where it is not finite
+            found, found_bias = factor.solve(a, b)
         return smooth.tangent(found), found_bias
 
     ahead, ahead_bias = precondition(left, left_bias)

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 
-from mixnorm._linear import first_of_largest
+from mixnorm._linear import even_ties
 from mixnorm.estimators._greedy_mkl_base import GreedyKernelLearner
 from mixnorm.estimators._inputs import check_class_weight, check_loss, check_number_targets, unit_of
 from mixnorm.estimators._kernel_classifier import encoded_labels
@@ -340,7 +340,7 @@ class GreedyMKLClassifier(ClassifierMixin, GreedyKernelLearner):
         return np.asarray(np.eye(len(self.classes_))[np.searchsorted(self.classes_, y)])
 
     def _predict_scores(self, scores: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        labels: np.ndarray = self.classes_[first_of_largest(scores, sizes)]
+        labels: np.ndarray = self.classes_[even_ties(scores, sizes).argmax(axis=1)]
         return labels
 
     def decision_function(self, X: Any) -> np.ndarray:

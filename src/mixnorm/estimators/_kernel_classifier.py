@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import column_or_1d
 
-from mixnorm._linear import first_of_largest
+from mixnorm._linear import even_ties
 from mixnorm.engines.multikernel import HingeTarget
 from mixnorm.estimators._inputs import (
     check_class_weight,
@@ -58,7 +58,7 @@ class KernelClassifier(ClassifierMixin, KernelLearner):
         ndarray of shape (n_samples, n_classes), or (n_samples,) for two classes
             With two classes, positive means ``classes_[1]``.
         """
-        scores = self._scores(X)
+        scores = even_ties(*self._scores_and_sizes(X))
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     def predict(self, X: Any) -> np.ndarray:
@@ -73,8 +73,8 @@ class KernelClassifier(ClassifierMixin, KernelLearner):
         -------
         ndarray of shape (n_samples,)
         """
-        chosen = first_of_largest(*self._scores_and_sizes(X))
-        labels: np.ndarray = self.classes_[chosen]
+        scores = even_ties(*self._scores_and_sizes(X))
+        labels: np.ndarray = self.classes_[scores.argmax(axis=1)]
         return labels
 
     def _restore(self, state: dict[str, Any], max_bytes: int) -> None:

@@ -10,6 +10,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mixnorm._array import follow, is_foreign, is_numpy, namespace, to_numpy
+from mixnorm._linear import even_ties
 from mixnorm.estimators._arrays import check_within_reach, encoded, labels_at
 from mixnorm.estimators._base import BaseShareBoost
 from mixnorm.estimators._inputs import (
@@ -236,6 +237,8 @@ class ShareBoostClassifier(ClassifierMixin, BaseShareBoost):
         return np.ascontiguousarray(weights.T), np.asarray(intercept)
 
     def _predict_scores(self, scores: Any) -> Any:
+        if is_numpy(scores):
+            scores = even_ties(scores, np.max(np.abs(scores), axis=1))
         return labels_at(self.classes_, self._fitted_loss.predict(scores))
 
     def decision_function(self, X: Any) -> Any:

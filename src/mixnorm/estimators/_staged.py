@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mixnorm._linear import first_of_largest
+from mixnorm._linear import even_ties
 from mixnorm.estimators._inputs import check_one_kind_of_label
 from mixnorm.estimators._progress import CallbackSupportMixin
 from mixnorm.estimators._selector import ColumnSelectorMixin
@@ -135,7 +135,11 @@ class StagedClassifier(ClassifierMixin, ColumnSelectorMixin, CallbackSupportMixi
     def _predict_scores(self, scores: np.ndarray) -> np.ndarray:
         single = scores.shape[1] == 1
         sizes = np.max(np.abs(scores), axis=1)
-        index = (scores[:, 0] > 0.0).astype(np.intp) if single else first_of_largest(scores, sizes)
+        index = (
+            (scores[:, 0] > 0.0).astype(np.intp)
+            if single
+            else even_ties(scores, sizes).argmax(axis=1)
+        )
         chosen: np.ndarray = self.classes_[index]
         return chosen
 

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 
-from mixnorm._linear import first_of_largest
+from mixnorm._linear import even_ties
 from mixnorm.estimators._inputs import check_class_weight, check_number_targets, unit_of
 from mixnorm.estimators._kernel_classifier import encoded_labels
 from mixnorm.estimators._norm_stored import check_intercept
@@ -393,4 +393,4 @@ def chosen(scores: np.ndarray) -> np.ndarray:
     """Return the classes with the largest scores, the first of those that tie but for rounding."""
     if scores.shape[1] == 1:
         return np.asarray(scores[:, 0] > 0.0, dtype=np.intp)
-    return first_of_largest(scores, np.max(np.abs(scores), axis=1))
+    return np.asarray(even_ties(scores, np.max(np.abs(scores), axis=1)).argmax(axis=1))

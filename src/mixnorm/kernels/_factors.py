@@ -15,7 +15,7 @@ from mixnorm.kernels._tails import as_tails
 from mixnorm.kernels._threads import one_thread
 
 #: Directions whose eigenvalue is below this share of the largest are noise, and dropped.
-TINY = 1e-12
+TINY = 1e-10
 
 
 class FactorGrams:
