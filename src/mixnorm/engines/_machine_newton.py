@@ -36,6 +36,7 @@ class NewtonSteps:
 
     def __init__(self, K: np.ndarray, target: Any, reach: float = 1.0) -> None:
         self.K, self.target, self.reach = K, target, reach
+        self.directions = 0  # systems of equations solved so far
         size = max(float(np.mean(np.diagonal(K))), 1e-300)
         self._unit = float(np.mean(target.caps)) / size
         self._patience = 1.0  # grows with steps that came to nothing
@@ -97,6 +98,7 @@ class NewtonSteps:
             if not self._few(projected):
                 return None
             direction = self._direction(projected, off, bent)
+            self.directions += 1
             if direction is None:
                 break
             moved = self._scores(direction)
