@@ -44,11 +44,11 @@ class OneVsRestGreedy(StagedClassifier):
     ----------
     n_features_to_select : int, optional
         Number of features of each class. None chooses 20, or all if there are fewer.
-    alpha, penalty, loss, rule, swaps, backward, atoms_per_round, pool, max_inputs, \
-rounds_per_input, cost_budget, fit_intercept, scale, tol, max_iter, random_state
-        As in :class:`ShareBoostClassifier`, for the path of each class: ``max_inputs`` columns and
-        a ``cost_budget`` are for each class alone. The pool is prepared once for all classes, which
-        is why there is no ``tune``: it would adjust the features of all.
+    alpha, penalty, loss, rule, swaps, backward, atoms_per_round, pool, fit_intercept, scale
+        As in :class:`ShareBoostClassifier`, for the path of each class. The pool is prepared once
+        for all classes, which is why there is no ``tune``: it would adjust the features of all.
+    max_inputs, rounds_per_input, cost_budget, tol, max_iter, random_state
+        As in :class:`ShareBoostClassifier`; columns and costs are counted for each class alone.
     n_jobs : int, default=None
         Classes fitted at the same time, in processes; None means 1, -1 all processors.
 
