@@ -275,7 +275,7 @@ def test_a_needed_name_that_stands_for_two_columns_is_refused(mixnorm, tmp_path)
     assert found.code == 1
     assert "twice.csv has more than one column 'x'" in found.err
     assert mixnorm("predict", "once.mixnorm", "once.csv").code == 0
-    # Where training had two of them, too, they are told apart by their order.
+    # If training had two of them as well, their order says which is which.
     assert mixnorm("fit", "twice.csv", "-t", "y", "-k", 1, "-m", "twice.mixnorm", "-q").code == 0
     assert mixnorm("predict", "twice.mixnorm", "twice.csv").code == 0
 

@@ -217,7 +217,7 @@ def test_bad_data(data):
     for bad in (np.nan, np.inf):
         with pytest.raises(ValueError, match="y contains NaN|y contains infinity|NaN, inf"):
             model.fit(X, np.where(np.arange(80) == 3, bad, Y[:, 0]))
-    with pytest.raises(ValueError, match="y holds .a., which is no number"):
+    with pytest.raises(ValueError, match="y holds .a., which is not a number"):
         model.fit(X, np.array(["a", "b"] * 40))
     with pytest.raises(ValueError, match="dim"):
         model.fit(X, Y[:, :, None])

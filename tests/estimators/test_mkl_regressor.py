@@ -127,7 +127,7 @@ def test_targets_that_cannot_be():
         MKLRegressor(BANK).fit(X, np.where(y > 1.0, np.nan, y))
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         MKLRegressor(BANK).fit(X, y[:-1])
-    with pytest.raises(ValueError, match="y holds .a., which is no number"):
+    with pytest.raises(ValueError, match="y holds .a., which is not a number"):
         MKLRegressor(BANK).fit(X, np.full(60, "a"))
     with pytest.raises(ValueError, match="dim|axes|shape"):
         MKLRegressor(BANK).fit(X, np.ones((60, 2, 2)))

@@ -75,7 +75,7 @@ class _Run:
         self.rows, self.labels = np.arange(n), target.labels
         self.other = np.ones((n, k))
         self.other[self.rows, self.labels] = 0.0
-        # Classes are told apart by scores that sum to zero.
+        # Only differences between the scores of classes matter, so the scores may sum to zero.
         self.basis = linalg.null_space(np.ones((1, k)))
         self.W = np.zeros((X.shape[1], k))
         self.F = np.zeros((n, k))

@@ -24,7 +24,8 @@ _INNER, _EXACT_INNER = 200, 2000  # accelerated steps on a model
 _CHECK = 10  # of them between looks at the gap
 _INEXACT = 0.1  # part of the gap to which a model is minimised
 _STEPS = 3
-_BEYOND = 1e250  # values of a model whose steps grow without end, by the rounding of its matrix
+# A value of the quadratic model above this means that rounding made its steps diverge.
+_DIVERGED = 1e250
 _PROXIMAL = 0.4  # of the effort of evaluating the loss is a proximal map
 _AGE = 6
 
@@ -173,7 +174,7 @@ class MatrixSolver(Stepper):
             if count % _CHECK == 0:
                 own = gradient + scale * model.product(here - start)
                 modelled = value + 0.5 * float(np.vdot(here - start, gradient + own))
-                if not abs(modelled) < _BEYOND:
+                if not abs(modelled) < _DIVERGED:
                     return start
                 falls = modelled + proximal.penalty(here) <= before
                 if falls and proximal.model_gap(here, own, modelled) <= self._wanted:

@@ -114,7 +114,7 @@ def check_number_targets(y: Any) -> None:
     except (TypeError, ValueError):
         odd = next((value for value in _objects(y) if not _is_number(value)), y)
         raise ValueError(
-            f"y holds {odd!r}, which is no number; give the targets of a regression as numbers."
+            f"y holds {odd!r}, which is not a number; regression needs numeric targets."
         ) from None
 
 
@@ -165,7 +165,7 @@ def check_one_kind_of_label(y: Any, name: str = "y") -> None:
         kinds = sorted({type(value).__name__ for value in values})
         raise TypeError(
             f"The labels in {name} are of several types ({', '.join(kinds)}), which cannot be "
-            "sorted; give labels of one type, str(label) for each, say."
+            "sorted. Give labels of one type, for example str(label) for each."
         )
 
 
@@ -197,7 +197,7 @@ def _check_jobs(n_jobs: Any) -> None:
     if n_jobs is None:
         return
     if not isinstance(n_jobs, numbers.Integral) or isinstance(n_jobs, bool):
-        raise TypeError(f"n_jobs={n_jobs!r} is no number of jobs: {allowed}.")
+        raise TypeError(f"n_jobs={n_jobs!r} is not a number of jobs: {allowed}.")
     if n_jobs == 0:
         raise ValueError(f"n_jobs=0 would do nothing: {allowed}.")
 

@@ -454,7 +454,7 @@ def joined_labels(known: np.ndarray, more: np.ndarray) -> np.ndarray:
     if len(known) and texts[0] != texts[1]:
         raise TypeError(
             f"{more.tolist()[0]!r} is of another type than what was seen before, "
-            f"{known.tolist()[0]!r}; give labels of one type, str(label) for each, say."
+            f"{known.tolist()[0]!r}; give labels of one type, for example str(label) for each."
         )
     return np.concatenate([known, more]) if len(known) else more
 

@@ -12,7 +12,7 @@ from mixnorm.tables._row_columns import RowColumn, adapt_columns, values_by_name
 from mixnorm.tables._row_encoder import Features, RowEncoder
 from mixnorm.tables._target import Task
 
-# Rows from which it is told how numbers are written.
+# Number of first rows that show how numbers are written.
 _SAMPLE = 1000
 
 
