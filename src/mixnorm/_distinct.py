@@ -24,6 +24,7 @@ def distinct(tables: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
     >>> distinct([np.array([[2.0], [1.0], [2.0]])])
     (array([1, 0]), array([1, 0, 1]))
     """
+    tables = [table.tocsr() if hasattr(table, "tocsr") else table for table in tables]
     keys = np.zeros(tables[0].shape[0], dtype=np.uint64)
     for number, table in enumerate(tables):
         keys += _keys(table, number)
