@@ -105,6 +105,11 @@ def test_errors():
         deslant_images(np.zeros((4, 9)))
     with pytest.raises(ValueError, match="NaN"):
         deslant_images(np.full((1, 2, 2), np.nan))
-    for height, error in ((0.0, ValueError), (1e300, ValueError), ("5", TypeError)):
+    for height, error in (
+        (0.0, ValueError),
+        (5e-324, ValueError),
+        (1e300, ValueError),
+        ("5", TypeError),
+    ):
         with pytest.raises(error, match="height"):
             deslant_images(np.zeros((1, 2, 2)), height=height)

@@ -120,6 +120,26 @@ def test_random_features_are_shared_and_scaled(X):
 
 
 @pytest.mark.parametrize("factors", ["nystrom", "random"])
+def test_feature_products(X, new, factors):
+    bank = KernelBank(["gaussian", "laplacian"], factors=factors, rank=10).fit(X)
+    rng = np.random.default_rng(0)
+    for which in ([0, 1], [1]):
+        features = np.concatenate(bank.features(new, which, dtype="float64"), axis=1)
+        table = rng.standard_normal((features.shape[1], 3))
+        found = bank.feature_products(new, which, table)
+        np.testing.assert_allclose(found[:, :3], features @ table, rtol=1e-8, atol=1e-9)
+        assert np.all(found[:, 3] >= np.abs(found[:, :3]).max(axis=1))
+
+
+def test_feature_products_show_terms_that_cancel():
+    """The features of a kernel far from zero are differences of its large values."""
+    X = np.array([[0.1, 9999.4], [-0.5, 9999.7]])
+    bank = KernelBank(["linear"], factors="nystrom", normalize=None, dtype="float64").fit(X)
+    found = bank.feature_products(X, [0], np.array([[1.0], [0.0]]))
+    assert np.all(found[:, 1] > 1e7 * np.abs(found[:, 0]))
+
+
+@pytest.mark.parametrize("factors", ["nystrom", "random"])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_features(X, new, factors, dtype):
     kernels = [GaussianKernel(1.0), LaplacianKernel(3.0), GaussianKernel(0.5, relative=True)]

@@ -67,7 +67,8 @@ def test_banks(counts, factors, sparse):
     assert np.array_equal(found.combine(rows[:7], weights), expected)
     for field in dataclasses.fields(bank):
         assert type(getattr(found, field.name)) is type(getattr(bank, field.name)), field.name
-    assert np.array_equal(again(bank.take([2, 3])).combine(rows[:7], weights), expected[:, [2, 3]])
+    some = again(bank.take([2, 3])).combine(rows[:7], weights)
+    np.testing.assert_allclose(some, expected[:, [2, 3]], rtol=1e-5)  # sums in another order
 
 
 def test_single_columns_and_names(X):

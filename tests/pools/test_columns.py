@@ -286,12 +286,13 @@ def test_extreme_units_in_single_precision(rule):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("form", ["C", "csr_array"])
-def test_huge_columns_need_a_scale(dtype, form):
-    """Fourth powers of their entries, the curvature along a gradient, would overflow."""
+@pytest.mark.parametrize("power", [0.25, -0.25])
+def test_huge_and_tiny_columns_need_a_scale(dtype, form, power):
+    """Fourth powers of their entries, the curvature along a gradient, would leave the range."""
     X = table().astype(dtype)
-    X[:, 1] *= 10.0 * float(np.finfo(dtype).max) ** 0.25
+    X[:, 1] *= 10.0 ** np.sign(power) * float(np.finfo(dtype).max) ** power
     assert Columns().prepare(FORMS[form](X)).n_usable == 8
-    with pytest.raises(ValueError, match=r"scale=False takes columns up to .* column 1 of X"):
+    with pytest.raises(ValueError, match=r"scale=False takes columns from .* column 1 of X"):
         Columns().prepare(FORMS[form](X), scale=False)
 
 

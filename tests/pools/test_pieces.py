@@ -413,3 +413,12 @@ def test_distances_that_vanish_are_refused(factor):
     X = factor * np.random.default_rng(0).standard_normal((20, 2))
     with pytest.raises(ValueError, match="columns of X vary by .* squared distances vanish"):
         Pieces(n_radii=3).prepare(X)
+
+
+@pytest.mark.parametrize("factor", [1e-100, 1e100])
+def test_tiny_and_huge_columns_need_a_scale(factor):
+    """Beside the constant column of a piece, their curvature would be lost."""
+    X = factor * np.random.default_rng(0).standard_normal((20, 2))
+    assert Pieces(n_radii=3).prepare(X).n_usable > 0
+    with pytest.raises(ValueError, match="scale=False takes columns from"):
+        Pieces(n_radii=3).prepare(X, scale=False)

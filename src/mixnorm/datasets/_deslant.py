@@ -11,7 +11,7 @@ from mixnorm.datasets._deform import check_number, checked_images, deformed
 
 # Steeper slants are not writing: more than 45 degrees.
 _STEEPEST = 1.0
-_TALLEST = 1e6
+_SMALLEST, _TALLEST = 1e-6, 1e6
 # The most that an image is stretched or shrunk.
 _STRETCH = 2.0
 # Entries of the images that moments are taken of at a time.
@@ -59,9 +59,10 @@ def deslant_images(images: Any, *, height: float | None = None) -> Any:
     images = checked_images(images)
     if height is not None:
         check_number("height", height)
-        if not 0.0 < height <= _TALLEST:
+        if not _SMALLEST <= height <= _TALLEST:
             raise ValueError(
-                f"height={height} is in pixels: give 0 < height <= {_TALLEST:g}, or None."
+                f"height={height} is in pixels: give a number from {_SMALLEST:g} to {_TALLEST:g}, "
+                "or None."
             )
     xp = namespace(images)
     n_images, n_rows, n_columns = images.shape

@@ -294,8 +294,8 @@ class KernelLearner(KernelInputsMixin, StoredKernelsMixin, CallbackSupportMixin,
         which = np.flatnonzero(self.kernel_weights_ > 0.0)
         if len(which) == 0:
             return np.zeros((X.shape[0], self.dual_coef_.shape[1])), np.zeros(X.shape[0])
-        features = np.concatenate(self.bank_.features(X, which, dtype=np.float64), axis=1)
-        return products_and_sizes(features, self._features)
+        found = self.bank_.feature_products(X, which, self._features)
+        return found[:, :-1], found[:, -1]
 
     def _scores_of_stack(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         stack = self._new_stack(X, len(self.kernel_weights_))

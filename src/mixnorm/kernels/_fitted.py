@@ -332,6 +332,44 @@ class FittedBank:
         by_kernel = dict(zip(distinct, features, strict=True))
         return [by_kernel[m] for m in index]
 
+    def feature_products(self, X: Any, which: Sequence[int], table: np.ndarray) -> np.ndarray:
+        """Return the features of new rows, side by side, times a table.
+
+        The values of a kernel at the landmarks are multiplied by its map times its part of the
+        table. This is less work than the features themselves, and shows how large the terms are
+        that cancel where a map enlarges small directions.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_new, n_features_in)
+            New rows.
+        which : positions
+            The kernels, each once.
+        table : array of shape (sum of ranks, n_outputs)
+            A row for each feature.
+
+        Returns
+        -------
+        array of shape (n_new, n_outputs + 1)
+            In double precision. The last column is the largest sum of magnitudes that any of the
+            others is made of.
+        """
+        index = [int(m) for m in which]
+        left = self._side_of(X, index)
+        total = np.zeros((left.n_rows, table.shape[1] + 1))
+        if self.factors == "random":
+            columns, _ = self._features(left, index, np.float64)
+            _add_products(total, columns, table)
+            return total
+        parts = np.split(table, np.cumsum(self.ranks(index))[:-1])
+        tables = {
+            m: np.sqrt(self.scales[m]) * (self.maps[self.map_of[m]] @ part)
+            for m, part in zip(index, parts, strict=True)
+        }
+        for rows, m, block in self._exact.blocks(left, self._landmark_side, index):
+            _add_products(total[rows], block, tables[m])
+        return total
+
     def ranks(self, which: Sequence[int]) -> list[int]:
         """Return how many features each of the kernels in ``which`` has."""
         double = 2 if self.factors == "random" else 1  # cosines and sines

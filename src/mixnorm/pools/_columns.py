@@ -95,8 +95,8 @@ class Columns(Parameters):
         sizes = found.largest if scale_name(scale) == "max" else found.deviation
         # 1/size must be finite, or the column's weight could not be turned outward.
         usable = usable & (sizes > 4.0 * np.finfo(sizes.dtype).tiny)
-        if not scale:
-            _check_unscaled(np.where(usable, found.largest, 0.0), sizes.dtype)
+        if not scale and len(usable):
+            check_unscaled(np.where(usable, found.largest, 0.0), sizes.dtype)
         scales = np.where(usable & bool(scale), sizes, 1.0).astype(sizes.dtype)
         members = None if self.groups is None else _members(self.groups, len(usable))
         if self.costs is None:
@@ -418,20 +418,21 @@ def scale_name(scale: Any) -> str:
     return scale
 
 
-def _check_unscaled(largest: np.ndarray, dtype: Any) -> None:
-    """Raise where columns that are not divided by anything are too large.
+def check_unscaled(largest: np.ndarray, dtype: Any) -> None:
+    """Raise where columns that are not divided by anything are too large or too small.
 
     A step along a gradient goes with the square of a column, and its curvature with the fourth
-    power.
+    power. Columns that are zero, or not used, have a ``largest`` of zero and are left out.
     """
     most = float(np.finfo(dtype).max) ** 0.25
-    column = int(np.argmax(largest)) if len(largest) else 0
-    if len(largest) and largest[column] > most:
-        raise ValueError(
-            f"scale=False takes columns up to {most:.0e} in {np.dtype(dtype)}, and column {column} "
-            f"of X is as large as {largest[column]:.0e}. Choose scale='std' or scale='max', or "
-            "divide the column by a number of that size."
-        )
+    for column in (np.argmax(largest), np.argmin(np.where(largest > 0, largest, np.inf))):
+        if largest[column] > most or 0 < largest[column] < 1.0 / most:
+            raise ValueError(
+                f"scale=False takes columns from {1.0 / most:.0e} to {most:.0e} in "
+                f"{np.dtype(dtype)}, and the largest value of column {column} of X is "
+                f"{largest[column]:.0e}. Choose scale='std' or scale='max', or divide the column "
+                "by a number of that size."
+            )
 
 
 def working_dtype(X: Any) -> Any:

@@ -13,7 +13,7 @@ import numpy as np
 from mixnorm._chunks import chunk_size, chunks
 from mixnorm._distinct import distinct, drawn
 from mixnorm._params import Parameters
-from mixnorm.pools._columns import best_places, working_dtype
+from mixnorm.pools._columns import best_places, check_unscaled, working_dtype
 from mixnorm.pools._cost import Cost
 from mixnorm.pools._products import check_numpy
 from mixnorm.pools._scorers import PieceScorer
@@ -113,6 +113,8 @@ class Pieces(Parameters):
         used = np.ones(X.shape[0], bool) if weight is None else np.asarray(weight) > 0
         rows = by_column if used.all() else by_column[:, used]
         _check_sizes(rows)
+        if not scale and rows.size:
+            check_unscaled(np.abs(rows).max(axis=1), rows.dtype)
         shares = row_shares(weight, used)
         centres = self._centres(rows.T, shares, random_state)
         dtype = by_column.dtype if weight is None else weight.dtype
