@@ -120,7 +120,9 @@ def test_project_against_a_general_solver(pair, groups, share):
     found, wanted = norm.project(W, radius), nearest(W, norm, radius)
     # The solver is good to about the root of its tolerance, less at the kink of a Euclidean norm.
     np.testing.assert_allclose(found, wanted, atol=5e-4 if norm.inner == 2 else 2e-5)
-    assert np.linalg.norm(W - found) <= np.linalg.norm(W - wanted) + 1e-7
+    # A point a little outside the ball may be nearer, so the solver's is drawn back into it.
+    wanted *= min(1.0, radius / norm.value(wanted))
+    assert np.linalg.norm(W - found) <= np.linalg.norm(W - wanted) * (1.0 + 1e-12)
 
 
 @given(cases(PROXIMAL), SHARES)

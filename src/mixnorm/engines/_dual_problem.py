@@ -94,6 +94,8 @@ class DualProblem:
 _IDLE = 3
 # Least gain of the dual's value, in parts of it, that is no rounding.
 _ROUNDING = 1e-15
+# A gap below this, in parts of the objective, is rounding; that it still falls says nothing.
+_NO_GAP = 1e-16
 
 
 class Steps(Protocol):
@@ -122,7 +124,8 @@ def descend(steps: Steps, state: State, tol: float, max_iter: int) -> Descent:
             moved, taken = steps.step(state)
             evaluations += taken
             gains = state.value - moved.value > _ROUNDING * abs(state.value)
-            idle = 0 if gains or moved.gap < best.gap else idle + 1
+            closer = moved.gap < best.gap and best.gap > _NO_GAP * abs(best.primal)
+            idle = 0 if gains or closer else idle + 1
             if moved is state:
                 break
             state = moved
