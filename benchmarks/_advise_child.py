@@ -51,8 +51,8 @@ def _data(part: str, data: str, seed: int) -> Design:
 
 def test_errors(advice: Any, given: Design) -> dict[str, float]:
     """Return the error of every norm on rows that nothing was chosen on, at its best penalty."""
-    from mixnorm.advise._cases import case_of
-    from mixnorm.advise._run import _fitted
+    from mixnorm.advice.cases import case_of
+    from mixnorm.advice.compare import _fitted
 
     case = case_of(given.X, given.y, max_rows=2000, standardize=True, seed=0)
     errors = {}

@@ -11,16 +11,16 @@ from numpy.testing import assert_array_equal
 
 from mixnorm import _chunks
 from mixnorm._chunks import chunk_size, chunks
-from mixnorm.engines import joint_boosting
-from mixnorm.engines._descent import GramQuadratic, ResidualQuadratic
-from mixnorm.engines._design import SharedDesign
-from mixnorm.engines._machine import FeatureMachine, HingeTarget, MatrixMachine
-from mixnorm.engines._mirror_kernels import KernelLearner
-from mixnorm.engines._model import Model
+from mixnorm.engines.boosting import bin_columns, boost
+from mixnorm.engines.mirror.kernel_learner import KernelLearner
+from mixnorm.engines.multikernel.machine import FeatureMachine, HingeTarget, MatrixMachine
+from mixnorm.engines.proximal.descent import GramQuadratic, ResidualQuadratic
+from mixnorm.engines.proximal.design import SharedDesign
+from mixnorm.engines.proximal.loss_model import Model
 from mixnorm.kernels import KernelStack
-from mixnorm.kernels._factors import FactorGrams
+from mixnorm.kernels.grams.factors import FactorGrams
 from mixnorm.pools import Boxes, Patches, Pieces, Products, Stumps
-from mixnorm.pools._patch_tuning import _sums_compiled
+from mixnorm.pools.patches.tuning import _sums_compiled
 
 LITTLE = 300  # operations at once
 RNG = partial(np.random.default_rng, 0)
@@ -101,8 +101,8 @@ def kernel_stream():
 
 def boosting():
     X, y, weight = table(), labels(300), np.full(300, 1 / 300)
-    bins = joint_boosting.bin_columns(X, weight)
-    path = joint_boosting.boost(bins, y, weight, n_outputs=3, n_rounds=3)
+    bins = bin_columns(X, weight)
+    path = boost(bins, y, weight, n_outputs=3, n_rounds=3)
     return [step.values for step in path.rounds] + [
         np.asarray([step.feature, step.threshold, step.error]) for step in path.rounds
     ]

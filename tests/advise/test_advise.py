@@ -13,7 +13,7 @@ from sklearn.datasets import load_iris, load_wine
 
 import mixnorm
 from mixnorm import advise
-from mixnorm.advise import Advice
+from mixnorm.advice import Advice
 from mixnorm.cli import main
 from mixnorm.display import BoundDisplay, advice_page
 from mixnorm.norms import MixedNorm
@@ -334,14 +334,14 @@ def test_command(tmp_path, capsys):
 
 
 def test_command_standardizes(tmp_path, monkeypatch):
-    real, taken = inspect.signature(mixnorm.advise.advise), {}
+    real, taken = inspect.signature(mixnorm.advice.advise), {}
     assert real.parameters["standardize"].default is True
 
     def asked(*data, **options):
         taken.update(options)
         raise ValueError("enough")
 
-    monkeypatch.setattr("mixnorm.advise.advise", asked)
+    monkeypatch.setattr("mixnorm.advice.advise", asked)
     place = tmp_path / "iris.csv"
     load_iris(as_frame=True).frame.to_csv(place, index=False)
     assert main(["advise", str(place), "--target", "target"]) == 1

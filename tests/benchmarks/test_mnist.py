@@ -19,7 +19,7 @@ from benchmarks._mnist_settings import VARIANTS, Variant, settings
 
 from benchmarks import _mnist_child, _mnist_data, mnist
 from mixnorm.datasets import load
-from mixnorm.datasets._deslant import _upright
+from mixnorm.datasets.deslant import _upright
 from mixnorm.exceptions import DatasetNotFoundError
 from mixnorm.pools import Patches
 

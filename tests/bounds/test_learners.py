@@ -364,8 +364,8 @@ def test_more_on_sparse_kernels():
 def test_tensor_rate():
     """Gradient steps on the dual of squared losses lower it at the rate, or quicker."""
     from mixnorm.engines import dual
-    from mixnorm.engines._dual_gradient import GradientSteps
-    from mixnorm.engines._dual_problem import DualProblem
+    from mixnorm.engines.dual.gradient import GradientSteps
+    from mixnorm.engines.dual.problem import DualProblem
     from mixnorm.losses import Squared
 
     rng = np.random.default_rng(0)

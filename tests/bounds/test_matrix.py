@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mixnorm import bounds
-from mixnorm.bounds._radii import pair, radii, row_norms
+from mixnorm.bounds.radii import pair, radii, row_norms
 from mixnorm.norms import MixedNorm, SchattenNorm, as_norm
 
 NORMS = ["l1,1", "l2,1", "l2,2", "trace"]

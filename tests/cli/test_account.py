@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mixnorm.cli._account import CommonestGuess, MeanGuess, Rises
+from mixnorm.cli.account import CommonestGuess, MeanGuess, Rises
 
 
 def rises(costs, task="classification"):

@@ -349,7 +349,7 @@ def test_targets_beyond_all_numbers_are_refused(mixnorm, tmp_path):
 def test_warnings_are_remarks(mixnorm, monkeypatch, tmp_path):
     import warnings
 
-    from mixnorm.cli import _commands
+    from mixnorm.cli import commands
     from mixnorm.exceptions import NotConvergedWarning
 
     def warned(options, screen, command):
@@ -357,7 +357,7 @@ def test_warnings_are_remarks(mixnorm, monkeypatch, tmp_path):
         warnings.warn("a gap is left", NotConvergedWarning, stacklevel=2)
         warnings.warn("overflow encountered", RuntimeWarning, stacklevel=2)
 
-    monkeypatch.setattr(_commands, "show", warned)
+    monkeypatch.setattr(commands, "show", warned)
     found = mixnorm("show", "m.mixnorm")
     assert found.code == 0
     assert found.err == "a gap is left\n"

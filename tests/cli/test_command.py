@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from mixnorm.cli._parser import SHELLS
+from mixnorm.cli.arguments.parser import SHELLS
 
 
 def run(*words, code=None, **options):
@@ -77,12 +77,12 @@ def test_a_reader_that_goes_away(titanic):
 
 
 def test_unexpected_errors_are_one_line(mixnorm, titanic, monkeypatch):
-    from mixnorm.cli import _commands
+    from mixnorm.cli import commands
 
     def broken(*words, **options):
         raise RuntimeError("two\nlines")
 
-    monkeypatch.setattr(_commands, "search", broken)
+    monkeypatch.setattr(commands, "search", broken)
     found = mixnorm("path", titanic, "--target", "Survived", "-q")
     assert found.code == 1
     assert found.err.strip() == (
@@ -94,12 +94,12 @@ def test_unexpected_errors_are_one_line(mixnorm, titanic, monkeypatch):
 
 
 def test_full_memory_and_full_disk(mixnorm, titanic, monkeypatch, tmp_path):
-    from mixnorm.cli import _commands
+    from mixnorm.cli import commands
 
     def full(model, place):
         raise OSError(28, "No space left on device", str(place))
 
-    monkeypatch.setattr(_commands, "save", full)
+    monkeypatch.setattr(commands, "save", full)
     found = mixnorm("fit", titanic, "--target", "Survived", "-k", 1, "--model", "m", "-q")
     assert found.code == 1
     assert found.err.strip() == "mixnorm: m: No space left on device"
@@ -107,7 +107,7 @@ def test_full_memory_and_full_disk(mixnorm, titanic, monkeypatch, tmp_path):
     def big(options):
         raise MemoryError
 
-    monkeypatch.setattr(_commands, "load_data", big)
+    monkeypatch.setattr(commands, "load_data", big)
     found = mixnorm("path", titanic, "--target", "Survived", "-q")
     assert found.code == 1
     assert "not enough memory" in found.err
@@ -136,10 +136,10 @@ def test_choices_are_those_of_the_reader():
     # The parser repeats them, because the reader's room takes too long to import.
     from typing import get_args
 
-    from mixnorm.cli import _parser
-    from mixnorm.engines._rules import RULES
-    from mixnorm.tables import Task, _sniff
+    from mixnorm.cli.arguments import parser as _parser
+    from mixnorm.engines.greedy.rules import RULES
+    from mixnorm.tables import Task, sniff
 
-    assert _parser.FORMATS == _sniff.FORMATS
+    assert _parser.FORMATS == sniff.FORMATS
     assert get_args(Task) == _parser.TASKS
     assert set(_parser.RULES) == set(RULES)

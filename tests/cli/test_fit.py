@@ -13,7 +13,7 @@ from sklearn.model_selection import StratifiedKFold
 
 import mixnorm as package
 from mixnorm import ShareBoostClassifier
-from mixnorm.cli import _search
+from mixnorm.cli import search
 from mixnorm.tables import TableModel
 
 from .conftest import flowers, passengers
@@ -91,7 +91,7 @@ def test_held_out_errors_are_those_of_models_that_did_not_see_the_rows(mixnorm, 
 
 
 def test_many_rows_are_measured_on_one_part(mixnorm, iris, monkeypatch):
-    monkeypatch.setattr(_search, "_MANY_ROWS", 100)
+    monkeypatch.setattr(search, "_MANY_ROWS", 100)
     told = mixnorm("fit", iris, "--target", "species", "--features", 2, "--json", "-q").json
     assert told["how_measured"].startswith("Errors are measured on 30 of 150 rows")
     error = told["error"]
@@ -219,9 +219,9 @@ def test_a_made_up_name_replaces_no_file(mixnorm, titanic, tmp_path):
 
 
 def test_no_full_model_is_fitted_without_a_report(mixnorm, titanic, monkeypatch):
-    from mixnorm.cli import _commands
+    from mixnorm.cli import commands
 
-    monkeypatch.setattr(_commands, "fit_full", None)  # calling it would fail
+    monkeypatch.setattr(commands, "fit_full", None)  # calling it would fail
     assert mixnorm("fit", titanic, "--target", "Survived", "-k", 1).code == 0
 
 

@@ -11,9 +11,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from mixnorm import ShareBoostClassifier, ShareBoostRegressor
-from mixnorm.cli import _full
-from mixnorm.cli._data import Data
-from mixnorm.cli._search import Fold, _spread, mean_error
+from mixnorm.cli import full as _full
+from mixnorm.cli.data import Data
+from mixnorm.cli.search import Fold, _spread, mean_error
 from mixnorm.tables import SparseEncoder
 
 

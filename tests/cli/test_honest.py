@@ -7,7 +7,7 @@ from sklearn.model_selection import StratifiedKFold
 
 import mixnorm as package
 from mixnorm import ShareBoostClassifier
-from mixnorm.cli import _search
+from mixnorm.cli import search
 from mixnorm.selection import choose_size
 
 from .conftest import flowers
@@ -53,7 +53,7 @@ def test_nested_sizes_and_errors(mixnorm, table):
 
 
 def test_the_inner_search_never_sees_the_outer_rows(mixnorm, table, monkeypatch):
-    fit, fold, weights, held = _search._Searcher._fit, _search._Searcher._fold, [], []
+    fit, fold, weights, held = search._Searcher._fit, search._Searcher._fold, [], []
 
     def noted(self, model, weight, notes):
         weights.append(weight)
@@ -63,8 +63,8 @@ def test_the_inner_search_never_sees_the_outer_rows(mixnorm, table, monkeypatch)
         held.append(test)
         return fold(self, bar, name, train, test)
 
-    monkeypatch.setattr(_search._Searcher, "_fit", noted)
-    monkeypatch.setattr(_search._Searcher, "_fold", scored)
+    monkeypatch.setattr(search._Searcher, "_fit", noted)
+    monkeypatch.setattr(search._Searcher, "_fold", scored)
     mixnorm("fit", *WORDS, "--weight", "w", "--nested")
     outer = held[:3]
     fits = weights[:3] + weights[-9:]  # between them is the fit on all rows
@@ -120,7 +120,7 @@ def test_plus_minus_is_explained(mixnorm, table, monkeypatch):
     words = ["fit", *WORDS[:3], "-k", 2, "--model", "m"]
     assert "± is the standard error of the mean over the folds." in mixnorm(*words).out
     assert "± is the standard error of the mean over the folds." in mixnorm("show", "m").out
-    monkeypatch.setattr(_search, "_MANY_ROWS", 100)
+    monkeypatch.setattr(search, "_MANY_ROWS", 100)
     assert "± is the standard error over these rows." in mixnorm(*words).out
 
 
@@ -193,7 +193,7 @@ def test_the_error_without_features_counts_rows_by_their_weight(mixnorm, table, 
     table.assign(y=target, w=weight).to_csv(tmp_path / "t.csv", index=False)
     told = mixnorm("fit", *WORDS, "--weight", "w").json
     y, errors = np.asarray(target), []
-    for train, test in _search.split_rows(y, task, 3, seed=0):
+    for train, test in search.split_rows(y, task, 3, seed=0):
         if task == "classification":
             counts = {label: weight[train][y[train] == label].sum() for label in ("down", "up")}
             wrong = y[test] != max(counts, key=counts.get)
@@ -216,9 +216,9 @@ def test_the_standard_error_of_an_error_is_that_of_a_bootstrap():
         for given in (None, weight):
             shares = np.ones(500) if given is None else given
             errors = [
-                _search.mean_error(truth[rows], guess[rows], shares[rows], task) for rows in drawn
+                search.mean_error(truth[rows], guess[rows], shares[rows], task) for rows in drawn
             ]
             # 2000 draws know a deviation to about 2 %.
             expected = pytest.approx(np.std(errors), rel=0.06)
-            assert _search._spread(truth, guess, given, task) == expected
-    assert _search._spread(truth, truth, None, "regression") == 0.0
+            assert search._spread(truth, guess, given, task) == expected
+    assert search._spread(truth, truth, None, "regression") == 0.0

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import mixnorm as package
-from mixnorm.cli import _bar
-from mixnorm.cli._search import _Searcher
+from mixnorm.cli import bar
+from mixnorm.cli.search import _Searcher
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def interrupt(monkeypatch):
     """Interrupts at the end of the given round of all rounds."""
 
     def arm(at: int) -> None:
-        advance, count = _bar.SearchBar._advance, [0]
+        advance, count = bar.SearchBar._advance, [0]
 
         def counted(self, *words):
             count[0] += 1
@@ -27,7 +27,7 @@ def interrupt(monkeypatch):
                 raise KeyboardInterrupt
             return advance(self, *words)
 
-        monkeypatch.setattr(_bar.SearchBar, "_advance", counted)
+        monkeypatch.setattr(bar.SearchBar, "_advance", counted)
 
     return arm
 
@@ -103,12 +103,12 @@ def test_the_path_command(mixnorm, iris, interrupt):
 
 
 def test_the_full_model_is_skipped(mixnorm, iris, monkeypatch):
-    from mixnorm.cli import _commands
+    from mixnorm.cli import commands
 
     def stopped(data, found):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(_commands, "fit_full", stopped)
+    monkeypatch.setattr(commands, "fit_full", stopped)
     found = mixnorm("fit", iris, "--target", "species", "-k", 2, "--report", "r.html")
     assert found.code == 0
     assert "skipped" in found.err

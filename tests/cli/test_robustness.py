@@ -14,8 +14,9 @@ import pandas as pd
 import pytest
 
 import mixnorm as package
-from mixnorm.cli import _bar, _commands
-from mixnorm.cli._search import _Searcher
+from mixnorm.cli import bar as _bar
+from mixnorm.cli import commands
+from mixnorm.cli.search import _Searcher
 
 from .conftest import flowers
 
@@ -60,13 +61,13 @@ def test_an_interrupt_beyond_the_chosen_size(mixnorm, iris, monkeypatch, tmp_pat
 
 @pytest.mark.parametrize("step", ["facts", "save", "make_report"])
 def test_an_interrupt_while_files_are_written_waits(mixnorm, iris, monkeypatch, tmp_path, step):
-    inner = getattr(_commands, step)
+    inner = getattr(commands, step)
 
     def interrupted(*words, **options):
         os.kill(os.getpid(), signal.SIGINT)
         return inner(*words, **options)
 
-    monkeypatch.setattr(_commands, step, interrupted)
+    monkeypatch.setattr(commands, step, interrupted)
     found = mixnorm("fit", iris, "--target", "species", "-k", 2, "--report", "r.html")
     assert found.code == 0
     assert (tmp_path / "r.html").exists()

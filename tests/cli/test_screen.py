@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from mixnorm.cli._screen import Screen, error_text, percent, plain, safe
+from mixnorm.cli.screen import Screen, error_text, percent, plain, safe
 from mixnorm.tables import counted
 
 

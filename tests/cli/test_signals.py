@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from mixnorm.cli._signals import endings_as_interrupts, uninterrupted
+from mixnorm.cli.signals import endings_as_interrupts, uninterrupted
 
 
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])

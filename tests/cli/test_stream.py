@@ -17,8 +17,9 @@ import pytest
 from sklearn.datasets import load_iris
 
 import mixnorm as package
-from mixnorm.cli._parser import STREAMED as PARSED
-from mixnorm.tables import StreamModel, _rows
+from mixnorm.cli.arguments.parser import STREAMED as PARSED
+from mixnorm.tables import StreamModel
+from mixnorm.tables.rows import reader as _rows
 
 NUMBERS = 5
 
@@ -481,7 +482,7 @@ def test_what_cannot_be_asked_for(mixnorm, rows, tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(isatty=lambda: True))
     assert "name a FILE" in refused("-t", "label", "-m", "m")
     assert mixnorm("stream", "gone.csv", "-t", "label").code == 1
-    monkeypatch.setattr("mixnorm.cli._parser.os.access", lambda place, mode: False)
+    monkeypatch.setattr("mixnorm.cli.arguments.parser.os.access", lambda place, mode: False)
     assert "no permission" in refused(rows, "-t", "label", "-m", "m.mixnorm")
 
 
@@ -494,12 +495,12 @@ def test_a_model_of_another_kind(mixnorm, iris):
 
 
 def test_a_disk_that_is_full(mixnorm, rows, monkeypatch):
-    from mixnorm.cli import _stream_run
+    from mixnorm.cli.stream import run
 
     def full(model, place):
         raise OSError(28, "No space left on device", str(place))
 
-    monkeypatch.setattr(_stream_run, "save", full)
+    monkeypatch.setattr(run, "save", full)
     found = mixnorm("stream", rows, "-t", "label", "-m", "m", "--checkpoint", 100, "-q")
     assert found.code == 1
     assert found.err.strip() == "mixnorm: m: No space left on device"
@@ -535,9 +536,9 @@ def test_help(mixnorm):
 
 
 def test_losses_are_those_of_the_estimators():
-    from mixnorm.cli._parser import LOSSES
-    from mixnorm.estimators._online_regressor import REGRESSION
-    from mixnorm.losses._names import JOINT
+    from mixnorm.cli.arguments.parser import LOSSES
+    from mixnorm.estimators.online.regressor import REGRESSION
+    from mixnorm.losses.names import JOINT
 
     assert set(LOSSES["mirror"]) == set(JOINT) - {"squared_hinge"}
     assert set(LOSSES["regressor"]) == set(REGRESSION)

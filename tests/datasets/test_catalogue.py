@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mixnorm.datasets import load
-from mixnorm.datasets._catalogue import NAMES, OPENML, SCIKIT_LEARN
+from mixnorm.datasets.catalogue import NAMES, OPENML, SCIKIT_LEARN
 
 STORED = os.environ.get("MIXNORM_DATA")
 

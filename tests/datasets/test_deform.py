@@ -8,7 +8,7 @@ import pytest
 from scipy import ndimage
 
 from mixnorm._array import to_numpy
-from mixnorm.datasets import _deform, deform_images
+from mixnorm.datasets import deform, deform_images
 
 NOTHING = dict(rotation=0, scaling=0, shear=0, shift=0, elastic=0)
 DTYPES = ["uint8", "int8", "uint16", "int32", "int64", "float16", "float32", "float64"]
@@ -54,7 +54,7 @@ def test_no_deformation_in_other_namespaces(xp):
 
 def test_whole_pixels_shift_exactly():
     images = some_images("int32")
-    copies = _deform.deformed(images, *straight(*images.shape, shift=(1, -2)))
+    copies = deform.deformed(images, *straight(*images.shape, shift=(1, -2)))
     expected = np.zeros_like(images)
     expected[:, :-1, 2:] = images[:, 1:, :-2]  # what is below and to the left
     np.testing.assert_array_equal(copies, expected)
@@ -62,9 +62,9 @@ def test_whole_pixels_shift_exactly():
 
 def test_half_pixels_are_means_with_zeros_outside():
     images = np.array([[[8.0, 4.0, 2.0]]])
-    copies = _deform.deformed(images, *straight(1, 1, 3, shift=(0, 0.5)))
+    copies = deform.deformed(images, *straight(1, 1, 3, shift=(0, 0.5)))
     np.testing.assert_array_equal(copies, [[[6.0, 3.0, 1.0]]])
-    copies = _deform.deformed(images, *straight(1, 1, 3, shift=(-0.75, 0)))
+    copies = deform.deformed(images, *straight(1, 1, 3, shift=(-0.75, 0)))
     np.testing.assert_array_equal(copies, images / 4)
 
 
@@ -72,14 +72,14 @@ def test_half_pixels_are_means_with_zeros_outside():
 def test_far_outside_is_zero(far):
     images = some_images()
     for shift in [(far * 12, 0), (-far * 12, 0), (0, far * 9), (0, -far * 9)]:
-        assert not _deform.deformed(images, *straight(*images.shape, shift=shift)).any()
+        assert not deform.deformed(images, *straight(*images.shape, shift=shift)).any()
 
 
 def test_affine_maps_agree_with_scipy():
     images = some_images(shape=(20, 12, 9))
     amounts = dict(rotation=60.0, scaling=0.4, shear=0.5, shift=3.0)
-    maps = _deform._draw_maps(np.random.default_rng(0), 20, (12, 9), **amounts)
-    copies = _deform.deformed(images, maps, *straight(20, 12, 9)[1:])
+    maps = deform._draw_maps(np.random.default_rng(0), 20, (12, 9), **amounts)
+    copies = deform.deformed(images, maps, *straight(20, 12, 9)[1:])
     for image, copy, matrix in zip(images, copies, maps, strict=True):
         # SciPy's "constant" leaves out the half-way values at the border, "grid-constant" not.
         expected = ndimage.affine_transform(
@@ -91,10 +91,10 @@ def test_affine_maps_agree_with_scipy():
 def test_displacements_agree_with_scipy():
     images = some_images(shape=(4, 12, 9))
     rng = np.random.default_rng(1)
-    maps = _deform._draw_maps(rng, 4, (12, 9), rotation=10, scaling=0.1, shear=0.1, shift=1)
-    rows, columns = _deform._bases(12, 9, 2.0, 1.5)
+    maps = deform._draw_maps(rng, 4, (12, 9), rotation=10, scaling=0.1, shear=0.1, shift=1)
+    rows, columns = deform._bases(12, 9, 2.0, 1.5)
     waves = waves_for(rng, 4, rows, columns)
-    copies = _deform.deformed(images, maps, waves, rows, columns)
+    copies = deform.deformed(images, maps, waves, rows, columns)
     grid = np.stack([*np.indices((12, 9)), np.ones((12, 9))])
     for i in range(4):
         places = np.tensordot(maps[i], grid, 1) + rows @ waves[i] @ columns
@@ -118,7 +118,7 @@ def test_largest_maps(amount, expected):
             return np.full(size, high)
 
     amounts = dict.fromkeys(("rotation", "scaling", "shear", "shift"), 0.0)
-    maps = _deform._draw_maps(Largest(), 2, (5, 7), **(amounts | amount))
+    maps = deform._draw_maps(Largest(), 2, (5, 7), **(amounts | amount))
     np.testing.assert_allclose(maps[:, :, :2], [expected] * 2, atol=1e-15)
     centre = np.array([2.0, 3.0])
     sent = maps[:, :, :2] @ centre + maps[:, :, 2]
@@ -127,7 +127,7 @@ def test_largest_maps(amount, expected):
 
 def test_amounts_are_uniform_to_both_sides():
     amounts = dict(rotation=0.0, scaling=0.0, shear=0.0)
-    maps = _deform._draw_maps(np.random.default_rng(0), 20_000, (6, 6), **amounts, shift=3.0)
+    maps = deform._draw_maps(np.random.default_rng(0), 20_000, (6, 6), **amounts, shift=3.0)
     for shifts in maps[:, :, 2].T:
         shares, _ = np.histogram(shifts, bins=6, range=(-3, 3))
         assert shares.sum() == 20_000
@@ -137,7 +137,7 @@ def test_amounts_are_uniform_to_both_sides():
 @pytest.mark.parametrize("smoothness", [0.3, 2.0, 5.0])
 def test_displacements_have_the_stated_size_and_smoothness(smoothness):
     n, elastic = 4000, 1.7
-    rows, columns = _deform._bases(14, 20, elastic, smoothness)
+    rows, columns = deform._bases(14, 20, elastic, smoothness)
     field = rows @ waves_for(np.random.default_rng(0), n, rows, columns) @ columns
     squares = (field**2).sum(axis=1).mean(axis=0)  # of the length, at each pixel
     # A mean of n squared lengths has the relative standard error 1 / sqrt(n) = 0.016.
@@ -153,7 +153,7 @@ def test_displacements_have_the_stated_size_and_smoothness(smoothness):
 
 
 def test_few_waves_keep_the_covariance():
-    basis = _deform._basis(28, 4.0)
+    basis = deform._basis(28, 4.0)
     assert basis.shape == (28, 9)
     distances = np.subtract.outer(np.arange(28), np.arange(28))
     np.testing.assert_allclose(basis @ basis.T, np.exp(-(distances**2) / 64), atol=2e-3)
@@ -163,7 +163,7 @@ def test_field_is_smoothed_noise():
     # The correlations of long white noise that is smoothed, one axis at a time.
     noise = np.random.default_rng(0).standard_normal(400_000)
     smooth = ndimage.gaussian_filter1d(noise, 3.0)
-    basis = _deform._basis(10, 3.0)
+    basis = deform._basis(10, 3.0)
     for lag in range(10):
         found = np.corrcoef(smooth[: len(smooth) - lag], smooth[lag:])[0, 1]
         assert (basis @ basis.T)[0, lag] == pytest.approx(found, abs=0.02)
@@ -237,7 +237,7 @@ def test_blocks_do_not_matter(xp, monkeypatch):
     images = some_images("float32", shape=(7, 12, 9))
     at_once = deform_images(images, n_copies=2, random_state=0)
     others = deform_images(xp.asarray(images), n_copies=2, random_state=0)
-    monkeypatch.setattr(_deform, "_BYTES", 3 * _deform._BYTES_PER_PIXEL * 12 * 9)
+    monkeypatch.setattr(deform, "_BYTES", 3 * deform._BYTES_PER_PIXEL * 12 * 9)
     np.testing.assert_array_equal(deform_images(images, n_copies=2, random_state=0), at_once)
     in_blocks = deform_images(xp.asarray(images), n_copies=2, random_state=0)
     np.testing.assert_allclose(to_numpy(in_blocks), to_numpy(others), rtol=0, atol=2e-5)
@@ -262,7 +262,7 @@ def test_odd_shapes_and_smoothness(shape, smoothness):
 
 
 def test_largest_amounts():
-    copies = deform_images(some_images(), **_deform._LARGEST, random_state=0)
+    copies = deform_images(some_images(), **deform._LARGEST, random_state=0)
     assert np.isfinite(copies).all()
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import sklearn.datasets
 
-from mixnorm.datasets import _fetch, load
-from mixnorm.datasets._catalogue import OPENML
+from mixnorm.datasets import fetch, load
+from mixnorm.datasets.catalogue import OPENML
 from mixnorm.exceptions import DatasetFormatError
 
 
@@ -54,9 +54,9 @@ def test_openml_twin_has_the_stored_form(folders, monkeypatch, name):
 def test_images_keep_their_shape(monkeypatch):
     twin = OPENML["mnist"]
     small_twin = type(twin)(**{**vars(twin), "shape": (30, 784), "n_train": 20})
-    monkeypatch.setitem(_fetch.OPENML, "mnist", small_twin)
+    monkeypatch.setitem(fetch.OPENML, "mnist", small_twin)
     pretend_openml(monkeypatch, "mnist", shape=(30, 784))
-    arrays = _fetch.from_openml("mnist")
+    arrays = fetch.from_openml("mnist")
     assert arrays["X"].shape == (20, 28, 28)
     assert arrays["X_test"].shape == (10, 28, 28)
     assert arrays["X"].dtype == np.uint8
@@ -90,5 +90,5 @@ def test_failed_write_leaves_nothing(tmp_path, monkeypatch):
 
     monkeypatch.setattr(np, "savez_compressed", fail)
     with pytest.raises(OSError, match="disk full"):
-        _fetch.write_atomically(tmp_path / "mine.npz", {"X": np.ones((3, 2)), "y": np.arange(3)})
+        fetch.write_atomically(tmp_path / "mine.npz", {"X": np.ones((3, 2)), "y": np.arange(3)})
     assert list(tmp_path.iterdir()) == []

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse
 
 from mixnorm.datasets import load
-from mixnorm.datasets._catalogue import NAMES
+from mixnorm.datasets.catalogue import NAMES
 from mixnorm.exceptions import DatasetFormatError, DatasetNotFoundError, MixnormError
 
 STORED = os.environ.get("MIXNORM_DATA")
@@ -54,7 +54,7 @@ def test_data_folder_goes_before_cache(folders):
 
 
 def test_cache_folder_follows_the_platform(monkeypatch, tmp_path):
-    from mixnorm.datasets._load import _cache_folder
+    from mixnorm.datasets.loading import _cache_folder
 
     monkeypatch.delenv("MIXNORM_CACHE", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))

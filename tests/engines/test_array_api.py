@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from mixnorm._array import to_numpy
-from mixnorm.engines._rules import RULES
 from mixnorm.engines.greedy import select
+from mixnorm.engines.greedy.rules import RULES
 from mixnorm.losses import MarginSoftmax, MultinomialLogistic, Squared
 from mixnorm.pools import Columns
 

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_digits, load_wine
 
-from mixnorm.engines import _backward, greedy
+from mixnorm.engines import greedy
+from mixnorm.engines.greedy import backward as _backward
 from mixnorm.engines.greedy import select
 from mixnorm.losses import MarginSoftmax, Squared
 from mixnorm.pools import Columns
@@ -114,7 +115,7 @@ def test_no_model_is_left_to_improve_by_dropping_the_cheapest_of_the_next(monkey
             super().__init__(*args)
             runs.append(self)
 
-    monkeypatch.setattr(greedy, "Run", Kept)
+    monkeypatch.setattr(greedy.engine, "Run", Kept)
     X, y = load_digits(return_X_y=True)
     path = run(X[:600], y[:600], n_atoms=24, backward=2, alpha=1e-6)
     for size in range(1, 24):

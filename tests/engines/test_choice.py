@@ -8,7 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from mixnorm.engines._choice import (
+from mixnorm.engines._core.corrective import Problem, Support
+from mixnorm.engines.greedy import select
+from mixnorm.engines.greedy.choice import (
     Limits,
     Scan,
     _candidates,
@@ -16,9 +18,7 @@ from mixnorm.engines._choice import (
     choose_several,
     still_helps,
 )
-from mixnorm.engines._corrective import Problem, Support
-from mixnorm.engines._rules import RULES, exact_gains
-from mixnorm.engines.greedy import select
+from mixnorm.engines.greedy.rules import RULES, exact_gains
 from mixnorm.engines.penalties import as_penalty
 from mixnorm.losses import MarginSoftmax, MultinomialLogistic, Squared
 from mixnorm.pools import Columns, Stumps

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from mixnorm.engines import _corrective
-from mixnorm.engines._corrective import Problem, Support
+from mixnorm.engines._core import corrective as _corrective
+from mixnorm.engines._core.corrective import Problem, Support
 from mixnorm.engines.penalties import as_penalty
 from mixnorm.losses import MarginSoftmax, MultinomialLogistic, Squared
 

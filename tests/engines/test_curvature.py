@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mixnorm._array import to_numpy
-from mixnorm.engines import _curvature
-from mixnorm.engines._curvature import CurvatureFactor
+from mixnorm.engines._core import curvature as _curvature
+from mixnorm.engines._core.curvature import CurvatureFactor
 from mixnorm.engines.greedy import select
 from mixnorm.losses import MarginSoftmax, Squared
 from mixnorm.pools import Columns

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mixnorm.engines._descent import (
+from mixnorm.engines.proximal.descent import (
     GramQuadratic,
     ResidualQuadratic,
     _extrapolate,
@@ -17,8 +17,8 @@ from mixnorm.engines._descent import (
     kind_of,
     row_norms,
 )
-from mixnorm.engines._design import DenseBlock, SharedDesign
-from mixnorm.engines._model import Model
+from mixnorm.engines.proximal.design import DenseBlock, SharedDesign
+from mixnorm.engines.proximal.loss_model import Model
 from mixnorm.norms import MixedNorm
 
 EXPONENTS = [1.0, 2.0, math.inf]

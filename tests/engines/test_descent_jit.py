@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mixnorm.engines import _descent_jit as jit
+from mixnorm.engines.proximal import descent_jit as jit
 from mixnorm.norms import MixedNorm
 
 # The compiled loops' numbers for row norms, and the norms themselves.

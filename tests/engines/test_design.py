@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from mixnorm.engines._design import SeparateDesign, SharedDesign
+from mixnorm.engines.proximal.design import SeparateDesign, SharedDesign
 
 ROWS = np.asarray([0, 3, 4])
 

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from mixnorm.engines import dual
-from mixnorm.engines._dual_interior import InteriorSteps
-from mixnorm.engines._dual_problem import DualProblem, descend
-from mixnorm.engines._dual_squares import SquaresSteps
+from mixnorm.engines.dual.interior import InteriorSteps
+from mixnorm.engines.dual.problem import DualProblem, descend
+from mixnorm.engines.dual.squares import SquaresSteps
 from mixnorm.kernels import PolynomialTensorKernel
-from mixnorm.kernels._multisets import multisets
+from mixnorm.kernels.tensor.multisets import multisets
 from mixnorm.losses import (
     Absolute,
     EpsilonInsensitive,

@@ -5,8 +5,8 @@ import pytest
 from sklearn.linear_model import BayesianRidge
 
 from mixnorm import ShareBoostClassifier, ShareBoostRegressor
-from mixnorm.engines import _evidence
-from mixnorm.engines._curvature import CurvatureFactor
+from mixnorm.engines._core.curvature import CurvatureFactor
+from mixnorm.engines.greedy import evidence as _evidence
 from mixnorm.exceptions import MixnormWarning
 
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_digits, load_iris, load_wine
 
-from mixnorm.engines import _jointboost_jit as jit
-from mixnorm.engines import joint_boosting as engine
+from mixnorm.engines import boosting as engine
+from mixnorm.engines.boosting import boosting_jit as jit
 
 # Sums of some hundred terms of weights that sum to one.
 CLOSE = 1e-10
@@ -473,7 +473,7 @@ def test_a_run_stops_when_asked():
 
 
 def interrupting(monkeypatch, at):
-    real, calls = engine._State.add, []
+    real, calls = engine.engine._State.add, []
 
     def add(self, features):
         calls.append(features)
@@ -481,7 +481,7 @@ def interrupting(monkeypatch, at):
             raise KeyboardInterrupt
         return real(self, features)
 
-    monkeypatch.setattr(engine._State, "add", add)
+    monkeypatch.setattr(engine.engine._State, "add", add)
 
 
 def test_an_interrupt_keeps_the_rounds_done(monkeypatch):

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mixnorm._array import to_numpy
-from mixnorm.engines._lbfgs import History
+from mixnorm.engines._core.lbfgs import History
 
 
 def positive(size, rng):

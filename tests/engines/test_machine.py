@@ -6,9 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from mixnorm.engines import _machine
-from mixnorm.engines import _machine_jit as jit
-from mixnorm.engines._machine import (
+from mixnorm.engines.multikernel import KernelPenalty, solve
+from mixnorm.engines.multikernel import machine as _machine
+from mixnorm.engines.multikernel import machine_jit as jit
+from mixnorm.engines.multikernel.interior import interior
+from mixnorm.engines.multikernel.machine import (
     FeatureMachine,
     HingeTarget,
     MatrixMachine,
@@ -16,9 +18,7 @@ from mixnorm.engines._machine import (
     RowBlock,
     SquaredTarget,
 )
-from mixnorm.engines._machine_interior import interior
-from mixnorm.engines._machine_newton import NewtonSteps
-from mixnorm.engines.multikernel import KernelPenalty, solve
+from mixnorm.engines.multikernel.newton import NewtonSteps
 from mixnorm.kernels import FactorGrams, KernelStack
 
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from mixnorm import losses
-from mixnorm.engines._descent import row_norms
-from mixnorm.engines._design import SharedDesign
-from mixnorm.engines._manifold import SmoothPart, newton_step
-from mixnorm.engines._model import Model
-from mixnorm.engines._preconditioner import precondition
-from mixnorm.engines._problem import Problem
+from mixnorm.engines.proximal.descent import row_norms
+from mixnorm.engines.proximal.design import SharedDesign
+from mixnorm.engines.proximal.loss_model import Model
+from mixnorm.engines.proximal.manifold import SmoothPart, newton_step
+from mixnorm.engines.proximal.preconditioner import precondition
+from mixnorm.engines.proximal.problem import Problem
 from mixnorm.norms import MixedNorm
 
 EXPONENTS = [1.0, 2.0, math.inf]

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from mixnorm import losses
-from mixnorm.engines import _matrix, proximal
-from mixnorm.engines._design import SeparateDesign, SharedDesign
-from mixnorm.engines._matrix import MatrixSolver, Proximal
-from mixnorm.engines._problem import Problem
+from mixnorm.engines import proximal
+from mixnorm.engines.proximal import matrix_solver
+from mixnorm.engines.proximal.design import SeparateDesign, SharedDesign
+from mixnorm.engines.proximal.matrix_solver import MatrixSolver, Proximal
+from mixnorm.engines.proximal.problem import Problem
 from mixnorm.norms import TraceNorm, as_norm
 
 NORMS = ["l1,1", "l2,1", "linf,1", "l2,2", "trace"]
@@ -86,7 +87,7 @@ def test_too_wide_for_a_model(norm, loss, fit_intercept, monkeypatch):
     """Steps on the data end where steps on a model do."""
     problems = [posed(loss, norm, fit_intercept, **form) for form in FORMS]
     truths = [solve(problem, tol=1e-7) for problem in problems]
-    monkeypatch.setattr(_matrix, "_LARGEST_MODEL", 2)
+    monkeypatch.setattr(matrix_solver, "_LARGEST_MODEL", 2)
     for problem, truth in zip(problems, truths, strict=True):
         found = solve(problem, tol=1e-6)
         assert found.converged
@@ -99,7 +100,7 @@ def test_too_wide_for_a_model(norm, loss, fit_intercept, monkeypatch):
 def test_too_wide_with_tasks_of_their_own(norm, form, monkeypatch):
     problem = posed(losses.Huber(), norm, separate=True, **form)
     truth = solve(problem, tol=1e-7)
-    monkeypatch.setattr(_matrix, "_LARGEST_GRAMS", 10.0)
+    monkeypatch.setattr(matrix_solver, "_LARGEST_GRAMS", 10.0)
     found = solve(problem, tol=1e-6)
     assert found.converged
     assert abs(found.objective - truth.objective) <= max(found.gap, truth.gap)
@@ -109,7 +110,7 @@ def test_too_wide_with_tasks_of_their_own(norm, form, monkeypatch):
 @pytest.mark.parametrize("norm", ["l2,2", "trace"])
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_too_wide_and_nothing_in_it(norm, form, fit_intercept, monkeypatch):
-    monkeypatch.setattr(_matrix, "_LARGEST_MODEL", 2)
+    monkeypatch.setattr(matrix_solver, "_LARGEST_MODEL", 2)
     found = solve(posed(losses.Squared(), norm, fit_intercept, zero=True, **form))
     assert found.converged
     assert found.norm_value == 0.0
@@ -121,7 +122,7 @@ def test_a_path_too_wide_for_a_model(monkeypatch):
     limit = proximal.alpha_max(*arguments, weight=problem.weight)
     alphas = limit * np.asarray([0.5, 0.1, 0.3])
     truth = [solve(problem.with_alpha(alpha), tol=1e-7) for alpha in alphas]
-    monkeypatch.setattr(_matrix, "_LARGEST_MODEL", 2)
+    monkeypatch.setattr(matrix_solver, "_LARGEST_MODEL", 2)
     found = proximal.path(*arguments, weight=problem.weight, alphas=alphas, tol=1e-6)
     for one, other in zip(found, truth, strict=True):
         assert one.converged

@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from mixnorm.engines import _mirror_blocks
-from mixnorm.engines import _mirror_layout as layout
 from mixnorm.engines.mirror import (
     PERCEPTRON,
     BlockLearner,
     NotFiniteError,
     Plan,
     RowLearner,
+    block_learner,
     build,
     by_blocks,
 )
+from mixnorm.engines.mirror import layout as layout
 from mixnorm.losses import (
     Absolute,
     EpsilonInsensitive,
@@ -565,8 +565,8 @@ def test_a_loss_of_ones_own_is_not_taken_for_another():
 def test_spectral_maps_in_units_whose_squares_overflow_or_vanish(unit):
     norm, theta = SchattenNorm(1.5), np.random.default_rng(0).standard_normal((3, 7))
     np.testing.assert_allclose(
-        _mirror_blocks._mirrored(norm, unit * theta) / unit, _mirror_blocks._mirrored(norm, theta)
+        block_learner._mirrored(norm, unit * theta) / unit, block_learner._mirrored(norm, theta)
     )
-    assert _mirror_blocks._dual_norm(norm, unit * theta) / unit == pytest.approx(
-        _mirror_blocks._dual_norm(norm, theta)
+    assert block_learner._dual_norm(norm, unit * theta) / unit == pytest.approx(
+        block_learner._dual_norm(norm, theta)
     )

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numba import njit
 
-from mixnorm.engines import _mirror_jit as jit
-from mixnorm.engines import _mirror_layout as layout
-from mixnorm.engines import _mirror_sums_jit as sums_jit
-from mixnorm.engines import _vectors_jit as vectors
+from mixnorm.engines.mirror import layout as layout
+from mixnorm.engines.mirror import rows_jit as jit
+from mixnorm.engines.mirror import sums_jit as sums_jit
+from mixnorm.engines.mirror import vectors_jit as vectors
 
 
 def called(function):

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from mixnorm.engines import _mirror_kernels_jit as jit
 from mixnorm.engines.mirror import KernelLearner
+from mixnorm.engines.mirror import kernels_jit as jit
 from mixnorm.engines.multikernel import HingeTarget, KernelPenalty, solve
 from mixnorm.kernels import KernelStack
 

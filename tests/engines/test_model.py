@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from mixnorm.engines._design import SeparateDesign, SharedDesign
-from mixnorm.engines._model import Model
+from mixnorm.engines.proximal.design import SeparateDesign, SharedDesign
+from mixnorm.engines.proximal.loss_model import Model
 
 ROWS = np.asarray([0, 2, 3, 5])
 

@@ -5,10 +5,10 @@ import pytest
 from scipy.optimize import minimize_scalar
 
 from mixnorm import losses
-from mixnorm.engines._design import SharedDesign
-from mixnorm.engines._multipliers import Smoothed, best_intercept
-from mixnorm.engines._problem import Problem
 from mixnorm.engines.proximal import LossMixture
+from mixnorm.engines.proximal.design import SharedDesign
+from mixnorm.engines.proximal.multiplier_solver import Smoothed, best_intercept
+from mixnorm.engines.proximal.problem import Problem
 from mixnorm.norms import as_norm
 
 SCALAR = [losses.Absolute(), losses.EpsilonInsensitive(0.2), losses.Hinge()]

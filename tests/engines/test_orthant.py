@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mixnorm._array import to_numpy
-from mixnorm.engines._orthant import Orthant, shrunk
+from mixnorm.engines._core.orthant import Orthant, shrunk
 
 
 def example():

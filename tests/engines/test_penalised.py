@@ -8,9 +8,9 @@ from scipy.optimize import minimize, minimize_scalar
 from sklearn.datasets import load_digits
 from sklearn.linear_model import Lasso, LogisticRegression
 
-from mixnorm.engines._corrective import Problem, Support
-from mixnorm.engines._rules import Choice, joint_gains, line_gains
+from mixnorm.engines._core.corrective import Problem, Support
 from mixnorm.engines.greedy import select
+from mixnorm.engines.greedy.rules import Choice, joint_gains, line_gains
 from mixnorm.engines.penalties import AbsoluteSum, Ridge, SmoothMaxNorm
 from mixnorm.losses import MarginSoftmax, MultinomialLogistic, Squared
 from mixnorm.pools import Columns

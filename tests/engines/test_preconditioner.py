@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from mixnorm.engines import _preconditioner
-from mixnorm.engines._design import SharedDesign
-from mixnorm.engines._model import Model
-from mixnorm.engines._preconditioner import (
+from mixnorm.engines.proximal import preconditioner
+from mixnorm.engines.proximal.design import SharedDesign
+from mixnorm.engines.proximal.loss_model import Model
+from mixnorm.engines.proximal.preconditioner import (
     OutputwisePreconditioner,
     ReducedPreconditioner,
     precondition,
@@ -96,7 +96,7 @@ def test_many_unknowns_are_not_solved_together(monkeypatch):
     _, _, model = drawn(1, True)
     unknowns = np.arange(N_ROWS), np.ones((N_ROWS, N_OUTPUTS))
     assert isinstance(precondition(model, None, None, unknowns), ReducedPreconditioner)
-    monkeypatch.setattr(_preconditioner, "_LARGEST", 3)
+    monkeypatch.setattr(preconditioner, "_LARGEST", 3)
     assert isinstance(precondition(model, None, None, unknowns), OutputwisePreconditioner)
     assert isinstance(precondition(model, None, np.ones(N_ROWS), None), OutputwisePreconditioner)
 

@@ -13,13 +13,13 @@ from scipy import sparse
 from mixnorm import losses
 from mixnorm.engines import proximal
 from mixnorm.engines.proximal import LossMixture, SeparateDesign, SharedDesign
-from mixnorm.losses import _names
+from mixnorm.losses import names
 from mixnorm.norms import MixedNorm, SchattenNorm, TraceNorm, as_norm
 
 NORMS = ["l1,1", "l2,1", "linf,1", "l2,2", "trace"]
 LOSSES = {
-    **{name: cls() for name, cls in _names.SCALAR.items()},
-    **{f"joint {name}": cls() for name, cls in _names.JOINT.items()},
+    **{name: cls() for name, cls in names.SCALAR.items()},
+    **{f"joint {name}": cls() for name, cls in names.JOINT.items()},
 }
 SMOOTH = [name for name, loss in LOSSES.items() if np.isfinite(loss.smoothness)]
 KINKED = [name for name, loss in LOSSES.items() if not np.isfinite(loss.smoothness)]
@@ -727,7 +727,7 @@ def test_an_interrupt_ends_a_path():
 
 def test_effort_is_limited_where_iterations_are_dear(monkeypatch):
     case, norm = draw(losses.Absolute(), n_samples=20, n_features=12), as_norm("l2,1")
-    monkeypatch.setattr(proximal, "_FEW", 1)
+    monkeypatch.setattr(proximal.engine, "_FEW", 1)
     options = {"tol": 1e-12, "max_iter": 5}
     found = case.solve(norm, alpha=1e-3, **options)
     assert found.exhausted

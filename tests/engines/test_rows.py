@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 from mixnorm import losses
-from mixnorm.engines import _rows, proximal
-from mixnorm.engines._design import SharedDesign
-from mixnorm.engines._matrix import MatrixSolver
-from mixnorm.engines._problem import Problem
-from mixnorm.engines._rows import RowSolver
+from mixnorm.engines import proximal
+from mixnorm.engines.proximal import row_solver
+from mixnorm.engines.proximal.design import SharedDesign
+from mixnorm.engines.proximal.matrix_solver import MatrixSolver
+from mixnorm.engines.proximal.problem import Problem
+from mixnorm.engines.proximal.row_solver import RowSolver
 from mixnorm.norms import as_norm
 
 NORMS = ["l1,1", "l2,1", "linf,1"]
@@ -107,7 +108,7 @@ def test_many_outputs_share_one_model(norm, loss, monkeypatch):
     """Where Gram matrices of all outputs would be too large, one stands for them."""
     problem = posed(loss, norm, shape=(40, 30), n_outputs=6)
     plain = run(RowSolver(problem))
-    monkeypatch.setattr(_rows, "_FACTORS", 10.0)
+    monkeypatch.setattr(row_solver, "_FACTORS", 10.0)
     found = run(RowSolver(problem))
     limit = 1e-7 * problem.null().value
     assert found[1] <= limit

@@ -9,9 +9,9 @@ from scipy.optimize import minimize_scalar
 from sklearn.datasets import load_iris
 
 from mixnorm import ShareBoostClassifier
-from mixnorm.engines._choice import choose
-from mixnorm.engines._corrective import Problem, Support
-from mixnorm.engines._rules import (
+from mixnorm.engines._core.corrective import Problem, Support
+from mixnorm.engines.greedy.choice import choose
+from mixnorm.engines.greedy.rules import (
     RULES,
     Choice,
     column_gains,

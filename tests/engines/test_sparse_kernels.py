@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from sklearn.kernel_ridge import KernelRidge
 
-from mixnorm.engines._kernel_lasso import LassoRefit
 from mixnorm.engines.sparse_kernels import KernelPath, select
+from mixnorm.engines.sparse_kernels.lasso import LassoRefit
 from mixnorm.kernels import GaussianKernel, KernelStack, exact_factor, kernel_geometry
 from mixnorm.losses import MarginSoftmax, MultinomialLogistic, Squared
 from mixnorm.pools import KernelPool

@@ -14,7 +14,7 @@ def digits():
 @pytest.fixture
 def interrupt_at(monkeypatch):
     """Raise KeyboardInterrupt at the given choice of a feature, counted over all fits."""
-    real, calls = greedy.choose_several, []
+    real, calls = greedy.engine.choose_several, []
 
     def arm(count):
         def choose(*args):
@@ -23,7 +23,7 @@ def interrupt_at(monkeypatch):
                 raise KeyboardInterrupt
             return real(*args)
 
-        monkeypatch.setattr(greedy, "choose_several", choose)
+        monkeypatch.setattr(greedy.engine, "choose_several", choose)
         return calls
 
     return arm

@@ -11,7 +11,7 @@ from mixnorm import (
     ShareBoostRegressor,
     ShareBoostRegressorCV,
 )
-from mixnorm.estimators._regressor import r2
+from mixnorm.estimators._common.regressor import r2
 from mixnorm.pools import Columns, Pieces, Products, Stumps, Union
 
 

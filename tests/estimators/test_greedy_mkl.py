@@ -289,9 +289,9 @@ def test_too_few_iterations():
 
 def test_interrupt(monkeypatch):
     X, y = additive()
-    from mixnorm.engines import _kernel_refit
+    from mixnorm.engines.sparse_kernels import refit
 
-    add, calls = _kernel_refit.RidgeRefit.add, []
+    add, calls = refit.RidgeRefit.add, []
 
     def slow(self, kernel):
         calls.append(kernel)
@@ -299,7 +299,7 @@ def test_interrupt(monkeypatch):
             raise KeyboardInterrupt
         return add(self, kernel)
 
-    monkeypatch.setattr(_kernel_refit.RidgeRefit, "add", slow)
+    monkeypatch.setattr(refit.RidgeRefit, "add", slow)
     with pytest.warns(InterruptedFitWarning, match="after 2 of 5 rounds"):
         model = GreedyMKLRegressor(n_kernels=5).fit(X, y)
     assert len(model.selected_kernels_) == 2

@@ -5,8 +5,8 @@ import pytest
 import scipy.sparse as sp
 
 from mixnorm import ShareBoostClassifier
-from mixnorm.estimators._inputs import check_loss, check_weights
-from mixnorm.estimators._validation import (
+from mixnorm.estimators._common.inputs import check_loss, check_weights
+from mixnorm.estimators._common.validation import (
     check_array,
     check_classification_targets,
     validate_data,

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from mixnorm import ShareBoostClassifier, ShareBoostRegressor
-from mixnorm.engines import _choice, _rules
+from mixnorm.engines.greedy import choice, rules
 from mixnorm.pools import Boxes, Stumps
 
 RULES = ["joint", "l1", "l2", "line", "column", "exact"]
@@ -32,10 +32,10 @@ class Ties:
 
     def __init__(self, monkeypatch):
         self.nearest = np.inf
-        for rule, (cheap, gains) in list(_rules.RULES.items()):
-            kept = gains or _rules.NORMS[rule]
-            monkeypatch.setitem(_rules.RULES, rule, (cheap, self.watched(kept)))
-        monkeypatch.setattr(_choice, "RULES", _rules.RULES)
+        for rule, (cheap, gains) in list(rules.RULES.items()):
+            kept = gains or rules.NORMS[rule]
+            monkeypatch.setitem(rules.RULES, rule, (cheap, self.watched(kept)))
+        monkeypatch.setattr(choice, "RULES", rules.RULES)
 
     def watched(self, gains):
         def noted(support, choices):

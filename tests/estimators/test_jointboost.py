@@ -15,14 +15,14 @@ from sklearn.model_selection import train_test_split
 import mixnorm
 from mixnorm import JointBoostClassifier
 from mixnorm.datasets import load
-from mixnorm.engines import joint_boosting
+from mixnorm.engines import boosting
 from mixnorm.exceptions import (
     DatasetNotFoundError,
     FewerFeaturesWarning,
     InterruptedFitWarning,
     ModelFileError,
 )
-from mixnorm.storage import _store
+from mixnorm.storage import store
 
 
 @pytest.fixture(scope="module")
@@ -272,7 +272,7 @@ def test_nothing_more_to_gain():
 
 def test_an_interrupt_keeps_the_rounds_done(monkeypatch, digits):
     X, y = digits
-    real, calls = joint_boosting._State.add, []
+    real, calls = boosting.engine._State.add, []
 
     def add(self, features):
         calls.append(features)
@@ -280,7 +280,7 @@ def test_an_interrupt_keeps_the_rounds_done(monkeypatch, digits):
             raise KeyboardInterrupt
         return real(self, features)
 
-    monkeypatch.setattr(joint_boosting._State, "add", add)
+    monkeypatch.setattr(boosting.engine._State, "add", add)
     model = JointBoostClassifier(10)
     with pytest.warns(InterruptedFitWarning, match="after 3 of 10 rounds"):
         model.fit(X, y)
@@ -333,7 +333,7 @@ def test_progress_bar(capsys):
 
 
 def again(model):
-    return _store._read(io.BytesIO(b"".join(_store._packed(model))), "the file")
+    return store._read(io.BytesIO(b"".join(store._packed(model))), "the file")
 
 
 @pytest.mark.parametrize("labels", ["ten", "two"])

@@ -24,7 +24,7 @@ from mixnorm import (
 )
 from mixnorm.exceptions import ModelFileError
 from mixnorm.kernels import FunctionKernel, KernelBank, KernelStack, gaussian_bank, register_kernel
-from mixnorm.storage._decode import restore
+from mixnorm.storage.decode import restore
 
 BANK = gaussian_bank([0.125, 0.5, 2.0])
 FEW = {"Cs": [1.0, 10.0], "cv": 3}

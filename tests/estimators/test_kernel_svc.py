@@ -165,10 +165,10 @@ def test_rows_of_zeros(model):
 
 
 def test_too_large_for_memory(monkeypatch):
-    from mixnorm.estimators import _kernel_svc
+    from mixnorm.estimators.kernels import svc
 
     X, y = iris()
-    monkeypatch.setattr(_kernel_svc, "_MOST_NUMBERS", 100)
+    monkeypatch.setattr(svc, "_MOST_NUMBERS", 100)
     with pytest.raises(ValueError, match="too large for this machine.*MirrorDescentClassifier"):
         LinearMulticlassSVC().fit(X, y)
 

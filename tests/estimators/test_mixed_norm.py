@@ -19,7 +19,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import mixnorm
 from mixnorm import MixedNormClassifier
 from mixnorm.losses import Logistic, MarginSoftmax, MulticlassHinge, Squared
-from mixnorm.losses._names import JOINT
+from mixnorm.losses.names import JOINT
 from mixnorm.norms import MixedNorm, TraceNorm, as_norm
 
 NORMS = ["l1,1", "l2,1", "l2,2", "linf,1", "trace"]

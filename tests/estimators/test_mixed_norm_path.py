@@ -10,7 +10,7 @@ from sklearn.datasets import load_iris
 import mixnorm
 from mixnorm import MixedNormClassifier, MixedNormRegressor
 from mixnorm.estimators import MixedNormPath
-from mixnorm.estimators._mixed_norm_path import alpha_grid, check_grid, grid_size
+from mixnorm.estimators.mixed_norm.path import alpha_grid, check_grid, grid_size
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from mixnorm import (
     MultiTaskLearner,
     MultiTaskLearnerCV,
 )
-from mixnorm.estimators._mixed_norm_regressor import _REGRESSION
+from mixnorm.estimators.mixed_norm.regressor import _REGRESSION
 from mixnorm.exceptions import NotConvergedWarning
 from mixnorm.losses import EpsilonInsensitive, Hinge, Huber, MultinomialLogistic
 from mixnorm.norms import MixedNorm, as_norm

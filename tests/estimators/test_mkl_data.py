@@ -19,14 +19,15 @@ from mixnorm import (
     SMSDMKLClassifier,
     UFOMKLClassifier,
 )
-from mixnorm.engines import _machine
+from mixnorm.engines.multikernel import machine as _machine
 from mixnorm.exceptions import (
     InterruptedFitWarning,
     KernelMemoryWarning,
     NoKernelWarning,
     NotConvergedWarning,
 )
-from mixnorm.kernels import FunctionKernel, KernelBank, _within, gaussian_bank
+from mixnorm.kernels import FunctionKernel, KernelBank, gaussian_bank
+from mixnorm.kernels.banks import storage_plan
 
 TAUS = [0.125, 0.5, 2.0]
 BANK = gaussian_bank(TAUS, dtype="float64")
@@ -242,7 +243,7 @@ def test_positions_and_masks_of_columns():
 
 
 def test_many_new_rows_are_predicted_in_parts(monkeypatch):
-    from mixnorm.estimators import _kernel_base
+    from mixnorm.estimators.kernels import base as _kernel_base
 
     (X, y), (new, _) = rows(), rows(150, seed=1)
     model = MKLClassifier(BANK).fit(X, y)
@@ -321,7 +322,7 @@ def test_kernels_become_factors_where_computing_them_at_every_use_takes_long(mon
     X, y = rows()
     bank = gaussian_bank(TAUS, dtype="float64", memory=4 * 60 * 60 * 8)
     assert MKLClassifier(bank).fit(X, y).bank_.factors is None
-    monkeypatch.setattr(_within, "_PATIENCE", 0.0)
+    monkeypatch.setattr(storage_plan, "_PATIENCE", 0.0)
     with pytest.warns(KernelMemoryWarning):
         model = MKLClassifier(bank).fit(X, y)
     assert model.bank_.factors == "nystrom"

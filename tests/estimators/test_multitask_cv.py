@@ -15,8 +15,8 @@ from sklearn.model_selection import (
 import mixnorm
 from mixnorm.engines import proximal
 from mixnorm.estimators import MultiTaskLearner, MultiTaskLearnerCV
-from mixnorm.estimators._multitask_cv import fold_weights, split_tasks
-from mixnorm.estimators._tasks import Targets, build_problem, read_shared
+from mixnorm.estimators.multitask.problem import Targets, build_problem, read_shared
+from mixnorm.estimators.multitask.search import fold_weights, split_tasks
 
 NAN = np.nan
 

@@ -17,14 +17,14 @@ from mixnorm import (
     MultiTaskLearner,
 )
 from mixnorm.engines import proximal
-from mixnorm.engines._rows import RowSolver
-from mixnorm.estimators._norm_base import (
+from mixnorm.engines.proximal.row_solver import RowSolver
+from mixnorm.estimators.mixed_norm.base import (
     Training,
     check_dual_loss,
     weighted_rows,
     working_dtypes,
 )
-from mixnorm.estimators._training import moderate
+from mixnorm.estimators.mixed_norm.training import moderate
 from mixnorm.exceptions import InterruptedFitWarning, MixnormWarning, NotConvergedWarning
 from mixnorm.losses import Absolute, Loss, Squared
 from mixnorm.norms import MixedNorm, SchattenNorm
@@ -257,8 +257,12 @@ def test_a_path_warns_once(iris):
 
 def test_what_overflows_is_an_error(iris, monkeypatch):
     X, y = iris
-    real = proximal._solution
-    monkeypatch.setattr(proximal, "_solution", lambda *args: replace(real(*args), objective=np.nan))
+    real = proximal.engine._solution
+
+    def overflowed(*args):
+        return replace(real(*args), objective=np.nan)
+
+    monkeypatch.setattr(proximal.engine, "_solution", overflowed)
     with pytest.raises(ValueError, match="The numbers overflowed: .* Scale them"):
         MixedNormClassifier().fit(X, y)
     with pytest.raises(ValueError, match="The numbers overflowed"):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mixnorm import MixedNormClassifier, MixedNormRegressor
-from mixnorm.storage._decode import restore
+from mixnorm.storage.decode import restore
 
 
 @pytest.fixture(scope="module")

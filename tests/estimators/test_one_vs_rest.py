@@ -12,11 +12,11 @@ from sklearn.exceptions import NotFittedError
 
 import mixnorm
 from mixnorm import OneVsRestGreedy, ShareBoostClassifier
-from mixnorm.estimators._one_vs_rest import _report
+from mixnorm.estimators.shareboost.one_vs_rest import _report
 from mixnorm.exceptions import FewerFeaturesWarning, LightRowsWarning, ModelFileError
 from mixnorm.losses import MarginSoftmax
 from mixnorm.pools import Columns, Stumps
-from mixnorm.pools._columns import PreparedColumns
+from mixnorm.pools.columns import PreparedColumns
 
 
 @pytest.fixture(scope="module")

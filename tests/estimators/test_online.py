@@ -21,10 +21,10 @@ from mixnorm import (
     MirrorDescentRegressor,
     OnlineMultiTaskLearner,
 )
-from mixnorm.engines import _mirror_jit as jit
-from mixnorm.engines import _mirror_layout as layout
 from mixnorm.engines.mirror import RowLearner
-from mixnorm.estimators import _online_curve
+from mixnorm.engines.mirror import layout as layout
+from mixnorm.engines.mirror import rows_jit as jit
+from mixnorm.estimators.online import curve as _online_curve
 from mixnorm.losses import Huber, MulticlassSquaredHinge, Squared
 from mixnorm.norms import MixedNorm
 
@@ -659,9 +659,9 @@ def test_dtypes(dtype):
 
 @pytest.mark.parametrize("shuffle", [False, True])
 def test_one_compiled_loop_serves_all_arrays(shuffle, tmp_path, monkeypatch):
-    from mixnorm.engines import _mirror_rows
+    from mixnorm.engines.mirror import row_learner
 
-    monkeypatch.setattr(_mirror_rows, "_BLOCK", 50 * D)  # several blocks
+    monkeypatch.setattr(row_learner, "_BLOCK", 50 * D)  # several blocks
     X, y, weight = rows(), rows()[:, :2], np.ones(N)
     model = MirrorDescentRegressor(shuffle=shuffle, random_state=0)
     wanted = clone(model).fit(X, y, sample_weight=weight)

@@ -9,7 +9,7 @@ from mixnorm import (
     MirrorDescentRegressor,
     OnlineMultiTaskLearner,
 )
-from mixnorm.storage._decode import restore
+from mixnorm.storage.decode import restore
 
 X = np.random.default_rng(0).normal(size=(60, 8))
 MODELS = {

@@ -9,7 +9,7 @@ from sklearn.model_selection import KFold, TimeSeriesSplit
 
 import mixnorm
 from mixnorm import estimators
-from mixnorm.estimators._search import row_folds, warn_of_sorted_rows
+from mixnorm.estimators._common.search import row_folds, warn_of_sorted_rows
 from mixnorm.exceptions import SortedRowsWarning
 
 ALL = [

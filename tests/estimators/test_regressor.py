@@ -5,7 +5,7 @@ import pytest
 from sklearn.metrics import r2_score
 
 from mixnorm import ShareBoostRegressor
-from mixnorm.estimators._regressor import r2
+from mixnorm.estimators._common.regressor import r2
 
 
 @pytest.mark.parametrize("scale", [1e-300, 1e-5, 1.0, 1e200, 1e300])

@@ -19,7 +19,7 @@ from mixnorm import (
     MultiTaskLearnerCV,
     storage,
 )
-from mixnorm.estimators._training import standardized
+from mixnorm.estimators.mixed_norm.training import standardized
 
 TIGHT = dict(tol=1e-12, max_iter=5000, standardize=True)
 

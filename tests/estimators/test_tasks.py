@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from mixnorm.engines.proximal import LossMixture, SeparateDesign, SharedDesign
-from mixnorm.estimators._tasks import (
+from mixnorm.estimators.multitask.problem import (
     Targets,
     build_problem,
     find_task,

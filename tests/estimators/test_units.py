@@ -9,7 +9,7 @@ from mixnorm import (
     MultiTaskLearner,
     MultiTaskLearnerCV,
 )
-from mixnorm.estimators._units import Frame, safe_unit, target_frame
+from mixnorm.estimators._common.units import Frame, safe_unit, target_frame
 from mixnorm.losses import Absolute, EpsilonInsensitive, Hinge, Huber, Squared
 
 SIZES = [1e-306, 1e-200, 1e-80, 1e80, 1e200, 1e303]

@@ -23,9 +23,9 @@ from mixnorm.kernels import (
     gaussian_bank,
     tail_sums,
 )
-from mixnorm.kernels._grams import Grams
-from mixnorm.kernels._lazy import LazyGrams
-from mixnorm.kernels._sides import Evaluator
+from mixnorm.kernels.functions.evaluate import Evaluator
+from mixnorm.kernels.grams.base import Grams
+from mixnorm.kernels.grams.lazy import LazyGrams
 
 
 def minimum(X, Y):
@@ -118,12 +118,12 @@ def test_float32_rows(rows):
 
 
 def test_metrics_are_shared(rows, monkeypatch):
-    from mixnorm.kernels import _metrics
+    from mixnorm.kernels.functions import metrics
 
     calls = []
-    plain = _metrics.METRICS["sqeuclidean"]
+    plain = metrics.METRICS["sqeuclidean"]
     monkeypatch.setitem(
-        _metrics.METRICS, "sqeuclidean", lambda P, Q: calls.append(len(Q)) or plain(P, Q)
+        metrics.METRICS, "sqeuclidean", lambda P, Q: calls.append(len(Q)) or plain(P, Q)
     )
     gaussian_bank([0.1, 1.0, 10.0]).fit(rows).grams()
     assert calls == [60]

@@ -19,7 +19,7 @@ from mixnorm.kernels import (
     PolynomialKernel,
     gaussian_bank,
 )
-from mixnorm.kernels._memory import as_bytes
+from mixnorm.kernels.grams.memory import as_bytes
 
 
 def minimum(X, Y):

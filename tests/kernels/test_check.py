@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mixnorm.kernels import KernelStack, clip_negative
-from mixnorm.kernels._jit import is_definite, survey
-from mixnorm.kernels._sums_jit import add_block, energy_of_rows, mirror
+from mixnorm.kernels.grams.sums_jit import add_block, energy_of_rows, mirror
+from mixnorm.kernels.grams.survey_jit import is_definite, survey
 
 
 def kernel(n, dtype=np.float64, rank=None, seed=0):

@@ -21,7 +21,7 @@ from mixnorm.kernels import (
     LaplacianKernel,
     LinearKernel,
 )
-from mixnorm.kernels._inputs import locate
+from mixnorm.kernels.banks.inputs import locate
 
 WORDS = ["red fish", "blue fish", "old house", "new house", "red house", "blue sky", "fish", "sky"]
 

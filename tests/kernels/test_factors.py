@@ -17,8 +17,8 @@ from mixnorm.kernels import (
     PolynomialKernel,
     gaussian_bank,
 )
-from mixnorm.kernels._factors import FactorGrams
-from mixnorm.kernels._grams import Grams
+from mixnorm.kernels.grams.base import Grams
+from mixnorm.kernels.grams.factors import FactorGrams
 
 KERNELS = [GaussianKernel(1.0), LaplacianKernel(2.0), PolynomialKernel(2, 0.1), LinearKernel()]
 WEIGHTS = [1.0, 0.5, 0.0, 2.0]

@@ -21,11 +21,11 @@ from mixnorm.kernels import (
     as_kernel,
     register_kernel,
 )
-from mixnorm.kernels._base import decay
-from mixnorm.kernels._functions import FUNCTIONS
-from mixnorm.kernels._metrics import METRICS, centre_of, pairwise
-from mixnorm.kernels._names import describe
-from mixnorm.kernels._spread import mean_distance, mean_squared_distance
+from mixnorm.kernels.functions.base import decay
+from mixnorm.kernels.functions.kernels import FUNCTIONS
+from mixnorm.kernels.functions.metrics import METRICS, centre_of, pairwise
+from mixnorm.kernels.functions.names import describe
+from mixnorm.kernels.functions.spread import mean_distance, mean_squared_distance
 
 
 @pytest.fixture(autouse=True)
@@ -99,7 +99,7 @@ def test_blocks_are_as_the_whole(metric, container, monkeypatch, counts):
     rows = container(counts.toarray())
     whole = pairwise(metric, rows)
     rectangle = pairwise(metric, rows[:11], rows)
-    monkeypatch.setattr("mixnorm.kernels._metrics.BLOCK", 97)
+    monkeypatch.setattr("mixnorm.kernels.functions.metrics.BLOCK", 97)
     np.testing.assert_allclose(pairwise(metric, rows), whole, rtol=1e-13, atol=1e-13)
     np.testing.assert_allclose(pairwise(metric, rows[:11], rows), rectangle, rtol=1e-13, atol=1e-13)
     found = pairwise(metric, rows)

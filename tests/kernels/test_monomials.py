@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from mixnorm.kernels._monomials import Monomials
+from mixnorm.kernels.tensor.monomials import Monomials
 
 
 @pytest.mark.parametrize(("variables", "degree"), [(1, 3), (3, 1), (4, 3), (2, 5)])

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
 
 from mixnorm.kernels import KernelStack
-from mixnorm.kernels._grams import Grams, part, places
+from mixnorm.kernels.grams.base import Grams, part, places
 
 
 def draw(n_kernels, n, dtype=np.float64, seed=0):

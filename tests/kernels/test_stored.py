@@ -18,9 +18,9 @@ from mixnorm.kernels import (
     PolynomialKernel,
     register_kernel,
 )
-from mixnorm.kernels._functions import FUNCTIONS
-from mixnorm.storage._decode import Decoder
-from mixnorm.storage._encode import Encoder
+from mixnorm.kernels.functions.kernels import FUNCTIONS
+from mixnorm.storage.decode import Decoder
+from mixnorm.storage.encode import Encoder
 
 ALL = [
     GaussianKernel(0.5),

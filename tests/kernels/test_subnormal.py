@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from mixnorm.kernels import KernelStack
-from mixnorm.kernels import _subnormal as module
-from mixnorm.kernels._subnormal import subnormals_as_zero, with_subnormals_as_zero
+from mixnorm.kernels.grams import subnormal as module
+from mixnorm.kernels.grams.subnormal import subnormals_as_zero, with_subnormals_as_zero
 
 TINY = np.full(64, 1e-40, dtype=np.float32)
 on_x86 = pytest.mark.skipif(not module._APPLIES, reason="only x86 processors are slow with them")

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mixnorm.kernels import KernelStack, gaussian_bank, tail_sums
-from mixnorm.kernels import _tails as tails_module
+from mixnorm.kernels.grams import tails as tails_module
 
 
 def expected(K, tail):

@@ -18,8 +18,8 @@ from mixnorm.losses import (
     MultinomialLogistic,
     SquaredHinge,
 )
-from mixnorm.losses._labels import above_level
-from mixnorm.losses._newton import damped_softmax
+from mixnorm.losses.labels import above_level
+from mixnorm.losses.newton import damped_softmax
 
 SOFT = [MultinomialLogistic(), MarginSoftmax(), MarginSoftmax(2.5)]
 HARD = [MulticlassHinge(), MulticlassSquaredHinge()]

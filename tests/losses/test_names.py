@@ -3,7 +3,7 @@
 import pytest
 
 from mixnorm.losses import Hinge, Huber, MulticlassHinge, as_loss
-from mixnorm.losses._names import JOINT, SCALAR
+from mixnorm.losses.names import JOINT, SCALAR
 
 
 def test_names_depend_on_the_table():

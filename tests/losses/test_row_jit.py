@@ -17,7 +17,7 @@ from mixnorm.losses import (
     Squared,
     SquaredHinge,
 )
-from mixnorm.losses import _row_jit as jit
+from mixnorm.losses.compiled import rows_jit as jit
 
 LABELS = [
     (jit.MULTICLASS_HINGE, 0.0, MulticlassHinge()),

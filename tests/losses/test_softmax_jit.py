@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mixnorm.losses import MarginSoftmax, MultinomialLogistic
-from mixnorm.losses._softmax_jit import curve
+from mixnorm.losses.softmax_jit import curve
 
 
 def slow_curve(direction, shares, inverse):

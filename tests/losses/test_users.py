@@ -5,7 +5,7 @@ import pytest
 
 from mixnorm import losses
 from mixnorm.estimators import ShareBoostClassifier, ShareBoostRegressor
-from mixnorm.estimators._inputs import check_loss
+from mixnorm.estimators._common.inputs import check_loss
 
 
 @pytest.mark.parametrize("loss", [losses.MulticlassHinge(), losses.MulticlassSquaredHinge()])

@@ -4,7 +4,7 @@ import inspect
 
 import pytest
 
-from mixnorm.norms._ability import ability
+from mixnorm.norms.ability import ability
 
 
 class Door:

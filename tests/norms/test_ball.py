@@ -10,8 +10,8 @@ from hypothesis.extra.numpy import arrays
 from scipy.optimize import brentq
 
 from mixnorm._array import to_numpy
-from mixnorm.norms import _ball
-from mixnorm.norms._ball import Cuts, common_cuts, height, row_cuts, shrink
+from mixnorm.norms import ball
+from mixnorm.norms.ball import Cuts, common_cuts, height, row_cuts, shrink
 
 # Whole numbers give ties, quarters give values between.
 SIZES = st.one_of(st.integers(0, 3).map(float), st.floats(0.0, 10.0, width=16))
@@ -52,11 +52,11 @@ def test_many_looks(monkeypatch):
     """Values of which each look drops one are sorted in the end."""
     values = 2.0 ** np.arange(40)
     wanted = height(values, 1.0)
-    monkeypatch.setattr(_ball, "_MOST_LOOKS", 0)
+    monkeypatch.setattr(ball, "_MOST_LOOKS", 0)
     assert height(values, 1.0) == pytest.approx(wanted, rel=1e-15)
     values = np.random.default_rng(0).uniform(size=1000)
     sorted_height = height(values, 100.0)
-    monkeypatch.setattr(_ball, "_MOST_LOOKS", 100)
+    monkeypatch.setattr(ball, "_MOST_LOOKS", 100)
     assert height(values, 100.0) == pytest.approx(sorted_height, rel=1e-14)
 
 

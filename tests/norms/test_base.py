@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mixnorm.norms import MixedNorm, Norm, SchattenNorm, TraceNorm
-from mixnorm.norms._base import conjugate, level
+from mixnorm.norms.base import conjugate, level
 
 NORMS = [MixedNorm(), MixedNorm(1, 1), MixedNorm(math.inf, 1), TraceNorm(), SchattenNorm(1.5)]
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mixnorm._array import to_numpy
 from mixnorm.norms import MixedNorm
-from mixnorm.norms._blocks import (
+from mixnorm.norms.blocks import (
     Entries,
     Labelled,
     Layouts,

@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 from sklearn.base import clone
 
 from mixnorm.norms import MixedNorm
-from mixnorm.norms._base import conjugate
+from mixnorm.norms.base import conjugate
 
 INF = math.inf
 PAIRS = [(1, 1), (2, 1), (INF, 1), (2, 2), (1.5, 1.5), (2, 1.25), (1, 2), (INF, 3), (2, INF)]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mixnorm.norms import MixedNorm, SchattenNorm, TraceNorm, as_norm
-from mixnorm.norms._names import NORMS
+from mixnorm.norms.names import NORMS
 
 
 @pytest.mark.parametrize(

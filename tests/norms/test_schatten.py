@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from mixnorm.norms import MixedNorm, SchattenNorm, TraceNorm
-from mixnorm.norms._base import conjugate
+from mixnorm.norms.base import conjugate
 
 INF = math.inf
 EXPONENTS = [1.0, 1.2, 2.0, 3.0, INF]

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from mixnorm._array import to_numpy
-from mixnorm.norms import _svd
-from mixnorm.norms._svd import Triplets, above, in_ball, largest, leading_pair
+from mixnorm.norms import svd as _svd
+from mixnorm.norms.svd import Triplets, above, in_ball, largest, leading_pair
 
 
 def matrix(kind, shape, seed=0):

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from mixnorm.norms._base import conjugate
-from mixnorm.norms._vectors import (
+from mixnorm.norms.base import conjugate
+from mixnorm.norms.vectors import (
     aligned_vector,
     clip,
     first_signs,

@@ -90,7 +90,7 @@ def test_the_best_side_in_every_column_is_found(rule):
 
 
 def test_compiled_sides_equal_their_plain_twin():
-    from mixnorm.pools._boxes_jit import best_sides, parent_sums
+    from mixnorm.pools.boxes_jit import best_sides, parent_sums
 
     X, residual = rows_and_residual(n=300, d=5)
     prepared = Boxes().prepare(X)

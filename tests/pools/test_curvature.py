@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from mixnorm.pools import Columns, Curvature, Union, _scan, capped_gain
-from mixnorm.pools._columns import _LEAST_BEND
+from mixnorm.data import matrix as scan
+from mixnorm.pools import Columns, Curvature, Union, capped_gain
+from mixnorm.pools.columns import _LEAST_BEND
 
 NONE = frozenset()
 FORMS = [np.ascontiguousarray, np.asfortranarray, sp.csr_array, sp.csc_array]
@@ -85,7 +86,7 @@ def test_a_union_hands_the_curvature_on():
 def test_a_sample_of_many_rows_is_close(monkeypatch):
     X, _, curvature = draw(n=4000)
     whole = Columns().prepare(X, weight=curvature.samples)._bend(curvature)
-    monkeypatch.setattr(_scan, "SAMPLES", 1000)
+    monkeypatch.setattr(scan, "SAMPLES", 1000)
     part = Columns().prepare(X, weight=curvature.samples)._bend(curvature)
     assert np.any(part != whole)
     np.testing.assert_allclose(part, whole, rtol=0.15)

@@ -11,7 +11,7 @@ from sklearn.datasets import load_digits
 from mixnorm import ShareBoostClassifier, ShareBoostClassifierCV, ShareBoostRegressor, load, save
 from mixnorm.exceptions import InterruptedFitWarning
 from mixnorm.pools import Patches
-from mixnorm.pools._patch_tuning import PatchAdjustment, _sums, _sums_compiled
+from mixnorm.pools.patches.tuning import PatchAdjustment, _sums, _sums_compiled
 
 POOL = Patches(size=3, n_templates=15, masks=4)
 
@@ -73,7 +73,7 @@ class TestSums:
         X, data = prepared()
         slopes, bends = self.derivatives(len(X))
         parts = data.pool.parts(self.atoms, 30)
-        monkeypatch.setattr("mixnorm.pools._patch_responses._ENTRIES", 4000)  # several blocks
+        monkeypatch.setattr("mixnorm.pools.patches.responses._ENTRIES", 4000)  # several blocks
         there = (xp.asarray(array) for array in (slopes, bends))
         found = {place: sums for place, *sums in _sums(xp.asarray(X), (5, 6), parts, *there)}
         for place, gradient, curvature in _sums_compiled(X, (5, 6), parts, slopes, bends):

@@ -13,9 +13,9 @@ from sklearn.exceptions import NotFittedError
 from mixnorm import ShareBoostClassifier, ShareBoostRegressor, load, save
 from mixnorm.exceptions import FewerFeaturesWarning
 from mixnorm.pools import Columns, Patches, Union
-from mixnorm.pools._masks import Bells, grid_of
-from mixnorm.pools._patches_jit import LANES, coded_gradient, respond, respond_few
-from mixnorm.pools._templates import learn_templates
+from mixnorm.pools.patches.masks import Bells, grid_of
+from mixnorm.pools.patches.patches_jit import LANES, coded_gradient, respond, respond_few
+from mixnorm.pools.patches.templates import learn_templates
 
 SMALL = Patches(size=3, n_templates=12, masks=9)
 
@@ -321,7 +321,7 @@ class TestMemory:
 
     def test_scales_are_kept(self, digits, monkeypatch):
         X = digits[0].reshape(-1, 64).astype(np.float32)
-        monkeypatch.setattr("mixnorm.pools._prepared_patches._RECENT", 1)
+        monkeypatch.setattr("mixnorm.pools.patches.prepared._RECENT", 1)
         tight = clone(SMALL).set_params(max_gib=2 * 108 * len(X) / 2**30)
         prepared = tight.prepare(X, random_state=0)
         sizes = [prepared.scale((t, 0)) for t in range(4)]

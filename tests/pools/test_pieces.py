@@ -12,8 +12,8 @@ from numpy.testing import assert_allclose
 
 import mixnorm
 from mixnorm import ShareBoostClassifier
-from mixnorm.pools import Columns, Cost, Pieces, _pieces, _scorers
-from mixnorm.pools._columns import PreparedColumns
+from mixnorm.pools import Columns, Cost, Pieces, pieces, scorers
+from mixnorm.pools.columns import PreparedColumns
 from mixnorm.testing import check_pool
 
 NONE = frozenset()
@@ -137,7 +137,7 @@ def test_centres_follow_the_seed():
 
 
 def test_centres_from_a_share_of_many_rows(monkeypatch):
-    monkeypatch.setattr(_pieces, "_ROWS_PER_CENTRE", 8)
+    monkeypatch.setattr(pieces, "_ROWS_PER_CENTRE", 8)
     weight = np.full(500, 1 / 500)
     prepared = Pieces(n_centers=10, n_radii=3).prepare(table(500, 2), weight=weight, random_state=0)
     assert len(prepared._centres) == 10
@@ -338,20 +338,20 @@ def test_distances_that_overflow(dtype, size):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_compiled_distances_equal_their_plain_twin_bit_by_bit(dtype):
-    from mixnorm.pools._pieces_jit import squared_distances
+    from mixnorm.pools.pieces_jit import squared_distances
 
     by_column = np.ascontiguousarray(table(5000, 7, dtype=dtype).T)
     centres = table(9, 7, seed=3)
     distances = np.empty((9, 5000))
     squared_distances(by_column, centres, distances)
     for centre, row in zip(centres, distances, strict=True):
-        twin = _pieces._squared_distances(by_column, tuple(centre.tolist()))
+        twin = pieces._squared_distances(by_column, tuple(centre.tolist()))
         np.testing.assert_array_equal(row, twin)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_compiled_rings_equal_their_plain_twin(dtype):
-    from mixnorm.pools._pieces_jit import sort_into_rings
+    from mixnorm.pools.pieces_jit import sort_into_rings
 
     rng = np.random.default_rng(0)
     distances = rng.integers(0, 20, (4, 300)).astype(float)
@@ -373,7 +373,7 @@ def test_compiled_rings_equal_their_plain_twin(dtype):
 )
 def test_compiled_norms_equal_their_plain_twin(squared, n_samples, n_centres, together):
     """More samples and centres than one block has, and far fewer."""
-    from mixnorm.pools._pieces_jit import ball_norms
+    from mixnorm.pools.pieces_jit import ball_norms
 
     rng = np.random.default_rng(0)
     codes = rng.integers(0, 5, (n_centres, n_samples)).astype(np.uint8)
@@ -393,7 +393,7 @@ def test_compiled_norms_equal_their_plain_twin(squared, n_samples, n_centres, to
 @pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "uint8"])
 def test_scores_of_rows_equal_the_weighted_columns(dtype, monkeypatch):
     """Without the columns, which would be many: block by block."""
-    monkeypatch.setattr(_scorers, "_PIECE_ROWS", 64)
+    monkeypatch.setattr(scorers, "_PIECE_ROWS", 64)
     rng = np.random.default_rng(0)
     X = (10 * rng.random((300, 3))).astype(dtype)
     pool = Pieces(8, 4)

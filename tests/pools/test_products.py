@@ -13,7 +13,8 @@ from hypothesis.extra import numpy as hnp
 
 import mixnorm
 from mixnorm import ShareBoostClassifier, ShareBoostRegressor
-from mixnorm.pools import Cost, Products, _products
+from mixnorm.pools import Cost, Products
+from mixnorm.pools import products as _products
 
 NONE = frozenset()
 ALL = 10**6
@@ -348,7 +349,7 @@ def compressed(X):
 @pytest.mark.parametrize("skip_constant", [True, False])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_compiled_sizes_equal_their_plain_twin(dtype, skip_constant):
-    from mixnorm.pools._products_jit import dense_sizes, sparse_sizes
+    from mixnorm.pools.products_jit import dense_sizes, sparse_sizes
 
     X = np.random.default_rng(0).choice(VALUES, size=(30, 9)).astype(dtype)
     X[:, 4], X[:, 5], X[:, 6] = 2.0, 0.0, np.where(X[:, 0] > 0, 1.0, -1.0)
@@ -366,7 +367,7 @@ def test_compiled_sizes_equal_their_plain_twin(dtype, skip_constant):
 
 @pytest.mark.parametrize("squared", [True, False])
 def test_compiled_norms_equal_their_plain_twin(squared):
-    from mixnorm.pools._products_jit import sparse_norms
+    from mixnorm.pools.products_jit import sparse_norms
 
     X, residual = table(50, 8, filled=0.3), residual_for(50, 4)
     starts = _products._starts(8)

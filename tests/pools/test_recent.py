@@ -1,6 +1,6 @@
 """Columns that were asked for lately."""
 
-from mixnorm.pools._recent import Recent
+from mixnorm.pools.cache import Recent
 
 
 def test_only_what_is_missing_is_made():

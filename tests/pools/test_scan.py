@@ -6,8 +6,8 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mixnorm.pools import _scan
-from mixnorm.pools._scan import (
+from mixnorm.data import matrix as _scan
+from mixnorm.data.matrix import (
     DenseScan,
     SparseScan,
     column_ranges,

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mixnorm.pools import Stumps
-from mixnorm.pools._scorers import BoxScorer, StumpScorer
+from mixnorm.pools.scorers import BoxScorer, StumpScorer
 
 ATOMS = [(2, 0.5), (0, -0.25), (2, -1.0), (2, 0.5), (1, 2.0)]
 

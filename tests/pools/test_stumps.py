@@ -11,7 +11,8 @@ from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mixnorm import ShareBoostClassifier, ShareBoostRegressor
-from mixnorm.pools import Cost, Stumps, _stumps
+from mixnorm.pools import Cost, Stumps
+from mixnorm.pools import stumps as _stumps
 from mixnorm.testing import check_pool
 
 
@@ -69,7 +70,7 @@ def test_scores_equal_brute_force(X, seed, rule, silent):
 
 
 def test_compiled_scores_equal_their_plain_twin():
-    from mixnorm.pools._jit import threshold_scores
+    from mixnorm.pools.stumps_jit import threshold_scores
 
     X, residual = rows_and_residual(n=500, d=6, k=5)
     prepared = Stumps().prepare(X)
@@ -88,7 +89,7 @@ def test_compiled_scores_equal_their_plain_twin():
 
 
 def test_compiled_codes_equal_their_plain_twin():
-    from mixnorm.pools._jit import code_columns
+    from mixnorm.pools.stumps_jit import code_columns
 
     X, _ = rows_and_residual(n=300)
     prepared = Stumps().prepare(X)

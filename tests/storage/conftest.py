@@ -14,7 +14,7 @@ from sklearn.base import is_classifier
 from sklearn.datasets import load_digits
 
 from mixnorm import ShareBoostClassifier, estimators
-from mixnorm.storage import _store
+from mixnorm.storage import store
 
 # Stands in an edit for a part that is taken away.
 GONE = "<gone>"
@@ -22,12 +22,12 @@ GONE = "<gone>"
 
 def packed(model):
     """Return the bytes of a model's file."""
-    return b"".join(_store._packed(model))
+    return b"".join(store._packed(model))
 
 
 def read(content, **limits):
     """Return the model in the bytes of a file."""
-    return _store._read(io.BytesIO(content), "the file", **limits)
+    return store._read(io.BytesIO(content), "the file", **limits)
 
 
 def again(model):

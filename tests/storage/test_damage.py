@@ -13,7 +13,7 @@ import pytest
 import mixnorm
 from mixnorm import _files
 from mixnorm.exceptions import ModelFileError
-from mixnorm.storage import _store
+from mixnorm.storage import store
 
 DAMAGES = 10_000
 
@@ -275,8 +275,8 @@ def test_an_interrupted_write_leaves_the_old_file(
         raise error
 
     if step == "write":
-        parts = _store._packed(model)
-        monkeypatch.setattr(_store, "_packed", lambda model: interrupted(parts, error))
+        parts = store._packed(model)
+        monkeypatch.setattr(store, "_packed", lambda model: interrupted(parts, error))
     else:
         monkeypatch.setattr(_files.os, {"sync": "fsync", "rename": "replace"}[step], fail)
     with pytest.raises(type(error)):

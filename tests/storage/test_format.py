@@ -12,7 +12,7 @@ from sklearn.model_selection import RepeatedKFold
 
 import mixnorm
 from mixnorm.losses import MarginSoftmax
-from mixnorm.storage._container import FORMAT
+from mixnorm.storage.container import FORMAT
 
 DATA = Path(__file__).with_name("data")
 

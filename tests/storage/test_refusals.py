@@ -108,7 +108,7 @@ def test_a_class_that_only_claims_to_be_ours(tmp_path, digits):
         pass
 
     Impostor.__name__ = "ShareBoostClassifier"
-    Impostor.__module__ = "mixnorm.estimators._shareboost"
+    Impostor.__module__ = "mixnorm.estimators.shareboost.learners"
     with pytest.raises(ModelFileError, match="of that very class"):
         mixnorm.save(Impostor(2).fit(*digits), tmp_path / "model.mixnorm")
 

@@ -16,7 +16,7 @@ import mixnorm
 from mixnorm import ShareBoostClassifier, estimators
 from mixnorm.exceptions import ModelFileError
 from mixnorm.pools import Columns
-from mixnorm.storage._hints import fits
+from mixnorm.storage.hints import fits
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,7 +61,7 @@ def room(monkeypatch):
     module.helper = len
     for kind in (Model, Plan, Slotted):
         setattr(module, kind.__name__, kind)
-        monkeypatch.setattr(kind, "__module__", "mixnorm.tables._model")
+        monkeypatch.setattr(kind, "__module__", "mixnorm.tables.model")
     monkeypatch.setitem(sys.modules, "mixnorm.tables", module)
     return module
 
@@ -183,7 +183,7 @@ def test_a_room_whose_package_is_missing(tools, table_model, monkeypatch):
     def missing(name):
         raise ModuleNotFoundError("No module named 'pandas'", name="pandas")
 
-    monkeypatch.setattr("mixnorm.storage._registry.import_module", missing)
+    monkeypatch.setattr("mixnorm.storage.registry.import_module", missing)
     with pytest.raises(ModelFileError, match="`pip install pandas` first"):
         tools.read(content)
 
@@ -197,7 +197,7 @@ class Unresolved:
 def test_annotations_that_cannot_be_resolved_check_nothing(tools, room, table_model, monkeypatch):
     room.__all__.append("Unresolved")
     room.Unresolved = Unresolved
-    monkeypatch.setattr(Unresolved, "__module__", "mixnorm.tables._model")
+    monkeypatch.setattr(Unresolved, "__module__", "mixnorm.tables.model")
     table_model.more = {"a": Unresolved([1, 2], "wide")}
     assert tools.again(table_model).more == table_model.more
 

@@ -28,10 +28,10 @@ from sklearn.model_selection import (
 )
 
 from mixnorm.exceptions import ModelFileError
-from mixnorm.storage._container import pack, read_arrays, unpack
-from mixnorm.storage._decode import Decoder
-from mixnorm.storage._encode import Encoder
-from mixnorm.storage._registry import SPLITTERS
+from mixnorm.storage.container import pack, read_arrays, unpack
+from mixnorm.storage.decode import Decoder
+from mixnorm.storage.encode import Encoder
+from mixnorm.storage.registry import SPLITTERS
 
 
 def again(value):

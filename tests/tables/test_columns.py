@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mixnorm.tables import CategoryColumn, DateColumn, NumberColumn
-from mixnorm.tables._columns import Gaps
+from mixnorm.tables.columns import Gaps
 
 pd = pytest.importorskip("pandas")
 

@@ -20,7 +20,7 @@ from mixnorm.tables import (
     read_table,
     remarks,
 )
-from mixnorm.tables._columns import Gaps
+from mixnorm.tables.columns import Gaps
 
 pd = pytest.importorskip("pandas")
 

@@ -5,7 +5,7 @@ import pytest
 pd = pytest.importorskip("pandas")
 
 from mixnorm.tables import NumberColumn, TableEncoder, table_mark  # noqa: E402
-from mixnorm.tables._marks import restyled, text_mark  # noqa: E402
+from mixnorm.tables.marks import restyled, text_mark  # noqa: E402
 
 
 @pytest.mark.parametrize(

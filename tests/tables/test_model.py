@@ -10,7 +10,8 @@ import scipy.sparse as sp
 from mixnorm import ShareBoostClassifier, ShareBoostRegressor
 from mixnorm.exceptions import TableError
 from mixnorm.pools import Columns, Pieces, Products, Stumps, Union
-from mixnorm.tables import SparseEncoder, SparseTable, Table, TableEncoder, TableModel, _model
+from mixnorm.tables import SparseEncoder, SparseTable, Table, TableEncoder, TableModel
+from mixnorm.tables import model as _model
 
 pd = pytest.importorskip("pandas")
 

@@ -3,7 +3,7 @@
 import pytest
 
 from mixnorm.pools import Boxes, Pieces, Products, Stumps
-from mixnorm.tables._names import ColumnName, DayName, LevelName, NumberName
+from mixnorm.tables.names import ColumnName, DayName, LevelName, NumberName
 
 DAY = 86400.0
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mixnorm.tables import CategoryColumn, DateColumn, NumberColumn
-from mixnorm.tables._plan import CONSTANT, EMPTY, MOST_LEVELS, NO_NUMBERS, plan_column
+from mixnorm.tables.plan import CONSTANT, EMPTY, MOST_LEVELS, NO_NUMBERS, plan_column
 
 pd = pytest.importorskip("pandas")
 

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mixnorm.exceptions import TableError
-from mixnorm.tables import SparseTable, Table, _read, _sniff, read_table
+from mixnorm.tables import SparseTable, Table, read_table, sniff
+from mixnorm.tables import read as _read
 
 pd = pytest.importorskip("pandas")
 pa = pytest.importorskip("pyarrow")
@@ -31,9 +32,7 @@ def entries(kind, letters):
     """Return how to draw entries of a kind of column."""
     if kind == "text":
         texts = st.text(letters | MARKS, max_size=12)
-        return (
-            st.sampled_from(_sniff.MISSING) | texts | st.sampled_from(["1", "2020-01-01", "true"])
-        )
+        return st.sampled_from(sniff.MISSING) | texts | st.sampled_from(["1", "2020-01-01", "true"])
     return {
         "int": st.integers(-(2**63), 2**63 - 1),
         "float": st.floats(allow_nan=False),

@@ -18,7 +18,7 @@ from mixnorm.tables import (  # noqa: E402
     TableEncoder,
     read_table,
 )
-from mixnorm.tables._row_columns import decide_columns, values_by_name  # noqa: E402
+from mixnorm.tables.rows.columns import decide_columns, values_by_name  # noqa: E402
 
 ROWS = 60
 COLUMNS = {

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from mixnorm.exceptions import TableError
-from mixnorm.tables import _sniff
+from mixnorm.tables import sniff
 
 PNG = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"
 
@@ -51,7 +51,7 @@ def numpy_file():
     ids=label,
 )
 def test_packing(content, kind):
-    assert _sniff.packing(content[:8]) == kind
+    assert sniff.packing(content[:8]) == kind
 
 
 @pytest.mark.parametrize(
@@ -84,13 +84,13 @@ def test_packing(content, kind):
 )
 def test_what_is_no_table(content, what):
     with pytest.raises(TableError, match=f"it.csv is no table.*{what}"):
-        _sniff.file_format(content, "it.csv")
+        sniff.file_format(content, "it.csv")
 
 
 @pytest.mark.parametrize("content", [b"", b" \n\t\r\n", b"\xef\xbb\xbf", b"\xff\xfe", b"\n\n"])
 def test_nothing(content):
     with pytest.raises(TableError, match="it.csv is empty"):
-        _sniff.file_format(content, "it.csv")
+        sniff.file_format(content, "it.csv")
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_nothing(content):
     ],
 )
 def test_format(content, kind):
-    assert _sniff.file_format(content[: _sniff.HEAD], "it") == kind
+    assert sniff.file_format(content[: sniff.HEAD], "it") == kind
 
 
 @pytest.mark.parametrize(
@@ -129,12 +129,12 @@ def test_format(content, kind):
     ],
 )
 def test_encoding(content, name):
-    assert _sniff.encoding(content) == name
+    assert sniff.encoding(content) == name
 
 
 @pytest.mark.parametrize("char", list(",;\t|"))
 def test_delimiter(char):
-    assert _sniff.delimiter(f"a{char}b\n1{char}2\n") == char
+    assert sniff.delimiter(f"a{char}b\n1{char}2\n") == char
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_delimiter(char):
     ],
 )
 def test_delimiter_among_others(text, char):
-    assert _sniff.delimiter(text) == char
+    assert sniff.delimiter(text) == char
 
 
 @pytest.mark.parametrize(
@@ -175,16 +175,16 @@ def test_delimiter_among_others(text, char):
     ],
 )
 def test_header(text, delimiter, header):
-    assert _sniff.has_header(text, delimiter) == header
+    assert sniff.has_header(text, delimiter) == header
 
 
 def test_an_expected_name_makes_a_header():
-    assert _sniff.has_header("2019, 2020\n1,2\n", ",", ["2020"])
-    assert not _sniff.has_header("2019,2020\n1,2\n", ",", ["2021"])
+    assert sniff.has_header("2019, 2020\n1,2\n", ",", ["2020"])
+    assert not sniff.has_header("2019,2020\n1,2\n", ",", ["2021"])
 
 
 def test_a_first_row_that_was_cut():
-    row = ("-1.5," * 20_000)[: _sniff.HEAD]
+    row = ("-1.5," * 20_000)[: sniff.HEAD]
     assert row.endswith(",-")
-    assert not _sniff.has_header(row, ",")
-    assert _sniff.has_header(f"{row}x\n1,2\n", ",")
+    assert not sniff.has_header(row, ",")
+    assert sniff.has_header(f"{row}x\n1,2\n", ",")

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mixnorm.tables import _values
-from mixnorm.tables._values import (
+from mixnorm.tables import values as _values
+from mixnorm.tables.values import (
     as_numbers,
     as_seconds,
     as_texts,

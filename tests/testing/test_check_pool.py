@@ -8,7 +8,7 @@ import pytest
 from mixnorm._params import Parameters
 from mixnorm.exceptions import ContractError
 from mixnorm.pools import Columns, Cost
-from mixnorm.pools._scorers import PoolScorer
+from mixnorm.pools.scorers import PoolScorer
 from mixnorm.testing import check_pool
 
 NONE = frozenset()

@@ -1,9 +1,9 @@
 """Bounds: what the theory promises on your data, each as a value with its theorem."""
 
-from mixnorm.bounds._bound import Bound
-from mixnorm.bounds._estimate import Estimate, rademacher_estimate
-from mixnorm.bounds._greedy import shareboost, shareboost_drops, shareboost_generalization
-from mixnorm.bounds._kernels import (
+from mixnorm.bounds.bound import Bound
+from mixnorm.bounds.estimate import Estimate, rademacher_estimate
+from mixnorm.bounds.greedy import shareboost, shareboost_drops, shareboost_generalization
+from mixnorm.bounds.kernels import (
     kernel_learning,
     local_rademacher,
     sparse_kernels,
@@ -12,8 +12,8 @@ from mixnorm.bounds._kernels import (
     sparse_kernels_steps,
     tensor_rate,
 )
-from mixnorm.bounds._matrix import excess_risk, rademacher
-from mixnorm.bounds._online import best_regret, mistakes, regret
+from mixnorm.bounds.matrix import excess_risk, rademacher
+from mixnorm.bounds.online import best_regret, mistakes, regret
 
 __all__ = [
     "Bound",

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from mixnorm.cli._parser import Usage, build_parser, check_options
+from mixnorm.cli.arguments.parser import Usage, build_parser, check_options
 
 __all__ = ["main"]
 
@@ -72,8 +72,8 @@ def _forget_output() -> None:
 
 def _run(options: Any, given: list[str]) -> int:
     """Run the command that was parsed, and turn what can go wrong into one line."""
-    from mixnorm.cli._screen import Screen
-    from mixnorm.cli._signals import endings_as_interrupts
+    from mixnorm.cli.screen import Screen
+    from mixnorm.cli.signals import endings_as_interrupts
 
     screen = Screen(json=getattr(options, "json", False), quiet=getattr(options, "quiet", False))
     try:
@@ -105,20 +105,20 @@ def _remark(screen: Any, message: Any, category: type[Warning], *where: Any) -> 
 
 
 def _command(options: Any, screen: Any, given: list[str]) -> None:
-    from mixnorm.cli import _commands
+    from mixnorm.cli import commands
 
     if options.command == "completion":
-        sys.stdout.write(_commands.completion(options) + "\n")
+        sys.stdout.write(commands.completion(options) + "\n")
     elif options.command == "demo":
-        from mixnorm.cli._demo import demo
+        from mixnorm.cli.demo import demo
 
         demo(options, screen)
     elif options.command == "stream":
-        from mixnorm.cli._stream import stream
+        from mixnorm.cli.stream.learn import stream
 
         stream(options, screen, given)
     else:
-        getattr(_commands, options.command)(options, screen, given)
+        getattr(commands, options.command)(options, screen, given)
 
 
 def _usage(given: list[str], message: str) -> int:

@@ -1,8 +1,8 @@
 """Data sets: stored real ones, synthetic families, and images deformed or set upright."""
 
-from mixnorm.datasets._deform import deform_images
-from mixnorm.datasets._deslant import deslant_images
-from mixnorm.datasets._load import load
-from mixnorm.datasets._synthetic import make_redundant_bits, make_shared_bits
+from mixnorm.datasets.deform import deform_images
+from mixnorm.datasets.deslant import deslant_images
+from mixnorm.datasets.loading import load
+from mixnorm.datasets.synthetic import make_redundant_bits, make_shared_bits
 
 __all__ = ["deform_images", "deslant_images", "load", "make_redundant_bits", "make_shared_bits"]

@@ -10,22 +10,22 @@ from typing import Any
 import numpy as np
 from scipy import linalg
 
-from mixnorm.engines.dual import (
+from mixnorm.engines.dual.engine import (
     Contraction,
     FeatureContraction,
     LowRankContraction,
     TensorContraction,
 )
 from mixnorm.kernels import TensorKernel
-from mixnorm.kernels._expansions import (
+from mixnorm.kernels.tensor.expansions import (
     FeatureExpansion,
     PairExpansion,
     TensorExpansion,
     feature_sums,
     weights_of_sums,
 )
-from mixnorm.kernels._multisets import multisets
-from mixnorm.kernels._tensor_gram import PairFactor, drawn_features, pair_factor, tensor_gram
+from mixnorm.kernels.tensor.gram import PairFactor, drawn_features, pair_factor, tensor_gram
+from mixnorm.kernels.tensor.multisets import multisets
 
 __all__ = ["REPRESENTATIONS", "Representation", "choose", "represent"]
 

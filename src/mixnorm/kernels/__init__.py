@@ -1,12 +1,9 @@
 """Kernels: functions of two rows, banks of them, and their matrices."""
 
-from mixnorm.kernels._bank import KernelBank, gaussian_bank
-from mixnorm.kernels._base import Kernel
-from mixnorm.kernels._clip import clip_negative
-from mixnorm.kernels._expansions import FeatureExpansion, PairExpansion, TensorExpansion
-from mixnorm.kernels._factors import FactorGrams
-from mixnorm.kernels._fitted import FittedBank
-from mixnorm.kernels._functions import (
+from mixnorm.kernels.banks.bank import KernelBank, gaussian_bank
+from mixnorm.kernels.banks.fitted import FittedBank
+from mixnorm.kernels.functions.base import Kernel
+from mixnorm.kernels.functions.kernels import (
     ChiSquaredKernel,
     FunctionKernel,
     GaussianKernel,
@@ -14,13 +11,16 @@ from mixnorm.kernels._functions import (
     LinearKernel,
     PolynomialKernel,
 )
-from mixnorm.kernels._geometry import KernelGeometry, kernel_geometry
-from mixnorm.kernels._grams import Grams
-from mixnorm.kernels._names import as_kernel, register_kernel
-from mixnorm.kernels._sketch import Sketch, exact_factor, pivoted_factor
-from mixnorm.kernels._stack import KernelStack
-from mixnorm.kernels._tails import tail_sums
-from mixnorm.kernels._tensor import (
+from mixnorm.kernels.functions.names import as_kernel, register_kernel
+from mixnorm.kernels.grams.base import Grams
+from mixnorm.kernels.grams.clip import clip_negative
+from mixnorm.kernels.grams.factors import FactorGrams
+from mixnorm.kernels.grams.geometry import KernelGeometry, kernel_geometry
+from mixnorm.kernels.grams.sketch import Sketch, exact_factor, pivoted_factor
+from mixnorm.kernels.grams.stack import KernelStack
+from mixnorm.kernels.grams.tails import tail_sums
+from mixnorm.kernels.tensor.expansions import FeatureExpansion, PairExpansion, TensorExpansion
+from mixnorm.kernels.tensor.kernels import (
     ExponentialTensorKernel,
     FeatureTensorKernel,
     PolynomialTensorKernel,

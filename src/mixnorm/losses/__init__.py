@@ -1,13 +1,13 @@
 """Losses: what a mistake costs, on scores of shape ``(n_samples, n_outputs)``."""
 
-from mixnorm.losses._base import DualLoss, Loss, SmoothLoss
-from mixnorm.losses._binary import Hinge, Logistic, SquaredHinge
-from mixnorm.losses._multiclass_hinge import MulticlassHinge, MulticlassSquaredHinge
-from mixnorm.losses._names import as_loss
-from mixnorm.losses._regression import Absolute, EpsilonInsensitive, Huber
-from mixnorm.losses._scalar import BoxDual
-from mixnorm.losses._softmax import MarginSoftmax, MultinomialLogistic
-from mixnorm.losses._squared import Squared
+from mixnorm.losses.base import DualLoss, Loss, SmoothLoss
+from mixnorm.losses.binary import Hinge, Logistic, SquaredHinge
+from mixnorm.losses.multiclass_hinge import MulticlassHinge, MulticlassSquaredHinge
+from mixnorm.losses.names import as_loss
+from mixnorm.losses.regression import Absolute, EpsilonInsensitive, Huber
+from mixnorm.losses.scalar import BoxDual
+from mixnorm.losses.softmax import MarginSoftmax, MultinomialLogistic
+from mixnorm.losses.squared import Squared
 
 __all__ = [
     "Absolute",

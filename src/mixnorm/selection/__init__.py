@@ -1,5 +1,5 @@
 """Choosing a model along a path: functions, below the estimators that use them."""
 
-from mixnorm.selection._size import choose_size, standard_error
+from mixnorm.selection.size import choose_size, standard_error
 
 __all__ = ["choose_size", "standard_error"]

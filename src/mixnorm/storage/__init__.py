@@ -16,6 +16,6 @@ types of the fields checked against their annotations. It may have a method ``_c
 which is then called and raises for what does not fit together.
 """
 
-from mixnorm.storage._store import load, save
+from mixnorm.storage.store import load, save
 
 __all__ = ["load", "save"]

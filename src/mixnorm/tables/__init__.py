@@ -1,15 +1,15 @@
 """Tables of people: files in, matrices out, and models that remember how."""
 
-from mixnorm.tables._columns import CategoryColumn, DateColumn, NumberColumn
-from mixnorm.tables._encoder import SparseEncoder, TableEncoder, remarks
-from mixnorm.tables._marks import table_mark
-from mixnorm.tables._model import Predictions, TableModel
-from mixnorm.tables._read import SparseTable, Table, read_table
-from mixnorm.tables._row_columns import DECIDED_AT, RowColumn
-from mixnorm.tables._row_encoder import Features, RowEncoder, feature_names
-from mixnorm.tables._rows import BadRow, Row, RowReader
-from mixnorm.tables._stream import StreamModel
-from mixnorm.tables._target import (
+from mixnorm.tables.columns import CategoryColumn, DateColumn, NumberColumn
+from mixnorm.tables.encoder import SparseEncoder, TableEncoder, remarks
+from mixnorm.tables.marks import table_mark
+from mixnorm.tables.model import Predictions, TableModel
+from mixnorm.tables.read import SparseTable, Table, read_table
+from mixnorm.tables.rows.columns import DECIDED_AT, RowColumn
+from mixnorm.tables.rows.encoder import Features, RowEncoder, feature_names
+from mixnorm.tables.rows.model import StreamModel
+from mixnorm.tables.rows.reader import BadRow, Row, RowReader
+from mixnorm.tables.target import (
     Target,
     Task,
     as_target_numbers,
@@ -17,7 +17,7 @@ from mixnorm.tables._target import (
     find_column,
     read_target,
 )
-from mixnorm.tables._words import counted
+from mixnorm.tables.words import counted
 
 __all__ = [
     "DECIDED_AT",

@@ -1,7 +1,7 @@
 """Contracts of losses, norms and pools, as checks to run on objects of your own."""
 
-from mixnorm.testing._loss import check_loss
-from mixnorm.testing._norm import check_norm
-from mixnorm.testing._pool import check_pool
+from mixnorm.testing.loss import check_loss
+from mixnorm.testing.norm import check_norm
+from mixnorm.testing.pool import check_pool
 
 __all__ = ["check_loss", "check_norm", "check_pool"]

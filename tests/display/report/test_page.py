@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mixnorm.display import Feature, FullModel, Report
-from mixnorm.display.report._html import one_line
+from mixnorm.display.report.html import one_line
 
 NAMES = ["two", "ten", "hundred", "regression", "dense", "nasty", "interrupted"]
 VOID = {"meta", "link", "br"}

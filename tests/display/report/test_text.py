@@ -4,7 +4,8 @@ import math
 
 import pytest
 
-from mixnorm.display.report import _html, _text
+from mixnorm.display.report import html
+from mixnorm.display.report import text as _text
 
 NBSP = "\u00a0"
 
@@ -110,17 +111,17 @@ def test_short_names():
 
 
 def test_clean_keeps_what_can_be_shown():
-    assert _html.clean("a\x00b\x1b\u202ec\ud800d\ufffee\r\nf\tg") == "abcde\nf\tg"
-    assert _html.clean("a\x00b", gap="?") == "a?b"
-    assert _html.clean("שלום 列 👩‍👧") == "שלום 列 👩‍👧"
+    assert html.clean("a\x00b\x1b\u202ec\ud800d\ufffee\r\nf\tg") == "abcde\nf\tg"
+    assert html.clean("a\x00b", gap="?") == "a?b"
+    assert html.clean("שלום 列 👩‍👧") == "שלום 列 👩‍👧"
 
 
 def test_tag_escapes():
-    made = _html.tag("p", "<&\"'>", _html.Html("<b>bold</b>"), None, title="\"<&'", class_="x")
+    made = html.tag("p", "<&\"'>", html.Html("<b>bold</b>"), None, title="\"<&'", class_="x")
     expected = (
         '<p title="&quot;&lt;&amp;&#x27;" class="x">&lt;&amp;"\'&gt;<b>bold</b></p>'  # not twice
     )
     assert made == expected
-    assert _html.tag("line", x1=1.25, x2=3, hidden=True, y1=None, y2=False) == (
+    assert html.tag("line", x1=1.25, x2=3, hidden=True, y1=None, y2=False) == (
         '<line x1="1.25" x2="3" hidden=""/>'
     )

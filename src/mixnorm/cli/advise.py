@@ -1,0 +1,67 @@
+"""``mixnorm advise``: which norm to use on a table."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from mixnorm import __version__
+from mixnorm._files import written_whole
+from mixnorm.cli.arguments.parser import Usage
+from mixnorm.cli.data import Data
+from mixnorm.cli.screen import Screen
+
+
+def told(advice: Any, data: Data, command: Sequence[str]) -> dict[str, Any]:
+    """Return all that was found as plain values."""
+    return {
+        "table": data.name,
+        "target": data.target,
+        "task": data.task,
+        "rows": advice.n_samples,
+        "columns": advice.n_features,
+        "outputs": advice.n_outputs,
+        "best_norm": advice.best_norm_,
+        "verdict": advice.verdict,
+        "why": advice.why,
+        "null_error": advice.null_error,
+        "errors_are": advice.what,
+        "norms": [
+            row | {"bound": None if one.bound is None else one.bound.to_dict()}
+            for row, one in zip(advice.rows(), advice.norms, strict=True)
+        ],
+        "command": shlex.join(["mixnorm", *command]),
+        "version": __version__,
+        "notes": data.notes,
+    }
+
+
+def advised(data: Data, options: argparse.Namespace, screen: Screen) -> Any:
+    """Compare norms, and say which one is at work."""
+    from mixnorm.advice import advise
+
+    if options.weight is not None:
+        raise Usage("mixnorm advise takes no weights; leave out --weight, or --drop that column")
+    with screen.working("comparing norms"):
+        return advise(
+            data.X, data.y, task=data.task, max_rows=options.rows, random_state=options.seed
+        )
+
+
+def write_page(advice: Any, facts: dict[str, Any], place: str) -> None:
+    """Write the page about advice."""
+    from mixnorm.display import advice_page
+
+    made = [f"{facts['command']}", *facts["notes"]]
+    page = advice_page(
+        advice,
+        title=f"Which norm to use for {facts['target']} in {facts['table']}",
+        version=facts["version"],
+        created=datetime.now().astimezone().strftime("%Y-%m-%d %H:%M"),
+        made=made,
+    )
+    with written_whole(place) as file:
+        file.write(page.encode())

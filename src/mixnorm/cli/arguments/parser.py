@@ -1,0 +1,473 @@
+"""What the command line understands. Imports nothing heavy: ``--help`` is to be quick."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from typing import Any, NoReturn
+
+from mixnorm import __version__
+from mixnorm.cli.arguments import examples, types
+
+FORMATS = ("csv", "tsv", "parquet", "libsvm")
+TASKS = ("classification", "regression")
+STREAMED = ("csv", "tsv", "jsonl")
+LEARNERS = ("mirror", "perceptron", "regressor")
+LOSSES: dict[str, tuple[str, ...]] = {
+    "mirror": ("logistic", "margin", "hinge"),
+    "perceptron": (),
+    "regressor": ("squared", "absolute", "huber", "epsilon_insensitive"),
+}
+POOLS = ("columns", "stumps", "boxes", "products", "pieces")
+RULES = ("joint", "l1", "l2", "line", "column", "exact")
+#: How far the search for a size goes when the user does not say.
+LONGEST = 30
+SHELLS = ("bash", "zsh", "tcsh")
+
+
+class Usage(Exception):
+    """The command line asks for something that cannot be."""
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser that raises, so that wrong usage is told in one place."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise :class:`Usage`."""
+        raise Usage(message)
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of ``mixnorm`` and its commands."""
+    parser = _Parser(
+        prog="mixnorm",
+        description=examples.ABOUT,
+        epilog=examples.ENDINGS,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"mixnorm {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    _add_fit(commands)
+    _add_path(commands)
+    _add_predict(commands)
+    _add_show(commands)
+    _add_stream(commands)
+    _add_advise(commands)
+    _add_demo(commands)
+    _add_completion(commands)
+    return parser
+
+
+def _command(commands: Any, name: str, summary: str, epilog: str = "") -> Any:
+    made = commands.add_parser(
+        name,
+        help=summary,
+        description=summary[0].upper() + summary[1:] + ".",
+        epilog=epilog,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    made.add_argument("--json", action="store_true", help="print one JSON object, for programs")
+    made.add_argument("--quiet", "-q", action="store_true", help="no progress, no remarks")
+    return made
+
+
+def _add_fit(commands: Any) -> None:
+    fit = _command(
+        commands, "fit", "choose features, fit a model, write it and a report", examples.FIT
+    )
+    _add_table(fit)
+    _add_learning(fit, "features of the model; without it, cross-validation chooses the size")
+    written = fit.add_argument_group("what is written")
+    written.add_argument(
+        "--model", "-m", metavar="FILE", help="the model file (default: the table's name .mixnorm)"
+    )
+    written.add_argument("--report", "-r", metavar="FILE", help="an HTML page about the model")
+
+
+def _add_path(commands: Any) -> None:
+    path = _command(commands, "path", "print error against number of features", examples.PATH)
+    _add_table(path)
+    _add_learning(path, f"how many features to try (default {LONGEST})", limited=False)
+
+
+def _add_table(command: Any) -> None:
+    command.add_argument("file", metavar="FILE", help="CSV, TSV, Parquet or LIBSVM; - for stdin")
+    command.add_argument("--target", "-t", metavar="COLUMN", help="the column to predict")
+    table = command.add_argument_group("the table")
+    _add_format(table)
+    table.add_argument(
+        "--drop", metavar="COLUMN", action="append", default=[], help="leave a column out"
+    )
+    table.add_argument(
+        "--category",
+        metavar="COLUMN",
+        action="append",
+        default=[],
+        help="a column of categories, whatever it looks like",
+    )
+    table.add_argument(
+        "--number",
+        metavar="COLUMN",
+        action="append",
+        default=[],
+        help="a column of numbers, whatever it looks like",
+    )
+    table.add_argument("--weight", metavar="COLUMN", help="a column of sample weights")
+    table.add_argument("--task", choices=TASKS, help="default: detected from the target")
+
+
+def _add_format(table: Any, formats: tuple[str, ...] = FORMATS) -> None:
+    table.add_argument("--format", choices=formats, help="default: detected from the content")
+    table.add_argument(
+        "--delimiter",
+        metavar="CHAR",
+        type=types.delimiter,
+        help="default: detected from the content",
+    )
+    table.add_argument(
+        "--header",
+        action=argparse.BooleanOptionalAction,
+        help="whether the first row holds names (default: unless it is all numbers)",
+    )
+
+
+def _add_learning(command: Any, features: str, *, limited: bool = True) -> None:
+    learning = command.add_argument_group("learning")
+    learning.add_argument("--features", "-k", metavar="N", type=types.count, help=features)
+    if limited:
+        learning.add_argument(
+            "--max-features",
+            metavar="N",
+            type=types.count,
+            default=LONGEST,
+            help=f"largest size that cross-validation tries (default {LONGEST})",
+        )
+    learning.add_argument(
+        "--pool",
+        choices=POOLS,
+        default="columns",
+        help="what features are: columns of the table (the default), stumps (a column is at most "
+        "some threshold), boxes (one or two such conditions at once), products of two "
+        "columns, or pieces (linear near some point)",
+    )
+    learning.add_argument(
+        "--max-inputs",
+        metavar="N",
+        type=types.count,
+        help="most columns that all features together read; every level of a category counts as "
+        "a column, and so do the parts of a date",
+    )
+    learning.add_argument(
+        "--folds", metavar="N", type=types.folds, help="folds of the cross-validation (default 5)"
+    )
+    learning.add_argument(
+        "--nested",
+        action="store_true",
+        help="also measure the error by nested cross-validation, which chooses the size without "
+        "the rows that it scores; takes several times as long",
+    )
+    learning.add_argument(
+        "--alpha",
+        metavar="A",
+        type=types.penalty,
+        default="auto",
+        help="ridge penalty, a number or auto (default auto: found from the training rows)",
+    )
+    learning.add_argument(
+        "--loss", choices=("margin", "logistic", "squared"), help="default: margin, or squared"
+    )
+    learning.add_argument(
+        "--rule",
+        choices=RULES,
+        default="joint",
+        help="how the next feature is chosen (default joint)",
+    )
+    learning.add_argument(
+        "--swaps",
+        metavar="N",
+        type=types.whole,
+        default=0,
+        help="replacement steps after each round (default 0)",
+    )
+    learning.add_argument(
+        "--seed",
+        metavar="N",
+        type=types.whole,
+        default=0,
+        help="of the split into folds, and of the centres of pieces (default 0)",
+    )
+
+
+def _add_predict(commands: Any) -> None:
+    predict = _command(commands, "predict", "apply a model to a new table", examples.PREDICT)
+    predict.add_argument("model", metavar="MODEL", help="a file that mixnorm fit or stream wrote")
+    predict.add_argument("file", metavar="FILE", help="the new table; - for stdin")
+    predict.add_argument("--output", "-o", metavar="FILE", help="default: standard output")
+    predict.add_argument(
+        "--probabilities", action="store_true", help="also the probability of every class"
+    )
+    predict.add_argument(
+        "--keep", metavar="COLUMN", action="append", default=[], help="copy a column of the table"
+    )
+    predict.add_argument(
+        "--features", "-k", metavar="N", type=types.count, help="use only the first N features"
+    )
+    _add_format(predict.add_argument_group("the table"), (*FORMATS, "jsonl"))
+
+
+def _add_show(commands: Any) -> None:
+    show = _command(commands, "show", "say what a model is, its features, and what it costs")
+    show.add_argument("model", metavar="MODEL", help="a file that mixnorm fit or stream wrote")
+
+
+def _add_stream(commands: Any) -> None:
+    stream = _command(
+        commands,
+        "stream",
+        "learn from a file or a pipe, a row at a time, and count mistakes",
+        examples.STREAM,
+    )
+    stream.add_argument(
+        "file",
+        metavar="FILE",
+        nargs="?",
+        help="CSV or TSV with a header, or JSON lines; - for stdin, which is the default in a pipe",
+    )
+    stream.add_argument("--target", "-t", metavar="COLUMN", help="the column to predict")
+    rows = stream.add_argument_group("the rows")
+    rows.add_argument(
+        "--format", choices=STREAMED, help="default: detected from the name or the content"
+    )
+    rows.add_argument(
+        "--delimiter",
+        metavar="CHAR",
+        type=types.delimiter,
+        help="default: detected from the first lines",
+    )
+    rows.add_argument(
+        "--drop", metavar="COLUMN", action="append", default=[], help="leave a column out"
+    )
+    rows.add_argument(
+        "--category",
+        metavar="COLUMN",
+        action="append",
+        default=[],
+        help="a column of categories, whatever it looks like",
+    )
+    rows.add_argument(
+        "--number",
+        metavar="COLUMN",
+        action="append",
+        default=[],
+        help="a column of numbers, whatever it looks like",
+    )
+    rows.add_argument(
+        "--strict",
+        action="store_true",
+        help="stop at a row that cannot be read",
+    )
+    _add_online(stream.add_argument_group("learning"))
+    told = stream.add_argument_group("what is written")
+    told.add_argument(
+        "--model", "-m", metavar="FILE", help="the model file (default: the table's name .mixnorm)"
+    )
+    told.add_argument(
+        "--resume",
+        action="store_true",
+        help="go on with the model; lines of a file that it has learned from are passed over",
+    )
+    told.add_argument(
+        "--checkpoint",
+        metavar="N",
+        type=types.count,
+        default=100_000,
+        help="write the model every N rows, and at the end (default 100000)",
+    )
+    told.add_argument(
+        "--every",
+        metavar="N",
+        type=types.count,
+        help="print a line every N rows (default: after 1, 2, 4, ... 1024, then a quarter more)",
+    )
+    told.add_argument(
+        "--predictions",
+        metavar="FILE",
+        help="a table of the rows: the line, what was predicted before learning, and the target",
+    )
+
+
+def _add_advise(commands: Any) -> None:
+    made = _command(
+        commands, "advise", "compare norms, and say which to use and why", examples.ADVISE
+    )
+    _add_table(made)
+    learning = made.add_argument_group("comparing")
+    learning.add_argument(
+        "--rows",
+        metavar="N",
+        type=types.enough,
+        default=2000,
+        help="rows to compare norms on, at most (default 2000)",
+    )
+    learning.add_argument(
+        "--seed", metavar="N", type=types.whole, default=0, help="draws rows and folds (default 0)"
+    )
+    written = made.add_argument_group("what is written")
+    written.add_argument("--report", "-r", metavar="FILE", help="an HTML page about the advice")
+    made.set_defaults(pool="columns")
+
+
+def _add_online(learning: Any) -> None:
+    learning.add_argument(
+        "--learner",
+        choices=LEARNERS,
+        help="mirror descent on labels (the default), the perceptron, or mirror descent on numbers",
+    )
+    learning.add_argument(
+        "--norm",
+        choices=("l2,2", "l2,1", "l1,1", "trace"),
+        help="what is small in the weights: all (l2,2), features shared by the classes (l2,1), "
+        "entries (l1,1), or the rank (trace); default l2,2, for the perceptron l2,1",
+    )
+    learning.add_argument(
+        "--loss",
+        choices=tuple(dict.fromkeys((*LOSSES["mirror"], *LOSSES["regressor"]))),
+        help="of labels logistic (the default), margin or hinge; of numbers squared (the default) "
+        "and the others",
+    )
+    learning.add_argument(
+        "--learning-rate",
+        choices=("auto", "feature", "adaptive", "anytime", "fixed"),
+        help="how steps are chosen (default auto)",
+    )
+    learning.add_argument("--eta0", metavar="A", type=types.positive, help="the step size")
+    learning.add_argument(
+        "--radius", metavar="R", type=types.positive, help="largest norm of the weights"
+    )
+    learning.add_argument(
+        "--no-scale",
+        action="store_true",
+        help="take columns as they are, not from their mean so far and in units of what was seen",
+    )
+    learning.add_argument(
+        "--average", action="store_true", help="predict by the average of all weights so far"
+    )
+    learning.add_argument(
+        "--hash",
+        metavar="N",
+        type=types.count,
+        help="hash names, of which ever new ones come, into N columns; numbers count from zero",
+    )
+
+
+def _add_demo(commands: Any) -> None:
+    demo = _command(commands, "demo", "find the few pixels that tell ten digits apart")
+    demo.add_argument(
+        "--output", "-o", metavar="FOLDER", default="mixnorm-demo", help="default: mixnorm-demo"
+    )
+
+
+def _add_completion(commands: Any) -> None:
+    completion = commands.add_parser(
+        "completion",
+        help="print a script that completes commands and options in your shell",
+        description="Print a completion script.",
+        epilog="example:\n  mixnorm completion bash > ~/.local/share/bash-completion/"
+        "completions/mixnorm",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    completion.add_argument("shell", choices=SHELLS)
+
+
+def check_options(options: argparse.Namespace) -> None:
+    """Raise :class:`Usage` for what cannot work, before any time is spent on it."""
+    if options.command == "stream":
+        _check_stream(options)
+    written = _WRITTEN.get(options.command, ())
+    for name in written:
+        if getattr(options, name) is not None:
+            _check_place(getattr(options, name), f"--{name}")
+    _check_distinct(options, written)
+    named = options.command not in ("fit", "stream") or options.model
+    if getattr(options, "file", None) == "-" and not named:
+        raise Usage("a table from standard input has no name; give --model FILE")
+    if getattr(options, "pool", None) == "pieces" and options.max_inputs is not None:
+        raise Usage("--max-inputs has no meaning for --pool pieces: each piece reads all columns")
+    if getattr(options, "nested", False) and options.command == "fit" and options.features:
+        raise Usage(
+            "--nested measures the choice of the size, and --features leaves nothing to choose; "
+            "leave one of them out"
+        )
+    overlap = set(getattr(options, "category", ())) & set(getattr(options, "number", ()))
+    if overlap:
+        raise Usage(f"--category and --number both name {sorted(overlap)[0]!r}")
+
+
+def _check_stream(options: argparse.Namespace) -> None:
+    """Raise for options of ``mixnorm stream`` that cannot be; standard input is the default."""
+    if options.file is None:
+        if sys.stdin is None or sys.stdin.isatty():
+            raise Usage("name a FILE, or send rows through a pipe")
+        options.file = "-"
+    if options.resume:
+        learning = ("learner", "norm", "loss", "learning_rate", "eta0", "radius", "no_scale")
+        for name in (*learning, "average", "hash", "drop", "category", "number"):
+            if getattr(options, name):
+                option = name.replace("_", "-")
+                raise Usage(f"--{option} cannot be changed with --resume: the model says")
+        return
+    learner = options.learner or "mirror"
+    for name in ("loss", "learning_rate", "eta0", "radius"):
+        if learner == "perceptron" and getattr(options, name) is not None:
+            raise Usage(f"--{name.replace('_', '-')} has no meaning for --learner perceptron")
+    if options.loss is not None and options.loss not in LOSSES[learner]:
+        fitting = ", ".join(LOSSES[learner])
+        raise Usage(f"--loss {options.loss} is not for --learner {learner}; choose of {fitting}")
+    if options.target is not None and options.target in options.drop:
+        raise Usage(f"--drop names the target {options.target!r}")
+
+
+def _check_place(place: str, option: str) -> None:
+    """Raise unless a file can be written there."""
+    folder = Path(place).absolute().parent
+    if not folder.is_dir():
+        raise Usage(f"{option} {place}: there is no folder {folder}")
+    if Path(place).is_dir():
+        raise Usage(f"{option} {place} is a folder; name a file")
+    if not os.access(place if Path(place).exists() else folder, os.W_OK):
+        raise Usage(f"{option} {place} cannot be written: no permission")
+
+
+def _check_distinct(options: argparse.Namespace, written: tuple[str, ...]) -> None:
+    """Raise if what is written would replace what is read, or what else is written."""
+    places = {
+        name: getattr(options, name)
+        for name in ("file", "model", *written)
+        if written and getattr(options, name, None) not in (None, "-")
+    }
+    for name in written:
+        for other, place in places.items():
+            if other != name and name in places and _same_file(places[name], place):
+                raise Usage(f"--{name} {places[name]} would replace {_SPOKEN[other]}")
+
+
+_WRITTEN = {
+    "advise": ("report",),
+    "fit": ("model", "report"),
+    "predict": ("output",),
+    "stream": ("model", "predictions"),
+}
+_SPOKEN = {
+    "file": "the table",
+    "model": "the model",
+    "report": "the report",
+    "predictions": "the predictions",
+}
+
+
+def _same_file(one: str, other: str) -> bool:
+    if Path(one).exists() and not Path(one).is_file():  # a pipe, a terminal
+        return False
+    return Path(one).resolve() == Path(other).resolve()

@@ -1,0 +1,466 @@
+"""The commands: each reads its options, does one thing, and says what it did."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.table import Table as RichTable
+
+from mixnorm._files import written_whole
+from mixnorm.cli.advise import advised, told, write_page
+from mixnorm.cli.arguments.parser import Usage
+from mixnorm.cli.data import Data, load_data
+from mixnorm.cli.full import FullFit, fit_full
+from mixnorm.cli.screen import Screen, error_text, safe, write_out
+from mixnorm.cli.search import Search, mean_error, search
+from mixnorm.cli.signals import uninterrupted
+from mixnorm.cli.stream.show import predict_rows, show_other, show_stream
+from mixnorm.cli.summary import cost_text, error_name, facts, make_report, path_rows, size_text
+from mixnorm.exceptions import ModelFileError, TableError
+from mixnorm.storage import load, save
+from mixnorm.tables import (
+    SparseEncoder,
+    SparseTable,
+    StreamModel,
+    Table,
+    TableModel,
+    as_target_numbers,
+    compare_labels,
+    counted,
+    find_column,
+    read_table,
+    table_mark,
+)
+
+_MOST_SHOWN = 40
+
+
+def fit(options: argparse.Namespace, screen: Screen, command: Sequence[str]) -> None:
+    """``mixnorm fit``: search, write the model and the report, print what was found."""
+    place = model_place(options)
+    data = _read(options, screen)
+    found = search(data, options, screen, whole=options.report is not None)
+    full = _full(data, found, options, screen)
+    written = {"model": str(place)}
+    with uninterrupted():
+        told = facts(data, found, command, full)
+        save(TableModel(data.target, data.task, data.encoder, found.model, told), place)
+        if options.report is not None:
+            size = place.stat().st_size if place.is_file() else 0
+            make_report(data, found, told, full, size).write(options.report)
+            written["report"] = options.report
+    _print_fit(told, found, screen, full)
+    for what, where in written.items():
+        screen.say(f"{what.capitalize()} written to {where}.")
+    screen.document({**told, **written})
+
+
+def model_place(options: argparse.Namespace) -> Path:
+    """Return where the model goes; a name made up here never replaces a file."""
+    if options.model is not None:
+        return Path(options.model)
+    stem = Path(options.file).name.split(".")[0] or "model"
+    place = Path(f"{stem}.mixnorm")
+    if place.exists():
+        raise Usage(f"{place} exists; give --model {place} to replace it, or another name")
+    return place
+
+
+def _read(options: argparse.Namespace, screen: Screen) -> Data:
+    """Read the table, and tell what was found in it."""
+    with screen.working(f"reading {options.file}"):
+        data = load_data(options)
+    columns = len(data.encoder.names)
+    screen.remark(
+        f"{data.name}: {counted(len(data.y), 'row')}, {counted(columns, 'column')} to choose from."
+    )
+    for note in data.notes:
+        screen.remark(note)
+    return data
+
+
+def _full(data: Data, found: Search, options: argparse.Namespace, screen: Screen) -> FullFit | None:
+    """Fit models with all columns for the report, unless the user is in a hurry."""
+    if options.report is None or found.interrupted:
+        return None
+    try:
+        with screen.working("fitting models with all columns, for comparison"):
+            return fit_full(data, found)
+    except KeyboardInterrupt:
+        screen.remark("The models with all columns were skipped.")
+        return None
+
+
+def _print_fit(told: dict[str, Any], found: Search, screen: Screen, full: FullFit | None) -> None:
+    task = told["task"]
+    for note in found.notes:
+        screen.remark(note)
+    if found.interrupted:
+        screen.say(found.interrupted)
+    word = told["word"]
+    screen.show(_path_table(told["path"], task, None, word))
+    _say_replaced(told, screen)
+    screen.say(f"{size_text(told)}: {_measured_text(told, task)}")
+    if full is not None:
+        all_ = counted(full.n_features, word if word == "feature" else "column")
+        screen.say(f"All {all_}: {error_text(full.error, task)} ({full.note}).")
+        if full.own_error is not None:
+            screen.say(f"ShareBoost with all {all_}: {error_text(full.own_error, task)}.")
+    _say_how(told, screen)
+
+
+def _measured_text(told: dict[str, Any], task: str) -> str:
+    """Return the held-out error of a model in words."""
+    spread, word = error_text(told["standard_error"], task), told.get("word", "feature")
+    said = (
+        f"{told['error_name']} {error_text(told['error'], task)} ± {spread} on held-out rows, "
+        f"{error_text(told['null_error'], task)} without {word}s."
+    )
+    if told["error"] >= told["null_error"]:
+        said += f" The model does no better than one without {word}s."
+    return said
+
+
+def _say_how(told: dict[str, Any], screen: Screen) -> None:
+    """Say why this size, what the errors are, and whose; older files do not tell it all."""
+    for key in ("how_chosen", "how_measured", "how_folds"):
+        if told.get(key):
+            screen.say(told[key])
+
+
+def _say_replaced(told: dict[str, Any], screen: Screen) -> None:
+    """Say what a model consists of, where replacements made that another than what was chosen."""
+    names = told.get("replaced")
+    if names:
+        more = ", ..." if len(names) > _MOST_SHOWN else ""
+        shown = ", ".join(names[:_MOST_SHOWN]) + more
+        screen.say(f"Earlier choices were replaced; the {told['word']}s are now: {shown}")
+
+
+def path(options: argparse.Namespace, screen: Screen, command: Sequence[str]) -> None:
+    """``mixnorm path``: print the curve and the size it suggests."""
+    data = _read(options, screen)
+    found = search(data, options, screen, whole=True)
+    rows, told = path_rows(data, found), facts(data, found, command, None)
+    screen.show(_path_table(rows, data.task, found.chosen, data.word))
+    if found.interrupted:
+        screen.say("The search was interrupted; this is what it had reached.")
+    screen.say(f"Suggested: {counted(found.chosen, data.word)}, {_measured_text(told, data.task)}")
+    _say_how(told, screen)
+    keys = (
+        "table",
+        "target",
+        "task",
+        "rows",
+        "columns",
+        "pool",
+        "error_name",
+        "null_error",
+        "folds",
+        "nested",
+        "how_chosen",
+        "how_measured",
+        "how_folds",
+        "notes",
+    )
+    screen.document(
+        {
+            **{key: told[key] for key in keys},
+            "suggested": found.chosen,
+            "path": rows,
+            "interrupted": bool(found.interrupted),
+        }
+    )
+
+
+def _path_table(
+    rows: list[dict[str, Any]], task: str, marked: int | None, word: str = "feature"
+) -> RichTable:
+    """Return the path as a table for the terminal."""
+    table = RichTable(box=None, pad_edge=False)
+    widest = 40 if word == "feature" else 60
+    table.add_column(f"{word}s", justify="right", no_wrap=True, min_width=8)
+    table.add_column("added", no_wrap=True, overflow="ellipsis", max_width=widest)
+    counts = any(row.get("folds") is not None for row in rows)  # older files have none
+    if counts:
+        table.add_column("folds", justify="right", no_wrap=True)
+    table.add_column("training loss", justify="right", no_wrap=True)
+    table.add_column("held-out error", justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    shown = rows if len(rows) <= _MOST_SHOWN else rows[: _MOST_SHOWN - 1] + rows[-1:]
+    largest = max((row["error"] or 0.0 for row in rows), default=0.0) or 1.0
+    for row in shown:
+        error = error_text(row["error"], task)
+        if row["standard_error"] is not None:
+            error += f" ± {error_text(row['standard_error'], task)}"
+        bar = "█" * max(1, round(12 * (row["error"] or 0.0) / largest))
+        hint = " ← suggested" if row["features"] == marked else ""
+        table.add_row(
+            str(row["features"]),
+            safe(row["name"] + ("" if row["kind"] in ("number", word) else f", {row['kind']}")),
+            *([str(row["folds"])] if counts else []),
+            error_text(row["loss"], "regression"),
+            error,
+            bar + hint,
+        )
+    return table
+
+
+def predict(options: argparse.Namespace, screen: Screen, command: Sequence[str]) -> None:
+    """``mixnorm predict``: apply a model to a new table."""
+    model = _loaded(options.model)
+    if isinstance(model, StreamModel):
+        rows = predict_rows(model, options)
+        told = {} if rows.error is None else {"error": rows.error, "text": rows.text}
+        _write_predictions(rows.columns, rows.notes, told, options, screen)
+        return
+    if options.format == "jsonl":
+        raise Usage("--format jsonl is for models of mixnorm stream")
+    if options.features is not None:
+        model = _smaller(model, options.features)
+    if options.probabilities and model.classes is None:
+        raise Usage("--probabilities is for classification; the model predicts numbers")
+    sparse = isinstance(model.encoder, SparseEncoder)
+    table = read_table(
+        options.file,
+        file_format=options.format or ("libsvm" if sparse else None),
+        delimiter=options.delimiter,
+        header=options.header,
+        expect=model.needed,
+        zero_based=model.encoder.zero_based if isinstance(model.encoder, SparseEncoder) else None,
+        texts=model.texts,
+        keep=options.keep,
+    )
+    found = model.apply(table)
+    for note in table.notes:
+        screen.remark(note)
+    columns = _kept(table, options.keep)
+    columns["prediction"] = found.values
+    if options.probabilities and model.classes is not None and found.probabilities is not None:
+        for label, chances in zip(model.classes, found.probabilities.T, strict=True):
+            columns[f"probability {label}"] = chances
+    told = _measured(model, table, found.values)
+    _write_predictions(columns, found.notes, told, options, screen)
+
+
+def _write_predictions(
+    columns: dict[str, Any],
+    notes: list[str],
+    told: dict[str, Any],
+    options: argparse.Namespace,
+    screen: Screen,
+) -> None:
+    """Write predictions where they are wanted, with what was found out about them."""
+    count = len(columns["prediction"])
+    for note in notes:
+        screen.remark(note)
+    if told:
+        screen.remark(told["text"])
+    if options.output is not None:
+        with written_whole(options.output) as file:
+            file.write(_csv(columns).encode())
+        screen.say(f"{counted(count, 'prediction')} written to {options.output}.")
+    elif not screen.json:
+        write_out(_csv(columns))
+    document: dict[str, Any] = {"rows": count, "notes": notes}
+    if told:
+        document["error"] = told["error"]
+    if options.output is None:
+        document["columns"] = columns
+    else:
+        document["output"] = options.output
+    screen.document(document)
+
+
+def _loaded(place: str) -> TableModel | StreamModel:
+    model = load(place)
+    if not isinstance(model, (TableModel, StreamModel)):
+        raise ModelFileError(
+            f"{place} holds a {type(model).__name__} saved from Python, which does not know how to "
+            "read tables; use mixnorm.load in Python, or mixnorm fit."
+        )
+    return model
+
+
+def _smaller(model: TableModel, size: int) -> TableModel:
+    if size > model.size:
+        word = model.facts.get("word", "feature")
+        raise TableError(f"The model has {counted(model.size, word)}, not {size}.")
+    return model.truncate(size)
+
+
+def _kept(table: Table | SparseTable, names: list[str]) -> dict[str, Any]:
+    """Return the columns of the table that the user wants beside the predictions."""
+    if names and isinstance(table, SparseTable):
+        raise Usage("--keep has no meaning for a LIBSVM file, whose columns have no names")
+    if isinstance(table, SparseTable):
+        return {}
+    for name in names:
+        if name == "prediction" or name.startswith("probability "):
+            raise Usage(f"--keep {name}: the output has a column of that name itself")
+        find_column(table.frame, name, table.name, table.repeated)
+    return {name: table.kept[name] for name in names if name in table.kept}
+
+
+def _measured(model: TableModel, table: Any, found: np.ndarray) -> dict[str, Any]:
+    """Return the error on a table that has its targets; nothing if it has none."""
+    import pandas as pd
+
+    if isinstance(table, SparseTable):
+        values = pd.Series(table.labels, name=model.target)
+    elif model.target in table.frame.columns and model.target not in table.repeated:
+        values = table.frame[model.target]
+    else:
+        return {}
+    if model.classes is not None:
+        rows, wrong, unknown = compare_labels(values, found, model.classes)
+        error = float(np.mean(wrong)) if len(rows) else math.nan
+    else:
+        mark = "" if isinstance(table, SparseTable) else table_mark(table.frame)
+        truth = as_target_numbers(values, mark)
+        rows, unknown = np.flatnonzero(np.isfinite(truth)), []
+        error = mean_error(truth[rows], found[rows], None, model.task) if len(rows) else math.nan
+    if not len(rows):
+        return {}
+    shown = f"{error_name(model.task)} {error_text(error, model.task)}"
+    text = f"The table has the target: {shown} on {counted(len(rows), 'row')}."
+    if unknown:
+        text += f" Labels that training did not have: {', '.join(unknown[:5])}."
+    return {"error": error, "text": text}
+
+
+def _csv(columns: dict[str, Any]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    parts = [part.tolist() if hasattr(part, "tolist") else part for part in columns.values()]
+    writer.writerows(zip(*parts, strict=True))
+    return text.getvalue()
+
+
+def show(options: argparse.Namespace, screen: Screen, command: Sequence[str]) -> None:
+    """``mixnorm show``: say what a model is."""
+    model = load(options.model)
+    size = Path(options.model).stat().st_size
+    if isinstance(model, StreamModel):
+        show_stream(model, options.model, size, screen)
+        return
+    if not isinstance(model, TableModel):
+        _show_estimator(model, options.model, size, screen)
+        return
+    told = {**model.facts, "bytes": size}
+    estimator, task = model.estimator, model.task
+    kind = type(estimator).__name__
+    classes = None if model.classes is None else [str(label) for label in model.classes]
+    screen.say(f"{options.model}: {kind}, predicts {model.target!r} ({task}).")
+    if classes is not None:
+        more = ", ..." if len(classes) > 10 else ""
+        screen.say(f"{len(classes)} classes: {', '.join(classes[:10])}{more}")
+    word = told.get("word", "feature")
+    screen.show(_path_table(told.get("path", []), task, None, word))
+    _say_replaced(told, screen)
+    if told.get("interrupted"):
+        screen.say(told["interrupted"])
+    if "error" in told:
+        measured = _measured_text(told, task)
+        screen.say(measured[0].upper() + measured[1:])
+    _say_how(told, screen)
+    needed = model.needed
+    screen.say(
+        f"A prediction needs {counted(len(needed), 'column')} of the table and "
+        f"{cost_text(estimator)}; the file has {size:,} bytes."
+    )
+    if word != "feature":  # whose names are not those of columns
+        more = ", ..." if len(needed) > _MOST_SHOWN else ""
+        screen.say(f"Columns: {', '.join(needed[:_MOST_SHOWN])}{more}")
+    if "created" in told:
+        screen.say(
+            f"Made {told['created']} with mixnorm {told['version']} from {told['table']} "
+            f"({counted(told['rows'], 'row')}, {counted(told['columns'], 'column')}):"
+        )
+        screen.say(f"  {told['command']}")
+    screen.document(
+        {
+            **told,
+            "estimator": kind,
+            "parameters": {
+                name: value
+                for name, value in estimator.get_params(deep=False).items()
+                if isinstance(value, (str, int, float, bool, type(None)))
+            },
+            "classes": classes,
+            "needed": model.needed,
+        }
+    )
+
+
+def _show_estimator(model: Any, place: str, size: int, screen: Screen) -> None:
+    """Say what an estimator saved from Python is."""
+    if not (hasattr(model, "selected_") and hasattr(model, "cost_")):
+        show_other(model, place, size, screen)
+        return
+    names = getattr(model, "feature_names_in_", None)
+    chosen = [int(index) for index in model.selected_]
+    shown = chosen if names is None else [str(names[index]) for index in chosen]
+    made = _made_of_columns(model, names)
+    told = {
+        "estimator": type(model).__name__,
+        "features": shown,
+        "columns": int(model.n_features_in_),
+        "multiply_adds": model.cost_.multiply_adds,
+        "comparisons": model.cost_.comparisons,
+        "bytes": size,
+        **({"made_of_them": made} if made else {}),
+    }
+    screen.say(f"{place}: {told['estimator']}, saved from Python.")
+    screen.say(f"{len(chosen)} of {told['columns']} columns, in the order they were chosen:")
+    screen.say("  " + ", ".join(map(str, shown)))
+    if made:
+        screen.say(f"{counted(len(made), 'feature')} made of them, in that order too:")
+        screen.say("  " + ", ".join(made))
+    screen.say(f"A prediction needs {cost_text(model)}; the file has {size:,} bytes.")
+    screen.document(told)
+
+
+def _made_of_columns(model: Any, names: Any) -> list[str]:
+    """Return the features of an estimator in words, where they are no plain columns."""
+    pool: Any = getattr(model, "_fitted_pool", None)
+    path = getattr(model, "_path", None)
+    if path is None or not path.rounds or getattr(pool, "plain", True):
+        return []
+    if names is None:
+        names = [f"column {column}" for column in range(model.n_features_in_)]
+    return [str(pool.describe(atom, names)) for atom in path.rounds[-1].support]
+
+
+def advise(options: argparse.Namespace, screen: Screen, command: Sequence[str]) -> None:
+    """``mixnorm advise``: compare norms, print the table, and write the page."""
+    data = _read(options, screen)
+    found = advised(data, options, screen)
+    facts_told = told(found, data, command)
+    for line in str(found).splitlines():
+        screen.say(line)
+    if options.report is not None:
+        with uninterrupted():
+            write_page(found, facts_told, options.report)
+        screen.say(f"Report written to {options.report}.")
+        facts_told["report"] = options.report
+    screen.document(facts_told)
+
+
+def completion(options: argparse.Namespace) -> str:
+    """``mixnorm completion``: return the script."""
+    from mixnorm.cli.arguments.parser import build_parser
+
+    try:
+        import shtab
+    except ImportError as error:
+        raise TableError("Completion needs shtab: pip install 'mixnorm[cli]'") from error
+    return str(shtab.complete(build_parser(), shell=options.shell))

@@ -1,0 +1,89 @@
+"""``mixnorm demo``: which few pixels tell ten digits apart? The main job, on embedded data."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mixnorm.cli.screen import Screen
+
+_SIZE = 20
+
+
+def demo(options: argparse.Namespace, screen: Screen) -> None:
+    """Write scikit-learn's digits as a table, then run the commands a user would."""
+    from mixnorm.cli import commands as _commands
+    from mixnorm.cli.arguments.parser import build_parser
+    from mixnorm.storage import load
+
+    folder = Path(options.output)
+    folder.mkdir(parents=True, exist_ok=True)
+    places = {name: str(folder / name) for name in _FILES}
+    training, new = _write_digits(places["digits.csv"], places["new.csv"])
+    screen.say(
+        f"{training} images of digits, 8 x 8 pixels each, are in {places['digits.csv']}, "
+        f"{new} more in {places['new.csv']}."
+    )
+    parser, inner = build_parser(), _Gathering(json=options.json, quiet=options.quiet)
+    for words in _steps(places):
+        screen.say()
+        screen.say("$ mixnorm " + " ".join(words))
+        chosen = parser.parse_args(words)
+        getattr(_commands, chosen.command)(chosen, inner, words)
+    model = load(places["digits.mixnorm"])
+    screen.say("\nThe pixels, in the order in which they were chosen:\n")
+    screen.say(_picture(model.needed))
+    screen.say(f"\nOpen {places['report.html']} in a browser for the report.")
+    fit, predict = inner.gathered
+    screen.document({"folder": str(folder), "files": places, "fit": fit, "predict": predict})
+
+
+class _Gathering(Screen):
+    """Keeps what the commands of the demo would print as JSON, which is to be one object."""
+
+    def __init__(self, *, json: bool, quiet: bool) -> None:
+        super().__init__(json=json, quiet=quiet)
+        self.gathered: list[dict[str, Any]] = []
+
+    def document(self, content: dict[str, Any]) -> None:
+        """Keep the result of a command."""
+        self.gathered.append(content)
+
+
+_FILES = ("digits.csv", "new.csv", "report.html", "digits.mixnorm", "predictions.csv")
+
+
+def _steps(places: dict[str, str]) -> list[list[str]]:
+    fit = ["fit", places["digits.csv"], "--target", "digit", "--features", str(_SIZE)]
+    fit += ["--report", places["report.html"], "--model", places["digits.mixnorm"]]
+    predict = ["predict", places["digits.mixnorm"], places["new.csv"]]
+    return [fit, [*predict, "--output", places["predictions.csv"]]]
+
+
+def _write_digits(training: str, new: str) -> tuple[int, int]:
+    """Write the digits as two tables, and return their numbers of rows."""
+    from sklearn.datasets import load_digits
+    from sklearn.model_selection import train_test_split
+
+    X, y = load_digits(return_X_y=True)
+    parts = train_test_split(X.astype(int), y, test_size=0.3, random_state=0, stratify=y)
+    names = [f"pixel_{row}_{column}" for row in range(8) for column in range(8)]
+    for place, rows, labels in ((training, parts[0], parts[2]), (new, parts[1], parts[3])):
+        with open(place, "w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow([*names, "digit"])
+            writer.writerows(np.column_stack([rows, labels]).tolist())
+    return len(parts[0]), len(parts[1])
+
+
+def _picture(pixels: list[str]) -> str:
+    """Draw the 8 x 8 grid with the chosen pixels numbered."""
+    rank = {name: order for order, name in enumerate(pixels, start=1)}
+    rows = ([rank.get(f"pixel_{row}_{column}") for column in range(8)] for row in range(8))
+    return "\n".join(
+        "  " + " ".join(f"{order:2d}" if order else " ·" for order in row) for row in rows
+    )

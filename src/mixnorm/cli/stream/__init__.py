@@ -1,0 +1,4 @@
+"""``mixnorm stream``: learn from rows as they come.
+
+Open ``learn.py`` first.
+"""

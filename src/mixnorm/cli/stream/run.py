@@ -1,0 +1,320 @@
+"""Learning from the rows of a stream: what columns are, errors, and the model that is kept."""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import shlex
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from mixnorm import __version__
+from mixnorm.cli.account import Account, is_begun, running_cost
+from mixnorm.cli.guesses import Predictions
+from mixnorm.cli.signals import Interrupts
+from mixnorm.cli.stream.running import Running
+from mixnorm.exceptions import TableError
+from mixnorm.storage import save
+from mixnorm.tables import DECIDED_AT, Features, Row, RowReader, StreamModel, feature_names
+
+# Seconds of learning after which requests to end are looked at.
+_PAUSE = 0.1
+# More classes than this, and than half of the rows, are no classes.
+_MOST_LABELS = 30
+# New rows after which most entries of a column must have been readable.
+_ENOUGH = 100
+# Rows of JSON lines of which one must have the target.
+_PATIENCE = 1000
+
+
+class StreamRun:
+    """Learns from the rows of a reader, and keeps the state.
+
+    Parameters
+    ----------
+    model : StreamModel
+        What was learned before.
+    reader : RowReader
+        The rows.
+    options, command : Namespace, sequence of str
+        What was asked for.
+    place : Path
+        Where the model is written.
+    predictions : Predictions
+        Where predictions are written.
+    """
+
+    def __init__(
+        self,
+        model: StreamModel,
+        reader: RowReader,
+        options: argparse.Namespace,
+        command: Sequence[str],
+        place: Path,
+        predictions: Predictions,
+    ) -> None:
+        self.model, self.reader, self.options, self.command = model, reader, options, command
+        self.place, self.predictions, self.estimator = place, predictions, model.estimator
+        self.began = time.monotonic()
+        self.fresh = not is_begun(self.estimator)
+        self.account = Account(self.estimator, model.account)
+        self.first, self.unlabelled = self.account.rows, 0
+        self.hashed = self.estimator.hash_features is not None
+        self.labels = set() if self.fresh else set(getattr(self.estimator, "classes_", ()))
+        self.values: set[Any] = set()  # two of the targets, where they are numbers
+        self.kinds = reader.adapted(model.kinds, reader.first_entries())
+        self.encoder = reader.encoder(self.kinds)
+        self.before = model.before
+        # Rows from which it is decided what columns are; of older models nothing is known of them.
+        self.kept: list[Any] = list(model.first_rows)
+        self.deciding = len(self.kept) == self.first < DECIDED_AT[-1]
+        # These rows may have other columns, or other numbers, than those to come.
+        if self.first and (reader.columns != model.columns or self.kinds != model.kinds):
+            self.kept, self.deciding = [], False
+        self.checked = self.fresh
+
+    @property
+    def rows(self) -> int:
+        """Rows learned from."""
+        return self.account.rows
+
+    def learn(self, running: Running, interrupts: Interrupts) -> bool:
+        """Learn from all rows, and return whether that was ended by a request."""
+        most, saved = 1, self.rows
+        try:
+            while not interrupts.came:
+                checkpoint = self.options.checkpoint - (self.rows - saved)
+                stops = (running.next, self.account.next, self._next_decision())
+                rows = self.reader.take(min(most, checkpoint, min(stops) - self.rows))
+                if rows is None:
+                    return False
+                began = time.monotonic()
+                self._learn(rows)
+                self._check_readable(_ENOUGH)
+                spent = time.monotonic() - began
+                most = max(1, min(2 * most, int(len(rows) * _PAUSE / max(spent, 1e-6)) + 1))
+                if self.rows:
+                    running.update()
+                if self.rows - saved >= self.options.checkpoint:
+                    self.save()
+                    saved = self.rows
+        except KeyboardInterrupt:  # while it waited for rows
+            pass
+        except (BrokenPipeError, TableError):
+            if self.rows > saved and (self.reader.stopped or self.predictions.broken):
+                self.save()
+            raise
+        return True
+
+    def _check_readable(self, least: int = 0) -> None:
+        """Raise if most of a column cannot be read that could be earlier, after enough rows."""
+        new = self.rows - self.first + self.unlabelled
+        if not self.checked and new >= least:
+            self.checked = True
+            self.encoder.check_readable(new)
+
+    # What columns are.
+
+    def _next_decision(self) -> int:
+        """Return the row at which it is decided next what columns are; far off when it is done."""
+        if not self.deciding:
+            return self.rows + int(self.options.checkpoint)
+        return next(rows for rows in DECIDED_AT if rows > self.rows)
+
+    def _learn(self, rows: list[Row]) -> None:
+        """Learn from rows; before the last of them it may be time to decide what columns are."""
+        self._note_last()
+        if self.deciding:
+            self.kept += [[row.entries, row.label] for row in rows if row.label is not None]
+            if len(self.kept) > self.rows and len(self.kept) in DECIDED_AT:
+                self._learn_as_decided(rows[:-1])
+                self._decide()
+                rows = rows[-1:]
+        self._learn_as_decided(rows)
+        self.predictions.flush()
+        if not self.reader.has_target and self.fresh and self.unlabelled >= _PATIENCE:
+            self.reader.check_target()
+
+    def _decide(self) -> None:
+        """Decide what columns are from all rows so far, and learn anew if that changed.
+
+        The state after a row thus depends on the rows up to it, not on how many came at once. The
+        account stays: rows were predicted as they were.
+        """
+        entries = [entries for entries, _ in self.kept]
+        kinds = self.reader.decide(entries, earlier=self.kinds, keep_keys=self.hashed)
+        if kinds != self.kinds:
+            from sklearn.base import clone
+
+            self.kinds, self.encoder = kinds, self.reader.encoder(kinds)
+            self.estimator = clone(self.estimator)
+            again = self.kept[:-1]
+            features = self.encoder.encode([entries for entries, _ in again])
+            for row, (_, label) in zip(features, again, strict=True):
+                self._partial_fit([row], [label])
+        if len(self.kept) == DECIDED_AT[-1]:
+            self.kept, self.deciding = [], False
+
+    def _note_last(self) -> None:
+        """Keep the state before a row that may be half a row."""
+        self.before = None
+        if self.reader.is_last and is_begun(self.estimator):
+            lines, digest = self.reader.before_last
+            self.before = replace(
+                self.stored(),
+                estimator=copy.deepcopy(self.estimator),
+                lines=lines,
+                digest=digest,
+            )
+
+    # Learning.
+
+    def _learn_as_decided(self, rows: list[Row]) -> None:
+        """Learn from rows.
+
+        All those at once that bring nothing new: a new name or class makes the weights larger,
+        and that must happen at its row, however many rows there are with it.
+        """
+        alone = self.predictions.wanted
+        together: list[tuple[Features, Any]] = []
+        encoded = self.encoder.encode([row.entries for row in rows])
+        for row, features in zip(rows, encoded, strict=True):
+            if alone:
+                self.predictions.write(row, self._predicted(features))
+            if row.label is None:
+                self.unlabelled += 1
+            elif alone or self._is_news(features, row.label):
+                self._fit(together)
+                self._fit([(features, row.label)])
+                together = []
+            else:
+                together.append((features, row.label))
+        self._fit(together)
+
+    def _is_news(self, features: Features, label: Any) -> bool:
+        if self.model.task == "classification" and label not in self.labels:
+            return True
+        if self.hashed:
+            return not self.rows
+        known = getattr(self.estimator, "vocabulary_", {})
+        return not all(name in known for name in feature_names(features))
+
+    def _fit(self, rows: list[tuple[Features, Any]]) -> None:
+        if not rows:
+            return
+        features, labels = (list(part) for part in zip(*rows, strict=True))
+        if self.model.task == "classification":
+            self.labels.update(labels)
+            self._check_labels(len(rows))
+        elif len(self.values) < 2:
+            self.values.update(labels[:2])
+        cost = running_cost(self.estimator)
+        self._partial_fit(features, labels)
+        self.account.add(labels, running_cost(self.estimator) - cost)
+
+    def _partial_fit(self, features: list[Features], labels: list[Any]) -> None:
+        if not is_begun(self.estimator):
+            features[0] = self.encoder.first(features[0])
+        self.estimator.partial_fit(features, labels)
+
+    def _check_labels(self, more: int) -> None:
+        rows, count = self.rows + more, len(self.labels)
+        if count > max(_MOST_LABELS, rows // 2):
+            raise TableError(
+                f"The target {self.model.target!r} has {count} different labels in {rows} rows, "
+                "too many to learn. Choose another column, or --learner regressor for numbers."
+            )
+
+    def _predicted(self, features: Features) -> Any:
+        if not is_begun(self.estimator):
+            return ""
+        return self.estimator.predict([features])[0].item()
+
+    # What is kept.
+
+    def finish(self, *, stopped: bool) -> None:
+        """Keep what was learned, or say why there is nothing."""
+        self._check_readable()
+        if not self.rows:
+            if stopped:
+                raise KeyboardInterrupt
+            raise TableError(self._why_nothing())
+        if self.fresh and not stopped:
+            values = self.labels or self.values
+            if len(values) < 2:
+                kind = "class" if self.model.task == "classification" else "value"
+                raise TableError(
+                    f"The target {self.model.target!r} has only one {kind}, {next(iter(values))}: "
+                    "there is nothing to tell apart."
+                )
+        self.save()
+
+    def _why_nothing(self) -> str:
+        reader = self.reader
+        reader.check_target()
+        if self.unlabelled:
+            return f"The target {self.model.target!r} is missing in every row."
+        bad = [*reader.bad, *([reader.unfinished] if reader.unfinished else [])]
+        if bad:
+            line, reason = bad[0]
+            return f"{reader.name} has no row that can be read; line {line} has {reason}."
+        return f"{reader.name} has a header but no rows."
+
+    def save(self) -> None:
+        """Write the model file; the old one is there until the new one is whole."""
+        save(replace(self.stored(), before=self.before), self.place)
+
+    def stored(self) -> StreamModel:
+        """Return the model as it is after the last row."""
+        reader, model, options = self.reader, self.model, self.options
+        return StreamModel(
+            target=reader.target or model.target,
+            task=model.task,
+            estimator=self.estimator,
+            columns=reader.columns or model.columns,
+            dropped=tuple(options.drop) or model.dropped,
+            categories=tuple(options.category) or model.categories,
+            numbers=tuple(options.number) or model.numbers,
+            source=reader.name,
+            lines=reader.lines.taken,
+            digest=reader.lines.digest,
+            kinds=self.kinds,
+            first_rows=list(self.kept),
+            account=self.account.stored(),
+            facts=self.facts(),
+        )
+
+    def facts(self) -> dict[str, Any]:
+        """Return what was learned from and what was measured, as plain values."""
+        estimator, reader, account = self.estimator, self.reader, self.account
+        labels = self.model.task == "classification"
+        return {
+            "created": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+            "command": shlex.join(["mixnorm", *self.command]),
+            "version": __version__,
+            "table": reader.name,
+            "target": reader.target or self.model.target,
+            "task": self.model.task,
+            "learner": type(estimator).__name__,
+            "rows": self.rows,
+            "new_rows": self.rows - self.first,
+            "lines": reader.lines.taken,
+            "mistakes": int(account.cost) if labels else None,
+            "error_name": account.word,
+            "error": account.error,
+            "guess": account.guess_name,
+            "guess_error": account.guess_error,
+            "rises": [asdict(rise) for rise in account.rises],
+            "columns": {column.name: column.kind for column in self.kinds},
+            "rows_without_target": self.unlabelled,
+            "rows_left_out": reader.n_bad,
+            "first_left_out": [list(bad) for bad in reader.bad],
+            "unfinished": None if reader.unfinished is None else list(reader.unfinished),
+            "features": int(estimator.n_features_in_),
+            "classes": len(self.labels) if labels else None,
+            "seconds": time.monotonic() - self.began,
+        }

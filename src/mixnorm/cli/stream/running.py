@@ -1,0 +1,168 @@
+"""Errors as they run up: lines now and then, and a live one on a terminal."""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+from typing import Any, Self
+
+from rich.progress import Progress, TextColumn, TimeElapsedColumn
+
+from mixnorm.cli.account import Account, Rise, mean_cost
+from mixnorm.cli.screen import Screen, error_text
+from mixnorm.tables import counted
+
+# Rows between two lines are at most this share of all, and at most so many.
+_SHARE = 4
+_MOST_STEP = 100_000
+# Lines whose figures are kept.
+_MOST_LINES = 1000
+
+
+class Running:
+    """Prints errors after 1, 2, 4, 8, ... rows, later more often; or every so many.
+
+    Parameters
+    ----------
+    screen : Screen
+        Where to print.
+    account : Account
+        What rows cost.
+    every : int or None
+        Rows between two lines.
+
+    Attributes
+    ----------
+    next : int
+        Rows after which there is something to print.
+    lines : list of dict
+        The figures of the last lines.
+    """
+
+    def __init__(self, screen: Screen, account: Account, every: int | None) -> None:
+        self._screen, self._account, self._every = screen, account, every
+        self._first, self._titled = account.rows, False
+        self._rise = account.rises[-1:]
+        self._began = time.monotonic()
+        self._mark()
+        self.next = self._after(account.rows)
+        self.lines: list[dict[str, Any]] = []
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            TimeElapsedColumn(),
+            console=screen.err,
+            transient=True,
+            redirect_stdout=screen.out.is_terminal,
+            disable=screen.quiet or not screen.err.is_terminal,
+        )
+        self._live = self._progress.add_task("waiting for rows", total=None)
+
+    def __enter__(self) -> Self:
+        self._progress.__enter__()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._progress.__exit__(kind, error, trace)
+
+    def _after(self, rows: int) -> int:
+        """Return the number of rows of the next line.
+
+        A change of the rows is to be seen: lines come after a quarter more rows at the latest.
+        """
+        step = self._every
+        if step is None:
+            if rows < 1 << 10:
+                return 1 << rows.bit_length()
+            step = min(_round(rows // _SHARE), _MOST_STEP)
+        return (rows // step + 1) * step
+
+    def _mark(self) -> None:
+        """Note where the next line begins."""
+        account = self._account
+        self._last = (account.rows, account.cost, account.guess_rows, account.guess_cost)
+
+    def update(self) -> None:
+        """Print, if it is time to."""
+        account = self._account
+        if account.rows >= self.next:
+            self._add_line()
+            self.next = self._after(account.rows)
+        rise = account.rises[-1:]
+        if rise and rise != self._rise and not self._screen.quiet:
+            self._screen.say(rise_text(rise[0], account))
+        self._rise = rise
+        if not self._progress.disable:
+            self._progress.update(
+                self._live,
+                description=f"{counted(account.rows, 'row')}, {account.word} "
+                f"{self._text(account.error)}, {self._speed()} rows/s",
+            )
+
+    def _add_line(self) -> None:
+        account = self._account
+        rows, cost, guess_rows, guess_cost = self._last
+        word = account.word
+        line = {
+            "rows": account.rows,
+            "error": account.error,
+            "last_error": mean_cost(word, account.rows - rows, account.cost - cost),
+            "last_guess_error": mean_cost(
+                word, account.guess_rows - guess_rows, account.guess_cost - guess_cost
+            ),
+        }
+        self.lines = [*self.lines[-_MOST_LINES + 1 :], line]
+        if not self._screen.quiet:
+            self._print(line)
+        self._mark()
+
+    def _print(self, line: dict[str, Any]) -> None:
+        account = self._account
+        cells, titles = [str(account.rows)], ["rows"]
+        if account.task == "classification":
+            cells.append(str(int(account.cost)))
+            titles.append("mistakes")
+        guess = account.guess_name.removesuffix(" so far")
+        titles += [f"{account.word} so far", "since last line", guess, "rows/s"]
+        cells += [self._text(line[name]) for name in ("error", "last_error", "last_guess_error")]
+        cells.append(self._speed())
+        widths = [max(10, len(title)) for title in titles]
+        rows = [cells] if self._titled else [titles, cells]
+        for row in rows:
+            self._screen.say(
+                "  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True))
+            )
+        self._titled = True
+
+    def _text(self, error: float) -> str:
+        return error_text(error, self._account.task)
+
+    def _speed(self) -> str:
+        seconds = time.monotonic() - self._began
+        return f"{(self._account.rows - self._first) / seconds:.0f}" if seconds > 0 else "-"
+
+
+def rise_text(rise: Rise, account: Account) -> str:
+    """Return in a sentence that the error rose."""
+    before, after = (error_text(error, account.task) for error in (rise.before, rise.after))
+    word = account.word if account.word.isupper() else account.word.capitalize()
+    return (
+        f"{word} rose from {before} to {after} at rows {rise.first} to {rise.last}: the rows may "
+        "have changed."
+    )
+
+
+def _round(number: int) -> int:
+    """Return 1, 2 or 5 times a power of ten, the largest that is no larger.
+
+    Examples
+    --------
+    >>> [_round(number) for number in (1, 4, 5, 19, 99, 200)]
+    [1, 2, 5, 10, 50, 200]
+    """
+    power = int(10 ** (len(str(number)) - 1))
+    return power * next(digit for digit in (5, 2, 1) if digit * power <= number)

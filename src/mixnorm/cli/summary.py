@@ -1,0 +1,320 @@
+"""What there is to say of a finished search: facts for the model file, JSON, report and screen."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+from mixnorm import __version__
+from mixnorm.cli.data import Data
+from mixnorm.cli.full import FullFit
+from mixnorm.cli.screen import error_text
+from mixnorm.cli.search import Nested, Search
+from mixnorm.display import Feature, FullModel, Report
+from mixnorm.tables import TableModel, counted
+
+# Rows looked at for the size of a feature's effect.
+_SAMPLE = 20_000
+
+
+def error_name(task: str) -> str:
+    """Return what the held-out error is called."""
+    return "error rate" if task == "classification" else "RMSE"
+
+
+def path_rows(data: Data, found: Search) -> list[dict[str, Any]]:
+    """Return the path as one row per size."""
+    losses = [float(found.path.null_loss_), *found.path.path_["loss"].tolist()]
+    model = TableModel(data.target, data.task, data.encoder, found.path)
+    atoms = [step.atom for step in found.path._path.rounds]
+    rows = []
+    for size, atom in enumerate(atoms, start=1):
+        known = size <= len(found.errors)
+        rows.append(
+            {
+                "features": size,
+                "name": model.describe(atom),
+                "kind": data.encoder.kinds[atom] if data.pool == "columns" else data.word,
+                "loss": losses[size],
+                "gain": losses[size - 1] - losses[size],
+                "error": found.errors[size - 1] if known else None,
+                "standard_error": found.standard_errors[size - 1] if known else None,
+                "folds": _in_folds(data, found, atom, max(size, found.chosen)),
+            }
+        )
+    return rows
+
+
+def _in_folds(data: Data, found: Search, atom: Any, size: int) -> int | None:
+    """Return how many fold models of a size have a feature that reads the columns of this one."""
+    if data.pool == "pieces":  # all of which read all columns
+        return None
+
+    def read(model: Any, one: Any) -> Any:
+        if data.pool == "columns":
+            return one
+        return frozenset(model._fitted_pool.feature_indices((one,), data.encoder.width).tolist())
+
+    wanted = read(found.path, atom)
+    supports = [(fold.model, fold.model._path.rounds[:size][-1].support) for fold in found.folds]
+    return sum(any(read(model, one) == wanted for one in atoms) for model, atoms in supports)
+
+
+def how_chosen(data: Data, found: Search) -> str:
+    """Say why the model has this size, and what the choice does to its error."""
+    word = data.word
+    if found.given is None:
+        said = "The size with the smallest error on held-out rows, of those reached."
+        if len(found.folds) > 1:
+            said = (
+                "The smallest size whose held-out error is within one standard error of the best, "
+                f"by cross-validation with {len(found.folds)} folds."
+            )
+        return f"{said} The same held-out rows chose the size, so its error tends to be too low" + (
+            "; --nested measures the error on rows that the choice does not see."
+            if found.nested is None
+            else f". {_how_nested(data, found.nested, len(found.folds))}"
+        )
+    said = f"The number of {word}s was given."
+    if found.interrupted:
+        said = f"{found.given} {word}s were asked for."
+    if found.smaller is None:
+        return said
+    return (
+        f"{said} {counted(found.smaller, word)} {'is' if found.smaller == 1 else 'are'} as good "
+        f"within one standard error: --features {found.smaller} gives the smaller model."
+    )
+
+
+def _how_nested(data: Data, nested: Nested, wanted: int) -> str:
+    """Say what nested folds measured."""
+    done, cut = len(nested.errors), ""
+    if done < wanted:
+        cut = f", interrupted after {done} of {wanted} folds"
+    spread = f" ± {error_text(nested.standard_error, data.task)}" if done > 1 else ""
+    sizes = ", ".join(map(str, nested.sizes))
+    return (
+        "With the size chosen anew within the training rows of each fold (nested "
+        f"cross-validation{cut}), the {error_name(data.task)} is "
+        f"{error_text(nested.error, data.task)}{spread}; sizes: {sizes}."
+    )
+
+
+def how_measured(data: Data, found: Search) -> str:
+    """Say on which rows errors are measured, and what ± is."""
+    done = len(found.folds)
+    over = "of the mean over the folds"
+    if done == 1:
+        size = len(found.folds[0].test)
+        said = f"Errors are measured on {size} of {len(data.y)} rows that the fit did not see"
+        over = "over these rows"
+    elif done < found.n_splits:
+        said = (
+            f"Errors are measured on {done} of {found.n_splits} folds of the cross-validation, as "
+            + ("it was interrupted" if found.interrupted else "the others found no feature")
+        )
+    else:
+        said = (
+            f"Errors are measured by cross-validation with {done} folds: every row is predicted "
+            "by a model that did not see it"
+        )
+    weighted = "" if data.weight is None else " Rows count by their weight."
+    return f"{said}. ± is the standard error {over}.{weighted}"
+
+
+def how_folds(data: Data, found: Search) -> str:
+    """Say whose errors stand beside a feature, and what its number of folds is."""
+    word = data.word
+    said = (
+        f"Each fold chooses its own {word}s: the held-out error at a size is that of the fold "
+        f"models of that size, whichever {word}s they use."
+    )
+    if data.pool == "pieces":
+        return said
+    use = "the feature" if data.pool == "columns" else f"a {word} of the same columns"
+    models = f"{counted(len(found.folds), 'fold model')} with {counted(found.chosen, word)}"
+    return f'{said} "folds" is how many of the {models} (in later rows, of that size) use {use}.'
+
+
+def size_text(told: dict[str, Any]) -> str:
+    """Return the size of a model in words: ``3 of 8 features``, ``9 stumps of 3 columns (of 8)``.
+
+    Parameters
+    ----------
+    told : dict
+        What :func:`facts` returned, perhaps of an earlier version.
+    """
+    size, columns, word = told["chosen"], told["columns"], told.get("word", "feature")
+    if word == "feature":
+        return f"{size} of {columns} features"
+    if told["columns_read"] == columns:
+        return f"{counted(size, word)} of all {counted(columns, 'column')}"
+    return f"{counted(size, word)} of {counted(told['columns_read'], 'column')} (of {columns})"
+
+
+def cost_text(model: Any) -> str:
+    """Return what a prediction costs, in words."""
+    text = f"{model.cost_.multiply_adds} multiplications and additions"
+    return text + (f", {model.cost_.comparisons} comparisons" if model.cost_.comparisons else "")
+
+
+def facts(
+    data: Data, found: Search, command: Sequence[str], full: FullFit | None
+) -> dict[str, Any]:
+    """Return how a model was made and what was measured, as plain values."""
+    now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    size = found.chosen
+    rows = path_rows(data, found)
+    model = TableModel(data.target, data.task, data.encoder, found.model)
+    return {
+        "created": now,
+        "command": shlex.join(["mixnorm", *command]),
+        "version": __version__,
+        "table": data.name,
+        "target": data.target,
+        "task": data.task,
+        "rows": len(data.y),
+        "columns": len(data.encoder.names),
+        "chosen": size,
+        "pool": data.pool,
+        "word": data.word,
+        "columns_read": len(model.features),
+        "error_name": error_name(data.task),
+        "error": found.errors[min(size, len(found.errors)) - 1],
+        "standard_error": found.standard_errors[min(size, len(found.errors)) - 1],
+        "null_error": found.null_error,
+        "folds": len(found.folds),
+        "smaller": found.smaller,
+        "nested": _nested(found),
+        "full_error": None if full is None else full.error,
+        "full_note": None if full is None else full.note,
+        "own_full_error": None if full is None else full.own_error,
+        "how_chosen": how_chosen(data, found),
+        "how_measured": how_measured(data, found),
+        "how_folds": how_folds(data, found),
+        "interrupted": found.interrupted,
+        "seconds": found.seconds,
+        "multiply_adds": found.model.cost_.multiply_adds,
+        "comparisons": found.model.cost_.comparisons,
+        "path": rows[:size],
+        "replaced": _members(model, rows[:size]),
+        "notes": [*data.notes, *found.notes],
+    }
+
+
+def _nested(found: Search) -> dict[str, Any] | None:
+    """Return what nested cross-validation measured, as plain values."""
+    if found.nested is None:
+        return None
+    return {
+        "error": found.nested.error,
+        "standard_error": found.nested.standard_error if len(found.nested.errors) > 1 else None,
+        "errors": found.nested.errors,
+        "sizes": found.nested.sizes,
+    }
+
+
+def _members(model: TableModel, rows: list[dict[str, Any]]) -> list[str] | None:
+    """Return the features of a model, where replacements made them others than those chosen."""
+    rounds = model.estimator._path.rounds
+    names = [model.describe(atom) for atom in rounds[-1].support]
+    return None if names == [row["name"] for row in rows] else names
+
+
+def make_report(
+    data: Data, found: Search, told: dict[str, Any], full: FullFit | None, model_bytes: int
+) -> Report:
+    """Return the page about a model."""
+    effects, signed = _effects(data, found.model)
+    rows = path_rows(data, found)
+    atoms = [step.atom for step in found.path._path.rounds]
+    spread = [math.nan if row["error"] is None else row["standard_error"] for row in rows]
+    return Report(
+        title=f"{data.target} from {data.name}",
+        task=data.task,
+        target=data.target,
+        created=told["created"],
+        version=__version__,
+        command=told["command"],
+        rows=told["rows"],
+        columns=told["columns"],
+        notes=tuple(told["notes"]),
+        chosen=found.chosen,
+        how_chosen=told["how_chosen"],
+        how_measured=told["how_measured"],
+        null_loss=float(found.path.null_loss_),
+        null_error=found.null_error,
+        features=tuple(
+            _feature(row, data, found, atom) for row, atom in zip(rows, atoms, strict=True)
+        ),
+        standard_error=tuple(spread),
+        classes=_class_names(data, found),
+        effects=effects,
+        signed=signed,
+        confusion=_confusion(found) if data.task == "classification" else None,
+        scatter=None if data.task == "classification" else np.column_stack(found.held_out),
+        multiply_adds=told["multiply_adds"],
+        model_bytes=model_bytes,
+        fit_seconds=found.seconds,
+        full=None if full is None else FullModel(*full),
+        interrupted=found.interrupted,
+        error_name=told["error_name"],
+        word=data.word,
+        columns_read=told["columns_read"],
+        comparisons=told["comparisons"],
+        members=None if told["replaced"] is None else tuple(told["replaced"]),
+        how_folds=told["how_folds"],
+        n_folds=told["folds"],
+    )
+
+
+def _feature(row: dict[str, Any], data: Data, found: Search, atom: Any) -> Feature:
+    columns = found.path._fitted_pool.n_columns(atom, data.encoder.width)
+    kind = row["kind"] if data.pool == "columns" else ""
+    named = (row["name"], kind, row["loss"], row["gain"], row["error"], columns)
+    return Feature(*named, folds=row["folds"])
+
+
+def _class_names(data: Data, found: Search) -> tuple[str, ...]:
+    if data.task == "regression":
+        return (data.target,)
+    return tuple(str(label) for label in found.model.classes_)
+
+
+def _confusion(found: Search) -> np.ndarray:
+    classes = found.model.classes_
+    truth, guess = (np.searchsorted(classes, part) for part in found.held_out)
+    counts = np.zeros((len(classes), len(classes)))
+    np.add.at(counts, (truth, guess), 1.0 if found.held_weight is None else found.held_weight)
+    return counts
+
+
+def _effects(data: Data, model: Any) -> tuple[np.ndarray, tuple[bool, ...]]:
+    """Return how far each feature moves each score: the deviation of its contribution over rows.
+
+    A feature of one column moves a score up or down with its value, hence the sign; one of several
+    columns does both.
+    """
+    step = max(1, data.X.shape[0] // _SAMPLE)
+    rows = data.X[::step]
+    pool, support = model._fitted_pool, model._path.rounds[-1].support
+    weights, _ = model._outputs(model._path.rounds[-1], model._path)
+    if data.task == "classification":
+        weights = weights - weights.mean(axis=1, keepdims=True)  # scores count relative to others
+    effects, signed, row = [], [], 0
+    for atom in support:
+        part = pool.evaluate(rows, [atom])
+        part = np.asarray(part.toarray() if hasattr(part, "toarray") else part, dtype=np.float64)
+        own = np.asarray(weights[row : row + part.shape[1]], dtype=np.float64)
+        row += part.shape[1]
+        given = part @ own
+        unit = float(np.max(np.abs(given))) or 1.0  # whose square may be infinite
+        moved = unit * np.std(given / unit, axis=0)
+        effects.append(moved * np.sign(own[0]) if part.shape[1] == 1 else moved)
+        signed.append(part.shape[1] == 1)
+    return np.column_stack(effects), tuple(signed)

@@ -1,0 +1,114 @@
+"""Twins of stored data sets: scikit-learn's own, and OpenML's."""
+
+import contextlib
+import http.client
+import os
+import tempfile
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mixnorm.datasets.catalogue import OPENML, SCIKIT_LEARN, Twin
+from mixnorm.exceptions import DatasetFormatError, DatasetNotFoundError
+
+__all__ = ["from_openml", "from_scikit_learn", "write_atomically"]
+
+Arrays = dict[str, NDArray[Any]]
+
+
+def from_scikit_learn(name: str) -> Arrays:
+    """Return a data set that ships with scikit-learn, in the stored form."""
+    import sklearn.datasets
+
+    bunch = getattr(sklearn.datasets, SCIKIT_LEARN[name])()
+    return {
+        "X": bunch.data.astype(np.float32),
+        "y": bunch.target.astype(np.int16),
+        "feature_names": np.array(bunch.feature_names),
+        "class_names": np.array(bunch.target_names),
+    }
+
+
+def from_openml(name: str) -> Arrays:
+    """Fetch a data set from OpenML and bring it into the stored form."""
+    from sklearn.datasets import fetch_openml
+
+    twin = OPENML[name]
+    # scikit-learn's fast reader is pandas; its own one needs nothing but time.
+    parser = "pandas" if find_spec("pandas") else "liac-arff"
+    try:
+        bunch = fetch_openml(data_id=twin.data_id, as_frame=False, parser=parser)
+    except (OSError, ValueError, http.client.HTTPException) as error:
+        raise DatasetNotFoundError(
+            f"Data set {name!r} is not stored here, and OpenML (data_id={twin.data_id}) could "
+            f"not be read ({error}). Check the network, or put {name}.npz into a folder and set "
+            "MIXNORM_DATA to it."
+        ) from error
+    return _arrange(name, twin, bunch)
+
+
+def _arrange(name: str, twin: Twin, bunch: Any) -> Arrays:
+    names = [str(feature) for feature in bunch.feature_names]
+    kept = [i for i, feature in enumerate(names) if feature not in twin.drop]
+    X = np.asarray(bunch.data)[:, kept]
+    if X.shape != twin.shape:
+        raise _unexpected(name, twin, f"shape {X.shape} instead of {twin.shape}")
+    X = _cast(name, twin, X)
+    y = _encode(name, twin, bunch.target)
+    if twin.image:
+        X = X.reshape(-1, *twin.image)
+    arrays = {"X": X[: twin.n_train], "y": y[: twin.n_train]}
+    if twin.n_train is not None:
+        arrays |= {"X_test": X[twin.n_train :], "y_test": y[twin.n_train :]}
+    if not twin.image:
+        arrays["feature_names"] = np.array([names[i] for i in kept])
+    if twin.class_names:
+        arrays["class_names"] = np.array(twin.class_names)
+    return arrays
+
+
+def _cast(name: str, twin: Twin, X: NDArray[Any]) -> NDArray[Any]:
+    if twin.dtype != "uint8":
+        return X.astype(twin.dtype)
+    # Range first: casting what does not fit is undefined.
+    if X.min() >= 0 and X.max() <= 255:
+        whole = X.astype(np.uint8)
+        if np.array_equal(whole, X):
+            return whole
+    raise _unexpected(name, twin, "features that are not integers from 0 to 255")
+
+
+def _encode(name: str, twin: Twin, target: Any) -> NDArray[Any]:
+    """Turn the source's labels into positions in ``twin.labels``."""
+    position = {label: i for i, label in enumerate(twin.labels)}
+    # Labels may come quoted, and numbers with a decimal point ("7.").
+    cleaned = [str(label).strip("' ") for label in target]
+    cleaned = [label.removesuffix(".0").removesuffix(".") for label in cleaned]
+    unknown = sorted(set(cleaned) - set(position))
+    if unknown:
+        raise _unexpected(name, twin, f"unknown class labels {unknown[:5]}")
+    return np.array([position[label] for label in cleaned], dtype=np.int16)
+
+
+def _unexpected(name: str, twin: Twin, what: str) -> DatasetFormatError:
+    return DatasetFormatError(
+        f"OpenML's copy of {name!r} (data_id={twin.data_id}) has {what}. It is not the set this "
+        f"version knows: put a stored {name}.npz into a folder and set MIXNORM_DATA to it."
+    )
+
+
+def write_atomically(path: Path, arrays: Arrays) -> None:
+    """Write an archive so that readers see all of it or none."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, scratch = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}-", suffix=".npz")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            np.savez_compressed(file, allow_pickle=False, **arrays)
+        os.replace(scratch, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(scratch)
+        raise

@@ -1,0 +1,204 @@
+"""What the theory promises beside what is measured, against samples or rounds."""
+
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mixnorm.display.path import _require_matplotlib
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
+
+__all__ = ["BoundDisplay"]
+
+
+class BoundDisplay:
+    """A bound and the quantity that it is about, on logarithmic axes.
+
+    Use :meth:`from_norm` or :meth:`from_shareboost` to make one, or give the numbers.
+
+    Parameters
+    ----------
+    x : array-like of shape (n_points,)
+        Numbers of samples, or of rounds.
+    bound : array-like of shape (n_points,)
+        What the theory promises.
+    measured : array-like of shape (n_points,), default=None
+        What was measured.
+    error : array-like of shape (n_points,), default=None
+        Its standard errors.
+    x_name, y_name : str
+        Names of the axes.
+    name : str, default=None
+        Title.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Axes with the curves.
+    figure_ : matplotlib Figure
+        Figure that holds them.
+    bound_line_, measured_line_ : matplotlib Line2D or None
+        The curves.
+
+    Examples
+    --------
+    >>> from mixnorm.display import BoundDisplay
+    >>> display = BoundDisplay(x=[10, 100], bound=[1.0, 0.3], measured=[0.4, 0.1])
+    >>> display.plot().ax_.get_xscale()
+    'log'
+    """
+
+    bound_line_: "Line2D"
+    measured_line_: "Line2D | None"
+
+    def __init__(
+        self,
+        *,
+        x: ArrayLike,
+        bound: ArrayLike,
+        measured: ArrayLike | None = None,
+        error: ArrayLike | None = None,
+        x_name: str = "samples",
+        y_name: str = "bound",
+        name: str | None = None,
+    ) -> None:
+        self.x = x
+        self.bound = bound
+        self.measured = measured
+        self.error = error
+        self.x_name = x_name
+        self.y_name = y_name
+        self.name = name
+
+    @classmethod
+    def from_norm(
+        cls,
+        norm: Any,
+        X: Any,
+        *,
+        radius: float,
+        n_outputs: int = 1,
+        examples: str | None = None,
+        sizes: ArrayLike | None = None,
+        n_draws: int = 100,
+        random_state: Any = 0,
+        ax: "Axes | None" = None,
+    ) -> Self:
+        """Plot the Rademacher complexity of a ball, bounded and estimated, against samples.
+
+        Parameters
+        ----------
+        norm, X, radius, n_outputs, examples
+            As in :func:`mixnorm.bounds.rademacher`.
+        sizes : array-like of int, default=None
+            Numbers of rows, the first of ``X``; five of them up to all by default.
+        n_draws, random_state
+            As in :func:`mixnorm.bounds.rademacher_estimate`.
+        ax : matplotlib Axes, default=None
+            Axes to draw on.
+
+        Returns
+        -------
+        BoundDisplay
+        """
+        from mixnorm import bounds
+        from mixnorm.bounds.matrix import is_tasks
+
+        tasks = is_tasks(X)
+        n = min(part.shape[0] for part in X) if tasks else int(np.shape(X)[0])
+        if sizes is None:
+            sizes = np.unique(np.geomspace(max(2, n // 16), n, 5).astype(int))
+        options: dict[str, Any] = {"radius": radius, "n_outputs": n_outputs, "examples": examples}
+        counts = sorted({min(n, int(size)) for size in np.asarray(sizes)})
+
+        def first(size: int) -> Any:
+            return [part[:size] for part in X] if tasks else X[:size]
+
+        promised = [bounds.rademacher(norm, first(size), **options).value for size in counts]
+        found = [
+            bounds.rademacher_estimate(
+                norm, first(size), n_draws=n_draws, random_state=random_state, **options
+            )
+            for size in counts
+        ]
+        made = cls(
+            x=counts,
+            bound=promised,
+            measured=[one.value for one in found],
+            error=[one.standard_error for one in found],
+            y_name="Rademacher complexity",
+            name=str(norm),
+        )
+        return made.plot(ax=ax)
+
+    @classmethod
+    def from_shareboost(
+        cls, estimator: Any, X: Any, y: Any, *, W: Any = None, ax: "Axes | None" = None
+    ) -> Self:
+        """Plot ShareBoost's training loss and its bound, against rounds.
+
+        Parameters
+        ----------
+        estimator : ShareBoostClassifier
+            A fitted model on columns.
+        X, y : array-like
+            Its training data.
+        W : array of the shape of ``coef_``, default=None
+            The weights that the bound compares with; the model's own by default.
+        ax : matplotlib Axes, default=None
+            Axes to draw on.
+
+        Returns
+        -------
+        BoundDisplay
+        """
+        from mixnorm import bounds
+
+        last = bounds.shareboost(estimator, X, y, W)
+        losses = np.asarray(estimator.path_["loss"], dtype=np.float64)
+        rounds = np.arange(1, len(losses) + 1)
+        promised = last.inputs["loss"] + 4.0 * last.inputs["comparator"] ** 2 / rounds
+        made = cls(
+            x=rounds,
+            bound=promised,
+            measured=losses,
+            x_name="rounds",
+            y_name="training loss",
+            name=type(estimator).__name__,
+        )
+        return made.plot(ax=ax)
+
+    def plot(self, ax: "Axes | None" = None) -> Self:
+        """Draw the curves.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Axes to draw on; new ones if not given.
+
+        Returns
+        -------
+        BoundDisplay
+            This display.
+        """
+        plt = _require_matplotlib("BoundDisplay")
+        if ax is None:
+            _, ax = plt.subplots(layout="constrained")
+        x = np.asarray(self.x, dtype=np.float64)
+        (self.bound_line_,) = ax.plot(x, np.asarray(self.bound), "--", label="what theory promises")
+        self.measured_line_ = None
+        if self.measured is not None:
+            values = np.asarray(self.measured, dtype=np.float64)
+            (self.measured_line_,) = ax.plot(x, values, "o-", label="measured")
+            if self.error is not None:
+                spread = 2.0 * np.asarray(self.error, dtype=np.float64)
+                ax.fill_between(x, values - spread, values + spread, alpha=0.2)
+        ax.set(xscale="log", yscale="log", xlabel=self.x_name, ylabel=self.y_name)
+        if self.name:
+            ax.set_title(self.name)
+        ax.legend()
+        self.ax_, self.figure_ = ax, ax.figure
+        return self

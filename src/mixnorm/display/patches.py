@@ -1,0 +1,320 @@
+"""Chosen patches as pictures: what they look for, where, and what it says."""
+
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mixnorm._array import is_foreign, namespace, to_numpy
+from mixnorm.display.path import _require_matplotlib
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure, SubFigure
+
+__all__ = ["PatchDisplay"]
+
+_FOR, _AGAINST, _SEEN = "#0072B2", "#E69F00", "#D55E00"
+
+
+class PatchDisplay:
+    """The chosen patches of a model: three pictures for each of them.
+
+    The template, light where it wants ink and dark where it wants none; where on an image it is
+    looked for; and its weights, one bar per class (per output, for a regressor).
+
+    Use :meth:`from_estimator` to make one.
+
+    Parameters
+    ----------
+    templates : sequence of arrays of shape (size, size)
+        What is looked for.
+    masks : sequence of arrays of shape (height, width)
+        Where, by the middle of a patch: between zero and one.
+    weights : array-like of shape (n_patches, n_outputs)
+        What a response adds to the scores.
+    names : sequence of length n_outputs
+        The classes, or the outputs.
+    image : array-like of shape (height, width), default=None
+        What to draw under the masks.
+    weight_name : str, default="weight"
+        What the bars show.
+    titles : sequence of str, default=None
+        A title for each patch; their numbers if not given.
+    estimator_name : str, default=None
+        Title of the figure.
+
+    Attributes
+    ----------
+    figure_ : matplotlib Figure or SubFigure
+        What was drawn on.
+    axes_ : ndarray of Axes of shape (n_patches, 3)
+        The axes of template, mask and bars of every patch.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mixnorm.display import PatchDisplay
+    >>> edge, place = np.array([[1.0, -1.0], [1.0, -1.0]]), np.ones((8, 8))
+    >>> display = PatchDisplay(
+    ...     templates=[edge], masks=[place], weights=[[0.5, -0.5]], names=["left", "right"]
+    ... )
+    >>> display.plot().axes_.shape
+    (1, 3)
+    """
+
+    figure_: "Figure | SubFigure"
+    axes_: np.ndarray
+
+    def __init__(
+        self,
+        *,
+        templates: Any,
+        masks: Any,
+        weights: ArrayLike,
+        names: Any,
+        image: ArrayLike | None = None,
+        weight_name: str = "weight",
+        titles: Any = None,
+        estimator_name: str | None = None,
+    ) -> None:
+        self.templates = templates
+        self.masks = masks
+        self.weights = weights
+        self.names = names
+        self.image = image
+        self.weight_name = weight_name
+        self.titles = titles
+        self.estimator_name = estimator_name
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any = None,
+        *,
+        n_patches: int = 12,
+        image: ArrayLike | None = None,
+        figure: "Figure | SubFigure | None" = None,
+        n_across: int = 3,
+        name: str | None = None,
+    ) -> Self:
+        """Draw the first patches of a fitted model.
+
+        Parameters
+        ----------
+        estimator : fitted ShareBoost estimator
+            With a pool of :class:`~mixnorm.pools.Patches`, alone or in a
+            :class:`~mixnorm.pools.Union`, of whose atoms only the patches are drawn.
+        X : array-like of shape (n_samples, height, width) or (n_samples, n_pixels), default=None
+            Images, the training images say. Their mean is drawn under the masks, and weights are
+            told for the largest response among them, so that those of different patches compare.
+            Without them, weights are those of a response of one.
+        n_patches : int, default=12
+            Most patches to draw, the first that were chosen.
+        image : array-like of shape (height, width), default=None
+            What to draw under the masks instead of the mean.
+        figure : matplotlib Figure or SubFigure, default=None
+            What to draw on; ``None`` makes a new figure.
+        n_across : int, default=3
+            Patches side by side.
+        name : str, default=None
+            Title; ``None`` takes the class of the estimator.
+
+        Returns
+        -------
+        display : PatchDisplay
+            The display, already drawn.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_digits
+        >>> from mixnorm import ShareBoostClassifier
+        >>> from mixnorm.display import PatchDisplay
+        >>> from mixnorm.pools import Patches
+        >>> digits = load_digits()
+        >>> pool = Patches(size=3, n_templates=20, masks=9)
+        >>> model = ShareBoostClassifier(6, pool=pool, random_state=0)
+        >>> model = model.fit(digits.images, digits.target)
+        >>> display = PatchDisplay.from_estimator(model, digits.images)
+        >>> len(display.templates), display.weights.shape
+        (6, (6, 10))
+        """
+        _require_matplotlib("PatchDisplay")
+        found = _chosen(estimator, _checked_count("n_patches", n_patches))
+        pool = found[0][0]
+        weights = _weights(estimator)[[column for _, _, column in found]]
+        unit = "weight"
+        if X is not None:
+            table = estimator._check_new(X)
+            largest = [_largest(member, table, atom) for member, atom, _ in found]
+            weights, unit = weights * np.asarray(largest)[:, None], "weight of the largest response"
+            image = _mean(table) if image is None else image
+        made = cls(
+            templates=[member.template(atom) for member, atom, _ in found],
+            masks=[member.mask(atom, estimator.n_features_in_) for member, atom, _ in found],
+            weights=weights,
+            names=_names(estimator, weights.shape[1]),
+            image=None if image is None else _as_picture(image, pool.shape),
+            weight_name=unit,
+            titles=[f"{column + 1}" for _, _, column in found],
+            estimator_name=type(estimator).__name__ if name is None else name,
+        )
+        return made.plot(figure, n_across=n_across)
+
+    def plot(
+        self,
+        figure: "Figure | SubFigure | None" = None,
+        *,
+        n_across: int = 3,
+        name: str | None = None,
+    ) -> Self:
+        """Draw the patches.
+
+        Parameters
+        ----------
+        figure : matplotlib Figure or SubFigure, default=None
+            What to draw on; ``None`` makes a new figure.
+        n_across : int, default=3
+            Patches side by side.
+        name : str, default=None
+            Title; ``None`` takes ``estimator_name``.
+
+        Returns
+        -------
+        display : PatchDisplay
+            The same display, with ``figure_`` and ``axes_`` set.
+        """
+        plt = _require_matplotlib("PatchDisplay")
+        n_patches = len(self.templates)
+        across = min(_checked_count("n_across", n_across), n_patches)
+        down = -(-n_patches // across)
+        if figure is None:
+            size = (3.6 * across, 1.25 * down + 0.5)
+            figure = plt.figure(figsize=size, layout="constrained")
+        grid = figure.subplots(
+            down, 3 * across, squeeze=False, width_ratios=[1.0, 1.0, 1.6] * across
+        )
+        places = grid.reshape(down * across, 3)
+        for ax in places[n_patches:].flat:
+            ax.remove()
+        self.figure_, self.axes_ = figure, places[:n_patches]
+        weights = np.asarray(self.weights, dtype=np.float64)
+        reach = 1.05 * float(np.max(np.abs(weights), initial=0.0)) or 1.0
+        for number, (template, mask, bars) in enumerate(self.axes_):
+            title = str(number + 1) if self.titles is None else str(self.titles[number])
+            self._draw_template(template, number)
+            template.set_title(title, fontsize="small", loc="left")
+            self._draw_mask(mask, number)
+            self._draw_bars(bars, weights[number], reach)
+        shown = f"what is looked for, where, and the {self.weight_name}"
+        figure.supxlabel(shown, fontsize="small")
+        heading = self.estimator_name if name is None else name
+        if heading:
+            figure.suptitle(heading)
+        return self
+
+    def _draw_template(self, ax: Any, number: int) -> None:
+        template = np.asarray(self.templates[number], dtype=np.float64)
+        reach = float(np.max(np.abs(template))) or 1.0
+        ax.imshow(template, cmap="gray", vmin=-reach, vmax=reach)
+        ax.set(xticks=[], yticks=[])
+
+    def _draw_mask(self, ax: Any, number: int) -> None:
+        from matplotlib.colors import ListedColormap
+
+        mask = np.asarray(self.masks[number], dtype=np.float64)
+        under = np.zeros(mask.shape) if self.image is None else np.asarray(self.image)
+        ax.imshow(under, cmap="Greys")
+        ax.imshow(np.ones(mask.shape), cmap=ListedColormap([_SEEN]), alpha=0.75 * mask)
+        ax.set(xticks=[], yticks=[])
+
+    def _draw_bars(self, ax: Any, weights: np.ndarray, reach: float) -> None:
+        places = np.arange(len(weights))
+        ax.bar(places, weights, color=np.where(weights > 0.0, _FOR, _AGAINST))
+        ax.axhline(0.0, color="0.5", linewidth=0.5)
+        ax.set(ylim=(-reach, reach), xlim=(-0.6, len(weights) - 0.4))
+        ax.set_xticks(places, [str(name) for name in self.names], fontsize=6)
+        ax.tick_params(axis="x", length=0, pad=1)
+        ax.tick_params(axis="y", labelsize=6, pad=1)
+
+
+def _chosen(estimator: Any, n_patches: int) -> list[tuple[Any, Any, int]]:
+    """Return the first patches of a model: pool, atom, and column in ``coef_``."""
+    from sklearn.utils.validation import check_is_fitted
+
+    check_is_fitted(estimator)
+    if not hasattr(estimator, "_fitted_pool") or not hasattr(estimator, "_path"):
+        raise TypeError(
+            f"{type(estimator).__name__} has no chosen patches. Give a fitted ShareBoostClassifier "
+            "or ShareBoostRegressor, or one of their CV forms, with pool=Patches(); of a pipeline, "
+            "the last step."
+        )
+    pool, rounds = estimator._fitted_pool, estimator._path.rounds
+    found, column = list[tuple[Any, Any, int]](), 0
+    for atom in rounds[-1].support if rounds else ():
+        member, own = _member(pool, atom)
+        if _has_pictures(member):
+            found.append((member, own, column))
+        column += pool.n_columns(atom, estimator.n_features_in_)
+    if not found:
+        raise ValueError(
+            f"The pool of this {type(estimator).__name__} is {type(pool).__name__}, and no patch "
+            "was chosen from it. Fit with pool=mixnorm.pools.Patches() to have patches."
+        )
+    return found[:n_patches]
+
+
+def _member(pool: Any, atom: Any) -> tuple[Any, Any]:
+    """Return the pool that an atom of a union belongs to, and what the atom is there."""
+    while hasattr(pool, "pools"):
+        pool, atom = pool.pools[atom[0]], atom[1]
+    return pool, atom
+
+
+def _has_pictures(pool: Any) -> bool:
+    return hasattr(pool, "template") and hasattr(pool, "mask")
+
+
+def _weights(estimator: Any) -> np.ndarray:
+    """Return ``coef_``, one row per column: ``(n_columns, n_outputs)``; two classes have two."""
+    weights = np.atleast_2d(to_numpy(estimator.coef_)).T
+    classes = getattr(estimator, "classes_", None)
+    if classes is not None and weights.shape[1] == 1:  # the difference of opposite weights
+        return np.concatenate([-weights, weights], axis=1) / 2
+    return weights
+
+
+def _names(estimator: Any, n_outputs: int) -> list[Any]:
+    classes = getattr(estimator, "classes_", None)
+    return list(range(n_outputs)) if classes is None else to_numpy(classes).tolist()
+
+
+def _largest(pool: Any, table: Any, atom: Any) -> float:
+    return float(np.max(to_numpy(pool.evaluate(table, [atom])), initial=0.0))
+
+
+def _mean(table: Any) -> np.ndarray:
+    """Return the mean of all rows."""
+    if is_foreign(table):
+        xp = namespace(table)
+        return to_numpy(xp.mean(xp.astype(table, xp.float32), axis=0))
+    return np.asarray(table.mean(axis=0)).reshape(-1)
+
+
+def _as_picture(image: Any, shape: tuple[int, int]) -> np.ndarray:
+    """Return an image, given as rows and columns or as one row."""
+    image = to_numpy(image) if is_foreign(image) else np.asarray(image)
+    if image.shape not in (tuple(shape), (shape[0] * shape[1],)):
+        raise ValueError(
+            f"image has the shape {image.shape}, but the model is for images of {shape[0]} x "
+            f"{shape[1]} pixels; give one of these."
+        )
+    return np.reshape(image, shape)
+
+
+def _checked_count(name: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        raise TypeError(f"{name}={value!r} must be a whole number.")
+    if value < 1:
+        raise ValueError(f"{name}={value} must be at least 1.")
+    return int(value)

@@ -1,0 +1,108 @@
+"""Advice on norms as one HTML page that can be mailed, read offline and printed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from mixnorm.display.report.html import Html, join, one_line, table, tag
+from mixnorm.display.report.page import document
+
+__all__ = ["advice_page"]
+
+_VERDICTS = {
+    "clear": "One norm is better than the others.",
+    "tie": "Several norms are as good as each other.",
+    "nothing": "No norm helps on these data.",
+    "alone": "No other norm was compared.",
+}
+
+
+def advice_page(
+    advice: Any,
+    *,
+    title: str = "Which norm to use",
+    version: str = "",
+    created: str = "",
+    made: Sequence[str] = (),
+) -> str:
+    """Return a page about advice.
+
+    Parameters
+    ----------
+    advice : mixnorm.advise.Advice
+        What was found.
+    title : str
+        The heading.
+    version, created : str
+        What made it, and when.
+    made : list of str
+        How it was made, a paragraph each.
+    """
+    sections = [
+        ("norms", "The norms", _norms(advice)),
+        ("bounds", "What the theory promises", _bounds(advice)),
+        ("more", "With more data", _more(advice)),
+        ("words", "What the columns mean", _legend(advice)),
+    ]
+    if made:
+        sections.append(("origin", "How it was made", join(tag("p", one_line(m)) for m in made)))
+    head = join(
+        (
+            tag("h1", one_line(title)),
+            tag("p", tag("strong", f"{advice.best_norm_}. {_VERDICTS[advice.verdict]}")),
+            tag("p", advice.why),
+        )
+    )
+    return document(title, version, created, head, sections)
+
+
+def _norms(advice: Any) -> Html:
+    rows = [
+        (
+            row["norm"],
+            f"{row['held-out error']:.4g} ± {row['standard error']:.2g}",
+            f"{row['columns']:.0f} of {advice.n_features}",
+            f"{row['rank']:.1f}",
+            f"{row['alpha']:.3g}",
+            f"{row['seconds']:.2f}",
+        )
+        for row in advice.rows()
+    ]
+    head = ("norm", "held-out error", "columns with weight", "rank", "penalty", "seconds")
+    caption = (
+        f"Errors are {advice.what}; without any feature {advice.null_error:.4g}. "
+        f"{advice.n_used:,} of {advice.n_samples:,} rows were used to compare."
+    )
+    return table(caption, head, rows)
+
+
+def _bounds(advice: Any) -> Html:
+    rows = []
+    for row in advice.rows():
+        radius = "" if math.isnan(row["data radius"]) else f"{row['data radius']:.3g}"
+        place = row["bound's place"]
+        bound = "none known" if row["bound"] is None else f"{row['bound']:.3g}"
+        rows.append((row["norm"], radius, f"{row['comparator']:.3g}", bound, str(place or "")))
+    head = ("norm", "largest example", "size of the weights", "excess risk at most", "place")
+    caption = "Bounds order norms; they are far above what is measured."
+    return table(caption, head, rows)
+
+
+def _more(advice: Any) -> Html:
+    return tag("p", advice.projected() or "The theory has no bound for this norm here.")
+
+
+def _legend(advice: Any) -> Html:
+    words = {
+        "held-out error": "the mean over folds at the best penalty, with its standard error",
+        "rank": "directions of the weights that are not negligible, on average",
+        "largest example": "the largest dual norm of an example, under the norm that proofs are "
+        "about",
+        "size of the weights": "the norm of the first weights along the path whose held-out loss "
+        "is one that all norms reach",
+        "excess risk at most": "what the empirical minimiser in a ball of that size may cost more "
+        "than the best weights in it",
+    }
+    return tag("dl", *(join((tag("dt", name), tag("dd", text))) for name, text in words.items()))

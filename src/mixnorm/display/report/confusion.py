@@ -1,0 +1,269 @@
+"""Which classes are taken for which."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mixnorm.display.report.grid import Grid
+from mixnorm.display.report.html import Html, join, name_tag, scroll, table, tag
+from mixnorm.display.report.shown import shown_classes
+from mixnorm.display.report.svg import Cell, cells, picture, swatch
+from mixnorm.display.report.text import NONE, count, percent, plural, short, text_width
+
+if TYPE_CHECKING:
+    from mixnorm.display.report.report import Report
+
+__all__ = ["confusion_section"]
+
+Floats = NDArray[np.float64]
+
+_PAGE = 1044.0  # pixels that a picture has where it need not scroll
+_MOST_LINES = 8  # of each list
+_FEW, _SOME = 12, 30  # classes that leave room for counts and shares, and for counts
+
+
+@dataclass(frozen=True)
+class Confusion:
+    """Counts of all classes, with what is computed from them.
+
+    Parameters
+    ----------
+    counts : array of shape (n_classes, n_classes)
+        Rows are true classes, columns predicted ones.
+    names : sequence of str
+        Of the classes.
+    """
+
+    counts: Floats
+    names: tuple[str, ...]
+
+    @cached_property
+    def wrong(self) -> Floats:
+        """The counts without the diagonal."""
+        return self.counts * (1 - np.eye(len(self.counts)))
+
+    @cached_property
+    def sums(self) -> Floats:
+        """Held-out rows of each class."""
+        return np.asarray(self.counts.sum(axis=1))
+
+    def shares(self, counts: Floats) -> Floats:
+        """Return counts as shares of their class; zeros for a class without rows."""
+        return np.asarray(counts / np.where(self.sums > 0, self.sums, 1.0)[:, None])
+
+    def pairs(self, most: int) -> list[tuple[int, int]]:
+        """Return the most frequent confusions, truth before prediction."""
+        order = np.argsort(-self.wrong, axis=None, kind="stable")[:most]
+        pairs = (divmod(int(place), len(self.counts)) for place in order)
+        return [(i, j) for i, j in pairs if self.wrong[i, j] > 0]
+
+    def describe(self) -> str:
+        """Say what the matrix shows."""
+        total, right = self.counts.sum(), np.trace(self.counts)
+        parts = [f"{plural(len(self.counts), 'class', 'classes')}, {_rows(total)}."]
+        parts.append(f"{count(right)} on the diagonal, {percent(right / total)}.")
+        for i, j in self.pairs(3):
+            true, guess = short(self.names[i], 30), short(self.names[j], 30)
+            parts.append(f"{true} taken for {guess}: {_times(self.counts[i, j])}.")
+        return " ".join(parts)
+
+
+def confusion_section(report: Report) -> Html | None:
+    """Return the matrix, the worst classes and the most frequent confusions in words."""
+    if report.confusion is None:
+        return None
+    confusion = Confusion(report.confusion, tuple(report.classes))
+    total = confusion.counts.sum()
+    if total == 0:
+        return tag("p", "No held-out row was counted.")
+    shown = shown_classes(report)
+    lead = (
+        f"{count(confusion.wrong.sum())} of {count(total)} held-out rows got the wrong class. Rows"
+        " are the true classes, columns what was predicted; teal is right, red is wrong."
+    )
+    return join(
+        (
+            tag("p", lead),
+            _left_out(len(shown), len(confusion.names)),
+            tag("div", _most_frequent(confusion), _most_missed(confusion), class_="lists"),
+            scroll("Confusion matrix", _matrix(confusion, shown)),
+            _legend(confusion, shown),
+            _numbers(confusion, shown),
+        )
+    )
+
+
+def _rows(amount: float) -> str:
+    """Return a count of rows, which weights may have made a fraction."""
+    return "1\u00a0row" if amount == 1 else f"{count(amount)}\u00a0rows"
+
+
+def _times(amount: float) -> str:
+    return "once" if amount == 1 else "twice" if amount == 2 else f"{count(amount)} times"
+
+
+def _left_out(shown: int, classes: int) -> Html | None:
+    if shown == classes:
+        return None
+    words = (
+        f"The matrix shows the {shown} of {count(classes)} classes with most errors, and their"
+        " confusions among each other; the lists are about all classes."
+    )
+    return tag("p", words, class_="muted")
+
+
+def _most_frequent(confusion: Confusion) -> Html:
+    shares = confusion.shares(confusion.counts)
+    items = [
+        tag(
+            "li",
+            name_tag(confusion.names[i], 80),
+            " taken for ",
+            name_tag(confusion.names[j], 80),
+            ": ",
+            tag("b", _times(confusion.counts[i, j])),
+            f", {percent(shares[i, j])} of its rows",
+        )
+        for i, j in confusion.pairs(_MOST_LINES)
+    ]
+    body = tag("ol", *items) if items else tag("p", "No class was taken for another.")
+    return tag("div", tag("h3", "Most frequent confusions"), body)
+
+
+def _most_missed(confusion: Confusion) -> Html | None:
+    """Return the classes with the largest share of errors; with two, the confusions say it all."""
+    wrong = confusion.wrong.sum(axis=1)
+    shares = confusion.shares(wrong[:, None])[:, 0]
+    order = [i for i in np.lexsort((-wrong, -shares))[:_MOST_LINES] if wrong[i] > 0]
+    if not order or len(confusion.names) == 2:
+        return None
+    items = (
+        tag(
+            "li",
+            name_tag(confusion.names[i], 80),
+            ": ",
+            tag("b", percent(shares[i])),
+            f" wrong, {count(wrong[i])} of {_rows(confusion.sums[i])}",
+        )
+        for i in order
+    )
+    return tag("div", tag("h3", "Classes that are missed most"), tag("ol", *items))
+
+
+def _layout(names: list[str], most: float) -> Grid:
+    """Return fields as large as the page allows, but no smaller than what is written there."""
+    k = len(names)
+    side = 84.0 if k <= 3 else 58.0 if k <= _FEW else 48.0 if k <= _SOME else 24.0
+    if k <= _FEW:
+        side = max(side, 13 * text_width(count(most)) + 8)
+    font = 12 if k <= 40 else 11 if k <= 60 else 9
+    grid = Grid(
+        names,
+        names,
+        width=side,
+        height=44 if k <= _FEW else 30,
+        font=font,
+        row_title="truth",
+        column_title="predicted",
+        twice=k > 40,
+    ).fitted(_PAGE, least=side if k <= _FEW else 1.08 * font)
+    return replace(grid, height=min(grid.width, grid.height))
+
+
+def _matrix(confusion: Confusion, shown: NDArray[np.intp]) -> Html:
+    counts = confusion.counts[np.ix_(shown, shown)]
+    shares = confusion.shares(confusion.counts)[np.ix_(shown, shown)]
+    names = [confusion.names[i] for i in shown]
+    tips = [short(name, 18) for name in names]
+    grid = _layout(names, counts.max(initial=0.0))
+    most = _most_wrong(confusion, shown)
+    fields, words = [], []
+    for i, j in zip(*np.nonzero(counts), strict=True):
+        x, y = grid.place(i, j)
+        amount, share = float(counts[i, j]), float(shares[i, j])
+        # The root, as confusions that are rare must still be seen beside frequent ones.
+        hue, strength = ("right", share) if i == j else ("wrong", (share / most) ** 0.5)
+        tip = f"{tips[i]} → {tips[j]}: {count(amount)}, {percent(share)}"
+        fields.append(Cell(x, y, grid.width - 1, grid.height - 1, hue, strength, tip))
+        words.append(_cell_words(grid, x, y, amount, share))
+    title = "Confusion matrix of the held-out rows"
+    content = _guides(grid), cells(fields), join(words), grid.names()
+    return picture("confusion", grid.size, title, confusion.describe(), *content)
+
+
+def _most_wrong(confusion: Confusion, shown: NDArray[np.intp]) -> float:
+    """Return the largest share that is off the diagonal, which has full colour."""
+    return float(confusion.shares(confusion.wrong)[np.ix_(shown, shown)].max(initial=0.0))
+
+
+def _guides(grid: Grid) -> Html:
+    """Draw the frame and, with many classes, lines along which the eye finds the names."""
+    k = len(grid.rows)
+    (left, top), (right, bottom) = grid.place(0, 0), grid.place(k, k)
+    size = {"width": right - left + 1, "height": bottom - top + 1}
+    lines = [tag("rect", x=left - 1, y=top - 1, class_="frame", **size)]
+    for i in range(5, k if k > _FEW else 0, 5):
+        x, y = (place - 0.5 for place in grid.place(i, i))
+        lines.append(tag("line", x1=left, x2=right, y1=y, y2=y, class_="grid"))
+        lines.append(tag("line", x1=x, x2=x, y1=top, y2=bottom, class_="grid"))
+    return join(lines)
+
+
+def _cell_words(grid: Grid, x: float, y: float, amount: float, share: float) -> Html | None:
+    """Write the count, and with few classes the share, into a field."""
+    x, y = x + grid.width / 2, y + grid.height / 2
+    text = count(amount)
+    if len(grid.rows) <= _FEW:
+        return join(
+            (
+                tag("text", text, x=x, y=y - 1, class_="value strong middle"),
+                tag("text", _brief(share), x=x, y=y + 13, class_="value small middle"),
+            )
+        )
+    if len(grid.rows) <= _SOME and 10.5 * text_width(text) < grid.width:
+        return tag("text", text, x=x, y=y + 4, class_="value small middle")
+    return None
+
+
+def _brief(share: float) -> str:
+    """Return a share with one decimal, which must not round it to nothing or to all."""
+    if 0 < share < 0.0005:
+        return f"<\u00a0{percent(0.0005, 2)}"
+    if 0.9995 <= share < 1:
+        return f">\u00a0{percent(0.9995, 2)}"
+    return percent(share, 0 if share == 1 else 1)
+
+
+def _legend(confusion: Confusion, shown: NDArray[np.intp]) -> Html:
+    steps = (0.0, 0.25, 0.5, 0.75, 1.0)
+    most = _most_wrong(confusion, shown)
+    right, wrong = (
+        tag("span", *(swatch(hue, s) for s in steps), class_="scale") for hue in ("right", "wrong")
+    )
+    items = [join(("right, 0", right, "100\u00a0% of the row"))]
+    if most > 0:
+        items.append(join(("wrong, 0", wrong, f"{percent(most)} of the row")))
+    if (confusion.sums[shown] == 0).any():
+        items.append(Html("an empty row: no held-out row of this class"))
+    return tag("ul", *(tag("li", item) for item in items), class_="legend")
+
+
+def _numbers(confusion: Confusion, shown: NDArray[np.intp]) -> Html:
+    names = [name_tag(confusion.names[i]) for i in shown]
+    rows = []
+    for name, i in zip(names, shown, strict=True):
+        line = (count(amount) if amount else "" for amount in confusion.counts[i, shown])
+        total, right = confusion.sums[i], confusion.counts[i, i]
+        rows.append([name, *line, count(total), percent(right / total) if total else NONE])
+    numbers = table(
+        "Counts: rows are true classes, columns predicted",
+        ["True class", *names, "All rows", "Right"],
+        rows,
+        class_="figures",
+    )
+    return tag("details", tag("summary", "The counts in numbers"), numbers)

@@ -1,0 +1,120 @@
+"""The page as a whole."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+from mixnorm.display.report.confusion import confusion_section
+from mixnorm.display.report.curves import curve_figures
+from mixnorm.display.report.effects import effects_section
+from mixnorm.display.report.html import Html, join, one_line, tag
+from mixnorm.display.report.scatter import scatter_section
+from mixnorm.display.report.sections import (
+    cost_section,
+    data_section,
+    features_section,
+    made_section,
+    masthead,
+    tiles,
+)
+
+if TYPE_CHECKING:
+    from mixnorm.display.report.report import Report
+
+__all__ = ["document", "page"]
+
+# Nothing is loaded and no script runs, whatever the page came to hold. Styles stand in the page.
+_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:;"
+    " base-uri 'none'; form-action 'none'"
+)
+
+
+@cache
+def _style() -> Html:
+    return Html(files(__package__).joinpath("style.css").read_text(encoding="utf-8"))
+
+
+def page(report: Report) -> str:
+    """Return the whole document."""
+    sections = _sections(report)
+    names = {"features": f"{report.word}s"}
+    top = join((masthead(report), tiles(report)))
+    return document(report.title, report.version, report.created, top, sections, names)
+
+
+def document(
+    title: str,
+    version: str,
+    created: str,
+    top: Html,
+    sections: list[tuple[str, str, Html]],
+    names: dict[str, str] | None = None,
+) -> str:
+    """Return a page with a heading, a list of its sections, and these."""
+    body = tag(
+        "body",
+        tag("div", top, _contents(sections, names or {}), class_="top"),
+        tag("main", join((_section(*section) for section in sections), "\n")),
+        _footer(version, created),
+    )
+    return f"<!DOCTYPE html>\n{tag('html', _head(title, version), body, lang='en')}\n"
+
+
+def _head(title: str, version: str) -> Html:
+    return tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", http_equiv="Content-Security-Policy", content=_POLICY),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="color-scheme", content="light dark"),
+        tag("meta", name="format-detection", content="telephone=no"),
+        tag("meta", name="generator", content=f"mixnorm {one_line(version)}"),
+        tag("title", one_line(title)),
+        tag("link", rel="icon", href="data:,"),  # else a server is asked for one
+        tag("style", _style()),
+    )
+
+
+def _sections(report: Report) -> list[tuple[str, str, Html]]:
+    """Return id, heading and content of every section there is something for."""
+    regression = report.task == "regression"
+    errors = scatter_section(report) if regression else confusion_section(report)
+    found: list[tuple[str, str, Html | None]] = [
+        ("curves", f"How many {report.word}s are enough", _curves(report)),
+        ("features", f"The {report.word}s", features_section(report)),
+        ("errors", "How far it is off" if regression else "Where it errs", errors),
+        ("effects", f"What the {report.word}s do", effects_section(report)),
+        ("cost", "What a prediction costs", cost_section(report)),
+        ("data", "The data", data_section(report)),
+        ("origin", "How it was made", made_section(report)),
+    ]
+    return [(ident, name, content) for ident, name, content in found if content is not None]
+
+
+def _curves(report: Report) -> Html:
+    measured = one_line(report.how_measured) if report.how_measured else None
+    return join((tag("p", measured) if measured else None, curve_figures(report)))
+
+
+def _section(ident: str, name: str, content: Html) -> Html:
+    heading = tag("h2", name, id=f"{ident}-heading")
+    return tag("section", heading, content, id=ident, aria_labelledby=f"{ident}-heading")
+
+
+def _contents(sections: list[tuple[str, str, Html]], names: dict[str, str]) -> Html:
+    links = (
+        tag("li", tag("a", names.get(ident, ident).capitalize(), href=f"#{ident}"))
+        for ident, _, _ in sections
+    )
+    return tag("nav", tag("ul", *links), aria_label="Contents")
+
+
+def _footer(version: str, created: str) -> Html:
+    words = (
+        f"mixnorm {one_line(version)} · {one_line(created)} · This page is complete:"
+        " it loads nothing and runs no script."
+    )
+    return tag("footer", tag("p", words))

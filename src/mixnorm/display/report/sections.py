@@ -1,0 +1,350 @@
+"""The parts of the page that are words and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from mixnorm.display.report.html import Html, clean, join, name_tag, one_line, table, tag
+from mixnorm.display.report.text import (
+    NONE,
+    byte_size,
+    count,
+    duration,
+    known,
+    margin,
+    measure,
+    number,
+    plural,
+    plus_minus,
+)
+
+if TYPE_CHECKING:
+    from mixnorm.display.report.report import Feature, Report
+
+__all__ = [
+    "cost_section",
+    "data_section",
+    "features_section",
+    "made_section",
+    "masthead",
+    "tiles",
+]
+
+_MOST_ROWS = 40  # features that are listed without being asked for
+
+
+def _chosen_error(report: Report) -> float | None:
+    """Return the held-out error of the model, where it was measured."""
+    value = report.features[report.chosen - 1].error if report.chosen else report.null_error
+    return value if known(value) else None
+
+
+def _chosen_spread(report: Report) -> float | None:
+    if report.standard_error is None or not report.chosen:
+        return None
+    value = report.standard_error[report.chosen - 1]
+    return value if known(value) else None
+
+
+def masthead(report: Report) -> Html:
+    """Return the title, the answer in one sentence, and what it has to be compared with."""
+    interrupted = None
+    if report.interrupted:
+        words = tag("strong", "Interrupted. ")
+        interrupted = tag("p", words, one_line(report.interrupted), class_="notice", role="note")
+    return tag(
+        "header",
+        tag("p", f"mixnorm report · {report.task}", class_="overline"),
+        tag("h1", name_tag(report.title)),
+        interrupted,
+        tag("p", _answer(report), class_="answer"),
+        tag("p", _comparison(report), class_="comparison"),
+    )
+
+
+def _answer(report: Report) -> Html:
+    size = tag("strong", _size(report))
+    error = _chosen_error(report)
+    if error is None:
+        return join((size, "; the error on held-out rows was not measured."))
+    value = measure(error, report.task)
+    if report.task == "classification":
+        result = join((tag("strong", f"{value} error"), " on held-out rows"))
+    else:
+        result = join((report.error_name, " ", tag("strong", value), " on held-out rows"))
+    spread = _chosen_spread(report)
+    doubt = "" if spread is None else f", ±\u00a0{margin(spread, report.task)} (standard error)"
+    return join((size, "; ", result, f"{doubt}."))
+
+
+def _size(report: Report) -> str:
+    """Return how large the model is: ``3 of 8 features``, ``9 stumps of 3 columns (of 8)``."""
+    if report.word == "feature":
+        return f"{count(report.chosen)} of {plural(report.columns, 'feature')}"
+    return f"{plural(report.chosen, report.word)} of {_columns(report)}"
+
+
+def _columns(report: Report) -> str:
+    if report.n_read == report.columns:
+        return f"all {plural(report.columns, 'column')}"
+    return f"{plural(report.n_read, 'column')} (of {count(report.columns)})"
+
+
+def _inputs(report: Report, amount: int) -> str:
+    """Return a number of columns, which are the features unless those are made of them."""
+    return plural(amount, "feature" if report.word == "feature" else "column")
+
+
+def _comparison(report: Report) -> str | None:
+    parts = []
+    if known(report.null_error):
+        error = measure(report.null_error, report.task)
+        parts.append(f"Without any {report.word} it would be {error}")
+    if report.full is not None and known(report.full.error):
+        lead = "with" if parts else "With"
+        size = _inputs(report, report.full.n_features)
+        linear = "" if report.word == "feature" else "a linear model of "
+        own = report.full.own_error
+        ours = f" (ShareBoost with all of them: {measure(own, report.task)})" if known(own) else ""
+        value = measure(report.full.error, report.task)
+        parts.append(f"{lead} {linear}all {size} {value}{ours}")
+    first = f"{', '.join(parts)}." if parts and _chosen_error(report) is not None else ""
+    return f"{first} {one_line(report.how_chosen) if report.how_chosen else ''}".strip() or None
+
+
+def tiles(report: Report) -> Html:
+    """Return the key figures."""
+    spread = _chosen_spread(report)
+    doubt = None if spread is None else f"±\u00a0{margin(spread, report.task)} standard error"
+    measured = _chosen_error(report) is not None
+    figures = [
+        (_many(report).capitalize(), count(report.chosen), f"of {_offered(report)}"),
+        (
+            f"Held-out {report.error_name}",
+            measure(_chosen_error(report), report.task),
+            doubt if measured else "not measured",
+        ),
+        ("Multiply-adds", count(report.multiply_adds), "for one prediction"),
+        ("Rows", count(report.rows), _classes(report)),
+        ("Fitted in", duration(report.fit_seconds), None),
+    ]
+    if report.full is not None:
+        full = measure(report.full.error, report.task)
+        words = f"{report.error_name}, linear model"
+        figures.insert(2, (f"All {_inputs(report, report.full.n_features)}", full, words))
+    return tag(
+        "dl",
+        *(
+            tag(
+                "div",
+                tag("dt", name),
+                tag("dd", tag("b", value), tag("span", more) if more else None),
+            )
+            for name, value, more in figures
+        ),
+        class_="tiles",
+    )
+
+
+def _many(report: Report) -> str:
+    return f"{report.word}s"
+
+
+def _offered(report: Report) -> str:
+    if report.word == "feature":
+        return f"{count(report.columns)} columns"
+    return _columns(report)
+
+
+def _classes(report: Report) -> str:
+    k = len(report.classes)
+    if report.task == "classification":
+        return plural(k, "class", "classes")
+    return plural(k, "output")
+
+
+def features_section(report: Report) -> Html:
+    """Return the path as a table; what is not in the model is folded away."""
+    listed = min(report.chosen, _MOST_ROWS)
+    chosen, further = report.features[listed : report.chosen], report.features[report.chosen :]
+    parts: list[Html | None] = [
+        tag(
+            "p",
+            "In the order they were chosen, with how far each lowered the training loss, given"
+            " those above it.",
+        ),
+        tag("p", one_line(report.how_folds)) if report.how_folds else None,
+        _replaced(report),
+        _path_table(report, f"{_many(report).capitalize()} of the model", 0, listed, null=True),
+    ]
+    if chosen:
+        words = f"{count(len(chosen))} more {_many(report)} of the model"
+        body = _path_table(report, f"Further {_many(report)} of the model", listed, report.chosen)
+        parts.append(tag("details", tag("summary", words), body))
+    if further:
+        words = f"{plural(len(further), report.word)} beyond the model, as the curve goes on"
+        body = _path_table(report, "Beyond the model", report.chosen, len(report.features))
+        parts.append(tag("details", tag("summary", words), body))
+    return join(parts)
+
+
+def _replaced(report: Report) -> Html | None:
+    """Say what the model consists of, where that is not the path."""
+    if report.members is None:
+        return None
+    words = f"Earlier choices were replaced on the way. The {_many(report)} of the model are now: "
+    return tag("p", words, join((name_tag(name) for name in report.members), ", "), ".")
+
+
+def _path_table(report: Report, caption: str, start: int, stop: int, null: bool = False) -> Html:
+    largest = max((f.gain for f in report.features if known(f.gain)), default=0.0)
+    errors = report.null_error is not None or any(f.error is not None for f in report.features)
+    head = [report.word.capitalize(), "Fall of the loss", "Training loss"]
+    rows: list[Sequence[str]] = []
+    if null:
+        none = tag("span", f"no {_many(report)}", class_="muted")
+        rows.append([_ranked("", none), "", number(report.null_loss)])
+    for i, feature in enumerate(report.features[start:stop], start):
+        kind = _kind(feature)
+        name = tag("span", name_tag(feature.name), tag("small", kind) if kind else None)
+        rows.append([_ranked(f"{i + 1}", name), _gain(feature.gain, largest), number(feature.loss)])
+    if any(feature.folds is not None for feature in report.features):
+        head.append("Folds")
+        counts = [_in_folds(feature, report) for feature in report.features[start:stop]]
+        rows = [[*row, n] for row, n in zip(rows, ([""] if null else []) + counts, strict=True)]
+    if errors:
+        head.append(f"Held-out {report.error_name}")
+        spread = report.standard_error or (None,) * len(report.features)
+        values = [
+            _doubted(feature.error, doubt, report.task)
+            for feature, doubt in zip(report.features[start:stop], spread[start:stop], strict=True)
+        ]
+        if null:
+            values.insert(0, join((measure(report.null_error, report.task),)))
+        rows = [[*row, value] for row, value in zip(rows, values, strict=True)]
+    return table(caption, head, rows, class_="path")
+
+
+def _in_folds(feature: Feature, report: Report) -> str:
+    if feature.folds is None:
+        return NONE
+    whole = "" if report.n_folds is None else f" of {count(report.n_folds)}"
+    return f"{count(feature.folds)}{whole}"
+
+
+def _ranked(rank: str, name: Html) -> Html:
+    return tag("div", tag("span", rank, class_="rank"), name, class_="ranked")
+
+
+def _doubted(error: float | None, spread: float | None, task: str) -> Html:
+    """Return an error and its standard error, which goes below where there is no room."""
+    doubt = tag("small", f"±\u00a0{margin(spread, task)}") if known(spread) else None
+    return join((measure(error, task), " " if doubt else None, doubt if known(error) else None))
+
+
+def _kind(feature: Feature) -> str:
+    kind = one_line(feature.kind) if feature.kind else ""
+    if feature.n_columns > 1:
+        kind += f"{', ' if kind else ''}{plural(feature.n_columns, 'column')}"
+    return kind
+
+
+def _gain(gain: float, largest: float) -> Html:
+    share = gain / largest if known(gain) and largest > 0 else 0.0
+    bar = tag("span", class_="bar", style=f"width:{100 * max(share, 0):.1f}%")
+    return tag("span", tag("span", number(gain)), tag("span", bar, class_="track"), class_="gain")
+
+
+def cost_section(report: Report) -> Html:
+    """Return what a prediction needs, beside the model over all features."""
+    rows = [
+        ["Columns to measure", count(report.n_read)],
+        ["Multiply-adds for one prediction", count(report.multiply_adds)],
+    ]
+    error = _chosen_error(report)
+    if error is not None:
+        text = plus_minus(error, _chosen_spread(report), report.task)
+        rows.append([f"Held-out {report.error_name}", text])
+    if report.model_bytes is not None:
+        rows.append(["Size of the model file", byte_size(report.model_bytes)])
+    head = ["Measure", "This model"]
+    full = report.full
+    if full is not None:
+        head += ["All features" if report.word == "feature" else "All columns", "Saved"]
+        rows[0] += _compared(report.n_read, full.n_features)
+        rows[1] += _compared(report.multiply_adds, full.multiply_adds)
+        if error is not None:
+            rows[2] += [measure(full.error, report.task), ""]
+            if known(full.own_error):
+                own = measure(full.own_error, report.task)
+                rows.insert(3, [f"Held-out {report.error_name}, ShareBoost", text, own, ""])
+    rows = [row + [""] * (len(head) - len(row)) for row in rows]
+    caption = "Cost of a prediction"
+    if full is not None:
+        caption += f", beside the linear model over {head[2].lower()}"
+    note = one_line(full.note) if full is not None and full.note else ""
+    return join(
+        (
+            tag("p", _cost_words(report)),
+            table(caption, head, rows, class_="figures"),
+            tag("p", note, class_="muted") if note else None,
+        )
+    )
+
+
+def _compared(ours: int, theirs: int) -> list[str]:
+    saved = ours > 0 and theirs > ours
+    return [count(theirs), f"{number(theirs / ours, 2)}\u00a0× fewer" if saved else ""]
+
+
+def _cost_words(report: Report) -> str:
+    words = (
+        f"A prediction needs {plural(report.n_read, 'column')} of the table and"
+        f" {plural(report.multiply_adds, 'multiplication')}, each with an addition"
+    )
+    words += f", and {plural(report.comparisons, 'comparison')}." if report.comparisons else "."
+    coded = sum(feature.n_columns for feature in report.features[: report.chosen])
+    if coded > report.chosen and report.word == "feature":
+        words += f" Categories and the like are coded, so these are {coded:,} numbers."
+    return words
+
+
+def data_section(report: Report) -> Html:
+    """Return what the table held, and what was done to it."""
+    facts = [
+        ("Target", name_tag(report.target)),
+        ("Rows", count(report.rows)),
+        ("Columns that could be chosen", count(report.columns)),
+        ("Classes" if report.task == "classification" else "Outputs", count(len(report.classes))),
+    ]
+    notes = [tag("li", one_line(note)) for note in report.notes]
+    return join(
+        (
+            _facts(facts),
+            tag("ul", *notes, class_="notes") if notes else None,
+        )
+    )
+
+
+def made_section(report: Report) -> Html:
+    """Return the command, the version, the date and the time it took."""
+    facts = [
+        ("Made", one_line(report.created)),
+        ("Version", f"mixnorm {one_line(report.version)}"),
+        ("Fitted in", duration(report.fit_seconds)),
+    ]
+    command = tag(
+        "pre",
+        # What cannot be shown leaves a mark here: the command is meant to be used again.
+        tag("code", clean(report.command, gap="\ufffd")),
+    )
+    return join((_facts(facts), tag("p", "The command that made this report:"), command))
+
+
+def _facts(facts: Sequence[tuple[str, str]]) -> Html:
+    return tag(
+        "dl",
+        *(tag("div", tag("dt", name), tag("dd", value)) for name, value in facts),
+        class_="facts",
+    )

@@ -1,0 +1,373 @@
+"""JointBoost: gentle boosting with regression stumps that subsets of the classes share.
+
+No feature is ever sorted twice: columns are cut into bins once, a round sums the weights per bin
+and class in one pass, and the search for the stump and its subset works on these small tables.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from mixnorm._chunks import chunk_size, chunks
+
+__all__ = ["Bins", "Path", "Round", "bin_columns", "boost", "scores", "staged_scores"]
+
+# Gains count beside weights that sum to one. A round below this one changes the loss in its
+# thirteenth digit.
+_LEAST_GAIN = 1e-12
+# Quantiles that rows meet exactly must not move with the rounding of a sum of weights.
+_ROUNDING = 1e-9
+# Rows scored at once, so that their scores stay in the cache from one round to the next.
+_BLOCK = 2048
+
+
+@dataclass(frozen=True, eq=False)
+class Round:
+    """A shared stump, and a constant for every class that does not share it.
+
+    Adds ``a 1[x > threshold] + b`` to the scores of the classes in ``subset``, where ``x`` is
+    column ``feature``, and ``constants[c]`` to those of all other classes ``c``.
+
+    Parameters
+    ----------
+    feature : int
+        The column.
+    threshold : float
+        Where it is cut.
+    subset : ndarray of int
+        The classes that share the stump, in ascending order.
+    a, b : float
+        Step and lower value of the stump.
+    constants : ndarray of shape (n_outputs,)
+        What the other classes get; zero for those in ``subset``.
+    error : float
+        Weighted squared error of this round's fit, of weights that sum to one.
+    loss : float
+        Mean exponential loss after the round.
+    seconds : float
+        Time it took.
+    """
+
+    feature: int
+    threshold: float
+    subset: np.ndarray
+    a: float
+    b: float
+    constants: np.ndarray
+    error: float
+    loss: float
+    seconds: float
+
+    @property
+    def values(self) -> np.ndarray:
+        """What the scores get below (first row) and above the threshold: ``(2, n_outputs)``."""
+        both = np.stack([self.constants, self.constants])
+        both[0, self.subset] = self.b
+        both[1, self.subset] = self.b + self.a
+        return both
+
+
+@dataclass(frozen=True)
+class Path:
+    """What :func:`boost` returns: the rounds, and how the run ended."""
+
+    rounds: tuple[Round, ...]
+    n_outputs: int
+    null_loss: float = 1.0
+    interrupted: bool = False
+    exhausted: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Bins:
+    """Columns cut into bins.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n_features, n_samples)
+        The bin of every value; bin ``b`` holds what is above threshold ``b - 1`` and at most
+        threshold ``b``.
+    thresholds : list of ndarray
+        The cuts of each column, ascending: one less than it has bins.
+    """
+
+    codes: np.ndarray
+    thresholds: list[np.ndarray]
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """Number of bins of each column."""
+        return np.asarray([len(cuts) + 1 for cuts in self.thresholds], dtype=np.int64)
+
+
+def bin_columns(X: Any, weight: np.ndarray, n_bins: int | None = 255) -> Bins:
+    """Cut every column into bins of about equal weight.
+
+    Parameters
+    ----------
+    X : {ndarray, sparse matrix} of shape (n_samples, n_features)
+        Finite numbers.
+    weight : ndarray of shape (n_samples,)
+        Weights that sum to one; rows of weight zero are left out.
+    n_bins : int or None
+        Most bins of a column. A column of no more distinct values has one for each, as has every
+        column with None.
+
+    Returns
+    -------
+    Bins
+        Of the rows of positive weight.
+    """
+    kept = np.flatnonzero(weight > 0.0)
+    weight = weight[kept]
+    cuts, codes = [], []
+    for values in _columns(X):
+        values = values[kept]
+        cuts.append(_cuts(values, weight, n_bins))
+        # At most 256 bins fit a byte, which a round reads for every row and column.
+        narrow = np.uint8 if len(cuts[-1]) < 256 else np.int32
+        codes.append(np.searchsorted(cuts[-1], values, side="left").astype(narrow))
+    return Bins(np.stack(codes), cuts)
+
+
+def boost(
+    bins: Bins,
+    target: np.ndarray,
+    weight: np.ndarray,
+    *,
+    n_outputs: int,
+    n_rounds: int,
+    max_features: float = 1.0,
+    rng: Any = None,
+    on_round: Callable[[Path], bool] | None = None,
+) -> Path:
+    r"""Add stumps one at a time, each shared by the classes that gain from it together.
+
+    With labels :math:`z_i^c = \pm 1`, scores :math:`H` and weights
+    :math:`w_i^c = u_i \exp(-z_i^c H(x_i, c))` a round minimises
+    :math:`\sum_c \sum_i w_i^c (z_i^c - h(x_i, c))^2` over a column, a threshold and a subset of the
+    classes, and adds :math:`h` to :math:`H`.
+
+    Parameters
+    ----------
+    bins : Bins
+        The columns of the rows of positive weight.
+    target : ndarray of int of shape (n_samples,)
+        The class in which a row has label +1, or -1 for none; of the same rows.
+    weight : ndarray of shape (n_samples,)
+        Their weights, which sum to one.
+    n_outputs, n_rounds : int
+        Number of classes, most rounds.
+    max_features : float
+        Share of the columns that a round looks at.
+    rng : numpy.random.RandomState or Generator
+        Draws them; not needed if a round looks at all.
+    on_round : callable, optional
+        Called with the path so far after each round; returning True ends the run.
+
+    Returns
+    -------
+    Path
+        Shorter than ``n_rounds`` and ``exhausted`` if no stump lowers the loss further. A keyboard
+        interrupt after the first round ends the run and keeps the rounds done.
+
+    Notes
+    -----
+    A round costs ``n_samples * n_features * n_outputs`` additions for the tables, and
+    ``n_outputs**2 / 2`` passes over the ``n_bins * n_features`` cuts for the subset, which is grown
+    one class at a time. The loss falls in every round: a share ``m`` of ``(1 + m)/2`` rows right
+    and ``(1 - m)/2`` wrong falls from 1 to ``cosh(m) - m sinh(m)``.
+    """
+    state = _State(bins, target, weight, n_outputs)
+    path = Path((), n_outputs)
+    usable = np.flatnonzero(bins.sizes > 1)
+    drawn = max(1, round(max_features * len(usable)))
+    try:
+        while len(path.rounds) < n_rounds:
+            features = usable
+            if drawn < len(usable):
+                features = np.sort(rng.permutation(usable)[:drawn])
+            made = state.add(features)
+            if made is None and len(features) < len(usable):  # perhaps the others do better
+                made = state.add(usable)
+            if made is None:
+                path = replace(path, exhausted=True)
+                break
+            path = replace(path, rounds=(*path.rounds, made))
+            if on_round is not None and on_round(path):
+                break
+    except KeyboardInterrupt:
+        if not path.rounds:
+            raise
+        path = replace(path, interrupted=True)
+    return path
+
+
+class _State:
+    """Scores and weights of the training rows, and the tables of a round."""
+
+    def __init__(self, bins: Bins, target: np.ndarray, weight: np.ndarray, n_outputs: int) -> None:
+        self._bins, self._sizes = bins, bins.sizes
+        self._target = np.asarray(target, dtype=np.int64)
+        self._right = np.flatnonzero(self._target >= 0)
+        self._scores = np.zeros((len(target), n_outputs))
+        self._log_weight = np.log(np.asarray(weight, dtype=np.float64))
+        self._tables = np.empty((2, 0))
+        self._weigh()
+
+    def add(self, features: np.ndarray) -> Round | None:
+        """Fit the best stump on these columns and add it; None if none lowers the loss."""
+        began = time.perf_counter()
+        if len(features) == 0:
+            return None
+        feature, cut, subset = self._search(features)
+        made, above = self._fit(feature, cut, subset)
+        if not 1.0 - made.error > _LEAST_GAIN:
+            return None
+        self._scores += made.values[above]
+        self._weigh()
+        return replace(made, loss=self._loss, seconds=time.perf_counter() - began)
+
+    def _weigh(self) -> None:
+        """Set the weights ``u exp(-z H)``, made to sum to one, the loss, and each class's sums."""
+        rows, own = self._right, (self._right, self._target[self._right])
+        exponent = self._scores.copy()
+        exponent[own] = -exponent[own]
+        exponent += self._log_weight[:, None]
+        top = exponent.max()  # taken off first: the sum is then at least one
+        exponent -= top
+        np.exp(exponent, out=exponent)
+        total = exponent.sum()
+        exponent /= total
+        self._weights, self._own = exponent, exponent[own]
+        self._loss = float(np.exp(top) * total / exponent.shape[1])
+        self._mass = exponent.sum(axis=0)
+        right = np.bincount(self._target[rows], weights=self._own, minlength=len(self._mass))
+        self._signed = 2.0 * right - self._mass
+
+    def _search(self, features: np.ndarray) -> tuple[int, int, np.ndarray]:
+        """Return the column, the cut and the subset of classes with the least error."""
+        from mixnorm.engines.boosting import boosting_jit as jit
+
+        starts = np.concatenate([[0], np.cumsum(self._sizes[features])])
+        needed = int(starts[-1]) * self._scores.shape[1]
+        if self._tables.shape[1] < needed:
+            self._tables = np.empty((2, needed))
+        mass, signed = self._tables
+        codes, weights, target = self._bins.codes, self._weights, self._target
+        with jit.threads_for(len(features) * weights.size):
+            for part in chunks(len(features), weights.size, parallel=True):
+                bounds = starts[part.start : part.stop + 1]
+                jit.histograms(codes, features[part], bounds, weights, target, mass, signed)
+        with jit.threads_for(needed * len(self._mass) // 2):
+            order, where, cuts, gains = self._grow(mass, signed, starts)
+        size = int(np.argmax(gains >= gains.max() - jit.TIE))  # the smallest that is as good
+        return int(features[where[size]]), int(cuts[size]), np.sort(order[: size + 1])
+
+    def _grow(self, mass: np.ndarray, signed: np.ndarray, starts: np.ndarray) -> Any:
+        """Return what ``grow_subset`` finds; many cuts are scanned in several compiled calls."""
+        from mixnorm.engines.boosting import boosting_jit as jit
+
+        n_features, n_classes = len(starts) - 1, len(self._mass)
+        each = int(starts[-1]) * n_classes  # operations of one step, of as many as classes
+        whole = chunk_size(n_classes, each, parallel=True) == n_classes
+        grow = jit.grow_subset if whole else jit.grow_subset.py_func
+        at_once = n_features if whole else chunk_size(n_features, each // n_features, parallel=True)
+        return grow(mass, signed, starts, self._mass, self._signed, at_once)
+
+    def _fit(self, feature: int, cut: int, subset: np.ndarray) -> tuple[Round, np.ndarray]:
+        """Return the stump, and which rows are above it.
+
+        Its means come from sums over rows: differences of table entries would round more.
+        """
+        constants = _mean(self._signed, self._mass)
+        constants[subset] = 0.0
+        shared = np.zeros(len(constants))
+        shared[subset] = 1.0
+        mass = self._weights @ shared
+        signed = -mass
+        signed[self._right] += 2.0 * self._own * shared[self._target[self._right]]
+        above = (self._bins.codes[feature] > cut).astype(np.intp)
+        sides = np.bincount(above, weights=mass, minlength=2)
+        low, high = _mean(np.bincount(above, weights=signed, minlength=2), sides)
+        gain = low**2 * sides[0] + high**2 * sides[1] + constants**2 @ self._mass
+        made = Round(
+            feature=feature,
+            threshold=float(self._bins.thresholds[feature][cut]),
+            subset=subset,
+            a=float(high - low),
+            b=float(low),
+            constants=constants,
+            error=float(1.0 - gain),
+            loss=self._loss,
+            seconds=0.0,
+        )
+        return made, above
+
+
+def scores(X: Any, rounds: Sequence[Round], n_outputs: int) -> np.ndarray:
+    """Return the scores of new rows after all rounds: ``(n_samples, n_outputs)``.
+
+    Rounds are added in their order, so that these are the last of :func:`staged_scores` to the bit.
+    """
+    total = np.zeros((X.shape[0], n_outputs))
+    columns = {step.feature: _column(X, step.feature) for step in rounds}
+    steps = [(columns[step.feature], step.threshold, step.values) for step in rounds]
+    for first in range(0, X.shape[0], _BLOCK):
+        rows = slice(first, first + _BLOCK)
+        for column, threshold, values in steps:
+            total[rows] += values[(column[rows] > threshold).astype(np.intp)]
+    return total
+
+
+def staged_scores(X: Any, rounds: Sequence[Round], n_outputs: int) -> Iterator[np.ndarray]:
+    """Yield the scores of new rows after 1, 2, ... rounds."""
+    total = np.zeros((X.shape[0], n_outputs))
+    columns = {step.feature: _column(X, step.feature) for step in rounds}
+    for step in rounds:
+        above = columns[step.feature] > step.threshold
+        total += step.values[above.astype(np.intp)]
+        yield total.copy()
+
+
+def _mean(signed: np.ndarray, mass: np.ndarray) -> np.ndarray:
+    """Return weighted means of labels, zero where nothing has weight."""
+    means = np.divide(signed, mass, out=np.zeros_like(signed), where=mass > 0.0)
+    return np.asarray(np.clip(means, -1.0, 1.0))
+
+
+def _columns(X: Any) -> Iterator[np.ndarray]:
+    """Yield the columns in float64, reading a block of them at a time."""
+    if hasattr(X, "tocsc"):
+        X = X.tocsc()
+        for column in range(X.shape[1]):
+            yield _column(X, column)
+        return
+    width = max(1, (1 << 23) // max(1, X.shape[0]))
+    for first in range(0, X.shape[1], width):
+        yield from np.ascontiguousarray(X[:, first : first + width].T, dtype=np.float64)
+
+
+def _column(X: Any, index: int) -> np.ndarray:
+    if hasattr(X, "toarray"):
+        return np.asarray(X[:, [index]].toarray(), dtype=np.float64)[:, 0]
+    return np.ascontiguousarray(X[:, index], dtype=np.float64)
+
+
+def _cuts(values: np.ndarray, weight: np.ndarray, n_bins: int | None) -> np.ndarray:
+    """Return thresholds between distinct values: all, or those nearest above equal shares."""
+    order = np.argsort(values, kind="stable")
+    values = values[order]
+    last = np.flatnonzero(values[1:] > values[:-1])  # the last of each value but the largest
+    if n_bins is not None and len(last) >= n_bins:
+        share = np.cumsum(weight[order])[last]
+        wanted = np.arange(1, n_bins) / n_bins - _ROUNDING
+        last = last[np.unique(np.minimum(np.searchsorted(share, wanted), len(last) - 1))]
+    low, high = values[last], values[last + 1]
+    middle = 0.5 * low + 0.5 * high
+    return np.where((middle >= low) & (middle < high), middle, low)

@@ -1,0 +1,30 @@
+"""The dual problem of lp-norm regularisation.
+
+Open ``engine.py`` first. The engine may import ``losses`` and ``kernels``.
+"""
+
+from mixnorm.engines.dual.engine import (
+    SOLVERS,
+    Contraction,
+    DualSolution,
+    FeatureContraction,
+    LowRankContraction,
+    Scaled,
+    TensorContraction,
+    check_solver,
+    path,
+    solve,
+)
+
+__all__ = [
+    "SOLVERS",
+    "Contraction",
+    "DualSolution",
+    "FeatureContraction",
+    "LowRankContraction",
+    "Scaled",
+    "TensorContraction",
+    "check_solver",
+    "path",
+    "solve",
+]

@@ -1,0 +1,204 @@
+r"""Learning with :math:`\ell^p` norms, :math:`1 < p < 2`, through a smooth dual of ``n`` unknowns.
+
+The primal is :math:`\gamma \sum_i L(y_i, \langle w, \Phi(x_i) \rangle) + \frac1p \|w\|_p^p`. Its
+dual :math:`\Lambda(\alpha) = \frac1q \|\sum_i \alpha_i \Phi(x_i)\|_q^q + \gamma \sum_i L^*(y_i,
+-\alpha_i / \gamma)`, :math:`q = p / (p - 1)`, is minimised by Newton's method. Features are met
+only in a contraction, which may know them by a tensor kernel.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from mixnorm.engines.dual.contraction import (
+    Contraction,
+    FeatureContraction,
+    LowRankContraction,
+    Scaled,
+    TensorContraction,
+)
+from mixnorm.engines.dual.gradient import ForwardBackwardSteps, GradientSteps
+from mixnorm.engines.dual.interior import InteriorSteps
+from mixnorm.engines.dual.newton import NewtonSteps
+from mixnorm.engines.dual.problem import Descent, DualProblem, State, descend
+from mixnorm.engines.dual.squares import SquaresSteps
+from mixnorm.losses import DualLoss, Squared
+from mixnorm.losses.scalar import has_box_dual
+
+__all__ = [
+    "SOLVERS",
+    "Contraction",
+    "DualSolution",
+    "FeatureContraction",
+    "LowRankContraction",
+    "Scaled",
+    "TensorContraction",
+    "path",
+    "solve",
+]
+
+# Steps of ten on the way to a large gamma: beyond, nothing is left to fit.
+_DECADES = 12
+_MAX_ITER = 200
+# Evaluations of Newton's method, after which another one is tried where there are bounds.
+_NEWTON = 25
+#: Ways to minimise the dual.
+SOLVERS = ("newton", "gradient", "forward-backward")
+
+
+@dataclass(frozen=True)
+class DualSolution:
+    """What a solver found for one ``gamma``.
+
+    Attributes
+    ----------
+    alpha : array of shape (n_samples,)
+        The dual variables.
+    scores : array of shape (n_samples,)
+        The scores of the training rows.
+    gamma : float
+        What a loss counts.
+    objective : float
+        The primal value.
+    gap : float
+        It is at most this much above the optimum.
+    evaluations : int
+        How many contractions it took.
+    converged : bool
+        Whether the gap is below the tolerance.
+    interrupted : bool
+        Whether it ended by an interruption; this is the best point until then.
+    """
+
+    alpha: np.ndarray
+    scores: np.ndarray
+    gamma: float
+    objective: float
+    gap: float
+    evaluations: int
+    converged: bool
+    interrupted: bool = False
+
+
+def path(
+    contraction: Contraction,
+    loss: DualLoss,
+    target: np.ndarray,
+    gammas: Sequence[float],
+    *,
+    weight: np.ndarray | None = None,
+    solver: str = "newton",
+    tol: float = 1e-8,
+    max_iter: int = _MAX_ITER,
+) -> Iterator[DualSolution]:
+    """Yield a solution for each ``gamma``, each from where the last one ended.
+
+    Parameters
+    ----------
+    contraction : Contraction
+        The training rows.
+    loss : DualLoss
+        A loss of one score, with a conjugate.
+    target : array of shape (n_samples, 1)
+        What the loss's ``encode`` returned.
+    gammas : sequence of float
+        What losses count; ascending values are quickest.
+    weight : array of shape (n_samples,), optional
+        Positive weights of the rows, which multiply ``gamma``.
+    solver : {"newton", "gradient", "forward-backward"}
+        ``"gradient"`` is for squared losses alone. It and ``"forward-backward"`` take hundreds of
+        steps where Newton's method takes a few, and are there for comparison.
+    tol : float
+        Relative duality gap to stop at.
+    max_iter : int
+        Most contractions for one of them.
+    """
+    check_solver(solver, loss)
+    weight = np.ones(contraction.n) if weight is None else weight
+    state: State | None = None
+    for gamma in gammas:
+        if not 0.0 < float(gamma) < math.inf:
+            raise ValueError(f"gamma={gamma!r} must be positive and finite.")
+        problem, steps = _posed(contraction, loss, target, float(gamma) * weight, solver)
+        state = problem.start() if state is None else problem.moved(state)
+        end = _descended(problem, steps, state, tol, max_iter)
+        state = end.state
+        gap = 0.0 if state.gap < 0.0 else state.gap
+        yield DualSolution(
+            state.alpha,
+            state.scores,
+            float(gamma),
+            state.primal,
+            gap,
+            end.evaluations,
+            bool(gap <= tol * abs(state.primal) and math.isfinite(state.primal)),
+            end.interrupted,
+        )
+        if end.interrupted:
+            return
+
+
+def solve(
+    contraction: Contraction, loss: DualLoss, target: np.ndarray, gamma: float, **options: Any
+) -> DualSolution:
+    """Return the solution for one ``gamma``; the parameters are those of :func:`path`.
+
+    Where it is hard to come by, it is sought along smaller values of ``gamma``, up by tens, with as
+    many evaluations again.
+    """
+    found = next(path(contraction, loss, target, [gamma], **options))
+    if found.converged or found.interrupted or not gamma > 1.0:
+        return found
+    steps = [*10.0 ** np.arange(0, min(_DECADES, math.ceil(math.log10(gamma)))), gamma]
+    each = max(1, int(options.get("max_iter", _MAX_ITER)) // len(steps))
+    along = list(path(contraction, loss, target, steps, **(options | {"max_iter": each})))
+    spent = found.evaluations + sum(one.evaluations for one in along)
+    last = along[-1]
+    best = last if last.gamma == gamma and last.gap < found.gap else found
+    return replace(best, evaluations=spent, interrupted=last.interrupted)
+
+
+def _descended(problem: Any, steps: Any, state: State, tol: float, max_iter: int) -> Descent:
+    """Go down; where Newton's method goes astray between bounds, inside them."""
+    if not isinstance(steps, NewtonSteps) or not has_box_dual(problem.loss):
+        return descend(steps, state, tol, max_iter)
+    end = descend(steps, state, tol, min(max_iter, _NEWTON))
+    done = end.interrupted or end.state.gap <= tol * abs(end.state.primal)
+    if done or end.evaluations >= max_iter:
+        return end
+    inside = InteriorSteps(problem, state)
+    more = descend(inside, state, tol, max_iter - end.evaluations)
+    best = more.state if more.state.gap < end.state.gap else end.state
+    return Descent(best, end.evaluations + more.evaluations, more.interrupted)
+
+
+def check_solver(solver: Any, loss: Any) -> None:
+    """Raise for a solver that is not known, or not for a loss."""
+    if not isinstance(solver, str) or solver not in SOLVERS:
+        raise ValueError(f"solver={solver!r} is not known; choose one of {list(SOLVERS)}.")
+    if solver == "gradient" and not isinstance(loss, Squared):
+        raise ValueError(
+            f"solver='gradient' needs a smooth dual, which squared losses have and {loss!r} has "
+            "not. Choose 'forward-backward', or 'newton', which is quicker."
+        )
+
+
+def _posed(
+    contraction: Contraction, loss: Any, target: np.ndarray, weight: np.ndarray, solver: str
+) -> tuple[Any, Any]:
+    """Return the problem, and what takes steps on it."""
+    if solver == "newton" and isinstance(loss, Squared):
+        squares = SquaresSteps(contraction, np.ascontiguousarray(target[:, 0]), weight)
+        return squares, squares
+    problem = DualProblem(contraction, loss, target, weight)
+    steps = {
+        "newton": NewtonSteps,
+        "gradient": GradientSteps,
+        "forward-backward": ForwardBackwardSteps,
+    }
+    return problem, steps[solver](problem)

@@ -1,0 +1,83 @@
+r"""First-order methods on the dual, with line search: gradient steps and forward-backward steps.
+
+They are here to be compared with: Newton's method takes far fewer steps, each of which costs as
+much.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from mixnorm.engines.dual.problem import DualProblem, State
+
+# Of the line search: what a step must gain, and what it is multiplied by where it does not.
+_DELTA, _THETA = 0.5, 0.5
+_HALVINGS = 100
+
+
+class ForwardBackwardSteps:
+    r"""Gradient steps on the norm, proximal steps on the conjugates of the losses.
+
+    A step :math:`\lambda` is short enough where the norm's part of the dual is at most
+    :math:`\frac{\delta}{\lambda} \|\alpha' - \alpha\|^2` above its tangent. The search starts from
+    one step longer than the last.
+
+    Parameters
+    ----------
+    problem : DualProblem
+        The dual.
+    """
+
+    def __init__(self, problem: DualProblem) -> None:
+        self.problem = problem
+        self.length = 0.0
+
+    def step(self, state: State) -> tuple[State, int]:
+        """Take a step, as long as the line search allows."""
+        self.length = self.length / _THETA if self.length else _first(state, self.problem.q)
+        return self._searched(state)
+
+    def _searched(self, state: State) -> tuple[State, int]:
+        smooth = state.norm / self.problem.q
+        for number in range(1, _HALVINGS):
+            trial = self._trial(state)
+            move = trial.alpha - state.alpha
+            above = trial.norm / self.problem.q - smooth - float(state.scores @ move)
+            distance = float(move @ move)
+            if distance == 0.0:
+                return state, number
+            if above <= _DELTA / self.length * distance:
+                return trial, number
+            self.length *= _THETA
+        return state, _HALVINGS
+
+    def _trial(self, state: State) -> State:
+        moved = self.problem.prox(state.alpha - self.length * state.scores, self.length)
+        return self.problem.state(moved)
+
+
+class GradientSteps(ForwardBackwardSteps):
+    r"""Gradient steps on a dual that is smooth, as that of squared losses is.
+
+    A step is short enough where it gains :math:`(1 - \delta) \lambda` times the squared norm of
+    the gradient.
+    """
+
+    def _searched(self, state: State) -> tuple[State, int]:
+        weight, target = self.problem.weight, self.problem.target[:, 0]
+        g = state.scores - target + state.alpha / weight
+        size = float(g @ g)
+        for number in range(1, _HALVINGS):
+            trial = self.problem.state(state.alpha - self.length * g)
+            if trial.value <= state.value - (1.0 - _DELTA) * self.length * size:
+                return trial, number
+            self.length *= _THETA
+        return state, _HALVINGS
+
+
+def _first(state: State, q: float) -> float:
+    """Return a step that is too long: one over the mean curvature."""
+    curvature = (q - 1.0) * float(np.trace(state.V)) / len(state.V)
+    return 1.0 / curvature if curvature > 0.0 and math.isfinite(curvature) else 1.0

@@ -1,0 +1,248 @@
+r"""An interior-point method on duals that are parabolas with a kink, between bounds.
+
+The dual is :math:`g(\alpha) + \sum_i c_i \alpha_i + \frac12 r_i \alpha_i^2 + k_i |\alpha_i|` with
+bounds on every entry. Where there is a kink, an entry is the difference of two that are not
+negative. Steps are Mehrotra's: one system, with two right-hand sides.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.linalg import lapack
+
+from mixnorm.engines.dual.newton import solved
+from mixnorm.engines.dual.problem import DualProblem, State
+
+# Part of the way to a bound that a step may go.
+_SHORT_OF = 0.995
+# Parts of the way between bounds, or of the size of the dual variables, to begin inside them.
+_MARGIN, _OF_SIZE = 0.05, 0.1
+# Part of the mean product that a step aims at, where a bolder one went too far; how often it is
+# halved; and what is rounding in the value.
+_CENTRE, _HALVINGS, _ROUNDING = 0.2, 12, 1e-13
+# Part of the gap that is not in the products, that a step aims at.
+_REST = 0.1
+# Steps after which a gap that grows is no sign that there is nothing to gain.
+_PATIENCE = 12
+
+
+# Steps of the variables, and of the multipliers of their lower and upper bounds.
+_Moves = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """Variables of one sign or of both, each with its bounds and their multipliers."""
+
+    x: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    under: np.ndarray  # multipliers of the lower bounds, zero where there is none
+    over: np.ndarray
+
+    def below(self) -> np.ndarray:
+        return np.asarray(self.x - self.low)
+
+    def above(self) -> np.ndarray:
+        return np.asarray(self.high - self.x)
+
+    def curvature(self) -> np.ndarray:
+        return np.asarray(self.under / self.below() + self.over / self.above())
+
+    def mean(self) -> float:
+        """Return the mean of the products of multipliers and distances to bounds."""
+        lower, upper = np.isfinite(self.low), np.isfinite(self.high)
+        total = float(self.under[lower] @ self.below()[lower])
+        total += float(self.over[upper] @ self.above()[upper])
+        return total / self.n_bounds()
+
+    def n_bounds(self) -> int:
+        return max(1, int(np.isfinite(self.low).sum() + np.isfinite(self.high).sum()))
+
+    def barrier(self) -> float:
+        lower, upper = np.isfinite(self.low), np.isfinite(self.high)
+        return -float(np.log(self.below()[lower]).sum() + np.log(self.above()[upper]).sum())
+
+    def moved(self, moves: _Moves, lengths: tuple[float, float]) -> _Parts:
+        dx, under, over = moves
+        t, s = lengths
+        return replace(
+            self, x=self.x + t * dx, under=self.under + s * under, over=self.over + s * over
+        )
+
+
+class InteriorSteps:
+    """Steps inside the bounds.
+
+    Parameters
+    ----------
+    problem : DualProblem
+        The dual, of a loss with ``box_dual``.
+    state : State
+        Where to begin, about.
+    """
+
+    patience = _PATIENCE
+
+    def __init__(self, problem: DualProblem, state: State) -> None:
+        self.problem = problem
+        form = problem.loss.box_dual(problem.target, problem.weight)
+        # The loss's dual point is minus alpha.
+        self.c, self.r = -form.slope[:, 0], form.curvature[:, 0]
+        low, high, kink = -form.high[:, 0], -form.low[:, 0], form.kink[:, 0]
+        split = np.flatnonzero((kink > 0.0) & (low < 0.0) & (high > 0.0))
+        whole = np.arange(len(low))
+        # The entry and the sign of every variable; those of the second part are negated.
+        self.entry = np.concatenate([whole, split])
+        self.sign = np.concatenate([np.ones(len(whole)), -np.ones(len(split))])
+        first = low.copy()
+        first[split] = 0.0
+        low_x = np.concatenate([first, np.zeros(len(split))])
+        high_x = np.concatenate([high, -low[split]])
+        one_sided = np.where(low >= 0.0, kink, -kink)  # where all of an entry has one sign
+        self.kink = kink
+        self.k = np.concatenate([np.where(np.isin(whole, split), kink, one_sided), kink[split]])
+        self.parts = _begun(self._spread(state.alpha, split), low_x, high_x, state)
+
+    def _spread(self, alpha: np.ndarray, split: np.ndarray) -> np.ndarray:
+        x = np.concatenate([alpha, np.maximum(0.0, -alpha[split])])
+        x[split] = np.maximum(0.0, alpha[split])
+        return x
+
+    def joined(self, x: np.ndarray) -> np.ndarray:
+        """Return the entries that variables stand for."""
+        found = np.zeros(len(self.c))
+        np.add.at(found, self.entry, self.sign * x)
+        return found
+
+    # --- steps
+
+    def step(self, state: State) -> tuple[State, int]:
+        """Take one step from where the last one ended."""
+        alpha, taken = self.joined(self.parts.x), 0
+        if not np.array_equal(alpha, state.alpha):
+            state, taken = self.problem.state(alpha), 1
+        H = self.problem.contraction.hessian(alpha, state.V)
+        slope = self.sign * (state.scores + self.c + self.r * alpha)[self.entry] + self.k
+        system = _System(H, self.r, self.parts.curvature(), self.entry, self.sign)
+        mean = self.parts.mean()
+        plain = self._moves(system, slope, 0.0, None)
+        ahead = self.parts.moved(plain, self._lengths(plain)).mean()
+        aim = mean * min(1.0, ahead / mean) ** 3 if mean > 0.0 else 0.0
+        # Products must not vanish before the rest of the gap does.
+        aim = max(aim, min(mean, _REST * (state.gap / self.parts.n_bounds() - mean)))
+        moves = self._moves(system, slope, aim, plain)
+        trial, found = self._tried(state, moves, aim, 1.0)
+        if trial is None:
+            # Without what the plain step leaves, this is a way down for certain.
+            aim = max(aim, _CENTRE * mean)
+            moves = self._moves(system, slope, aim, None)
+            length = 1.0
+            for _ in range(_HALVINGS):
+                trial, more = self._tried(state, moves, aim, length)
+                found += more
+                if trial is not None:
+                    break
+                length *= 0.5
+        return (state if trial is None else trial), taken + found
+
+    def _tried(
+        self, state: State, moves: _Moves, aim: float, part: float
+    ) -> tuple[State | None, int]:
+        """Return the point that a part of a step leads to, if it is better; and move there."""
+        primal, multipliers = self._lengths(moves)
+        ahead = self.parts.moved(moves, (part * primal, multipliers))
+        trial = self.problem.state(self.joined(ahead.x))
+        before = state.value + aim * self.parts.barrier()
+        after = trial.value + aim * ahead.barrier()
+        # The kinks' part that both signs share is not in the value.
+        spare = float(self.k @ (ahead.x - self.parts.x)) - self._kinks(trial) + self._kinks(state)
+        if after + spare > before + _ROUNDING * abs(before):
+            return None, 1
+        self.parts = ahead
+        return trial, 1
+
+    def _kinks(self, state: State) -> float:
+        return float(self.kink @ np.abs(state.alpha))
+
+    def _moves(
+        self, system: _System, slope: np.ndarray, mean: float, plain: _Moves | None
+    ) -> _Moves:
+        """Return the steps of variables and multipliers towards products that are ``mean``."""
+        parts = self.parts
+        below, above = parts.below(), parts.above()
+        lower, upper = np.isfinite(below), np.isfinite(above)
+        left, right = mean * lower, mean * upper
+        if plain is not None:  # what the plain step leaves
+            dx, under, over = plain
+            left, right = left - dx * under, right + dx * over
+        pull, push = left / below, right / above
+        dx = system.solve(-slope + pull - push)
+        under = np.where(lower, pull - parts.under - parts.under / below * dx, 0.0)
+        over = np.where(upper, push - parts.over + parts.over / above * dx, 0.0)
+        return dx, under, over
+
+    def _lengths(self, moves: _Moves) -> tuple[float, float]:
+        """Return how far variables, and multipliers, may go."""
+        dx, under, over = moves
+        parts = self.parts
+        primal = min(_most(parts.below(), dx), _most(parts.above(), -dx))
+        multipliers = min(_most(parts.under, under), _most(parts.over, over))
+        return min(1.0, _SHORT_OF * primal), min(1.0, _SHORT_OF * multipliers)
+
+
+class _System:
+    """The Newton system of all variables, by that of the entries."""
+
+    def __init__(
+        self, H: np.ndarray, r: np.ndarray, D: np.ndarray, entry: np.ndarray, sign: np.ndarray
+    ) -> None:
+        self.D, self.entry, self.sign = D, entry, sign
+        n = len(r)
+        self.pairs = entry[n:]
+        diagonal = D[:n].copy()
+        other = D[n:]
+        diagonal[self.pairs] = D[self.pairs] * other / (D[self.pairs] + other)
+        self.M = H
+        self.M.flat[:: n + 1] += r
+        system = self.M.copy()
+        system.flat[:: n + 1] += diagonal
+        self.diagonal = diagonal
+        self.factor, info = lapack.dpotrf(system, lower=1)
+        self.system = None if info == 0 else system
+
+    def solve(self, right: np.ndarray) -> np.ndarray:
+        """Return the step of the variables."""
+        n = len(self.diagonal)
+        short = right[:n].copy()
+        first, second = right[self.pairs], right[n:]
+        D, other = self.D[self.pairs], self.D[n:]
+        short[self.pairs] = self.diagonal[self.pairs] * (first / D - second / other)
+        if self.system is None:
+            moved, _ = lapack.dpotrs(self.factor, short, lower=1)
+        else:
+            moved = solved(self.system, short)
+        found = np.empty(len(right))
+        found[:n] = moved
+        if len(self.pairs):
+            force = (self.M @ moved)[self.pairs]
+            found[self.pairs] = (first - force) / D
+            found[n:] = (second + force) / other
+        return found
+
+
+def _begun(x: np.ndarray, low: np.ndarray, high: np.ndarray, state: State) -> _Parts:
+    """Return variables that are inside their bounds, with multipliers for the gap that is left."""
+    size = float(np.mean(np.abs(x))) or 1.0
+    room = np.minimum(_MARGIN * (high - low), _OF_SIZE * size)
+    x = np.minimum(np.maximum(x, low + room), high - room)
+    mean = max(state.gap, 1e-8 * abs(state.primal), 1e-300) / len(x)
+    return _Parts(x, low, high, mean / (x - low), mean / (high - x))
+
+
+def _most(distance: np.ndarray, move: np.ndarray) -> float:
+    """Return how many times a move can be made before a distance is used up."""
+    down = (move < 0.0) & np.isfinite(distance)
+    return float(np.min(-distance[down] / move[down], initial=np.inf))

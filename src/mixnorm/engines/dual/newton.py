@@ -1,0 +1,89 @@
+"""Newton's method on the dual of any loss with a conjugate."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import lapack
+
+from mixnorm.engines.dual.problem import DualProblem, State
+
+# Steps that are tried along one direction before a shorter way is taken.
+_TRIES = 12
+
+
+class NewtonSteps:
+    """Semismooth Newton steps on the equation that a point is its own proximal step.
+
+    Parameters
+    ----------
+    problem : DualProblem
+        The dual.
+    """
+
+    def __init__(self, problem: DualProblem) -> None:
+        self.problem = problem
+        self.damping = 0.0
+
+    def step(self, state: State) -> tuple[State, int]:
+        """Take one step.
+
+        A number on the diagonal holds it back where the dual is flat, more of it with every trial
+        that gains nothing.
+        """
+        H = self.problem.contraction.hessian(state.alpha, state.V)
+        size = float(np.max(np.diagonal(H)))
+        step = 1.0 / size if size > 0.0 else 1.0
+        z = state.alpha - step * state.scores
+        near = self.problem.prox(z, step)
+        left = state.alpha - near
+        slopes = self._slopes(z, step)
+        for number in range(_TRIES):
+            move = self._newton(H, left, slopes, step, self.damping * size)
+            trial = self.problem.state(self.problem.inside(state.alpha + move))
+            if trial.value < state.value or trial.gap < 0.5 * state.gap:
+                self.damping *= 0.1 if number == 0 else 1.0
+                return trial, number + 1
+            self.damping = max(1e-12, 30.0 * self.damping)
+        return self._plain(state, step, near)
+
+    def _newton(
+        self, H: np.ndarray, left: np.ndarray, slopes: np.ndarray, step: float, damping: float
+    ) -> np.ndarray:
+        """Return the step; where the proximal map is constant, to where it leads."""
+        free = slopes > 1e-9
+        move = -left
+        if np.any(free):
+            share = slopes[free]
+            system = H[np.ix_(free, free)]
+            system[np.diag_indices(len(share))] += (1.0 - share) / (step * share) + damping
+            right = -left[free] / (step * share) - H[np.ix_(free, ~free)] @ move[~free]
+            move[free] = solved(system, right)
+        return move
+
+    def _plain(self, state: State, step: float, near: np.ndarray) -> tuple[State, int]:
+        """Take a proximal gradient step, as short as it must be."""
+        taken = _TRIES
+        for _ in range(60):
+            trial = self.problem.state(near)
+            taken += 1
+            if trial.value <= state.value:
+                return trial, taken
+            step *= 0.5
+            near = self.problem.prox(state.alpha - step * state.scores, step)
+        return state, taken
+
+    def _slopes(self, z: np.ndarray, step: float) -> np.ndarray:
+        """Return the derivatives of the proximal map, entry by entry."""
+        h = 1e-6 * (np.abs(z) + 1e-3 * float(np.max(np.abs(z), initial=1e-300)))
+        up, down = self.problem.prox(z + h, step), self.problem.prox(z - h, step)
+        return np.asarray(np.clip((up - down) / (2.0 * h), 0.0, 1.0))
+
+
+def solved(system: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Solve a symmetric system with no negative eigenvalue but for rounding."""
+    _, found, info = lapack.dposv(system, right, lower=1)
+    if info == 0:
+        return np.asarray(found)
+    values, vectors = np.linalg.eigh(0.5 * (system + system.T))
+    least = max(1e-14 * float(values[-1]), 1e-300)
+    return np.asarray(vectors @ ((vectors.T @ right) / np.maximum(values, least)))

@@ -1,0 +1,115 @@
+r"""Newton's method on the dual of squared losses, which is smooth and has a closed gap.
+
+With :math:`\Lambda(\alpha) = \frac1q \alpha^\top V \alpha - y^\top \alpha + \frac12 \sum_i
+\alpha_i^2 / c_i` and gradient :math:`g`, the gap is :math:`\frac12 \sum_i c_i g_i^2`.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from mixnorm.engines.dual.contraction import Contraction
+from mixnorm.engines.dual.newton import solved
+from mixnorm.engines.dual.problem import State
+
+# What a step must gain, in parts of what its slope promises.
+_ARMIJO = 1e-4
+# Slopes that are so small beside the value are rounding.
+_FLAT = 1e-10
+_TRIES = 40
+
+
+class SquaresSteps:
+    """Damped Newton steps for one ``gamma``.
+
+    Parameters
+    ----------
+    contraction : Contraction
+        The training rows.
+    y : array of shape (n_samples,)
+        The targets.
+    weight : array of shape (n_samples,)
+        What each row's loss counts.
+    """
+
+    def __init__(self, contraction: Contraction, y: np.ndarray, weight: np.ndarray) -> None:
+        self.contraction, self.y, self.weight = contraction, y, weight
+        self.ridge = 1.0 / weight
+        self.q = contraction.q
+
+    def state(self, alpha: np.ndarray, V: np.ndarray | None = None) -> State:
+        """Return a point, whose values are infinite where numbers overflow."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self._state(alpha, V)
+
+    def _state(self, alpha: np.ndarray, V: np.ndarray | None) -> State:
+        V = self.contraction.matrix(alpha) if V is None else V
+        f = V @ alpha
+        norm = float(alpha @ f)
+        value = norm / self.q - float(self.y @ alpha) + 0.5 * float(alpha @ (alpha * self.ridge))
+        left, g = self.y - f, self.gradient(alpha, f)
+        primal = 0.5 * float(left @ (left * self.weight)) + norm * (1.0 - 1.0 / self.q)
+        return State(alpha, V, f, norm, value, primal, 0.5 * float(g @ (g * self.weight)))
+
+    def gradient(self, alpha: np.ndarray, f: np.ndarray) -> np.ndarray:
+        """Return the gradient of the dual."""
+        return np.asarray(f - self.y + alpha * self.ridge)
+
+    def start(self) -> State:
+        r"""Return the best multiple of the targets, by their weights.
+
+        It is :math:`t c y` with :math:`t^{q-1} Q(c y) + t \sum_i c_i y_i^2 = \sum_i c_i y_i^2`.
+        """
+        alpha = self.weight * self.y
+        V = self.contraction.matrix(alpha)
+        norm, size = float(alpha @ (V @ alpha)), float(alpha @ self.y)
+        t = _root(norm, size, self.q)
+        return self.state(t * alpha, t ** (self.q - 2.0) * V)
+
+    def moved(self, state: State) -> State:
+        """Return the point that a solution for another ``gamma`` is here."""
+        return self.state(state.alpha, state.V)
+
+    def step(self, state: State) -> tuple[State, int]:
+        """Take a Newton step, shortened where it is too long."""
+        g = self.gradient(state.alpha, state.scores)
+        H = self.contraction.hessian(state.alpha, state.V)
+        H.flat[:: len(g) + 1] += self.ridge
+        with np.errstate(over="ignore", invalid="ignore"):  # such trials are not taken
+            return self._along(state, g, solved(H, -g))
+
+    def _along(self, state: State, g: np.ndarray, d: np.ndarray) -> tuple[State, int]:
+        """Go along a direction; the slope at the end of a step that is too long tells how far."""
+        slope, t = float(g @ d), 1.0
+        for number in range(1, _TRIES):
+            trial = self.state(state.alpha + t * d)
+            if trial.value <= state.value + _ARMIJO * t * slope:
+                return trial, number
+            # Near the optimum the value says nothing any more, and the gap still does.
+            if abs(slope) < _FLAT * abs(state.value) and trial.gap < state.gap:
+                return trial, number
+            end = float(self.gradient(trial.alpha, trial.scores) @ d)
+            t *= min(0.6, max(0.1, -slope / (end - slope) if end > slope else 0.6))
+        return state, _TRIES
+
+
+def _root(norm: float, size: float, q: float) -> float:
+    """Return the positive root of ``t**(q-1) norm + t size = size``, by Newton's method.
+
+    The left side is convex, so that steps from above the root stay above it.
+    """
+    if not size > 0.0:
+        return 1.0
+    ratio, t = norm / size, 1.0
+    if not 0.0 < ratio < math.inf:  # nothing but rounding, or out of range
+        return 1.0
+    if ratio > 1.0:
+        t = ratio ** (-1.0 / (q - 1.0))
+    for _ in range(60):
+        step = (t ** (q - 1.0) * ratio + t - 1.0) / ((q - 1.0) * t ** (q - 2.0) * ratio + 1.0)
+        t -= step
+        if abs(step) <= 1e-12 * t:
+            break
+    return t

@@ -1,0 +1,179 @@
+"""How the greedy engine ranks candidates: what each would gain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from mixnorm._array import device_of, epsilon, namespace, tiny, to_numpy
+from mixnorm.pools import capped_gain
+
+if TYPE_CHECKING:
+    from mixnorm.engines._core.corrective import Support
+
+# A trial of the exact rule ends when this share of the gain that it is about is left.
+_TRIAL = 0.02
+# Gains below this part of the objective are rounding, and no reason to choose.
+_FINEST = 1e-10
+
+
+@dataclass(frozen=True)
+class Choice:
+    """An atom that may come in.
+
+    Its centred columns (one per row), the gradient of the objective in their weights (less what
+    kinks of the penalty take), their means, its price, and the gain it promised when it was chosen
+    with others.
+    """
+
+    atom: Any
+    rows: Any
+    slope: Any
+    offset: Any = None
+    price: float = 1.0
+    promise: float = 0.0
+
+    @property
+    def gradient(self) -> float:
+        """The l1 norm of the gradient."""
+        xp = namespace(self.slope)
+        return float(xp.sum(xp.abs(self.slope)))
+
+
+def sum_gains(support: Support, choices: list[Choice]) -> list[float]:
+    """Return the squared l1 norms of the gradients: a step gains in proportion to them."""
+    return [choice.gradient**2 for choice in choices]
+
+
+def square_gains(support: Support, choices: list[Choice]) -> list[float]:
+    """Return the squared l2 norms of the gradients."""
+    xp = namespace(support.residual)
+    return [float(xp.sum(choice.slope * choice.slope)) for choice in choices]
+
+
+def line_gains(support: Support, choices: list[Choice]) -> list[float]:
+    """Return how far the loss falls along each choice's gradient."""
+    return [_line_gain(support, choice) for choice in choices]
+
+
+def column_gains(support: Support, choices: list[Choice]) -> list[float]:
+    """Return the gain ``1/2 g^T H^{-1} g`` of a Newton step on each choice's columns alone."""
+    return [_column_gain(support, choice) for choice in choices]
+
+
+def joint_gains(support: Support, choices: list[Choice]) -> list[float]:
+    """Return the gain of a Newton step on a choice's columns and all chosen ones together.
+
+    Under the per-output curvature model that also drives the corrective step, so that it costs a
+    fraction of ``column_gains`` and sees how much of a column the chosen ones explain already.
+    Newton's model promises far too much where the curvature grows along the step, as it does for a
+    column that is large on few samples of one class. But no column can take away more of an
+    output's loss than lies on the samples it touches, and gains are capped there.
+    """
+    blocks = [choice.rows for choice in choices]
+    slopes = [choice.slope for choice in choices]
+    ridge, left = support.problem.new_ridge, support.slope()
+    gains = support.curvature().gains(support.design, blocks, slopes, ridge, left)
+    if support.problem.loss.constant_curvature:  # exact as they are
+        total = namespace(gains).sum(gains, axis=0)
+    else:
+        total = capped_gain(gains, _touched(support, blocks))
+    values: list[float] = to_numpy(total).tolist()
+    return values
+
+
+def _touched(support: Support, blocks: list[Any]) -> Any:
+    """Return by output and block the loss on the samples that the rows of a block touch.
+
+    The loss is shared out by the sizes of the residuals. Of that of an output, a block touches the
+    share ``(sum e x)^2 / (sum e) (sum e x^2)`` for sizes ``x`` of its rows and ``e`` of the
+    residuals: one where it is equally large on all samples, few out of many where it is large on
+    few (:eq:`touched-loss`).
+    """
+    xp = namespace(support.residual)
+    errors = xp.abs(support.residual)
+    sizes = xp.stack([xp.sqrt(xp.sum(block * block, axis=0)) for block in blocks])
+    touched = sizes @ errors
+    squares = (sizes * sizes) @ errors + tiny(errors)
+    return support.loss_per_error() * (touched * touched / squares).T
+
+
+def exact_gains(support: Support, choices: list[Choice]) -> list[float]:
+    """Return how far the objective falls when all columns are re-optimised with each choice."""
+    support.curvature(fresh=True)  # once for all trials, which extend it by their columns
+    promised = max(joint_gains(support, choices))
+    before, gains = support.objective, []
+    for choice in choices:
+        trial = support.branch()
+        trial.append(choice.atom, choice.rows, offset=choice.offset)
+        trial.correct(max(_TRIAL * promised / before, _FINEST) if before > 0.0 else 0.0, 0.0)
+        gains.append(before - trial.objective)
+    return gains
+
+
+def _line_gain(support: Support, choice: Choice) -> float:
+    """Take a few one-dimensional Newton steps; one that overshoots is halved."""
+    problem, gradient = support.problem, choice.slope
+    loss, target, weight, penalty = problem.loss, problem.target, problem.weight, problem.penalty
+    xp = namespace(gradient)
+    squares, kinks = gradient * gradient, problem.kink * choice.gradient
+    norm = float(xp.sum(squares))
+    change = (gradient.T @ choice.rows).T
+    scores, residual, value = support.scores, support.residual, support.value
+    best, length = value, 0.0
+    for _ in range(4):
+        weights = -length * gradient
+        pull = float(xp.sum(penalty.gradient(weights) * gradient))
+        slope = float(xp.sum(change * residual)) + problem.alpha * pull - kinks
+        bend = loss.hessian_form(change, residual, target, weight)
+        bend += problem.alpha * float(xp.sum(penalty.curvature(weights) * squares))
+        if bend <= 0.0 or abs(slope) <= 1e-3 * norm:
+            break
+        move = slope / bend
+        for _ in range(10):
+            ahead = length + move
+            value, residual = loss.value_and_residual(scores - ahead * change, target, weight)
+            objective = value + problem.alpha * penalty.value(-ahead * gradient)
+            if objective < best:
+                break
+            move *= 0.5
+        else:
+            break
+        best, length = objective, length + move
+    return support.value - best
+
+
+def _column_gain(support: Support, choice: Choice) -> float:
+    """Use the true Hessian of each column over all outputs; the columns of an atom add up."""
+    problem, rows, slopes = support.problem, choice.rows, choice.slope
+    xp = namespace(rows)
+    eye = xp.eye(problem.n_outputs, dtype=rows.dtype, device=device_of(rows))
+    if problem.kink > 0.0 and problem.loss.shift_invariant:
+        slopes = slopes - xp.mean(slopes, axis=1, keepdims=True)
+    gain = 0.0
+    for row in range(rows.shape[0]):
+        hessian = problem.loss.column_hessian(
+            rows[row, :], support.residual, problem.target, problem.weight
+        )
+        # A shift-invariant loss has a null direction; the gradient has no part in it.
+        floor = epsilon(rows) * 32.0 * float(xp.sum(xp.linalg.diagonal(hessian)))
+        hessian = hessian + eye * (problem.new_ridge + floor + tiny(rows))
+        step = xp.linalg.solve(hessian, slopes[row, :][:, None])
+        gain += 0.5 * float(slopes[row, :] @ step[:, 0])
+    return gain
+
+
+Gains = Callable[["Support", list[Choice]], list[float]]
+
+#: The cheap rule that shortlists, and the gains that decide among the shortlist (None: the first).
+RULES: dict[str, tuple[str, Gains | None]] = {
+    "column": ("l1", column_gains),
+    "exact": ("l1", exact_gains),
+    "joint": ("l1", joint_gains),
+    "l1": ("l1", None),
+    "l2": ("l2", None),
+    "line": ("l1", line_gains),
+}
+#: What the cheap rules go by.
+NORMS: dict[str, Gains] = {"l1": sum_gains, "l2": square_gains}

@@ -1,0 +1,435 @@
+"""Online learners for any norm with a mirror map, which is asked for once per block of samples."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from mixnorm.engines.mirror import layout as layout
+from mixnorm.engines.mirror import rows_jit as jit
+from mixnorm.engines.mirror.plan import (
+    Account,
+    NotFiniteError,
+    Plan,
+    compiled_loss,
+    joint_code,
+)
+from mixnorm.engines.mirror.row_learner import RowLearner, in_order
+from mixnorm.losses.compiled import rows_jit
+from mixnorm.norms import MixedNorm, SchattenNorm
+
+_SMALLER_SIDE = 256  # of matrices whose singular values come from a Gram matrix
+_LEAST_SQUARES, _MOST_SQUARES = 1e-200, 1e200  # sums of squares that keep their digits there
+
+
+class BlockLearner(Account):
+    """A learner for any norm with a mirror map, whose weights are computed once for a block.
+
+    The samples of a block are predicted by the same weights, and their gradients make one step: for
+    the theory the block is a round whose loss is the sum of theirs.
+    """
+
+    #: The arrays that make the state, with the plan and the sizes.
+    stored = (
+        "theta", "top", "mean", "offset", "offsets", "base", "heard", "total", "pending",
+        "waiting", "played", "numbers",
+    )  # fmt: skip
+
+    def __init__(self, plan: Plan, n_features: int, n_outputs: int) -> None:
+        if plan.rule == "feature":
+            raise ValueError(
+                f"learning_rate='feature' goes with the norm 'l2,2' only, got {plan.norm!r}; "
+                "choose 'adaptive' for this norm."
+            )
+        self.plan, self.n_features, self.n_outputs = plan, n_features, n_outputs
+        self.norm = _with_intercept(plan.smooth(n_features, n_outputs))
+        self.numbers = np.zeros(layout.N_NUMBERS)
+        self.theta = np.zeros((n_outputs, n_features + 1))
+        self.top, self.mean = np.zeros(n_features + 1), np.zeros(n_features + 1)
+        self.top[0] = 1.0  # the intercept's
+        # What moving means have added to intercepts, its sum over the rounds, the means of
+        # targets, and the weight of targets seen.
+        self.offset, self.offsets = np.zeros(n_outputs), np.zeros(n_outputs)
+        self.base, self.heard = np.zeros(n_outputs), np.zeros(n_outputs)
+        self.total = np.zeros((n_outputs, n_features + 1) if plan.averaged else (0, 0))
+        self.pending = np.zeros_like(self.theta)
+        self.waiting = np.zeros(1, dtype=np.int64)
+        self.played = np.zeros_like(self.theta)
+
+    def grow(self, n_features: int, n_outputs: int) -> None:
+        """Make room for more features and outputs, whose weights are zero."""
+        more, others = n_features - self.n_features, n_outputs - self.n_outputs
+        groups = getattr(self.norm, "groups", None)
+        if groups is not None and not isinstance(groups, str) and (more or groups.ndim == 2):
+            raise ValueError(
+                f"{self.plan.norm!r} has a group for each feature it knows of, and there are new "
+                "ones; give all classes and features in the first call."
+            )
+        for name in ("theta", "total", "pending", "played"):
+            array = getattr(self, name)
+            if array.size or name != "total":
+                setattr(self, name, np.pad(array, ((0, others), (0, more))))
+        for name in ("top", "mean"):
+            setattr(self, name, np.pad(getattr(self, name), (0, more)))
+        for name in ("offset", "offsets", "base", "heard"):
+            setattr(self, name, np.pad(getattr(self, name), (0, others)))
+        self.n_features, self.n_outputs = n_features, n_outputs
+        self.norm = _with_intercept(self.plan.smooth(n_features, n_outputs))
+
+    def learn(
+        self,
+        X: Any,
+        labels: np.ndarray,
+        targets: np.ndarray,
+        importance: np.ndarray,
+        order: np.ndarray | None = None,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Learn from samples one after the other; see :meth:`RowLearner.learn`."""
+        n_samples = X.shape[0]
+        losses, wrong = np.empty(n_samples), np.zeros(n_samples, dtype=np.int64)
+        labels, targets, importance = in_order(order, labels, targets, importance)
+        start = 0
+        while start < n_samples:
+            stop = start + max(1, self.plan.block - int(self.waiting[0]))
+            rows: Any = X[start:stop] if order is None else X[order[start:stop]]
+            rows = rows.toarray() if hasattr(rows, "toarray") else np.asarray(rows, np.float64)
+            count = self._alike(rows, importance[start:stop])
+            if count == 0:
+                raise NotFiniteError(start, losses, wrong, order)
+            stop = start + count
+            part = slice(start, stop)
+            losses[part], wrong[part], residual = self._suffer(
+                self._inputs(rows[:count]), labels[part] if len(labels) else labels, targets[part],
+                importance[part],
+            )  # fmt: skip
+            self.pending += residual.T @ self._move_origin(rows[:count], importance[part])
+            self.waiting[0] += stop - start
+            if int(self.waiting[0]) >= self.plan.block:
+                self._step()
+            start = stop
+        return losses, wrong
+
+    def learn_together(
+        self,
+        X: np.ndarray,
+        targets: np.ndarray,
+        importance: np.ndarray,
+        order: np.ndarray | None = None,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Learn from samples that have an input for each output, ``(n_samples, n_outputs, d)``."""
+        losses, wrong = np.empty(len(X)), np.zeros(len(X), dtype=np.int64)
+        nothing = np.empty(0, dtype=np.int64)
+        targets, importance = in_order(order, targets, importance)
+        for i in range(len(X)):
+            rows = X[i if order is None else order[i]]
+            if not np.all(np.isfinite(rows[~np.isnan(targets[i])])):
+                raise NotFiniteError(i, losses, wrong, order)
+            known, part = ~np.isnan(targets[i]), slice(i, i + 1)
+            inputs = self._inputs(np.where(known[:, None], rows, 0.0))
+            products = np.einsum("rj,rj->r", inputs, self.played)[None, :]
+            found = self._judge(products, nothing, targets[part], importance[part])
+            losses[part], wrong[part], residual = self._note(*found, products, importance[part])
+            if np.any(known):
+                inputs = self._move_origin(rows[known], importance[part])
+                self.pending[known] += residual.T[known] * inputs
+            self.waiting[0] += 1
+            if int(self.waiting[0]) >= self.plan.block:
+                self._step()
+        return losses, wrong
+
+    def _alike(self, rows: np.ndarray, weight: np.ndarray) -> int:
+        """Return how many rows there are before one that is not finite, or has a larger unit."""
+        finite = np.all(np.isfinite(rows), axis=1)
+        count = len(rows) if np.all(finite) else int(np.argmin(finite))
+        if self.plan.scaled and count > 1:
+            away = np.abs(self._away(rows[:count], weight)[0])
+            larger = np.any(away > self.top[1:], axis=1)
+            count = max(1, int(np.argmax(larger))) if np.any(larger) else count
+        return count
+
+    def _away(self, rows: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the distances of rows from the means that they move, and the last means.
+
+        With one weight for all rows they move the means together.
+        """
+        if not self.centred:
+            return rows, self.mean
+        away, mean, seen = [], self.mean[1:], self.numbers[layout.WEIGHT]
+        for part, own in zip(np.split(rows, len(weight)), weight, strict=True):
+            seen = seen + own
+            share = own / seen if seen > 0.0 else 0.0
+            mean = mean + share * (np.mean(part, axis=0) - mean)
+            away.append(part - mean)
+        return np.concatenate(away), np.concatenate([[0.0], mean])
+
+    @property
+    def centred(self) -> bool:
+        """Whether inputs are measured from the means of their columns."""
+        return self.plan.scaled and self.plan.origin == "means"
+
+    def _inputs(self, rows: np.ndarray) -> np.ndarray:
+        """Return inputs with a column of ones, in the units known so far."""
+        ones = np.full((len(rows), 1), float(self.plan.intercept))
+        if not self.plan.scaled:
+            return np.concatenate([ones, rows], axis=1)
+        return np.concatenate([ones, (rows - self.mean[1:]) * self._inverse()[1:]], axis=1)
+
+    def _inverse(self) -> np.ndarray:
+        """Return what inputs are multiplied by."""
+        if not self.plan.scaled:
+            return np.ones_like(self.top)
+        return np.where(self.top > 0.0, 1.0 / np.where(self.top > 0.0, self.top, 1.0), 0.0)
+
+    def _move_origin(self, rows: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        """Let means and units learn from rows; return their inputs, in the new units.
+
+        The model stays the same function of rows when means move. When the unit of a column
+        grows, its past updates are made what they would have been in the new one.
+        """
+        away, mean = self._away(rows, weight)
+        if self.plan.scaled:
+            farther = np.concatenate([[False], np.any(np.abs(away) > self.top[1:], axis=0)])
+            moved = np.where(farther, 0.0, (mean - self.mean) * self._inverse())
+            self.offset += self.played @ moved / (self._pace() or 1.0)
+        self.mean = mean
+        self.numbers[layout.WEIGHT] += float(np.sum(weight))
+        ones = np.full((len(rows), 1), float(self.plan.intercept))
+        if not self.plan.scaled or not np.any(weight):
+            return np.concatenate([ones, away * self._inverse()[1:]], axis=1)
+        largest = self.top.copy()
+        largest[1:] = np.maximum(np.max(np.abs(away), axis=0), self.top[1:])
+        grown = (largest > self.top) & (self.top > 0.0)
+        if np.any(grown):
+            part = np.where(grown, self.top / np.where(largest > 0.0, largest, 1.0), 1.0)
+            self.theta *= part
+            self.pending *= part
+            self.played = self._weights_now()
+        self.top = largest
+        return np.concatenate([ones, away * self._inverse()[1:]], axis=1)
+
+    def _suffer(
+        self, inputs: np.ndarray, labels: np.ndarray, targets: np.ndarray, importance: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return weighted losses, mistakes and derivatives of samples, and note them."""
+        products = inputs @ self.played.T
+        found = self._judge(products, labels, targets, importance)
+        return self._note(*found, products, importance)
+
+    def _note(
+        self,
+        losses: np.ndarray,
+        wrong: np.ndarray,
+        residual: np.ndarray,
+        products: np.ndarray,
+        importance: np.ndarray,
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Note what samples cost; return losses, mistakes and derivatives, weighted."""
+        numbers, losses = self.numbers, losses * importance
+        residual[np.abs(residual) <= self.plan.quiet] = 0.0
+        residual = residual * importance[:, None]
+        if self.plan.scaled:
+            seen = numbers[layout.WEIGHT] + np.cumsum(importance)
+            residual *= (seen / (seen + jit.WARM))[:, None]
+        numbers[layout.ROUNDS] += len(losses)
+        numbers[layout.MISTAKES] += int(np.sum(wrong))
+        numbers[layout.LOSS] += float(np.sum(losses))
+        numbers[layout.UPDATES] += int(np.sum(np.any(residual != 0.0, axis=1)))
+        numbers[layout.LINEAR] += float(np.sum(residual * products))
+        if self.plan.averaged:
+            self.total += np.sum(importance) * self.played
+            self.offsets += np.sum(importance) * self._pace() * self.offset
+        return losses, wrong, residual
+
+    def _judge(
+        self, products: np.ndarray, labels: np.ndarray, targets: np.ndarray, importance: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return losses, mistakes and derivatives of samples, which are few, one by one."""
+        n_samples, scores = len(products), products + self._pace() * self.offset
+        losses, residual = np.zeros(n_samples), np.zeros_like(scores)
+        wrong = np.zeros(n_samples, dtype=np.int64)
+        joint = self.plan.joint
+        code, constant = joint_code(self.plan.losses[0]) if joint else (0, 0.0)
+        for i in range(n_samples):
+            if joint:
+                wrong[i] = rows_jit.best_class(scores[i]) != labels[i]
+                losses[i] = rows_jit.label_loss(code, constant, scores[i], labels[i], residual[i])
+                continue
+            outputs = range(self.n_outputs) if len(labels) == 0 else [int(labels[i])]
+            for r in outputs:
+                target = float(targets[i, r if len(labels) == 0 else 0])
+                if math.isnan(target):
+                    continue
+                code, constant = compiled_loss(
+                    self.plan.losses[r if len(self.plan.losses) > 1 else 0]
+                )
+                score = scores[i, r] + self.base[r]
+                based = self.plan.scaled and self.plan.intercept and code < rows_jit.HINGE
+                if not based or self.heard[r] > 0.0:  # else nothing is known of its size
+                    own, residual[i, r] = rows_jit.number_loss(code, constant, score, target)
+                    losses[i] += own
+                if code >= rows_jit.HINGE:
+                    wrong[i] += int(score * target <= 0.0)
+                elif based and importance[i] > 0.0:
+                    self._move_base(r, target, float(importance[i]))
+        return losses, wrong, residual
+
+    def _move_base(self, output: int, target: float, weight: float) -> None:
+        """Move the mean of the targets of an output."""
+        self.heard[output] += weight
+        self.base[output] += weight / self.heard[output] * (target - self.base[output])
+
+    def step(self, gradient: np.ndarray) -> None:
+        """Learn from a gradient of any kind, ``(n_outputs, n_features + 1)``."""
+        self.pending += gradient
+        self._step()
+
+    def _last_step(self) -> tuple[float, float]:
+        """Return step size and sum, with the step of a block that is not full."""
+        rate, steps = super()._last_step()
+        if not np.any(self.pending):
+            return rate, steps
+        size = _dual_norm(self.norm, self.pending)
+        rate = self._rate(int(self.numbers[layout.INPUTS]), size)
+        return rate, steps + rate * size * size / (2.0 * float(self.norm.strong_convexity()))
+
+    def _step(self) -> None:
+        numbers, pending = self.numbers, self.pending
+        size = _dual_norm(self.norm, pending) if np.any(pending) else 0.0
+        if size > 0.0:
+            rate = self._rate(int(numbers[layout.INPUTS]), size)
+            if numbers[layout.FIRST] == 0.0:
+                numbers[layout.FIRST] = size * size
+            convexity = float(self.norm.strong_convexity())
+            numbers[layout.STEPS] += rate * size * size / (2.0 * convexity)
+            numbers[layout.SQUARES] += size * size
+            numbers[layout.LARGEST_GRADIENT] = max(numbers[layout.LARGEST_GRADIENT], size)
+            numbers[layout.LAST_RATE] = rate
+            self.theta -= pending
+        numbers[layout.INPUTS] += 1.0  # steps, which is what rates go by
+        self.pending = np.zeros_like(pending)
+        self.waiting = np.zeros(1, dtype=np.int64)
+        self.played = self._weights_now()
+
+    def _rate(self, steps: int, size: float = 0.0) -> float:
+        """Return the step size after so many steps; ``size`` is that of the gradient, if known."""
+        plan, numbers = self.plan, self.numbers
+        if plan.rule == "anytime":
+            return plan.rate / math.sqrt(steps + 1.0)
+        if plan.rule == "adaptive":
+            seen = float((numbers[layout.FIRST] or size * size) + numbers[layout.SQUARES])
+            if not seen > 0.0:
+                return 0.0
+            return plan.rate * math.sqrt(float(self.norm.strong_convexity()) / seen)
+        return plan.rate
+
+    def _pace(self) -> float:
+        """Return the rate that the present weights were computed with."""
+        return self._rate(int(self.numbers[layout.INPUTS]))
+
+    def _weights_now(self) -> np.ndarray:
+        """Return the weights of the next block, in units of scaled inputs."""
+        if not np.any(self.theta):
+            return np.zeros_like(self.theta)
+        found = self._pace() * _mirrored(self.norm, self.theta)
+        if math.isfinite(self.plan.radius):
+            size = float(self.norm.value(found.T))
+            if size > self.plan.radius:
+                found *= self.plan.radius / size
+        return np.ascontiguousarray(found)
+
+    def weights(self, averaged: bool = False) -> tuple[np.ndarray, np.ndarray]:
+        """Return weights ``(n_outputs, n_features)`` and intercepts, in units of the inputs."""
+        matrix, offset = self.played, self._pace() * self.offset
+        if averaged:
+            self._check_averaged()
+            seen = float(self.numbers[layout.WEIGHT]) or 1.0
+            matrix, offset = self.total / seen, self.offsets / seen
+        matrix = matrix * self._inverse()
+        intercept = matrix[:, 0] * self.plan.intercept + offset + self.base
+        return matrix[:, 1:], intercept - matrix[:, 1:] @ self.mean[1:]
+
+    def _sums(self) -> np.ndarray:
+        return (self.theta - self.pending).T
+
+
+def by_blocks(learner: RowLearner) -> BlockLearner:
+    """Return a learner of the other kind that goes on where one by rows stopped."""
+    if learner.plan.rule == "feature":
+        raise ValueError(
+            "learning_rate='feature' cannot go with an input for each task; choose 'adaptive'."
+        )
+    other = BlockLearner(learner.plan, learner.n_features, learner.n_outputs)
+    other.norm, other.numbers = learner.norm, learner.numbers.copy()
+    other.numbers[layout.INPUTS] = learner.numbers[layout.ROUNDS]
+    other.theta, other.top = learner.theta.copy(), learner.column[layout.TOP].copy()
+    other.mean, other.offset = (
+        learner.column[layout.MEAN].copy(),
+        learner.outputs[layout.OFFSET].copy(),
+    )
+    other.offsets, other.base = (
+        learner.outputs[layout.OFFSETS].copy(),
+        learner.outputs[layout.BASE].copy(),
+    )
+    other.heard = learner.outputs[layout.HEARD].copy()
+    if learner.plan.averaged:
+        matrix = (
+            learner.theta * learner.column[layout.FACTOR] if learner.by_columns else learner.image
+        )
+        passed = learner.numbers[layout.CLOCK] - learner.column[layout.SEEN]
+        other.total = learner.total + passed * matrix
+    other.played = other._weights_now()
+    return other
+
+
+def _mirrored(norm: Any, theta: np.ndarray) -> np.ndarray:
+    """Return the mirror map of a matrix that has a row per output.
+
+    For Schatten norms the singular values come from the Gram matrix of the smaller side: what that
+    loses is singular values below 1e-8 of the largest, which count for nothing here.
+    """
+    gram = _gram(norm, theta)
+    if gram is None:
+        return np.asarray(norm.mirror(theta.T)).T
+    wide = theta.shape[0] <= theta.shape[1]
+    squares, vectors = np.linalg.eigh(gram)
+    values = np.sqrt(np.maximum(squares, 0.0))
+    power = norm.q / (norm.q - 1.0)
+    top = float(values[-1])
+    relative = values / top
+    scale = float(np.sum(relative**power)) ** (2.0 / power - 1.0)
+    turned = (vectors * (scale * relative ** (power - 2.0))) @ vectors.T
+    return np.asarray(turned @ theta if wide else theta @ turned)
+
+
+def _gram(norm: Any, A: np.ndarray) -> np.ndarray | None:
+    """Return the Gram matrix of the smaller side of ``A``, for Schatten norms.
+
+    None for other norms, and where the matrix is large, or its squares overflow or vanish.
+    """
+    if not isinstance(norm, SchattenNorm) or norm.q == 2 or min(A.shape) > _SMALLER_SIDE:
+        return None
+    with np.errstate(over="ignore", invalid="ignore"):
+        gram = A @ A.T if A.shape[0] <= A.shape[1] else A.T @ A
+    return gram if _LEAST_SQUARES < np.trace(gram) < _MOST_SQUARES else None
+
+
+def _dual_norm(norm: Any, gradient: np.ndarray) -> float:
+    """Return the dual norm of a matrix that has a row per output."""
+    gram = _gram(norm, gradient)
+    if gram is None:
+        return float(norm.dual(gradient.T))
+    squares = np.maximum(np.linalg.eigvalsh(gram), 0.0)
+    power, top = norm.q / (norm.q - 1.0), float(np.sqrt(squares[-1]))
+    return float(top * np.sum((np.sqrt(squares) / top) ** power) ** (1.0 / power))
+
+
+def _with_intercept(norm: Any) -> Any:
+    """Return a norm with a group more, in front, where features have groups."""
+    groups = getattr(norm, "groups", None)
+    if groups is None or isinstance(groups, str):
+        return norm
+    labels = np.unique(np.asarray(groups), return_inverse=True)[1].reshape(np.shape(groups))
+    own = np.full((1, *labels.shape[1:]), int(np.max(labels, initial=-1)) + 1)
+    return MixedNorm(norm.inner, norm.outer, np.concatenate([own, labels]))

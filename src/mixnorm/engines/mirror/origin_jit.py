@@ -1,0 +1,200 @@
+"""What inputs are measured from and in: running means and units, compiled.
+
+The unit of a column is the largest distance from its origin so far. When means move, the intercept
+moves with them, so that the model stays the same function.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from mixnorm.engines.mirror.layout import (
+    AVERAGED,
+    COLUMNS,
+    ENERGY,
+    FACTOR,
+    FEATURES,
+    GREW,
+    INTERCEPT,
+    INVERSE,
+    KIND,
+    KNOWN,
+    MARK,
+    MARKED,
+    MEAN,
+    MEANS,
+    OFFSET,
+    ORIGIN,
+    OUTPUTS,
+    PRESENT,
+    S_RAW,
+    S_VALUE,
+    TOP,
+    WEIGHT,
+)
+from mixnorm.engines.mirror.sums_jit import derive, matrix_of, note_average
+from mixnorm.engines.mirror.vectors_jit import compiled, move_means
+
+_STRETCH = 1.5  # a weight grows with the unit of its column at most so much at once
+_RECENT = 0.1  # share of the samples so far that are a short time
+_USUAL = 0.5  # share of the samples that have a name whose absence says nothing
+_FEW = 10.0  # samples that do not tell
+
+
+@compiled
+def measure(size, index, column, raw, value):  # type: ignore[no-untyped-def]
+    """Write inputs: values from the origin of their columns, in units; of all without an index."""
+    mean, inverse = column[MEAN], column[INVERSE]
+    if index.shape[0] == 0:
+        for j in range(size):
+            value[j] = (raw[j] - mean[j]) * inverse[j]
+    else:
+        for e in range(size):
+            value[e] = (raw[e] - mean[index[e]]) * inverse[index[e]]
+
+
+@compiled
+def grow(  # type: ignore[no-untyped-def]
+    j, size, limit, codes, constants, theta, image, total, column, tree, levels, numbers, scratch
+):
+    """Let a column have a larger unit.
+
+    Sums of gradients are made what they would have been with inputs in the new unit. Weights are
+    made those of the same function, but grow ``limit`` times at most: a value very far out says
+    that the unit was not known, and its weight neither. They stay as they are if the unit grew a
+    short time ago: a column that goes on and on would have its weight grow with it.
+    """
+    top = column[TOP, j]
+    column[TOP, j], column[INVERSE, j] = size, 1.0 / size
+    if not top > 0.0:
+        column[GREW, j] = numbers[WEIGHT]
+        return
+    part, place = top / size, np.empty(1, np.int64)
+    place[0] = j
+    if codes[AVERAGED]:
+        note_average(1, place, codes, theta, image, total, column, numbers)
+    if theta is None:
+        column[ENERGY, j] *= part * part
+        recent = numbers[WEIGHT] - column[GREW, j] < _RECENT * numbers[WEIGHT]
+        stretch = 1.0 if recent and limit < math.inf else min(size / top, limit)
+        column[GREW, j] = numbers[WEIGHT]
+        for r in range(codes[OUTPUTS]):
+            image[r, j] *= stretch
+            if codes[AVERAGED]:
+                total[r, j] *= stretch
+        return
+    for r in range(codes[OUTPUTS]):
+        theta[r, j] *= part
+    derive(1, place, codes, constants, theta, image, column, tree, levels, numbers, scratch)
+
+
+@compiled
+def add_offset(j, moved, scale, codes, theta, image, column, outputs):  # type: ignore[no-untyped-def]
+    """Let intercepts follow the mean of a column, which has moved so far."""
+    matrix, part = matrix_of(codes, theta, image), scale * moved * column[INVERSE, j]
+    if codes[KIND] == COLUMNS:
+        part *= column[FACTOR, j]
+    for r in range(codes[OUTPUTS]):
+        outputs[OFFSET, r] += part * matrix[r, j]
+
+
+@compiled
+def let_grow(  # type: ignore[no-untyped-def]
+    size, places, scale, gain, codes, constants, theta, image, total, column, outputs, tree, levels,
+    numbers, scratch,
+):  # fmt: skip
+    """Let units grow for the values of a sample that need it, and measure these anew.
+
+    A value so far out does not move the intercept by the old weight of its column. Weights of steps
+    of each column's own shrink around the mean before the sample, not around the one that it has
+    moved. Returns by how much the magnitudes of the inputs have changed.
+    """
+    raw, value, change = scratch[S_RAW], scratch[S_VALUE], 0.0
+    for e in range(size):
+        j = e if places.shape[0] == 0 else places[e]
+        away = raw[e] - column[MEAN, j]
+        if not abs(away) > column[TOP, j]:
+            continue
+        moved = 0.0
+        if codes[ORIGIN] == MEANS or column[MARK, j] > 0.0:
+            share = gain if codes[ORIGIN] == MEANS else gain * numbers[WEIGHT] / column[KNOWN, j]
+            moved = away * share / (1.0 - share)
+        add_offset(j, -moved, scale, codes, theta, image, column, outputs)
+        grow(
+            j, abs(away), _STRETCH, codes, constants, theta, image, total, column, tree, levels,
+            numbers, scratch,
+        )  # fmt: skip
+        if codes[KIND] == FEATURES:
+            add_offset(j, moved, scale, codes, theta, image, column, outputs)
+        change -= abs(value[e])
+        value[e] = away * column[INVERSE, j]
+        change += abs(value[e])
+    return change
+
+
+@compiled
+def move_origin(  # type: ignore[no-untyped-def]
+    size, places, scale, pace, gain, codes, constants, theta, image, total, column, outputs, tree,
+    levels, numbers, scratch, products,
+):  # fmt: skip
+    """Let means and units learn from a sample, and measure it anew.
+
+    ``gain`` is the share of the sample in the means, ``pace`` the rate. Returns the sum of the
+    inputs' magnitudes.
+    """
+    raw, value = scratch[S_RAW], scratch[S_VALUE]
+    if codes[ORIGIN] == MEANS:
+        matrix, own = matrix_of(codes, theta, image), 0.0
+        for r in range(codes[OUTPUTS]):  # all means move by the same share of the inputs
+            if codes[INTERCEPT]:
+                own = scale * matrix[r, 0] * (column[FACTOR, 0] if codes[KIND] == COLUMNS else 1.0)
+            outputs[OFFSET, r] += gain * (products[r] - own) / pace
+        inputs, far = move_means(gain, raw, column[MEAN], column[INVERSE], column[TOP], value)
+    else:
+        if codes[ORIGIN] == MARKED:
+            weight = gain * numbers[WEIGHT]
+            for e in range(size):
+                j = places[e]
+                if column[MARK, j] > 0.0:
+                    column[KNOWN, j] += weight
+                    moved = weight / column[KNOWN, j] * (raw[e] - column[MEAN, j])
+                    column[MEAN, j] += moved
+                    add_offset(j, moved, scale / pace, codes, theta, image, column, outputs)
+        measure(size, places, column, raw, value)
+        inputs, far = 0.0, 0
+        for e in range(size):
+            j = e if places.shape[0] == 0 else places[e]
+            inputs += abs(value[e])
+            far += abs(raw[e] - column[MEAN, j]) > column[TOP, j]
+    if far > 0:
+        inputs += let_grow(
+            size, places, scale / pace, gain, codes, constants, theta, image, total, column,
+            outputs, tree, levels, numbers, scratch,
+        )  # fmt: skip
+    return inputs
+
+
+@compiled
+def note_names(  # type: ignore[no-untyped-def]
+    places, weight, scale, codes, constants, theta, image, total, column, outputs, tree, levels,
+    numbers, scratch,
+):  # fmt: skip
+    """Note which marked columns a sample speaks of, and take the mark from rare ones.
+
+    Their origin is zero from then on, and their unit reaches to there. The model stays the same
+    function of samples that have them.
+    """
+    for e in range(places.shape[0]):
+        j = places[e] + 1
+        if column[MARK, j] > 0.0:
+            if numbers[WEIGHT] > _FEW and column[PRESENT, j] < _USUAL * numbers[WEIGHT]:
+                if column[TOP, j] > 0.0:
+                    grow(
+                        j, column[TOP, j] + abs(column[MEAN, j]), math.inf, codes, constants, theta,
+                        image, total, column, tree, levels, numbers, scratch,
+                    )  # fmt: skip
+                add_offset(j, -column[MEAN, j], scale, codes, theta, image, column, outputs)
+                column[MARK, j], column[MEAN, j] = 0.0, 0.0
+            column[PRESENT, j] += weight

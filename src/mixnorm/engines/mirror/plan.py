@@ -1,0 +1,263 @@
+"""What online learners do, their losses, and the account that they keep."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mixnorm.engines.mirror import layout as layout
+from mixnorm.losses import (
+    Absolute,
+    EpsilonInsensitive,
+    Hinge,
+    Huber,
+    Logistic,
+    MarginSoftmax,
+    MulticlassHinge,
+    MultinomialLogistic,
+    Squared,
+    SquaredHinge,
+)
+from mixnorm.losses.compiled import rows_jit
+
+#: Step sizes: given, falling with the square root of the rounds, by the gradients seen, or by those
+#: of each feature; perceptrons need none, as their predictions do not depend on it.
+RULES = {
+    "none": layout.NONE,
+    "fixed": layout.FIXED,
+    "anytime": layout.ANYTIME,
+    "adaptive": layout.ADAPTIVE,
+    "feature": layout.NONE,
+}
+
+#: What inputs are measured from.
+ORIGINS = {"zero": layout.ZERO, "means": layout.MEANS, "marked": layout.MARKED}
+
+#: The loss of perceptrons: one for a mistake.
+PERCEPTRON = "perceptron"
+
+_SCALAR: dict[type, int] = {
+    Squared: rows_jit.SQUARED,
+    Absolute: rows_jit.ABSOLUTE,
+    Huber: rows_jit.HUBER,
+    EpsilonInsensitive: rows_jit.EPSILON_INSENSITIVE,
+    Hinge: rows_jit.HINGE,
+    SquaredHinge: rows_jit.SQUARED_HINGE,
+    Logistic: rows_jit.LOGISTIC,
+}
+_JOINT: dict[type, int] = {
+    MulticlassHinge: rows_jit.MULTICLASS_HINGE,
+    MarginSoftmax: rows_jit.SOFTMAX,
+    MultinomialLogistic: rows_jit.SOFTMAX,
+}
+
+
+class NotFiniteError(ValueError):
+    """A sample holds NaN or infinity; those before it were learned from, and lost so much."""
+
+    def __init__(
+        self,
+        done: int,
+        losses: np.ndarray | None = None,
+        wrong: np.ndarray | None = None,
+        order: np.ndarray | None = None,
+    ) -> None:
+        self.losses = np.empty(0) if losses is None else losses[:done]
+        self.wrong = np.empty(0, dtype=np.int64) if wrong is None else wrong[:done]
+        row = done if order is None else order[done]
+        super().__init__(
+            f"Row {row} of X contains NaN or infinity; the {done} rows before it were learned "
+            "from. Fill such values in (SimpleImputer), or leave the row out."
+        )
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a learner does, as opposed to what it has learned.
+
+    Parameters
+    ----------
+    norm : Norm
+        The norm, which must be strongly convex or have a smooth twin.
+    losses : sequence
+        One joint loss (or :data:`PERCEPTRON`) for labels, or a scalar loss for each output.
+    rule : {"none", "fixed", "anytime", "adaptive", "feature"}
+        How steps are chosen.
+    rate : float
+        The step size; the first of falling ones; for ``"adaptive"`` the radius of what is to be
+        competed with; for ``"feature"`` about the most that a score moves in the first step.
+    radius : float
+        Largest norm of the weights.
+    scaled : bool
+        Measure inputs in units: the largest distance from the origin seen in their column.
+    intercept : bool
+        Have a column of ones.
+    averaged : bool
+        Keep the running average of the weights.
+    quiet : float
+        Learn only from samples whose derivative in a score exceeds this.
+    block : int
+        Samples that share their weights, for norms whose mirror map is dear.
+    origin : {"zero", "means", "marked"}
+        What scaled inputs are measured from: zero, the running mean of their column, or that of
+        the columns marked so; a sample without such a column does not know its value.
+    """
+
+    norm: Any
+    losses: Sequence[Any]
+    rule: str = "adaptive"
+    rate: float = 1.0
+    radius: float = math.inf
+    scaled: bool = False
+    intercept: bool = False
+    averaged: bool = False
+    quiet: float = 0.0
+    block: int = 1
+    origin: str = "zero"
+
+    @property
+    def joint(self) -> bool:
+        """Whether samples bring a class label."""
+        loss = self.losses[0]
+        return loss == PERCEPTRON or bool(loss.is_classifier)
+
+    def smooth(self, n_features: int, n_outputs: int) -> Any:
+        """Return the strongly convex norm to work with, for weights of a shape."""
+        norm = self.norm
+        if hasattr(norm, "smooth_twin"):
+            norm = norm.smooth_twin((n_features, n_outputs))
+        if not hasattr(norm, "mirror"):
+            raise TypeError(
+                f"{self.norm!r} has no mirror map and no smooth twin, which online learning needs; "
+                "the norms 'l1,1', 'l2,1', 'l2,2' and 'trace' have one."
+            )
+        return norm
+
+
+class Account:
+    """The numbers that a learner keeps about its rounds."""
+
+    plan: Plan
+    n_features: int
+    n_outputs: int
+    numbers: np.ndarray
+    norm: Any
+
+    @property
+    def rounds(self) -> int:
+        """Samples seen."""
+        return int(self.numbers[layout.ROUNDS])
+
+    @property
+    def mistakes(self) -> int:
+        """Samples (or tasks of samples) whose class was predicted wrong."""
+        return int(self.numbers[layout.MISTAKES])
+
+    @property
+    def updates(self) -> int:
+        """Samples that the weights were changed by."""
+        return int(self.numbers[layout.UPDATES])
+
+    @property
+    def loss(self) -> float:
+        """The weighted losses of all samples, each before it was learned from."""
+        return float(self.numbers[layout.LOSS])
+
+    def _sums(self) -> np.ndarray:
+        """Return minus the sum of gradients, ``(n_columns, n_outputs)``, intercept first."""
+        raise NotImplementedError
+
+    def _comparator(self, weights: np.ndarray) -> np.ndarray:
+        """Return weights as ``(n_columns, n_outputs)``, with a zero for the intercept."""
+        weights = np.asarray(weights, dtype=np.float64).reshape(self.n_outputs, -1)
+        missing = self.n_features + 1 - weights.shape[1]
+        return np.concatenate([np.zeros((self.n_outputs, missing)), weights], axis=1).T
+
+    def regret(self, weights: np.ndarray) -> float:
+        """Return how much more was lost than by fixed weights, at most.
+
+        That is the sum of ``<v_t, w_t - u>`` over the rounds, which is not less than the
+        difference of the losses.
+        """
+        self._check_rule()
+        given = self._comparator(weights)
+        return float(self.numbers[layout.LINEAR]) + float(np.sum(self._sums() * given))
+
+    def regret_bound(self, weights: np.ndarray) -> float:
+        """Return what the theory promises of :meth:`regret`, from the steps that were taken.
+
+        That is ``f(u) / rate_T + sum_t rate_t |v_t|^2 / (2 beta)`` with ``f`` half the squared
+        norm, and holds for weights in the ball.
+        """
+        self._check_rule()
+        rate, steps = self._last_step()
+        if not rate > 0.0:  # nothing was learned from so far
+            return 0.0
+        size = float(self.norm.value(self._comparator(weights)))
+        return 0.5 * size * size / rate + steps
+
+    def _last_step(self) -> tuple[float, float]:
+        """Return the last step size, and the sum of ``rate_t |v_t|^2 / (2 beta)``."""
+        return float(self.numbers[layout.LAST_RATE]), float(self.numbers[layout.STEPS])
+
+    def mistake_bound(self, weights: np.ndarray) -> float:
+        """Return how many mistakes a perceptron can have made, given weights to compare with.
+
+        With ``a = |W| * max |X| / sqrt(beta)`` that is ``L + a sqrt(L) + a^2``, where ``L`` is what
+        the weights lost on the mistakes (at most their hinge loss there).
+        """
+        if self.plan.losses[0] != PERCEPTRON:
+            raise TypeError("Only perceptrons have a mistake bound; ask for the regret bound.")
+        self._check_raw()
+        given, made = self._comparator(weights), float(self.numbers[layout.UPDATES])
+        lost = max(0.0, made - float(np.sum(self._sums() * given)))
+        size = float(self.norm.value(given)) * float(self.numbers[layout.LARGEST_GRADIENT])
+        factor = size / math.sqrt(self.norm.strong_convexity())
+        return lost + factor * math.sqrt(lost) + factor * factor
+
+    def _check_averaged(self) -> None:
+        if not self.plan.averaged:
+            raise ValueError(
+                "average=True was set after learning began, and no average was kept; set it back, "
+                "or learn anew."
+            )
+
+    def _check_rule(self) -> None:
+        if self.plan.rule in ("none", "feature"):
+            raise TypeError(
+                f"Steps by the rule {self.plan.rule!r} have no regret bound here; 'fixed', "
+                "'anytime' and 'adaptive' ones have."
+            )
+        self._check_raw()
+
+    def _check_raw(self) -> None:
+        if self.plan.scaled:
+            raise TypeError(
+                "The theory promises nothing of rows measured in running units; set scale=False "
+                "for a bound, and scale the rows beforehand if need be."
+            )
+
+
+def joint_code(loss: Any) -> tuple[int, float]:
+    """Return the number of a loss of several classes in the compiled loops, and its parameter."""
+    if loss == PERCEPTRON:
+        return rows_jit.PERCEPTRON, 0.0
+    return compiled_loss(loss)
+
+
+def compiled_loss(loss: Any) -> tuple[int, float]:
+    """Return the code of a loss, and its constant."""
+    for kinds in (_SCALAR, _JOINT):
+        for kind, code in kinds.items():
+            if type(loss) is kind:  # a class derived from it may be another loss
+                names = ("delta", "epsilon", "margin")
+                constant = next((getattr(loss, name) for name in names if hasattr(loss, name)), 0.0)
+                return code, float(constant)
+    raise TypeError(
+        f"{loss!r} is not known to online learning; choose one of "
+        f"{sorted(kind.__name__ for kind in (*_SCALAR, *_JOINT))} of mixnorm.losses."
+    )

@@ -1,0 +1,265 @@
+"""Online learners whose rounds cost the entries of the sample that are not zero."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from mixnorm.engines.mirror import layout as layout
+from mixnorm.engines.mirror import rows_jit as jit
+from mixnorm.engines.mirror import sums_jit as sums_jit
+from mixnorm.engines.mirror.plan import (
+    ORIGINS,
+    PERCEPTRON,
+    RULES,
+    Account,
+    NotFiniteError,
+    Plan,
+    compiled_loss,
+)
+from mixnorm.engines.mirror.vectors_jit import BRANCHES
+from mixnorm.losses.compiled import rows_jit
+
+_BLOCK = 1 << 16  # entries of samples that are handed to the compiled loop at once
+
+
+class RowLearner(Account):
+    """A learner whose round costs the entries of the sample that are not zero.
+
+    It takes mixed norms of columns, ``(2, q)``, or of entries, ``(q, q)``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mixnorm.norms import MixedNorm
+    >>> learner = RowLearner(Plan(MixedNorm(2, 1), [PERCEPTRON], rule="none"), 3, 2)
+    >>> X, y = np.eye(3), np.array([0, 1, 1])
+    >>> _ = learner.learn(X, y, np.empty((3, 0)), np.ones(3))
+    >>> learner.mistakes
+    2
+    """
+
+    #: The arrays that make the state, with the plan and the sizes.
+    stored = ("theta", "image", "total", "column", "outputs", "tree", "numbers")
+
+    def __init__(self, plan: Plan, n_features: int, n_outputs: int) -> None:
+        self.plan, self.n_features, self.n_outputs = plan, n_features, n_outputs
+        self.norm = plan.smooth(n_features, n_outputs)
+        power = self.norm.outer / (self.norm.outer - 1.0)
+        kind = layout.ENTRIES if self.norm.inner == self.norm.outer != 2 else layout.COLUMNS
+        if plan.rule == "feature":
+            if power != 2.0:
+                raise ValueError(
+                    f"learning_rate='feature' goes with the norm 'l2,2' only, got {plan.norm!r}; "
+                    "choose 'adaptive' for this norm."
+                )
+            if math.isfinite(plan.radius):
+                raise ValueError(
+                    "learning_rate='feature' has no ball; choose 'adaptive', or leave radius out."
+                )
+            kind = layout.FEATURES
+        ball = math.isfinite(plan.radius)
+        sized = kind != layout.FEATURES and plan.rule != "none" and (power != 2.0 or ball)
+        self.codes = np.zeros(layout.N_CODES, dtype=np.int64)
+        self.codes[layout.KIND], self.codes[layout.RULE] = kind, RULES[plan.rule]
+        self.codes[layout.SCALED], self.codes[layout.INTERCEPT] = plan.scaled, plan.intercept
+        self.codes[layout.AVERAGED], self.codes[layout.SIZED] = plan.averaged, sized
+        self.codes[layout.ORIGIN] = ORIGINS[plan.origin] if plan.scaled else layout.ZERO
+        self.constants = np.asarray(
+            [power, plan.rate, plan.radius, self.norm.strong_convexity(), plan.quiet]
+        )
+        self.numbers = np.zeros(layout.N_NUMBERS)
+        self.numbers[layout.UNIT] = 1.0
+        columns = n_features + 1
+        self.theta = np.zeros((n_outputs, 0 if kind == layout.FEATURES else columns))
+        self.image = np.zeros((n_outputs, 0 if kind == layout.COLUMNS else columns))
+        self.total = np.zeros((n_outputs, columns if plan.averaged else 0))
+        self.column = self._fresh_columns(columns)
+        self.outputs = _fresh_outputs(n_outputs)
+        self._set_outputs()
+        self._set_tree()
+
+    def _fresh_columns(self, count: int) -> np.ndarray:
+        column = np.zeros((layout.N_COLUMN, count))
+        column[layout.INVERSE] = 0.0 if self.plan.scaled else 1.0
+        column[layout.TOP, 0] = column[layout.INVERSE, 0] = 1.0  # the intercept's
+        column[layout.FACTOR] = 1.0 if self.constants[layout.POWER] == 2.0 else 0.0
+        column[layout.SEEN] = self.numbers[layout.CLOCK]
+        return column
+
+    def _set_outputs(self) -> None:
+        losses = self.plan.losses
+        if losses[0] == PERCEPTRON:
+            found = [(rows_jit.PERCEPTRON, 0.0)]
+        else:
+            found = [compiled_loss(loss) for loss in losses]
+        if len(found) == 1:
+            found = found * self.n_outputs
+        self.loss_codes = np.asarray([code for code, _ in found], dtype=np.int64)
+        self.loss_constants = np.asarray([constant for _, constant in found], dtype=np.float64)
+        self.codes[layout.OUTPUTS] = self.n_outputs
+
+    def _set_tree(self) -> None:
+        """Lay out the tree that sums the columns' powers, and fill it."""
+        width = self.column.shape[1]
+        levels = [0, width]
+        while width > 1:
+            width = -(-width // BRANCHES)
+            levels.append(levels[-1] + width)
+        self.levels = np.asarray(levels, dtype=np.int64)
+        self.tree = np.zeros(levels[-1])
+        if self.theta.size and np.any(self.theta):
+            scratch = np.empty((layout.N_SCRATCH, max(self.column.shape[1], self.n_outputs) + 1))
+            sums_jit.refresh(
+                self.codes, self.constants, self.theta, self.image, self.total, self.column,
+                self.tree, self.levels, self.numbers, scratch,
+            )  # fmt: skip
+
+    def grow(self, n_features: int, n_outputs: int) -> None:
+        """Make room for more features and outputs, whose weights are zero.
+
+        The exponent of a smooth twin grows with them. All bounds go on to hold: a larger one makes
+        dual norms smaller.
+        """
+        rows, columns = self.n_outputs, self.column.shape[1]
+        if self.plan.averaged:
+            nothing = np.empty(0, dtype=np.int64)
+            sums_jit.note_average(
+                columns, nothing, self.codes, self.sums, self.image, self.total, self.column,
+                self.numbers,
+            )  # fmt: skip
+        larger = RowLearner(self.plan, n_features, n_outputs)
+        larger.numbers = self.numbers
+        larger.column[layout.SEEN] = self.numbers[layout.CLOCK]
+        larger.outputs[:, :rows] = self.outputs
+        for place in set(range(layout.N_COLUMN)) - {layout.FACTOR, layout.SEEN}:
+            larger.column[place, :columns] = self.column[place]
+        names = ("total", "image") if self.plan.rule == "feature" else ("total", "theta")
+        for name in names:
+            if getattr(self, name).size:
+                getattr(larger, name)[:rows, :columns] = getattr(self, name)
+        larger._set_tree()
+        larger.codes[layout.MODE] = self.codes[layout.MODE]
+        self.__dict__.update(vars(larger))
+
+    def learn(
+        self,
+        X: Any,
+        labels: np.ndarray,
+        targets: np.ndarray,
+        importance: np.ndarray,
+        order: np.ndarray | None = None,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Learn from samples one after the other; return each one's loss and mistakes.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_samples, n_features)
+            The samples.
+        labels : array of int of shape (n_samples,), or of shape (0,)
+            The class of each sample, or for scalar losses the output it speaks of; with none every
+            sample speaks of all outputs.
+        targets : array of shape (n_samples, n_outputs) or (n_samples, 1)
+            The targets of scalar losses, NaN where there is none.
+        importance : array of shape (n_samples,)
+            How many times each sample counts.
+        order : array of int of shape (n_samples,), optional
+            The order in which samples come.
+
+        Returns
+        -------
+        losses, wrong : arrays of shape (n_samples,)
+            Weighted losses, and mistakes, as samples came.
+        """
+        if self.plan.joint:
+            self.codes[layout.MODE] = layout.LABELS
+        else:
+            self.codes[layout.MODE] = layout.TASKS if len(labels) else layout.TARGETS
+        losses, wrong = np.zeros(X.shape[0]), np.zeros(X.shape[0], dtype=np.int64)
+        labels, targets, importance = in_order(order, labels, targets, importance)
+        step: Any = jit.learn
+        for rows in _blocks(X):
+            done = step(
+                *self._samples(X[rows if order is None else order[rows]]), labels[rows],
+                targets[rows], importance[rows], *self.state(), losses[rows], wrong[rows],
+            )  # fmt: skip
+            if done < len(losses[rows]):
+                raise NotFiniteError(rows.start + done, losses, wrong, order)
+        return losses, wrong
+
+    def _samples(self, X: Any) -> tuple[np.ndarray, ...]:
+        """Return a block of samples as the compiled loop takes them: one kind of array for all."""
+        if hasattr(X, "toarray") and self.codes[layout.ORIGIN] != layout.MEANS:
+            ends, places = (_plain(each, np.int64) for each in (X.indptr, X.indices))
+            return np.empty((0, 0)), ends, places, _plain(X.data, np.float64)
+        whole = X.toarray() if hasattr(X, "toarray") else X
+        nothing = np.zeros(1, dtype=np.int64)
+        return _plain(whole, np.float64), nothing, nothing[:0], np.empty(0)
+
+    @property
+    def sums(self) -> np.ndarray | None:
+        """The sums of gradients, where weights come from them."""
+        return None if self.codes[layout.KIND] == layout.FEATURES else self.theta
+
+    def state(self) -> tuple[Any, ...]:
+        """Return the arrays that the compiled loop works on."""
+        return (
+            self.codes, self.constants, self.loss_codes, self.loss_constants, self.sums,
+            self.image, self.total, self.column, self.outputs, self.tree, self.levels, self.numbers,
+        )  # fmt: skip
+
+    def weights(self, averaged: bool = False) -> tuple[np.ndarray, np.ndarray]:
+        """Return weights ``(n_outputs, n_features)`` and intercepts, in units of the inputs."""
+        matrix = self.theta * self.column[layout.FACTOR] if self.by_columns else self.image
+        clock = float(self.numbers[layout.CLOCK])
+        if averaged:
+            self._check_averaged()
+            matrix = self.total + (clock - self.column[layout.SEEN]) * matrix
+            scale = 1.0 / (float(self.numbers[layout.WEIGHT]) or 1.0)
+            offset = scale * self.outputs[layout.OFFSETS]
+        else:
+            rate = sums_jit.rate_now(self.codes, self.constants, self.numbers)
+            offset = rate * self.outputs[layout.OFFSET]
+            scale = sums_jit.scale_now(rate, self.codes, self.constants, self.tree, self.numbers)
+        matrix = matrix * (scale * self.column[layout.INVERSE])
+        weights = matrix[:, 1:]
+        intercept = matrix[:, 0] * self.codes[layout.INTERCEPT] + offset + self.outputs[layout.BASE]
+        return weights, intercept - weights @ self.column[layout.MEAN, 1:]
+
+    @property
+    def by_columns(self) -> bool:
+        """Whether weights come from the sums of gradients by a factor for each column."""
+        return bool(self.codes[layout.KIND] == layout.COLUMNS)
+
+    def _sums(self) -> np.ndarray:
+        return self.theta.T
+
+
+def _fresh_outputs(count: int) -> np.ndarray:
+    outputs = np.zeros((layout.N_OUTPUTS, count))
+    outputs[[layout.STEEPEST, layout.FARTHEST]] = 1.0
+    return outputs
+
+
+def in_order(order: np.ndarray | None, *arrays: np.ndarray) -> list[np.ndarray]:
+    """Return arrays of samples in an order, as the compiled loop takes them."""
+    if order is not None:
+        arrays = tuple(each[order] if len(each) else each for each in arrays)
+    return [_plain(each, each.dtype) for each in arrays]
+
+
+def _plain(array: np.ndarray, dtype: Any) -> np.ndarray:
+    """Return an array itself, or a copy if the loop would have to be compiled for it."""
+    return np.require(array, dtype, requirements=["C", "W", "E"])
+
+
+def _blocks(X: Any) -> Iterator[slice]:
+    """Yield the rows of blocks small enough that a copy of one does not matter."""
+    n_samples = X.shape[0]
+    entries = X.nnz if hasattr(X, "nnz") else X.size
+    count = max(1, _BLOCK * n_samples // max(entries, n_samples, 1))
+    for start in range(0, n_samples, count):
+        yield slice(start, min(start + count, n_samples))

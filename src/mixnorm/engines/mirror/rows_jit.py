@@ -1,0 +1,469 @@
+"""The compiled loop of online mirror descent: predict, suffer, step, a sample at a time.
+
+All of a learner's state lies in the arrays that the loop is given, so that it goes on exactly where
+it stopped, however the samples were handed over. A sample with few entries is worked on entry by
+entry, any other as a whole row, which compilers turn into wide instructions.
+
+A round has this order. The sample is measured by the means and units known so far, and predicted.
+Then means and units learn from it. The score of an output is
+``weights . inputs + rate * OFFSET + BASE``: when means move, ``OFFSET`` moves with them, so that
+the model stays the same function; the rate is in it so that what early weights have added fades
+as they do. At last comes the step, with inputs in the new units.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from mixnorm.engines.mirror.layout import (
+    AVERAGED,
+    BASE,
+    CLOCK,
+    COLUMNS,
+    ENERGY,
+    FACTOR,
+    FARTHEST,
+    FEATURES,
+    HEARD,
+    INPUTS,
+    INTERCEPT,
+    KIND,
+    LABELS,
+    LOSS,
+    MARKED,
+    MEANS,
+    MISTAKES,
+    MODE,
+    N_SCRATCH,
+    OFFSET,
+    OFFSETS,
+    ORIGIN,
+    OUTPUTS,
+    POWER,
+    QUIET,
+    RATE,
+    ROUNDS,
+    S_PACKED,
+    S_PART,
+    S_RAW,
+    S_VALUE,
+    SCALED,
+    SEEN,
+    SEEN_BEFORE,
+    STEEPEST,
+    TASKS,
+    UPDATES,
+    WEIGHT,
+    ZERO,
+)
+from mixnorm.engines.mirror.origin_jit import measure, move_origin, note_names
+from mixnorm.engines.mirror.sums_jit import (
+    add_outer,
+    matrix_of,
+    note_average,
+    rate_now,
+    refresh,
+    scale_now,
+    step_sums,
+)
+from mixnorm.engines.mirror.vectors_jit import (
+    compiled,
+    count_entries,
+    entry,
+    fast_entry,
+    pack,
+    pack_stored,
+    pack_whole,
+    plain,
+    scale_by,
+    shift,
+    spread,
+)
+from mixnorm.losses.compiled.rows_jit import HINGE, best_class, label_loss, number_loss
+
+WARM = 30.0  # samples after which steps have half their size, as units are not known before
+_LONG = 65536.0  # rounds of the present scale on the clock; a longer one would drop digits
+_SPARSE = 8  # a sample is sparse if fewer than one in so many entries are not zero
+_LIGHT = 3  # steps go by entries if fewer than one in so many are not zero
+_REPEATS = 64.0  # steps of one sample at most, however large its weight
+_ONE, _TINY = np.float32(1.0), np.float32(1e-30)
+
+
+@compiled
+def whole_scores(count, part, scale, output, codes, matrix, scores):  # type: ignore[no-untyped-def]
+    """Write the products of rows of a matrix with a whole sample, four rows at a time."""
+    first, last = (0, codes[OUTPUTS]) if output < 0 else (output, output + 1)
+    r = first
+    while r + 4 <= last:  # r grows in both loops
+        a, b, c, d = matrix[r], matrix[r + 1], matrix[r + 2], matrix[r + 3]
+        p, q, s, t = 0.0, 0.0, 0.0, 0.0
+        for j in range(count):
+            x = part[j]
+            p += a[j] * x
+            q += b[j] * x
+            s += c[j] * x
+            t += d[j] * x
+        scores[r], scores[r + 1] = scale * p, scale * q
+        scores[r + 2], scores[r + 3] = scale * s, scale * t
+        r += 4
+    while r < last:
+        a, p = matrix[r], 0.0
+        for j in range(count):
+            p += a[j] * part[j]
+        scores[r] = scale * p
+        r += 1
+
+
+@compiled
+def entry_scores(count, index, part, scale, output, codes, matrix, scores):  # type: ignore[no-untyped-def]
+    """Write the products of rows of a matrix with the entries of a sample."""
+    first, last = (0, codes[OUTPUTS]) if output < 0 else (output, output + 1)
+    for r in range(first, last):
+        row, total = matrix[r], 0.0
+        for e in range(count):
+            total += row[index[e]] * part[e]
+        scores[r] = scale * total
+
+
+@compiled
+def step_features(  # type: ignore[no-untyped-def]
+    count, index, value, residual, weight, rate, codes, image, column, outputs, scratch
+):
+    """Take a step whose size is each column's own.
+
+    Derivatives are taken in units of the largest seen of their output, and steps in units of its
+    largest target.
+    """
+    energy, part = column[ENERGY], scratch[S_PART]
+    strength = 0.0
+    for r in range(codes[OUTPUTS]):
+        residual[r] /= outputs[STEEPEST, r]
+        strength += residual[r] * residual[r]
+        residual[r] *= weight * outputs[FARTHEST, r]
+    strength *= weight / codes[OUTPUTS]
+    if index.shape[0] > 0:
+        for e in range(count):
+            j = index[e]
+            energy[j] += strength * value[e] * value[e]
+            part[e] = rate * value[e] / math.sqrt(energy[j] + 1e-300)
+    else:
+        for j in range(count):
+            energy[j] += strength * value[j] * value[j]
+        if codes[SCALED]:  # half the digits are enough, and there half as dear
+            for j in range(count):
+                root = np.sqrt(np.float32(energy[j]) + _TINY)
+                part[j] = rate * value[j] * np.float64(_ONE / root)
+        else:
+            for j in range(count):
+                part[j] = rate * value[j] / math.sqrt(energy[j] + 1e-300)
+    add_outer(count, index, part, residual, codes, image)
+
+
+@plain
+def move_base(i, output, weight, codes, loss_codes, targets, outputs):  # type: ignore[no-untyped-def]
+    """Move the means of targets that are numbers."""
+    for r in range(codes[OUTPUTS]):
+        target = targets[i, 0 if output >= 0 else r]
+        if loss_codes[r] < HINGE and (output < 0 or r == output) and not math.isnan(target):
+            outputs[HEARD, r] += weight
+            outputs[BASE, r] += weight / outputs[HEARD, r] * (target - outputs[BASE, r])
+
+
+@plain
+def widen(i, output, codes, loss_codes, residual, targets, outputs):  # type: ignore[no-untyped-def]
+    """Note the largest derivatives and targets of outputs that are numbers."""
+    for r in range(codes[OUTPUTS]):
+        if residual[r] != 0.0 and loss_codes[r] < HINGE:
+            target = abs(targets[i, 0 if output >= 0 else r] - outputs[BASE, r])
+            first = outputs[SEEN_BEFORE, r] == 0.0
+            outputs[SEEN_BEFORE, r] = 1.0
+            steepest, farthest = outputs[STEEPEST, r], outputs[FARTHEST, r]
+            outputs[STEEPEST, r] = abs(residual[r]) if first else max(steepest, abs(residual[r]))
+            if target > 0.0:
+                outputs[FARTHEST, r] = target if first else max(farthest, target)
+
+
+@compiled
+def is_whole(count, n_columns, codes):  # type: ignore[no-untyped-def]
+    """Whether a sample with so many entries is worked on as a whole row."""
+    if codes[ORIGIN] == ZERO:
+        return count * _SPARSE > n_columns
+    return codes[ORIGIN] == MEANS
+
+
+@compiled
+def read_row(row, codes, index, raw):  # type: ignore[no-untyped-def]
+    """Write a dense sample: all of it, or the entries that are not zero; return how many these are.
+
+    -1 says that not all entries are finite numbers.
+    """
+    first, n_columns = codes[INTERCEPT], row.shape[0] + 1
+    count = count_entries(row)
+    if count < 0:
+        return count
+    count += first
+    if is_whole(count, n_columns, codes):
+        shift(row, raw)
+    else:
+        pack(row, first, index, raw)
+    if first:
+        index[0], raw[0] = 0, 1.0
+    return count
+
+
+@compiled
+def read_entries(places, entries, codes, column, index, raw):  # type: ignore[no-untyped-def]
+    """Write a stored sample, as :func:`read_row` does.
+
+    With marked columns NaN says that a value is not known.
+    """
+    first, n_columns = codes[INTERCEPT], column.shape[1]
+    if codes[ORIGIN] == MARKED:
+        count = first
+        for e in range(places.shape[0]):
+            if abs(entries[e]) == math.inf:
+                return -1
+            if not math.isnan(entries[e]):
+                index[count], raw[count] = places[e] + 1, entries[e]
+                count += 1
+    else:
+        count = count_entries(entries)
+        if count < 0:
+            return count
+        count += first
+        if is_whole(count, n_columns, codes):
+            spread(places, entries, raw)
+        else:
+            pack_stored(places, entries, first, index, raw)
+    if first:
+        index[0], raw[0] = 0, 1.0
+    return count
+
+
+@compiled
+def score(size, index, scale, output, codes, constants, theta, image, column, value, part, scores):  # type: ignore[no-untyped-def]
+    """Write the products of weights and inputs."""
+    matrix, given = matrix_of(codes, theta, image), value
+    if codes[KIND] == COLUMNS and constants[POWER] != 2.0:
+        scale_by(size, index, column[FACTOR], value, part, scale)
+        given, scale = part, 1.0
+    if index.shape[0] == 0:
+        whole_scores(size, given, scale, output, codes, matrix, scores)
+    else:
+        entry_scores(size, index, given, scale, output, codes, matrix, scores)
+
+
+@compiled
+def judge(  # type: ignore[no-untyped-def]
+    i, output, based, codes, loss_codes, loss_constants, labels, targets, outputs, scores, residual
+):
+    """Return the loss of a sample and its mistakes; write the derivatives in its scores.
+
+    The first number of an output whose mean is the base of its scores costs nothing.
+    """
+    if codes[MODE] == LABELS:
+        missed = 1 if best_class(scores) != labels[i] else 0
+        loss = label_loss(loss_codes[0], loss_constants[0], scores, labels[i], residual)
+        return loss, missed
+    loss, missed = 0.0, 0
+    for r in range(codes[OUTPUTS]):
+        residual[r] = 0.0
+        target = targets[i, 0 if output >= 0 else r]
+        if (output < 0 or r == output) and not math.isnan(target):
+            if based and loss_codes[r] < HINGE and outputs[HEARD, r] == 0.0:
+                continue  # nothing is known of its size
+            own, slope = number_loss(loss_codes[r], loss_constants[r], scores[r], target)
+            loss += own
+            residual[r] = slope
+            if loss_codes[r] >= HINGE and scores[r] * target <= 0.0:
+                missed += 1
+    return loss, missed
+
+
+@compiled
+def step(  # type: ignore[no-untyped-def]
+    i, output, count, weight, warm, rate, index, targets, codes, constants, loss_codes, theta,
+    image, total, column, outputs, tree, levels, numbers, scratch, residual, products,
+):  # fmt: skip
+    """Step against the derivatives of a sample in its scores; faint ones do not count."""
+    n_columns, size, moved, places = column.shape[1], count, scratch[S_VALUE], index
+    for r in range(codes[OUTPUTS]):
+        if abs(residual[r]) <= constants[QUIET]:
+            residual[r] = 0.0
+    if is_whole(count, n_columns, codes):
+        if codes[ORIGIN] == ZERO and count * _LIGHT < n_columns:  # many zeros
+            size = pack_whole(n_columns, moved, index, scratch[S_PACKED])
+            moved = scratch[S_PACKED]
+        else:
+            size, places = n_columns, np.empty(0, np.int64)
+    if codes[AVERAGED]:
+        note_average(size, places, codes, theta, image, total, column, numbers)
+    if codes[SCALED]:  # a heavy part of a sample does not overshoot
+        weight = min(weight, 1.0)
+    if theta is None:
+        reach = warm * constants[RATE] * numbers[WEIGHT] / numbers[INPUTS]
+        if codes[MODE] != LABELS:
+            widen(i, output, codes, loss_codes, residual, targets, outputs)
+        step_features(
+            size, places, moved, residual, weight, reach, codes, image, column, outputs, scratch
+        )
+    else:
+        for r in range(codes[OUTPUTS]):
+            residual[r] *= weight * warm
+        outgrown = step_sums(
+            size, places, moved, rate, residual, products, codes, constants, theta, image, column,
+            tree, levels, numbers, scratch,
+        )  # fmt: skip
+        if outgrown:
+            refresh(codes, constants, theta, image, total, column, tree, levels, numbers, scratch)
+
+
+@fast_entry
+def learn(  # type: ignore[no-untyped-def]
+    dense, indptr, indices, data, labels, targets, importance, codes, constants, loss_codes,
+    loss_constants, theta, image, total, column, outputs, tree, levels, numbers, losses, wrong,
+):  # fmt: skip
+    """Go through samples: predict each, note loss and mistake, and learn from it.
+
+    Samples are the rows of ``dense``, or where that has none those of a CSR matrix. One of weight
+    two is learned from twice, a heavy one in so many equal steps. Writes the weighted losses.
+    Returns how many samples there were before one that is not all finite numbers.
+    """
+    stored = dense.shape[0] == 0
+    n_samples = indptr.shape[0] - 1 if stored else dense.shape[0]
+    n_outputs, n_columns = codes[OUTPUTS], column.shape[1]
+    index, everything = np.empty(n_columns + 1, np.int64), np.empty(0, np.int64)
+    scores, residual = np.zeros(n_outputs), np.zeros(n_outputs)
+    products = np.zeros(n_outputs)
+    scratch = np.empty((N_SCRATCH, max(n_columns, n_outputs) + 1))
+    value = scratch[S_VALUE]
+    raw = scratch[S_RAW] if codes[SCALED] else value
+    centred, based = codes[ORIGIN] != ZERO, codes[SCALED] == 1 and codes[INTERCEPT] == 1
+    begin = end = 0
+    for i in range(n_samples):
+        losses[i], wrong[i] = 0.0, 0
+        if stored:
+            begin, end = indptr[i], indptr[i + 1]
+            count = read_entries(indices[begin:end], data[begin:end], codes, column, index, raw)
+        else:
+            count = read_row(dense[i], codes, index, raw)
+        if count < 0:
+            return i
+        whole = is_whole(count, n_columns, codes)
+        size, places = (n_columns, everything) if whole else (count, index)
+        output = labels[i] if codes[MODE] == TASKS else -1
+        repeats = max(1, math.ceil(min(importance[i], _REPEATS)))
+        weight = importance[i] / repeats
+        for turn in range(repeats):
+            # Predict.
+            rate = rate_now(codes, constants, numbers)
+            scale = scale_now(rate, codes, constants, tree, numbers)
+            pace = rate if rate > 0.0 else 1.0  # without a rate all weights are zero
+            if codes[ORIGIN] == MARKED and turn == 0 and weight > 0.0:
+                note_names(
+                    indices[begin:end], importance[i], scale / pace, codes, constants, theta, image,
+                    total, column, outputs, tree, levels, numbers, scratch,
+                )  # fmt: skip
+            if codes[SCALED]:
+                measure(size, places, column, raw, value)
+            score(
+                size, places, scale, -1 if centred else output, codes, constants, theta, image,
+                column, value, scratch[S_PART], products,
+            )  # fmt: skip
+            for r in range(n_outputs):
+                scores[r] = products[r] + rate * outputs[OFFSET, r] + outputs[BASE, r]
+            loss, missed = judge(
+                i, output, based, codes, loss_codes, loss_constants, labels, targets, outputs,
+                scores, residual,
+            )  # fmt: skip
+            losses[i] += weight * loss
+            if turn == 0:
+                wrong[i] = missed
+                numbers[ROUNDS] += 1.0
+                numbers[MISTAKES] += missed
+            if not weight > 0.0:
+                break
+            numbers[LOSS] += weight * loss
+            numbers[WEIGHT] += weight
+            if codes[AVERAGED]:
+                for r in range(n_outputs):
+                    outputs[OFFSETS, r] += weight * rate * outputs[OFFSET, r]
+                if numbers[CLOCK] > _LONG * scale:
+                    note_average(n_columns, everything, codes, theta, image, total, column, numbers)
+                    numbers[CLOCK] = 0.0
+                    column[SEEN] = 0.0
+                numbers[CLOCK] += weight * scale
+            # Means, units and targets.
+            inputs, warm = 0.0, 1.0
+            if codes[SCALED]:
+                inputs = move_origin(
+                    size, places, scale, pace, weight / numbers[WEIGHT], codes, constants, theta,
+                    image, total, column, outputs, tree, levels, numbers, scratch, products,
+                )  # fmt: skip
+                warm = numbers[WEIGHT] / (numbers[WEIGHT] + WARM)
+            elif codes[KIND] == FEATURES:
+                for e in range(size):
+                    inputs += abs(value[e])
+            if based and codes[MODE] != LABELS:
+                move_base(i, output, weight, codes, loss_codes, targets, outputs)
+            if codes[KIND] == FEATURES:
+                numbers[INPUTS] += weight * inputs
+            # Step.
+            steepest = 0.0
+            for r in range(n_outputs):
+                steepest = max(steepest, abs(residual[r]))
+            if not steepest > constants[QUIET]:
+                continue
+            if turn == 0:
+                numbers[UPDATES] += 1.0
+            step(
+                i, output, count, weight, warm, rate, index, targets, codes, constants,
+                loss_codes, theta, image, total, column, outputs, tree, levels, numbers, scratch,
+                residual, products,
+            )  # fmt: skip
+    return n_samples
+
+
+@entry
+def learn_row(  # type: ignore[no-untyped-def]
+    x, mode, label, target, codes, constants, loss_codes, loss_constants, theta, image, total,
+    column, outputs, tree, levels, numbers,
+):  # fmt: skip
+    """Learn from one dense sample; return the rounds so far.
+
+    -1 says that it is not all finite numbers, -2 that the losses no longer are.
+    """
+    codes[MODE] = mode
+    labels, ends = np.full(1, label), np.zeros(1, np.int64)
+    done = learn(
+        x.reshape((1, x.shape[0])), ends, ends[:0], np.empty(0), labels, target, np.ones(1), codes,
+        constants, loss_codes, loss_constants, theta, image, total, column, outputs, tree, levels,
+        numbers, np.empty(1), np.empty(1, np.int64),
+    )  # fmt: skip
+    if done < 1:
+        return -1
+    return int(numbers[ROUNDS]) if math.isfinite(numbers[LOSS]) else -2
+
+
+@fast_entry
+def scores_of(  # type: ignore[no-untyped-def]
+    dense, codes, constants, theta, image, column, outputs, tree, numbers, scores
+):
+    """Write the scores of a dense sample, as the coming round would have them."""
+    n_columns = column.shape[1]
+    raw, value, part = np.empty(n_columns), np.empty(n_columns), np.empty(n_columns)
+    everything = np.empty(0, np.int64)
+    shift(dense, raw)
+    if codes[INTERCEPT]:
+        raw[0] = 1.0
+    rate = rate_now(codes, constants, numbers)
+    scale = scale_now(rate, codes, constants, tree, numbers)
+    measure(n_columns, everything, column, raw, value)
+    score(
+        n_columns, everything, scale, -1, codes, constants, theta, image, column, value, part,
+        scores,
+    )  # fmt: skip
+    for r in range(codes[OUTPUTS]):
+        scores[r] += rate * outputs[OFFSET, r] + outputs[BASE, r]

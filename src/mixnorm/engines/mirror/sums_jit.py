@@ -1,0 +1,286 @@
+"""The compiled mirror maps of online mirror descent: weights from sums of gradients.
+
+``theta`` is minus the sum of the gradients, ``image`` its powers entry by entry where the norm is
+one of entries. Weights are a common number times ``theta`` times a factor for each column, or a
+number times ``image``.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from mixnorm.engines.mirror.layout import (
+    ADAPTIVE,
+    ANYTIME,
+    AVERAGED,
+    CLOCK,
+    COLUMNS,
+    CONVEXITY,
+    ENTRIES,
+    FACTOR,
+    FEATURES,
+    FIRST,
+    KIND,
+    LARGEST_GRADIENT,
+    LARGEST_SAMPLE,
+    LAST_RATE,
+    LINEAR,
+    NONE,
+    OUTPUTS,
+    POWER,
+    RADIUS,
+    RATE,
+    RULE,
+    S_HELD,
+    S_OTHER,
+    S_POWER,
+    S_SIZE,
+    SEEN,
+    SIZED,
+    SQUARES,
+    STEPS,
+    UNIT,
+    WEIGHT,
+)
+from mixnorm.engines.mirror.vectors_jit import (
+    climb,
+    compiled,
+    entry,
+    fast_entry,
+    put,
+    raise_to,
+    square_columns,
+)
+
+_LARGE = 40.0  # binary logarithm of squared norms in their unit; larger ones get a larger unit
+_RANGE = 900.0  # of their powers, which are to stay within floating numbers
+
+
+@compiled
+def matrix_of(codes, theta, image):  # type: ignore[no-untyped-def]
+    """Return what weights are a multiple of: by columns the sums of gradients, else their image.
+
+    Steps of each column's own have no sums: ``theta`` is None there, and all that has to do with
+    sums is not even compiled.
+    """
+    if theta is None:
+        return image
+    return theta if codes[KIND] == COLUMNS else image
+
+
+@compiled
+def derive(  # type: ignore[no-untyped-def]
+    count, index, codes, constants, theta, image, column, tree, levels, numbers, scratch
+):
+    """Compute anew what is derived from columns of ``theta``; of all columns without an index.
+
+    Returns the largest squared norm, in units.
+    """
+    power, n_outputs, unit = constants[POWER], codes[OUTPUTS], numbers[UNIT]
+    size, powers = scratch[S_SIZE], scratch[S_POWER]
+    held, other = scratch[S_HELD], scratch[S_OTHER]
+    if codes[KIND] == ENTRIES:
+        largest = lift_entries(count, index, power, n_outputs, unit, theta, image, tree, scratch)
+    else:
+        largest = square_columns(count, index, n_outputs, unit, theta, size)
+        if power != 2.0:
+            raise_to(size, 0.5 * power - 1.0, powers, held, other, count)
+            put(count, index, powers, column[FACTOR])
+        if codes[SIZED]:
+            if power != 2.0:
+                for e in range(count):
+                    size[e] *= powers[e]
+            put(count, index, size, tree)
+    if codes[SIZED]:
+        climb(tree, levels, index, count)
+    return largest
+
+
+@compiled
+def lift_entries(count, index, power, n_outputs, unit, theta, image, tree, scratch):  # type: ignore[no-untyped-def]
+    """Write the powers of entries with their signs, and each column's sum of them, in units.
+
+    Returns the largest squared entry.
+    """
+    whole, largest, part = index.shape[0] == 0, 0.0, 1.0 / unit
+    size, powers = scratch[S_SIZE], scratch[S_POWER]
+    for e in range(count):
+        tree[e if whole else index[e]] = 0.0
+    for r in range(n_outputs):
+        row, own = theta[r], image[r]
+        for e in range(count):
+            size[e] = abs(row[e if whole else index[e]]) * part
+            largest = max(largest, size[e])
+        raise_to(size, power - 1.0, powers, scratch[S_HELD], scratch[S_OTHER], count)
+        for e in range(count):
+            j = e if whole else index[e]
+            tree[j] += powers[e] * size[e]
+            own[j] = math.copysign(powers[e], row[j])
+    return largest * largest
+
+
+@fast_entry
+def note_average(count, index, codes, theta, image, total, column, numbers):  # type: ignore[no-untyped-def]
+    """Add to the sum of weights what columns were since they last changed; all without an index."""
+    whole = index.shape[0] == 0
+    seen, factor, matrix = column[SEEN], column[FACTOR], matrix_of(codes, theta, image)
+    for e in range(count):
+        j = e if whole else index[e]
+        passed = numbers[CLOCK] - seen[j]
+        seen[j] = numbers[CLOCK]
+        if codes[KIND] == COLUMNS:
+            passed *= factor[j]
+        for r in range(codes[OUTPUTS]):
+            total[r, j] += passed * matrix[r, j]
+
+
+@fast_entry
+def refresh(  # type: ignore[no-untyped-def]
+    codes, constants, theta, image, total, column, tree, levels, numbers, scratch
+):
+    """Compute anew all that is derived from ``theta``, in a unit that suits its size."""
+    everything, n_columns = np.empty(0, np.int64), theta.shape[1]
+    if codes[AVERAGED]:
+        note_average(n_columns, everything, codes, theta, image, total, column, numbers)
+    largest = 0.0
+    for r in range(codes[OUTPUTS]):
+        for j in range(n_columns):
+            largest = max(largest, abs(theta[r, j]))
+    if largest > 0.0 and math.isfinite(largest):
+        unit = numbers[UNIT]  # the new one has a square and an inverse
+        numbers[UNIT] = 2.0 ** max(-500.0, math.ceil(math.log2(largest)))
+        if codes[AVERAGED] and codes[RULE] == NONE:  # weights are in powers of the unit
+            lift = constants[POWER] - (1.0 if codes[KIND] == ENTRIES else 2.0)
+            part = math.pow(unit / numbers[UNIT], lift)
+            for r in range(codes[OUTPUTS]):
+                for j in range(n_columns):
+                    if total[r, j] != 0.0:  # the first part may be infinite
+                        total[r, j] *= part
+    derive(
+        n_columns, everything, codes, constants, theta, image, column, tree, levels, numbers,
+        scratch,
+    )  # fmt: skip
+
+
+@entry
+def rate_now(codes, constants, numbers):  # type: ignore[no-untyped-def]
+    """Return the step size of the coming round."""
+    if codes[RULE] == ANYTIME:
+        return constants[RATE] / math.sqrt(numbers[WEIGHT] + 1.0)
+    if codes[RULE] == ADAPTIVE:
+        seen = numbers[FIRST] + numbers[SQUARES]
+        return constants[RATE] * math.sqrt(constants[CONVEXITY] / seen) if seen > 0.0 else 0.0
+    return constants[RATE]
+
+
+@entry
+def scale_now(rate, codes, constants, tree, numbers):  # type: ignore[no-untyped-def]
+    """Return what ``factor * theta``, or ``image``, is to be multiplied by to give the weights."""
+    if codes[KIND] == FEATURES or codes[RULE] == NONE:
+        return 1.0
+    if codes[SIZED] == 0 or not tree[-1] > 0.0:
+        return rate
+    power = constants[POWER]
+    height = math.pow(tree[-1], 1.0 / power)  # the dual norm, in units
+    scale = rate * math.pow(height, 2.0 - power)
+    if codes[KIND] == ENTRIES:
+        scale *= numbers[UNIT]
+    size = rate * height * numbers[UNIT]
+    return scale * (constants[RADIUS] / size) if size > constants[RADIUS] else scale
+
+
+@compiled
+def power_norm(vector, count, power, scratch):  # type: ignore[no-untyped-def]
+    """Return the norm of the first ``count`` entries."""
+    total = 0.0
+    if power == 2.0:
+        for e in range(count):
+            total += vector[e] * vector[e]
+        if total > 1e-280:  # else squares are lost
+            return math.sqrt(total)
+    largest = 0.0
+    for e in range(count):
+        largest = max(largest, abs(vector[e]))
+    if not largest > 0.0:
+        return 0.0
+    size, powers = scratch[S_SIZE], scratch[S_POWER]
+    inverse = 1.0 / largest
+    for e in range(count):
+        size[e] = abs(vector[e]) * inverse
+    total = 0.0
+    raise_to(size, power, powers, scratch[S_HELD], scratch[S_OTHER], count)
+    for e in range(count):
+        total += powers[e]
+    return largest * math.pow(total, 1.0 / power)
+
+
+@compiled
+def ceiling(vector, count, power):  # type: ignore[no-untyped-def]
+    """Return what the norm of the first ``count`` entries is at most, for a power of 2 or more.
+
+    Between the largest entry and the Euclidean norm lie all such norms, as their logarithms are
+    convex in the inverse of the power.
+    """
+    largest, total = 0.0, 0.0
+    for e in range(count):
+        largest = max(largest, abs(vector[e]))
+    if not largest > 0.0:
+        return 0.0
+    inverse = 1.0 / largest
+    for e in range(count):
+        total += (vector[e] * inverse) * (vector[e] * inverse)
+    return largest * math.pow(total, 1.0 / power)
+
+
+@compiled
+def add_outer(count, index, value, residual, codes, matrix):  # type: ignore[no-untyped-def]
+    """Take ``residual x value`` off a matrix; ``value`` is a whole sample without an index."""
+    for r in range(codes[OUTPUTS]):
+        slope = residual[r]
+        if slope != 0.0:
+            row = matrix[r]
+            if index.shape[0] == 0:
+                for j in range(count):
+                    row[j] -= slope * value[j]
+            else:
+                for e in range(count):
+                    row[index[e]] -= slope * value[e]
+
+
+@compiled
+def step_sums(  # type: ignore[no-untyped-def]
+    size, places, moved, rate, residual, products, codes, constants, theta, image, column, tree,
+    levels, numbers, scratch,
+):  # fmt: skip
+    """Take a gradient off the sums, and note what the account needs of it.
+
+    Returns whether the sums have outgrown their unit.
+    """
+    power, n_outputs = constants[POWER], codes[OUTPUTS]
+    for r in range(n_outputs):
+        numbers[LINEAR] += residual[r] * products[r]
+    sample = numbers[LARGEST_SAMPLE]
+    if codes[RULE] != NONE or not ceiling(moved, size, power) <= sample:
+        sample = power_norm(moved, size, power, scratch)
+    inside = power if codes[KIND] == ENTRIES else 2.0
+    slope = power_norm(residual, n_outputs, inside, scratch) * sample
+    numbers[LARGEST_SAMPLE] = max(numbers[LARGEST_SAMPLE], sample)
+    numbers[LARGEST_GRADIENT] = max(numbers[LARGEST_GRADIENT], slope)
+    if numbers[FIRST] == 0.0 and slope > 0.0:
+        numbers[FIRST] = slope * slope
+        if codes[RULE] == ADAPTIVE:  # nothing was played by it so far
+            rate = rate_now(codes, constants, numbers)
+    if slope > 0.0:
+        numbers[LAST_RATE] = rate
+    numbers[STEPS] += rate * slope * slope / (2.0 * constants[CONVEXITY])
+    unknown = numbers[SQUARES] == 0.0  # what unit is right
+    numbers[SQUARES] += slope * slope
+    add_outer(size, places, moved, residual, codes, theta)
+    if power == 2.0 and not codes[SIZED]:
+        return False
+    largest = derive(
+        size, places, codes, constants, theta, image, column, tree, levels, numbers, scratch
+    )
+    return largest > math.pow(2.0, min(_LARGE, _RANGE / power)) or unknown

@@ -1,0 +1,432 @@
+"""Learning the weights of kernels together with the machine on their sum, by a duality gap.
+
+:func:`solve` minimises a penalty of block sizes (:class:`KernelPenalty`) plus the losses of joint
+machines: with the multi-class hinge loss or its square, or with the squared loss. For fixed weights
+of the kernels that is a machine on one kernel (coordinate ascent with Newton steps); the weights
+that touch the penalty at its solution come next. Weights are first learned on a part of the rows,
+where that is cheap.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from mixnorm.engines.multikernel import reduced_jit
+from mixnorm.engines.multikernel.machine import HingeTarget, SquaredTarget, bytes_beside
+from mixnorm.engines.multikernel.penalty import KernelPenalty
+
+__all__ = [
+    "HingeTarget",
+    "KernelPenalty",
+    "KernelSolution",
+    "SquaredTarget",
+    "bytes_beside",
+    "check_row_costs",
+    "solve",
+]
+
+# Part of the tolerance that a machine is solved to, and part of the present gap before that.
+_INNER, _LOOSE = 0.5, 0.1
+_MOST_COST = 1e30  # that the loss of a row is multiplied by; one over this is the least
+_ROUNDING = 1e-12  # least relative gap to ask for
+_HALF, _LEAST = 0.5, 1e-9  # of what can be gained, and of what is there to lose
+_LIFTED = 1e-6  # of the largest weight: zeros of a start, which would stay
+_SHRUNK = 1e-3  # to what part weights may shrink at a time
+_FURTHER = 1.6  # times the step from weights to those that touch, in logarithms
+# Dual variables that the reduced problem combines, and how far it is solved: for gaps of 1 %, and
+# where the tolerance is tight.
+_KEPT, _ROUNDS, _MORE_ROUNDS, _TIGHT = 6, 50, 1000, 1e-3
+# Weights below these parts of the largest are tried without.
+_NEGLIGIBLE = (1e-2, 1e-3, 1e-5)
+# Rows at the first level, and how many times as many there are at the next.
+_FIRST_ROWS, _MORE_ROWS = 150, 3
+# After so many machines that did not come to their gap, nor lowered that of all to this part, the
+# search is in vain.
+_MOST_FAILURES, _LOWER = 3, 0.7
+_OFF = 4.0  # times the precision: what entries of kernels may be off by
+_COARSE = 3.0  # times the tolerance, for parts of the rows, where weights are hard to learn
+
+
+@dataclass(frozen=True)
+class KernelSolution:
+    """What the engine found, and how far from the optimum it can be at most.
+
+    Attributes
+    ----------
+    duals : ndarray of shape (n_samples, n_outputs)
+        The scores are ``sum_m weights_m K_m @ duals``.
+    weights : ndarray of shape (n_kernels,)
+        Weights of the kernels, none negative.
+    objective : float
+        What was minimised: the penalty, plus the losses.
+    gap : float
+        Duality gap: the objective is at most this much above the optimum.
+    energies : ndarray of shape (n_kernels,)
+        The sums of ``duals_i . duals_j K_ij`` for every kernel.
+    iterations : int
+        Machines solved.
+    converged : bool
+        Whether the gap is at most the tolerance times the objective.
+    interrupted : bool
+        Whether a keyboard interrupt ended the work.
+    history : tuple of float
+        The gap, in parts of the objective, after each iteration.
+    coefs : ndarray of shape (n_columns, n_outputs), or None
+        Weights of the columns of the factors of a single kernel, where these tell the scores
+        better than ``duals``.
+    """
+
+    duals: np.ndarray
+    weights: np.ndarray
+    objective: float
+    gap: float
+    energies: np.ndarray
+    iterations: int
+    converged: bool
+    interrupted: bool
+    history: tuple[float, ...]
+    coefs: np.ndarray | None = None
+
+
+def solve(
+    grams: Any,
+    target: HingeTarget | SquaredTarget,
+    penalty: KernelPenalty,
+    *,
+    tol: float = 1e-2,
+    max_iter: int = 200,
+    start: tuple[np.ndarray, np.ndarray] | None = None,
+    on_iteration: Callable[[int, float], None] | None = None,
+) -> KernelSolution:
+    """Learn weights of kernels and a machine on their sum.
+
+    Parameters
+    ----------
+    grams : Grams
+        The kernel matrices of the samples, positive semi-definite.
+    target : HingeTarget or SquaredTarget
+        Labels or outputs, and what the loss of each sample counts.
+    penalty : KernelPenalty
+        What blocks of weights cost.
+    tol : float
+        Relative gap: the gap divided by the objective. Without offsets in the penalty, at least
+        half of what can be gained over scores of zero is gained as well.
+    max_iter : int
+        Most machines to solve on all rows.
+    start : (weights, duals), optional
+        Where to start; dual variables may be those of other weights of the samples. Otherwise from
+        what is learned on a part of the rows.
+    on_iteration : callable, optional
+        Told the number of iterations done and the relative gap. A keyboard interrupt that it raises
+        ends the work like any other.
+
+    Returns
+    -------
+    KernelSolution
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mixnorm.kernels import KernelStack
+    >>> points = np.array([[-1.0], [-0.9], [0.9], [1.0]])
+    >>> stack = KernelStack([points @ points.T, np.eye(4)])
+    >>> stack.check()
+    >>> target = HingeTarget(np.array([0, 0, 1, 1]), np.full(4, 10.0), 2, squared=False)
+    >>> found = solve(stack, target, KernelPenalty.of_weights(1.0, np.ones(2)), tol=1e-6)
+    >>> np.round(found.weights, 3)
+    array([1., 0.])
+    """
+    check_row_costs(target.caps, "C times the weight of a row", "change C or sample_weight")
+    search = _Search(grams, target, penalty, tol, on_iteration)
+    try:
+        search.begin(start)
+        while search.iterations < max_iter and not (search.finished or search.in_vain):
+            search.advance()
+    except KeyboardInterrupt:
+        if search.best is None:
+            raise
+        return replace(search.best, interrupted=True)
+    if search.best is None:
+        raise ValueError(f"max_iter={max_iter!r} must be at least 1.")
+    return search.pruned(search.best)
+
+
+def check_row_costs(costs: np.ndarray, what: str, remedy: str) -> None:
+    """Raise unless squares and inverses of what rows count are far from the ends of floats."""
+    stray = costs[(costs > 0.0) & ~((costs >= 1.0 / _MOST_COST) & (costs <= _MOST_COST))]
+    if len(stray):
+        raise ValueError(
+            f"{what} is {stray[0]:.3g}, but must lie between {1.0 / _MOST_COST:g} and "
+            f"{_MOST_COST:g}, where it is not zero; {remedy}."
+        )
+
+
+class _Search:
+    """The alternation between weights and machine."""
+
+    def __init__(
+        self, grams: Any, target: Any, penalty: KernelPenalty, tol: float, on_iteration: Any
+    ) -> None:
+        self.grams, self.target, self.penalty = grams, target, penalty
+        self.tol = max(tol, _ROUNDING)
+        self.on_iteration = on_iteration
+        self.machine = target.machine(grams)
+        self.weights = np.ones(grams.n_kernels)
+        self.bound = -math.inf  # the best dual value
+        self.least = math.inf  # the best objective
+        self.nothing: float = target.loss(np.zeros((target.n_outputs, len(target))))
+        self.expected: float | None = None  # the objective, as a part of the rows has it
+        self.iterations, self.inner = 0, _INNER
+        self.further, self.last = _FURTHER, math.inf
+        self.history: list[float] = []
+        self.best: KernelSolution | None = None
+        self._kept: list[tuple[np.ndarray, Any]] = []
+        self._cross = np.zeros((grams.n_kernels, 0, 0))
+        self._bend = np.zeros((0, 0))
+        self._failures = (
+            0  # machines in a row that did not reach their gap, nor lowered that of all
+        )
+
+    @property
+    def finished(self) -> bool:
+        """Whether the tolerance is met."""
+        return self.best is not None and self.least - self.bound <= self.enough
+
+    @property
+    def in_vain(self) -> bool:
+        """Whether machines have come no further for a while, since rounding forbids."""
+        return self._failures >= _MOST_FAILURES
+
+    @property
+    def enough(self) -> float:
+        """The gap to stop at.
+
+        Where samples count little, all of what can be gained over no model at all may be less than
+        the tolerance, and half of it is asked for. With offsets there may be nothing to gain.
+        """
+        enough = self.tol * self.least
+        if np.any(self.penalty.offsets):
+            return enough
+        return min(enough, max(_HALF * (self.nothing - self.bound), _LEAST * self.nothing))
+
+    def begin(self, start: tuple[np.ndarray, np.ndarray] | None) -> None:
+        """Set weights and dual variables to start from."""
+        if start is not None and np.any(start[0]):  # a model without kernels leads nowhere
+            weights = np.array(start[0], dtype=np.float64)
+            self.weights = np.maximum(weights, _LIFTED * np.max(weights))
+            self.machine.A = self.target.allowed(start[1])
+        elif self.penalty.fixed:
+            self.weights = self.penalty.weights(np.ones(len(self.weights)))
+        else:
+            self.weights, self.machine.A = self._on_part()
+
+    def _on_part(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return what is learned from a part of the rows, which count more."""
+        n = len(self.target)
+        size = n // _MORE_ROWS
+        if size < _FIRST_ROWS:
+            return self._guess()
+        rows = np.sort(np.random.default_rng(n).choice(n, size, replace=False))
+        factor = n / size
+        part = _Search(
+            self.grams.take(rows),
+            self.target.take(rows, factor),
+            self.penalty,
+            self.tol * (_COARSE if self.penalty.sharp else 1.0),
+            None,
+        )
+        part.begin(None)
+        while part.iterations < 30 and not (part.finished or part.in_vain):
+            part.advance()
+        self.expected = part.least
+        duals = np.zeros_like(self.machine.A)
+        duals[rows] = part.machine.A / factor
+        return part.weights, duals
+
+    def _guess(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return weights that suit a multiple of simple dual variables, the best such multiple."""
+        duals = self.target.guess()
+        energies = self.grams.energies(duals)
+        lengths = 2.0 ** np.arange(-30, 1)
+        values = [
+            self.target.gain(t * duals) - self.penalty.conjugate(t * t * energies) for t in lengths
+        ]
+        t = float(lengths[int(np.argmax(values))])
+        reached = t * t * energies
+        sizes = self.penalty.sizes(self.penalty.link(reached), reached)
+        largest = float(np.max(sizes))
+        if not largest > 0.0:
+            sizes, largest = np.ones_like(sizes), 1.0
+        return self.penalty.weights(np.maximum(sizes, 0.1 * largest)), t * duals
+
+    def advance(self) -> None:
+        """Solve the machine for the present weights, and set the next ones."""
+        gap = self._inner_gap()
+        self.iterations += 1
+        energies = self.machine.energies()
+        _check_energies(energies, self.machine.A, self.grams)
+        sizes = self.penalty.sizes(self.weights, energies)
+        if self.machine.coefs is not None:
+            sizes = np.sqrt(self.penalty.scales) * np.linalg.norm(self.machine.coefs)
+        objective = self.penalty.value(sizes) + self.machine.loss()
+        with np.errstate(over="ignore", invalid="ignore"):
+            gain = self.machine.gain(self.machine.A)
+        if not math.isfinite(objective) or not math.isfinite(gain):
+            raise ValueError(_TOO_LARGE)
+        self.bound = max(self.bound, gain - self.penalty.conjugate(energies))
+        combined = self._combine() if self.penalty.sharp else None
+        if objective > self.last:
+            self.further = 1.0  # with which the objective cannot rise
+        self.last = objective
+        if objective < self.least:
+            self.least = objective
+            self._keep(objective, energies)
+        if self.best is not None:  # the bound may have become better
+            self.best = replace(
+                self.best,
+                gap=max(0.0, self.least - self.bound),
+                iterations=self.iterations,
+                converged=self.finished,
+            )
+        self.history.append((self.least - self.bound) / max(self.least, 1e-300))
+        if self.best is not None:
+            self.best = replace(self.best, history=tuple(self.history))
+        lower = len(self.history) < 2 or self.history[-1] < _LOWER * self.history[-2]
+        self._failures = self._failures + 1 if self._failed and not lower else 0
+        if gap > 0.5 * (objective - self.bound):
+            self.inner *= 0.5  # it is the machine that is not solved well enough
+        if self.on_iteration is not None:
+            self.on_iteration(self.iterations, self.history[-1])
+        if self.finished:
+            return
+        if combined is not None:
+            weights, self.machine.A = combined
+            # Combinations of few dual variables may need no kernel, where the optimum does.
+            weights = np.maximum(weights, _SHRUNK * self.weights)
+            self.weights = self.penalty.of_unit_norm(weights)
+        elif not self.penalty.fixed and np.any(sizes):
+            # Further than to the touching weights, which lie on the way to the best ones.
+            further = (self.penalty.weights(sizes) / self.weights) ** self.further
+            self.weights = self.penalty.of_unit_norm(self.weights * further)
+
+    def pruned(self, best: KernelSolution) -> KernelSolution:
+        """Return the solution with as few kernels as the tolerance allows."""
+        there = np.max(self.grams.diagonals(), axis=1) > 0.0
+        if np.any(there) and np.any(best.weights[~there]):
+            weights = self.penalty.of_unit_norm(np.where(there, best.weights, 0.0))
+            if np.array_equal(weights[there], best.weights[there]):
+                best = replace(best, weights=weights)
+        # Without offsets some kernel always helps, however little.
+        if np.any(self.penalty.offsets) and self.nothing <= best.objective * (1.0 + 1e-9):
+            gap = max(0.0, self.nothing - self.bound)
+            nothing = 0.0 * best.weights
+            return replace(best, weights=nothing, objective=self.nothing, gap=gap, coefs=None)
+        tried = np.zeros(len(best.weights), dtype=bool)
+        for part in _NEGLIGIBLE if self.penalty.sharp and np.any(best.weights) else ():
+            few = best.weights < part * np.max(best.weights)
+            if not np.any(few & (best.weights > 0.0)) or np.array_equal(few, tried):
+                continue
+            tried = few
+            weights = self.penalty.of_unit_norm(np.where(few, 0.0, best.weights))
+            sizes = self.penalty.sizes(weights, best.energies)
+            objective = self.penalty.value(sizes) + self.machine.loss_of(weights, best.duals)
+            gap = max(0.0, objective - self.bound)
+            if gap <= max(self.tol * objective, best.gap):
+                return replace(best, weights=weights, objective=objective, gap=gap)
+        return best
+
+    def _inner_gap(self) -> float:
+        """Solve the machine as well as is worth while; return its gap."""
+        if self.history:
+            wanted = max(self.inner * self.enough, _LOOSE * self.history[-1] * self.least)
+            if self.penalty.fixed:  # the machine's gap is all of it
+                wanted = 0.9 * self.enough
+        elif self.expected is not None:
+            wanted = self.inner * self.tol * self.expected
+        else:
+            wanted = _LOOSE * self.tol**0.5 * self.nothing
+        gap: float = self.machine.solve(self.weights, wanted)
+        # With fixed weights the gap is that of the machine, and only rounding keeps it up.
+        self._failed = gap > wanted or self.penalty.fixed
+        return gap
+
+    def _keep(self, objective: float, energies: np.ndarray) -> None:
+        self.best = KernelSolution(
+            duals=self.machine.A.copy(),
+            weights=self.weights.copy(),
+            objective=objective,
+            gap=max(0.0, objective - self.bound),
+            energies=energies,
+            iterations=self.iterations,
+            converged=False,
+            interrupted=False,
+            history=(),
+            coefs=self.machine.coefs,
+        )
+
+    def _combine(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the best weights and dual variables among combinations of those met so far."""
+        A = self.machine.A.copy()
+        image = self.machine.image()
+        self._kept.append((A, image))
+        count = len(self._kept)
+        cross = np.zeros((len(self.weights), count, count))
+        cross[:, :-1, :-1] = self._cross
+        bend = np.zeros((count, count))
+        bend[:-1, :-1] = self._bend
+        for j, (other, _) in enumerate(self._kept):
+            cross[:, j, -1] = cross[:, -1, j] = self.machine.pair(image, other)
+            bend[j, -1] = bend[-1, j] = self.target.curvature(A, other)
+        linear = np.array([self.target.linear(duals) for duals, _ in self._kept])
+        t = np.zeros(count)
+        t[-1] = 1.0
+        weights = self.weights.copy()
+        penalty = self.penalty
+        reduced_jit.alternate(
+            cross, bend, linear, penalty.s, penalty.scales, penalty.offsets,
+            self.target.bounded, weights, t, _ROUNDS if self.tol >= _TIGHT else _MORE_ROUNDS,
+        )  # fmt: skip
+        found = np.empty(len(weights))
+        reduced_jit.energies(cross, t, found)
+        self.bound = max(
+            self.bound, float(linear @ t - 0.5 * t @ bend @ t) - penalty.conjugate(found)
+        )
+        duals = sum(length * other for length, (other, _) in zip(t, self._kept, strict=True))
+        kept = np.arange(count) if count <= _KEPT else np.delete(np.arange(count), _least(t))
+        self._kept = [self._kept[j] for j in kept]
+        self._cross, self._bend = cross[:, kept][:, :, kept], bend[np.ix_(kept, kept)]
+        return weights, np.ascontiguousarray(duals)
+
+
+_TOO_LARGE = (
+    "The kernels, targets or weights of samples are so large that sums of them overflow; divide "
+    "them by a power of ten, or normalise the kernels."
+)
+
+
+def _least(t: np.ndarray) -> int:
+    """Return the place of the smallest entry, the last one not considered."""
+    return int(np.argmin(t[:-1]))
+
+
+def _check_energies(energies: np.ndarray, A: np.ndarray, grams: Any) -> None:
+    """Raise if a kernel turns out not to be positive semi-definite, by more than rounding."""
+    if not np.all(np.isfinite(energies)):
+        raise ValueError(_TOO_LARGE)
+    worst = int(np.argmin(energies))
+    largest = float(np.max(energies))
+    if not energies[worst] < -1e-3 * largest:
+        return
+    # Entries of a kernel may be off by rounding, however much the terms of the form cancel.
+    terms = float(np.sum(np.linalg.norm(A, axis=1))) ** 2 * float(np.max(grams.diagonals()[worst]))
+    if energies[worst] < -_OFF * float(np.finfo(grams.dtype).eps) * terms:
+        raise ValueError(
+            f"Kernel {worst} is not positive semi-definite: a quadratic form of it is "
+            f"{energies[worst]:.3g}, where that of another kernel is {largest:.3g}. Repair it with "
+            "mixnorm.kernels.clip_negative, or leave it out."
+        )

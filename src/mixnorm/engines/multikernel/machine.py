@@ -1,0 +1,472 @@
+"""Machines: what is solved for the sum of kernels that some weights make.
+
+A machine minimises ``|w|^2 / 2 + sum_i cap_i loss_i`` over functions of that kernel. It works on
+the dual variables ``A``, of shape ``(n_samples, n_outputs)``, which stay feasible, and which it
+goes on from when the weights change. The scores are the kernel times ``A``.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Protocol
+
+import numpy as np
+from scipy import linalg
+
+from mixnorm._chunks import chunks
+from mixnorm.engines.multikernel import machine_jit as jit
+from mixnorm.engines.multikernel.ascent import FALL, PART, SELECTIVE, Ascent, Memory, rows_at_work
+from mixnorm.engines.multikernel.interior import interior, interior_seconds
+from mixnorm.kernels import pivoted_factor
+
+# Rows up to which the sum of kernels is kept in double precision.
+_DOUBLE_ROWS = 3000
+_MOST_FEATURE_ROUNDS = 5000
+# Kernels below this part of the largest weight are left out of a round, until gaps fall too slowly.
+_LIGHT, _STALLED = 1e-3, 0.9
+# Sweeps over the rows that are worked on, before sums are computed anew, unless few rows change.
+_SWEEPS, _FEW = 20, 0.1
+# Entries of columns for all scores of a row, over rows at work, from which the matrix of these is
+# worth while; and its most rows.
+_WIDE, _MOST_BLOCK_ROWS = 4.0, 8000
+# Part of a gap that is asked of the interior-point method, whose dual variables alone are kept;
+# what is zero among these but for rounding; and by what parts they are raised.
+_SAFE, _NOTHING = 0.1, 1e-13
+_EXCESSES = (0.0, 1e-14, 1e-12, 1e-10, 1e-8)
+
+
+def bytes_beside(n_samples: int, dtype: Any, squares: bool) -> int:
+    """Return about how much memory a machine needs beside the kernels: three matrices.
+
+    These are the sum of the kernels and what is computed with it. ``squares``: the machine of
+    squared losses, which always works in double precision.
+    """
+    double = squares or n_samples <= _DOUBLE_ROWS
+    return 3 * n_samples**2 * (8 if double else np.dtype(dtype).itemsize)
+
+
+class Machine(Protocol):
+    """What the weights of kernels are learned with."""
+
+    A: np.ndarray
+
+    def solve(self, weights: np.ndarray, target: float) -> float:
+        """Go on until the gap, for these weights of the kernels, is at most ``target``."""
+        ...
+
+    def energies(self) -> np.ndarray:
+        """Return the sums of ``A_i . A_j K_ij`` for every kernel."""
+        ...
+
+    #: Weights of the columns of factors, where the scores come from these and not from ``A``.
+    coefs: np.ndarray | None
+
+    def loss(self) -> float:
+        """Return the weighted sum of losses at the scores of the last weights."""
+        ...
+
+    def gain(self, A: np.ndarray) -> float:
+        """Return the dual objective at ``A``, less what the kernels take of it."""
+        ...
+
+
+class HingeTarget:
+    """Labels, and what a sample's hinge loss counts."""
+
+    def __init__(self, labels: np.ndarray, caps: np.ndarray, n_classes: int, squared: bool) -> None:
+        self.labels = np.ascontiguousarray(labels, dtype=np.int64)
+        self.caps = np.ascontiguousarray(caps, dtype=np.float64)
+        self.n_outputs, self.squared = n_classes, squared
+        self._rows = np.arange(len(self.labels))
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def take(self, rows: np.ndarray, factor: float) -> HingeTarget:
+        """Return the target of some of the rows, which count ``factor`` times as much."""
+        return HingeTarget(
+            self.labels[rows], self.caps[rows] * factor, self.n_outputs, self.squared
+        )
+
+    def machine(self, grams: Any) -> Machine:
+        """Return the machine for this target."""
+        few = grams.factors is None or len(self) <= _DOUBLE_ROWS
+        return (MatrixMachine if few else FeatureMachine)(grams, self)
+
+    def loss(self, F: np.ndarray) -> float:
+        """Return the sum of the losses of scores ``(n_classes, n_samples)``."""
+        lost = np.empty(len(self))
+        jit.hinges(F, self.labels, lost)
+        return float(np.sum(self.caps * (lost * lost if self.squared else lost)))
+
+    def gain(self, A: np.ndarray) -> float:
+        """Return the dual objective but for the kernels."""
+        own = A[self._rows, self.labels]
+        if not self.squared:
+            return float(np.sum(own))
+        return float(np.sum(own - own * own / (4.0 * self.caps)))
+
+    def guess(self) -> np.ndarray:
+        """Return feasible dual variables that treat all other classes alike."""
+        duals = np.repeat(-self.caps[:, None] / self.n_outputs, self.n_outputs, axis=1)
+        duals[self._rows, self.labels] += self.caps
+        return duals
+
+    def allowed(self, duals: np.ndarray) -> np.ndarray:
+        """Return the nearest dual variables that these labels and weights allow."""
+        found = np.array(duals, dtype=np.float64, order="C")
+        jit.project_rows(found, self.labels, self.caps, self.squared, 0.0)
+        return found
+
+    @property
+    def bounded(self) -> bool:
+        """Whether multiples of dual variables may be infeasible."""
+        return not self.squared
+
+    def linear(self, A: np.ndarray) -> float:
+        """Return the linear part of :meth:`gain`."""
+        return float(np.sum(A[self._rows, self.labels]))
+
+    def curvature(self, A: np.ndarray, B: np.ndarray) -> float:
+        """Return the bilinear part of :meth:`gain`, as a positive form."""
+        if not self.squared:
+            return 0.0
+        return float(
+            np.sum(A[self._rows, self.labels] * B[self._rows, self.labels] / (2.0 * self.caps))
+        )
+
+
+class SquaredTarget:
+    """Outputs to be met in squares: ``cap / 2 * |y - f|^2`` for a sample."""
+
+    def __init__(self, Y: np.ndarray, caps: np.ndarray) -> None:
+        self.Y, self.caps = np.asarray(Y, dtype=np.float64), np.asarray(caps, dtype=np.float64)
+        self.n_outputs = self.Y.shape[1]
+
+    def __len__(self) -> int:
+        return len(self.Y)
+
+    def take(self, rows: np.ndarray, factor: float) -> SquaredTarget:
+        """Return the target of some of the rows, which count ``factor`` times as much."""
+        return SquaredTarget(self.Y[rows], self.caps[rows] * factor)
+
+    def machine(self, grams: Any) -> Machine:
+        """Return the machine for this target."""
+        return RidgeMachine(grams, self)
+
+    def loss(self, F: np.ndarray) -> float:
+        """Return the sum of the losses of scores ``(n_outputs, n_samples)``."""
+        return float(0.5 * np.sum(self.caps[:, None] * (self.Y - F.T) ** 2))
+
+    def gain(self, A: np.ndarray) -> float:
+        """Return the dual objective but for the kernels."""
+        return float(np.sum(A * self.Y) - 0.5 * np.sum(A * A / self.caps[:, None]))
+
+    def allowed(self, duals: np.ndarray) -> np.ndarray:
+        """Return a copy, as all dual variables are allowed."""
+        return np.array(duals, dtype=np.float64, order="C")
+
+    bounded = False  # any multiple of dual variables is feasible
+
+    def guess(self) -> np.ndarray:
+        """Return dual variables as they are where all scores are zero."""
+        return self.caps[:, None] * self.Y
+
+    def linear(self, A: np.ndarray) -> float:
+        """Return the linear part of :meth:`gain`."""
+        return float(np.sum(A * self.Y))
+
+    def curvature(self, A: np.ndarray, B: np.ndarray) -> float:
+        """Return the bilinear part of :meth:`gain`, as a positive form."""
+        return float(np.sum(A * B / self.caps[:, None]))
+
+
+class _Base:
+    """What machines share."""
+
+    F: np.ndarray  # scores (n_outputs, n_samples) for the last weights
+    coefs: np.ndarray | None = None
+
+    def __init__(self, grams: Any, target: Any) -> None:
+        self.grams, self.target = grams, target
+        self.A = np.zeros((len(target), target.n_outputs))
+
+    def energies(self) -> np.ndarray:
+        """Return the sums of ``A_i . A_j K_ij`` for every kernel."""
+        found: np.ndarray = self.grams.energies(self.A)
+        return found
+
+    def image(self) -> Any:
+        """Return what :meth:`pair` needs of the present dual variables."""
+        if self.grams.factors is None:
+            return self.grams.products(self.A)
+        X, _ = self.grams.columns()
+        return np.asarray(X.T @ self.A.astype(X.dtype), dtype=np.float64)
+
+    def pair(self, image: Any, A: np.ndarray) -> np.ndarray:
+        """Return ``A_i . B_j K_ij`` summed, for every kernel, where ``image`` is that of ``B``."""
+        if self.grams.factors is None:
+            return np.asarray(np.einsum("mnc,nc->m", image, A, dtype=np.float64))
+        X, kernel_of = self.grams.columns()
+        sums = np.sum(np.asarray(X.T @ A.astype(X.dtype), dtype=np.float64) * image, axis=1)
+        return np.bincount(kernel_of, weights=sums, minlength=self.grams.n_kernels)
+
+    def loss(self) -> float:
+        """Return the weighted sum of losses at the scores of the last weights."""
+        lost: float = self.target.loss(self.F)
+        return lost
+
+    def loss_of(self, weights: np.ndarray, A: np.ndarray) -> float:
+        """Return the weighted sum of losses for some weights and dual variables."""
+        if self.grams.factors is None:
+            dtype = np.float64 if len(A) <= _DOUBLE_ROWS else self.grams.dtype
+            F = _product(self.grams.combine(weights, dtype=dtype), A)
+        else:
+            X, kernel_of = self.grams.columns()
+            sums = (X.T @ A.astype(X.dtype)).T * weights[kernel_of].astype(X.dtype)
+            F = _features_product(X, sums)
+        lost: float = self.target.loss(F)
+        return lost
+
+    def gain(self, A: np.ndarray) -> float:
+        """Return the dual objective at ``A``, less what the kernels take of it."""
+        gained: float = self.target.gain(A)
+        return gained
+
+
+class MatrixMachine(_Base):
+    """Crammer and Singer's machine on a kernel matrix."""
+
+    def __init__(self, grams: Any, target: HingeTarget) -> None:
+        super().__init__(grams, target)
+        self._dtype = np.float64 if len(target) <= _DOUBLE_ROWS else grams.dtype
+        self._memory = Memory()
+        self._last: tuple[np.ndarray, np.ndarray] | None = None
+
+    def solve(self, weights: np.ndarray, target: float) -> float:
+        """Go on until the gap is at most ``target``."""
+        K = self._sum(weights)
+        self.F, self.coefs = _product(K, self.A), None
+        one = self.grams.factors is not None and self.grams.n_kernels == 1
+        rank = min(len(K), self.grams.factors[0].shape[1] if one else len(K))
+        patience = interior_seconds(len(K), rank, self.target.n_outputs)
+        gap = Ascent(K, self.target, self.A, self.F, self._memory).run(target, patience)
+        if gap <= target or math.isinf(patience) or not math.isfinite(gap):
+            return gap
+        return self._by_coefs(weights, target, gap) if one else self._by_interior(K, target, gap)
+
+    def _by_coefs(self, weights: np.ndarray, target: float, gap: float) -> float:
+        """Solve for the weights of columns, which tell scores where dual variables cancel."""
+        root = math.sqrt(float(weights[0]))
+        X, _ = self.grams.columns()
+        found = interior(X.astype(np.float64) * root, self.target, target)
+        if found.gap < gap:
+            self.A, self.coefs, gap = found.A, found.W * root, found.gap
+            self.F = _features_product(X, self.coefs.T)
+        return gap
+
+    def _by_interior(self, K: np.ndarray, target: float, gap: float) -> float:
+        """Solve for dual variables by an interior-point method, and go on from there."""
+        factor, _ = pivoted_factor(np.asarray(K, dtype=np.float64))
+        found = interior(factor, self.target, _SAFE * target)
+        parts = np.empty(len(K))
+        given = self.target
+        found.A[np.abs(found.A) < _NOTHING * np.max(np.abs(found.A))] = 0.0
+        for excess in _EXCESSES:  # margins that rounding left below one are lifted above it
+            A = given.allowed(found.A * (1.0 + excess))
+            F = _product(K, A)
+            reached = float(jit.gaps(F, A, given.labels, given.caps, given.squared, parts))
+            if reached < gap:
+                self.A, self.F, gap = A, F, reached
+            if gap <= target:
+                break
+        return gap
+
+    def _sum(self, weights: np.ndarray) -> np.ndarray:
+        """Return the sum of the kernels; where the weights are the last ones it is still there."""
+        if self._last is None or not np.array_equal(self._last[0], weights):
+            self._last = None  # first, so that there are never two sums in memory
+            self._last = weights.copy(), self.grams.combine(weights, dtype=self._dtype)
+        return self._last[1]
+
+
+class FeatureMachine(_Base):
+    """The same machine where kernels are known by factors.
+
+    Where these have few columns, rows are improved by way of them. Where they have many, the kernel
+    matrix of the rows at work is computed, up to so many rows, and these are improved together.
+    """
+
+    def __init__(self, grams: Any, target: HingeTarget) -> None:
+        super().__init__(grams, target)
+        self.features, self.kernel_of = grams.columns()
+        self._memory = Memory()
+        self._random = np.random.default_rng(0)
+
+    def solve(self, weights: np.ndarray, target: float) -> float:
+        """Go on until the gap is at most ``target``."""
+        given, X = self.target, self.features
+        weights = np.asarray(weights, dtype=np.float64)
+        column_weights = weights[self.kernel_of].astype(X.dtype)
+        squares = np.asarray(self.grams.diagonals().T @ weights)
+        parts = np.empty(len(given))
+        # Kernels of small weight hardly change the scores within a round.
+        used, Z = self._columns_above(_LIGHT * float(np.max(weights)), weights)
+        block = RowBlock(Z, column_weights[used])
+        last = math.inf
+        for _ in range(_MOST_FEATURE_ROUNDS):
+            # Anew every time, as what is added up in single precision drifts.
+            U = np.ascontiguousarray(self._sums().T * column_weights)
+            self.F = _features_product(X, U)
+            gap = jit.gaps(self.F, self.A, given.labels, given.caps, given.squared, parts)
+            if gap <= target:
+                break
+            if gap > _STALLED * last:
+                used, Z = self._columns_above(0.0, weights)
+                block = RowBlock(Z, column_weights[used])
+            last = min(last, gap)
+            rows = rows_at_work(parts, gap, self.A)
+            if given.n_outputs * Z.shape[1] > _WIDE * len(rows):
+                self._by_block(block, rows, parts, PART * target)
+                continue
+            part = np.ascontiguousarray(U[:, used])
+            rest = self.F - _features_product(Z, part)
+            threshold = SELECTIVE * gap / len(given)
+            order = np.flatnonzero(parts > threshold)
+            for _ in range(_SWEEPS):
+                self._random.shuffle(order)
+                updates = 0
+                for some in chunks(len(order), 2 * part.size):
+                    updates += jit.sweep_features(
+                        Z, column_weights[used], squares, part, rest, self.A, given.labels,
+                        given.caps, given.squared, order[some], threshold,
+                    )  # fmt: skip
+                if updates < _FEW * len(order):
+                    break
+        return float(gap)
+
+    def _by_block(self, block: RowBlock, rows: np.ndarray, parts: np.ndarray, goal: float) -> None:
+        """Improve the rows at work together; those of the largest gaps, and some, if too many.
+
+        ``goal`` is the gap of all rows at work that is enough.
+        """
+        if len(rows) > _MOST_BLOCK_ROWS:
+            goal *= _MOST_BLOCK_ROWS / len(rows)
+            rows = rows[np.argsort(-parts[rows], kind="stable")]
+            first, others = np.split(rows, [_MOST_BLOCK_ROWS // 2])
+            some = self._random.choice(others, _MOST_BLOCK_ROWS - len(first), replace=False)
+            rows = np.sort(np.concatenate([first, some]))
+        A, F = self.A[rows], np.ascontiguousarray(self.F[:, rows])
+        goal = max(goal, FALL * float(np.sum(parts[rows])))
+        Ascent(block.matrix(rows), self.target.take(rows, 1.0), A, F, self._memory).run(goal)
+        self.A[rows] = A
+
+    def _columns_above(self, least: float, weights: np.ndarray) -> tuple[Any, np.ndarray]:
+        """Return the columns of kernels of some weight; all, uncopied, where few are left out."""
+        used = np.flatnonzero(weights[self.kernel_of] > least)
+        if len(used) > 0.8 * len(self.kernel_of):
+            return slice(None), self.features
+        return used, np.ascontiguousarray(self.features[:, used])
+
+    def _sums(self) -> np.ndarray:
+        return np.asarray(self.features.T @ self.A.astype(self.features.dtype))
+
+
+class RowBlock:
+    """The kernel matrix of some rows, computed from factors; what is known is not computed again.
+
+    Parameters
+    ----------
+    columns : array of shape (n_samples, n_columns)
+        The factors.
+    weights : array of shape (n_columns,)
+        Their weights.
+    """
+
+    def __init__(self, columns: np.ndarray, weights: np.ndarray) -> None:
+        self._columns, self._weights = columns, weights
+        self._rows = np.empty(0, dtype=np.int64)
+        self._K = np.empty((0, 0), dtype=columns.dtype)
+
+    def matrix(self, rows: np.ndarray) -> np.ndarray:
+        """Return the matrix of these rows, which are in increasing order."""
+        if np.array_equal(rows, self._rows):
+            return self._K
+        _, known, place = np.intersect1d(self._rows, rows, return_indices=True)
+        K = np.empty((len(rows), len(rows)), dtype=self._K.dtype)
+        K[np.ix_(place, place)] = self._K[np.ix_(known, known)]
+        self._K = np.empty((0, 0), dtype=K.dtype)  # makes room
+        new = np.setdiff1d(np.arange(len(rows)), place)
+        if len(new):
+            added = (self._columns[rows[new]] * self._weights) @ self._columns[rows].T
+            K[new] = added
+            K[:, new] = added.T
+        self._rows, self._K = rows, K
+        return K
+
+
+class RidgeMachine(_Base):
+    """Squared loss: one system of equations, solved exactly."""
+
+    def solve(self, weights: np.ndarray, target: float) -> float:
+        """Solve the machine for these weights; the gap is zero but for rounding."""
+        given = self.target
+        if self.grams.factors is not None:
+            self._by_features(weights)
+            return 0.0
+        K = self.grams.combine(weights, dtype=np.float64)
+        self.A = ridge(K, given.caps, given.Y)
+        self.F = _product(K, self.A)
+        return 0.0
+
+    def _by_features(self, weights: np.ndarray) -> None:
+        """Solve in as many unknowns as there are columns of factors."""
+        given = self.target
+        X, kernel_of = self.grams.columns()
+        roots = np.sqrt(np.asarray(weights)[kernel_of])
+        used = np.flatnonzero(roots > 0.0)
+        Z = X[:, used].astype(np.float64) * roots[used]
+        self.A = ridge_of_features(Z, given.caps, given.Y)
+        self.F = np.ascontiguousarray((given.Y - self.A / given.caps[:, None]).T)
+
+
+def ridge_of_features(Z: np.ndarray, caps: np.ndarray, Y: np.ndarray) -> np.ndarray:
+    """Solve ``(Z Z^T + diag(1 / caps)) A = Y`` in as many unknowns as ``Z`` has columns."""
+    weighted = Z * caps[:, None]
+    system = Z.T @ weighted
+    system[np.diag_indices(Z.shape[1])] += 1.0
+    scores = Z @ _solved(system, weighted.T @ Y)
+    return np.asarray(caps[:, None] * (Y - scores))
+
+
+def ridge(K: np.ndarray, caps: np.ndarray, Y: np.ndarray) -> np.ndarray:
+    """Solve ``(K + diag(1 / caps)) A = Y``; raise where rounding leaves that indefinite."""
+    system = K.copy()
+    system[np.diag_indices(len(K))] += 1.0 / caps
+    return _solved(system, Y)
+
+
+def _solved(system: np.ndarray, right: np.ndarray) -> np.ndarray:
+    try:
+        factor = linalg.cho_factor(system, lower=True, overwrite_a=True, check_finite=False)
+    except linalg.LinAlgError:
+        raise ValueError(
+            "The sum of the kernels is so much larger than 1 / C that rounding leaves no solution. "
+            "Scale the columns, normalise the kernels (normalize='trace' in a bank), lower C, or "
+            "take kernels in float64."
+        ) from None
+    return np.asarray(linalg.cho_solve(factor, right, check_finite=False))
+
+
+def _product(K: np.ndarray, A: np.ndarray) -> np.ndarray:
+    """Return the scores ``(n_outputs, n_samples)`` in double precision."""
+    support = np.flatnonzero(np.any(A != 0.0, axis=1))
+    if len(support) == 0:
+        return np.zeros(A.shape[::-1])
+    part = A[support].T.astype(K.dtype)
+    rows = K if len(support) == len(K) else K[support]
+    return np.ascontiguousarray(part @ rows, dtype=np.float64)
+
+
+def _features_product(X: np.ndarray, U: np.ndarray) -> np.ndarray:
+    return np.asarray(U @ X.T, dtype=np.float64)

@@ -1,0 +1,386 @@
+"""Compiled loops of joint kernel machines: coordinate ascent over the rows of the dual variables.
+
+Rows ``A_i`` of the dual variables have one entry per class, and sum to zero. The label's entry is
+at most ``cap_i`` and all others are at most zero. With ``squared`` the loss is ``cap * hinge**2``
+instead of ``cap * hinge``, and the label's entry has no bound but costs its square over
+``4 cap``. Scores are kept as ``F`` of shape ``(n_classes, n_rows)``, so that the update of a class
+runs along memory.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, error_model="numpy")
+def row_gap(scores: np.ndarray, duals: np.ndarray, y: int, cap: float, squared: bool) -> float:
+    """Return what a row adds to the duality gap; it is not negative."""
+    top, linear = scores[y], 0.0
+    for k in range(scores.shape[0]):
+        linear += scores[k] * duals[k]
+        if k != y and scores[k] + 1.0 > top:
+            top = scores[k] + 1.0
+    hinge, own = top - scores[y], duals[y]
+    if squared:
+        half = 0.5 * own - cap * hinge
+        rest = half * half / cap + (own * hinge + linear - own)
+        return float(rest) if cap > 0.0 else 0.0
+    return float(cap * hinge + linear - own)
+
+
+@njit(cache=True, error_model="numpy")
+def project(V: np.ndarray, y: int, cap: float, shrink: float, out: np.ndarray) -> None:
+    """Write the nearest allowed row to ``V`` into ``out``, whose first entries serve to sort.
+
+    With a multiplier ``t`` for the sum, entries are ``min(0, V_k - t)``, and the label's is
+    ``min(cap, shrink * (V_y - t))``.
+    """
+    n_classes = V.shape[0]
+    count = 0
+    for k in range(n_classes):  # the entries but the label's, smallest first
+        if k == y:
+            continue
+        place = count
+        while place > 0 and out[place - 1] > V[k]:  # one place less each time
+            out[place] = out[place - 1]
+            place -= 1
+        out[place] = V[k]
+        count += 1
+    level, total = V[y], 0.0
+    for j in range(count):
+        total += out[j]
+        t = (shrink * V[y] + total) / (j + 1 + shrink)
+        if out[j] >= t:
+            break
+        level = t
+    if shrink * (V[y] - level) > cap:
+        total = 0.0
+        for j in range(count):
+            total += out[j]
+            t = (cap + total) / (j + 1)
+            if j > 0 and out[j] >= t:
+                break
+            level = t
+    total = 0.0
+    for k in range(n_classes):
+        if k != y:
+            entry = V[k] - level
+            out[k] = entry if entry < 0.0 else 0.0
+            total += out[k]
+    out[y] = -total
+
+
+@njit(cache=True, error_model="numpy")
+def project_rows(
+    V: np.ndarray, labels: np.ndarray, caps: np.ndarray, squared: bool, sigma: float
+) -> None:
+    """Replace rows by the nearest allowed ones.
+
+    With ``squared`` the label's entry costs ``sigma * entry**2 / (4 cap)`` beside the distance.
+    """
+    out = np.empty(V.shape[1])
+    for i in range(V.shape[0]):
+        if squared:
+            project(V[i], labels[i], np.inf, 1.0 / (1.0 + 0.5 * sigma / caps[i]), out)
+        else:
+            project(V[i], labels[i], caps[i], 1.0, out)
+        for k in range(V.shape[1]):
+            V[i, k] = out[k]
+
+
+@njit(cache=True, error_model="numpy")
+def gaps(
+    F: np.ndarray,
+    A: np.ndarray,
+    labels: np.ndarray,
+    caps: np.ndarray,
+    squared: bool,
+    out: np.ndarray,
+) -> float:
+    """Write each row's part of the gap into ``out``; return their sum."""
+    scores = np.empty(F.shape[0])
+    total = 0.0
+    for i in range(F.shape[1]):
+        for k in range(F.shape[0]):
+            scores[k] = F[k, i]
+        out[i] = row_gap(scores, A[i], labels[i], caps[i], squared)
+        total += out[i]
+    return total
+
+
+@njit(cache=True, error_model="numpy")
+def hinges(F: np.ndarray, labels: np.ndarray, out: np.ndarray) -> None:
+    """Write the hinge loss of every row into ``out``."""
+    for i in range(F.shape[1]):
+        own = F[labels[i], i]
+        top = own
+        for k in range(F.shape[0]):
+            if k != labels[i] and F[k, i] + 1.0 > top:
+                top = F[k, i] + 1.0
+        out[i] = top - own
+
+
+@njit(cache=True, error_model="numpy", fastmath={"contract"})
+def add_scaled(target: np.ndarray, row: np.ndarray, factor: float) -> None:
+    """Add a row times a factor to a vector."""
+    for t in range(target.shape[0]):
+        target[t] += factor * row[t]
+
+
+@njit(cache=True, error_model="numpy")
+def best_of_no_kernel(
+    scores: np.ndarray, y: int, cap: float, squared: bool, out: np.ndarray
+) -> None:
+    """Write the best row where it changes no score: all of it against the worst rival."""
+    rival = -1
+    for k in range(scores.shape[0]):
+        out[k] = 0.0
+        if k != y and (rival < 0 or scores[k] > scores[rival]):
+            rival = k
+    hinge = 1.0 + scores[rival] - scores[y]
+    if hinge > 0.0:
+        out[y] = 2.0 * cap * hinge if squared else cap
+        out[rival] = -out[y]
+
+
+@njit(cache=True, error_model="numpy")
+def better_row(
+    scores: np.ndarray,
+    duals: np.ndarray,
+    y: int,
+    cap: float,
+    squared: bool,
+    curvature: float,
+    V: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    """Write the best row, all others being as they are, into ``out``."""
+    if not curvature > 0.0:
+        best_of_no_kernel(scores, y, cap, squared, out)
+        return
+    for k in range(scores.shape[0]):
+        V[k] = duals[k] - scores[k] / curvature
+    V[y] += 1.0 / curvature
+    if squared:
+        project(V, y, np.inf, curvature / (curvature + 0.5 / cap), out)
+    else:
+        project(V, y, cap, 1.0, out)
+
+
+@njit(cache=True, error_model="numpy")
+def sweep(
+    K: np.ndarray,
+    F: np.ndarray,
+    A: np.ndarray,
+    labels: np.ndarray,
+    caps: np.ndarray,
+    squared: bool,
+    order: np.ndarray,
+    threshold: float,
+) -> int:
+    """Improve the rows in ``order`` whose part of the gap exceeds ``threshold``, one by one."""
+    n_classes = F.shape[0]
+    scores, V, new = np.empty(n_classes), np.empty(n_classes), np.empty(n_classes)
+    updates = 0
+    for i in order:
+        for k in range(n_classes):
+            scores[k] = F[k, i]
+        if row_gap(scores, A[i], labels[i], caps[i], squared) <= threshold:
+            continue
+        better_row(scores, A[i], labels[i], caps[i], squared, float(K[i, i]), V, new)
+        updates += 1
+        for k in range(n_classes):
+            change = new[k] - A[i, k]
+            if change != 0.0:
+                A[i, k] = new[k]
+                add_scaled(F[k], K[i], change)
+    return updates
+
+
+@njit(cache=True)
+def choose(parts: np.ndarray, threshold: float, order: np.ndarray) -> int:
+    """Write the places of parts above the threshold; return how many these are."""
+    count = 0
+    for i in range(parts.shape[0]):
+        if parts[i] > threshold:
+            order[count] = i
+            count += 1
+    return count
+
+
+@njit(cache=True)
+def shuffle(order: np.ndarray, count: int, seed: float) -> int:
+    """Shuffle the first entries; return the seed of the next time."""
+    state = np.uint64(seed)
+    for i in range(count - 1, 0, -1):
+        # Knuth's multiplier; the high bits are those that look random.
+        state = state * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
+        j = (state >> np.uint64(33)) % np.uint64(i + 1)
+        order[i], order[j] = order[j], order[i]
+    return int(state >> np.uint64(1))
+
+
+@njit(cache=True, error_model="numpy")
+def ascend(
+    K: np.ndarray,
+    F: np.ndarray,
+    A: np.ndarray,
+    labels: np.ndarray,
+    caps: np.ndarray,
+    squared: bool,
+    goal: float,
+    passes: int,
+    selective: float,
+    seed: float,
+    at_once: int,
+) -> tuple[int, float]:
+    """Pass over the rows until their gap is at most ``goal``, or for so many passes.
+
+    A pass is over the rows whose part of the gap exceeds the mean, times ``selective``, in random
+    order. Returns how many rows were changed, and the seed of the next time. Where that takes long,
+    this function is run by Python (``py_func``), and a compiled sweep has ``at_once`` rows.
+    """
+    n = A.shape[0]
+    parts, order = np.empty(n), np.empty(n, dtype=np.int64)
+    updates = 0
+    for _ in range(passes):
+        total = gaps(F, A, labels, caps, squared, parts)
+        if total <= goal:
+            break
+        threshold = selective * total / n
+        count = choose(parts, threshold, order)
+        seed = float(shuffle(order, count, seed))
+        for begin in range(0, count, at_once):
+            some = order[begin : min(begin + at_once, count)]
+            updates += sweep(K, F, A, labels, caps, squared, some, threshold)
+    return updates, seed
+
+
+@njit(cache=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
+def dot(left: np.ndarray, right: np.ndarray) -> float:
+    """Return the inner product of two vectors."""
+    total = left.dtype.type(0.0)
+    for t in range(left.shape[0]):
+        total += left[t] * right[t]
+    return float(total)
+
+
+@njit(cache=True, error_model="numpy", fastmath={"contract"})
+def add_weighted(target: np.ndarray, row: np.ndarray, weights: np.ndarray, factor: float) -> None:
+    """Add a row times weights and a factor to a vector."""
+    scale = target.dtype.type(factor)
+    for t in range(target.shape[0]):
+        target[t] += scale * weights[t] * row[t]
+
+
+@njit(cache=True, error_model="numpy")
+def sweep_features(
+    X: np.ndarray,
+    weights: np.ndarray,
+    squares: np.ndarray,
+    U: np.ndarray,
+    rest: np.ndarray,
+    A: np.ndarray,
+    labels: np.ndarray,
+    caps: np.ndarray,
+    squared: bool,
+    order: np.ndarray,
+    threshold: float,
+) -> int:
+    """Improve rows of a machine whose kernel is ``X diag(weights) X'``, one by one.
+
+    ``U`` of shape ``(n_classes, n_columns)`` is ``weights * (A' X)``, and ``squares`` the diagonal
+    of the kernel. ``rest``, of shape ``(n_classes, n_rows)``, is added to all scores.
+    """
+    n_classes = U.shape[0]
+    scores, V, new = np.empty(n_classes), np.empty(n_classes), np.empty(n_classes)
+    updates = 0
+    for i in order:
+        for k in range(n_classes):
+            scores[k] = rest[k, i] + dot(U[k], X[i])
+        gap = row_gap(scores, A[i], labels[i], caps[i], squared)
+        if gap <= threshold:
+            continue
+        better_row(scores, A[i], labels[i], caps[i], squared, squares[i], V, new)
+        updates += 1
+        for k in range(n_classes):
+            change = new[k] - A[i, k]
+            if change != 0.0:
+                A[i, k] = new[k]
+                add_weighted(U[k], X[i], weights, change)
+    return updates
+
+
+@njit(cache=True, error_model="numpy")
+def count_directions(A: np.ndarray, labels: np.ndarray, caps: np.ndarray, squared: bool) -> int:
+    """Return in how many directions rows can move without a bound in the way."""
+    total = 0
+    for i in range(A.shape[0]):
+        free = 0
+        for k in range(A.shape[1]):
+            if is_free(A[i, k], k == labels[i], caps[i], squared):
+                free += 1
+        if free > 1:
+            total += free - 1
+    return total
+
+
+@njit(cache=True, error_model="numpy")
+def is_free(dual: float, own: bool, cap: float, squared: bool) -> bool:
+    """Whether an entry is not at its bound, but for rounding."""
+    return squared or dual < cap * (1.0 - 1e-12) if own else dual < -1e-12 * cap
+
+
+@njit(cache=True, error_model="numpy")
+def directions(
+    A: np.ndarray,
+    labels: np.ndarray,
+    caps: np.ndarray,
+    squared: bool,
+    sigma: float,
+    rows: np.ndarray,
+    basis: np.ndarray,
+) -> None:
+    """Write vectors whose outer products sum to how ``project_rows`` answers to a change.
+
+    They span the directions in which rows can move; ``rows`` says which row each is of. For the
+    hinge loss they are orthonormal, and with ``squared`` the label's entry moves less.
+    """
+    free = np.empty(A.shape[1], dtype=np.int64)
+    place = 0
+    for i in range(A.shape[0]):
+        count = 0
+        for k in range(A.shape[1]):
+            if is_free(A[i, k], k == labels[i], caps[i], squared):
+                free[count] = k
+                count += 1
+        own = 1.0 / np.sqrt(1.0 + 0.5 * sigma / caps[i]) if squared else 1.0
+        square = 0.0  # of the part before the j-th entry of the vector that is left out
+        for j in range(1, count):
+            before = own if free[j - 1] == labels[i] else 1.0
+            square += before * before
+            last = own if free[j] == labels[i] else 1.0
+            size = 1.0 / np.sqrt(square * (square + last * last))
+            for u in range(j):
+                part = own if free[u] == labels[i] else 1.0
+                basis[place, free[u]] = part * part * last * size
+            basis[place, free[j]] = -square * last * size
+            rows[place] = i
+            place += 1
+
+
+@njit(cache=True, error_model="numpy", fastmath={"contract"})
+def newton_system(
+    K: np.ndarray, rows: np.ndarray, basis: np.ndarray, sigma: float, out: np.ndarray
+) -> None:
+    """Write the lower half of ``I + sigma B'KB`` into ``out``, where ``B`` has the vectors."""
+    n_classes = basis.shape[1]
+    for i in range(rows.shape[0]):
+        row = K[rows[i]]
+        for j in range(i + 1):
+            total = 0.0
+            for k in range(n_classes):
+                total += basis[i, k] * basis[j, k]
+            out[i, j] = sigma * row[rows[j]] * total
+        out[i, i] += 1.0

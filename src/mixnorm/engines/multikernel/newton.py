@@ -1,0 +1,161 @@
+"""Newton steps for a joint kernel machine whose kernel matrix is nearly singular.
+
+Where samples count much and the kernel is wide, coordinate ascent crawls. Then the dual objective
+less ``|A - A_0|^2 / (2 sigma)`` is maximised instead, by a semi-smooth Newton method on
+
+    A = projection of A_0 + sigma (onehot - K A),
+
+which solves equations in as many unknowns as there are directions in which rows are free: about
+two for each sample on the margin, and few if samples count much.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from scipy import linalg
+
+from mixnorm.engines.multikernel import machine_jit as jit
+
+_MOST_DIRECTIONS = 3000
+_MOST_STEPS = 30
+# How far the two sides of the equation may be apart, in parts of the way that both have gone.
+_CLOSE = 0.05
+_GROWTH = 6.0
+_FARTHEST = 1e9
+_MOST_PATIENCE = 8.0
+
+
+class NewtonSteps:
+    """Proximal steps on the dual variables of one machine, whose size adapts.
+
+    ``reach`` is the size, in ratios of what a sample counts to its kernel value.
+    """
+
+    def __init__(self, K: np.ndarray, target: Any, reach: float = 1.0) -> None:
+        self.K, self.target, self.reach = K, target, reach
+        self.directions = 0  # systems of equations solved so far
+        size = max(float(np.mean(np.diagonal(K))), 1e-300)
+        self._unit = float(np.mean(target.caps)) / size
+        self._patience = 1.0  # grows with steps that came to nothing
+        self._one_hot = np.zeros((len(target), target.n_outputs))
+        self._one_hot[np.arange(len(target)), target.labels] = 1.0
+
+    @property
+    def sigma(self) -> float:
+        """Size of the steps."""
+        self.reach = min(max(self.reach, 1.0 / _FARTHEST), _FARTHEST)
+        return self.reach * self._unit
+
+    def seconds(self, A: np.ndarray) -> float:
+        """Return about how long a step takes; infinity where it is out of the question."""
+        count = self._count(A)
+        if count > 4 * _MOST_DIRECTIONS:
+            return math.inf
+        count = min(count, _MOST_DIRECTIONS)
+        products = 6e-10 * len(A) * count * A.shape[1]
+        return self._patience * 10.0 * float(1.5e-11 * count**3 + 1e-8 * count**2 + products)
+
+    def step(self, A: np.ndarray, F: np.ndarray) -> None:
+        """Improve the dual variables ``A`` and their scores ``F`` in place, if that can be done."""
+        slopes = self._one_hot - F.T
+        found = self._proximal(A, slopes)
+        if found is None:
+            self.reach *= _GROWTH  # fewer rows are free then
+            self._patience = min(2.0 * self._patience, _MOST_PATIENCE)
+            return
+        change = found - A
+        moved = self._scores(change)
+        given = self.target
+        rise, bend = float(np.sum(change * slopes)), float(np.sum(change * moved))
+        rise -= given.curvature(change, A)
+        bend += given.curvature(change, change)
+        length = min(1.0, rise / bend) if bend > 0.0 else float(rise > 0.0)
+        if not length > 0.0:
+            self.reach /= _GROWTH**2
+            return
+        A += length * change
+        F += length * moved.T
+        if length > 0.9:
+            self.reach *= _GROWTH
+            self._patience = max(1.0, 0.5 * self._patience)
+        elif length < 0.1:
+            self.reach /= _GROWTH
+            self._patience = min(1.5 * self._patience, _MOST_PATIENCE)
+
+    def _proximal(self, A: np.ndarray, slopes: np.ndarray) -> np.ndarray | None:
+        """Return the proximal point, or a point on the way; None if too many rows are free."""
+        point, slope = A.copy(), slopes.copy()  # the slope is onehot - K point
+        value, projected = self._value(A, point, slope)
+        for _ in range(_MOST_STEPS):
+            off = point - projected
+            bent = self._scores(off)
+            away = projected - A
+            if float(np.sum(off * bent)) <= _CLOSE * float(np.sum(away * away)) / self.sigma:
+                break
+            if not self._few(projected):
+                return None
+            direction = self._direction(projected, off, bent)
+            self.directions += 1
+            if direction is None:
+                break
+            moved = self._scores(direction)
+            fall = float(np.sum(off * moved))
+            length = 1.0
+            for _ in range(8):
+                trial = self._value(A, point + length * direction, slope - length * moved)
+                if trial[0] <= value + 1e-4 * length * fall:
+                    break
+                length *= 0.4
+            else:
+                break
+            point += length * direction
+            slope -= length * moved
+            value, projected = trial
+        return projected
+
+    def _value(
+        self, A: np.ndarray, point: np.ndarray, slope: np.ndarray
+    ) -> tuple[float, np.ndarray]:
+        """Return the function of ``point`` that is minimised, and the projection beside it."""
+        projected = A + self.sigma * slope
+        given = self.target
+        jit.project_rows(projected, given.labels, given.caps, given.squared, self.sigma)
+        away = projected - A
+        value = 0.5 * float(np.sum(point * (self._one_hot - slope)))
+        value += float(np.sum(projected * slope)) - float(np.sum(away * away)) / (2 * self.sigma)
+        return value - 0.5 * given.curvature(projected, projected), projected
+
+    def _few(self, A: np.ndarray) -> bool:
+        return self._count(A) <= _MOST_DIRECTIONS
+
+    def _count(self, A: np.ndarray) -> int:
+        given = self.target
+        return int(jit.count_directions(A, given.labels, given.caps, given.squared))
+
+    def _direction(
+        self, projected: np.ndarray, off: np.ndarray, bent: np.ndarray
+    ) -> np.ndarray | None:
+        """Return the Newton direction; None where rounding leaves no positive definite system."""
+        count, given = self._count(projected), self.target
+        rows, basis = np.empty(count, dtype=np.int64), np.zeros((count, projected.shape[1]))
+        jit.directions(projected, given.labels, given.caps, given.squared, self.sigma, rows, basis)
+        system = np.empty((count, count))
+        jit.newton_system(self.K, rows, basis, self.sigma, system)
+        right = self.sigma * np.sum(basis * bent[rows], axis=1)
+        try:
+            factor = linalg.cho_factor(system.T, overwrite_a=True, check_finite=False)
+        except linalg.LinAlgError:
+            return None
+        lengths = linalg.cho_solve(factor, right, check_finite=False)
+        direction = -off
+        np.add.at(direction, rows, lengths[:, None] * basis)
+        return direction
+
+    def _scores(self, change: np.ndarray) -> np.ndarray:
+        """Return the kernel times ``change``, whose rows are mostly zero."""
+        support = np.flatnonzero(np.any(change != 0.0, axis=1))
+        part = change[support].T.astype(self.K.dtype)
+        return np.asarray((part @ self.K[support]).T, dtype=np.float64)

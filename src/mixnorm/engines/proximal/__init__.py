@@ -1,0 +1,28 @@
+"""Batch learning under a norm, with a duality gap.
+
+Open ``engine.py`` first. The engine may import ``losses`` and ``norms``.
+"""
+
+from mixnorm.engines.proximal.engine import (
+    PATH_EFFORT,
+    PATIENCE,
+    LossMixture,
+    SeparateDesign,
+    SharedDesign,
+    Solution,
+    alpha_max,
+    path,
+    solve,
+)
+
+__all__ = [
+    "PATH_EFFORT",
+    "PATIENCE",
+    "LossMixture",
+    "SeparateDesign",
+    "SharedDesign",
+    "Solution",
+    "alpha_max",
+    "path",
+    "solve",
+]

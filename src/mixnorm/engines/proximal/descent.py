@@ -1,0 +1,233 @@
+"""Block coordinate descent on a quadratic plus ``alpha`` times a sum of row norms.
+
+Epochs are compiled; every few of them the iterates are extrapolated (Anderson acceleration), and
+the result kept where it lowers the objective. The duality gap of the quadratic problem ends the
+descent.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import Any, Protocol
+
+import numpy as np
+
+from mixnorm._chunks import chunks
+from mixnorm.engines.proximal.loss_model import Model
+
+_WIDTH = 8
+_DEPTH = 5  # epochs between extrapolations, and steps that these combine
+_SMALL = 1e-250  # sums of squared changes that are nearly lost
+
+
+def row_norms(weights: np.ndarray, exponent: float) -> np.ndarray:
+    """Return the norm of every row: the sum, root of squares, or largest of its magnitudes.
+
+    Examples
+    --------
+    >>> row_norms(np.array([[3.0, -4.0]]), 2.0)
+    array([5.])
+    """
+    if exponent == 2.0:
+        return np.asarray(np.sqrt(np.einsum("ij,ij->i", weights, weights)))
+    if exponent == 1.0:
+        return np.asarray(np.sum(np.abs(weights), axis=1))
+    return np.asarray(np.max(np.abs(weights), axis=1, initial=0.0))
+
+
+def dual_exponent(exponent: float) -> float:
+    """Return the exponent of the dual row norm."""
+    return {1.0: math.inf, 2.0: 2.0}.get(exponent, 1.0)
+
+
+class Quadratic(Protocol):
+    """A quadratic in weights of shape ``(n_rows, n_outputs)``, which it holds and moves."""
+
+    weights: np.ndarray
+
+    def epochs(self, alpha: float, exponent: float, count: int) -> None:
+        """Go over all rows ``count`` times."""
+        ...
+
+    def move(self, weights: np.ndarray) -> None:
+        """Go to other weights."""
+        ...
+
+    def value(self) -> float:
+        """Return the quadratic, up to nothing: it is the modelled loss."""
+        ...
+
+    def gradient(self) -> np.ndarray:
+        """Return the gradient at the weights."""
+        ...
+
+
+class GramQuadratic:
+    """The quadratic of a model: ``value + <gradient, D> + kappa/2 <D, G D>`` around ``weights``."""
+
+    def __init__(
+        self, model: Model, kappa: float, weights: np.ndarray, value: float, gradient: np.ndarray
+    ) -> None:
+        dtype = model.gram.dtype
+        self._shared = len(model.gram) == 1
+        gram = model.gram[0] if self._shared else model.by_row()
+        self._gram = gram if kappa == 1.0 else gram * dtype.type(kappa)
+        self._model, self._kappa = model, dtype.type(kappa)
+        self._steps = _bent(model.diagonal * self._kappa)
+        self._origin, self._value, self._slope = weights, value, gradient
+        self.weights = np.array(weights, dtype=dtype, order="C")
+        self._gradient = np.array(gradient, dtype=dtype, order="C")
+
+    def epochs(self, alpha: float, exponent: float, count: int) -> None:
+        """Go over all rows ``count`` times."""
+        from mixnorm.engines.proximal.descent_jit import separate_epochs, shared_epochs
+
+        cut, kind = self._gram.dtype.type(alpha), kind_of(exponent)
+        outputs, epoch = self.weights.shape[1], len(self._gram) * self.weights.size
+        parts = [part.stop - part.start for part in chunks(count, epoch)]
+        if not self._shared:
+            for some in parts:
+                separate_epochs(
+                    self._gram, self.weights, self._gradient, self._steps, cut, kind, some
+                )
+            return
+        weights, gradient = _padded(self.weights), _padded(self._gradient)
+        for some in parts:
+            shared_epochs(self._gram, weights, gradient, self._steps, cut, kind, some)
+        self.weights = np.ascontiguousarray(weights[:, :outputs])
+        self._gradient = np.ascontiguousarray(gradient[:, :outputs])
+
+    def move(self, weights: np.ndarray) -> None:
+        """Go to other weights."""
+        self.weights = np.ascontiguousarray(weights)
+        step = self._model.product(self.weights - self._origin)
+        self._gradient = np.ascontiguousarray(self._slope + self._kappa * step)
+
+    def value(self) -> float:
+        """Return the modelled loss."""
+        both = self._slope + self._gradient
+        return self._value + 0.5 * float(np.vdot(self.weights - self._origin, both))
+
+    def gradient(self) -> np.ndarray:
+        """Return the gradient at the weights."""
+        return self._gradient
+
+
+def _padded(array: np.ndarray) -> np.ndarray:
+    """Return the array with columns of zeros up to a multiple of a vector register's width.
+
+    Compiled loops over the outputs then have no remainder, and zeros stay zeros.
+    """
+    lacking = -array.shape[1] % _WIDTH
+    if array.shape[1] <= _WIDTH or lacking == 0:
+        return array
+    padded = np.zeros((array.shape[0], array.shape[1] + lacking), dtype=array.dtype)
+    padded[:, : array.shape[1]] = array
+    return padded
+
+
+class ResidualQuadratic:
+    """Least squares held by its residual: better than products when columns outnumber rows.
+
+    ``columns``, ``(n_rows, n_samples)``, and ``residual``, ``(n_samples, n_outputs)``, carry the
+    roots of the weights, and the columns are centred where there is an intercept.
+    """
+
+    def __init__(self, columns: np.ndarray, weights: np.ndarray, residual: np.ndarray) -> None:
+        self._columns = np.ascontiguousarray(columns)
+        self._steps = _bent(np.einsum("ij,ij->i", columns, columns))
+        self.weights = np.array(weights, order="C")
+        self._residual = np.array(residual, order="C")
+        self._start = self._residual - columns.T @ self.weights
+
+    def epochs(self, alpha: float, exponent: float, count: int) -> None:
+        """Go over all rows ``count`` times."""
+        from mixnorm.engines.proximal.descent_jit import residual_epochs
+
+        cut, kind = self._columns.dtype.type(alpha), kind_of(exponent)
+        for _ in range(count):
+            for part in chunks(len(self._columns), 2 * self._residual.size):
+                columns, weights, steps = self._columns[part], self.weights[part], self._steps[part]
+                residual_epochs(columns, weights, self._residual, steps, cut, kind, 1)
+
+    def move(self, weights: np.ndarray) -> None:
+        """Go to other weights."""
+        self.weights = np.ascontiguousarray(weights)
+        self._residual = np.ascontiguousarray(self._start + self._columns.T @ self.weights)
+
+    def value(self) -> float:
+        """Return half the sum of the squared residuals."""
+        return 0.5 * float(np.vdot(self._residual, self._residual))
+
+    def gradient(self) -> np.ndarray:
+        """Return the gradient at the weights."""
+        return np.asarray(self._columns @ self._residual)
+
+
+def _bent(steps: np.ndarray) -> np.ndarray:
+    """Return second derivatives, zero where they are so small that a step could overflow."""
+    info = np.finfo(steps.dtype)
+    return np.where(steps > info.tiny / info.eps, steps, steps.dtype.type(0.0))
+
+
+def kind_of(exponent: float) -> int:
+    """Return the compiled loops' number for a row norm."""
+    return 0 if math.isinf(exponent) else int(exponent)
+
+
+def descend(
+    quadratic: Quadratic, alpha: float, exponent: float, *, tol: float, max_epochs: int
+) -> int:
+    """Lower ``quadratic + alpha * sum of row norms`` until its duality gap is ``tol``.
+
+    Returns the number of epochs.
+    """
+    done = 0
+    while done < max_epochs:
+        steps = [quadratic.weights.copy()]
+        for _ in range(min(_DEPTH, max_epochs - done)):
+            quadratic.epochs(alpha, exponent, 1)
+            steps.append(quadratic.weights.copy())
+            done += 1
+        if gap_of(quadratic, alpha, exponent) <= tol:
+            break
+        _extrapolate(quadratic, steps, alpha, exponent)
+    return done
+
+
+def gap_of(quadratic: Any, alpha: float, exponent: float) -> float:
+    """Return the duality gap of least squares with these values (a model of any other loss)."""
+    weights, gradient = quadratic.weights, quadratic.gradient()
+    largest = float(np.max(row_norms(gradient, dual_exponent(exponent)), initial=0.0))
+    scale = 1.0 if largest <= alpha else alpha / largest
+    penalty = alpha * float(np.sum(row_norms(weights, exponent), dtype=np.float64))
+    inner = float(np.vdot(weights, gradient))
+    value = max(0.0, float(quadratic.value()))
+    return value * (1.0 - scale) ** 2 + scale * inner + penalty
+
+
+def _extrapolate(
+    quadratic: Quadratic, steps: list[np.ndarray], alpha: float, exponent: float
+) -> None:
+    """Move to the combination of the last iterates whose changes cancel best, if that is lower."""
+    changes = np.stack([(b - a).ravel() for a, b in pairwise(steps)])
+    cross = (changes @ changes.T).astype(np.float64)
+    size = float(np.trace(cross))
+    if not _SMALL < size < 1.0 / _SMALL:
+        return
+    cross[np.diag_indices_from(cross)] += 1e-10 * size
+    shares = np.linalg.solve(cross, np.ones(len(cross)))
+    total = float(np.sum(shares))
+    if not math.isfinite(total) or total == 0.0:
+        return
+    shares = (shares / total).astype(changes.dtype)
+    here, before = quadratic.weights, _objective(quadratic, alpha, exponent)
+    quadratic.move(np.einsum("s,sij->ij", shares, np.stack(steps[1:])))
+    if not _objective(quadratic, alpha, exponent) < before:
+        quadratic.move(here)
+
+
+def _objective(quadratic: Quadratic, alpha: float, exponent: float) -> float:
+    norms = row_norms(quadratic.weights, exponent)
+    return quadratic.value() + alpha * float(np.sum(norms, dtype=np.float64))

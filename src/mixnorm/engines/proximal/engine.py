@@ -1,0 +1,384 @@
+"""Batch learning under a norm, stopped by a duality gap.
+
+:func:`solve` minimises ``F(XW + b) + alpha * norm(W)``, or ``F(XW + b)`` over the ball
+``norm(W) <= radius``, where ``F`` is the weighted mean loss (summed over tasks). :func:`path` does
+so for many values of ``alpha``, each started from the last. Sums of row norms go by working sets
+and block coordinate descent, all others by accelerated proximal steps; losses with kinks by a
+sequence of smooth ones.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sized
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mixnorm.engines.proximal.design import Design, SeparateDesign, SharedDesign
+from mixnorm.engines.proximal.matrix_solver import MatrixSolver
+from mixnorm.engines.proximal.mixed_precision import MixedSolver, Twin, suits
+from mixnorm.engines.proximal.mixture import LossMixture
+from mixnorm.engines.proximal.multiplier_solver import MultiplierSolver
+from mixnorm.engines.proximal.problem import Point, Problem, relative_size
+from mixnorm.engines.proximal.row_solver import RowSolver
+from mixnorm.norms import as_norm
+
+__all__ = [
+    "LossMixture",
+    "SeparateDesign",
+    "SharedDesign",
+    "Solution",
+    "alpha_max",
+    "path",
+    "solve",
+]
+
+# Iterations after which a gap that is hardly smaller is taken to be a matter of rounding.
+PATIENCE, _PROGRESS = 60, 0.99
+# Evaluations of the loss for each iteration that is allowed; most iterations take far fewer.
+EFFORT = 20.0
+PATH_EFFORT = 40.0  # for all penalties of a path together
+_FEW = 1000  # iterations, below which their number alone is the limit
+# Times the effort that is left to it on average, that one penalty of a path may take.
+_SHARE = 2.0
+_LEAST = 0.1  # of the average effort, that every penalty may take
+_PENALTIES = 50  # of a path that may take as much effort as one penalty alone
+# Part of the tolerance that float32 works to, as its scores drift.
+_SAFE = 0.95
+
+
+@dataclass(frozen=True)
+class Solution:
+    """What the engine found, and how far from the optimum it can be at most.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (n_features, n_outputs)
+        The weights.
+    intercept : ndarray of shape (n_outputs,)
+        The intercept, zero where none was asked for.
+    alpha, radius : float or None
+        The weight of the norm, or the radius of its ball.
+    value : float
+        The loss.
+    norm_value : float
+        The norm of the weights.
+    objective : float
+        What was minimised: the loss, plus ``alpha * norm``.
+    gap : float
+        Duality gap: the objective is at most this much above the optimum.
+    scale : float
+        The objective with no weights.
+    relative_gap : float
+        The gap divided by that.
+    iterations : int
+        Iterations done.
+    converged : bool
+        Whether the relative gap is at most the tolerance.
+    interrupted : bool
+        Whether a keyboard interrupt ended the work.
+    history : tuple of float
+        The gap after each iteration, the first before any.
+    exhausted : bool
+        Whether the iterations took more evaluations of the loss than are allowed.
+    """
+
+    weights: np.ndarray
+    intercept: np.ndarray
+    alpha: float | None
+    radius: float | None
+    value: float
+    norm_value: float
+    objective: float
+    gap: float
+    scale: float
+    relative_gap: float
+    iterations: int
+    converged: bool
+    interrupted: bool
+    history: tuple[float, ...]
+    exhausted: bool = False
+
+
+def solve(
+    design: Design,
+    loss: Any,
+    target: Any,
+    norm: Any,
+    *,
+    weight: np.ndarray,
+    alpha: float | None = None,
+    radius: float | None = None,
+    fit_intercept: bool = True,
+    start: tuple[np.ndarray, np.ndarray] | None = None,
+    tol: float = 1e-4,
+    max_iter: int = 1000,
+    on_iteration: Callable[[int, float], None] | None = None,
+) -> Solution:
+    """Minimise a loss under a norm.
+
+    Parameters
+    ----------
+    design : SharedDesign or SeparateDesign
+        The data.
+    loss : DualLoss
+        The loss, with its conjugate; a :class:`LossMixture` where tasks differ.
+    target : object
+        The targets, as ``loss.encode`` gives them.
+    norm : str or Norm
+        The norm, with a proximal map (``alpha``) or a projection (``radius``).
+    weight : array of shape (n_samples,) or (n_samples, n_outputs)
+        Weights of the rows, which sum to one (in every output).
+    alpha, radius : float
+        Weight of the norm, or largest norm; one of them is given.
+    fit_intercept : bool
+        Fit an intercept, which the norm does not see.
+    start : (weights, intercept), optional
+        Where to start; the weights are zero otherwise.
+    tol : float
+        Relative gap: the gap divided by the objective with no weights.
+    max_iter : int
+        Most iterations. Evaluations of the loss are limited to twenty times as many, or 20000.
+    on_iteration : callable, optional
+        Told the number of iterations done and the relative gap. A keyboard interrupt that it
+        raises ends the work like any other.
+
+    Returns
+    -------
+    Solution
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mixnorm.losses import Squared
+    >>> from mixnorm.norms import MixedNorm
+    >>> X, Y = np.eye(4), np.array([[3.0, 4.0], [0.0, 0.0], [0.3, 0.4], [0.0, 0.0]])
+    >>> loss, weight = Squared(), np.full(4, 0.25)
+    >>> design, target = SharedDesign(X, 2), Squared().encode(Y, 2, weight)
+    >>> found = solve(
+    ...     design, loss, target, MixedNorm(2, 1), weight=weight, alpha=0.25, fit_intercept=False
+    ... )
+    >>> found.weights.round(2) + 0.0
+    array([[2.4, 3.2],
+           [0. , 0. ],
+           [0. , 0. ],
+           [0. , 0. ]])
+    """
+    if (alpha is None) == (radius is None):
+        raise ValueError("Give alpha (a penalty) or radius (a ball), and not both.")
+    problem = Problem(
+        design,
+        loss,
+        target,
+        weight,
+        as_norm(norm),
+        fit_intercept=fit_intercept,
+        alpha=alpha,
+        radius=radius,
+    )
+    _check(problem)
+    solver = _built(problem, None if start is None else _begun(problem, start), tol)
+    problem.effort.limit = problem.effort.spent + EFFORT * max(max_iter, _FEW)
+    return _run(solver, tol, max_iter, on_iteration)
+
+
+def path(
+    design: Design,
+    loss: Any,
+    target: Any,
+    norm: Any,
+    *,
+    weight: np.ndarray,
+    alphas: Iterable[float],
+    fit_intercept: bool = True,
+    tol: float = 1e-4,
+    max_iter: int = 1000,
+    effort: float = PATH_EFFORT,
+    on_iteration: Callable[[int, float], None] | None = None,
+) -> Iterator[Solution]:
+    """Yield the solution for each of ``alphas`` in turn, each started from the last.
+
+    Parameters are those of :func:`solve`. Evaluations of the loss are limited to ``effort`` times
+    ``max_iter`` for up to 50 values of ``alpha`` together, of which none may take more than twice
+    its share. Falling values are quickest. An interrupt ends the path after a solution that
+    says so.
+
+    Yields
+    ------
+    Solution
+    """
+    problem = Problem(
+        design, loss, target, weight, as_norm(norm), fit_intercept=fit_intercept, alpha=math.inf
+    )
+    _check(problem)
+    solver: Any = None
+    count = len(alphas) if isinstance(alphas, Sized) else _PENALTIES
+    whole = effort * max(max_iter, _FEW) * max(1.0, count / _PENALTIES)
+    for place, alpha in enumerate(alphas):
+        problem = problem.with_alpha(float(alpha))
+        spent, left = problem.effort.spent, max(count - place, 1)
+        allowed = (whole - spent) * min(1.0, _SHARE / left)
+        problem.effort.limit = spent + max(allowed, _LEAST * whole / count)
+        if solver is None:
+            solver = _built(problem, None, tol)
+        solver.pose(problem)
+        found = _run(solver, tol, max_iter, on_iteration)
+        yield found
+        if found.interrupted:
+            return
+
+
+def alpha_max(
+    design: Design,
+    loss: Any,
+    target: Any,
+    norm: Any,
+    *,
+    weight: np.ndarray,
+    fit_intercept: bool = True,
+) -> float:
+    """Return the smallest ``alpha`` known to leave all weights at zero.
+
+    That is the dual norm of ``Xᵀ theta``, ``theta`` the residual of the best intercept alone. For
+    losses with kinks ``theta`` is one of several, and the smallest such ``alpha`` may be smaller.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mixnorm.losses import Squared
+    >>> from mixnorm.norms import MixedNorm
+    >>> weight, Y = np.full(2, 0.5), np.array([[3.0, 4.0], [0.0, 0.0]])
+    >>> target = Squared().encode(Y, 2, weight)
+    >>> alpha_max(
+    ...     SharedDesign(np.eye(2), 2),
+    ...     Squared(),
+    ...     target,
+    ...     MixedNorm(2, 1),
+    ...     weight=weight,
+    ...     fit_intercept=False,
+    ... )
+    2.5
+    """
+    norm = as_norm(norm)
+    problem = Problem(
+        design, loss, target, weight, norm, fit_intercept=fit_intercept, alpha=math.inf
+    )
+    return float(norm.dual(design.gradient(problem.null_dual())))
+
+
+def _check(problem: Problem) -> None:
+    """Raise unless the loss and the norm can do what the engine will ask of them."""
+    for name, given in (("alpha", problem.alpha), ("radius", problem.radius)):
+        if given is not None and not given >= 0.0:
+            raise ValueError(f"{name}={given!r} must be zero or more.")
+    totals = np.sum(problem.weight, axis=0)
+    if not np.allclose(totals, 1.0, rtol=1e-3):
+        raise ValueError(
+            f"The weights of the rows sum to {np.ravel(totals)[0]:g} and must sum to 1 (in every "
+            "output): divide them by their sum."
+        )
+    if not hasattr(problem.loss, "conjugate"):
+        raise TypeError(
+            f"{problem.loss!r} has no conjugate, which the proximal engine needs for its gap; "
+            "take a loss of mixnorm.losses, or give yours the methods of losses.DualLoss."
+        )
+    loss = problem.loss
+    if loss.is_classifier and math.isinf(loss.smoothness) and not hasattr(loss, "best_constant"):
+        raise TypeError(
+            f"{loss!r} is a joint loss that is not smooth, and has no best_constant, from which "
+            "the proximal engine starts: see losses.DualLoss."
+        )
+    needed = "prox" if problem.radius is None else "project"
+    if not hasattr(problem.norm, needed):
+        form = "a penalty" if problem.radius is None else "a ball"
+        raise TypeError(
+            f"{problem.norm!r} has no method {needed!r}, which the proximal engine needs for "
+            f"{form}; the norms 'l1,1', 'l2,1', 'linf,1', 'l2,2' and 'trace', and block versions "
+            "of the mixed ones, have it."
+        )
+
+
+def _begun(problem: Problem, start: tuple[np.ndarray, np.ndarray]) -> Point:
+    """Return the point to start from; inside the ball, where there is one."""
+    weights, intercept = start
+    if problem.radius is not None:
+        weights = np.asarray(problem.norm.project(weights, problem.radius))
+    return problem.start(weights, intercept)
+
+
+def _built(problem: Problem, start: Point | None, tol: float) -> Any:
+    """Return the solver for a problem."""
+    if not math.isfinite(problem.loss.smoothness):
+        return MultiplierSolver(problem, _smooth_solver, start)
+    if suits(problem, tol):
+        return MixedSolver(problem, _smooth_solver, start)
+    return _smooth_solver(problem, start)
+
+
+def _smooth_solver(problem: Problem, start: Point | None, twin: Twin | None = None) -> Any:
+    rows = problem.radius is None and hasattr(problem.norm, "row_exponent")
+    return (RowSolver if rows else MatrixSolver)(problem, start, twin)
+
+
+def _run(
+    solver: Any, tol: float, max_iter: int, on_iteration: Callable[[int, float], None] | None
+) -> Solution:
+    """Iterate until the gap is small, time is up, or rounding is in the way."""
+    scale, effort = relative_size(solver.problem), solver.problem.effort
+    exact = solver.point.scores.dtype == np.float64
+    enough = tol * scale * (1.0 if exact else _SAFE)
+    history: list[float] = []
+    best, interrupted, waited, least = solver.point, False, 0, math.inf
+    try:
+        for count in range(max_iter + 1):
+            gap = solver.gap()
+            history.append(gap)
+            if gap <= min(history):
+                best = solver.point
+            if gap < _PROGRESS * least:
+                waited, least = 0, gap
+            else:
+                waited += 1
+            if on_iteration is not None and count > 0:
+                on_iteration(count, gap / scale)
+            if gap <= enough or count == max_iter or waited >= PATIENCE or effort.exhausted:
+                break
+            solver.step(gap, enough)
+    except KeyboardInterrupt:
+        interrupted = True
+        history = history or [math.inf]
+    return _solution(solver.problem, best, history, scale, tol, interrupted)
+
+
+def _solution(
+    problem: Problem,
+    point: Point,
+    history: list[float],
+    scale: float,
+    tol: float,
+    interrupted: bool,
+) -> Solution:
+    norm_value = float(problem.norm.value(point.weights))
+    value, gap = point.value, min(history)
+    if point.scores.dtype != np.float64:  # scores kept up to date by steps have drifted
+        value = problem.start(point.weights, point.intercept).value
+        gap += max(0.0, value - point.value)
+    return Solution(
+        weights=point.weights,
+        intercept=point.intercept,
+        alpha=problem.alpha,
+        radius=problem.radius,
+        value=value,
+        norm_value=norm_value,
+        objective=value + (problem.alpha or 0.0) * norm_value,
+        gap=gap,
+        scale=scale,
+        relative_gap=gap / scale,
+        iterations=len(history) - 1,
+        converged=gap <= tol * scale,
+        interrupted=interrupted,
+        history=tuple(history),
+        exhausted=problem.effort.exhausted,
+    )

@@ -1,0 +1,104 @@
+"""A quadratic model of the loss in the weights of some columns, with the intercept eliminated.
+
+With ``c`` the curvature of every row, the model of the loss a step ``D`` away is
+``<g, D> + kappa/2 <D, G D>``, ``G = (A - m)ᵀ diag(c) (A - m)``; ``m``, the mean of the columns
+weighted by ``c``, stands for the intercept, which follows. One ``G`` serves all outputs where they
+share their rows' curvature, else there is one for each.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.sparse.linalg import eigsh
+
+from mixnorm.engines.proximal.design import Block
+
+# Rows that are enough to shape a step, for each column of the model.
+_ROWS, _ROWS_PER_COLUMN = 2048, 3
+_SMALL = 128  # matrices whose eigenvalues are all computed
+_SURE = 0.01  # by which the largest eigenvalue is taken to be larger
+
+
+class Model:
+    """Gram matrices of a block, weighted by a curvature.
+
+    Parameters
+    ----------
+    block : Block
+        The columns.
+    curvature : array of shape (n_samples, n_factors)
+        One column for all outputs, or one for each.
+    fit_intercept : bool
+        Whether an intercept follows the weights.
+    exact : bool
+        Use all rows; otherwise enough to shape a step.
+    """
+
+    def __init__(
+        self, block: Block, curvature: np.ndarray, *, fit_intercept: bool, exact: bool
+    ) -> None:
+        rows = max(_ROWS, _ROWS_PER_COLUMN * block.size)
+        stride = 1 if exact else max(1, curvature.shape[0] // rows)
+        self._curvature = curvature
+        self._intercept = fit_intercept
+        self.totals = np.sum(curvature, axis=0)
+        self.means = block.means(curvature) if fit_intercept else None
+        self.gram = block.gram(curvature, self.means, stride)
+        self.diagonal = np.max(np.diagonal(self.gram, axis1=1, axis2=2), axis=0)
+
+    def part(self, rows: np.ndarray) -> Model:
+        """Return the model of some of the columns."""
+        if len(rows) == self.gram.shape[1]:
+            return self
+        other = object.__new__(Model)
+        other.__dict__.update(self.__dict__)
+        other.gram = self.gram[:, rows[:, None], rows[None, :]]
+        other.means = None if self.means is None else self.means[rows]
+        other.diagonal = self.diagonal[rows]
+        return other
+
+    def product(self, step: np.ndarray) -> np.ndarray:
+        """Return ``G D``."""
+        if len(self.gram) == 1:
+            return np.asarray(self.gram[0] @ step)
+        return np.ascontiguousarray((self.gram @ step.T[:, :, None])[:, :, 0].T)
+
+    def by_row(self) -> np.ndarray:
+        """Return the matrices with the outputs last, as the compiled loops want them."""
+        return np.ascontiguousarray(np.moveaxis(self.gram, 0, 2))
+
+    def follow(self, scores: np.ndarray) -> np.ndarray:
+        """Return the step of the intercept that goes with a step of the scores."""
+        if not self._intercept:
+            return np.zeros(scores.shape[1], dtype=scores.dtype)
+        totals = np.where(self.totals > 0.0, self.totals, 1.0)
+        if self._curvature.shape[1] == 1:
+            return np.asarray(-(self._curvature[:, 0] @ scores) / totals)
+        return np.asarray(-np.einsum("ij,ij->j", self._curvature, scores) / totals)
+
+    def centred(self, gradient: np.ndarray, bias: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return gradients in weights whose intercept follows, and the intercept's own step.
+
+        ``bias`` is the gradient in the intercept.
+        """
+        if self.means is None:
+            return gradient, np.zeros_like(bias)
+        totals = np.where(self.totals > 0.0, self.totals, 1.0)
+        return gradient - self.means * bias, np.asarray(bias / totals)
+
+    def intercept_bend(self, step: np.ndarray) -> float:
+        """Return the model's second derivative along a step of the intercept."""
+        return float(np.sum(self.totals * step * step))
+
+    def largest_eigenvalue(self) -> float:
+        """Return an upper estimate of the largest eigenvalue of all the matrices."""
+        if self.gram.shape[1] <= _SMALL:
+            return float(np.max(np.linalg.eigvalsh(self.gram), initial=0.0)) * (1.0 + _SURE)
+        normal = np.random.default_rng(0).standard_normal((self.gram.shape[1],))
+        start = normal.astype(self.gram.dtype)
+        values = [
+            eigsh(gram, k=1, v0=start, tol=0.1 * _SURE, return_eigenvectors=False)[0]
+            for gram in self.gram
+            if np.any(gram)
+        ]
+        return float(max(values, default=0.0)) * (1.0 + _SURE)

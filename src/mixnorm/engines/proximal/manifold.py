@@ -1,0 +1,164 @@
+"""Newton steps on the set of weights where a sum of row norms is smooth.
+
+Near a solution the zeros stay zero, and only then the norm has derivatives: rows that are not zero
+for the Euclidean row norm, entries that are not zero for the sum of magnitudes, and for the largest
+magnitude those entries that attain it move together while the others are free. Conjugate gradients
+with exact products by the Hessian of the loss solve for the step; a model preconditions them.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from mixnorm.engines.proximal.descent import row_norms
+from mixnorm.engines.proximal.design import Block
+from mixnorm.engines.proximal.preconditioner import Preconditioner
+from mixnorm.engines.proximal.problem import Point, Problem
+
+_MAX_PRODUCTS = 12
+_FORCING = 0.2
+
+
+class SmoothPart:
+    """Tangent space and derivatives of a sum of row norms at weights without zero rows."""
+
+    def __init__(self, weights: np.ndarray, exponent: float) -> None:
+        self._exponent = exponent
+        norms = row_norms(weights, exponent)[:, None]
+        if exponent == 2.0:
+            self.gradient = weights / norms
+            self._bend = (1.0 / norms).astype(weights.dtype)
+        elif exponent == 1.0:
+            self.gradient = np.sign(weights)
+        else:
+            self._tied = np.abs(weights) == norms
+            self._signs = np.where(self._tied, np.sign(weights), 0.0).astype(weights.dtype)
+            self._count = np.sum(self._tied, axis=1, keepdims=True).astype(weights.dtype)
+            self.gradient = self._signs / self._count
+
+    def tangent(self, step: np.ndarray) -> np.ndarray:
+        """Return the part of a step that stays on the manifold."""
+        if self._exponent == 2.0:
+            return step
+        if self._exponent == 1.0:
+            return np.asarray(step * np.abs(self.gradient))
+        mean = np.sum(self._signs * step, axis=1, keepdims=True) / self._count
+        return np.where(self._tied, self._signs * mean, step)
+
+    def bend(self, step: np.ndarray) -> np.ndarray | None:
+        """Return the second derivative of the norm times a step; None where it is zero."""
+        if self._exponent != 2.0:
+            return None
+        along = np.einsum("ij,ij->i", self.gradient, step)[:, None]
+        return np.asarray(self._bend * (step - self.gradient * along))
+
+    def retract(self, weights: np.ndarray) -> np.ndarray:
+        """Return weights a step away, with entries that went past a kink held at it.
+
+        A sign that turned becomes zero; an entry that grew beyond those that moved together joins
+        them.
+        """
+        if self._exponent == 2.0:
+            return weights
+        if self._exponent == 1.0:
+            return np.asarray(np.where(weights * self.gradient > 0.0, weights, 0.0))
+        shared = np.where(self._tied, self._signs * weights, -np.inf)
+        level = np.maximum(np.max(shared, axis=1, keepdims=True), 0.0)
+        return np.asarray(np.clip(weights, -level, level))
+
+    def ridge(self) -> np.ndarray | None:
+        """Return the largest second derivative of each row's norm; None where it has none."""
+        return self._bend[:, 0] if self._exponent == 2.0 else None
+
+    def unknowns(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return the directions that span the tangent space; None where that is all weights.
+
+        First the rows they belong to, then how each moves the outputs of its row.
+        """
+        if self._exponent == 2.0:
+            return None
+        n_rows, n_outputs = self.gradient.shape
+        dtype = self.gradient.dtype
+        if self._exponent == 1.0:
+            rows, outputs = np.nonzero(self.gradient)
+            return rows, np.eye(n_outputs, dtype=dtype)[outputs]
+        rows, outputs = np.nonzero(~self._tied)
+        free = np.eye(n_outputs, dtype=dtype)[outputs]
+        return (
+            np.concatenate([np.arange(n_rows), rows]),
+            np.concatenate([self._signs, free]),
+        )
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step of weights and intercept, what it does to the scores, and the slope along it."""
+
+    weights: np.ndarray
+    intercept: np.ndarray
+    scores: np.ndarray
+    slope: float
+    products: int
+
+
+def newton_step(
+    problem: Problem,
+    block: Block,
+    factor: Preconditioner,
+    point: Point,
+    weights: np.ndarray,
+    smooth: SmoothPart,
+) -> Step:
+    """Return an inexact Newton step of the rows in ``block``, none of which is zero."""
+    alpha = weights.dtype.type(problem.alpha)
+    gradient = smooth.tangent(block.gradient(point.residual) + alpha * smooth.gradient)
+    # The balanced residual of a flat intercept has a gradient too, which is left to the line.
+    bias = np.sum(point.residual, axis=0) * problem.fit_intercept
+    hessian = problem.second_order(point).product()
+    left, left_bias = -gradient, -bias
+    step = np.zeros_like(weights)
+    step_bias = np.zeros_like(bias)
+    scores = np.zeros(point.scores.shape, dtype=weights.dtype, order="F")
+
+    def precondition(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        with np.errstate(over="ignore", invalid="ignore"):  # no step ends where it is not finite
+            found, found_bias = factor.solve(a, b)
+        return smooth.tangent(found), found_bias
+
+    ahead, ahead_bias = precondition(left, left_bias)
+    size = first = _inner(left, ahead, left_bias, ahead_bias)
+    products = 0
+    while products < _MAX_PRODUCTS and size > _FORCING**2 * first * (products > 0) and size > 0.0:
+        along = block.scores(ahead)
+        along += ahead_bias
+        bent = hessian(along)
+        change = block.gradient(bent)
+        extra = smooth.bend(ahead)
+        if extra is not None:
+            change += alpha * extra
+        change = smooth.tangent(change)
+        change_bias = np.sum(bent, axis=0) * problem.fit_intercept
+        curvature = _inner(ahead, change, ahead_bias, change_bias)
+        if not curvature > 0.0 or not math.isfinite(size / curvature):
+            break
+        length = weights.dtype.type(size / curvature)
+        step += length * ahead
+        step_bias += length * ahead_bias
+        scores += length * along
+        left = left - length * change
+        left_bias = left_bias - length * change_bias
+        products += 1
+        found, found_bias = precondition(left, left_bias)
+        next_size = _inner(left, found, left_bias, found_bias)
+        ratio = weights.dtype.type(next_size / size)
+        ahead, ahead_bias = found + ratio * ahead, found_bias + ratio * ahead_bias
+        size = next_size
+    slope = _inner(gradient, step, bias, step_bias)
+    return Step(step, step_bias, scores, slope, products)
+
+
+def _inner(a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray) -> float:
+    return float(np.vdot(a, b)) + float(np.vdot(c, d))

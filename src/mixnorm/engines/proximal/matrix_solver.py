@@ -1,0 +1,262 @@
+"""The proximal engine for any norm with a proximal map, or a projection onto its balls.
+
+A model of the loss (see ``_model``) plus the norm is minimised by accelerated proximal steps, which
+cost a product with a Gram matrix and one proximal map each. Where a Gram matrix would be too large,
+the accelerated steps are taken on the data themselves.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from mixnorm.engines.proximal.loss_model import Model
+from mixnorm.engines.proximal.mixed_precision import Twin
+from mixnorm.engines.proximal.problem import Point, Problem
+from mixnorm.engines.proximal.stepper import Stepper
+
+_LARGEST_MODEL = 4096  # features
+_LARGEST_GRAMS = 4e7  # entries of all Gram matrices together
+_FEWEST = 64
+_INNER, _EXACT_INNER = 200, 2000  # accelerated steps on a model
+_CHECK = 10  # of them between looks at the gap
+_INEXACT = 0.1  # part of the gap to which a model is minimised
+_STEPS = 3
+# A value of the quadratic model above this means that rounding made its steps diverge.
+_DIVERGED = 1e250
+_PROXIMAL = 0.4  # of the effort of evaluating the loss is a proximal map
+_AGE = 6
+
+
+class Proximal:
+    """The proximal map of ``alpha * norm``, or the projection onto a ball, remembering a basis.
+
+    The trace norm's map needs the leading singular vectors, for which the last ones are a start.
+    """
+
+    def __init__(self, problem: Problem, norm: Any | None = None) -> None:
+        self.norm = problem.norm if norm is None else norm
+        self._alpha, self._radius = problem.alpha, problem.radius
+        self._effort = problem.effort
+        self._basis: np.ndarray | None = None
+
+    def __call__(self, weights: np.ndarray, step: float) -> np.ndarray:
+        """Return the weights after the map for a gradient step of that length."""
+        self._effort.spent += _PROXIMAL
+        if self._radius is not None:
+            return np.asarray(self.norm.project(weights, self._radius))
+        amount = step * float(self._alpha or 0.0)
+        if not hasattr(self.norm, "prox_factors"):
+            return np.asarray(self.norm.prox(weights, amount))
+        left, sizes, right = self.norm.prox_factors(weights, amount, self._basis)
+        tall = weights.shape[0] >= weights.shape[1]
+        self._basis = (right.T if tall else left) if len(sizes) else None
+        return np.asarray((left * sizes) @ right)
+
+    def penalty(self, weights: np.ndarray) -> float:
+        """Return ``alpha * norm``, nothing in a ball."""
+        return 0.0 if self._alpha is None else self._alpha * float(self.norm.value(weights))
+
+    def model_gap(self, weights: np.ndarray, gradient: np.ndarray, value: float) -> float:
+        """Return the duality gap of least squares with this gradient and value."""
+        inner, dual = float(np.vdot(weights, gradient)), float(self.norm.dual(gradient))
+        if self._radius is not None:
+            return inner + self._radius * dual
+        alpha = float(self._alpha or 0.0)
+        scale = 1.0 if dual <= alpha else alpha / dual
+        return max(0.0, value) * (1.0 - scale) ** 2 + scale * inner + self.penalty(weights)
+
+
+class MatrixSolver(Stepper):
+    """The solver for any norm with a proximal map or a projection."""
+
+    def __init__(
+        self, problem: Problem, start: Point | None = None, twin: Twin | None = None
+    ) -> None:
+        self._eigenvalue = 0.0
+        self._data_steps: DataSteps | None = None
+        self._proximal: Proximal | None = None
+        self._wanted = 0.0
+        super().__init__(problem, start, twin)
+
+    def pose(self, problem: Problem) -> None:
+        """Go on with another ``alpha``."""
+        super().pose(problem)
+        self._data_steps, self._proximal = None, None
+
+    def step(self, gap: float, tol: float) -> None:
+        """Do one iteration, ``gap`` being what is left and ``tol`` what is allowed."""
+        self._choose_rows()
+        if not self._fits():
+            if self._data_steps is None:
+                self._data_steps = DataSteps(self.problem)
+            self.point = self._data_steps.run(self.problem, self.point, _CHECK)
+        elif self.problem.quadratic:
+            self._prepare(exact=True)
+            self._wanted, self._kappa = 0.3 * tol, 1.0
+            moved = self._bounded_step(self.point)
+            self.point = self.point if moved is None else moved
+        else:
+            self._prepare(exact=False)
+            self._wanted = max(0.3 * tol, _INEXACT * gap)
+            self._proximal_steps(_STEPS)
+        self.refresh()
+
+    def _choose_rows(self) -> None:
+        """Work on the rows that matter, where the norm is a sum over rows; else on all."""
+        norm, n_features = self.problem.norm, self.problem.design.n_features
+        if not hasattr(norm, "row_exponent"):
+            if len(self._rows) == 0:
+                self._work_on(np.arange(n_features))
+            return
+        duals = np.asarray(norm.row_duals(self.gradient))
+        active = np.any(self.point.weights != 0.0, axis=1)
+        limit = min(n_features, max(_FEWEST, 2 * int(np.sum(active))))
+        wanted = np.argpartition(-np.where(active, np.inf, duals), limit - 1)[:limit]
+        if not np.all(np.isin(wanted, self._rows)):
+            self._work_on(np.union1d(wanted, np.flatnonzero(active)))
+            self._proximal = None
+
+    def _fits(self) -> bool:
+        """Whether the Gram matrices of the rows are small enough to have."""
+        size, design = len(self._rows), self.problem.design
+        separate = not design.shared or (self.problem.quadratic and self.problem.weight.ndim == 2)
+        factors = design.n_outputs if separate else 1
+        return size <= _LARGEST_MODEL and factors * size**2 <= _LARGEST_GRAMS
+
+    def _prepare(self, *, exact: bool) -> None:
+        self._age += 1
+        if self._block is None:
+            self._block = self.problem.design.block(self._rows)
+        if self._model is None or (not exact and self._age > _AGE):
+            design = self.problem.design
+            found = self.problem.second_order(self.point).diagonal()
+            if not design.shared:
+                found = np.broadcast_to(found, (len(found), design.n_outputs))
+            elif not exact:
+                found = np.max(found, axis=1, keepdims=True)
+            intercept = self.problem.fit_intercept
+            self._model = Model(self._block, found, fit_intercept=intercept, exact=exact)
+            self._eigenvalue = self._model.largest_eigenvalue()
+            self._age = 0
+
+    def _known_proximal(self) -> Proximal:
+        if self._proximal is None:
+            norm, whole = self.problem.norm, self.problem.design.n_features
+            part = norm if len(self._rows) == whole else norm.restricted(self._rows)
+            self._proximal = Proximal(self.problem, part)
+        return self._proximal
+
+    def _penalty(self, rows: np.ndarray) -> float:
+        return self._known_proximal().penalty(rows)
+
+    def _minimise_model(self, start: np.ndarray, value: float, gradient: np.ndarray) -> np.ndarray:
+        """Minimise the model by accelerated proximal steps of its own."""
+        model, proximal, kappa = self._known_model, self._known_proximal(), self._kappa
+        top = kappa * self._eigenvalue
+        if not top > 0.0:
+            return start
+        scale, step = start.dtype.type(kappa), start.dtype.type(1.0 / top)
+        here = ahead = start
+        slope, momentum = gradient, 1.0
+        before = value + proximal.penalty(start)
+        for count in range(1, (_EXACT_INNER if self.problem.quadratic else _INNER) + 1):
+            reached = proximal(ahead - step * slope, float(step))
+            if float(np.vdot(ahead - reached, reached - here)) > 0.0:
+                momentum = 1.0  # it swings: start the momentum anew
+            following = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * momentum**2))
+            push = start.dtype.type((momentum - 1.0) / following)
+            ahead = reached + push * (reached - here)
+            here, momentum = reached, following
+            slope = gradient + scale * model.product(ahead - start)
+            if count % _CHECK == 0:
+                own = gradient + scale * model.product(here - start)
+                modelled = value + 0.5 * float(np.vdot(here - start, gradient + own))
+                if not abs(modelled) < _DIVERGED:
+                    return start
+                falls = modelled + proximal.penalty(here) <= before
+                if falls and proximal.model_gap(here, own, modelled) <= self._wanted:
+                    break
+        return here
+
+
+class DataSteps:
+    """Accelerated proximal gradient steps on the data, for problems too wide for a model.
+
+    Columns are centred in the weights' mean, so that the intercept moves by itself.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        design, weight = problem.design, problem.weight
+        spread = np.broadcast_to(
+            weight[:, None] if weight.ndim == 1 else weight, (len(weight), design.n_outputs)
+        )
+        self._spread = np.asfortranarray(spread)
+        totals = np.sum(self._spread, axis=0)
+        self._totals = np.where(totals > 0.0, totals, 1.0)
+        self._means = design.gradient(self._spread) / self._totals * problem.fit_intercept
+        self._steepness = float(problem.loss.smoothness) * self._largest_eigenvalue(problem)
+        self._last: Point | None = None
+        self._momentum = 1.0
+
+    def _largest_eigenvalue(self, problem: Problem) -> float:
+        """Return about the largest eigenvalue of the weighted, centred Gram matrices."""
+        vector = np.random.default_rng(0).standard_normal(self._means.shape)
+        vector = vector.astype(problem.design.dtype)
+        value = 0.0
+        for _ in range(20):
+            vector = vector / max(float(np.sqrt(np.vdot(vector, vector))), 1e-30)
+            scores = problem.design.scores(vector) - np.sum(self._means * vector, axis=0)
+            theta = self._spread * scores
+            vector = problem.design.gradient(theta) - self._means * np.sum(theta, axis=0)
+            value = float(np.sqrt(np.vdot(vector, vector)))
+        return value
+
+    def run(self, problem: Problem, point: Point, count: int) -> Point:
+        """Take ``count`` steps."""
+        proximal = Proximal(problem)
+        before = point if self._last is None else self._last
+        for _ in range(count):
+            following = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * self._momentum**2))
+            push = (self._momentum - 1.0) / following
+            ahead = self._between(problem, point, before, push)
+            reached = self._step(problem, proximal, ahead)
+            if float(np.vdot(ahead.weights - reached.weights, reached.weights - point.weights)) > 0:
+                following = 1.0
+            before, point, self._momentum = point, reached, following
+        self._last = before
+        return point
+
+    def _between(self, problem: Problem, point: Point, before: Point, push: float) -> Point:
+        if push == 0.0:
+            return point
+        part = problem.design.dtype.type(push)
+        return problem.at(
+            point.weights + part * (point.weights - before.weights),
+            point.intercept + part * (point.intercept - before.intercept),
+            point.scores + part * (point.scores - before.scores),
+        )
+
+    def _step(self, problem: Problem, proximal: Proximal, point: Point) -> Point:
+        """Return the point after one proximal step, as long as the loss allows."""
+        bias = np.sum(point.residual, axis=0) * problem.fit_intercept
+        gradient = problem.design.gradient(point.residual) - self._means * bias
+        flat = float(problem.loss.smoothness) * self._totals
+        slack = 4.0 * float(np.finfo(problem.design.dtype).eps) * abs(point.value)
+        self._steepness *= 0.9
+        while True:
+            step = problem.design.dtype.type(1.0 / self._steepness)
+            weights = proximal(point.weights - step * gradient, float(step))
+            change = weights - point.weights
+            shift = (-bias / flat).astype(problem.design.dtype)
+            intercept = point.intercept + shift - np.sum(self._means * change, axis=0)
+            scores = problem.design.scores(weights) + intercept
+            moved = problem.at(weights, intercept, scores)
+            model = point.value + float(np.vdot(gradient, change)) + float(bias @ shift)
+            model += 0.5 * self._steepness * float(np.vdot(change, change))
+            model += 0.5 * float(np.sum(flat * shift * shift))
+            if moved.value <= model + slack:
+                return moved
+            self._steepness *= 2.0

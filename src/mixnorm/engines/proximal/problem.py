@@ -1,0 +1,323 @@
+"""The objective of the proximal engine: its value, its second derivatives, and its duality gap."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from mixnorm.engines.proximal.design import Design
+
+# Newton steps for the intercept alone; it has few unknowns and a smooth loss.
+_INTERCEPT_STEPS = 50
+
+
+@dataclass
+class Effort:
+    """Work on a problem, counted in evaluations of the loss, and the most that is allowed.
+
+    Iterations differ in cost by orders of magnitude, and seconds depend on the machine.
+    """
+
+    spent: float = 0.0
+    limit: float = math.inf
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether as much was spent as is allowed."""
+        return self.spent >= self.limit
+
+
+@dataclass(frozen=True)
+class Point:
+    """Weights, intercept, the scores they give, and the loss and its derivative there."""
+
+    weights: np.ndarray
+    intercept: np.ndarray
+    scores: np.ndarray
+    value: float
+    residual: np.ndarray
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A loss of scores under a norm: ``F(XW + b) + alpha * norm(W)``, or ``norm(W) <= radius``.
+
+    Exactly one of ``alpha`` and ``radius`` is given. ``weight`` has shape ``(n_samples,)`` or one
+    column per output.
+    """
+
+    design: Design
+    loss: Any
+    target: Any
+    weight: np.ndarray
+    norm: Any
+    fit_intercept: bool = True
+    alpha: float | None = None
+    radius: float | None = None
+    effort: Effort = field(default_factory=Effort, compare=False)
+    _memory: dict[str, Any] = field(default_factory=dict, compare=False)
+
+    def with_alpha(self, alpha: float) -> Problem:
+        """Return the same problem with another penalty."""
+        return replace(self, alpha=alpha, radius=None)
+
+    @property
+    def quadratic(self) -> bool:
+        """Whether the loss has the same curvature everywhere."""
+        return bool(getattr(self.loss, "constant_curvature", False))
+
+    def at(self, weights: np.ndarray, intercept: np.ndarray, scores: np.ndarray) -> Point:
+        """Return the point with these weights and scores."""
+        self.effort.spent += getattr(self.loss, "effort", 1.0)
+        value, residual = self.loss.value_and_residual(scores, self.target, self.weight)
+        return Point(weights, intercept, scores, value, residual)
+
+    def start(self, weights: np.ndarray, intercept: np.ndarray) -> Point:
+        """Return the point with these weights, its scores computed from them."""
+        scores = self.design.scores(weights)
+        scores += intercept
+        return self.at(weights, intercept, scores)
+
+    def null(self) -> Point:
+        """Return the point with no weights and the best intercept."""
+        if "null" not in self._memory:
+            self._find_null()
+        null: Point = self._memory["null"]
+        return null
+
+    def null_dual(self) -> np.ndarray:
+        """Return the dual point that goes with no weights."""
+        if "null" not in self._memory:
+            self._find_null()
+        theta: np.ndarray = self._memory["theta"]
+        return theta
+
+    def score_scale(self) -> float:
+        """Return a size of scores at which the loss changes: what the null model misses by."""
+        null = self.null()
+        steepness = float(self.loss.lipschitz)
+        if not math.isfinite(steepness) or steepness <= 0.0:
+            return 1.0
+        outputs = 1 if self.loss.is_classifier else self.design.n_outputs
+        return max(null.value / (steepness * outputs), 1e-12)
+
+    def _find_null(self) -> None:
+        shape = (self.design.n_features, self.design.n_outputs)
+        zero = np.zeros(shape, dtype=self.design.dtype)
+        point = self.start(zero, np.zeros(shape[1], dtype=self.design.dtype))
+        self._memory["null"] = point
+        self._memory["theta"] = point.residual
+        if not self.fit_intercept:
+            return
+        if math.isfinite(self.loss.smoothness):
+            self._memory["null"] = self.best_intercept(point)
+            self._memory["theta"] = self.dual_point(self._memory["null"])
+            return
+        from mixnorm.engines.proximal.multiplier_solver import best_intercept
+
+        self._memory["null"], self._memory["theta"] = best_intercept(self, point)
+
+    def penalty(self, weights: np.ndarray) -> float:
+        """Return ``alpha * norm(W)``; nothing inside a ball."""
+        return 0.0 if self.alpha is None else self.alpha * float(self.norm.value(weights))
+
+    def best_intercept(self, point: Point, small: float | None = None) -> Point:
+        """Return the point with its intercept optimised by damped Newton steps.
+
+        They end when the derivative in it is ``small``, or a matter of rounding.
+        """
+        best, size = point, float(np.max(np.abs(point.residual), initial=0.0))
+        least = 4.0 * float(np.finfo(self.design.dtype).eps) * size * self.design.n_samples
+        small = least if small is None else max(small, least)
+        for _ in range(_INTERCEPT_STEPS):
+            gradient = np.asarray(np.sum(best.residual, axis=0, dtype=np.float64))
+            if np.max(np.abs(gradient)) <= small:
+                break
+            step = -self._solve_intercept(best, gradient)
+            moved = self._line(best, step.astype(self.design.dtype), float(gradient @ step))
+            if moved is None:
+                break
+            best = moved
+        return best
+
+    def _solve_intercept(self, point: Point, gradient: np.ndarray) -> np.ndarray:
+        hessian = self.second_order(point).intercept_hessian()
+        steepest = float(self.loss.smoothness)
+        if hessian.ndim == 1:  # where nothing bends, a step as if all did
+            return np.asarray(gradient / np.where(hessian > 1e-6 * steepest, hessian, steepest))
+        if float(np.trace(hessian)) <= 1e-6 * steepest:
+            return np.asarray(gradient / steepest)
+        return np.asarray(np.linalg.lstsq(hessian, gradient, rcond=1e-10)[0])
+
+    def _line(self, point: Point, step: np.ndarray, slope: float) -> Point | None:
+        slack = 2.0 * float(np.finfo(self.design.dtype).eps) * abs(point.value)
+        length = 1.0
+        while length > 1e-6:
+            intercept = point.intercept + length * step
+            moved = self.at(point.weights, intercept, point.scores + length * step)
+            if moved.value <= point.value + 1e-4 * length * slope:
+                return moved
+            if abs(slope) <= slack:
+                return None
+            length *= 0.5
+        return None
+
+    def second_order(self, point: Point) -> SecondOrder:
+        """Return the second derivatives of the loss at a point."""
+        return SecondOrder(self.loss, point, self.target, self.weight, self.effort)
+
+    def dual_point(self, point: Point) -> np.ndarray:
+        """Return the residual, moved so that it sums to zero where there is an intercept."""
+        if not self.fit_intercept:
+            return point.residual
+        balanced: np.ndarray = self.loss.balance(point.residual, self.target, self.weight)
+        return balanced
+
+    def objective(self, point: Point) -> float:
+        """Return what is minimised."""
+        return point.value + self.penalty(point.weights)
+
+    def bound(self, theta: np.ndarray, gradient: np.ndarray) -> float:
+        """Return what a dual point, with its ``gradient = Xᵀ theta``, promises: no less is reached.
+
+        Minus infinity where it promises nothing.
+        """
+        dual_norm = float(self.norm.dual(gradient))
+        least = -self._conjugate_at_zero(theta)
+        if self.radius is not None:
+            conjugate = self.loss.conjugate(theta, self.target, self.weight)
+            return _largest(-float(conjugate) - self.radius * dual_norm, least)
+        alpha = float(self.alpha or 0.0)
+        scale = 1.0 if dual_norm <= alpha else alpha / dual_norm
+        conjugate = self.loss.conjugate(
+            theta if scale == 1.0 else theta * theta.dtype.type(scale), self.target, self.weight
+        )
+        return _largest(-float(conjugate), least)
+
+    def gap(self, point: Point, theta: np.ndarray, gradient: np.ndarray) -> float:
+        """Return the duality gap of a point and a dual point with its ``gradient = Xᵀ theta``."""
+        gap = self.objective(point) - self.bound(theta, gradient)
+        return math.inf if math.isnan(gap) else max(0.0, gap)
+
+    def _conjugate_at_zero(self, theta: np.ndarray) -> float:
+        """Return what the dual point zero, which always counts, promises: no loss is below that."""
+        if "zero" not in self._memory:
+            zero = np.zeros_like(theta)
+            self._memory["zero"] = float(self.loss.conjugate(zero, self.target, self.weight))
+        found: float = self._memory["zero"]
+        return found
+
+
+class SecondOrder:
+    """Second derivatives of a loss in the scores, at one point."""
+
+    def __init__(
+        self, loss: Any, point: Point, target: Any, weight: np.ndarray, effort: Effort
+    ) -> None:
+        self._loss, self._point, self._target, self._weight = loss, point, target, weight
+        self._effort = effort
+
+    def diagonal(self) -> np.ndarray:
+        """Return an upper model of the Hessian that is diagonal in the outputs.
+
+        Shape ``(n_samples, n_outputs)`` or ``(n_samples, 1)``. A part of the largest possible
+        curvature is added, since rows that are flat here need not be flat a step away.
+        """
+        loss, point, weight = self._loss, self._point, self._weight
+        if hasattr(loss, "curvature_at"):
+            found = loss.curvature_at(point.scores, point.residual, self._target, weight)
+        else:
+            found = np.asarray(loss.curvature(point.residual, self._target, weight))
+        if loss.is_classifier:
+            # By Gershgorin the largest eigenvalue is at most twice the largest diagonal entry.
+            found = 2.0 * np.max(found, axis=1, keepdims=True)
+        if not getattr(loss, "constant_curvature", False):
+            spread = weight[:, None] if weight.ndim == 1 else weight
+            found = np.maximum(found, 0.0) + 1e-3 * float(loss.smoothness) * spread
+        return np.asarray(found, dtype=point.scores.dtype)
+
+    def product(self) -> Callable[[np.ndarray], np.ndarray]:
+        """Return a function that multiplies a direction in the scores by the Hessian."""
+        loss, point = self._loss, self._point
+        if hasattr(loss, "hessian_operator"):
+            operator: Callable[[np.ndarray], np.ndarray] = loss.hessian_operator(
+                point.scores, point.residual, self._target, self._weight
+            )
+            return self._counted(operator)
+        curvature = np.asarray(loss.curvature(point.residual, self._target, self._weight))
+        return self._counted(lambda direction: curvature * direction)
+
+    def _counted(self, product: Callable[[np.ndarray], np.ndarray]) -> Callable[..., np.ndarray]:
+        def call(direction: np.ndarray) -> np.ndarray:
+            self._effort.spent += getattr(self._loss, "effort", 1.0)
+            return product(direction)
+
+        return call
+
+    def outputs(self, totals: np.ndarray) -> np.ndarray | None:
+        """Return the mean Hessian of a joint loss, per unit of the curvature in ``totals``."""
+        if not self._loss.is_classifier or len(totals) != 1 or not totals[0] > 0.0:
+            return None
+        return self.intercept_hessian() / float(totals[0])
+
+    def intercept_hessian(self) -> np.ndarray:
+        """Return the Hessian in the intercept: a matrix, or its diagonal for scalar losses."""
+        loss, point = self._loss, self._point
+        n_samples, n_outputs = point.scores.shape
+        if not loss.is_classifier:
+            ones = np.ones((n_samples, n_outputs), dtype=point.scores.dtype, order="F")
+            return np.asarray(np.sum(self.product()(ones), axis=0, dtype=np.float64))
+        if hasattr(loss, "column_hessian"):
+            ones = np.ones(n_samples, dtype=point.scores.dtype)
+            found = loss.column_hessian(ones, point.residual, self._target, self._weight)
+            return np.asarray(found, dtype=np.float64)
+        product = self.product()
+        hessian = np.empty((n_outputs, n_outputs))
+        for output in range(n_outputs):
+            direction = np.zeros((n_samples, n_outputs), dtype=point.scores.dtype, order="F")
+            direction[:, output] = 1.0
+            hessian[output] = np.sum(product(direction), axis=0, dtype=np.float64)
+        return 0.5 * (hessian + hessian.T)
+
+
+def relative_size(problem: Problem) -> float:
+    """Return the objective with no weights, by which gaps are divided; 1 where it is zero."""
+    if "size" not in problem._memory:
+        problem._memory["size"] = _size(problem)
+    found: float = problem._memory["size"]
+    return found
+
+
+def _size(problem: Problem) -> float:
+    value = problem.null().value
+    if math.isfinite(value) and value > 0.0:
+        weights = np.zeros_like(problem.null().weights)
+        start = problem.start(weights, np.zeros_like(problem.null().intercept)).value
+        # One class only can be fitted ever better by an intercept, which stops somewhere.
+        if value > (1e-6 if problem.loss.is_classifier else 1e-9) * start:
+            return value
+        return start if math.isfinite(start) and start > 0.0 else 1.0  # a fit but for rounding
+    return 1.0
+
+
+def _largest(*bounds: float) -> float:
+    """Return the largest of some bounds, those that are no numbers being no bounds.
+
+    Examples
+    --------
+    >>> _largest(math.nan, 2.0), _largest(math.nan, math.nan)
+    (2.0, -inf)
+    """
+    return max(-math.inf if math.isnan(bound) else bound for bound in bounds)
+
+
+def inner(a: np.ndarray, b: np.ndarray) -> float:
+    """Return the inner product of two arrays in the layout of scores.
+
+    ``numpy.vdot`` would copy arrays that lie column by column.
+    """
+    return float(np.vdot(a.T, b.T))

@@ -1,0 +1,223 @@
+"""What the solvers of the proximal engine share: accelerated proximal steps in a model's metric.
+
+A step minimises a quadratic model of the loss plus the norm (:mod:`._model`), which bounds the loss
+once it is curved enough. Momentum carries from step to step, and along a path from one ``alpha`` to
+the next.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from mixnorm.engines.proximal.design import Block
+from mixnorm.engines.proximal.loss_model import Model
+from mixnorm.engines.proximal.mixed_precision import UNBALANCED, Twin
+from mixnorm.engines.proximal.problem import Point, Problem, inner
+
+_ATTEMPTS = 12  # at making the model an upper bound
+_LEAST_KAPPA = 0.02
+_EASING = 0.8  # of the model's curvature from step to step
+_FASTEST, _SLOWEST = 0.01, 0.8  # factors by which a step may be expected to shrink the gap
+_MARGIN = 0.3  # of the tolerance, that steps should reach
+_STEPS = 5  # of an iteration, at most
+_FAR = 50.0  # momentum along the path from one alpha to the next
+
+
+class Pace:
+    """How many steps an iteration should take, from what the last ones did to the gap.
+
+    Examples
+    --------
+    >>> pace = Pace(most=5)
+    >>> pace.steps(gap=1.0, tol=0.1)
+    5
+    >>> pace.see(1.0), pace.take(5), pace.see(1e-5)
+    (None, None, None)
+    >>> pace.steps(gap=1.0, tol=0.1)
+    3
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._rate = _SLOWEST
+        self._before, self._taken = 0.0, 0
+
+    def take(self, count: int) -> None:
+        """Note that this many steps are being taken."""
+        self._taken = count
+
+    def see(self, gap: float) -> None:
+        """Look at the gap, and at what the steps taken did to it."""
+        if self._taken > 0 and self._before > 0.0:
+            rate = (gap / self._before) ** (1.0 / self._taken)
+            self._rate = math.sqrt(self._rate * min(max(rate, _FASTEST), _SLOWEST))
+        self._before, self._taken = gap, 0
+
+    def steps(self, gap: float, tol: float) -> int:
+        """Return the steps that should bring the gap well below the tolerance."""
+        if not (tol > 0.0 and math.isfinite(gap)):
+            return self._most
+        wanted = math.log(max(gap / (_MARGIN * tol), 1.0)) / -math.log(self._rate)
+        return min(self._most, max(2, math.ceil(wanted)))
+
+
+class Stepper:
+    """A point, the rows that may change, and a model of the loss on them.
+
+    With a ``twin``, the problem in double precision, that is where gradients and gaps come from.
+    """
+
+    def __init__(
+        self, problem: Problem, start: Point | None = None, twin: Twin | None = None
+    ) -> None:
+        self.problem = problem
+        self._twin = twin
+        self.point = problem.null() if start is None else start
+        if start is not None and problem.fit_intercept:  # steps let it follow, and do not mend it
+            self.point = problem.best_intercept(start)
+        self._rows = np.empty(0, dtype=np.intp)
+        self._block: Block | None = None
+        self._model: Model | None = None
+        self._kappa, self._age = 1.0, 0
+        self._before: Point | None = None
+        self._anchor: Point | None = None
+        self._momentum = 1.0
+        self._count = 0
+        self._pace = Pace(_STEPS)
+        self.refresh()
+
+    def pose(self, problem: Problem) -> None:
+        """Go on with another ``alpha``."""
+        self.problem = problem
+        self._before, self._momentum = self._anchor, _FAR
+        self._anchor, self._count = self.point, 0
+
+    def refresh(self) -> None:
+        """Compute the dual point and the gradient at the point, its intercept being the best."""
+        if self._twin is not None:
+            self.point, self.theta, self.gradient = self._twin.lift(self.point)
+            return
+        if self.problem.fit_intercept and not self.problem.quadratic:
+            self.point = self.problem.best_intercept(self.point, UNBALANCED)
+        self.theta = self.problem.dual_point(self.point)
+        self.gradient = self.problem.design.gradient(self.theta)
+
+    def gap(self) -> float:
+        """Return the duality gap at the point."""
+        if self._twin is not None:
+            gap = self._twin.gap()
+        else:
+            gap = self.problem.gap(self.point, self.theta, self.gradient)
+        self._pace.see(gap)
+        return gap
+
+    def step(self, gap: float, tol: float) -> None:
+        """Do one iteration, ``gap`` being what is left and ``tol`` what is allowed."""
+        raise NotImplementedError
+
+    def _minimise_model(self, start: np.ndarray, value: float, gradient: np.ndarray) -> np.ndarray:
+        """Return weights of the rows that about minimise the model plus the norm."""
+        raise NotImplementedError
+
+    def _penalty(self, rows: np.ndarray) -> float:
+        """Return ``alpha`` times the norm of these weights of the rows; nothing in a ball."""
+        raise NotImplementedError
+
+    def _work_on(self, rows: np.ndarray) -> None:
+        """Change the rows that may change."""
+        self._rows = rows
+        self._block, self._model = None, None
+        outside = np.ones(self.problem.design.n_features, dtype=bool)
+        outside[rows] = False
+        if self._before is not None and np.any(self._before.weights[outside]):
+            self._stop_momentum()
+
+    def _stop_momentum(self) -> None:
+        self._before, self._momentum = None, 1.0
+
+    def _proximal_steps(self, count: int) -> None:
+        """Take accelerated proximal steps in the metric of the model.
+
+        A step is never shortened, since only a whole one ends where the norm has its zeros and
+        ties; the model is made more curved instead, until it is an upper bound.
+        """
+        for _ in range(count):
+            momentum = 1.0 if self._before is None else self._momentum
+            following = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * momentum**2))
+            ahead = self._beyond((momentum - 1.0) / following)
+            moved = self._bounded_step(ahead)
+            if moved is None or self._objective(moved) > self._objective(self.point):
+                if momentum == 1.0:
+                    return
+                self._stop_momentum()  # it swings
+                continue
+            self._before, self.point, self._momentum = self.point, moved, following
+
+    def _objective(self, point: Point) -> float:
+        return point.value + self._penalty(point.weights[self._rows])
+
+    def _beyond(self, push: float) -> Point:
+        """Return the point as far beyond the present one as the last was behind it."""
+        before, point = self._before, self.point
+        if push == 0.0 or before is None:
+            return point
+        part = point.scores.dtype.type(push)
+        return self.problem.at(
+            point.weights + part * (point.weights - before.weights),
+            point.intercept + part * (point.intercept - before.intercept),
+            point.scores + part * (point.scores - before.scores),
+        )
+
+    def _bounded_step(self, point: Point) -> Point | None:
+        """Minimise the model at a point; None where it cannot be made a bound."""
+        model, block = self._known_model, self._known_block
+        start = point.weights[self._rows]
+        gradient, bias = model.centred(
+            block.gradient(point.residual), np.sum(point.residual, axis=0)
+        )
+        noise = 16.0 * float(np.finfo(start.dtype).eps) * abs(point.value)
+        for _ in range(_ATTEMPTS):
+            with np.errstate(over="ignore", invalid="ignore"):
+                reached = self._minimise_model(start, point.value, gradient)
+                step = reached - start
+                scores = block.scores(step)
+                intercept = model.follow(scores) - bias / scores.dtype.type(self._kappa)
+                scores += intercept
+                moved = self._arrived(point, reached, intercept, scores)
+            if not math.isfinite(moved.value):
+                return None
+            if self.problem.quadratic:
+                return moved  # the model is the loss, and more curvature would not make it more so
+            rise = moved.value - point.value - inner(point.residual, scores)
+            bend = 0.5 * float(np.vdot(step, model.product(step)))
+            bend += 0.5 * model.intercept_bend(bias) / self._kappa**2
+            if bend <= noise:
+                return moved
+            if rise <= self._kappa * bend + noise:
+                eased = max(_EASING * self._kappa, min(self._kappa, rise / bend))
+                self._kappa = max(_LEAST_KAPPA, eased)
+                return moved
+            self._kappa = max(1.1 * rise / bend, 1.2 * self._kappa)
+        return None
+
+    def _arrived(
+        self, point: Point, rows: np.ndarray, intercept: np.ndarray, scores: np.ndarray
+    ) -> Point:
+        """Return the point with these weights in the rows, to the last bit."""
+        weights = point.weights.copy()
+        weights[self._rows] = rows
+        return self.problem.at(weights, point.intercept + intercept, point.scores + scores)
+
+    @property
+    def _known_model(self) -> Model:
+        if self._model is None:
+            raise RuntimeError("The model of the rows has not been built.")
+        return self._model
+
+    @property
+    def _known_block(self) -> Block:
+        if self._block is None:
+            raise RuntimeError("The rows to work on have not been chosen.")
+        return self._block

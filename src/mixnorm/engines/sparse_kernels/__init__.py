@@ -1,0 +1,21 @@
+"""Few kernels out of thousands, chosen greedily or by the lasso.
+
+Open ``engine.py`` first. The engine may import ``kernels``, ``losses``, ``_core``, ``greedy`` and
+``multikernel``.
+"""
+
+from mixnorm.engines.sparse_kernels.engine import (
+    ALGORITHMS,
+    STEPS,
+    KernelPath,
+    block_minimiser,
+    select,
+)
+
+__all__ = [
+    "ALGORITHMS",
+    "STEPS",
+    "KernelPath",
+    "block_minimiser",
+    "select",
+]

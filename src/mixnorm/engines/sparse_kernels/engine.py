@@ -1,0 +1,278 @@
+"""Greedy choice of a few kernels out of many, with a correction after every choice.
+
+The engine knows nothing of kernels but what a pool tells it: the kernels that score best for a
+residual, and the matrix or a factor of one of them.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from mixnorm.engines._core.corrective import Outcome
+from mixnorm.engines.greedy.engine import Path, Round
+from mixnorm.engines.sparse_kernels.lasso import LassoRefit, block_minimiser
+from mixnorm.engines.sparse_kernels.refit import GradientSteps, KernelModel, RidgeRefit
+from mixnorm.losses import SmoothLoss
+
+__all__ = ["ALGORITHMS", "STEPS", "KernelPath", "block_minimiser", "select"]
+
+#: Group orthogonal matching pursuit, and Algorithms 1 and 2 of Jin, Yang and Mahdavi.
+ALGORITHMS = ("gomp", "l1", "l2")
+#: Lengths of steps: the best along the line, or one over the smoothness of the loss.
+STEPS = ("line", "unit")
+# Kernels that exceed one by rounding are at most one.
+_AT_MOST_ONE = 1.0 + 1e-6
+# The root of what a sum of numbers is off by, relative to their size.
+_ROOT = 2e-8
+# Losses that differ by less, in parts of that of the empty model, are the same but for rounding.
+_SAME = 1e-6
+
+
+@dataclass(frozen=True)
+class KernelPath(Path):
+    r"""The model after each round, as terms that kernels share.
+
+    Scores are :math:`b + \sum_j K_j B_j`, with :math:`B_j = \sum_t s_{jt} T_t` for the terms
+    :math:`T_t` of the rounds so far, one or more for each, and the ``weights`` :math:`s` of a
+    round, which have a row for each kernel of its support. Rounds of the path have ``gap``, the
+    duality gap over all kernels, where the algorithm has one.
+    """
+
+    terms: Any = None
+
+    def first(self, size: int) -> KernelPath:
+        """Return the path of the first ``size`` rounds."""
+        rounds = self.rounds[:size]
+        n_terms = rounds[-1].weights.shape[1] if rounds else 0
+        return replace(self, rounds=rounds, terms=self.terms[:n_terms])
+
+    def blocks(self, size: int) -> list[np.ndarray]:
+        """Return the tables :math:`B_j` of the model after ``size`` rounds."""
+        weights = self.rounds[size - 1].weights
+        terms = self.terms[: weights.shape[1]]
+        return [np.tensordot(row, terms, axes=1) for row in weights]
+
+
+def select(
+    pool: Any,
+    loss: SmoothLoss,
+    target: Any,
+    *,
+    n_kernels: int,
+    n_outputs: int,
+    weight: np.ndarray,
+    algorithm: str = "gomp",
+    alpha: float = 1e-3,
+    step: str = "line",
+    n_steps: int | None = None,
+    tol: float = 1e-8,
+    max_iter: int = 1000,
+    start: KernelPath | None = None,
+    on_round: Callable[[KernelPath], bool] | None = None,
+) -> KernelPath:
+    r"""Choose kernels one at a time.
+
+    Parameters
+    ----------
+    pool : KernelPool
+        Scores kernels for a residual, and has their matrices.
+    loss : SmoothLoss
+        The loss; ``target`` is what its ``encode`` returned.
+    n_kernels, n_outputs : int
+        Most kernels to choose, outputs to fit.
+    weight : array of shape (n_samples,)
+        Positive weights of the samples, which sum to one.
+    algorithm : {"gomp", "l1", "l2"}
+        ``"gomp"``: the kernel whose gradient has the largest functional norm, then a refit with the
+        penalty :math:`\frac\alpha2 \sum_j \|f_j\|^2`. ``"l1"``: the same with :math:`\alpha \sum_j
+        \|f_j\|`, which ends where no gradient exceeds :math:`\alpha`: at the optimum over all
+        kernels. ``"l2"``: the kernel whose gradient is largest on the data, and a step against it;
+        a kernel may be chosen again.
+    alpha : float
+        Weight of the penalty; not used by ``"l2"``.
+    step : {"line", "unit"}
+        The length of steps of ``"l2"``: the best one, or 1 over the smoothness of the loss.
+    n_steps : int, optional
+        Rounds of ``"l2"``; as many as ``n_kernels`` by default. When so many different kernels are
+        chosen, further steps are taken among these.
+    tol : float
+        Of the refit: what may be left to gain, in parts of the loss of the empty model.
+    max_iter : int
+        Most iterations of one refit.
+    start : KernelPath, optional
+        A path to continue.
+    on_round : callable, optional
+        Called with the path so far after each round; returning True ends the run.
+
+    Returns
+    -------
+    KernelPath
+        ``exhausted`` if no other kernel helps. A keyboard interrupt after the first round ends the
+        run and keeps the rounds done.
+    """
+    if algorithm != "l2" and not 0.0 < alpha < math.inf:
+        raise ValueError(f"alpha={alpha!r} must be positive and finite: it is what kernels cost.")
+    given = (pool, loss, target, weight, n_outputs)
+    model: Any
+    if algorithm == "gomp":
+        model = RidgeRefit(*given, alpha=alpha, tol=tol, max_iter=max_iter)
+    elif algorithm == "l1":
+        model = LassoRefit(*given, alpha=alpha, tol=tol, max_iter=max_iter)
+    elif algorithm == "l2":
+        if step == "unit" and pool.largest() > _AT_MOST_ONE:
+            raise ValueError(
+                f"a kernel is {pool.largest():.3g} between a row and itself, and steps of length "
+                "one (step='unit') need kernels of at most one. Normalise the bank "
+                "(normalize='unit'), or set step='line'."
+            )
+        model = GradientSteps(*given, step=step)
+    else:
+        raise ValueError(f"algorithm={algorithm!r} is not known; choose one of {list(ALGORITHMS)}.")
+    if step not in STEPS:
+        raise ValueError(f"step={step!r} is not known; choose one of {list(STEPS)}.")
+    n_rounds = n_kernels if n_steps is None or algorithm != "l2" else n_steps
+    run = _Run(pool, model, n_kernels, n_rounds)
+    if start is not None and start.rounds:
+        run.go_on_from(start)
+    try:
+        run.forward(on_round)
+    except KeyboardInterrupt:
+        if not run.rounds:
+            raise
+        run.interrupted = True
+    found = run.path()
+    return replace(found, terms=found.terms.copy())  # without the room for more
+
+
+class _Run:
+    """A run of the engine: the rounds so far, and the model that stands after them."""
+
+    def __init__(self, pool: Any, model: KernelModel, n_kernels: int, n_rounds: int) -> None:
+        self.pool, self.model = pool, model
+        self.n_kernels, self.n_rounds = n_kernels, n_rounds
+        self.rounds: list[Round] = []
+        self._terms = np.empty((0, *model.scores.shape))
+        self._n_terms = 0
+        self.interrupted = self.exhausted = False
+        self._null = (model.value, model.intercept)
+
+    def path(self) -> KernelPath:
+        """Return the rounds so far as a path."""
+        return KernelPath(
+            tuple(self.rounds),
+            *self._null,
+            interrupted=self.interrupted,
+            exhausted=self.exhausted,
+            terms=self._terms[: self._n_terms],
+        )
+
+    def _append(self, terms: np.ndarray) -> None:
+        """Add terms; the paths handed out so far go on to share the memory of theirs."""
+        count = self._n_terms + len(terms)
+        if count > len(self._terms):
+            grown = np.empty((max(count, 2 * len(self._terms)), *self._terms.shape[1:]))
+            grown[: self._n_terms] = self._terms[: self._n_terms]
+            self._terms = grown
+        self._terms[self._n_terms : count] = terms
+        self._n_terms = count
+
+    def go_on_from(self, start: KernelPath) -> None:
+        """Take up a path where it ended."""
+        start = start.first(self.n_rounds)
+        last = start.rounds[-1]
+        self.rounds = list(start.rounds)
+        self._append(start.terms)
+        self.model.load(list(last.support), start.blocks(len(start.rounds)), last.intercept)
+        if not abs(self.model.value - last.loss) <= _SAME * self._null[0]:
+            raise ValueError(
+                f"the path to continue has loss {last.loss:.6g}, but {self.model.value:.6g} on "
+                "these rows, targets and kernels: they are others. Start anew."
+            )
+
+    def forward(self, on_round: Callable[[KernelPath], bool] | None) -> None:
+        """Go round by round, as far as planned or as kernels help."""
+        while True:
+            began = time.perf_counter()
+            kernel, score = self._best()
+            if self._optimal(score) or kernel is None or not score > self._enough():
+                self.exhausted = len(self.rounds) < self.n_rounds
+                return
+            if len(self.rounds) >= self.n_rounds:
+                return
+            outcome = self.model.add(kernel)
+            self._record(kernel, score, outcome, began)
+            if on_round is not None and on_round(self.path()):
+                return
+
+    def _enough(self) -> float:
+        """Return the score that the next kernel must exceed.
+
+        Scores are roots, whose rounding is that of a sum of residuals under the root. Before the
+        first round nothing else may be left of them.
+        """
+        enough = self.model.enough()
+        if self.rounds:
+            return enough
+        sums = np.abs(self.model.residual).sum(axis=0)
+        size = float(np.linalg.norm(sums)) * math.sqrt(max(self.pool.largest(), 0.0))
+        return max(enough, _ROOT * size)
+
+    def _best(self) -> tuple[int | None, float]:
+        """Return the kernel to go on with, and its score; None if there is none."""
+        model = self.model
+        done = len(self.rounds) >= self.n_rounds
+        if done and not model.has_gap:  # nobody asks
+            return None, 0.0
+        chosen = model.support
+        if model.repeats and len(chosen) >= self.n_kernels:
+            scores = self.pool.scores(model.residual, model.rule, chosen)
+            best = int(np.argmax(scores))
+            return chosen[best], float(scores[best])
+        taken = frozenset() if model.repeats else frozenset(chosen)
+        found = self.pool.top(model.residual, model.rule, 1, taken)
+        return found[0] if found else (None, 0.0)
+
+    def _optimal(self, score: float) -> bool:
+        """Note the duality gap over all kernels, which a scan tells; True if there is next to none.
+
+        It belongs to the last round.
+        """
+        model: Any = self.model
+        if not model.has_gap or not self.rounds:
+            return False
+        dual = model.dual_value(max(score, model.largest()))
+        gap = max(0.0, self.rounds[-1].objective - dual)
+        self.rounds[-1] = replace(self.rounds[-1], gap=gap)
+        return bool(gap <= model.tol * self._null[0])
+
+    def _record(self, kernel: int, score: float, outcome: Outcome, began: float) -> None:
+        model = self.model
+        terms, shares, add = model.terms()
+        earlier = np.zeros((len(shares), self._n_terms))
+        if add and self.rounds:
+            before = self.rounds[-1].weights
+            earlier[: len(before)] = before
+        self._append(terms)
+        above = self.rounds[-1].objective if self.rounds else self._null[0]
+        fell = model.objective <= above + _SAME * self._null[0]
+        self.rounds.append(
+            Round(
+                atom=kernel,
+                support=tuple(model.support),
+                weights=np.concatenate([earlier, shares], axis=1),
+                intercept=model.intercept,
+                loss=model.value,
+                objective=model.objective,
+                gradient=score,
+                seconds=time.perf_counter() - began,
+                iterations=outcome.iterations,
+                gap=outcome.gap,
+                converged=outcome.converged and fell and math.isfinite(model.value),
+            )
+        )

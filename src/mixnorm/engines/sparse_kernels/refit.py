@@ -1,0 +1,285 @@
+"""What the engine of sparse kernel learning does with a kernel once it is chosen.
+
+All three steps keep a model ``scores = intercept + sum_j K_j B_j`` of the chosen kernels, and can
+say what the tables ``B_j`` are: sums of a few terms, which kernels may have in common. A term is
+the residual where the optimum says so, as long as that is exact: what the solver left undone is
+multiplied by the kernels and divided by the penalty there. Else the terms have the model's
+coefficients at a few rows, the pivots of a factor.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Protocol
+
+import numpy as np
+from scipy import linalg
+
+from mixnorm.engines._core.corrective import Outcome, Problem, Support
+from mixnorm.engines.multikernel.machine import ridge, ridge_of_features
+from mixnorm.kernels import pivoted_factor
+
+#: Steps of Newton's method for one unknown.
+NEWTON = 50
+#: A residual stands for a model that it is so near to, in parts of it.
+EXACT = 1e-7
+
+
+class KernelModel(Protocol):
+    """What the engine asks of the model that its rounds improve.
+
+    One with ``has_gap`` is also asked for ``largest()``, the largest score of the chosen kernels,
+    and ``dual_value(largest)``, what no model can be below if that is the largest of all scores.
+    """
+
+    #: How kernels are scored.
+    rule: str
+    #: Whether a kernel may be chosen again.
+    repeats: bool
+    #: Whether the largest score of all kernels tells how far the model is from the best.
+    has_gap: bool
+    #: The chosen kernels, in the order in which they came.
+    support: list[int]
+    scores: np.ndarray
+    residual: np.ndarray
+    intercept: np.ndarray
+    value: float
+    objective: float
+
+    def enough(self) -> float:
+        """Return the score below which no kernel can improve the model."""
+        ...
+
+    def add(self, kernel: int) -> Outcome:
+        """Improve the model with the help of a kernel."""
+        ...
+
+    def terms(self) -> tuple[np.ndarray, np.ndarray, bool]:
+        """Return what the last round added.
+
+        Tables ``(n_terms, n_samples, n_outputs)``, what each counts in each kernel of the support,
+        ``(n_kernels, n_terms)``, and whether the terms before them still count.
+        """
+        ...
+
+    def load(self, support: list[int], blocks: list[np.ndarray], intercept: np.ndarray) -> None:
+        """Take up a model: its kernels, and the table of each."""
+        ...
+
+
+class BaseModel:
+    """What the three have in common."""
+
+    repeats = False
+    has_gap = False
+
+    def __init__(self, pool: Any, loss: Any, target: Any, weight: np.ndarray, n_outputs: int):
+        self.pool, self.loss, self.target, self.weight = pool, loss, target, weight
+        self.n_outputs = n_outputs
+        self.support: list[int] = []
+        empty = Support(Problem(loss, target, weight, n_outputs, 0.0, 1000), True, 1)
+        empty.correct(1e-12, 0.0)
+        self.intercept = self.null_intercept = np.array(empty.intercept())
+        self.null_value = empty.value
+        self.noise = empty.noise
+        self.set_scores(np.broadcast_to(self.intercept, (len(weight), n_outputs)).copy())
+
+    def set_scores(self, scores: np.ndarray) -> None:
+        """Take new scores, with the loss and the residual that they have."""
+        self.scores = scores
+        value, self.residual = self.loss.value_and_residual(scores, self.target, self.weight)
+        self.value = float(value)
+
+
+class RidgeRefit(BaseModel):
+    r"""Group orthogonal matching pursuit: kernel ridge regression on the sum of chosen kernels.
+
+    Minimises the loss plus :math:`\frac\alpha2 \sum_j \|f_j\|^2` after each choice. At the optimum
+    all kernels have one table in common, the residual divided by :math:`-\alpha`.
+    """
+
+    rule = "functional"
+
+    def __init__(self, *given: Any, alpha: float, tol: float, max_iter: int) -> None:
+        super().__init__(*given)
+        self.alpha, self.tol, self.max_iter = alpha, tol, max_iter
+        n = len(self.weight)
+        self._by_factors = self.pool.grams.factors is not None
+        self._K = np.zeros((0, 0) if self._by_factors else (n, n))
+        self._Z = np.zeros((n, 0))
+        self._dual = np.zeros((n, self.n_outputs))
+        self.objective = self.value
+
+    def enough(self) -> float:
+        """Return what may be rounding."""
+        return self.noise
+
+    def add(self, kernel: int) -> Outcome:
+        """Add a kernel to the sum, and solve."""
+        self._extend(kernel)
+        if not self.loss.constant_curvature:
+            outcome = self._solve()
+            self._settle()
+            return outcome
+        Y, caps = self.target - self.intercept, self.weight / self.alpha
+        try:
+            solved = (
+                ridge_of_features(self._Z, caps, Y) if self._by_factors else ridge(self._K, caps, Y)
+            )
+        except ValueError:
+            solved = np.full_like(self._dual, np.nan)
+        self._dual = solved
+        self._settle()
+        if not self.objective <= self.null_value * (1.0 + 1e-6):
+            raise ValueError(
+                f"alpha={self.alpha:g} is so small beside the sum of the kernels that rounding "
+                "leaves no solution. Raise alpha, or scale the kernels (normalize='trace' in a "
+                "bank)."
+            )
+        return Outcome(1, 0.0, True)
+
+    def terms(self) -> tuple[np.ndarray, np.ndarray, bool]:
+        """Return the table that all kernels have in common."""
+        return self._dual[None], np.ones((len(self.support), 1)), False
+
+    def load(self, support: list[int], blocks: list[np.ndarray], intercept: np.ndarray) -> None:
+        """Take up a model."""
+        for kernel in support:
+            self._extend(kernel)
+        self.intercept, self._dual = intercept, blocks[0]
+        self._settle()
+
+    def _extend(self, kernel: int) -> None:
+        self.support.append(kernel)
+        if self._by_factors:
+            self._Z = np.concatenate([self._Z, self.pool.columns(kernel).T], axis=1)
+        else:
+            self._K += self.pool.matrix(kernel)
+
+    def _product(self, A: np.ndarray) -> np.ndarray:
+        return np.asarray(self._Z @ (self._Z.T @ A) if self._by_factors else self._K @ A)
+
+    def _settle(self) -> None:
+        """Score by the table that is kept."""
+        parts = self._product(self._dual)
+        self.set_scores(self.intercept + parts)
+        self.objective = self.value + 0.5 * self.alpha * float(np.sum(parts * self._dual))
+
+    def _solve(self) -> Outcome:
+        """Minimise a loss that is not quadratic, over the columns of a factor of the sum."""
+        factor, pivots = (self._Z, None) if self._by_factors else pivoted_factor(self._K)
+        problem = Problem(
+            self.loss, self.target, self.weight, self.n_outputs, 0.5 * self.alpha, self.max_iter
+        )
+        columns = Support(problem, True, factor.shape[1])
+        rows, means = columns.centred(np.ascontiguousarray(factor.T))
+        columns.append("kernels", rows, rows @ self._dual, means)
+        columns.start_from(self.intercept)
+        if not columns.objective < self.null_value:  # the table was made for fewer kernels
+            columns.weights = np.zeros_like(columns.weights)
+            columns.start_from(self.null_intercept)
+        outcome = columns.correct(self.tol, self.null_value)
+        self.intercept = np.array(columns.intercept())
+        coefs = np.asarray(columns.weights[1:])
+        residual = -np.asarray(columns.centred_residual()) / self.alpha
+        missing = coefs - factor.T @ residual
+        exact = norm(factor @ missing) <= EXACT * norm(factor @ coefs)
+        self._dual = residual if exact else table_of(factor, pivots, coefs)
+        return outcome
+
+
+class GradientSteps(BaseModel):
+    r"""Algorithm 2: one step against the part of the functional gradient that a kernel has.
+
+    ``step="unit"`` takes the step of the paper, :math:`1` for squared losses, which needs kernels
+    of at most one between a row and itself; ``"line"`` the best along the line.
+    """
+
+    rule = "empirical"
+    repeats = True
+
+    def __init__(self, *given: Any, step: str) -> None:
+        super().__init__(*given)
+        self.step = step
+        self._factors: dict[int, np.ndarray] = {}
+        self.objective = self.value
+
+    def enough(self) -> float:
+        """Return what may be rounding."""
+        return self.noise
+
+    def add(self, kernel: int) -> Outcome:
+        """Take a step in the direction of a kernel."""
+        phi = self._factor(kernel)
+        change = -(phi @ (phi.T @ self.residual))
+        length = 1.0 / self.loss.smoothness if self.step == "unit" else self._length(change)
+        self._table = -length * self.residual
+        self._last = kernel
+        self.set_scores(self.scores + length * change)
+        self.objective = self.value
+        return Outcome(1, 0.0, math.isfinite(self.value))
+
+    def terms(self) -> tuple[np.ndarray, np.ndarray, bool]:
+        """Return the step, which belongs to one kernel."""
+        mine = np.asarray([[float(kernel == self._last)] for kernel in self.support])
+        return self._table[None], mine, True
+
+    def load(self, support: list[int], blocks: list[np.ndarray], intercept: np.ndarray) -> None:
+        """Take up a model."""
+        scores = self.scores
+        for kernel, block in zip(support, blocks, strict=True):
+            phi = self._factor(kernel)
+            scores = scores + phi @ (phi.T @ block)
+        self.set_scores(scores)
+
+    def _factor(self, kernel: int) -> np.ndarray:
+        if kernel not in self._factors:
+            self.support.append(kernel)
+            self._factors[kernel] = self.pool.columns(kernel).T
+        return self._factors[kernel]
+
+    def _length(self, change: np.ndarray) -> float:
+        """Return the length of the best step, by Newton's method with safeguards.
+
+        A change whose squares are no floats is first divided by a power of two.
+        """
+        size = float(np.max(np.abs(change), initial=0.0))
+        unit = 1.0
+        if size > 0.0 and not 1e-100 < size < 1e100:
+            unit = math.ldexp(1.0, math.frexp(size)[1] - 1)
+            change = change / unit
+        length, low, high = 0.0, 0.0, math.inf
+        for _ in range(NEWTON):
+            _, residual = self.loss.value_and_residual(
+                self.scores + length * change, self.target, self.weight
+            )
+            slope = float(np.sum(change * residual))
+            bend = self.loss.hessian_form(change, residual, self.target, self.weight)
+            if slope < 0.0:
+                low = length
+            else:
+                high = length
+            ahead = length - slope / bend if bend > 0.0 else math.inf
+            if not low < ahead < high:
+                ahead = 2.0 * max(length, 1.0) if high == math.inf else 0.5 * (low + high)
+            moved, length = abs(ahead - length), ahead
+            if self.loss.constant_curvature or moved <= 1e-10 * length:
+                break
+        return length / unit
+
+
+def table_of(factor: np.ndarray, pivots: np.ndarray | None, coefs: np.ndarray) -> np.ndarray:
+    """Return a table with ``factor.T @ table`` equal to some coefficients.
+
+    At the pivots of the factor, where its rows are triangular; or, for any factor, the smallest.
+    """
+    if pivots is None:
+        return np.asarray(np.linalg.lstsq(factor.T, coefs, rcond=None)[0])
+    table = np.zeros((len(factor), coefs.shape[1]))
+    table[pivots] = linalg.solve_triangular(factor[pivots], coefs, lower=True, trans="T")
+    return table
+
+
+def norm(table: np.ndarray) -> float:
+    """Return the root of the sum of squares."""
+    return float(np.linalg.norm(table))

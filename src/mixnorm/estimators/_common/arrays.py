@@ -1,0 +1,198 @@
+"""Arrays of other libraries at the door of an estimator: what comes in, and what goes out.
+
+With ``sklearn.config_context(array_api_dispatch=True)`` scikit-learn's validation leaves arrays as
+they are, and everything follows ``X``; without it they arrive as NumPy arrays.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from sklearn import get_config
+
+from mixnorm._array import device_of, follow, is_foreign, is_numpy, namespace, to_numpy
+from mixnorm._linear import linear_scores
+from mixnorm.engines.greedy import Path, Round
+from mixnorm.pools import working_dtype
+from mixnorm.pools.products import check_numpy
+
+# Attributes of a fitted model that are in the namespace of the data. All else is on the host.
+_FOLLOWING = ("alpha_", "classes_", "coef_", "intercept_", "selected_", "_centre")
+
+
+def dispatches() -> bool:
+    """Tell whether scikit-learn is told to leave arrays in their namespaces."""
+    return bool(get_config()["array_api_dispatch"])
+
+
+def check_within_reach(array: Any, name: str) -> None:
+    """Raise a clear error for an array that would have to be copied from another device."""
+    if is_numpy(array) or dispatches() or not is_foreign(array):
+        return
+    device = device_of(array)
+    kind = getattr(device, "type", getattr(device, "platform", device))  # of torch, of JAX
+    if "cpu" not in str(kind).lower():
+        raise TypeError(
+            f"{name} is an array on the device {device}, and without array_api_dispatch it would "
+            "have to become a NumPy array. Set SCIPY_ARRAY_API=1 in the environment and call "
+            "within sklearn.config_context(array_api_dispatch=True), or copy it to the host first."
+        )
+
+
+def check_pool_takes(pool: Any, X: Any) -> None:
+    """Raise a clear error for arrays of other libraries, unless the pool takes them."""
+    if not is_numpy(X) and not getattr(pool, "array_api", False):
+        check_numpy(X, type(pool).__name__)
+
+
+def as_table(X: Any, pool: Any) -> tuple[Any, tuple[int, int] | None]:
+    """Return ``X`` with images made rows, and the height and width of the images, if any.
+
+    Only pools with a true attribute ``takes_images`` take images, ``(n_samples, height, width)``.
+    """
+    if is_numpy(X) and X.ndim <= 2:  # the common case
+        return X, None
+    check_within_reach(X, "X")
+    takes = getattr(pool, "takes_images", False)
+    if isinstance(X, (list, tuple)) and takes:
+        X = np.asarray(X)
+    if not is_numpy(X) and not is_foreign(X):
+        return X, None
+    if getattr(X, "requires_grad", False):  # a fit is nothing to differentiate
+        X = X.detach()
+    if X.ndim <= 2:
+        return X, None
+    shape = tuple(X.shape)
+    if X.ndim > 3:
+        raise ValueError(
+            f"X has {X.ndim} dimensions (shape {shape}). Images have one channel: give grey ones "
+            "of shape (n_samples, height, width) to a pool of patches, or one row per sample."
+        )
+    if not takes:
+        raise ValueError(
+            f"X has 3 dimensions (shape {shape}), as images have, and these are for pools of "
+            f"patches, not for {type(pool).__name__}. Flatten them to shape "
+            f"({shape[0]}, {shape[1] * shape[2]}), or set pool=mixnorm.pools.Patches()."
+        )
+    return namespace(X).reshape(X, (shape[0], shape[1] * shape[2])), (shape[1], shape[2])
+
+
+def new_table(X: Any, pool: Any) -> Any:
+    """Return new data with images made rows, if these have the shape that the pool knows."""
+    X, shape = as_table(X, pool)
+    if shape is not None:
+        check_shape(shape, pool)
+    return X
+
+
+def check_shape(shape: tuple[int, int], pool: Any) -> None:
+    """Raise unless images have the shape that a fitted pool knows, if it knows one."""
+    known = getattr(pool, "shape", None)
+    if known is not None and shape != tuple(known):
+        raise ValueError(
+            f"X has images of {shape[0]} x {shape[1]} pixels, but the model was fitted on images "
+            f"of {known[0]} x {known[1]}. Give images of that size."
+        )
+
+
+def encoded(y: Any, X: Any) -> tuple[Any, Any]:
+    """Return the distinct labels in the namespace of ``y``, and their places in that of ``X``."""
+    if is_foreign(y):
+        classes, places = namespace(y).unique_inverse(y)
+    else:
+        classes, places = np.unique(y, return_inverse=True)
+    return classes, follow(places, X)
+
+
+def labels_at(classes: Any, places: Any) -> Any:
+    """Return the labels at some places: in the namespace of these, but texts are NumPy's."""
+    if is_numpy(classes) and is_numpy(places):
+        return classes[places]
+    if is_foreign(places) and (is_foreign(classes) or classes.dtype.kind in "bif"):
+        return namespace(places).take(follow(classes, places), places, axis=0)
+    found = to_numpy(classes)[to_numpy(places)]
+    return follow(found, places) if found.dtype.kind in "biuf" else found
+
+
+def weighted(columns: Any, weights: np.ndarray, intercept: np.ndarray) -> Any:
+    """Return the scores that weights from the host give to columns of any namespace."""
+    if hasattr(columns, "toarray"):
+        columns = columns.toarray()
+    if is_numpy(columns):
+        return linear_scores(columns, weights, intercept)
+    dtype = working_dtype(columns)
+    columns = namespace(columns).astype(columns, dtype, copy=False)
+    return columns @ follow(weights, columns, dtype) + follow(intercept, columns)
+
+
+def check_scores(scores: Any) -> Any:
+    """Return scores, or predicted values; raise a clear error for those that overflow."""
+    if is_numpy(scores) and not np.all(np.isfinite(scores)):
+        row = int(np.flatnonzero(~np.isfinite(scores).all(axis=1))[0])
+        raise ValueError(
+            f"X is too large or too small for this model: the scores of row {row} overflow. Bring "
+            "columns to moderate sizes (StandardScaler) before fit and predict."
+        )
+    return scores
+
+
+def constant(intercept: np.ndarray, X: Any) -> Any:
+    """Return the scores of a model without features."""
+    return follow(np.repeat(np.asarray(intercept)[None, :], X.shape[0], axis=0), X)
+
+
+def take_rows(array: Any, index: np.ndarray) -> Any:
+    """Return some rows of an array or sparse matrix."""
+    if not is_foreign(array):
+        return array[index]
+    return namespace(array).take(array, follow(index, array), axis=0)
+
+
+def outward(path: Path, data: Any, unit: float) -> Path:
+    """Undo the scaling of columns in every round of a path, and bring it to the host.
+
+    ``unit`` is what penalties were multiplied by.
+    """
+
+    def turned(step: Round) -> Round:
+        with np.errstate(over="ignore"):  # an error of the estimator's own
+            weights = to_numpy(step.weights) / _scales(step, data)
+        intercept, alpha = to_numpy(step.intercept), step.alpha / unit
+        return replace(step, weights=weights, intercept=intercept, alpha=alpha)
+
+    rounds = tuple(turned(step) for step in path.rounds)
+    return replace(path, rounds=rounds, null_intercept=to_numpy(path.null_intercept))
+
+
+def inward(path: Path, data: Any, like: Any, unit: float) -> Path:
+    """Apply the scaling of columns in every round, and take the path to where ``like`` is."""
+    dtype = like.dtype if is_foreign(like) else None  # NumPy mixes precisions itself
+
+    def turned(step: Round) -> Round:
+        weights = follow(step.weights * _scales(step, data), like, dtype)
+        intercept, alpha = follow(step.intercept, like, dtype), step.alpha * unit
+        return replace(step, weights=weights, intercept=intercept, alpha=alpha)
+
+    rounds = tuple(turned(step) for step in path.rounds)
+    return replace(path, rounds=rounds, null_intercept=follow(path.null_intercept, like, dtype))
+
+
+def _scales(step: Round, data: Any) -> np.ndarray:
+    """Return what the columns of a round were divided by, one per row."""
+    return np.concatenate([to_numpy(data.scale(atom)) for atom in step.support])[:, None]
+
+
+class HostedMixin:
+    """A pickle of a model holds NumPy arrays alone: it needs no other library, and no device."""
+
+    def __getstate__(self) -> Any:
+        state: Any = super().__getstate__()
+        moved = {name: to_numpy(state[name]) for name in _FOLLOWING if is_foreign(state.get(name))}
+        return {**state, **moved}
+
+    def __copy__(self) -> Self:
+        made = object.__new__(type(self))  # not by way of a pickle: arrays stay where they are
+        vars(made).update(vars(self))
+        return made

@@ -1,0 +1,352 @@
+"""What comes in: weights and the number of features, checked once."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils import check_random_state
+
+from mixnorm._array import device_of, follow, is_foreign, namespace, to_numpy
+from mixnorm.engines.greedy.rules import RULES
+from mixnorm.engines.penalties import as_penalty
+from mixnorm.losses import SmoothLoss, as_loss
+from mixnorm.pools import scale_name
+
+#: Features chosen when the user does not say how many.
+DEFAULT_SIZE = 20
+
+
+def check_weights(sample_weight: Any, n_samples: int, dtype: Any, like: Any = None) -> np.ndarray:
+    """Return sample weights that sum to one, in the namespace of ``like`` (NumPy if not given)."""
+    if is_foreign(like):
+        weights: np.ndarray = _weights_there(sample_weight, n_samples, dtype, like)
+        return weights
+    if sample_weight is None:
+        return np.full(n_samples, 1.0 / n_samples, dtype=dtype)
+    if isinstance(sample_weight, numbers.Real):
+        weight = np.full(n_samples, float(sample_weight))
+    else:
+        weight = weight_numbers(sample_weight)
+    if weight.ndim != 1:
+        raise ValueError(
+            f"Sample weights must be 1D array or scalar, got {weight.ndim}D array. "
+            "Give one weight per row of X."
+        )
+    if weight.shape != (n_samples,):
+        raise ValueError(
+            f"sample_weight.shape == {weight.shape}, expected {(n_samples,)}: "
+            "give one weight per row of X."
+        )
+    if not np.all(np.isfinite(weight)):
+        raise ValueError("sample_weight contains NaN or infinity; give finite weights.")
+    if np.any(weight < 0):
+        raise ValueError("sample_weight has negative entries; weights must be zero or more.")
+    largest = weight.max()
+    if not largest > 0:
+        raise ValueError("sample_weight is zero for every row; give some row a positive weight.")
+    weight = weight / largest  # first, so that the sum of huge or tiny weights stays finite
+    return np.asarray(weight / weight.sum(), dtype=dtype)
+
+
+def _weights_there(sample_weight: Any, n_samples: int, dtype: Any, like: Any) -> Any:
+    """Return the same in another namespace; given weights are checked on the host."""
+    if sample_weight is None:
+        options = {"dtype": dtype, "device": device_of(like)}
+        return namespace(like).full((n_samples,), 1.0 / n_samples, **options)
+    return follow(check_weights(sample_weight, n_samples, np.float64), like, dtype)
+
+
+def total_weight(sample_weight: Any, n_samples: int) -> float:
+    """Return the number of rows, counted by their weights where there are any.
+
+    Examples
+    --------
+    >>> total_weight(None, 3), total_weight([0.5, 0.5, 2.0], 3)
+    (3.0, 3.0)
+    """
+    if sample_weight is None:
+        return float(n_samples)
+    weight = np.broadcast_to(weight_numbers(sample_weight), (n_samples,))
+    largest = float(np.max(weight))  # taken out, so that no sum overflows
+    return min(largest * float(np.sum(weight / largest)), float(np.finfo(np.float64).max))
+
+
+def weight_numbers(sample_weight: Any) -> np.ndarray:
+    """Return weights as an array of floats; raise a clear error for what is none."""
+    if isinstance(sample_weight, str):
+        raise TypeError(
+            f"sample_weight={sample_weight!r} is a name, and weights are numbers, one per row of "
+            "X. For weights by class give sklearn.utils.class_weight.compute_sample_weight("
+            f"{sample_weight!r}, y), or set class_weight where the estimator has it."
+        )
+    try:
+        if sparse.issparse(sample_weight):
+            raise TypeError
+        return np.asarray(to_numpy(sample_weight), dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"sample_weight, a {type(sample_weight).__name__}, is no array of numbers; give one "
+            "number per row of X."
+        ) from None
+
+
+def check_dense_targets(y: Any) -> None:
+    """Raise a clear error for targets in a sparse matrix."""
+    single = 1 in getattr(y, "shape", ())[1:]
+    if sparse.issparse(y):
+        again = "y.toarray().ravel()" if single else "y.toarray()"
+        raise TypeError(
+            f"y is a sparse matrix ({type(y).__name__}), and targets are dense. Give {again}."
+        )
+
+
+def check_number_targets(y: Any) -> None:
+    """Raise a clear error for targets of a regression that are sparse, or no numbers."""
+    check_dense_targets(y)
+    if y is None or is_foreign(y) or getattr(getattr(y, "dtype", None), "kind", "O") in "biufc":
+        return
+    try:
+        np.asarray(y, dtype=np.float64)
+    except (TypeError, ValueError):
+        odd = next((value for value in _objects(y) if not _is_number(value)), y)
+        raise ValueError(
+            f"y holds {odd!r}, which is not a number; regression needs numeric targets."
+        ) from None
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _objects(y: Any) -> list[Any]:
+    """Return labels or targets one by one, with the types that they were given in."""
+    if hasattr(y, "__array__"):
+        return list(np.ravel(np.asarray(y, dtype=object)).tolist())
+    rows = (row if isinstance(row, (list, tuple)) else [row] for row in y)
+    return [value for row in rows for value in row]
+
+
+def unit_of(deviations: np.ndarray) -> float:
+    """Return the largest deviation of targets from their mean, one where there is none.
+
+    Squared losses are computed in this unit, whose square must be a float.
+    """
+    largest = float(np.max(np.abs(deviations), initial=0.0))
+    unit = largest if largest > 0.0 else 1.0
+    if not 1e-152 < unit < 1e152:
+        raise ValueError(
+            f"y differs from its mean by up to {largest:.3g}, whose square is out of the range of "
+            "floats; divide y by a power of ten."
+        )
+    return unit
+
+
+def check_one_kind_of_label(y: Any, name: str = "y") -> None:
+    """Raise a clear error for labels of several types, such as ``1`` beside ``"a"`` or None.
+
+    They cannot be sorted, and NumPy would make texts of all of them.
+    """
+    dtype = getattr(y, "dtype", None)  # those of other libraries are not compared with NumPy's
+    objects = isinstance(dtype, np.dtype) and dtype.kind == "O"
+    if not isinstance(y, (list, tuple)) and not objects:
+        return
+    values = _objects(y)
+    if any(value is None for value in values):
+        raise ValueError(f"{name} contains None, which is no label; leave such rows out.")
+    if len({_kind(value) for value in values}) > 1:
+        kinds = sorted({type(value).__name__ for value in values})
+        raise TypeError(
+            f"The labels in {name} are of several types ({', '.join(kinds)}), which cannot be "
+            "sorted. Give labels of one type, for example str(label) for each."
+        )
+
+
+def _kind(value: Any) -> Any:
+    """Return what labels that can be sorted have in common: text, number, or their type."""
+    for kind in (str, (numbers.Number, np.bool_)):
+        if isinstance(value, kind):
+            return kind
+    return type(value)
+
+
+_SWITCHES = ("fit_intercept", "one_standard_error", "standardize", "warm_start")
+
+
+def check_shared_parameters(estimator: Any) -> None:
+    """Raise a clear error for bad values of parameters that many estimators have."""
+    for name in _SWITCHES:
+        value = getattr(estimator, name, False)
+        if not isinstance(value, (bool, np.bool_)):
+            raise TypeError(f"{name}={value!r} must be True or False.")
+    if hasattr(estimator, "n_jobs"):
+        _check_jobs(estimator.n_jobs)
+    if hasattr(estimator, "random_state"):
+        random_generator(estimator.random_state)
+
+
+def _check_jobs(n_jobs: Any) -> None:
+    allowed = "None means one job, a whole number that many, and -1 one for each processor"
+    if n_jobs is None:
+        return
+    if not isinstance(n_jobs, numbers.Integral) or isinstance(n_jobs, bool):
+        raise TypeError(f"n_jobs={n_jobs!r} is not a number of jobs: {allowed}.")
+    if n_jobs == 0:
+        raise ValueError(f"n_jobs=0 would do nothing: {allowed}.")
+
+
+def random_generator(random_state: Any) -> np.random.RandomState:
+    """Return the generator that ``random_state`` stands for.
+
+    Examples
+    --------
+    >>> random_generator(0).randint(10)
+    5
+    """
+    whole = isinstance(random_state, numbers.Integral) and not isinstance(random_state, bool)
+    known = random_state is None or random_state is np.random
+    known = known or isinstance(random_state, np.random.RandomState)
+    if not known and not (whole and random_state >= 0):
+        raise ValueError(
+            f"random_state={random_state!r} is no seed; give a whole number of at least 0, None, "
+            "or a numpy.random.RandomState."
+        )
+    seed = int(random_state) % 2**32 if whole else random_state  # what a RandomState takes
+    found: np.random.RandomState = check_random_state(seed)
+    return found
+
+
+def check_class_weight(class_weight: Any) -> None:
+    """Raise a clear error for what is neither None, ``"balanced"`` nor a dictionary of weights."""
+    if class_weight is None or (isinstance(class_weight, str) and class_weight == "balanced"):
+        return
+    if not isinstance(class_weight, Mapping):
+        kind = ValueError if isinstance(class_weight, str) else TypeError
+        raise kind(
+            f"class_weight={class_weight!r} must be None, 'balanced', or a dictionary with weights "
+            "for labels of y."
+        )
+    for label, weight in class_weight.items():
+        number = isinstance(weight, numbers.Real) and not isinstance(weight, bool)
+        if not number or not 0.0 <= float(weight) < np.inf:
+            raise ValueError(
+                f"class_weight has {weight!r} for {label!r}; give finite numbers of zero or more."
+            )
+
+
+def class_factors(class_weight: Any, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Return the weight of each row's class; ``weight`` of rows counts in balanced ones.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> class_factors("balanced", np.array([0, 1, 1, 1]), np.ones(4)).round(2)
+    array([2.  , 0.67, 0.67, 0.67])
+    """
+    from sklearn.utils.class_weight import compute_class_weight
+
+    classes, labels = np.unique(y, return_inverse=True)
+    options = {"classes": classes, "y": y, "sample_weight": weight}
+    try:
+        return np.asarray(compute_class_weight(class_weight, **options), np.float64)[labels]
+    except ValueError as error:
+        raise ValueError(
+            f"class_weight={class_weight!r}: {error}. Its keys are labels of y."
+        ) from error
+
+
+def check_parameters(estimator: Any) -> None:
+    """Raise a clear error for a parameter out of its range."""
+    size = estimator.n_features_to_select
+    if size is not None and (not isinstance(size, numbers.Integral) or isinstance(size, bool)):
+        raise TypeError(
+            f"n_features_to_select={size!r} must be a whole number or None; "
+            f"None chooses at most {DEFAULT_SIZE}."
+        )
+    if size is not None and size < 1:
+        raise ValueError(f"n_features_to_select={size} must be at least 1.")
+    check_alpha(estimator.alpha)
+    _check_number(estimator, "tol", least=0.0)
+    _check_integer(estimator, "max_iter", least=1)
+    _check_integer(estimator, "swaps", least=0)
+    _check_integer(estimator, "backward", least=0)
+    _check_integer(estimator, "tune", least=0)
+    _check_integer(estimator, "atoms_per_round", least=1)
+    if estimator.max_inputs is not None:
+        _check_integer(estimator, "max_inputs", least=1)
+    _check_integer(estimator, "rounds_per_input", least=1)
+    if estimator.cost_budget is not None:
+        _check_number(estimator, "cost_budget", least=0.0)
+        if not estimator.cost_budget > 0:
+            raise ValueError(f"cost_budget={estimator.cost_budget!r} must be positive, or None.")
+    check_shared_parameters(estimator)
+    as_penalty(estimator.penalty)
+    scale_name(estimator.scale)
+    pool = estimator.pool
+    if pool is not None and (isinstance(pool, type) or not hasattr(pool, "prepare")):
+        raise TypeError(
+            f"pool={pool!r} is no pool; give None or an object of mixnorm.pools, Columns() say."
+        )
+    if not isinstance(estimator.rule, str) or estimator.rule not in RULES:
+        raise ValueError(f"rule={estimator.rule!r} is not known; choose one of {sorted(RULES)}.")
+
+
+def check_alpha(alpha: Any, name: str = "alpha") -> None:
+    """Raise a clear error unless ``alpha`` is a number of at least 0, or ``"auto"``."""
+    given = f"{name}={alpha!r}" if name.isidentifier() else f"{alpha!r}, {name},"
+    if isinstance(alpha, str):
+        if alpha != "auto":
+            raise ValueError(f"{given} is not known; give a number, or 'auto'.")
+        return
+    if not isinstance(alpha, numbers.Real) or isinstance(alpha, bool):
+        raise TypeError(f"{given} must be a number, or 'auto'.")
+    if not 0.0 <= float(alpha) < np.inf:
+        raise ValueError(f"{given} must be at least 0 and finite, or 'auto'.")
+
+
+def _check_number(estimator: Any, name: str, least: float) -> None:
+    value = getattr(estimator, name)
+    if not isinstance(value, numbers.Real) or isinstance(value, bool):
+        raise TypeError(f"{name}={value!r} must be a number.")
+    if not (least <= float(value) < np.inf):
+        raise ValueError(f"{name}={value!r} must be at least {least:g} and finite.")
+
+
+def _check_integer(estimator: Any, name: str, least: int) -> None:
+    value = getattr(estimator, name)
+    if not isinstance(value, numbers.Integral) or isinstance(value, bool):
+        raise TypeError(f"{name}={value!r} must be a whole number.")
+    if value < least:
+        raise ValueError(f"{name}={value!r} must be at least {least}.")
+
+
+def check_loss(loss: Any, known: dict[str, type], *, classifier: bool) -> Any:
+    """Return the loss object for a name or an object, if it is one that the greedy engine takes."""
+    loss = as_loss(loss, known)
+    if loss.is_binary:
+        raise ValueError(
+            f"loss={loss!r} takes targets -1 and +1, which neither labels nor numbers are; choose "
+            f"one of {sorted(known)}. For two classes the losses on labels do as well."
+        )
+    if loss.is_classifier != classifier:
+        kind = "classification" if classifier else "regression"
+        raise ValueError(f"loss={loss!r} is no {kind} loss; choose one of {sorted(known)}.")
+    if not isinstance(loss, SmoothLoss):
+        raise ValueError(
+            f"loss={loss!r} is not smooth; the greedy engine needs a smooth loss, one with second "
+            f"derivatives. Choose one of {sorted(known)}."
+        )
+    if not classifier and not loss.constant_curvature:
+        # The regressor divides its targets by a unit, which only a square survives unchanged.
+        raise ValueError(
+            f"loss={loss!r} depends on the unit of the targets, which this estimator chooses; it "
+            f"needs a loss of constant curvature. Choose one of {sorted(known)}."
+        )
+    return loss

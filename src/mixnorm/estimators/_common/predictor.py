@@ -1,0 +1,99 @@
+"""Predictions without ceremony, for single rows and hot loops."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mixnorm._array import is_foreign, namespace, to_numpy
+from mixnorm.estimators._common.arrays import constant, labels_at, weighted
+from mixnorm.pools.scorers import ColumnScorer, PoolScorer
+
+
+class Predictor:
+    """A fitted model as a function of arrays: what is checked, is checked when it is made.
+
+    Made by ``predictor()`` of a fitted ShareBoost estimator.
+
+    Parameters
+    ----------
+    model : estimator
+        The fitted model; later changes of it do not matter.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from mixnorm import ShareBoostClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> predict = ShareBoostClassifier(2).fit(X, y).predictor()
+    >>> int(predict(X[0]))
+    0
+    >>> predict(X[:3]).tolist()
+    [0, 0, 0]
+    """
+
+    def __init__(self, model: Any) -> None:
+        path, pool = model._path, model._fitted_pool
+        step = path.rounds[-1] if path.rounds else None
+        weights, intercept = model._outputs(step, path)
+        support = step.support if step is not None else ()
+        self.n_features_in_ = int(model.n_features_in_)
+        classes = getattr(model, "classes_", None)
+        self._classes = None if classes is None else to_numpy(classes)
+        self._single = bool(getattr(model, "_single", False))
+        self._scores = _scorer(pool, support, weights, intercept, self.n_features_in_)
+        self._parts = (pool, support, weights, intercept)
+
+    def __call__(self, X: Any) -> Any:
+        """Predict for one row, or for several.
+
+        Parameters
+        ----------
+        X : array of shape (n_features,) or (n_samples, n_features)
+            Finite numbers; this is not checked. What is returned is in the namespace of ``X``.
+
+        Returns
+        -------
+        label or number, or ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            As ``predict``.
+        """
+        if type(X) is not np.ndarray and is_foreign(X):
+            return self._elsewhere(X)
+        if X.ndim == 1:
+            scores = self._scores.row(X)
+            if self._classes is not None:
+                return self._classes[scores.argmax()]
+            return scores[0] if self._single else scores
+        scores = self._scores(X if X.ndim == 2 else X.reshape(len(X), -1))  # images
+        if self._classes is not None:
+            return self._classes[scores.argmax(axis=1)]
+        return scores[:, 0] if self._single else scores
+
+    def _elsewhere(self, X: Any) -> Any:
+        """Predict for an array of another library."""
+        xp, (pool, support, weights, intercept) = namespace(X), self._parts
+        rows = xp.reshape(X, (1 if X.ndim == 1 else X.shape[0], self.n_features_in_))
+        if support:
+            scores = weighted(pool.evaluate(rows, support), weights, intercept)
+        else:
+            scores = constant(intercept, rows)
+        if self._classes is not None:
+            found = labels_at(self._classes, xp.argmax(scores, axis=1))
+        else:
+            found = scores[:, 0] if self._single else scores
+        if X.ndim > 1:
+            return found
+        return found[0] if found.ndim == 1 else found[0, :]
+
+
+def _scorer(
+    pool: Any, support: Any, weights: np.ndarray, intercept: np.ndarray, n_features: int
+) -> Any:
+    """Return the quickest way to the scores that the pool has."""
+    if hasattr(pool, "scorer"):
+        return pool.scorer(support, weights, intercept)
+    if getattr(pool, "plain", False):
+        index = np.asarray(pool.feature_indices(support, n_features), dtype=np.intp)
+        return ColumnScorer(index, weights, intercept)
+    return PoolScorer(pool, support, weights, intercept)

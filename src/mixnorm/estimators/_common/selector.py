@@ -1,0 +1,125 @@
+"""The selector half of an estimator: which columns of the table the model reads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from mixnorm._array import device_of, follow, is_foreign, namespace, to_numpy
+from mixnorm.estimators._common.arrays import dispatches
+from mixnorm.estimators._common.validation import validate_data
+
+
+class ColumnSelectorMixin(TransformerMixin):
+    """``transform`` keeps the chosen columns, in their order in the table.
+
+    The estimator has ``selected_``, the chosen column numbers.
+    """
+
+    n_features_in_: int
+    selected_: np.ndarray
+
+    def get_support(self, indices: bool = False) -> np.ndarray:
+        """Return a mask of the chosen columns, or their sorted numbers.
+
+        Parameters
+        ----------
+        indices : bool, default=False
+            Return column numbers instead of a mask.
+
+        Returns
+        -------
+        ndarray
+            Boolean of shape (n_features,), or integer of shape (n_selected,).
+        """
+        check_is_fitted(self)
+        mask = np.zeros(self.n_features_in_, dtype=bool)
+        mask[to_numpy(self.selected_)] = True
+        return np.flatnonzero(mask) if indices else mask
+
+    def transform(self, X: Any) -> Any:
+        """Return the chosen columns of ``X``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            New data.
+
+        Returns
+        -------
+        {ndarray, sparse matrix} of shape (n_samples, n_selected)
+            A DataFrame if ``set_output`` asks for one.
+        """
+        check_is_fitted(self)
+        X, support = self._new_table(X), self.get_support(indices=True)
+        if is_foreign(X):
+            return namespace(X).take(X, follow(support, X), axis=1)
+        return X[:, support]
+
+    def _new_table(self, X: Any) -> Any:
+        """Return new data, checked."""
+        return validate_data(self, X, reset=False, accept_sparse=("csr", "csc"), dtype="numeric")
+
+    def inverse_transform(self, X: Any) -> Any:
+        """Put chosen columns back in their places, with zeros elsewhere.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_selected)
+            What ``transform`` returned.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+        """
+        check_is_fitted(self)
+        support = self.get_support(indices=True)
+        there = is_foreign(X) and dispatches()
+        X = X if there else np.asarray(X.toarray() if hasattr(X, "toarray") else X)
+        if X.ndim != 2 or X.shape[1] != len(support):
+            raise ValueError(
+                f"X has shape {X.shape}; inverse_transform takes the {len(support)} columns that "
+                "transform returns."
+            )
+        shape = (X.shape[0], self.n_features_in_)
+        if there:
+            xp, places = namespace(X), np.full(self.n_features_in_, len(support))
+            places[support] = np.arange(len(support))
+            nothing = xp.zeros((shape[0], 1), dtype=X.dtype, device=device_of(X))
+            return xp.take(xp.concat([X, nothing], axis=1), follow(places, X), axis=1)
+        full = np.zeros(shape, dtype=X.dtype)
+        full[:, support] = X
+        return full
+
+    def get_feature_names_out(self, input_features: Any | None = None) -> np.ndarray:
+        """Return the names of the chosen columns.
+
+        Parameters
+        ----------
+        input_features : array-like of str, optional
+            Names of the columns of ``X``; those seen in ``fit`` if there were any, else
+            ``x0, x1, ...``.
+
+        Returns
+        -------
+        ndarray of str
+        """
+        check_is_fitted(self)
+        known = getattr(self, "feature_names_in_", None)
+        if input_features is None:
+            input_features = known
+            if known is None:
+                input_features = [f"x{column}" for column in range(self.n_features_in_)]
+        names = np.asarray(input_features, dtype=object)
+        if known is not None and not np.array_equal(names, known):
+            raise ValueError("input_features is not equal to feature_names_in_")
+        if len(names) != self.n_features_in_:
+            raise ValueError(
+                f"input_features should have length equal to number of features "
+                f"({self.n_features_in_}), got {len(names)}"
+            )
+        chosen: np.ndarray = names[self.get_support(indices=True)]
+        return chosen

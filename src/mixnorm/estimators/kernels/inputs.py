@@ -1,0 +1,141 @@
+"""What learners with several kernels are given: rows for a bank, or kernel matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_consistent_length
+
+from mixnorm.engines.multikernel import check_row_costs
+from mixnorm.estimators._common.inputs import check_weights, weight_numbers
+from mixnorm.estimators._common.units import safe_unit
+from mixnorm.estimators._common.validation import validate_data
+from mixnorm.kernels import KernelBank, KernelStack
+
+_KINDS = ("bank", "precomputed")
+
+
+class KernelInputsMixin:
+    """Rows or kernel matrices in, for estimators with the parameters ``bank`` and ``kernel``."""
+
+    bank: Any
+    kernel: Any
+    n_features_in_: int
+
+    def _check_kernel(self) -> None:
+        if not isinstance(self.kernel, str) or self.kernel not in _KINDS:
+            raise ValueError(
+                f"kernel={self.kernel!r} is not known; 'bank' computes the kernels of bank, and "
+                "'precomputed' takes kernel matrices in place of X."
+            )
+        if self.bank is not None and not isinstance(self.bank, KernelBank):
+            raise TypeError(
+                f"bank={self.bank!r} is no KernelBank; make one with mixnorm.kernels.KernelBank or "
+                "gaussian_bank, or leave it at None."
+            )
+
+    @property
+    def _precomputed(self) -> bool:
+        """Whether kernel matrices are given in place of rows."""
+        return isinstance(self.kernel, str) and self.kernel == "precomputed"
+
+    def _raw(self) -> bool:
+        """Whether rows go to the bank as they are, since it knows what its columns are."""
+        return self.bank is not None and (
+            self.bank.preprocess is not None or self.bank.columns is not None
+        )
+
+    def _validated(self, X: Any) -> Any:
+        if self._precomputed:
+            X = KernelStack(X)
+            self.__dict__.pop("feature_names_in_", None)
+        elif isinstance(X, KernelStack):
+            raise TypeError(
+                "X is a KernelStack, which holds kernel matrices; set kernel='precomputed'."
+            )
+        elif self._raw():
+            X = _table(X)
+            validate_data(self, X, skip_check_array=True)
+        else:
+            X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
+        return X
+
+    def _new_rows(self, X: Any) -> Any:
+        """Return new rows as the bank takes them, checked."""
+        if self._raw():
+            X = _table(X)
+            validate_data(self, X, reset=False, skip_check_array=True)
+            return X
+        return validate_data(
+            self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]
+        )
+
+    def _new_stack(self, X: Any, n_kernels: int) -> KernelStack:
+        """Return given kernels of new rows with the training rows, checked."""
+        stack = KernelStack(X)
+        stack.check(square=False)
+        if stack.n_kernels != n_kernels or stack.shape[1] != self.n_features_in_:
+            raise ValueError(
+                f"X holds {stack.n_kernels} kernels of shape {stack.shape}, but this model was "
+                f"fitted on {n_kernels} kernels of {self.n_features_in_} training rows; give an "
+                f"array of shape ({n_kernels}, n_new, {self.n_features_in_})."
+            )
+        return stack
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.input_tags.sparse = not self._precomputed
+        tags.input_tags.pairwise = self._precomputed
+        return tags
+
+
+def _table(X: Any) -> Any:
+    """Return a table that goes to a bank as it is, and has rows."""
+    X = X if hasattr(X, "shape") else np.asarray(X)
+    if hasattr(X, "tocsr"):  # of which rows can be taken
+        X = X.tocsr()
+    if X.shape[0] == 0:
+        raise ValueError("X has no rows; give at least one.")
+    return X
+
+
+def take_rows(X: Any, rows: np.ndarray) -> Any:
+    """Return some rows of a table, in increasing order; the table itself if these are all."""
+    return X if len(rows) == X.shape[0] else getattr(X, "iloc", X)[rows]
+
+
+def check_targets(estimator: Any, X: Any, y: Any) -> None:
+    """Raise unless there is one target for each row."""
+    if y is None:
+        raise ValueError(
+            f"{type(estimator).__name__} requires y to be passed, but the target y is None."
+        )
+    check_consistent_length(X, y if hasattr(y, "shape") else np.asarray(y))
+
+
+def weights_of(sample_weight: Any, n_samples: int) -> np.ndarray:
+    """Return weights as they are, checked; one for each row by default."""
+    if sample_weight is None:
+        return np.ones(n_samples)
+    shares = check_weights(sample_weight, n_samples, np.float64)
+    given = weight_numbers(sample_weight)
+    with np.errstate(over="ignore"):
+        total = float(np.sum(given) if given.ndim else given * n_samples)
+    return shares * min(total, float(np.finfo(np.float64).max))
+
+
+def row_costs(sample_weight: Any, n_samples: int) -> np.ndarray:
+    """Return the weights where they multiply ``C``, so that their size matters."""
+    weight = weights_of(sample_weight, n_samples)
+    check_row_costs(weight, "sample_weight", "divide it by its mean")
+    return weight
+
+
+def target_centre(table: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Return the weighted mean of targets, of rows that count.
+
+    Powers of two keep the products finite, and change no digit.
+    """
+    unit, shares = safe_unit(table), weight / safe_unit(weight)
+    return np.asarray(np.average(table / unit, axis=0, weights=shares) * unit)

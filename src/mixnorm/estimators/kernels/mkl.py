@@ -1,0 +1,269 @@
+"""Multi-class multiple kernel learning under an lp-norm of the kernels' weights."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from typing import Any
+
+import numpy as np
+
+from mixnorm.engines.multikernel import KernelPenalty
+from mixnorm.estimators._common.inputs import _check_integer, _check_number
+from mixnorm.estimators.kernels.classifier import KernelClassifier
+
+
+def check_exponent(p: Any) -> None:
+    """Raise a clear error for an exponent on the weights of kernels that is below one."""
+    if isinstance(p, bool) or not isinstance(p, numbers.Real):
+        raise TypeError(f"p={p!r} must be a number: the exponent on the weights of kernels.")
+    if not float(p) >= 1.0:
+        raise ValueError(
+            f"p={p!r} must be at least 1: 1 for few kernels, 2 for many, numpy.inf for the average."
+        )
+
+
+class MKLClassifier(KernelClassifier):
+    r"""Multi-class kernel machine that learns the weights of its kernels, with a duality gap.
+
+    Minimises, with one weight :math:`\mu_m` for each kernel that all classes share,
+
+    .. math::
+
+        \min_{w,\ \mu \ge 0,\ \|\mu\|_p \le 1} \tfrac12 \sum_m \frac{\|w_m\|^2}{\mu_m}
+        + C \sum_i \max_y \bigl(1[y \ne y_i] - f_{y_i}(x_i) + f_y(x_i)\bigr)
+
+    where :math:`f = \sum_m \langle w_m, \phi_m \rangle`.
+
+    Parameters
+    ----------
+    bank : KernelBank, optional
+        The kernels; Gaussian kernels of eleven widths, in units of the mean squared distance of
+        the training rows, by default.
+    kernel : {"bank", "precomputed"}, default="bank"
+        ``"precomputed"``: kernel matrices are given in place of ``X``.
+    p : float, default=1.2
+        Exponent on the weights: 1 for few kernels, 2 for many, ``numpy.inf`` for the average.
+    C : float, default=10.0
+        What a sample's loss counts.
+    loss : {"hinge", "squared_hinge"}, default="hinge"
+        The loss above, or its square.
+    class_weight : dict or "balanced", optional
+        Weights of the classes, which multiply ``C``.
+    tol : float, default=1e-2
+        Relative duality gap to stop at: the objective is at most that part above the optimum.
+    max_iter : int, default=200
+        Most weights of kernels to try.
+    warm_start : bool, default=False
+        Start from the last fit, which had the same rows and kernels.
+
+    Attributes
+    ----------
+    kernel_weights_ : ndarray of shape (n_kernels,)
+        The weights, none negative; their p-norm is one.
+    kernel_names_ : list of str
+        How the kernels are called.
+    bank_ : FittedBank or None
+        The kernels, with the rows that prediction needs.
+    classes_ : ndarray of shape (n_classes,)
+        The labels.
+    support_ : ndarray of shape (n_support,)
+        Training rows with dual variables.
+    dual_coef_ : ndarray of shape (n_support, n_classes)
+        Scores are the weighted sum of kernels with the support, times these.
+    dual_gap_ : float
+        The objective is at most this much above the optimum.
+    objective_ : float
+        What was minimised.
+    cost_ : dict
+        Kernels and support vectors in use, numbers stored, multiplications for a row.
+    n_iter_ : int
+        Machines solved on all rows.
+    n_features_in_ : int
+        Columns of ``X``; rows of a precomputed kernel.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the columns, where ``X`` has them.
+
+    See Also
+    --------
+    ConvMKLClassifier : Divides kernels by their tail sums first.
+    SMSDMKLClassifier : Penalises kernels by their tail sums.
+    MKLRegressor : The same with squared losses.
+
+    Notes
+    -----
+    Weights are learned on a third of the rows first, and so on for that third. Then each iteration
+    combines the kernels, improves the machine on the sum by coordinate ascent over samples (with
+    Newton steps where that is slow), and takes the weights that the blocks
+    :math:`w_m = \mu_m \theta_m` ask for. That reads half of every kernel matrix twice. It stops on
+    the gap between the objective and the best dual value.
+
+    References
+    ----------
+    J. Li, Y. Liu, R. Yin, H. Zhang, L. Ding, W. Wang, "Multi-class learning: from theory to
+    algorithm", NeurIPS 2018.
+
+    M. Kloft, U. Brefeld, S. Sonnenburg, A. Zien, "lp-norm multiple kernel learning", JMLR 2011.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from mixnorm import MKLClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = MKLClassifier().fit(StandardScaler().fit_transform(X), y)
+    >>> model.score(StandardScaler().fit_transform(X), y) > 0.95
+    True
+    >>> model.dual_gap_ <= 0.01 * model.objective_
+    True
+    """
+
+    def __init__(
+        self,
+        bank: Any = None,
+        *,
+        kernel: str = "bank",
+        p: float = 1.2,
+        C: float = 10.0,
+        loss: str = "hinge",
+        class_weight: Any = None,
+        tol: float = 1e-2,
+        max_iter: int = 200,
+        warm_start: bool = False,
+    ) -> None:
+        self.bank = bank
+        self.kernel = kernel
+        self.p = p
+        self.C = C
+        self.loss = loss
+        self.class_weight = class_weight
+        self.tol = tol
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_exponent(self.p)
+
+    def _penalty(self, grams: Any, weight: np.ndarray) -> KernelPenalty:
+        return KernelPenalty.of_weights(float(self.p), np.ones(grams.n_kernels))
+
+
+class ConvMKLClassifier(KernelClassifier):
+    r"""Conv-MKL: multi-class multiple kernel learning on kernels divided by their tail sums.
+
+    The tail sum :math:`r_m = \frac1n \sum_{j > \zeta} \lambda_j(K_m)` of eigenvalues bounds the
+    local Rademacher complexity of a kernel's ball. The problem is that of
+    :class:`MKLClassifier` with the constraint :math:`\|(r_m \mu_m)_m\|_p \le 1`: the same as to
+    divide every kernel by its tail sum.
+
+    Parameters
+    ----------
+    bank : KernelBank, optional
+        The kernels; Gaussian kernels of eleven widths, in units of the mean squared distance of
+        the training rows, by default.
+    kernel : {"bank", "precomputed"}, default="bank"
+        ``"precomputed"``: kernel matrices are given in place of ``X``.
+    p : float, default=1.2
+        Exponent on the weights, from 1 to infinity.
+    tail : int, default=8
+        Number of largest eigenvalues that a tail sum leaves out.
+    floor : float, default=0.01
+        Least tail sum, in parts of the mean diagonal of a kernel. Without it the kernels of nearly
+        no tail take all weight: the choice matters.
+    C : float, default=10.0
+        What a sample's loss counts. Tail sums are divided by their geometric mean, so that ``C``
+        means the same as without them.
+    loss : {"hinge", "squared_hinge"}, default="hinge"
+        The multi-class hinge loss, or its square.
+    class_weight : dict or "balanced", optional
+        Weights of the classes, which multiply ``C``.
+    tol : float, default=1e-2
+        Relative duality gap to stop at.
+    max_iter : int, default=200
+        Most weights of kernels to try.
+    warm_start : bool, default=False
+        Start from the last fit, which had the same rows and kernels.
+
+    Attributes
+    ----------
+    kernel_weights_ : ndarray of shape (n_kernels,)
+        The weights of the kernels as they are in the bank, none negative.
+    tail_sums_ : ndarray of shape (n_kernels,)
+        The tail sums, after the floor.
+    kernel_names_, bank_, classes_, support_, dual_coef_, dual_gap_, objective_, cost_, n_iter_
+        As in :class:`MKLClassifier`.
+    n_features_in_ : int
+        Columns of ``X``; rows of a precomputed kernel.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the columns, where ``X`` has them.
+
+    Notes
+    -----
+    Tail sums come from a partial eigen-decomposition, of cost :math:`O(n^2 \zeta)` for a kernel.
+    They are those of the training rows, also within cross-validation.
+
+    References
+    ----------
+    J. Li, Y. Liu, R. Yin, H. Zhang, L. Ding, W. Wang, "Multi-class learning: from theory to
+    algorithm", NeurIPS 2018, Algorithm 1.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from mixnorm import ConvMKLClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = ConvMKLClassifier(p=1.2, tail=4).fit(X, y)
+    >>> model.tail_sums_.shape == model.kernel_weights_.shape
+    True
+    """
+
+    def __init__(
+        self,
+        bank: Any = None,
+        *,
+        kernel: str = "bank",
+        p: float = 1.2,
+        tail: int = 8,
+        floor: float = 0.01,
+        C: float = 10.0,
+        loss: str = "hinge",
+        class_weight: Any = None,
+        tol: float = 1e-2,
+        max_iter: int = 200,
+        warm_start: bool = False,
+    ) -> None:
+        self.bank = bank
+        self.kernel = kernel
+        self.p = p
+        self.tail = tail
+        self.floor = floor
+        self.C = C
+        self.loss = loss
+        self.class_weight = class_weight
+        self.tol = tol
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_exponent(self.p)
+        _check_integer(self, "tail", least=0)
+        _check_number(self, "floor", least=0.0)
+        if not self.floor > 0.0:
+            raise ValueError(
+                f"floor={self.floor!r} must be positive: a kernel of tail sum zero would take all "
+                "weight. 0.01 is a good start."
+            )
+
+    def _penalty(self, grams: Any, weight: np.ndarray) -> KernelPenalty:
+        traces = np.average(grams.diagonals(), axis=1, weights=weight)
+        sums = np.maximum(grams.tail_sums(int(self.tail), weight), float(self.floor) * traces)
+        if not np.all(sums > 0.0):
+            nothing = int(np.argmin(sums))
+            raise ValueError(
+                f"Kernel {nothing} of bank (or of X, if that holds kernels) is zero between all "
+                "rows and themselves, and cannot be divided by its tail sum; leave it out."
+            )
+        self.tail_sums_ = sums
+        return KernelPenalty.of_weights(float(self.p), sums / math.exp(np.mean(np.log(sums))))

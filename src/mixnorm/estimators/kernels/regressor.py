@@ -1,0 +1,151 @@
+"""Multiple kernel learning with squared losses: regression, several outputs, several labels."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from typing import Any
+
+import numpy as np
+from sklearn.base import MultiOutputMixin, RegressorMixin
+
+from mixnorm.engines.multikernel import KernelPenalty, SquaredTarget
+from mixnorm.estimators._common.inputs import check_number_targets, unit_of
+from mixnorm.estimators._common.stored import _check_floats
+from mixnorm.estimators._common.validation import check_array
+from mixnorm.estimators.kernels.base import KernelLearner
+from mixnorm.estimators.kernels.inputs import target_centre
+from mixnorm.estimators.kernels.mkl import check_exponent
+
+
+class MKLRegressor(MultiOutputMixin, RegressorMixin, KernelLearner):
+    r"""Kernel ridge regression that learns the weights of its kernels, shared by all outputs.
+
+    Minimises
+
+    .. math::
+
+        \min_{w,\ b,\ \mu \ge 0,\ \|\mu\|_p \le 1} \tfrac12 \sum_m \frac{\|w_m\|^2}{\mu_m}
+        + \tfrac{C}{2} \sum_i \|y_i - b - f(x_i)\|^2
+
+    with a duality gap, where the intercept ``b`` is the mean of the targets.
+
+    Parameters
+    ----------
+    bank : KernelBank, optional
+        The kernels; Gaussian kernels of eleven widths, in units of the mean squared distance of
+        the training rows, by default.
+    kernel : {"bank", "precomputed"}, default="bank"
+        ``"precomputed"``: kernel matrices are given in place of ``X``.
+    p : float, default=1.2
+        Exponent on the weights: 1 for few kernels, 2 for many, ``numpy.inf`` for the average.
+    C : float, default=10.0
+        What a sample's squared error counts; ``1 / C`` is the ridge.
+    tol : float, default=1e-2
+        Relative duality gap to stop at.
+    max_iter : int, default=200
+        Most weights of kernels to try.
+    warm_start : bool, default=False
+        Start from the last fit, which had the same rows and kernels.
+
+    Attributes
+    ----------
+    kernel_weights_ : ndarray of shape (n_kernels,)
+        The weights, none negative; their p-norm is one.
+    intercept_ : float or ndarray of shape (n_outputs,)
+        The mean of the targets.
+    kernel_names_, bank_, support_, dual_coef_, dual_gap_, objective_, cost_, n_iter_
+        As in :class:`MKLClassifier`.
+    n_features_in_ : int
+        Columns of ``X``; rows of a precomputed kernel.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the columns, where ``X`` has them.
+
+    Notes
+    -----
+    Each iteration solves one system of ``n_samples`` equations, or of as many as there are columns
+    of factors. Several labels for a row may be given as columns of zeros and ones: predictions
+    above one half are labels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mixnorm import MKLRegressor
+    >>> x = np.linspace(-3.0, 3.0, 60)[:, None]
+    >>> model = MKLRegressor(C=100.0).fit(x, np.sin(2.0 * x[:, 0]))
+    >>> model.score(x, np.sin(2.0 * x[:, 0])) > 0.99
+    True
+    """
+
+    def __init__(
+        self,
+        bank: Any = None,
+        *,
+        kernel: str = "bank",
+        p: float = 1.2,
+        C: float = 10.0,
+        tol: float = 1e-2,
+        max_iter: int = 200,
+        warm_start: bool = False,
+    ) -> None:
+        self.bank = bank
+        self.kernel = kernel
+        self.p = p
+        self.C = C
+        self.tol = tol
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_exponent(self.p)
+
+    _squares = True
+
+    def _penalty(self, grams: Any, weight: np.ndarray) -> KernelPenalty:
+        return KernelPenalty.of_weights(float(self.p), np.ones(grams.n_kernels))
+
+    def _encoded(self, y: Any, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        check_number_targets(y)
+        y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+        self._single = y.ndim == 1
+        table = y.reshape(len(y), -1)
+        kept = weight > 0.0
+        self._centre = target_centre(table[kept], weight[kept])
+        rest = table - self._centre
+        self._scale = unit_of(rest[kept])
+        self.intercept_ = float(self._centre[0]) if self._single else self._centre
+        return rest / self._scale, weight
+
+    def _unit(self, total: float) -> float:
+        return 1.0 / self._scale**2
+
+    def _target(self, y: np.ndarray, caps: np.ndarray) -> SquaredTarget:
+        return SquaredTarget(y, caps)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict targets.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            New data; with ``kernel="precomputed"`` their kernels with the training rows, of shape
+            ``(n_kernels, n_samples, n_training)``.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        """
+        found: np.ndarray = self._scores(X) * self._scale + self._centre
+        return found[:, 0] if self._single else found
+
+    def _restore(self, state: dict[str, Any], max_bytes: int) -> None:
+        super()._restore(state, max_bytes)
+        _check_floats(self._centre, (self.dual_coef_.shape[1],), "_centre")
+        if not isinstance(self._scale, numbers.Real) or not 0.0 < self._scale < math.inf:
+            raise ValueError(f"_scale must be positive and finite, got {self._scale!r}")
+        if not isinstance(self._single, bool) or (self._single and len(self._centre) != 1):
+            raise ValueError(f"_single must say whether there is one output, got {self._single!r}")
+        wanted = float(self._centre[0]) if self._single else self._centre
+        if not np.array_equal(self.intercept_, wanted):
+            raise ValueError("intercept_ must be the mean of the targets")

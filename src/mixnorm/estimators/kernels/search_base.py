@@ -1,0 +1,236 @@
+"""Learners with several kernels whose parameters are chosen by cross-validation."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from mixnorm.engines import multikernel
+from mixnorm.estimators._common.inputs import check_shared_parameters
+from mixnorm.estimators._common.messages import warn_caller
+from mixnorm.estimators._common.progress import Progress, all_or_nothing, with_callbacks
+from mixnorm.estimators._common.search import row_folds, values_to_try
+from mixnorm.estimators.kernels.base import KernelLearner
+from mixnorm.estimators.kernels.classifier import KernelClassifier
+from mixnorm.estimators.kernels.inputs import check_targets, row_costs
+from mixnorm.exceptions import InterruptedFitWarning
+
+
+class KernelCV(KernelLearner):
+    """Adds the search: kernels are computed once, and every fold goes along ``Cs``.
+
+    A subclass names the learner, and for each of its parameters the list of values to try.
+    """
+
+    _learner: ClassVar[type[KernelLearner]]
+    #: From a parameter of the learner to the one that lists its values; ``C`` goes without saying.
+    _lists: ClassVar[dict[str, str]]
+
+    cv: Any
+    Cs: Any
+    warm_start = False  # fits of a search start anew
+    best_params_: dict[str, float]
+
+    # --- parameters
+
+    def _check_parameters(self) -> None:
+        check_shared_parameters(self)
+        for params in self._grid():
+            self._one(params)._check_parameters()
+        self._costs()
+
+    def _costs(self) -> list[float]:
+        costs = values_to_try(self.Cs, "Cs")
+        if not all(cost > 0.0 and math.isfinite(cost) for cost in costs):
+            raise ValueError(f"Cs={self.Cs!r} must be positive and finite.")
+        return sorted(costs)
+
+    def _grid(self) -> list[dict[str, Any]]:
+        """Return what is tried but for ``C``."""
+        lists = [values_to_try(getattr(self, name), name) for name in self._lists.values()]
+        return [dict(zip(self._lists, values, strict=True)) for values in itertools.product(*lists)]
+
+    def _one(self, params: dict[str, Any], cost: float | None = None) -> Any:
+        """Return the learner with some of the parameters."""
+        own = self.get_params(deep=False)
+        same = {name: own[name] for name in self._learner().get_params(deep=False) if name in own}
+        return self._learner(**same, **params, C=self._costs()[0] if cost is None else cost)
+
+    # --- the search
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Choose the parameters, and fit with the best on all rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            Training data, or kernel matrices, as the learner takes them.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Class labels, or the targets of a regression.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the samples, which multiply ``C`` and count in the scores.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        self._check_parameters()
+        with all_or_nothing(self):
+            X = self._validated(X)
+            check_targets(self, X, y)
+            given = np.asarray(y)
+            y, weight = self._encoded(y, row_costs(sample_weight, X.shape[0]))
+            classifier = hasattr(self, "classes_")
+            nothing = np.zeros(len(given))
+            folds = row_folds(self.cv, nothing, given, classifier=classifier, weight=weight)
+            progress = Progress.of_fit(self, X, given, sample_weight, len(folds) + 1)
+            bank, grams = self._kernels_of(X, weight)
+            kept = np.flatnonzero(weight > 0.0)
+            places = np.full(len(weight), -1)
+            places[kept] = np.arange(len(kept))  # in the kernels, which have the rows that count
+            parts = [[places[rows][places[rows] >= 0] for rows in fold] for fold in folds]
+            self._search(grams, y[kept], weight[kept], parts, progress)
+            task = progress.task("refit", 10**6)
+            best = self._one(
+                {name: value for name, value in self.best_params_.items() if name != "C"},
+                self.best_params_["C"],
+            )
+            best.__dict__.update(self._fitted_before())
+            best._learn(bank, _Remembering(grams), y, weight, task)
+            own = set(best.get_params(deep=False))
+            self.__dict__.update({k: v for k, v in vars(best).items() if k not in own})
+            task.end(dict)
+            progress.end(dict)
+            return self
+
+    def _fitted_before(self) -> dict[str, Any]:
+        """Return what is known of the targets before the learner runs."""
+        return {
+            name: value
+            for name, value in vars(self).items()
+            if name not in self.get_params(deep=False)
+            and not name.startswith("_skl")
+            and name not in ("_callback_fit_ctx", "cv_results_", "best_params_", "best_score_")
+        }
+
+    def _search(
+        self, grams: Any, y: Any, weight: np.ndarray, folds: list[Any], progress: Progress
+    ) -> None:
+        """Set what was found by cross-validation."""
+        grid, costs = self._grid(), self._costs()
+        scores: list[np.ndarray] = []
+        try:
+            for train, test in folds:
+                task = progress.task("fold", len(grid) * len(costs))
+                scores.append(self._fold(grams, y, weight, train, test, task))
+                task.end()
+        except KeyboardInterrupt:
+            if not scores:
+                raise
+            warn_caller(
+                f"Interrupted after {len(scores)} of {len(folds)} folds, by which the parameters "
+                "are chosen.",
+                InterruptedFitWarning,
+            )
+        table = np.stack(scores, axis=1)  # (n_candidates, n_folds)
+        tried = [params | {"C": cost} for params in grid for cost in costs]
+        if not np.any(np.isfinite(table)):
+            raise ValueError(
+                "No fold has test rows of positive weight, at least two of them for a regression; "
+                "give other folds."
+            )
+        means = np.nanmean(table, axis=1)
+        best = int(np.argmax(np.round(means, 12)))
+        self.best_params_, self.best_score_ = tried[best], float(means[best])
+        self.cv_results_ = {
+            "params": tried,
+            "mean_test_score": means,
+            "std_test_score": np.nanstd(table, axis=1),
+            "split_test_scores": table,
+        }
+
+    def _fold(
+        self,
+        grams: Any,
+        y: Any,
+        weight: np.ndarray,
+        train: np.ndarray,
+        test: np.ndarray,
+        task: Progress,
+    ) -> np.ndarray:
+        """Return the scores of all candidates on one fold, in the order of the grid and ``Cs``."""
+        if len(train) == 0:
+            raise ValueError("A fold has no training rows of positive weight; give other folds.")
+        part = _Remembering(grams.take(train))
+        shift = self._shift(y[train], weight[train])
+        scores = []
+        for params in self._grid():
+            start = None
+            for cost in self._costs():
+                one = self._one(params, cost)
+                one.__dict__.update(self._fitted_before())
+                target = one._target(y[train] - shift, cost * weight[train])
+                found = multikernel.solve(
+                    part,
+                    target,
+                    one._penalty(part, weight[train]),
+                    tol=float(self.tol),
+                    max_iter=int(self.max_iter),
+                    start=start,
+                )
+                if found.interrupted:
+                    raise KeyboardInterrupt
+                start = found.weights, found.duals
+                used = np.flatnonzero(np.any(found.duals != 0.0, axis=1))
+                K = grams.combine(found.weights, rows=test, columns=train[used])
+                given = K @ found.duals[used] + shift
+                scores.append(self._score(y[test], given, weight[test]))
+                task.task("candidate").end()
+        return np.array(scores)
+
+    def _shift(self, y: np.ndarray, weight: np.ndarray) -> Any:
+        """Return what the targets of a fold are measured from."""
+        return 0
+
+    def _score(self, y: np.ndarray, given: np.ndarray, weight: np.ndarray) -> float:
+        """Return how good scores are: accuracy, or the share of variance explained."""
+        raise NotImplementedError
+
+
+class KernelClassifierCV(KernelCV, KernelClassifier):
+    """Scores are accuracies."""
+
+    def _score(self, y: np.ndarray, given: np.ndarray, weight: np.ndarray) -> float:
+        total = float(np.sum(weight))
+        right = np.argmax(given, axis=1) == y
+        return float(np.sum(weight * right)) / total if total > 0.0 else math.nan
+
+
+class _Remembering:
+    """Grams that compute tail sums and diagonals once."""
+
+    def __init__(self, grams: Any) -> None:
+        self._grams, self._sums = grams, {}  # type: ignore[var-annotated]
+        self._diagonals: Any = None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._grams, name)
+
+    def tail_sums(self, tail: int, weight: np.ndarray) -> np.ndarray:
+        """Return the tail sums of the kernels; the weights are always the same."""
+        if tail not in self._sums:
+            self._sums[tail] = self._grams.tail_sums(tail, weight)
+        found: np.ndarray = self._sums[tail]
+        return found
+
+    def diagonals(self) -> np.ndarray:
+        """Return the diagonals of the kernels."""
+        if self._diagonals is None:
+            self._diagonals = self._grams.diagonals()
+        found: np.ndarray = self._diagonals
+        return found

@@ -1,0 +1,431 @@
+"""What all estimators on the proximal engine share: checks, the call, and what is stored."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from mixnorm._linear import linear_scores
+from mixnorm.engines import proximal
+from mixnorm.estimators._common.inputs import _check_integer, _check_number, check_shared_parameters
+from mixnorm.estimators._common.messages import warn_caller
+from mixnorm.estimators._common.progress import CallbackSupportMixin, Iterations, Progress
+from mixnorm.estimators._common.selector import ColumnSelectorMixin
+from mixnorm.estimators._common.validation import validate_data
+from mixnorm.estimators.mixed_norm.path import (
+    MixedNormPath,
+    alpha_grid,
+    check_grid,
+    collect,
+    grid_size,
+)
+from mixnorm.estimators.mixed_norm.stored import StoredWeightsMixin
+from mixnorm.estimators.mixed_norm.training import Training, moderate, standardized
+from mixnorm.exceptions import InterruptedFitWarning, NotConvergedWarning
+from mixnorm.losses import DualLoss
+from mixnorm.norms import as_norm
+
+__all__ = [
+    "MixedNormPath",
+    "NormLearner",
+    "Training",
+    "alpha_grid",
+    "check_dual_loss",
+    "check_grid",
+    "check_norm_parameters",
+    "grid_size",
+    "weighted_rows",
+    "working_dtypes",
+]
+
+# A smaller relative gap than this is lost in the rounding of float32.
+_LEAST_TOL_OF_FLOAT32 = 1e-5
+
+
+def check_norm_parameters(estimator: Any) -> None:
+    """Raise a clear error for a parameter out of its range; ``…CV`` forms lack some of them."""
+    check_shared_parameters(estimator)
+    as_norm(estimator.norm)
+    ball = getattr(estimator, "radius", None) is not None
+    if ball:
+        _check_number(estimator, "radius", least=0.0)
+    if hasattr(estimator, "alpha"):
+        _check_alpha(estimator, used=not ball)
+    _check_number(estimator, "tol", least=0.0)
+    _check_integer(estimator, "max_iter", least=1)
+
+
+def _check_alpha(estimator: Any, *, used: bool) -> None:
+    alpha = estimator.alpha
+    if isinstance(alpha, bool) or not isinstance(alpha, numbers.Real):
+        raise TypeError(f"alpha={alpha!r} must be a number: the weight of the norm.")
+    if alpha == 0:
+        if not used:  # a radius takes its place
+            return
+        raise ValueError(
+            f"alpha={alpha!r} must be positive: without a penalty there is no duality gap to stop "
+            "on. Give a small alpha, or use an estimator without penalty."
+        )
+    if not 0.0 < float(alpha) < math.inf:
+        raise ValueError(
+            f"alpha={alpha!r} must be positive and finite: it is the weight of the norm, and the "
+            "larger it is, the smaller are the weights. Give a positive number, 0.01 say."
+        )
+
+
+def able_norm(norm: Any, ability: str) -> Any:
+    """Return a norm object that has ``"prox"``, for a penalty, or ``"project"``, for a ball."""
+    norm = as_norm(norm)
+    if hasattr(norm, ability):
+        return norm
+    penalty = ability == "prox"
+    other = "Or give a radius." if penalty else "Or leave radius at None and give alpha."
+    swap = f" {other}" if hasattr(norm, "project" if penalty else "prox") else ""
+    raise TypeError(
+        f"norm={norm!r} has no method {ability!r}, which a {'penalty' if penalty else 'ball'} "
+        "needs. Mixed norms with outer 1 or infinity, MixedNorm(2, 2), and Schatten norms with q "
+        f"1, 2 or infinity have it: choose one of these, or give a norm of yours the method.{swap}"
+    )
+
+
+def check_dual_loss(loss: Any, known: Any) -> Any:
+    """Return a loss object, if it has the conjugate that the gap needs."""
+    if not isinstance(loss, DualLoss):
+        raise ValueError(
+            f"loss={loss!r} has no conjugate, which the duality gap needs; choose one of "
+            f"{sorted(known)}, or give it the methods of mixnorm.losses.DualLoss."
+        )
+    return loss
+
+
+def working_dtypes(tol: float, losses: Iterable[Any] = ()) -> Any:
+    """Return what ``validate_data`` takes as ``dtype``: float32 stays where it is exact enough.
+
+    It never is for losses with kinks, whose smooth stand-ins become steep.
+    """
+    smooth = all(math.isfinite(getattr(loss, "smoothness", 1.0)) for loss in losses)
+    return [np.float64, np.float32] if smooth and tol >= _LEAST_TOL_OF_FLOAT32 else np.float64
+
+
+def weighted_rows(weight: np.ndarray, *arrays: Any) -> tuple[Any, ...]:
+    """Return the weights and the arrays without the rows of weight zero, which count for nothing.
+
+    What stands in such rows could otherwise overflow, or make a class that no row speaks for.
+    """
+    kept = weight > 0.0
+    if np.all(kept):
+        return weight, *arrays
+    return weight[kept], *(array[np.flatnonzero(kept)] for array in arrays)
+
+
+class NormLearner(StoredWeightsMixin, ColumnSelectorMixin, CallbackSupportMixin, BaseEstimator):
+    """Base of the estimators that minimise a loss under a norm.
+
+    A subclass has the parameters ``norm``, ``fit_intercept``, ``standardize``, ``tol`` and
+    ``max_iter``, and turns weights outward and inward with the methods below.
+    """
+
+    coef_: Any
+    intercept_: Any
+    support_: np.ndarray
+
+    # --- what a subclass may say
+
+    def _turned(self, weights: np.ndarray, intercept: np.ndarray) -> tuple[Any, Any]:
+        """Return weights as ``(n_outputs, n_features)``, and the intercept."""
+        return np.ascontiguousarray(weights.T), intercept
+
+    def _shaped(self, coef: np.ndarray, intercept: np.ndarray) -> tuple[Any, Any]:
+        """Return ``coef_`` and ``intercept_`` in the shape that users see."""
+        return coef, intercept
+
+    def _unturned(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the fitted weights ``(n_features, n_outputs)`` and intercept, to start from."""
+        return np.atleast_2d(self.coef_).T, np.atleast_1d(self.intercept_)
+
+    def _check_parameters(self) -> None:
+        check_norm_parameters(self)
+
+    def _columns(self, X: Any, weight: np.ndarray) -> tuple[Any, dict[str, Any]]:
+        """Return ``X`` in the units that the norm sees, and what ``Training`` must know of them."""
+        if not self.standardize:
+            (inside,), units = moderate([X])
+            return inside, units
+        (inside,), units = standardized([X], [weight], centred=bool(self.fit_intercept))
+        return inside, units
+
+    # --- one penalty, or one ball
+
+    def _solve(
+        self, training: Training, *, alpha: float | None, radius: float | None, progress: Progress
+    ) -> proximal.Solution:
+        """Run the engine, warn of what was not reached, and return the solution turned outward."""
+        found = proximal.solve(
+            training.design,
+            training.loss,
+            training.target,
+            able_norm(self.norm, "prox" if radius is None else "project"),
+            weight=training.weight,
+            alpha=None
+            if radius is not None or alpha is None
+            else training.inside_alpha(float(alpha)),
+            radius=None if radius is None else training.inside_radius(float(radius)),
+            start=self._start(training),
+            on_iteration=Iterations(progress).end,
+            **self._options(),
+        )
+        _check_finite(found)
+        self._report(found)
+        return _checked_outward(training, found)
+
+    def _options(self) -> dict[str, Any]:
+        return {
+            "fit_intercept": bool(self.fit_intercept),
+            "tol": float(self.tol),
+            "max_iter": int(self.max_iter),
+        }
+
+    def _start(self, training: Training) -> tuple[Any, Any] | None:
+        """Return the solution of the last fit, if ``warm_start`` asks for it."""
+        if not getattr(self, "warm_start", False) or not hasattr(self, "coef_"):
+            return None
+        weights, intercept = self._unturned()
+        wanted = (training.design.n_features, training.design.n_outputs)
+        if weights.shape != wanted:
+            raise ValueError(
+                f"warm_start=True starts from weights for {weights.shape[0]} features and "
+                f"{weights.shape[1]} outputs, but the data have {wanted[0]} and {wanted[1]}. "
+                "Set warm_start=False to start anew."
+            )
+        if not self.fit_intercept:
+            intercept = np.zeros_like(intercept)
+        return training.inward(weights, intercept)
+
+    def _attributes(self, found: proximal.Solution) -> dict[str, Any]:
+        """Return the fitted attributes that a solution (turned outward) stands for."""
+        coef, intercept = self._turned(found.weights, found.intercept)
+        shaped, bias = self._shaped(coef, intercept)
+        return {
+            "coef_": shaped,
+            "intercept_": bias,
+            "support_": np.flatnonzero(np.any(coef != 0.0, axis=0)),
+            "dual_gap_": float(found.gap),
+            "objective_": float(found.objective),
+            "norm_value_": float(found.norm_value),
+            "n_iter_": max(1, int(found.iterations)),
+        }
+
+    def _keep(self, found: proximal.Solution) -> None:
+        """Set the fitted attributes."""
+        self.__dict__.update(self._attributes(found))
+
+    def _report(self, found: proximal.Solution) -> None:
+        """Warn of a solution that was cut short."""
+        if found.interrupted:
+            warn_caller(
+                f"Interrupted after {found.iterations} iterations with relative duality gap "
+                f"{found.relative_gap:.1e} (tol {self.tol:g}); the weights so far are kept. "
+                "Set warm_start=True and call fit again to go on.",
+                InterruptedFitWarning,
+            )
+        elif not found.converged:
+            warn_caller(
+                f"Stopped after {_stopped(found, self)} with relative duality gap "
+                f"{found.relative_gap:.1e} (tol {self.tol:g}). {_remedy(found, self)}",
+                NotConvergedWarning,
+            )
+
+    # --- many penalties
+
+    def _alpha_max(self, training: Training) -> float:
+        """Return the smallest penalty known to leave all weights at zero."""
+        largest = proximal.alpha_max(
+            training.design,
+            training.loss,
+            training.target,
+            able_norm(self.norm, "prox"),
+            weight=training.weight,
+            fit_intercept=bool(self.fit_intercept),
+        )
+        # A residual sums to zero but for rounding, and so does its product with a constant column.
+        rounding = 8.0 * float(np.finfo(training.design.dtype).eps) * training.largest_input
+        return 0.0 if largest <= rounding else float(largest) * training.alpha_unit
+
+    def _grid(
+        self, training: Training, alphas: Any, alpha_ratio: float
+    ) -> tuple[float, np.ndarray]:
+        """Return the smallest penalty that leaves no weights, and the grid to go along."""
+        largest = self._alpha_max(training)
+        # Where no penalty leaves weights, any that stand out from rounding will do.
+        top = largest or training.alpha_unit * (training.largest_input or 1.0)
+        if isinstance(alphas, numbers.Integral) and not 0.0 < top * alpha_ratio <= top < math.inf:
+            what = "vanish" if top < 1.0 else "overflow"
+            raise ValueError(
+                f"Penalties that suit X and y {what} in float64; multiply X or y by a power of two "
+                "that makes them moderate, or set standardize=True."
+            )
+        return largest, alpha_grid(alphas, alpha_ratio, top)
+
+    def _solutions(
+        self, training: Training, alphas: np.ndarray, effort: float = proximal.PATH_EFFORT
+    ) -> Iterator[proximal.Solution]:
+        """Yield the solution for each penalty, turned outward; end early at an interrupt."""
+        found = proximal.path(
+            training.design,
+            training.loss,
+            training.target,
+            able_norm(self.norm, "prox"),
+            weight=training.weight,
+            alphas=[training.inside_alpha(float(alpha)) for alpha in alphas],
+            effort=effort,
+            **self._options(),
+        )
+        for alpha, solution in zip(alphas, found, strict=False):
+            _check_finite(solution)
+            yield replace(_checked_outward(training, solution), alpha=float(alpha))
+
+    def _walk(
+        self, training: Training, alphas: Any, alpha_ratio: float, progress: Progress
+    ) -> MixedNormPath:
+        """Return the solutions along a grid of penalties, each a task below ``progress``."""
+        largest, grid = self._grid(training, alphas, alpha_ratio)
+        points = _Points(progress, len(grid), self)
+        path = collect(points.finished(self._solutions(training, grid)), self._turned, largest)
+        points.report()
+        return path
+
+    # --- what is read off the fitted weights
+
+    @property
+    def selected_(self) -> np.ndarray:  # type: ignore[override]
+        """The features in use, ``support_`` under the name that selectors have."""
+        return self.support_
+
+    @property
+    def rank_(self) -> int:
+        """Numerical rank of the weights; a norm of singular values keeps it small."""
+        check_is_fitted(self)
+        weights = np.atleast_2d(self.coef_)[:, self.support_]
+        return int(np.linalg.matrix_rank(weights)) if weights.size else 0
+
+    def _linear(self, X: Any) -> np.ndarray:
+        """Return ``X coef.T + intercept`` of shape ``(n_samples, n_outputs)``, as they stand."""
+        check_is_fitted(self)
+        X = validate_data(
+            self, X, reset=False, accept_sparse=("csr", "csc"), dtype=[np.float64, np.float32]
+        )
+        coef = np.atleast_2d(self.coef_)
+        used = np.flatnonzero(np.any(coef != 0.0, axis=0))
+        if isinstance(X, np.ndarray) and len(used) < coef.shape[1] // 4:
+            X, coef = X[:, used], coef[:, used]
+        return linear_scores(X, coef.T, np.asarray(self.intercept_))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "coef_" in vars(self)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+class _Points:
+    """The points of a path as they are done, each a task of the progress."""
+
+    def __init__(self, whole: Progress, n_points: int, estimator: Any) -> None:
+        self._whole, self._n_points, self._estimator = whole, n_points, estimator
+        self._done = 0
+        self._cut = False
+        self._worst: Any = None
+        self._n_bad = 0
+
+    def finished(self, found: Iterator[proximal.Solution]) -> Iterator[proximal.Solution]:
+        """Yield the solutions that were finished; a callback may ask to stop after any."""
+        task = self._whole.task("alpha")
+        for solution in found:
+            if solution.interrupted:
+                self._cut = True
+                break
+            self._done += 1
+            self._note(solution)
+            yield solution
+            if task.end() or self._done == self._n_points:
+                break
+            task = self._whole.task("alpha")
+        if self._done == 0:
+            raise KeyboardInterrupt
+
+    def _note(self, found: proximal.Solution) -> None:
+        if found.converged:
+            return
+        self._n_bad += 1
+        if self._worst is None or found.relative_gap > self._worst.relative_gap:
+            self._worst = found
+
+    def report(self) -> None:
+        """Warn of a path that was cut short, or not solved to its tolerance."""
+        if self._cut:
+            warn_caller(
+                f"Interrupted after {self._done} of {self._n_points} values of alpha, which are "
+                "kept.",
+                InterruptedFitWarning,
+            )
+        if self._worst is not None:
+            worst, estimator = self._worst, self._estimator
+            warn_caller(
+                f"For {self._n_bad} of {self._done} values of alpha the gap was not reached. At "
+                f"alpha={worst.alpha:.3g} it stopped after {_stopped(worst, estimator)} with "
+                f"relative duality gap {worst.relative_gap:.1e} (tol {estimator.tol:g}). "
+                f"{_remedy(worst, estimator)}",
+                NotConvergedWarning,
+            )
+
+
+def _check_finite(found: proximal.Solution) -> None:
+    if not (math.isfinite(found.objective) and np.all(np.isfinite(found.intercept))):
+        raise ValueError(
+            "The numbers overflowed: columns of X or targets differ too much in size for "
+            f"{found.weights.dtype}. Scale them (StandardScaler), or give X as float64."
+        )
+
+
+def _checked_outward(training: Training, found: proximal.Solution) -> proximal.Solution:
+    """Return a solution in the units of the data; raise where its weights overflow or vanish."""
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        outside = training.outward(found)
+    largest, dtype = float(np.max(np.abs(outside.weights), initial=0.0)), found.weights.dtype
+    finite = math.isfinite(largest) and bool(np.all(np.isfinite(outside.intercept)))
+    if not finite or (largest == 0.0 and np.any(found.weights)):
+        what = "vanish" if finite else "overflow"
+        raise ValueError(
+            f"In the units of X and y the weights {what} in {dtype}. Scale X (StandardScaler) and "
+            "divide y by its size, or give X as float64."
+        )
+    return outside
+
+
+def _stopped(found: proximal.Solution, estimator: Any) -> str:
+    if found.iterations >= estimator.max_iter:
+        return f"max_iter={estimator.max_iter}"
+    if found.exhausted:
+        return f"{found.iterations} iterations, with more effort than max_iter allows,"
+    return (
+        f"{found.iterations} iterations, because the gap fell by less than one per cent in the "
+        f"last {proximal.PATIENCE},"
+    )
+
+
+def _remedy(found: proximal.Solution, estimator: Any) -> str:
+    more = found.iterations >= estimator.max_iter or found.exhausted
+    first = "Raise max_iter" if more else "Raise tol"
+    if first == "Raise tol" and found.weights.dtype == np.float32:
+        first += ", give X as float64"
+    last = "raise alpha" if found.radius is None else "lower radius"
+    return f"{first}, scale X, or {last}."

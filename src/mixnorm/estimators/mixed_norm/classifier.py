@@ -1,0 +1,399 @@
+"""Classification under a norm, stopped by a duality gap."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils.metaestimators import available_if
+
+from mixnorm.engines.proximal import SharedDesign
+from mixnorm.estimators._common.inputs import (
+    check_class_weight,
+    check_dense_targets,
+    check_one_kind_of_label,
+    check_weights,
+    class_factors,
+)
+from mixnorm.estimators._common.progress import Progress, all_or_nothing, with_callbacks
+from mixnorm.estimators._common.validation import check_classification_targets, validate_data
+from mixnorm.estimators.mixed_norm.base import (
+    MixedNormPath,
+    NormLearner,
+    Training,
+    check_dual_loss,
+    check_grid,
+    grid_size,
+    weighted_rows,
+    working_dtypes,
+)
+from mixnorm.losses import as_loss
+from mixnorm.losses.names import JOINT
+
+
+class OneDesign(NormLearner):
+    """Learners with one ``X`` for all outputs."""
+
+    # The classifier and the regressor give these two.
+
+    def _validated(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
+        """Return ``X`` and ``y`` as arrays of the dtypes to work in."""
+        raise NotImplementedError
+
+    def _prepared(self, X: Any, y: np.ndarray, sample_weight: Any) -> Training:
+        """Return valid data as the engine takes them; set what is fitted without it."""
+        raise NotImplementedError
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training data.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Class labels of any type, one per row; or the targets of a regression.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the samples.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        self._check_parameters()
+        with all_or_nothing(self):
+            training = self._prepared(*self._validated(X, y), sample_weight)
+            progress = Progress.of_fit(self, X, y, sample_weight, int(self.max_iter))
+            found = self._solve(training, alpha=self.alpha, radius=self.radius, progress=progress)
+            self._keep(found)
+            progress.end(dict)
+            return self
+
+    @with_callbacks
+    def path(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        alphas: Any = 50,
+        alpha_ratio: float = 1e-2,
+        sample_weight: Any = None,
+    ) -> MixedNormPath:
+        """Return the solutions for many penalties, each started from the one before.
+
+        ``alpha``, ``radius`` and ``warm_start`` do not count here, and the estimator stays as it
+        is, fitted or not.
+
+        Parameters
+        ----------
+        X, y
+            Training data, as in ``fit``.
+        alphas : int or sequence of float, default=50
+            Falling penalties, or how many to take, evenly spaced in logarithms, from the smallest
+            penalty that leaves no weights.
+        alpha_ratio : float, default=1e-2
+            The last of these divided by the first; not used where penalties are given.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the samples.
+
+        Returns
+        -------
+        MixedNormPath
+            ``alphas``, ``coefs``, ``intercepts``, ``gaps``, ``norm_values``, ``n_features``, ...
+        """
+        self._check_parameters()
+        check_grid(alphas, alpha_ratio)
+        scratch = copy.copy(self)  # what validation sets stays off the estimator
+        training = scratch._prepared(*scratch._validated(X, y), sample_weight)
+        progress = Progress.of_fit(self, X, y, sample_weight, grid_size(alphas))
+        path = scratch._walk(training, alphas, alpha_ratio, progress)
+        progress.end()
+        return path
+
+
+def _has_probabilities(estimator: Any) -> bool:
+    loss = as_loss(estimator.loss, JOINT)
+    try:
+        loss.proba(np.zeros((1, 2)))
+    except TypeError as error:
+        raise AttributeError(str(error)) from error
+    return True
+
+
+class MixedNormClassifier(ClassifierMixin, OneDesign):
+    r"""Linear multi-class classifier under a matrix norm.
+
+    Minimises, with one column of weights per class,
+
+    .. math:: \sum_i w_i\, \ell(W^\top x_i + b, y_i) + \alpha\, \|W\|
+
+    with sample weights :math:`w_i` that sum to one and a free intercept :math:`b`; or, where
+    ``radius`` is given, the loss alone over :math:`\|W\| \le` ``radius``. With the norm
+    ``"l2,1"`` few features are in use, the same for all classes; with ``"trace"`` the weights
+    have low rank.
+
+    Parameters
+    ----------
+    norm : {"l1,1", "l2,1", "l2,2", "linf,1", "trace"} or norm object, default="l2,1"
+        The norm, by name or as an object of :mod:`mixnorm.norms`.
+    alpha : float, default=0.01
+        Weight of the norm beside the weighted mean loss, for the weights of the columns as given:
+        it is in units of the columns, unless ``standardize=True``. Not used where ``radius`` is
+        given.
+    radius : float, optional
+        Largest norm. Given, it replaces the penalty, and ``alpha`` does not count.
+    loss : {"logistic", "margin", "hinge", "squared_hinge"} or loss object, default="logistic"
+        The loss of all scores of a sample and its class.
+    class_weight : dict or "balanced", default=None
+        Weights of the classes by their labels, 1 where there is none, by which sample weights are
+        multiplied; ``"balanced"`` gives all classes the same weight in sum.
+    fit_intercept : bool, default=True
+        Fit an intercept, which the norm does not see.
+    standardize : bool, default=False
+        Measure columns in standard deviations, with the weights of the rows, and about their means;
+        constant columns get no weight. ``alpha``, ``radius`` and ``norm_value_`` are then those of
+        the weights of such columns. ``coef_`` and ``intercept_`` are for the columns as given.
+        Without an intercept columns are divided by the root of their mean square, about zero.
+    tol : float, default=1e-4
+        Largest relative duality gap: the gap divided by the loss of the best intercept alone.
+    max_iter : int, default=1000
+        Most iterations.
+    warm_start : bool, default=False
+        Start from the weights of the previous ``fit``.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_classes, n_features), or (1, n_features) for two classes
+        Weights; for two classes those of ``classes_[1]`` less those of ``classes_[0]``.
+    intercept_ : ndarray of shape (n_classes,) or (1,)
+        Intercept; of more than two classes, intercepts that sum to zero.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    support_ : ndarray of shape (n_selected,)
+        Features with a weight that is not zero.
+    rank_ : int
+        Numerical rank of ``coef_``.
+    dual_gap_ : float
+        Duality gap: ``objective_`` is at most this much above its optimum.
+    objective_ : float
+        What was minimised: the mean loss, plus ``alpha`` times the norm.
+    norm_value_ : float
+        The norm of the weights (of two columns of them, for two classes); with
+        ``standardize=True`` in standard units.
+    n_iter_ : int
+        Iterations.
+    n_features_in_ : int
+        Number of columns seen in ``fit``.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the columns, where all are strings.
+
+    See Also
+    --------
+    MixedNormClassifierCV : Chooses ``alpha`` by cross-validation.
+    ShareBoostClassifier : Chooses a given number of features greedily.
+
+    Notes
+    -----
+    The norm sees the scale of the columns, so that ``standardize=True`` is mostly right; it makes a
+    copy of ``X``. An iteration costs a product of
+    ``X`` with the residual, and several with the features in use. Data in float32 are worked on in
+    float32 where ``tol`` is at least 1e-5, all else in float64; if ``tol`` is at least 1e-4, steps
+    on dense data are taken on a copy of ``X`` in float32, while what they reach and its gap are
+    still computed in float64. Sparse matrices are never made dense. A keyboard interrupt keeps
+    the weights found so far, with a warning.
+
+    References
+    ----------
+    S. Kakade, S. Shalev-Shwartz, A. Tewari, "Regularization techniques for learning with
+    matrices", JMLR 13, 2012.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from mixnorm import MixedNormClassifier
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model = MixedNormClassifier("l2,1", alpha=0.05).fit(X / 16, y)
+    >>> len(model.support_) < 64, bool(model.score(X / 16, y) > 0.8)
+    (True, True)
+    >>> MixedNormClassifier("trace", radius=20.0).fit(X / 16, y).norm_value_ <= 20.0 + 1e-9
+    True
+    """
+
+    def __init__(
+        self,
+        norm: Any = "l2,1",
+        alpha: float = 0.01,
+        *,
+        radius: float | None = None,
+        loss: Any = "logistic",
+        class_weight: Any = None,
+        fit_intercept: bool = True,
+        standardize: bool = False,
+        tol: float = 1e-4,
+        max_iter: int = 1000,
+        warm_start: bool = False,
+    ) -> None:
+        self.norm = norm
+        self.alpha = alpha
+        self.radius = radius
+        self.loss = loss
+        self.class_weight = class_weight
+        self.fit_intercept = fit_intercept
+        self.standardize = standardize
+        self.tol = tol
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+
+    def _loss(self) -> Any:
+        loss = check_dual_loss(as_loss(self.loss, JOINT), JOINT)
+        if not loss.is_classifier:
+            raise ValueError(f"loss={loss!r} is no loss on labels; choose one of {sorted(JOINT)}.")
+        if not loss.shift_invariant:  # for two classes only a difference of scores is kept
+            raise ValueError(
+                f"loss={loss!r} changes where a constant is added to all scores of a sample; "
+                f"choose one of {sorted(JOINT)}."
+            )
+        return loss
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_class_weight(self.class_weight)
+
+    def _validated(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
+        check_dense_targets(y)
+        check_one_kind_of_label(y)
+        X, y = validate_data(
+            self, X, y, accept_sparse=("csc", "csr"), dtype=working_dtypes(self.tol, [self._loss()])
+        )
+        check_classification_targets(y)
+        return X, y
+
+    def _prepared(self, X: Any, y: np.ndarray, sample_weight: Any) -> Training:
+        loss = self._loss()
+        weight = check_weights(sample_weight, X.shape[0], X.dtype)
+        classes, labels = np.unique(y, return_inverse=True)
+        weight, X, labels = weighted_rows(weight, X, labels)
+        if self.class_weight is not None:
+            factors = class_factors(self.class_weight, classes[labels], weight)
+            weight = check_weights(weight * factors, X.shape[0], X.dtype)
+            weight, X, labels = weighted_rows(weight, X, labels)
+        self._check_classes(classes, labels)
+        self.classes_ = classes
+        target = loss.encode(labels, len(classes), weight)
+        X, units = self._columns(X, weight)
+        return Training(SharedDesign(X, len(classes)), loss, target, weight, **units)
+
+    def _check_classes(self, classes: np.ndarray, labels: np.ndarray) -> None:
+        """Raise unless two classes have weight, and a warm start has the same ones."""
+        present = classes[np.unique(labels)]
+        if len(present) < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs samples of at least 2 classes, but y holds only one "
+                f"class of positive weight: {present[0]!r}."
+            )
+        known = getattr(self, "classes_", classes)
+        if getattr(self, "warm_start", False) and not np.array_equal(known, classes):
+            raise ValueError(
+                "warm_start=True starts from the last fit, but y has other classes: "
+                f"{classes!r} instead of {known!r}. Set warm_start=False to start anew."
+            )
+
+    def _turned(self, weights: np.ndarray, intercept: np.ndarray) -> tuple[Any, Any]:
+        if weights.shape[1] == 2:
+            return (weights[:, 1] - weights[:, 0])[None, :], intercept[1:] - intercept[:1]
+        # No loss sees a constant in all scores: the intercepts are those that sum to zero.
+        return super()._turned(weights, intercept - np.mean(intercept))
+
+    def _unturned(self) -> tuple[np.ndarray, np.ndarray]:
+        weights, intercept = super()._unturned()
+        if len(self.classes_) > 2:
+            return weights, intercept
+        halves = np.asarray([[-0.5, 0.5]])
+        return weights * halves, (intercept * halves)[0]
+
+    def _check_fitted(self, n_outputs: int) -> None:
+        super()._check_fitted(n_outputs)
+        classes = self.classes_
+        n_classes = 2 if n_outputs == 1 else n_outputs
+        if not isinstance(classes, np.ndarray) or classes.shape != (n_classes,) or n_outputs == 2:
+            raise ValueError(f"classes_ must be an array of {n_classes} labels, for two one output")
+        scores = np.zeros((1, n_classes))
+        self._loss().encode(np.zeros(1, dtype=np.int64), n_classes, scores)  # checks the loss
+
+    def _scores(self, X: Any) -> np.ndarray:
+        scores = self._linear(X)
+        return scores * np.asarray([-0.5, 0.5], scores.dtype) if scores.shape[1] == 1 else scores
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return the scores of the classes.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            New data.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes), or (n_samples,) for two classes
+            With two classes, positive means ``classes_[1]``.
+        """
+        scores = self._linear(X)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict class labels.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            New data.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        scores = self._linear(X)
+        single = scores.shape[1] == 1
+        chosen = (scores[:, 0] > 0).astype(np.intp) if single else np.argmax(scores, axis=1)
+        labels: np.ndarray = self.classes_[chosen]
+        return labels
+
+    @available_if(_has_probabilities)
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return class probabilities, where the loss knows them.
+
+        For the logistic loss these are the soft-max of the scores; for the margin loss the
+        probabilities for which the scores minimise the expected loss.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            New data.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Rows sum to one, columns in the order of ``classes_``.
+        """
+        scores = self._scores(X)
+        return np.asarray(as_loss(self.loss, JOINT).proba(scores))
+
+    @available_if(_has_probabilities)
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Return the logarithm of the class probabilities, where the loss knows them.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            New data.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.predict_proba(X)))

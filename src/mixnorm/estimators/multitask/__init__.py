@@ -1,0 +1,4 @@
+"""Many tasks under one norm.
+
+Open ``learner.py`` first, then ``problem.py``.
+"""

@@ -1,0 +1,550 @@
+"""Many tasks learned together under one norm, each with its own loss."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.exceptions import UndefinedMetricWarning
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
+
+from mixnorm.estimators._common.progress import Progress, all_or_nothing, with_callbacks
+from mixnorm.estimators._common.units import safe_unit
+from mixnorm.estimators._common.validation import validate_data
+from mixnorm.estimators.mixed_norm.base import (
+    MixedNormPath,
+    NormLearner,
+    Training,
+    check_grid,
+    grid_size,
+    working_dtypes,
+)
+from mixnorm.estimators.multitask.problem import (
+    Targets,
+    TaskProblem,
+    build_problem,
+    find_task,
+    given_losses,
+    has_probabilities,
+    is_separate,
+    missing,
+    numbers_of,
+    read_matrices,
+    read_separate,
+    read_shared,
+    read_weights,
+    side_by_side,
+    task_losses,
+    task_predictions,
+    task_probabilities,
+)
+
+
+def _known_losses(estimator: Any) -> list[Any]:
+    """Return the losses of the tasks; before ``fit`` those given, for whichever tasks they are."""
+    if hasattr(estimator, "classes_"):
+        return list(estimator._losses)
+    given = estimator.losses
+    given = given.values() if isinstance(given, Mapping) else given
+    given = [given] if isinstance(given, str) or not isinstance(given, Iterable) else given
+    given = list(given)
+    return task_losses(given, range(len(given)))
+
+
+def _some_labels(estimator: Any) -> bool:
+    """Whether some task has labels; where none has, ``predict`` gives the scores."""
+    if not any(loss.is_binary for loss in _known_losses(estimator)):
+        raise AttributeError("decision_function is for tasks with labels; predict gives scores.")
+    return True
+
+
+def _some_probabilities(estimator: Any) -> bool:
+    """Whether the loss of some task has probabilities."""
+    if not any(has_probabilities(loss) for loss in _known_losses(estimator)):
+        raise AttributeError(
+            "predict_proba is for tasks whose loss has probabilities, and none has: give a task "
+            "with two labels the loss 'logistic'."
+        )
+    return True
+
+
+class BaseMultiTask(RegressorMixin, NormLearner):
+    """What the learner and its form with cross-validation share: data in, predictions out."""
+
+    losses: Any
+    tasks_: list[Any]
+    classes_: list[np.ndarray | None]
+
+    def _problem(self, X: Any, y: Any, sample_weight: Any) -> TaskProblem:
+        """Validate the data, note the tasks, and prepare all for the engine."""
+        if y is None:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None."
+            )
+        if is_separate(X):
+            names, matrices, form = read_matrices(X)
+            targets = read_separate(names, form, y)
+            matrices = self._validated(names, matrices)
+        else:
+            matrices = [self._matrix(X, reset=True)]
+            targets = read_shared(y)
+        problem = build_problem(
+            matrices,
+            targets,
+            self.losses,
+            sample_weight,
+            fit_intercept=bool(self.fit_intercept),
+            standardize=bool(self.standardize),
+        )
+        self.tasks_, self.classes_ = list(targets.names), problem.classes
+        self._losses, self._single = problem.losses, targets.form == "column"
+        return problem
+
+    def _check_fitted(self, n_outputs: int) -> None:
+        super()._check_fitted(n_outputs)
+        _check_stored(self, n_outputs)
+
+    def _training(self, X: Any, y: Any, sample_weight: Any) -> Training:
+        return self._problem(X, y, sample_weight).training
+
+    def _matrix(self, X: Any, *, reset: bool) -> Any:
+        dtype = working_dtypes(self.tol, given_losses(self.losses))
+        return validate_data(self, X, reset=reset, accept_sparse=("csc", "csr"), dtype=dtype)
+
+    def _validated(self, names: list[Any], matrices: list[Any]) -> list[Any]:
+        """Return the matrices of all tasks, checked against the first and of one dtype."""
+        found: list[Any] = []
+        for name, X in zip(names, matrices, strict=True):
+            try:
+                found.append(self._matrix(X, reset=not found))
+            except ValueError as error:
+                raise ValueError(
+                    f"Task {name!r}: {error} (All tasks have the same features.)"
+                ) from error
+        common = np.result_type(*(X.dtype for X in found))
+        return [X.astype(common, copy=False) for X in found]
+
+    # --- predictions
+
+    def _scores(self, X: Any, task: Any) -> Any:
+        """Return ``(tasks, scores, form)``: one array of scores for each task of ``X``."""
+        check_is_fitted(self)
+        if task is not None:
+            position = find_task(task, self.tasks_)
+            return [position], [self._linear(X)[:, position]], "one"
+        if not is_separate(X):
+            return range(len(self.tasks_)), list(self._linear(X).T), "table"
+        names, matrices, form = read_matrices(X, self.tasks_)
+        places = [find_task(name, self.tasks_) for name in names]
+        scores = [self._linear(own)[:, place] for own, place in zip(matrices, places, strict=True)]
+        return places, scores, form if form == "list" else names
+
+    def _in_form(self, columns: list[np.ndarray], form: Any) -> Any:
+        if form == "one" or (form == "table" and self._single):
+            return columns[0]
+        if form == "table":
+            return side_by_side(columns)
+        return columns if form == "list" else dict(zip(form, columns, strict=True))
+
+    def predict(self, X: Any, task: Any = None) -> Any:
+        """Predict for new data: numbers, or labels for tasks that have them.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), or list or dict of these
+            New data for all tasks, or for each task its own. A dictionary may hold some of the
+            tasks.
+        task : name or int, optional
+            Predict for this task alone.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_tasks), or list or dict of ndarray of shape (n_samples,)
+            In the form of ``X``. One column, (n_samples,), for one ``task`` and where ``y`` was
+            one column. A table of numbers and texts has the dtype object.
+        """
+        places, scores, form = self._scores(X, task)
+        found = [
+            task_predictions(own, self._losses[place], self.classes_[place])
+            for place, own in zip(places, scores, strict=True)
+        ]
+        return self._in_form(found, form)
+
+    @available_if(_some_labels)
+    def decision_function(self, X: Any, task: Any = None) -> Any:
+        """Return the scores of the tasks; for labels, positive means the second of the two.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), or list or dict of these
+            New data, as in ``predict``.
+        task : name or int, optional
+            The scores of this task alone.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_tasks), or list or dict of ndarray of shape (n_samples,)
+            In the form of ``X``, as in ``predict``.
+        """
+        _, scores, form = self._scores(X, task)
+        return self._in_form(scores, form)
+
+    @available_if(_some_probabilities)
+    def predict_proba(self, X: Any, task: Any = None) -> Any:
+        """Return the probabilities of the two labels of each task, for logistic losses.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), or list or dict of these
+            New data, as in ``predict``.
+        task : name or int, optional
+            The probabilities of this task alone.
+
+        Returns
+        -------
+        list or dict of ndarray of shape (n_samples, 2)
+            For each task its own, with columns in the order of its ``classes_``: a dictionary where
+            ``X`` is one, else a list, as scikit-learn has it for several outputs. One array for one
+            ``task`` and where ``y`` was one column.
+        """
+        places, scores, form = self._scores(X, task)
+        found = [
+            task_probabilities(own, self._losses[place], self.tasks_[place])
+            for place, own in zip(places, scores, strict=True)
+        ]
+        return found if form == "table" and not self._single else self._in_form(found, form)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the mean over tasks of R², or of the accuracy for tasks with labels.
+
+        Entries without a label do not count, nor tasks with none, nor R² of a single target.
+
+        Parameters
+        ----------
+        X, y
+            Data in one of the forms that ``fit`` takes.
+        sample_weight : array-like, list or dict, optional
+            Weights, as in ``fit``.
+
+        Returns
+        -------
+        float
+            NaN, with a warning, if no task has enough targets.
+        """
+        check_is_fitted(self)
+        if is_separate(X):
+            names, _, form = read_matrices(X, self.tasks_)
+            targets = read_separate(names, form, y)
+        else:
+            targets = read_shared(y)
+            check_consistent_length(X, targets.columns[0])
+            names = targets.names if targets.form == "frame" else self.tasks_
+        if len(targets.names) != len(names):
+            raise ValueError(
+                f"y has {len(targets.names)} columns for {len(names)} tasks; give one for each, or "
+                "a dictionary of some."
+            )
+        places, scores, _ = self._scores(X, None)
+        at = dict(zip(places, scores, strict=True))
+        wanted = [find_task(name, self.tasks_) for name in names]
+        found = [task_predictions(at[p], self._losses[p], self.classes_[p]) for p in wanted]
+        return _mean_score(
+            targets, found, [self.classes_[p] is not None for p in wanted], sample_weight
+        )
+
+    def transform(self, X: Any) -> Any:
+        """Return the columns of ``X`` that some task uses.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), or list or dict of these
+            New data.
+
+        Returns
+        -------
+        {ndarray, sparse matrix} of shape (n_samples, n_selected), or list or dict of these
+            In the form of ``X``.
+        """
+        if not is_separate(X):
+            return super().transform(X)
+        check_is_fitted(self)
+        names, matrices, form = read_matrices(X, self.tasks_)
+        found = [NormLearner.transform(self, own) for own in matrices]
+        return found if form == "list" else dict(zip(names, found, strict=True))
+
+    @with_callbacks
+    def path(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        alphas: Any = 50,
+        alpha_ratio: float = 1e-2,
+        sample_weight: Any = None,
+    ) -> MixedNormPath:
+        """Return the solutions for many penalties, each started from the one before.
+
+        ``alpha``, ``radius`` and ``warm_start`` do not count here, and the estimator stays as it
+        is, fitted or not.
+
+        Parameters
+        ----------
+        X, y
+            Training data, as in ``fit``.
+        alphas : int or sequence of float, default=50
+            Falling penalties, or how many to take, evenly spaced in logarithms, from the smallest
+            penalty that leaves no weights.
+        alpha_ratio : float, default=1e-2
+            The last of these divided by the first; not used where penalties are given.
+        sample_weight : array-like, list or dict, optional
+            Weights, as in ``fit``.
+
+        Returns
+        -------
+        MixedNormPath
+            ``alphas``, ``coefs``, ``intercepts``, ``gaps``, ``norm_values``, ``n_features``, ...
+        """
+        self._check_parameters()
+        check_grid(alphas, alpha_ratio)
+        scratch = copy.copy(self)  # what validation sets stays off the estimator
+        training = scratch._training(X, y, sample_weight)
+        progress = Progress.of_fit(self, X, y, sample_weight, grid_size(alphas))
+        path = scratch._walk(training, alphas, alpha_ratio, progress)
+        progress.end()
+        return path
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+
+class MultiTaskLearner(BaseMultiTask):
+    r"""Linear models for many tasks, learned together under one norm.
+
+    With weights :math:`w_j` and an intercept :math:`b_j` for each task, minimises
+
+    .. math:: \sum_j \sum_i v_{ij}\, \ell_j(\langle w_j, x_{ij}\rangle + b_j, y_{ij})
+              + \alpha\, \|W\|
+
+    where the sample weights :math:`v_{ij}` of each task sum to one, so that all tasks count alike
+    whatever their size; or, where ``radius`` is given, the losses alone over :math:`\|W\| \le`
+    ``radius``. Under the norm ``"l2,1"`` the tasks share few features, under ``"trace"`` a few
+    directions; ``"l1,1"`` does not tie them together at all. Tasks have the same features; each
+    may have data and a loss of its own.
+
+    Parameters
+    ----------
+    norm : {"l1,1", "l2,1", "l2,2", "linf,1", "trace"} or norm object, default="l2,1"
+        The norm, by name or as an object of :mod:`mixnorm.norms`. The weights have shape
+        (n_features, n_tasks).
+    losses : str, loss object, or list or dict of these, default="squared"
+        The loss of all tasks, a list with one for each, or a dictionary by names or positions of
+        tasks: ``"squared"``, ``"absolute"``, ``"huber"``, ``"epsilon_insensitive"``, ``"hinge"``,
+        ``"squared_hinge"`` or ``"logistic"``. The last three are for tasks with two labels, of any
+        type. The squared loss is half the squared difference.
+    alpha : float, default=0.1
+        Weight of the norm beside the sum of the tasks' weighted mean losses, for the weights of the
+        columns as given: it is in units of the columns, unless ``standardize=True``. Not used where
+        ``radius`` is given.
+    radius : float, optional
+        Largest norm. Given, it replaces the penalty, and ``alpha`` does not count.
+    fit_intercept : bool, default=True
+        Fit an intercept for each task, which the norm does not see.
+    standardize : bool, default=False
+        Measure columns in standard deviations about their means, taken over the labelled rows of
+        all tasks together. A feature has the same units in every task, and all tasks count alike,
+        as in the objective. Constant columns get no weight. ``alpha``, ``radius`` and
+        ``norm_value_`` are then those of the weights of such columns. ``coef_`` and ``intercept_``
+        are for the columns as given. Without an intercept columns are divided by the root of their
+        mean square, about zero.
+    tol : float, default=1e-4
+        Largest relative duality gap: the gap divided by the losses of the best intercepts alone.
+    max_iter : int, default=1000
+        Most iterations.
+    warm_start : bool, default=False
+        Start from the weights of the previous ``fit``.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_tasks, n_features)
+        Weights.
+    intercept_ : ndarray of shape (n_tasks,)
+        Intercepts.
+    tasks_ : list
+        The names of the tasks: keys, or names of columns, where there are such; else 0, 1, ...
+    classes_ : list
+        For each task its two labels, the second of which has positive scores; None for tasks with
+        numbers.
+    support_ : ndarray of shape (n_selected,)
+        Features that some task uses.
+    rank_ : int
+        Numerical rank of ``coef_``.
+    dual_gap_ : float
+        Duality gap: ``objective_`` is at most this much above its optimum.
+    objective_ : float
+        What was minimised: the mean losses of all tasks together, plus ``alpha`` times the norm.
+    norm_value_ : float
+        The norm of the weights; with ``standardize=True`` in standard units.
+    n_iter_ : int
+        Iterations.
+    n_features_in_ : int
+        Number of columns seen in ``fit``.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the columns, where all are strings.
+
+    See Also
+    --------
+    MultiTaskLearnerCV : Chooses ``alpha`` by cross-validation.
+    MixedNormRegressor : One loss for all outputs of a regression.
+
+    Notes
+    -----
+    One ``X`` for all tasks, all labels present and one loss make the quickest case. With an ``X``
+    for each task, what an iteration keeps is as large as the largest task times the number of
+    tasks. The cost, the dtypes and the scale of the columns are as in
+    :class:`MixedNormClassifier`; squared losses of tasks on very different scales should be scaled
+    alike. To scikit-learn this is a regressor, also where tasks have labels.
+
+    References
+    ----------
+    S. Kakade, S. Shalev-Shwartz, A. Tewari, "Regularization techniques for learning with
+    matrices", JMLR 13, 2012, section 4.
+
+    Examples
+    --------
+    One table of targets, with entries missing:
+
+    >>> import numpy as np
+    >>> from mixnorm import MultiTaskLearner
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(100, 20))
+    >>> Y = X[:, :2] @ rng.normal(size=(2, 5))
+    >>> Y[rng.random(Y.shape) < 0.3] = np.nan
+    >>> model = MultiTaskLearner("l2,1").fit(X, Y)
+    >>> model.support_.tolist(), model.predict(X).shape
+    ([0, 1], (100, 5))
+
+    Tasks with data and losses of their own:
+
+    >>> Xs = {"price": X[:60], "sold": X[60:]}
+    >>> ys = {"price": X[:60, 0] + 3.0, "sold": np.where(X[60:, 0] > 0, "yes", "no")}
+    >>> model = MultiTaskLearner("l2,1", {"price": "squared", "sold": "logistic"}).fit(Xs, ys)
+    >>> model.tasks_, [labels.tolist() for labels in model.classes_[1:]]
+    (['price', 'sold'], [['no', 'yes']])
+    >>> bool(np.mean(model.predict(Xs["sold"], task="sold") == ys["sold"]) > 0.9)
+    True
+    """
+
+    def __init__(
+        self,
+        norm: Any = "l2,1",
+        losses: Any = "squared",
+        alpha: float = 0.1,
+        *,
+        radius: float | None = None,
+        fit_intercept: bool = True,
+        standardize: bool = False,
+        tol: float = 1e-4,
+        max_iter: int = 1000,
+        warm_start: bool = False,
+    ) -> None:
+        self.norm = norm
+        self.losses = losses
+        self.alpha = alpha
+        self.radius = radius
+        self.fit_intercept = fit_intercept
+        self.standardize = standardize
+        self.tol = tol
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit all tasks.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), or list or dict of these
+            Training data of all tasks, or for each task its own.
+        y : array-like of shape (n_samples,) or (n_samples, n_tasks), or list or dict
+            Targets. Beside one ``X`` a table, a data frame or a dictionary of columns, with NaN or
+            None where a task has no label; beside several, a list or dictionary as ``X`` is.
+        sample_weight : array-like of shape (n_samples,) or (n_samples, n_tasks), list or dict, \
+optional
+            Weights. Beside several ``X`` a list with an array (or None) for each task, or a
+            dictionary.
+
+        Returns
+        -------
+        self
+            The fitted learner.
+        """
+        self._check_parameters()
+        with all_or_nothing(self):
+            training = self._training(X, y, sample_weight)
+            progress = Progress.of_fit(self, X, y, sample_weight, int(self.max_iter))
+            found = self._solve(training, alpha=self.alpha, radius=self.radius, progress=progress)
+            self._keep(found)
+            progress.end(dict)
+            return self
+
+
+def _mean_score(
+    targets: Targets, found: Sequence[np.ndarray], labels: Sequence[bool], sample_weight: Any
+) -> float:
+    """Return the mean of R² of tasks with numbers and of the accuracy of those with labels."""
+    weights = read_weights(sample_weight, targets)
+    scores = []
+    for task, (column, own) in enumerate(zip(targets.columns, found, strict=True)):
+        given = weights[task] if isinstance(weights, list) else weights
+        weight = np.where(missing(column), 0.0, 1.0 if given is None else given)
+        counts = weight > 0.0
+        if labels[task]:
+            right = np.asarray(column[counts] == own[counts], dtype=np.float64)
+            scores.append(right @ weight[counts] / weight.sum() if len(right) else np.nan)
+        else:
+            y = numbers_of(column, counts, targets.names[task])[counts]
+            scores.append(_r2(y, own[counts], weight[counts]))
+    if np.all(np.isnan(scores)):
+        warnings.warn(
+            "No task has a label, or two numbers for R²; the score is NaN.",
+            UndefinedMetricWarning,
+            stacklevel=3,
+        )
+        return float("nan")
+    return float(np.nanmean(scores))
+
+
+def _r2(y: np.ndarray, found: np.ndarray, weight: np.ndarray) -> float:
+    """Return R²; as in scikit-learn 1 or 0 for targets that do not vary."""
+    if len(y) < 2:
+        return float("nan")
+    unit = safe_unit(y)
+    y, found = y / unit, found / unit
+    left = weight @ (y - found) ** 2
+    all_ = weight @ (y - np.average(y, weights=weight)) ** 2
+    if all_ == 0.0:
+        return float(left == 0.0)
+    return float(1.0 - left / all_)
+
+
+def _check_stored(model: Any, n_tasks: int) -> None:
+    """Raise unless names, labels and losses, which may come from a stranger's file, fit."""
+    for name in ("tasks_", "classes_", "_losses"):
+        value = getattr(model, name, None)
+        if type(value) is not list or len(value) != n_tasks:
+            raise ValueError(f"{name} must be a list with an entry for each of {n_tasks} tasks")
+    if type(model._single) is not bool or (model._single and n_tasks != 1):
+        raise ValueError("y is said to be one column, but there are several tasks")
+    if len(set(model.tasks_)) != n_tasks:
+        raise ValueError("tasks_ must have a name for each task, each once")
+    for loss, classes in zip(task_losses(model._losses, model.tasks_), model.classes_, strict=True):
+        fits = isinstance(classes, np.ndarray) and classes.shape == (2,)
+        if (classes is not None) != loss.is_binary or not (classes is None or fits):
+            raise ValueError("classes_ must have two labels for each binary loss, None for others")

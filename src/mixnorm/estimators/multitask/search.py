@@ -1,0 +1,378 @@
+"""Many tasks under one norm, the penalty chosen by cross-validation."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+
+from mixnorm.estimators._common.progress import Progress, all_or_nothing, with_callbacks
+from mixnorm.estimators._common.search import fold_splitter, row_folds, warn_of_sorted_rows
+from mixnorm.estimators.mixed_norm.search import FOLD_EFFORT, PenaltyByCrossValidation
+from mixnorm.estimators.mixed_norm.training import Training
+from mixnorm.estimators.multitask.learner import BaseMultiTask, MultiTaskLearner
+from mixnorm.estimators.multitask.problem import (
+    TaskProblem,
+    read_separate,
+    side_by_side,
+    task_design,
+)
+
+# Rows of a fold, to train on and to score: of the one X, or of every task.
+Rows = np.ndarray | list[np.ndarray]
+Fold = tuple[Rows, Rows]
+
+
+class MultiTaskLearnerCV(PenaltyByCrossValidation, BaseMultiTask):
+    r"""Linear models for many tasks under one norm, the penalty chosen by cross-validation.
+
+    One path over the same penalties is fitted per fold, every penalty is scored on what was held
+    out, and the chosen one is fitted on all data.
+
+    Parameters
+    ----------
+    norm : {"l1,1", "l2,1", "l2,2", "linf,1", "trace"} or norm object, default="l2,1"
+        The norm, by name or as an object of :mod:`mixnorm.norms`.
+    losses : str, loss object, or list or dict of these, default="squared"
+        The loss of all tasks, or one for each, as in :class:`MultiTaskLearner`.
+    alphas : int or sequence of float, default=50
+        Falling penalties to try, or how many to take, evenly spaced in logarithms, from the
+        smallest penalty that leaves no weights. A penalty is the weight of the norm beside the sum
+        of the tasks' weighted mean losses, for the weights of the columns as given: it is in units
+        of the columns, unless ``standardize=True``.
+    alpha_ratio : float, default=1e-2
+        The last of these divided by the first; not used where penalties are given.
+    cv : int, cross-validation splitter or iterable, default=None
+        How to split; None takes five folds. One ``X`` is split by rows. With an ``X`` for each
+        task every task is split by itself, into the same number of folds; ``cv`` is then a number
+        or a splitter.
+    scoring : str or callable, default=None
+        What to maximise. None takes the mean over tasks of one minus the held-out loss divided by
+        that of the best intercept on all data; ``"score"`` the mean of R² and accuracies that
+        ``score`` gives; others are called as ``scoring(model, X, y)``, with dictionaries by task
+        where each has its own ``X``.
+    one_standard_error : bool, default=True
+        Choose the largest penalty whose mean score is within one standard error of the best,
+        instead of the best.
+    n_jobs : int, default=None
+        Folds fitted at the same time; None means 1, -1 all processors.
+    fit_intercept, standardize, tol, max_iter
+        As in :class:`MultiTaskLearner`; standard deviations are those of the rows of each fit.
+
+    Attributes
+    ----------
+    alpha_ : float
+        The chosen penalty.
+    alphas_ : ndarray of shape (n_alphas,)
+        The penalties tried, falling.
+    alpha_max_ : float
+        The smallest penalty known to leave all weights at zero.
+    cv_results_ : dict of ndarray
+        ``"alpha"``, ``"mean_test_score"``, ``"std_test_score"``, ``"standard_error"`` and
+        ``"split0_test_score"``, ... for every penalty.
+    best_score_ : float
+        Mean held-out score of the chosen penalty.
+    coef_, intercept_, tasks_, classes_, support_, rank_, dual_gap_, objective_, norm_value_
+        As in :class:`MultiTaskLearner`, for the model fitted on all data.
+
+    Notes
+    -----
+    The held-out loss is what is minimised, exists for every task, and is divided by a number that
+    is the same in all folds. R² is not defined where a fold holds one label of a task, and far
+    from zero where it holds few; for the squared loss and large folds the default is nearly R².
+
+    Where a fold would leave a task nothing to learn from (no label, or one of its two labels), the
+    task is trained on whole and not scored in that fold. A task with fewer rows than folds has one
+    row held out in each of as many folds as it has rows. Folds in which nothing is scored, and
+    tasks whose targets do not vary, do not count. Sample weights count in fits and scores. Rows
+    held out get weight zero, so that no fold copies ``X``, except with ``standardize=True``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mixnorm import MultiTaskLearnerCV
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(100, 20))
+    >>> Y = X[:, :2] @ rng.normal(size=(2, 5)) + 0.5 * rng.normal(size=(100, 5))
+    >>> model = MultiTaskLearnerCV("l2,1", alphas=20).fit(X, Y)
+    >>> model.support_.tolist(), bool(model.best_score_ > 0.5)
+    ([0, 1], True)
+    """
+
+    _kind = MultiTaskLearner
+
+    def __init__(
+        self,
+        norm: Any = "l2,1",
+        losses: Any = "squared",
+        *,
+        alphas: Any = 50,
+        alpha_ratio: float = 1e-2,
+        cv: Any = None,
+        scoring: Any = None,
+        one_standard_error: bool = True,
+        n_jobs: int | None = None,
+        fit_intercept: bool = True,
+        standardize: bool = False,
+        tol: float = 1e-4,
+        max_iter: int = 1000,
+    ) -> None:
+        self.norm = norm
+        self.losses = losses
+        self.alphas = alphas
+        self.alpha_ratio = alpha_ratio
+        self.cv = cv
+        self.scoring = scoring
+        self.one_standard_error = one_standard_error
+        self.n_jobs = n_jobs
+        self.fit_intercept = fit_intercept
+        self.standardize = standardize
+        self.tol = tol
+        self.max_iter = max_iter
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Choose the penalty by cross-validation, then fit on all data.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), or list or dict of these
+            Training data of all tasks, or for each task its own.
+        y : array-like of shape (n_samples,) or (n_samples, n_tasks), or list or dict
+            Targets, as in :class:`MultiTaskLearner`.
+        sample_weight : array-like of shape (n_samples,) or (n_samples, n_tasks), list or dict, \
+optional
+            Weights, in the fits and in the scores.
+        groups : array-like of shape (n_samples,), or list or dict of these, optional
+            Labels for splitters that keep groups of samples together.
+
+        Returns
+        -------
+        self
+            The fitted learner.
+        """
+        self._check_parameters()
+        with all_or_nothing(self):
+            problem = self._problem(X, y, sample_weight)
+            self.alpha_max_, alphas = self._grid(problem.training, self.alphas, self.alpha_ratio)
+            scales = self._null_losses(problem)
+            folds = [
+                fold
+                for fold in split_tasks(self.cv, problem, groups)
+                if np.any(fold_weights(problem, fold)[1][:, scales > 0.0])
+            ]
+            if not folds:
+                raise ValueError(
+                    f"cv={self.cv!r} holds out no label of a task that keeps others to learn from. "
+                    "Give more data, or leave out tasks with few labels or targets that do not "
+                    "vary."
+                )
+            data = (
+                self._bare(),
+                problem,
+                scales,
+                alphas,
+                self._scorer(),
+                sample_weight is not None,
+            )
+            progress = Progress.of_fit(self, X, y, sample_weight, len(folds) + 1)
+            self._choose(alphas, [(held_out_scores, (*data, fold)) for fold in folds], progress)
+            refit = progress.task("refit", int(self.max_iter))
+            training = problem.training
+            self._keep(self._solve(training, alpha=self.alpha_, radius=None, progress=refit))
+            refit.end(dict)
+            progress.end(dict)
+            return self
+
+    def _bare(self) -> Any:
+        """Return a learner that knows the tasks, and lacks only weights to predict."""
+        plain = self._plain()
+        for name in ("tasks_", "classes_", "_losses", "_single", "n_features_in_"):
+            setattr(plain, name, getattr(self, name))
+        return plain
+
+    def _scorer(self) -> Callable[..., float] | None:
+        return _own_score if self.scoring == "score" else super()._scorer()
+
+    def _null_losses(self, problem: TaskProblem) -> np.ndarray:
+        """Return the loss of each task's best intercept; zero where its targets do not vary."""
+        training = problem.training
+        above = np.asarray([2.0 * self.alpha_max_ or 1.0])
+        null = next(iter(self._solutions(training, above)))
+        intercept = training.inward(null.weights, null.intercept)[1]
+        y = ((problem.y - training.centre) / training.unit).astype(training.weight.dtype)
+        weight = np.broadcast_to(training.weight.reshape(len(y), -1), y.shape)
+        losses = np.zeros(y.shape[1])
+        for task, loss in enumerate(problem.inside):
+            own, used = weight[:, task], y[weight[:, task] > 0.0, task]
+            if np.ptp(used) > 0.0:
+                target = loss.encode(y[:, task], 1, own)
+                scores = np.full((len(y), 1), intercept[task])
+                losses[task] = loss.value_and_residual(scores, target, own)[0]
+        return losses
+
+
+def _own_score(model: Any, X: Any, y: Any, **options: Any) -> float:
+    return float(model.score(X, y, **options))
+
+
+# --- folds
+
+
+def split_tasks(cv: Any, problem: TaskProblem, groups: Any = None) -> list[Fold]:
+    """Return the folds: of the rows of one ``X``, or of those of every task."""
+    targets = problem.targets
+    if targets.shared:
+        y = targets.columns[0] if len(targets.columns) == 1 else problem.y
+        weight = np.max(problem.training.weight.reshape(len(y), -1), axis=1)
+        X = problem.matrices[0]
+        return [*row_folds(cv, X, y, groups, classifier=False, weight=weight)]
+    splitter = fold_splitter(cv)
+    if cv is not None and not isinstance(cv, numbers.Integral) and not hasattr(cv, "split"):
+        raise ValueError(
+            f"cv={cv!r} does not say how to split each task by itself; give a number of folds or a "
+            "splitter."
+        )
+    names = targets.names
+    parts: list[Any] = [None] * len(names)
+    if groups is not None:
+        parts = read_separate(names, targets.form, groups).columns
+    splits = [
+        _split_task(splitter, names[task], X, y, parts[task], task)
+        for task, (X, y) in enumerate(zip(problem.matrices, targets.columns, strict=True))
+    ]
+    sizes = {len(own) for own in splits}
+    if len(sizes) != 1:
+        raise ValueError(
+            f"cv={cv!r} splits tasks into different numbers of folds, {sorted(sizes)}; give a "
+            "splitter with a fixed number."
+        )
+    for y, own in zip(targets.columns, splits, strict=True):
+        warn_of_sorted_rows(y, [test for _, test in own])
+    return [
+        ([own[fold][0] for own in splits], [own[fold][1] for own in splits])
+        for fold in range(sizes.pop())
+    ]
+
+
+def _split_task(
+    splitter: Any, name: Any, X: Any, y: np.ndarray, groups: Any, task: int
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return the folds of one task; of one with fewer rows than folds, one row in each."""
+    rows = np.arange(X.shape[0])
+    n_folds = splitter.get_n_splits(X, y, groups)
+    if len(rows) >= n_folds:
+        try:
+            return list(splitter.split(X, y, groups))
+        except ValueError as error:
+            raise ValueError(f"Task {name!r}: {error}") from error
+    # Small tasks begin at different folds, so that each fold has its share of them.
+    held = [rows[(rows + task) % n_folds == fold] for fold in range(n_folds)]
+    return [(np.setdiff1d(rows, own), own) for own in held]
+
+
+def fold_weights(problem: TaskProblem, fold: Fold) -> tuple[np.ndarray, np.ndarray]:
+    """Return the weights to train with in a fold, and those to score with, ``(n, n_tasks)``.
+
+    Both sum to one for every task; the latter are zero for a task that is not scored.
+    """
+    y, weight = problem.y, problem.training.weight
+    full = np.broadcast_to(weight.reshape(len(y), -1), y.shape)
+    train, test = (_counted(rows, y.shape) for rows in fold)
+    fitted, held = full * train, full * test
+    binary = np.asarray([loss.is_binary for loss in problem.losses])
+    some = np.any(fitted > 0.0, axis=0)
+    both = np.any((fitted > 0.0) & (y > 0.0), axis=0) & np.any((fitted > 0.0) & (y < 0.0), axis=0)
+    whole = ~np.where(binary, both, some)
+    held[:, whole] = 0.0
+    totals = held.sum(axis=0)
+    held /= np.where(totals > 0.0, totals, 1.0)
+    if weight.ndim == 1 and not np.any(whole):
+        fitted = fitted[:, 0]  # which keeps the quick case
+    else:
+        fitted[:, whole] = full[:, whole]
+    fitted /= fitted.sum(axis=0)
+    return np.asfortranarray(fitted, dtype=weight.dtype), held.astype(weight.dtype, copy=False)
+
+
+def _counted(rows: Rows, shape: tuple[int, ...]) -> np.ndarray:
+    """Return how often each row is in a fold: a column for all tasks, or one for each."""
+    if not isinstance(rows, list):
+        return np.bincount(rows, minlength=shape[0])[:, None]
+    return np.stack([np.bincount(own, minlength=shape[0]) for own in rows], axis=1)
+
+
+def held_out_scores(
+    model: Any,
+    problem: TaskProblem,
+    scales: np.ndarray,
+    alphas: np.ndarray,
+    scorer: Callable[..., float] | None,
+    weighted: bool,
+    fold: Fold,
+) -> tuple[list[float], list[bool]]:
+    """Fit a path with the training weights of a fold and score every penalty on the rest."""
+    fitted, held = fold_weights(problem, fold)
+    training = _with_weights(model, problem, fitted)
+    scored = np.any(held > 0.0, axis=0) & (scales > 0.0)
+    share = np.where(scored, 1.0 / (np.where(scored, scales, 1.0) * scored.sum()), 0.0)
+    held = np.asfortranarray(held * share.astype(held.dtype))
+    data = None if scorer is None else _held_data(problem, fold[1], scored, weighted)
+    scores: list[float] = []
+    cut: list[bool] = []
+    for found in model._solutions(training, alphas, FOLD_EFFORT):
+        if found.interrupted:  # one fold's path cut short would bias the choice
+            raise KeyboardInterrupt
+        cut.append(found.exhausted and not found.converged)
+        if scorer is None or data is None:
+            weights, intercept = training.inward(found.weights, found.intercept)
+            outputs = training.design.scores(weights) + intercept
+            value, _ = training.loss.value_and_residual(outputs, training.target, held)
+            scores.append(1.0 - float(value))
+        else:
+            model._keep(found)
+            scores.append(float(scorer(model, data[0], data[1], **data[2])))
+    return scores, cut
+
+
+def _with_weights(model: Any, problem: TaskProblem, fitted: np.ndarray) -> Training:
+    """Return the training data of a fold: other weights, and columns in the units of its rows."""
+    if not model.standardize:
+        return replace(problem.training, weight=fitted)
+    design, units = task_design(
+        problem.targets,
+        problem.matrices,
+        fitted,
+        fit_intercept=bool(model.fit_intercept),
+        standardize=True,
+    )
+    return replace(problem.training, weight=fitted, design=design, **units)
+
+
+def _held_data(
+    problem: TaskProblem, rows: Rows, scored: np.ndarray, weighted: bool
+) -> tuple[Any, Any, dict[str, Any]]:
+    """Return what was held out of the tasks that are scored: ``X``, ``y`` and weights."""
+    targets, weight, tasks = problem.targets, problem.training.weight, np.flatnonzero(scored)
+    own = rows if isinstance(rows, list) else [rows] * len(targets.names)
+    y = {targets.names[task]: targets.columns[task][own[task]] for task in tasks}
+    options: dict[str, Any] = {}
+    if weighted and weight.ndim == 1:
+        options["sample_weight"] = weight[rows]
+    elif weighted:
+        options["sample_weight"] = {targets.names[task]: weight[own[task], task] for task in tasks}
+    if not targets.shared:
+        X = {targets.names[task]: _rows(problem.matrices[task], own[task]) for task in tasks}
+        return X, y, options
+    X = _rows(problem.matrices[0], own[0])
+    if len(tasks) < len(targets.names):
+        return X, y, options
+    columns: Sequence[np.ndarray] = list(y.values())
+    return X, columns[0] if targets.form == "column" else side_by_side(columns), options
+
+
+def _rows(X: Any, rows: np.ndarray) -> Any:
+    return (X.tocsr() if hasattr(X, "tocsr") else X)[rows]

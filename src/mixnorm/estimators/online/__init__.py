@@ -1,0 +1,4 @@
+"""Learners whose rows come one at a time.
+
+Open ``classifier.py`` first, then ``base.py``.
+"""

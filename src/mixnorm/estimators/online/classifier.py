@@ -1,0 +1,459 @@
+"""Online classifiers: perceptrons and mirror descent on class labels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import column_or_1d
+
+from mixnorm.engines import mirror
+from mixnorm.engines.mirror import rows_jit as jit
+from mixnorm.estimators._common.inputs import check_dense_targets, check_one_kind_of_label
+from mixnorm.estimators._common.validation import check_classification_targets
+from mixnorm.estimators.online.base import (
+    OnlineEstimator,
+    as_rows,
+    check_online_parameters,
+    descent_plan,
+    joined_labels,
+)
+from mixnorm.losses import MulticlassHinge, as_loss
+from mixnorm.losses.names import JOINT
+from mixnorm.norms import as_norm
+
+
+class OnlineClassifier(ClassifierMixin, OnlineEstimator):
+    """Labels as they come, new ones too."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Forget what was learned, and learn from the rows, once each.
+
+        ``shuffle`` says whether they come in a random order.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features), or list of dicts
+            The rows.
+        y : array of shape (n_samples,)
+            Their classes.
+        sample_weight : array of shape (n_samples,), optional
+            How many times each row counts.
+
+        Returns
+        -------
+        self
+        """
+        self._check_some_weight(sample_weight)
+        self._begin()
+        self.__dict__.pop("classes_", None)
+        self._partial_fit(X, y, None, sample_weight, in_order=not self.shuffle)
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs samples of at least 2 classes, but y holds only one "
+                f"class: {self.classes_[0]!r}. In a stream, use partial_fit."
+            )
+        return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
+        """Learn from rows in their order: each is predicted first, then learned from.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features), or list of dicts
+            The rows. A dict has values by names, and new names become new features.
+        y : array of shape (n_samples,)
+            Their classes; unseen ones are added to ``classes_``.
+        classes : array, optional
+            All classes that are known of, in the first call.
+        sample_weight : array of shape (n_samples,), optional
+            How many times each row counts.
+
+        Returns
+        -------
+        self
+        """
+        return self._partial_fit(X, y, classes, sample_weight, in_order=True)
+
+    def _partial_fit(
+        self, given: Any, y: Any, classes: Any, sample_weight: Any, *, in_order: bool
+    ) -> Any:
+        first = "_learner" not in vars(self)
+        if first:
+            check_online_parameters(self)
+            self._begin()
+        check_dense_targets(y)
+        check_one_kind_of_label(y)
+        X = self._rows(given, reset=first)
+        if type(y) is not np.ndarray or y.ndim != 1:
+            y = column_or_1d(y, warn=True)
+        if first:
+            check_classification_targets(y)
+        if len(y) != X.shape[0]:
+            raise ValueError(
+                f"X has {X.shape[0]} rows and y {len(y)} labels: give one label per row."
+            )
+        weight = self._weights_of(sample_weight, X.shape[0])
+        labels = self._encode(y, classes, first=first)
+        self._ready(X.shape[1], len(self.classes_))
+        order = None if in_order else self._order(X.shape[0])
+        X = self._mark(X, given, order)
+        self._learn(X, labels, np.empty((X.shape[0], 0)), weight, order)
+        return self
+
+    def _encode(self, y: np.ndarray, classes: Any, *, first: bool) -> np.ndarray:
+        """Return places in ``classes_``, to which unseen labels are added."""
+        if first or "classes_" not in vars(self):
+            known = np.unique(y if classes is None else np.asarray(classes))
+            self.classes_ = known
+            self._places = {label: place for place, label in enumerate(known.tolist())}
+        elif classes is not None and not np.isin(classes, self.classes_).all():
+            self._add(np.setdiff1d(classes, self.classes_))
+        found, inverse = np.unique(y, return_inverse=True)
+        unseen = [label for label in found.tolist() if label not in self._places]
+        if unseen:
+            if any(label != label for label in unseen):
+                raise ValueError("Input y contains NaN; drop rows whose class is not known.")
+            check_classification_targets(y)
+            self._add(np.asarray(unseen, dtype=found.dtype))
+        places = np.asarray([self._places[label] for label in found.tolist()], dtype=np.int64)
+        return np.asarray(places[inverse.reshape(-1)])
+
+    def _add(self, labels: np.ndarray) -> None:
+        self.classes_ = joined_labels(self.classes_, labels)
+        for label in labels.tolist():
+            self._places[label] = len(self._places)
+
+    _kept = (*OnlineEstimator._kept, "classes_")
+
+    def _rebuild(self, n_outputs: int) -> None:
+        classes = self.classes_
+        if not isinstance(classes, np.ndarray) or classes.shape != (n_outputs,):
+            raise ValueError(f"classes_ must be an array of {n_outputs} labels")
+        self._places = {label: place for place, label in enumerate(classes.tolist())}
+        if len(self._places) != n_outputs:
+            raise ValueError("classes_ has a label twice")
+
+    def learn_one(self, x: Any, y: Any) -> None:
+        """Learn from one row.
+
+        Parameters
+        ----------
+        x : array of shape (n_features,), or dict
+            The row. It is checked in the first call; later arrays of that length are taken as
+            they are.
+        y : label
+            Its class.
+        """
+        lean = self._lean_row(x)
+        place = None if lean is None else self._places.get(y)
+        if place is None:
+            row = as_rows(x)
+            self.partial_fit(row, np.asarray([y]))
+            if lean is None:
+                self._prepare_lean()
+            return
+        self._lean_step(lean, place)
+
+    def predict_one(self, x: Any) -> Any:
+        """Return the class of one row; None before there is any."""
+        if "_learner" not in vars(self):
+            return None
+        lean = self._lean_row(x)
+        if lean is not None and not self.average:
+            jit.scores_of(lean.row, *lean.score_arguments)
+            best = int(np.argmax(lean.scores))
+            if lean.scores[best] == lean.scores[best]:  # else the long way says what is wrong
+                return self.classes_.item(best)
+        row = as_rows(x)
+        return self.predict(row).item(0)
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return the scores of the classes; their difference where there are two."""
+        scores = self._scores(X)
+        return np.asarray(scores[:, 1] - scores[:, 0]) if scores.shape[1] == 2 else scores
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the class of each row."""
+        best = np.argmax(self._scores(X), axis=1)
+        return np.asarray(self.classes_[best])
+
+
+class GroupPerceptron(OnlineClassifier):
+    r"""The multi-class perceptron whose weights are few shared features.
+
+    It predicts the class with the largest score. After a mistake the row is added to what the right
+    class has gathered, and taken off that of the wrong one; the weights are a mirror map of what
+    was gathered, :math:`w_j = v_j \|v_j\|_2^{p - 2}` for the column of each feature, by which
+    features that help many classes count most.
+
+    Parameters
+    ----------
+    norm : {"l2,1", "l2,2", "l1,1"} or Norm, default="l2,1"
+        The norm: ``"l2,1"`` for few features shared by the classes, ``"l2,2"`` for the plain
+        perceptron, ``"l1,1"`` for few weights.
+    fit_intercept : bool, default=False
+        Have a column of ones. With ``scale=True`` there always is one.
+    scale : bool, default=False
+        Measure features from running means in running units, as raw tables need it. By default
+        rows are taken as they are: the bound on the mistakes rests on that.
+    average : bool, default=False
+        Predict by the average of the weights so far. It does not change what is learned, and
+        mistakes and losses are those of the weights themselves.
+    shuffle : bool, default=True
+        Let ``fit`` go through the rows in a random order. ``partial_fit`` keeps their order.
+    random_state : int, RandomState instance or None, default=None
+        Where that order comes from.
+    hash_features : int, optional
+        Columns into which the names of dict rows are hashed; by default every name gets its own.
+
+    Attributes
+    ----------
+    coef_, intercept_ : ndarrays of shapes (n_classes, n_features) and (n_classes,)
+        The weights, up to a positive factor.
+    classes_ : ndarray of shape (n_classes,)
+        Labels, those of the first call in order, later ones as they came.
+    mistakes_, loss_, n_rounds_, n_updates_ : int, float, int, int
+        Rows predicted wrong before they were learned from (for a perceptron that is its loss),
+        rows seen, and rows that changed the weights.
+    curve_ : dict of arrays
+        ``mistakes`` and ``loss`` after so many ``rounds``.
+    n_features_in_ : int
+        Number of columns seen.
+
+    See Also
+    --------
+    MirrorDescentClassifier : Other losses and step sizes; makes fewer mistakes.
+
+    Notes
+    -----
+    A row costs its entries that are not zero, times the classes. Step sizes would not change a
+    prediction, so there are none.
+
+    References
+    ----------
+    S. Kakade, S. Shalev-Shwartz, A. Tewari, "Regularization techniques for learning with
+    matrices", JMLR 13, 2012, algorithm 3 and corollary 24.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mixnorm import GroupPerceptron
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.choice([-1.0, 1.0], size=(2000, 200))
+    >>> y = (X[:, 0] > 0) + 2 * (X[:, 1] > 0)  # four classes from two of 200 features
+    >>> group, plain = GroupPerceptron().fit(X, y), GroupPerceptron("l2,2").fit(X, y)
+    >>> group.mistakes_ < plain.mistakes_ / 3
+    True
+    >>> W = np.zeros((4, 200))
+    >>> W[:, :2] = [[-1, -1], [1, -1], [-1, 1], [1, 1]]
+    >>> group.mistakes_ <= group.mistake_bound(W)
+    True
+    """
+
+    def __init__(
+        self,
+        norm: Any = "l2,1",
+        *,
+        fit_intercept: bool = False,
+        scale: bool = False,
+        average: bool = False,
+        shuffle: bool = True,
+        random_state: Any = None,
+        hash_features: int | None = None,
+    ) -> None:
+        self.norm = norm
+        self.fit_intercept = fit_intercept
+        self.scale = scale
+        self.average = average
+        self.shuffle = shuffle
+        self.random_state = random_state
+        self.hash_features = hash_features
+
+    def _is_centred(self) -> bool:
+        return bool(self.scale)
+
+    def _plan(self, n_outputs: int) -> mirror.Plan:
+        return mirror.Plan(
+            as_norm(self.norm),
+            [mirror.PERCEPTRON],
+            rule="none",
+            scaled=bool(self.scale),
+            origin=self._origin,
+            intercept=bool(self.fit_intercept or self.scale),
+            averaged=bool(self.average),
+        )
+
+    def mistake_bound(self, W: Any) -> float:
+        r"""Return how many mistakes can have been made on the rows seen, given other weights.
+
+        With :math:`a = \|W\| \max \|X\| \sqrt{p - 1}` that is :math:`L + a \sqrt{L} + a^2`,
+        where :math:`L` is what ``W`` lost on the rows predicted wrong: at most its hinge loss on
+        all rows.
+
+        Parameters
+        ----------
+        W : array of the shape of ``coef_``
+            Any weights.
+
+        Returns
+        -------
+        float
+            ``mistakes_`` is never more. With ``scale=True`` there is no bound: an error says so.
+        """
+        return float(self._check_learned().mistake_bound(self._compared(W)))
+
+
+def _has_probabilities(model: MirrorDescentClassifier) -> bool:
+    return not isinstance(model._loss(), MulticlassHinge)
+
+
+class MirrorDescentClassifier(OnlineClassifier):
+    r"""Online classification under a norm, by mirror descent.
+
+    The weights are the mirror map of minus the sum of gradients so far, times a step size. With the
+    defaults every feature has a step size of its own, from the gradients that it has seen, and is
+    measured from its running mean in running units: rows may be raw.
+
+    Parameters
+    ----------
+    norm : {"l2,2", "l2,1", "l1,1", "trace"} or Norm, default="l2,2"
+        The norm, in which weights are small: ``"l2,1"`` for few shared features, ``"l1,1"`` for few
+        weights, ``"trace"`` for few directions. The strongly convex norm that stands in for it
+        (``smooth_twin``) is used, for the shape that the weights have.
+    loss : {"logistic", "margin", "hinge"} or loss, default="logistic"
+        Multinomial logistic, the soft-max with a margin of one, or Crammer and Singer's hinge.
+    radius : float, optional
+        Largest norm of the weights.
+    learning_rate : {"auto", "feature", "adaptive", "anytime", "fixed"}, default="auto"
+        ``"feature"``: a step size for each feature; norm ``"l2,2"`` only. ``"adaptive"``: one for
+        all, ``eta0 * sqrt(beta / sum |v|^2)`` of the gradients seen. ``"anytime"``:
+        ``eta0 / sqrt(t)``. ``"fixed"``: ``eta0``. ``"auto"`` is the first where it is allowed, else
+        the second.
+    eta0 : float, optional
+        The step size. By default 5 for ``"feature"`` (about the most that a score moves in the
+        first step), ``radius`` or 10 for ``"adaptive"`` (the norm of the weights that are to be
+        competed with), 1 for the others.
+    fit_intercept : bool, default=True
+        Have a column of ones.
+    scale : bool, default=True
+        Measure features in running units, and those of dense rows from running means: what is
+        learned does not depend on units and origins. Sparse rows keep zero as their origin, and so
+        do all rows with ``fit_intercept=False``. In rows that are dicts, the numbers of the first
+        row are measured from their means, as long as half of the rows have them; not so with the
+        norm ``"trace"`` or with blocks of features.
+    average : bool, default=False
+        Predict by the average of the weights so far. It does not change what is learned, and
+        mistakes and losses are those of the weights themselves.
+    conservative : float, default=0.01
+        Derivatives of the loss in a score are taken as zero if they are not larger than this. For
+        the logistic loss they are the probabilities that were given to wrong classes: rows that
+        are predicted well are not learned from.
+    shuffle : bool, default=True
+        Let ``fit`` go through the rows in a random order. ``partial_fit`` keeps their order.
+    random_state : int, RandomState instance or None, default=None
+        Where that order comes from.
+    block_size : int, default=1
+        Rows that are predicted by the same weights, for norms whose weights are dear to compute:
+        the trace norm, and block norms.
+    hash_features : int, optional
+        Columns into which the names of dict rows are hashed; by default every name gets its own.
+
+    Attributes
+    ----------
+    coef_, intercept_ : ndarrays of shapes (n_classes, n_features) and (n_classes,)
+        The weights, for rows as they were given.
+    classes_ : ndarray of shape (n_classes,)
+        Labels, those of the first call in order, later ones as they came.
+    mistakes_, loss_, n_rounds_, n_updates_ : int, float, int, int
+        Rows predicted wrong before they were learned from, the sum of their losses, rows seen, and
+        rows that changed the weights.
+    curve_ : dict of arrays
+        ``mistakes`` and ``loss`` after so many ``rounds``.
+    n_features_in_ : int
+        Number of columns seen.
+
+    See Also
+    --------
+    GroupPerceptron : No step sizes, and a bound on its mistakes.
+    MixedNormClassifier : The same norms on all rows together, with a duality gap.
+
+    Notes
+    -----
+    A row is predicted first, by means and units known before it. When means move, the intercept
+    moves with them, so that the model stays the same function; so do weights when units grow,
+    unless a value lies more than half again as far out as any before it. Steps grow to their full
+    size in the first 30 rows or so, while units are not well known.
+
+    A row of weight two is learned from twice, and one of weight 2.5 in three equal parts: as if it
+    stood there so often. One of more than 64 is learned from 64 times, and counts in full for the
+    means. Each is predicted once for the mistakes.
+
+    With ``scale=False``, ``conservative=0`` and a rule other than ``"feature"``, ``regret(W)`` is
+    at most ``regret_bound(W)`` on any rows, for all ``W`` in the ball. With ``scale=True`` there is
+    no bound: an error says so.
+
+    References
+    ----------
+    S. Kakade, S. Shalev-Shwartz, A. Tewari, "Regularization techniques for learning with
+    matrices", JMLR 13, 2012, algorithm 1.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from mixnorm import MirrorDescentClassifier
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model = MirrorDescentClassifier()
+    >>> for start in range(0, len(y), 100):
+    ...     _ = model.partial_fit(X[start : start + 100], y[start : start + 100], classes=range(10))
+    >>> model.mistakes_ < 0.15 * model.n_rounds_
+    True
+    """
+
+    def __init__(
+        self,
+        norm: Any = "l2,2",
+        loss: Any = "logistic",
+        *,
+        radius: float | None = None,
+        learning_rate: str = "auto",
+        eta0: float | None = None,
+        fit_intercept: bool = True,
+        scale: bool = True,
+        average: bool = False,
+        conservative: float = 0.01,
+        shuffle: bool = True,
+        random_state: Any = None,
+        block_size: int = 1,
+        hash_features: int | None = None,
+    ) -> None:
+        self.norm = norm
+        self.loss = loss
+        self.radius = radius
+        self.learning_rate = learning_rate
+        self.eta0 = eta0
+        self.fit_intercept = fit_intercept
+        self.scale = scale
+        self.average = average
+        self.conservative = conservative
+        self.shuffle = shuffle
+        self.random_state = random_state
+        self.block_size = block_size
+        self.hash_features = hash_features
+
+    def _loss(self) -> Any:
+        known = {name: kind for name, kind in JOINT.items() if name != "squared_hinge"}
+        loss = as_loss(self.loss, known)
+        if not loss.is_classifier:
+            raise ValueError(f"loss={loss!r} is no loss on labels; choose one of {sorted(known)}.")
+        return loss
+
+    def _plan(self, n_outputs: int) -> mirror.Plan:
+        return descent_plan(self, [self._loss()], by_feature=True, first=5.0)
+
+    @available_if(_has_probabilities)
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the probability of each class, where the loss knows any."""
+        return np.asarray(self._loss().proba(self._scores(X)))

@@ -1,0 +1,274 @@
+"""Online regression under a norm."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from sklearn.base import RegressorMixin
+
+from mixnorm.engines import mirror
+from mixnorm.engines.mirror import rows_jit as jit
+from mixnorm.estimators._common.inputs import check_number_targets
+from mixnorm.estimators._common.validation import check_array
+from mixnorm.estimators.online.base import (
+    OnlineEstimator,
+    as_rows,
+    check_online_parameters,
+    descent_plan,
+)
+from mixnorm.losses import as_loss
+from mixnorm.losses.names import SCALAR
+
+#: Losses of one score whose targets are numbers.
+REGRESSION = {
+    name: kind
+    for name, kind in SCALAR.items()
+    if name in ("absolute", "epsilon_insensitive", "huber", "squared")
+}
+
+
+class MirrorDescentRegressor(RegressorMixin, OnlineEstimator):
+    r"""Online regression under a norm, by mirror descent.
+
+    Parameters
+    ----------
+    norm : {"l2,2", "l2,1", "l1,1", "trace"} or Norm, default="l2,2"
+        The norm, in which weights are small.
+    loss : {"squared", "absolute", "huber", "epsilon_insensitive"} or loss, default="squared"
+        The loss of each target.
+    radius : float, optional
+        Largest norm of the weights.
+    learning_rate : {"auto", "feature", "adaptive", "anytime", "fixed"}, default="auto"
+        As in :class:`MirrorDescentClassifier`. With ``"feature"`` steps are also in units of the
+        largest target seen; with ``scale=True`` targets are measured from their running mean, and
+        the first one costs nothing.
+    eta0 : float, optional
+        The step size; by default ``radius`` or 10 for ``"adaptive"``, 1 for the others. For
+        ``"adaptive"`` it is about the size of the weights, in units of the targets: give larger
+        ones for large targets.
+    fit_intercept : bool, default=True
+        Have a column of ones.
+    scale : bool, default=True
+        Measure features in running units, and those of dense rows from running means: what is
+        learned does not depend on units and origins. Sparse rows keep zero as their origin, and so
+        do all rows with ``fit_intercept=False``. In rows that are dicts, the numbers of the first
+        row are measured from their means, as long as half of the rows have them; not so with the
+        norm ``"trace"`` or with blocks of features.
+    average : bool, default=False
+        Predict by the average of the weights so far. It does not change what is learned, and
+        mistakes and losses are those of the weights themselves.
+    shuffle : bool, default=True
+        Let ``fit`` go through the rows in a random order. ``partial_fit`` keeps their order.
+    random_state : int, RandomState instance or None, default=None
+        Where that order comes from.
+    block_size : int, default=1
+        Rows that are predicted by the same weights, for norms whose weights are dear to compute.
+    hash_features : int, optional
+        Columns into which the names of dict rows are hashed; by default every name gets its own.
+
+    Attributes
+    ----------
+    coef_, intercept_ : ndarrays of shapes (n_targets, n_features) and (n_targets,)
+        The weights, for rows as they were given; of one target ``(n_features,)`` and a number.
+    loss_, n_rounds_, n_updates_ : float, int, int
+        The sum of the losses of all rows, each before it was learned from, rows seen, and rows that
+        changed the weights.
+    curve_ : dict of arrays
+        ``loss`` after so many ``rounds``.
+    n_features_in_ : int
+        Number of columns seen.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mixnorm import MirrorDescentRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((2000, 10))
+    >>> y = 3 * X[:, 0] - 2 * X[:, 1] + 5
+    >>> model = MirrorDescentRegressor().fit(X, y)
+    >>> bool(model.score(X, y) > 0.99)
+    True
+    """
+
+    def __init__(
+        self,
+        norm: Any = "l2,2",
+        loss: Any = "squared",
+        *,
+        radius: float | None = None,
+        learning_rate: str = "auto",
+        eta0: float | None = None,
+        fit_intercept: bool = True,
+        scale: bool = True,
+        average: bool = False,
+        shuffle: bool = True,
+        random_state: Any = None,
+        block_size: int = 1,
+        hash_features: int | None = None,
+    ) -> None:
+        self.norm = norm
+        self.loss = loss
+        self.radius = radius
+        self.learning_rate = learning_rate
+        self.eta0 = eta0
+        self.fit_intercept = fit_intercept
+        self.scale = scale
+        self.average = average
+        self.shuffle = shuffle
+        self.random_state = random_state
+        self.block_size = block_size
+        self.hash_features = hash_features
+
+    _kept = (*OnlineEstimator._kept, "_single")
+
+    def _rebuild(self, n_outputs: int) -> None:
+        if type(self._single) is not bool or (self._single and n_outputs != 1):
+            raise ValueError("_single must say whether there is one target")
+
+    def _loss(self) -> Any:
+        loss = as_loss(self.loss, REGRESSION)
+        if loss.is_classifier or loss.is_binary:
+            raise ValueError(
+                f"loss={loss!r} is a loss on classes; choose one of {sorted(REGRESSION)}."
+            )
+        return loss
+
+    def _plan(self, n_outputs: int) -> mirror.Plan:
+        return descent_plan(self, [self._loss()], by_feature=True)
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MirrorDescentRegressor:
+        """Forget what was learned, and learn from the rows, once each.
+
+        ``shuffle`` says whether they come in a random order.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features), or list of dicts
+            The rows.
+        y : array of shape (n_samples,) or (n_samples, n_targets)
+            Their targets; NaN says that a target is not known.
+        sample_weight : array of shape (n_samples,), optional
+            How many times each row counts.
+
+        Returns
+        -------
+        self
+        """
+        self._check_some_weight(sample_weight)
+        self._begin()
+        return self._partial_fit(X, y, sample_weight, in_order=not self.shuffle)
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> MirrorDescentRegressor:
+        """Learn from rows in their order: each is predicted first, then learned from.
+
+        Parameters are those of :meth:`fit`.
+
+        Returns
+        -------
+        self
+        """
+        return self._partial_fit(X, y, sample_weight, in_order=True)
+
+    def _partial_fit(
+        self, given: Any, y: Any, sample_weight: Any, *, in_order: bool
+    ) -> MirrorDescentRegressor:
+        first = "_learner" not in vars(self)
+        if first:
+            check_online_parameters(self)
+            self._begin()
+        check_number_targets(y)
+        X = self._rows(given, reset=first)
+        targets = self._targets(y, X.shape[0], first=first)
+        weight = self._weights_of(sample_weight, X.shape[0])
+        self._ready(X.shape[1], targets.shape[1])
+        order = None if in_order else self._order(X.shape[0])
+        X = self._mark(X, given, order)
+        self._learn(X, np.empty(0, dtype=np.int64), targets, weight, order)
+        return self
+
+    def _targets(self, y: Any, n_samples: int, *, first: bool) -> np.ndarray:
+        if y is None:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None."
+            )
+        found = check_array(
+            y, dtype=np.float64, ensure_2d=False, ensure_all_finite="allow-nan", input_name="y"
+        )
+        if first:
+            self._single = found.ndim == 1
+        targets = found.reshape(len(found), -1)
+        if len(targets) != n_samples:
+            raise ValueError(
+                f"X has {n_samples} rows and y {len(targets)} targets: give one target per row."
+            )
+        known = targets.shape[1] if first else self._learner.n_outputs
+        if targets.shape[1] != known:
+            raise ValueError(
+                f"y has {targets.shape[1]} columns, and had {known} before; give the same targets."
+            )
+        if first and np.all(np.isnan(targets)):
+            raise ValueError("Input y contains NaN only; give the targets that are known.")
+        return np.ascontiguousarray(targets)
+
+    def learn_one(self, x: Any, y: Any) -> None:
+        """Learn from one row, an array of shape (n_features,) or a dict, and its target."""
+        lean = self._lean_row(x)
+        if lean is None or not self._is_plain_target(y):
+            row = as_rows(x)
+            target = np.asarray([y], dtype=np.float64)
+            self.partial_fit(row, target)
+            if lean is None:
+                self._prepare_lean()
+            return
+        lean.target[0] = y
+        self._lean_step(lean, 0)
+
+    def _is_plain_target(self, y: Any) -> bool:
+        """Whether a target needs no check."""
+        if self._single:
+            return isinstance(y, (float, int)) and -math.inf < y < math.inf
+        shape = (self._learner.n_outputs,)
+        return isinstance(y, np.ndarray) and y.shape == shape and bool(np.all(np.isfinite(y)))
+
+    def _targets_per_row(self) -> int:
+        return int(self._learner.n_outputs)
+
+    def predict_one(self, x: Any) -> Any:
+        """Return the prediction for one row; None before there is any."""
+        if "_learner" not in vars(self):
+            return None
+        lean = self._lean_row(x)
+        if lean is not None and not self.average:
+            jit.scores_of(lean.row, *lean.score_arguments)
+            if not math.isnan(lean.scores[0]):  # else the long way says what is wrong
+                return float(lean.scores[0]) if self._single else lean.scores.copy()
+        row = as_rows(x)
+        found = self.predict(row)[0]
+        return float(found) if self._single else found
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """Weights, for rows as they were given."""
+        found = super().coef_
+        return found[0] if self._single else found
+
+    @property
+    def intercept_(self) -> Any:
+        """Intercepts; a number for one target."""
+        found = super().intercept_
+        return float(found[0]) if self._single else found
+
+    def _compared(self, W: Any) -> np.ndarray:
+        return super()._compared(np.atleast_2d(np.asarray(W, dtype=np.float64)))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the predictions, of the shape that ``y`` had."""
+        scores = self._scores(X)
+        return scores[:, 0] if self._single else scores
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags

@@ -1,0 +1,4 @@
+"""ShareBoost, its search over sizes, one model per class, and joint boosting.
+
+Open ``learners.py`` first, then ``base.py``.
+"""

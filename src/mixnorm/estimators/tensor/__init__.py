@@ -1,0 +1,4 @@
+"""lp-norm regularisation with tensor kernels.
+
+Open ``learners.py`` first, then ``base.py``.
+"""

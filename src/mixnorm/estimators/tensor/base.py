@@ -1,0 +1,450 @@
+"""What learners with tensor kernels share: rows in, a problem for each output, prediction."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from dataclasses import dataclass, is_dataclass
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from mixnorm.engines import dual, tensor
+from mixnorm.estimators._common.inputs import (
+    _check_integer,
+    _check_number,
+    check_shared_parameters,
+    random_generator,
+)
+from mixnorm.estimators._common.messages import warn_caller
+from mixnorm.estimators._common.progress import (
+    CallbackSupportMixin,
+    Progress,
+    all_or_nothing,
+    with_callbacks,
+)
+from mixnorm.estimators._common.units import Frame, degree_of
+from mixnorm.estimators._common.validation import validate_data
+from mixnorm.estimators.kernels.inputs import check_targets, weights_of
+from mixnorm.estimators.mixed_norm.base import check_dual_loss
+from mixnorm.estimators.tensor.features import FeatureWeight, top_features
+from mixnorm.estimators.tensor.stored import StoredTensorMixin
+from mixnorm.exceptions import (
+    CoarseKernelWarning,
+    InterruptedFitWarning,
+    NotConvergedWarning,
+)
+from mixnorm.kernels import FeatureExpansion, PolynomialTensorKernel, TensorKernel
+from mixnorm.losses import as_loss
+
+# Exponents beyond have powers of columns that are no numbers.
+_MOST_Q = 100.0
+# Parts of a kernel that are too little to stand in for it.
+_LITTLE = 0.5
+
+
+@dataclass(frozen=True)
+class Training:
+    """Rows that count, in units of their own, with targets and weights."""
+
+    rows: np.ndarray
+    y: np.ndarray
+    weight: np.ndarray
+    unit: float  # what weights were divided by
+    kept: np.ndarray  # which of the given rows these are
+    n_samples: int  # that were given
+
+
+@dataclass(frozen=True)
+class Output:
+    """One target in units of its own, with its loss, and what makes ``gamma`` comparable.
+
+    Attributes
+    ----------
+    target : array of shape (n_rows,)
+        Targets, divided by ``unit``.
+    loss : DualLoss
+        The loss in that unit.
+    unit : float
+        What targets are divided by.
+    scale : float
+        What the kernel is divided by.
+    """
+
+    target: np.ndarray
+    loss: Any
+    unit: float
+    scale: float
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """The solution of one output, in the units of the representation's kernel."""
+
+    alpha: np.ndarray
+    norm: float
+    objective: float
+    gap: float
+    gamma_raw: float
+    found: dual.DualSolution
+
+
+class TensorKernelLearner(StoredTensorMixin, CallbackSupportMixin, BaseEstimator):
+    """Base of the learners with a tensor kernel.
+
+    A subclass has all parameters, and says what its targets and losses are.
+    """
+
+    kernel: Any
+    q: float
+    gamma: float
+    loss: Any
+    standardize: bool
+    representation: str
+    n_components: int | None
+    solver: str
+    tol: float
+    max_iter: int
+    random_state: Any
+
+    representation_: str
+    kernel_: Any
+    dual_coef_: np.ndarray
+    _expansion: Any
+    _frame: np.ndarray  # divisors, centres and scales of the columns
+    _centre: np.ndarray
+    _unit: np.ndarray
+
+    # --- what a subclass says
+
+    def _encoded(self, y: Any, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return targets ``(n_samples, n_outputs)``, and weights; zero leaves a row out."""
+        raise NotImplementedError
+
+    def _known(self) -> dict[str, type]:
+        """Return the losses by name."""
+        raise NotImplementedError
+
+    def _middle(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        """Return what targets are measured from, for each output."""
+        return np.zeros(y.shape[1])
+
+    # --- checks
+
+    def _check_parameters(self) -> None:
+        if self.kernel is not None and not isinstance(self.kernel, TensorKernel):
+            raise TypeError(
+                f"kernel={self.kernel!r} is no tensor kernel; give one of mixnorm.kernels, "
+                "PolynomialTensorKernel(degree=2) say, or leave it at None."
+            )
+        if self.kernel is not None and not is_dataclass(self.kernel):
+            raise TypeError(
+                f"kernel={self.kernel!r} is no dataclass; write @dataclass above its class, so "
+                "that it can be copied."
+            )
+        self._kernel().check()
+        self._check_gamma()
+        _check_number(self, "q", least=2.0)
+        if not 2.0 < float(self.q) <= _MOST_Q:
+            raise ValueError(
+                f"q={self.q!r} must be more than 2, which is kernel ridge regression, and at most "
+                f"{_MOST_Q:g}, where p is next to 1."
+            )
+        _check_number(self, "tol", least=0.0)
+        _check_integer(self, "max_iter", least=1)
+        if self.n_components is not None:
+            _check_integer(self, "n_components", least=1)
+        if not isinstance(self.standardize, (bool, np.bool_)):
+            raise TypeError(f"standardize={self.standardize!r} must be True or False.")
+        known = ["auto", *tensor.REPRESENTATIONS]
+        if not isinstance(self.representation, str) or self.representation not in known:
+            raise ValueError(
+                f"representation={self.representation!r} is not known; choose one of {known}."
+            )
+        dual.check_solver(self.solver, self._loss())
+        check_shared_parameters(self)
+
+    def _check_gamma(self) -> None:
+        _check_number(self, "gamma", least=0.0)
+        if not self.gamma > 0.0:
+            raise ValueError(f"gamma={self.gamma!r} must be positive: it is what losses count.")
+
+    def _loss(self) -> Any:
+        known = self._known()
+        loss = check_dual_loss(as_loss(self.loss, known), known)
+        if loss.is_classifier:
+            raise ValueError(
+                f"loss={loss!r} is of all scores of a sample, and outputs are fitted one by one "
+                f"here; choose one of {sorted(known)}."
+            )
+        sample = np.ones((1, 1))
+        loss.encode(sample, 1, sample)  # checks its parameters
+        return loss
+
+    def _kernel(self) -> TensorKernel:
+        return PolynomialTensorKernel() if self.kernel is None else self.kernel
+
+    # --- fit
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training data.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Class labels of any type; or the targets of a regression.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the samples, which multiply ``gamma``; as many equal rows are the same.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        self._check_parameters()
+        with all_or_nothing(self):
+            data = self._data(X, y, sample_weight)
+            progress = Progress.of_fit(self, X, y, sample_weight, data.y.shape[1])
+            made = self._represented(data.rows)
+            self._learn(made, data, float(self.gamma), progress)
+            progress.end(dict)
+            return self
+
+    def _data(self, X: Any, y: Any, sample_weight: Any) -> Training:
+        """Check what is given, and settle the units of the columns."""
+        X = validate_data(self, X, dtype=np.float64)
+        check_targets(self, X, y)
+        y, weight = self._encoded(y, weights_of(sample_weight, X.shape[0]))
+        kept = np.flatnonzero(weight > 0.0)
+        rows, count = X[kept], weight[kept]
+        # Only the shares of rows matter to the problem; huge and tiny sums would be lost.
+        unit = float(np.mean(count))
+        count = count / unit
+        self._frame = _frame(rows, count) if self.standardize else _no_frame(X.shape[1])
+        return Training(self._framed(rows), y[kept], count, unit, kept, len(X))
+
+    def _framed(self, X: np.ndarray) -> np.ndarray:
+        """Return columns in units of their own."""
+        divisor, centre, scale = self._frame
+        return np.asarray((X / divisor - centre) / scale)
+
+    def _represented(self, rows: np.ndarray) -> tensor.Representation:
+        made = tensor.represent(
+            self._kernel(),
+            rows,
+            float(self.q),
+            name=self.representation,
+            n_components=self.n_components,
+            random_state=random_generator(self.random_state),
+        )
+        if made.mass < _LITTLE:
+            warn_caller(
+                f"What stands in for the kernel ({made.name!r}) holds {made.mass:.2g} of it on the "
+                "training rows, so that the model is another than that of the kernel. Raise "
+                "n_components, lower the degree or sigma, or take fewer columns.",
+                CoarseKernelWarning,
+            )
+        return made
+
+    def _learn(
+        self, made: tensor.Representation, data: Training, gamma: float, progress: Progress
+    ) -> None:
+        """Solve a problem for every output, and keep what is found."""
+        self._centre = self._middle(data.y, data.weight)
+        outputs = self._outputs(made.contraction, data.y - self._centre, data.weight)
+        fitted: list[Fitted] = []
+        for output in outputs:
+            task = progress.task("output")
+            fitted.append(self._solved(made, output, data.weight, gamma))
+            task.end()
+            if fitted[-1].found.interrupted and len(fitted) < len(outputs):
+                raise KeyboardInterrupt
+        self._report(made, [one.found for one in fitted])
+        self._keep(made, data, outputs, fitted)
+
+    def _outputs(
+        self, contraction: dual.Contraction, y: np.ndarray, weight: np.ndarray
+    ) -> list[Output]:
+        """Return the problems of all outputs, in units in which ``gamma`` means the same."""
+        loss = self._loss()
+        return [_output(contraction, loss, column, weight) for column in y.T]
+
+    def _options(self) -> dict[str, Any]:
+        return {"solver": self.solver, "tol": float(self.tol), "max_iter": int(self.max_iter)}
+
+    def _solved(
+        self, made: tensor.Representation, output: Output, weight: np.ndarray, gamma: float
+    ) -> Fitted:
+        contraction = dual.Scaled(made.contraction, 1.0 / output.scale)
+        encoded = encoded_target(output)
+        options = self._options()
+        found = dual.solve(contraction, output.loss, encoded, gamma, weight=weight, **options)
+        p = made.q / (made.q - 1.0)
+        # The logarithm of what the kernel's own features are, beside those of the problem.
+        log_size = made.log_scale + math.log(output.scale) / made.q
+        log_unit = math.log(output.unit)
+        degree = degree_of(output.loss) or 0
+        raw = _exp(math.log(gamma) + (p - degree) * log_unit - p * log_size)
+        value = _exp(p * (log_unit - log_size))
+        alpha = found.alpha * output.scale ** (-1.0 / (made.q - 1.0))
+        norm = float(found.alpha @ found.scores) * output.scale ** (-1.0 / (made.q - 1.0))
+        return Fitted(alpha, norm, found.objective * value, found.gap * value, raw, found)
+
+    def _report(self, made: tensor.Representation, found: list[dual.DualSolution]) -> None:
+        worst = max(found, key=lambda one: one.gap / one.objective if one.objective else 0.0)
+        relative = worst.gap / worst.objective if worst.objective else 0.0
+        if any(one.interrupted for one in found):
+            warn_caller(
+                f"Interrupted with relative duality gap {relative:.1e} (tol {self.tol:g}); the "
+                "solution so far is kept.",
+                InterruptedFitWarning,
+            )
+        elif not all(one.converged for one in found):
+            advice = "Raise max_iter or tol, or lower gamma"
+            if worst.evaluations < self.max_iter:
+                advice = "Rounding leaves no smaller one: raise tol, or lower gamma"
+                if made.name in ("tensor", "low-rank"):
+                    advice += ", or set representation to 'features' or 'sampled'"
+            warn_caller(
+                f"Stopped after {worst.evaluations} evaluations with relative duality gap "
+                f"{relative:.1e} (tol {self.tol:g}) at gamma={worst.gamma:g}. {advice}.",
+                NotConvergedWarning,
+            )
+
+    def _keep(
+        self,
+        made: tensor.Representation,
+        data: Training,
+        outputs: list[Output],
+        fitted: list[Fitted],
+    ) -> None:
+        """Set the fitted attributes."""
+        alphas = np.stack([one.alpha for one in fitted], axis=1)
+        self._unit = np.array([output.unit for output in outputs])
+        self._expansion = made.expansion(alphas)
+        self._norm = np.array([one.norm for one in fitted])
+        if isinstance(self._expansion, FeatureExpansion):
+            # Dual variables may be huge beside the sums of features that they make.
+            p = made.q / (made.q - 1.0)
+            self._norm = (np.abs(self._expansion.weights) ** p).sum(axis=0)
+        self.kernel_ = made.kernel
+        self.representation_ = made.name
+        self.kernel_error_, self.kernel_mass_ = made.error, made.mass
+        # In units of the kernel and the targets as they are.
+        logs = np.log(self._unit) / (made.q - 1.0) - made.q / (made.q - 1.0) * made.log_scale
+        whole = np.zeros((data.n_samples, len(fitted)))
+        whole[data.kept] = alphas * np.exp(np.clip(logs, -700.0, 700.0))
+        raw = np.array([one.gamma_raw / data.unit for one in fitted])
+        single = self._single_output()
+        self.dual_coef_ = whole[:, 0] if single else whole
+        self.gamma_raw_ = float(raw[0]) if single else raw
+        self.objective_ = float(sum(one.objective for one in fitted))
+        self.dual_gap_ = float(sum(one.gap for one in fitted))
+        self.n_iter_ = max(one.found.evaluations for one in fitted)
+        if not math.isfinite(self.objective_ + self.dual_gap_):
+            raise ValueError(
+                "The kernel of the training rows vanishes beside their targets in the range of "
+                "floats; divide the columns of X by their size, or set standardize=True."
+            )
+
+    def _single_output(self) -> bool:
+        """Tell whether there is one output."""
+        raise NotImplementedError
+
+    # --- prediction
+
+    def _scores(self, X: Any) -> np.ndarray:
+        """Return the scores of new rows, ``(n_rows, n_outputs)``."""
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype=np.float64)
+        with np.errstate(over="ignore", invalid="ignore"):
+            scores = self._expansion.scores(self._framed(X))
+        bad = np.flatnonzero(~np.all(np.isfinite(scores), axis=1))
+        if len(bad):
+            raise ValueError(
+                f"Row {bad[0]} of X is so far from the training rows that its features are out of "
+                f"the range of floats ({len(bad)} of {len(X)} rows are). Look at these rows."
+            )
+        return np.asarray(scores * self._unit + self._centre)
+
+    def features(self, top: int = 20) -> list[FeatureWeight]:
+        """Return the features with the largest weights.
+
+        Where there are too many to list, or no end of them, those are looked at that hold most of
+        the kernel on the training rows; ``share`` tells what part of the model each one is.
+
+        Parameters
+        ----------
+        top : int, default=20
+            How many to return.
+
+        Returns
+        -------
+        list of FeatureWeight
+            The largest first, each with its ``name``, its ``exponents`` by column, its ``weight``
+            in the norm, its ``coefficient`` before the monomial of the standardised columns, and
+            its ``share`` of the norm.
+        """
+        check_is_fitted(self)
+        if not isinstance(top, numbers.Integral) or isinstance(top, bool) or top < 1:
+            raise ValueError(f"top={top!r} must be a whole number of at least 1.")
+        return top_features(self, int(top))
+
+
+def encoded_target(output: Output) -> np.ndarray:
+    """Return targets as the loss takes them."""
+    column = output.target[:, None]
+    return np.asarray(output.loss.encode(column, 1, np.zeros_like(column)))
+
+
+def _output(contraction: dual.Contraction, loss: Any, y: np.ndarray, weight: np.ndarray) -> Output:
+    """Return one output in its unit, with the scale of its kernel.
+
+    The scale is that of the kernel's form at the targets, so that at ``gamma = 1`` targets are
+    between nothing and fitted, whatever the units.
+    """
+    unit = 1.0
+    if degree_of(loss) is not None:
+        largest = float(np.max(np.abs(y), initial=0.0)) or 1.0
+        unit = largest * (math.sqrt(float(np.average((y / largest) ** 2, weights=weight))) or 1.0)
+        loss = Frame(np.zeros(1), unit, 2).inside(loss)
+    target = y / unit
+    size = float(np.sum(weight * target * target))
+    weighted = weight * target
+    with np.errstate(over="ignore", invalid="ignore"):
+        form = contraction.form(weighted)
+    if not math.isfinite(form):
+        raise ValueError(
+            "The kernel of the training rows is out of the range of floats; divide the columns of "
+            "X by their size, or set standardize=True."
+        )
+    # Targets that no feature sees leave nothing but rounding.
+    most = float(np.abs(weighted) @ contraction.diagonal() ** (1.0 / contraction.q))
+    seen = form > contraction.rounding() * most**contraction.q
+    scale = form / size if size > 0.0 and seen else 1.0
+    return Output(target, loss, unit, scale)
+
+
+def _frame(X: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Return divisors, centres and scales of columns; constant ones are not scaled."""
+    divisor = np.max(np.abs(X), axis=0)
+    divisor = np.where(divisor > 0.0, divisor, 1.0)
+    Z = X / divisor
+    centre = np.average(Z, axis=0, weights=weight)
+    spread = np.sqrt(np.average((Z - centre) ** 2, axis=0, weights=weight))
+    constant = spread <= 10.0 * np.finfo(np.float64).eps * np.sqrt(len(X)) * np.abs(centre)
+    return np.stack([divisor, centre, np.where(constant | (spread == 0.0), 1.0, spread)])
+
+
+def _no_frame(width: int) -> np.ndarray:
+    return np.stack([np.ones(width), np.zeros(width), np.ones(width)])
+
+
+def _exp(log: float) -> float:
+    """Return the exponential, infinity where it is beyond the numbers."""
+    return math.exp(log) if log < 700.0 else math.inf

@@ -1,0 +1,396 @@
+"""Learning with lp norms in the feature space of a tensor kernel."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
+from sklearn.utils.metaestimators import available_if
+
+from mixnorm._linear import even_ties
+from mixnorm.estimators._common.inputs import check_class_weight, check_number_targets, unit_of
+from mixnorm.estimators._common.validation import check_array
+from mixnorm.estimators.kernels.classifier import encoded_labels
+from mixnorm.estimators.mixed_norm.stored import check_intercept
+from mixnorm.estimators.tensor.base import TensorKernelLearner
+from mixnorm.losses.names import SCALAR
+
+_REGRESSION = {name: SCALAR[name] for name in SCALAR if not SCALAR[name]().is_binary}
+_CLASSIFICATION = {name: SCALAR[name] for name in SCALAR if SCALAR[name]().is_binary}
+
+
+class TensorKernelRegressor(MultiOutputMixin, RegressorMixin, TensorKernelLearner):
+    r"""Regression with an lp norm of the weights of all features of a tensor kernel.
+
+    Minimises, for :math:`p = q / (q - 1)`,
+
+    .. math:: \min_w \gamma \sum_i L(y_i, \langle w, \Phi(x_i) \rangle) + \tfrac1p \|w\|_p^p
+
+    to a duality gap. Few features have most of the weight, and none has to be computed: for
+    ``q = 4``, :math:`p = 4/3`, the kernel of four rows says all that is asked of them.
+
+    Parameters
+    ----------
+    kernel : TensorKernel, optional
+        The kernel, of :mod:`mixnorm.kernels`; all monomials up to degree 2 by default.
+    q : float, default=4
+        The dual exponent: an even number, or with features any above 2. The larger, the fewer
+        features have weight.
+    gamma : float, default=10.0
+        What losses count, in units in which 1 is between nothing and a perfect fit for any kernel
+        and any data; between 0.01 and 10000 mostly. ``gamma_raw_`` is that of the formula.
+    loss : str or loss object, default="squared"
+        ``"squared"``, ``"huber"``, ``"epsilon_insensitive"``, ``"absolute"``, or an object of
+        :mod:`mixnorm.losses`, whose parameters are in units of the targets.
+    fit_intercept : bool, default=True
+        Subtract the mean of the targets first (a median, with losses that outliers do not rule).
+        Else the kernel's constant, which is penalised, is all there is.
+    standardize : bool, default=True
+        Subtract means of the columns, and divide by their standard deviations.
+    representation : {"auto", "features", "tensor", "sampled", "low-rank"}, default="auto"
+        How the kernel is stored. ``"features"``: all features. ``"tensor"``: the kernel of all
+        pairs of pairs of rows. ``"sampled"``: monomials that hold most of the kernel, drawn.
+        ``"low-rank"``: a factor of the kernel of pairs. ``"auto"`` takes what is quickest.
+    n_components : int, optional
+        Most monomials to draw (2000 by default), or columns of a factor (300).
+    solver : {"newton", "gradient", "forward-backward"}, default="newton"
+        The last two are the methods of the paper, and slow.
+    tol : float, default=1e-8
+        Relative duality gap to stop at.
+    max_iter : int, default=200
+        Most evaluations of the dual; as many again where the solution is sought along smaller
+        values of ``gamma``.
+    random_state : int, RandomState or None, default=None
+        Where monomials are drawn from.
+
+    Attributes
+    ----------
+    representation_ : str
+        The representation that was used.
+    kernel_ : TensorKernel
+        The kernel, its parameters settled.
+    kernel_error_ : float
+        What any entry of the kernel of training rows is off by at most, beside the largest: zero
+        but for ``"sampled"`` and ``"low-rank"``.
+    kernel_mass_ : float
+        The part of the kernel of a row with itself that is kept, on average.
+    dual_coef_ : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        The dual variables :math:`\alpha` of the formula below.
+    intercept_ : float or ndarray of shape (n_outputs,)
+        The mean of the targets, their median, or zero.
+    gamma_raw_ : float or ndarray of shape (n_outputs,)
+        What losses count in the formula above, with targets and the kernel as they are.
+    objective_ : float
+        What was minimised, added up over outputs.
+    dual_gap_ : float
+        It is at most this much above the optimum.
+    n_iter_ : int
+        Evaluations of the dual.
+    n_features_in_ : int
+        Columns of ``X``.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the columns, where ``X`` has them.
+
+    See Also
+    --------
+    TensorKernelRegressorCV : Chooses ``gamma`` by cross-validation.
+    GreedyMKLRegressor : Chooses a few kernels out of many.
+
+    Notes
+    -----
+    A prediction is :math:`b + \sum K(x_{i_1}, \dots, x_{i_{q-1}}, x) \alpha_{i_1} \cdots
+    \alpha_{i_{q-1}}`, on standardised rows; it is computed by weights of features, where those are
+    fewer than pairs of rows times columns. An evaluation of the dual takes :math:`n^2 D` products
+    with :math:`D` features, or reads :math:`n^4 / 8` numbers of the tensor. The duality gap is the
+    stopping rule; with ``"low-rank"`` it is one of the problem with the factor.
+
+    References
+    ----------
+    S. Salzo, J. Suykens, L. Rosasco. Solving lp-norm regularization with tensor kernels. AISTATS
+    2018.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mixnorm import TensorKernelRegressor
+    >>> from mixnorm.kernels import PolynomialTensorKernel
+    >>> X = np.random.default_rng(0).standard_normal((50, 8))
+    >>> y = X[:, 0] * X[:, 1] + X[:, 2] ** 3
+    >>> model = TensorKernelRegressor(PolynomialTensorKernel(degree=3), gamma=100.0).fit(X, y)
+    >>> sorted(feature.name for feature in model.features(top=2))
+    ['x0 x1', 'x2^3']
+    """
+
+    def __init__(
+        self,
+        kernel: Any = None,
+        *,
+        q: float = 4,
+        gamma: float = 10.0,
+        loss: Any = "squared",
+        fit_intercept: bool = True,
+        standardize: bool = True,
+        representation: str = "auto",
+        n_components: int | None = None,
+        solver: str = "newton",
+        tol: float = 1e-8,
+        max_iter: int = 200,
+        random_state: Any = None,
+    ) -> None:
+        self.kernel = kernel
+        self.q = q
+        self.gamma = gamma
+        self.loss = loss
+        self.fit_intercept = fit_intercept
+        self.standardize = standardize
+        self.representation = representation
+        self.n_components = n_components
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    def _known(self) -> dict[str, type]:
+        return _REGRESSION
+
+    def _loss(self) -> Any:
+        loss = super()._loss()
+        if loss.is_binary:
+            raise ValueError(
+                f"loss={loss!r} is for labels; choose one of {sorted(_REGRESSION)}, or take "
+                "TensorKernelClassifier."
+            )
+        return loss
+
+    def _encoded(self, y: Any, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        check_number_targets(y)
+        y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+        self._single = y.ndim == 1
+        return y.reshape(len(y), -1), weight
+
+    def _middle(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        middle = np.zeros(y.shape[1])
+        if self.fit_intercept and self._loss().lipschitz < math.inf:
+            # What a few targets far off do not move.
+            middle = np.quantile(y, 0.5, axis=0, weights=weight, method="inverted_cdf")
+        elif self.fit_intercept:
+            middle = np.average(y, axis=0, weights=weight)
+        unit_of(y - middle)  # checks their size
+        self.intercept_ = float(middle[0]) if self._single else middle
+        return np.asarray(middle)
+
+    def _single_output(self) -> bool:
+        return bool(self._single)
+
+    def _restore(self, state: dict[str, Any], max_bytes: int) -> None:
+        if type(state.get("_single")) is not bool:
+            raise ValueError("_single must say whether there is one output")
+        super()._restore(state, max_bytes)
+        check_intercept(self.intercept_, len(self._unit), single=self._single)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict targets.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            New data.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        """
+        found = self._scores(X)
+        return found[:, 0] if self._single else found
+
+
+def _knows_probabilities(model: Any) -> bool:
+    """Tell whether the loss has class probabilities; the reason is raised if it has none."""
+    model._loss().proba(np.zeros((1, 1)))
+    return True
+
+
+class TensorKernelClassifier(ClassifierMixin, TensorKernelLearner):
+    r"""Classification with an lp norm of the weights of all features of a tensor kernel.
+
+    With two classes it minimises, for :math:`p = q / (q - 1)`,
+
+    .. math:: \min_w \gamma \sum_i L(y_i, \langle w, \Phi(x_i) \rangle) + \tfrac1p \|w\|_p^p
+
+    to a duality gap. More classes are told apart one against the rest, on one tensor.
+
+    Parameters
+    ----------
+    gamma : float, default=100.0
+        What losses count, in the units of :class:`TensorKernelRegressor`.
+    kernel, q, standardize, representation, n_components, solver, tol, max_iter, random_state
+        As in :class:`TensorKernelRegressor`.
+    loss : {"logistic", "hinge", "squared_hinge"} or loss object, default="logistic"
+        The loss; the logistic one has probabilities.
+    class_weight : dict or "balanced", optional
+        What rows of each class count.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels.
+    representation_, kernel_, kernel_error_, kernel_mass_, objective_, dual_gap_, n_iter_
+        As in :class:`TensorKernelRegressor`.
+    n_features_in_, feature_names_in_
+        As in :class:`TensorKernelRegressor`.
+    dual_coef_ : ndarray of shape (n_samples,) for two classes, else (n_samples, n_classes)
+        The dual variables.
+    gamma_raw_ : float for two classes, else ndarray of shape (n_classes,)
+        What losses count in the formula above, with the kernel as it is.
+
+    See Also
+    --------
+    TensorKernelClassifierCV : Chooses ``gamma`` by cross-validation.
+
+    Notes
+    -----
+    There is no free intercept: the constant among the features takes its part. For costs and
+    prediction see :class:`TensorKernelRegressor`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from mixnorm import TensorKernelClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = TensorKernelClassifier().fit(X, y)
+    >>> model.score(X, y) > 0.95
+    True
+    """
+
+    classes_: np.ndarray
+
+    def __init__(
+        self,
+        kernel: Any = None,
+        *,
+        q: float = 4,
+        gamma: float = 100.0,
+        loss: Any = "logistic",
+        class_weight: Any = None,
+        standardize: bool = True,
+        representation: str = "auto",
+        n_components: int | None = None,
+        solver: str = "newton",
+        tol: float = 1e-8,
+        max_iter: int = 200,
+        random_state: Any = None,
+    ) -> None:
+        self.kernel = kernel
+        self.q = q
+        self.gamma = gamma
+        self.loss = loss
+        self.class_weight = class_weight
+        self.standardize = standardize
+        self.representation = representation
+        self.n_components = n_components
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_class_weight(self.class_weight)
+
+    def _known(self) -> dict[str, type]:
+        return _CLASSIFICATION
+
+    def _loss(self) -> Any:
+        loss = super()._loss()
+        if not loss.is_binary:
+            raise ValueError(
+                f"loss={loss!r} is for numbers; choose one of {sorted(_CLASSIFICATION)}, or take "
+                "TensorKernelRegressor."
+            )
+        return loss
+
+    def _encoded(self, y: Any, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        self.classes_, labels, weight = encoded_labels(self, y, weight)
+        return signs(labels, len(self.classes_)), weight
+
+    def _single_output(self) -> bool:
+        return len(self.classes_) == 2
+
+    def _restore(self, state: dict[str, Any], max_bytes: int) -> None:
+        classes = state.get("classes_")
+        if not isinstance(classes, np.ndarray) or classes.ndim != 1 or len(classes) < 2:
+            raise ValueError("classes_ must be an array of at least 2 labels")
+        super()._restore(state, max_bytes)
+        if len(self._unit) != (1 if len(classes) == 2 else len(classes)):
+            raise ValueError(f"there must be scores for {len(classes)} classes")
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return the scores of the classes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            New data.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes), or (n_samples,) for two classes
+            With two classes, positive means ``classes_[1]``.
+        """
+        scores = self._scores(X)
+        return scores[:, 0] if self._single_output() else scores
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict class labels.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            New data.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        scores = self._scores(X)
+        labels: np.ndarray = self.classes_[chosen(scores)]
+        return labels
+
+    @available_if(_knows_probabilities)
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return class probabilities, with the logistic loss.
+
+        With more than two classes, those of each against the rest are divided by their sum.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            New data.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        scores = self._scores(X)
+        found = np.asarray(self._loss().proba(scores))
+        if self._single_output():
+            return np.concatenate([1.0 - found, found], axis=1)
+        total = found.sum(axis=1, keepdims=True)
+        even = np.full_like(found, 1.0 / found.shape[1])
+        return np.asarray(np.divide(found, total, out=even, where=total > 0.0))
+
+
+def signs(labels: np.ndarray, n_classes: int) -> np.ndarray:
+    """Return one column of -1 and 1 for two classes, or one for each of more."""
+    if n_classes == 2:
+        return np.where(labels == 1, 1.0, -1.0)[:, None]
+    return np.where(labels[:, None] == np.arange(n_classes), 1.0, -1.0)
+
+
+def chosen(scores: np.ndarray) -> np.ndarray:
+    """Return the classes with the largest scores, the first of those that tie but for rounding."""
+    if scores.shape[1] == 1:
+        return np.asarray(scores[:, 0] > 0.0, dtype=np.intp)
+    return np.asarray(even_ties(scores, np.max(np.abs(scores), axis=1)).argmax(axis=1))

@@ -1,0 +1,342 @@
+"""Banks of kernels: several kernels, on all columns or on groups of them."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from mixnorm._params import Parameters
+from mixnorm.kernels.banks.build import build
+from mixnorm.kernels.banks.fitted import FittedBank
+from mixnorm.kernels.banks.plan import EACH, plan
+from mixnorm.kernels.banks.storage_plan import grams_within
+from mixnorm.kernels.functions.kernels import GaussianKernel, LaplacianKernel
+from mixnorm.kernels.functions.names import as_kernel
+from mixnorm.kernels.grams.base import Grams
+from mixnorm.kernels.grams.memory import as_bytes
+
+_NORMALIZE = (None, "trace", "unit", "tail")
+_FACTORS = (None, "nystrom", "random")
+_WITH_WIDTH = (GaussianKernel, LaplacianKernel)
+_WIDTHS = (0.1, 1.0, 10.0)
+
+
+@dataclass(eq=False)
+class KernelBank(Parameters):
+    r"""Several kernels, on all columns of a table or on groups of them.
+
+    Parameters
+    ----------
+    kernels : list or dict
+        Kernels, or what :func:`as_kernel` makes kernels of; or a dictionary from names to these.
+        Those in a list are parameters with their positions as names, such as ``kernel__0__tau``.
+    columns : None, "each", list or dict, default=None
+        The columns that kernels see. None: all. ``"each"``: every column by itself has every
+        kernel, as :meth:`per_feature` makes them. A list with one entry per kernel: None,
+        positions, names, a slice or a mask. A dictionary from the names of groups to such entries:
+        every group then has every kernel, or, if ``kernels`` is a dictionary from the names of
+        groups to lists, its own.
+    preprocess : None, transformer or dict, default=None
+        What is done to columns first. A transformer is cloned and fitted on the whole table, and
+        ``columns`` choose from what it makes: by position, or by name, where a name also stands
+        for all that was made from an input column or by a part of a ``ColumnTransformer``. A
+        dictionary from the names of groups to transformers, or None, fits each on the columns of
+        its group alone; a group that is one name, not a list, is passed on as one column, as text
+        vectorisers want it.
+    normalize : None, "trace", "unit" or "tail", default="trace"
+        ``"trace"``: kernels are divided by their mean diagonal over the training rows, so that
+        they compete on equal terms; Gaussian and Laplacian kernels stay what they are. ``"unit"``:
+        every kernel is 1 between a row and itself, :math:`k(x, y) / \sqrt{k(x, x) k(y, y)}`; rows
+        that are zero stay so. ``"tail"``: kernels are divided by their tail sum, or by a hundredth
+        of their mean diagonal where that is larger. None: kernels are taken as they are, and large
+        ones get most of the weight.
+    tail : int, default=8
+        The number of eigenvalues that tail sums leave out.
+    factors : None, "nystrom" or "random", default=None
+        ``"nystrom"``: kernels are replaced by what they are on the span of ``rank`` training rows,
+        the same for all kernels. ``"random"``: Gaussian and Laplacian kernels are replaced by inner
+        products of ``rank`` random waves.
+    rank : int or None, default=None
+        The number of these; None for as many as ``memory`` allows, 256 at most.
+    memory : int or str, default=2**31
+        Bytes for kernel matrices or factors, or a text such as ``"4 GiB"``. Matrices that do not
+        fit are computed when they are used. Learners count the sum of the kernels too, and what
+        their machine needs beside it; where that does not fit, or computing takes minutes, they
+        replace kernels by those of ``factors="nystrom"``, with a ``KernelMemoryWarning``.
+    dtype : {"float32", "float64"}, default="float32"
+        The dtype of kernel matrices. Distances and inner products are always computed in float64.
+    random_state : int, None or generator, default=0
+        Draws landmarks and waves.
+
+    Notes
+    -----
+    ``n`` training rows and ``M`` kernels take :math:`M n^2` numbers. Kernels that are functions of
+    the same metric on the same columns share its computation.
+
+    References
+    ----------
+    C. Williams, M. Seeger, "Using the Nyström method to speed up kernel machines", NIPS 2000.
+    A. Rahimi, B. Recht, "Random features for large-scale kernel machines", NIPS 2007.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+    >>> bank = KernelBank(["linear", GaussianKernel(tau=0.5)], columns=[None, [1]])
+    >>> bank.names
+    ['linear', 'columns 1: gaussian(tau=0.5)']
+    >>> bank.fit(X).grams()
+    KernelStack(n_kernels=2, shape=(3, 3), dtype=float32)
+    """
+
+    kernels: Any
+    columns: Any = None
+    preprocess: Any = None
+    normalize: str | None = "trace"
+    tail: int = 8
+    factors: str | None = None
+    rank: int | None = None
+    memory: int | str = 2**31
+    dtype: Any = "float32"
+    random_state: Any = 0
+
+    _parts: ClassVar[str] = "kernels"
+
+    @classmethod
+    def from_columns(
+        cls, preprocess: Any, groups: Mapping[str, Any], kernels: Any = None, **other: Any
+    ) -> KernelBank:
+        """Return a bank with kernels on named groups of columns.
+
+        Parameters
+        ----------
+        preprocess : None, transformer or dict
+            What is done to columns first, as in the class.
+        groups : dict
+            From names to columns: positions, names, a slice or a mask.
+        kernels : list or dict, optional
+            The kernels of every group, or a dictionary from the names of groups to lists. One
+            Gaussian kernel of relative width 1 by default.
+        **other
+            Further parameters of the bank.
+
+        Examples
+        --------
+        >>> bank = KernelBank.from_columns(None, {"colour": [0, 1, 2], "size": [3]})
+        >>> bank.names
+        ['colour: gaussian(tau=1, relative)', 'size: gaussian(tau=1, relative)']
+        """
+        if not isinstance(groups, Mapping):
+            raise TypeError(
+                f"groups must be a dictionary from names to columns, got {type(groups).__name__}."
+            )
+        if kernels is None:
+            kernels = [GaussianKernel(tau=1.0, relative=True)]
+        return cls(kernels, columns=groups, preprocess=preprocess, **other)
+
+    @classmethod
+    def per_feature(
+        cls,
+        kernel: Any = "gaussian",
+        widths: Any = None,
+        *,
+        relative: bool = True,
+        **other: Any,
+    ) -> KernelBank:
+        """Return a bank in which every column by itself has kernels, one per width.
+
+        Parameters
+        ----------
+        kernel : str, Kernel or list, default="gaussian"
+            ``"gaussian"`` (or ``"rbf"``) or ``"laplacian"``, which have widths; or any other
+            kernels, as they are.
+        widths : float or list of float, optional
+            The widths ``tau`` of the kernel; 0.1, 1 and 10 by default.
+        relative : bool, default=True
+            Whether widths are in units of the spread of a column, the mean (squared) distance of
+            two of its values.
+        **other
+            Further parameters of the bank.
+
+        Notes
+        -----
+        The number of kernels is that of the columns times that of the widths. Nothing is computed
+        before it is used, so that there may be thousands.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> bank = KernelBank.per_feature(kernel="rbf", widths=[0.1, 1.0])
+        >>> bank.fit(np.eye(3)[:, :2]).names[:2]
+        ['column 0: gaussian(tau=0.1, relative)', 'column 0: gaussian(tau=1, relative)']
+        """
+        single = not isinstance(kernel, (list, tuple))
+        found = [as_kernel(spec) for spec in ([kernel] if single else kernel)]
+        wide = single and isinstance(kernel, str) and isinstance(found[0], _WITH_WIDTH)
+        if not wide:
+            if widths is not None:
+                raise ValueError(
+                    f"widths={widths!r} go with kernel='gaussian' or 'laplacian', by name; give "
+                    "kernels with their parameters and no widths instead."
+                )
+            return cls(found if not single else [kernel], columns=EACH, **other)
+        kind = type(found[0])
+        taus = as_widths(_WIDTHS if widths is None else widths, "widths")
+        kernels = [kind(tau=tau, relative=relative) for tau in taus]  # type: ignore[call-arg]
+        for made in kernels:
+            made.check()  # type: ignore[attr-defined]
+        return cls(kernels, columns=EACH, **other)
+
+    @property
+    def names(self) -> list[str]:
+        """How to call the kernels, all different; those of one column, where each has them."""
+        return plan(self.kernels, self.columns).names
+
+    def check(self) -> None:
+        """Raise a ValueError or TypeError for parameters that are not allowed."""
+        for name, allowed in (("normalize", _NORMALIZE), ("factors", _FACTORS)):
+            value = getattr(self, name)
+            if not (value is None or isinstance(value, str)) or value not in allowed:
+                raise ValueError(f"{name}={value!r} is not known; choose one of {list(allowed)}.")
+        _whole(self.tail, "tail", 0)
+        if self.rank is not None:
+            _whole(self.rank, "rank", 2 if self.factors == "random" else 1)
+        as_bytes(self.memory)
+        as_precision(self.dtype)
+        as_generator(self.random_state)
+        if isinstance(self.preprocess, Mapping) and not isinstance(self.columns, Mapping):
+            raise ValueError(
+                "preprocess is a dictionary of groups, but columns has no groups; give columns as "
+                "a dictionary from the same names, or use KernelBank.from_columns."
+            )
+        found = plan(self.kernels, self.columns)
+        stray = [
+            label
+            for label in (self.preprocess if isinstance(self.preprocess, Mapping) else ())
+            if label not in found.labels
+        ]
+        if stray:
+            raise ValueError(
+                f"preprocess has a transformer for the unknown group {stray[0]!r}; the groups are "
+                f"{found.labels}."
+            )
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> FittedBank:
+        """Bind the bank to training rows.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+            Training rows. What is kept of them is copied.
+        y : array of shape (n_samples,), optional
+            Handed to the transformers.
+        sample_weight : array of shape (n_samples,), optional
+            Positive weights of the rows, in all that is settled from them: widths, mean diagonals,
+            tail sums, landmarks, and transformers that take ``sample_weight``. A row of weight two
+            counts as two rows.
+        """
+        self.check()
+        return build(
+            plan(self.kernels, self.columns),
+            X,
+            y,
+            sample_weight,
+            preprocess=self.preprocess,
+            normalize=self.normalize,
+            tail=int(self.tail),
+            factors=self.factors,
+            rank=self.rank,
+            memory=as_bytes(self.memory),
+            precision=as_precision(self.dtype),
+            generator=as_generator(self.random_state),
+        )
+
+    def fit_within(
+        self, X: Any, beside: int, sample_weight: Any = None
+    ) -> tuple[FittedBank, Grams, str | None]:
+        """Bind the bank to training rows, with the Gram matrices that a machine works on.
+
+        Matrices, and ``beside`` bytes that the machine needs with them, stay within ``memory``.
+        Where they do not fit, they are computed at every use if that is quick. Else kernels are
+        replaced by factors: the bank that is returned has these, and a message for the user says
+        so, which is None otherwise.
+        """
+        bank = self.fit(X, sample_weight=sample_weight)
+        return grams_within(bank, beside, sample_weight, as_generator(self.random_state))
+
+
+def gaussian_bank(
+    tau: float | Sequence[float] | None = None, *, relative: bool = False, **other: Any
+) -> KernelBank:
+    """Return a bank of Gaussian kernels, one per width.
+
+    Parameters
+    ----------
+    tau : float, list of float or None
+        The widths. None for those from 1/64 to 16, by factors of two, relative to the mean squared
+        distance of training rows.
+    relative : bool, default=False
+        Whether widths are relative to that distance.
+    **other
+        Further parameters of :class:`KernelBank`.
+
+    Examples
+    --------
+    >>> gaussian_bank([0.5, 2.0]).names
+    ['gaussian(tau=0.5)', 'gaussian(tau=2)']
+    >>> len(gaussian_bank().names)
+    11
+    """
+    if tau is None:
+        tau, relative = (2.0 ** np.arange(-6, 5)).tolist(), True
+    kernels = [GaussianKernel(width, relative) for width in as_widths(tau, "tau")]
+    for kernel in kernels:
+        kernel.check()
+    return KernelBank(kernels, **other)
+
+
+def as_widths(widths: Any, name: str) -> list[float]:
+    """Return widths as a list of floats."""
+    try:
+        found = np.atleast_1d(np.asarray(widths, dtype=np.float64))
+    except (TypeError, ValueError):
+        raise TypeError(f"{name}={widths!r} must be a number or a list of numbers.") from None
+    if found.ndim != 1 or len(found) == 0:
+        raise ValueError(f"{name}={widths!r} must be a number or a list of at least one.")
+    return [float(width) for width in found]
+
+
+def as_precision(dtype: Any) -> str:
+    """Return the name of the dtype of kernel matrices."""
+    try:
+        name = np.dtype(dtype).name if dtype is not None else None
+    except TypeError:
+        name = None
+    if name not in ("float32", "float64"):
+        raise ValueError(f"dtype={dtype!r} is not offered; choose 'float32' or 'float64'.")
+    return str(name)
+
+
+def as_generator(random_state: Any) -> np.random.Generator:
+    """Return a generator of random numbers for a seed, None or a generator."""
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(random_state.randint(2**31, size=4))
+    whole = isinstance(random_state, numbers.Integral) and not isinstance(random_state, bool)
+    known = random_state is None or isinstance(random_state, np.random.Generator)
+    if not known and not (whole and random_state >= 0):
+        raise ValueError(
+            f"random_state={random_state!r} is no seed; give a whole number from 0 up, None or a "
+            "generator of numpy.random."
+        )
+    return np.random.default_rng(random_state)
+
+
+def _whole(value: Any, name: str, least: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise TypeError(f"{name}={value!r} must be a whole number of at least {least}.")
+    if value < least:
+        raise ValueError(f"{name}={value!r} must be a whole number of at least {least}.")

@@ -1,0 +1,333 @@
+"""From the plan of a bank and training rows to a fitted bank."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from mixnorm._distinct import distinct, drawn
+from mixnorm.kernels.banks.fitted import FittedBank
+from mixnorm.kernels.banks.inputs import as_table, locate, names_of, select, width_of
+from mixnorm.kernels.banks.plan import Plan
+from mixnorm.kernels.banks.rows import pack, rows_of, shape_of, unpack
+from mixnorm.kernels.functions.metrics import centre_of
+from mixnorm.kernels.grams.base import Grams, as_row_weights
+from mixnorm.kernels.grams.check import block_rows, check_matrices
+from mixnorm.kernels.grams.factors import FactorGrams, landmark_maps, random_maps
+from mixnorm.kernels.grams.lazy import LazyGrams
+from mixnorm.kernels.grams.memory import in_words
+from mixnorm.kernels.grams.stack import KernelStack
+
+# Features of a kernel, unless more are asked for.
+_RANK = 256
+# The least that a tail sum counts as, beside the mean diagonal.
+_FLOOR = 1e-2
+
+
+def build(
+    plan: Plan,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    *,
+    preprocess: Any,
+    normalize: str | None,
+    tail: int,
+    factors: str | None,
+    rank: int | None,
+    memory: int,
+    precision: str,
+    generator: np.random.Generator,
+) -> FittedBank:
+    """Return the bank bound to training rows; the parameters are those of the bank, checked."""
+    X = as_table(X)
+    n_features = width_of(X)
+    if 0 in X.shape:
+        raise ValueError(
+            f"X has {X.shape[0]} rows and {n_features} columns; a bank needs one of each at least."
+        )
+    weight = as_row_weights(sample_weight, X.shape[0])
+    plan, fitted, columns, tables, group_of = _tables(plan, X, y, weight, preprocess)
+    rows = _rows(plan, tables, group_of)
+    kernels = _fitted(plan.kernels, rows, weight, group_of)
+    bank = FittedBank(
+        names=plan.names,
+        kernels=kernels,
+        scales=np.ones(len(kernels)),
+        unit=normalize == "unit",
+        rows=[pack(table) for table in rows],
+        group_of=group_of,
+        columns=columns,
+        centres=_centres(kernels, rows, group_of),
+        preprocess=fitted,
+        n_features_in=n_features,
+        feature_names_in=names_of(X),
+        precision=precision,
+        memory=memory,
+    )
+    sizes = _checked_sizes(bank, weight)
+    if factors is not None:
+        add_factors(bank, factors, rank, weight, generator)
+    _normalize(bank, normalize, tail, weight, sizes)
+    return bank
+
+
+def _fitted(
+    kernels: list[Any], rows: list[Any], weight: np.ndarray | None, group_of: list[int]
+) -> list[Any]:
+    """Return kernels with settled parameters; widths on the same rows share their spread."""
+    found: list[Any] = []
+    spreads: dict[tuple[int, type], float] = {}
+    for kernel, group in zip(kernels, group_of, strict=True):
+        if not (getattr(kernel, "relative", False) is True and hasattr(kernel, "spread")):
+            found.append(kernel.fitted(rows[group]))
+            continue
+        key = (group, type(kernel))
+        if key not in spreads:
+            weights = () if weight is None else (weight,)
+            spreads[key] = kernel.spread(rows[group], *weights)
+        found.append(kernel.fitted(rows[group], spreads[key]))
+    return found
+
+
+def _rows(plan: Plan, tables: list[Any], group_of: list[int]) -> list[Any]:
+    """Return the rows of every group, which must be numbers for kernels of a metric."""
+    rows, members = [], [list[int]() for _ in tables]
+    for m, group in enumerate(group_of):
+        members[group].append(m)
+    for own, table in zip(members, tables, strict=True):
+        what = _who(plan.labels[plan.group_of[own[0]]]) if len(tables) > 1 else "X"
+        rows.append(rows_of(table, what, any(plan.kernels[m].metric for m in own)))
+    return rows
+
+
+def _centres(kernels: list[Any], rows: list[Any], group_of: list[int]) -> list[Any]:
+    """Return what distances are measured from, where Euclidean ones are."""
+    near = {
+        group
+        for kernel, group in zip(kernels, group_of, strict=True)
+        if kernel.metric == "sqeuclidean"
+    }
+    return [centre_of(table) if group in near else None for group, table in enumerate(rows)]
+
+
+def _who(label: Any) -> str:
+    """Return who chooses columns, for messages."""
+    if label is None:
+        return "columns"
+    return f"entry {label} of columns" if isinstance(label, int) else f"group {label!r}"
+
+
+# --- columns
+
+
+def _tables(
+    plan: Plan, X: Any, y: Any, weight: np.ndarray | None, preprocess: Any
+) -> tuple[Plan, Any, list[Any], list[Any], Any]:
+    """Return the plan, once the number of columns is known, and what comes of it.
+
+    That is the fitted transformers, where columns are, the tables, and each kernel's table.
+    """
+    if isinstance(preprocess, Mapping):
+        return plan, *_tables_by_group(plan, X, y, weight, preprocess)
+    fitted, Z, names = None, X, names_of(X)
+    if preprocess is not None:
+        fitted = _cloned(preprocess)
+        Z = as_table(_transformed(fitted, X, y, weight))
+        names = names_of(Z) or _outputs(fitted)
+    width = width_of(Z)
+    plan = plan.spread(width, names)
+    whats = [_who(label) for label in plan.labels]
+    made = preprocess is not None
+    group_of: list[int] = []
+    columns: list[Any] = []
+    known: dict[Any, int] = {}
+    for spec, what in zip(plan.columns, whats, strict=True):
+        where = locate(spec, names, width, what, made)
+        if isinstance(where, int):
+            where = np.asarray([where])
+        if where is not None and np.array_equal(where, np.arange(width)):
+            where = None
+        key = None if where is None else tuple(where.tolist())
+        if key not in known:  # kernels on the same columns share their metrics
+            known[key] = len(columns)
+            columns.append(where)
+        group_of.append(known[key])
+    tables = [select(Z, where) for where in columns]
+    return plan, fitted, columns, tables, [group_of[group] for group in plan.group_of]
+
+
+def _tables_by_group(
+    plan: Plan, X: Any, y: Any, weight: np.ndarray | None, preprocess: Mapping[Any, Any]
+) -> tuple[Any, list[Any], list[Any], Any]:
+    """Return the same, for transformers that see the columns of their group only."""
+    names, width = names_of(X), width_of(X)
+    whats = [_who(label) for label in plan.labels]
+    fitted: list[Any] = []
+    columns, tables = [], []
+    for label, spec, what in zip(plan.labels, plan.columns, whats, strict=True):
+        where = locate(spec, names, width, what)
+        table = select(X, where)
+        transformer = preprocess.get(label)
+        if transformer is not None:
+            transformer = _cloned(transformer)
+            table = _transformed(transformer, table, y, weight)
+        elif isinstance(where, int):
+            where = np.asarray([where])
+            table = select(X, where)
+        fitted.append(transformer)
+        columns.append(where)
+        tables.append(table)
+    return fitted, columns, tables, list(plan.group_of)
+
+
+def _cloned(transformer: Any) -> Any:
+    if not hasattr(transformer, "transform") or isinstance(transformer, type):
+        raise TypeError(
+            f"preprocess has {transformer!r}, which is no transformer; give an object with fit and "
+            "transform, such as sklearn.preprocessing.StandardScaler(), or None."
+        )
+    from sklearn.base import clone
+
+    return clone(transformer)
+
+
+def _transformed(transformer: Any, X: Any, y: Any, weight: np.ndarray | None) -> Any:
+    if weight is not None and _takes_weights(transformer):
+        found = transformer.fit(X, y, sample_weight=weight).transform(X)
+    elif hasattr(transformer, "fit_transform"):
+        found = transformer.fit_transform(X, y)
+    else:
+        found = transformer.fit(X, y).transform(X)
+    n_rows = getattr(found, "shape", (len(X),))[0]
+    if n_rows != X.shape[0]:
+        raise ValueError(
+            f"preprocess has {transformer!r}, which made {n_rows} rows of {X.shape[0]}; it is "
+            "given a table where the columns of its group are a list. For one that expects a list "
+            "of texts give a single name instead."
+        )
+    return found
+
+
+def _takes_weights(transformer: Any) -> bool:
+    from sklearn.utils.validation import has_fit_parameter
+
+    return bool(has_fit_parameter(transformer, "sample_weight"))
+
+
+def _outputs(transformer: Any) -> list[str] | None:
+    """Return the names of what a transformer makes, if it knows them."""
+    try:
+        return [str(name) for name in transformer.get_feature_names_out()]
+    except (AttributeError, NotImplementedError, ValueError):
+        return None
+
+
+# --- kernels
+
+
+def _checked_sizes(bank: FittedBank, weight: np.ndarray | None) -> np.ndarray:
+    """Return mean diagonals; raise for kernels that overflow, or functions that are no kernels."""
+    limit = float(np.finfo(bank.dtype).max)
+    sizes = np.empty(len(bank.kernels))
+    for m, kernel in enumerate(bank.kernels):
+        rows = unpack(bank.rows[bank.group_of[m]])
+        diagonal = np.asarray(kernel.diagonal(rows), dtype=np.float64)
+        if not np.all(diagonal <= limit):
+            worst = int(np.flatnonzero(~(diagonal <= limit))[0])
+            if np.isnan(diagonal[worst]):
+                raise ValueError(
+                    f"kernel {bank.names[m]!r} is NaN between row {worst} and itself; look at the "
+                    "function, or for missing values in its columns."
+                )
+            raise ValueError(
+                f"kernel {bank.names[m]!r} of bank has the value {diagonal[worst]:.3g} in row "
+                f"{worst} of X, too large for {bank.dtype}. Scale the columns of X, or lower the "
+                "parameters of the kernel."
+            )
+        if kernel.metric is None:
+            some = rows[block_rows(rows.shape[0])]
+            check_matrices([np.asarray(kernel.between(some, some))], True, [bank.names[m]])
+        sizes[m] = np.average(diagonal, weights=weight)
+    return sizes
+
+
+def _normalize(
+    bank: FittedBank,
+    normalize: str | None,
+    tail: int,
+    weight: np.ndarray | None,
+    sizes: np.ndarray,
+) -> None:
+    """Set the factors by which kernels are multiplied."""
+    if normalize not in ("trace", "tail"):
+        return
+    bank.scales = _inverse(sizes)
+    if normalize == "tail":
+        grams = bank.grams()  # of about one, whatever the units of the data
+        least = _FLOOR * np.average(grams.diagonals(), axis=1, weights=weight)
+        factors = _inverse(np.maximum(grams.tail_sums(tail, weight), least))
+        bank.scales = bank.scales * factors
+        bank._kept["grams"] = _rescaled(grams, bank, factors.astype(bank.dtype))
+
+
+def _inverse(sizes: np.ndarray) -> np.ndarray:
+    """Return the inverse of sizes; a kernel that is zero stays what it is."""
+    return np.asarray(1.0 / np.where(sizes > np.finfo(np.float64).tiny, sizes, 1.0))
+
+
+def _rescaled(grams: Grams, bank: FittedBank, scales: np.ndarray) -> Grams:
+    """Return Gram matrices that were computed before the scales of the bank were known, scaled."""
+    if isinstance(grams, FactorGrams):
+        for factor, scale in zip(grams.factors, np.sqrt(scales), strict=True):
+            factor *= scale
+    elif isinstance(grams, KernelStack):
+        for matrix, scale in zip(grams.matrices, scales, strict=True):
+            matrix *= scale
+    elif isinstance(grams, LazyGrams):
+        for matrix, m in zip(grams.matrices, grams.kept, strict=True):
+            matrix *= scales[m]
+        grams.evaluator = bank._evaluator
+    return grams
+
+
+# --- factors
+
+
+def add_factors(
+    bank: FittedBank,
+    factors: str,
+    rank: int | None,
+    weight: np.ndarray | None,
+    generator: np.random.Generator,
+) -> None:
+    """Add to a bank what makes features."""
+    first, which = distinct([unpack(packed) for packed in bank.rows])
+    rank = _affordable(bank, factors, rank, len(first))
+    bank.factors = factors
+    if factors == "random":
+        widths = {group: shape_of(packed)[1] for group, packed in enumerate(bank.rows)}
+        bank.maps, bank.map_of = random_maps(bank._exact, widths, rank, generator)
+        return
+    chosen = first[drawn(np.bincount(which, weights=weight), rank, generator)]
+    bank.landmarks = [pack(unpack(packed)[chosen]) for packed in bank.rows]
+    bank.maps = landmark_maps(bank._exact, bank._landmark_side)
+    bank.map_of = list(range(bank.n_kernels))
+
+
+def _affordable(bank: FittedBank, factors: str, rank: int | None, n_distinct: int) -> int:
+    """Return the number of features of a kernel, as far as distinct rows and memory allow."""
+    n, n_kernels = bank.n_samples, bank.n_kernels
+    column = bank.dtype.itemsize * n * n_kernels
+    least = 2 if factors == "random" else 1
+    most = bank.memory // column
+    wanted = least if rank is None else (rank if factors == "random" else min(rank, n_distinct))
+    if most < wanted:
+        raise ValueError(
+            f"factors of rank {wanted} of {n_kernels} kernels on {n} rows need "
+            f"{in_words(column * wanted)}, more than memory={in_words(bank.memory)}. Raise memory"
+            f"{', use fewer kernels' if rank is None else ', lower rank'} or give fewer rows."
+        )
+    return max(least, min(n_distinct, _RANK, most)) if rank is None else wanted

@@ -1,0 +1,109 @@
+"""The seam between banks and kernels."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from typing import Any, ClassVar, Protocol, Self, runtime_checkable
+
+import numpy as np
+
+from mixnorm._params import Parameters
+from mixnorm.kernels.functions.metrics import own, pairwise
+
+
+@runtime_checkable
+class Kernel(Protocol):
+    """What every kernel has: a positive semi-definite function of two rows.
+
+    Kernels of one ``metric`` on the same columns are elementwise functions of the same matrix,
+    which a bank computes once for all of them. A kernel whose metric is None is asked for
+    ``between`` instead, some rows at a time.
+    """
+
+    #: ``"sqeuclidean"``, ``"cityblock"``, ``"chi2"``, ``"dot"``, or None.
+    metric: ClassVar[str | None]
+
+    def of_metric(self, D: np.ndarray) -> np.ndarray:
+        """Return the kernel where the metric has the values ``D``: a new array of its dtype."""
+        ...
+
+    def between(self, X: Any, Y: Any) -> np.ndarray:
+        """Return the kernel of all rows of ``X`` and ``Y``."""
+        ...
+
+    def diagonal(self, X: Any) -> np.ndarray:
+        """Return the kernel of each row and itself."""
+        ...
+
+    def fitted(self, X: Any) -> Kernel:
+        """Return the kernel to use with training rows ``X``: its parameters checked and settled."""
+        ...
+
+
+class MetricKernel(Parameters):
+    """Base of the kernels that are functions of a metric."""
+
+    metric: ClassVar[str | None]
+
+    def check(self) -> None:
+        """Raise a ValueError or TypeError for parameters that are not allowed."""
+
+    def _check_stored(self) -> None:
+        self.check()
+
+    def of_metric(self, D: np.ndarray) -> np.ndarray:
+        """Return the kernel where the metric has the values ``D``: a new array of its dtype."""
+        raise NotImplementedError
+
+    def between(self, X: Any, Y: Any = None) -> np.ndarray:
+        """Return the kernel of all rows of ``X`` and ``Y``, or of ``X`` and itself, in float64."""
+        self.check()
+        return self.of_metric(pairwise(str(self.metric), X, Y))
+
+    def diagonal(self, X: Any) -> np.ndarray:
+        """Return the kernel of each row and itself, in float64."""
+        self.check()
+        return self.of_metric(own(str(self.metric), X))
+
+    def fitted(self, X: Any) -> Self:
+        """Return the kernel itself, its parameters checked."""
+        self.check()
+        return self
+
+
+def positive(value: Any, name: str, kernel: Any) -> float:
+    """Return a parameter as a positive finite float."""
+    number = real(value, name, kernel)
+    if not 0.0 < number < math.inf:
+        raise ValueError(
+            f"{type(kernel).__name__}({name}={value!r}) is no kernel; {name} must be positive and "
+            "finite."
+        )
+    return number
+
+
+def real(value: Any, name: str, kernel: Any) -> float:
+    """Return a parameter as a float."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
+        raise TypeError(
+            f"{type(kernel).__name__}({name}={value!r}) must have a number there, got "
+            f"{type(value).__name__}."
+        )
+    return float(value)
+
+
+def decay(D: np.ndarray, rate: float) -> np.ndarray:
+    """Return ``exp(-rate * D)``, zero where it is next to nothing.
+
+    Numbers too small for the usual format of a float make every later product with them a hundred
+    times slower. From ``exp(-80)`` on, in float32, or ``exp(-700)``, they are zero instead.
+    """
+    lowest = D.dtype.type(-80.0 if D.dtype == np.float32 else -700.0)
+    rate = min(rate, float(np.finfo(D.dtype).max))  # infinity times zero is not zero
+    with np.errstate(over="ignore"):
+        found: np.ndarray = np.multiply(D, D.dtype.type(-rate))
+    np.maximum(found, lowest, out=found)
+    np.exp(found, out=found)
+    found -= np.exp(np.full(1, lowest))  # what the same loop makes of the lowest: exactly zero left
+    return found

@@ -1,0 +1,235 @@
+"""Blocks of the kernels of a bank, with metrics that are computed once for all that share them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mixnorm.kernels.functions.base import Kernel
+from mixnorm.kernels.functions.metrics import BLOCK, Points, between
+
+#: What a block takes at most, per entry: a metric in float64, what it is made with, and a kernel.
+BYTES = 48
+# Factors of kernels beyond this, or its inverse, are for double precision.
+_EXTREME = 1e12
+
+
+class Side:
+    """Rows that kernels compare, seen through every group of columns.
+
+    Parameters
+    ----------
+    points : dict of int to Points
+        The rows by group; groups that nobody asks for may be missing.
+    n_rows : int
+        Number of rows.
+    roots : dict of int to array
+        By kernel, what a row is multiplied by to have the kernel 1 with itself.
+    index : array of int, optional
+        The numbers of the rows among the training rows, if that is what they are.
+    """
+
+    def __init__(
+        self,
+        points: dict[int, Points],
+        n_rows: int,
+        roots: dict[int, np.ndarray],
+        index: np.ndarray | None = None,
+    ) -> None:
+        self.points = points
+        self.n_rows = n_rows
+        self.roots = roots
+        self.index = index
+
+    def only(self, groups: Collection[int], which: Collection[int]) -> Side:
+        """Return the same rows, with what some kernels on some groups need of them."""
+        return Side(
+            {group: self.points[group] for group in groups},
+            self.n_rows,
+            {m: self.roots[m] for m in which if m in self.roots},
+            self.index,
+        )
+
+    def part(self, some: slice | np.ndarray) -> Side:
+        """Return some of the rows."""
+        places = np.arange(self.n_rows)[some]
+        return Side(
+            {group: points.part(some) for group, points in self.points.items()},
+            len(places),
+            {m: roots[some] for m, roots in self.roots.items()},
+            None if self.index is None else self.index[some],
+        )
+
+
+@dataclass(frozen=True)
+class Evaluator:
+    """Computes kernels between two sides, some rows at a time.
+
+    Attributes
+    ----------
+    kernels : list of Kernel
+        The kernels, their parameters settled.
+    names : list of str
+        How to call them.
+    group_of : list of int
+        The group of columns that each of them sees.
+    scales : array of shape (n_kernels,)
+        What each of them is multiplied by.
+    unit : bool
+        Whether rows are scaled to have every kernel 1 with themselves.
+    dtype : dtype
+        That of the blocks.
+    """
+
+    kernels: Sequence[Kernel]
+    names: Sequence[str]
+    group_of: Sequence[int]
+    scales: np.ndarray
+    unit: bool
+    dtype: np.dtype[Any]
+
+    def side(
+        self, points: dict[int, Points], n_rows: int, which: Any, index: np.ndarray | None = None
+    ) -> Side:
+        """Return rows ready for the kernels in ``which``."""
+        roots = {}
+        for m in which:
+            rows = points[self.group_of[m]].prepared(self.kernels[m].metric)
+            if self.unit:
+                diagonal = np.asarray(self.kernels[m].diagonal(rows.X), dtype=np.float64)
+                roots[m] = np.where(
+                    diagonal > 0.0, 1.0 / np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0)), 0.0
+                )
+        return Side(points, n_rows, roots, index)
+
+    def diagonals(self, side: Side, which: Any) -> np.ndarray:
+        """Return the kernels of each row and itself: ``(len(which), n_rows)``, in float64."""
+        found = np.empty((len(which), side.n_rows))
+        for row, m in zip(found, which, strict=True):
+            diagonal = self.kernels[m].diagonal(side.points[self.group_of[m]].X)
+            row[...] = np.asarray(diagonal, dtype=np.float64)
+            if self.unit:
+                row *= side.roots[m] ** 2
+            row *= self.scales[m]
+        return found
+
+    def blocks(
+        self, left: Side, right: Side, which: Any, entries: int = BLOCK, upper: bool = False
+    ) -> Iterator[tuple[slice, int, np.ndarray]]:
+        """Yield rows, the number of a kernel, and the kernel of these rows and all of ``right``.
+
+        The kernels follow one another for the same rows. A block is the receiver's to change.
+
+        Parameters
+        ----------
+        left, right : Side
+            What to compare.
+        which : sequence of int
+            The kernels.
+        entries : int
+            About how large a block is; it has one row at least.
+        upper : bool
+            Both sides are the same. Only the columns from the first row of the block on are
+            computed, and the square with which they begin is symmetric.
+        """
+        if right.n_rows == 0:
+            return
+        plan = self.plan(which)
+        groups = {group for group, _ in plan}
+        left, right = left.only(groups, which), right.only(groups, which)
+        step = max(1, entries // right.n_rows)
+        for start in range(0, left.n_rows, step):
+            some = slice(start, min(start + step, left.n_rows))
+            P = left.part(some)
+            Q = right.part(slice(start, None)) if upper else right
+            for (group, metric), members in plan.items():
+                for m, block in self._of_group(P, Q, group, metric, members, upper):
+                    yield some, m, block
+
+    def plan(self, which: Any) -> dict[tuple[int, str | None], list[int]]:
+        """Return the kernels by what they share."""
+        plan: dict[tuple[int, str | None], list[int]] = {}
+        for m in which:
+            plan.setdefault((self.group_of[m], self.kernels[m].metric), []).append(int(m))
+        return plan
+
+    def _of_group(
+        self,
+        P: Side,
+        Q: Side,
+        group: int,
+        metric: str | None,
+        members: list[int],
+        upper: bool,
+    ) -> Iterator[tuple[int, np.ndarray]]:
+        """Yield the blocks of the kernels on one group of columns that share a metric."""
+        left, right = P.points[group], Q.points[group]
+        wide = between(metric, left, right, upper) if metric is not None else None
+        if wide is not None and not upper and metric != "dot":
+            _remove_rounding(wide, P.index, Q.index)
+        narrow = None
+        if wide is not None and not _out_of_range(wide, self.dtype):
+            narrow = wide.astype(self.dtype, copy=False)
+        for m in members:
+            factors = self._factors(P, Q, m)
+            if wide is None:
+                block = self._of_function(left.X, right.X, m, upper)
+            elif narrow is None or any(_is_extreme(factor) for factor in factors):
+                block = self.kernels[m].of_metric(wide)
+            else:
+                block = self.kernels[m].of_metric(narrow)
+            for factor in factors:
+                block *= factor.astype(block.dtype)
+            yield m, block.astype(self.dtype, copy=False)
+
+    def _factors(self, P: Side, Q: Side, m: int) -> list[np.ndarray]:
+        """Return what the block of a kernel is multiplied by."""
+        factors = [P.roots[m][:, None], Q.roots[m][None]] if self.unit else []
+        return [*factors, np.asarray(self.scales[m])] if self.scales[m] != 1.0 else factors
+
+    def _of_function(self, X: Any, Y: Any, m: int, upper: bool) -> np.ndarray:
+        """Return a block of a kernel that is no function of a metric."""
+        with np.errstate(over="ignore"):
+            block = np.array(self.kernels[m].between(X, Y), dtype=self.dtype)  # never theirs
+        if not np.all(np.isfinite(block)):
+            raise ValueError(
+                f"kernel {self.names[m]!r} has values that are not finite in {self.dtype}; look "
+                "for missing values in its columns, or scale them."
+            )
+        if upper:
+            square = block[:, : X.shape[0]]
+            square[...] = np.triu(square) + np.triu(square, 1).T
+        return block
+
+
+def _out_of_range(D: np.ndarray, dtype: np.dtype[Any]) -> bool:
+    """Whether distances, of data in unusual units, are too large or too small for a dtype."""
+    limits = np.finfo(dtype)
+    largest = max(float(np.max(D, initial=0.0)), -float(np.min(D, initial=0.0)))
+    least, most = float(limits.tiny) / float(limits.eps), float(limits.max)
+    return largest > 0.0 and not least < largest < most
+
+
+def _is_extreme(factor: np.ndarray) -> bool:
+    """Whether kernels are multiplied by so much or so little that they may be out of range."""
+    largest = float(np.max(factor, initial=0.0))
+    return largest > 0.0 and not 1.0 / _EXTREME < largest < _EXTREME
+
+
+def _remove_rounding(D: np.ndarray, left: np.ndarray | None, right: np.ndarray | None) -> None:
+    """Set the distances of training rows from themselves to zero."""
+    if left is None or right is None or D.size == 0:
+        return
+    order = np.argsort(right, kind="stable")
+    found = np.searchsorted(right, left, sorter=order)
+    found = order[np.minimum(found, len(order) - 1)]
+    same = np.flatnonzero(right[found] == left)
+    D[same, found[same]] = 0.0
+
+
+def block_entries(memory: int, n_columns: int) -> int:
+    """Return how large blocks may be, in entries, to stay within an eighth of ``memory``."""
+    return int(max(n_columns, min(BLOCK, memory // (8 * BYTES))))

@@ -1,0 +1,371 @@
+"""Kernels as functions of two rows."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from mixnorm._params import Parameters
+from mixnorm.kernels.functions.base import MetricKernel, decay, positive, real
+from mixnorm.kernels.functions.metrics import as_rows, pairwise
+from mixnorm.kernels.functions.spread import mean_distance, mean_squared_distance
+
+# Rows whose kernels with one another are computed to have those with themselves.
+_ROWS = 64
+
+
+class _Width(MetricKernel):
+    """Kernels with a width, which may be relative to the spread of the training rows."""
+
+    tau: float
+    relative: bool
+
+    def check(self) -> None:
+        """Raise a ValueError or TypeError for parameters that are not allowed."""
+        positive(self.tau, "tau", self)
+        if not isinstance(self.relative, (bool, np.bool_)):
+            raise TypeError(
+                f"{type(self).__name__}(relative={self.relative!r}) must be True or False."
+            )
+
+    def _spread(self, X: Any, weight: np.ndarray | None) -> float:
+        raise NotImplementedError
+
+    def _width(self) -> float:
+        if self.relative:
+            raise ValueError(
+                f"{self!r} has a width relative to training rows; call fitted(X) with these first, "
+                "or set relative=False."
+            )
+        return float(self.tau)
+
+    def spread(self, X: Any, weight: np.ndarray | None = None) -> float:
+        """Return what a relative width is in units of, for training rows and their weights."""
+        spread = self._spread(as_rows(X), weight)
+        return spread if spread > 0.0 else 1.0
+
+    def fitted(self, X: Any, spread: float | None = None) -> Self:
+        """Return the kernel with its parameters checked and its width absolute.
+
+        ``spread`` is that of the rows, where it is known from another width.
+        """
+        self.check()
+        if not self.relative:
+            return self
+        tau = float(self.tau) * (self.spread(X) if spread is None else spread)
+        return replace(self, tau=tau, relative=False)  # type: ignore[type-var]  # a dataclass
+
+
+@dataclass
+class GaussianKernel(_Width):
+    r"""The Gaussian kernel.
+
+    .. math:: k(x, x') = \exp\Bigl(-\frac{\|x - x'\|_2^2}{2\tau}\Bigr)
+
+    Parameters
+    ----------
+    tau : float, default=1.0
+        The width :math:`\tau`, the square of a standard deviation.
+    relative : bool, default=False
+        Whether ``tau`` is in units of the mean squared distance of two training rows, so that the
+        same widths suit data of any dimension and scale. Rows that are all equal count as 1 apart.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[0.0], [2.0]])
+    >>> GaussianKernel(tau=2.0).between(X)
+    array([[1.        , 0.36787944],
+           [0.36787944, 1.        ]])
+    >>> GaussianKernel(tau=0.5, relative=True).fitted(X)
+    GaussianKernel(tau=1.0, relative=False)
+    """
+
+    tau: float = 1.0
+    relative: bool = False
+
+    metric: ClassVar[str | None] = "sqeuclidean"
+
+    def of_metric(self, D: np.ndarray) -> np.ndarray:
+        """Return the kernel at squared distances ``D``."""
+        return decay(D, 0.5 / self._width())
+
+    def _spread(self, X: Any, weight: np.ndarray | None) -> float:
+        return mean_squared_distance(X, weight)
+
+
+@dataclass
+class LaplacianKernel(_Width):
+    r"""The Laplacian kernel.
+
+    .. math:: k(x, x') = \exp\Bigl(-\frac{\|x - x'\|_1}{\tau}\Bigr)
+
+    Parameters
+    ----------
+    tau : float, default=1.0
+        The width :math:`\tau`.
+    relative : bool, default=False
+        Whether ``tau`` is in units of the mean distance :math:`\|x - x'\|_1` of two training rows.
+        Rows that are all equal count as 1 apart.
+
+    Notes
+    -----
+    The distance costs as many steps as a row has columns, and there is no faster way by matrix
+    products: with many columns this kernel is much slower than the Gaussian.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> LaplacianKernel(tau=2.0).between(np.array([[0.0], [2.0]]))
+    array([[1.        , 0.36787944],
+           [0.36787944, 1.        ]])
+    """
+
+    tau: float = 1.0
+    relative: bool = False
+
+    metric: ClassVar[str | None] = "cityblock"
+
+    def of_metric(self, D: np.ndarray) -> np.ndarray:
+        """Return the kernel at distances ``D``."""
+        return decay(D, 1.0 / self._width())
+
+    def _spread(self, X: Any, weight: np.ndarray | None) -> float:
+        return mean_distance(X, weight)
+
+
+@dataclass
+class ChiSquaredKernel(MetricKernel):
+    r"""The exponential chi-squared kernel, for histograms and counts.
+
+    .. math:: k(x, x') = \exp\Bigl(-\gamma \sum_j \frac{(x_j - x'_j)^2}{x_j + x'_j}\Bigr)
+
+    Terms with :math:`x_j + x'_j = 0` are zero.
+
+    Parameters
+    ----------
+    gamma : float, default=1.0
+        The rate :math:`\gamma`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> ChiSquaredKernel(gamma=0.5).between(np.array([[2.0, 0.0], [0.0, 0.0]]))
+    array([[1.        , 0.36787944],
+           [0.36787944, 1.        ]])
+    """
+
+    gamma: float = 1.0
+
+    metric: ClassVar[str | None] = "chi2"
+
+    def check(self) -> None:
+        """Raise a ValueError or TypeError for parameters that are not allowed."""
+        positive(self.gamma, "gamma", self)
+
+    def of_metric(self, D: np.ndarray) -> np.ndarray:
+        """Return the kernel at chi-squared distances ``D``."""
+        return decay(D, float(self.gamma))
+
+    def between(self, X: Any, Y: Any = None) -> np.ndarray:
+        """Return the kernel of all rows of ``X`` and ``Y``, or of ``X`` and itself, in float64."""
+        self.check()
+        for rows in (X, Y):
+            if rows is not None:
+                check_not_negative(as_rows(rows), "X")
+        return self.of_metric(pairwise("chi2", X, Y))
+
+    def fitted(self, X: Any) -> Self:
+        """Return the kernel itself, once it and the rows are checked."""
+        self.check()
+        check_not_negative(as_rows(X), "X")
+        return self
+
+
+def check_not_negative(rows: Any, what: str) -> None:
+    """Raise a ValueError if rows have a negative entry, which histograms have not."""
+    values = rows.data if hasattr(rows, "toarray") else rows
+    if values.size and np.min(values) < 0.0:
+        raise ValueError(
+            f"ChiSquaredKernel needs histograms or counts, but {what} has {np.min(values):g}; no "
+            "entry may be negative. Scale columns to [0, 1], with "
+            "sklearn.preprocessing.MinMaxScaler(clip=True) say, or use another kernel."
+        )
+
+
+@dataclass
+class PolynomialKernel(MetricKernel):
+    r"""The polynomial kernel.
+
+    .. math:: k(x, x') = (\gamma\,\langle x, x' \rangle + c_0)^d
+
+    Parameters
+    ----------
+    degree : int, default=3
+        The degree :math:`d`, at least 1.
+    gamma : float, default=1.0
+        The factor :math:`\gamma` of the inner product.
+    coef0 : float, default=1.0
+        The constant :math:`c_0`, not negative; with 0 only products of exactly ``degree`` columns
+        count.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> PolynomialKernel(degree=2).between(np.array([[1.0], [2.0]]))
+    array([[ 4.,  9.],
+           [ 9., 25.]])
+    """
+
+    degree: int = 3
+    gamma: float = 1.0
+    coef0: float = 1.0
+
+    metric: ClassVar[str | None] = "dot"
+
+    def check(self) -> None:
+        """Raise a ValueError or TypeError for parameters that are not allowed."""
+        whole = isinstance(self.degree, numbers.Integral) and not isinstance(self.degree, bool)
+        if not whole or self.degree < 1:
+            kind = ValueError if isinstance(self.degree, numbers.Real) else TypeError
+            raise kind(
+                f"PolynomialKernel(degree={self.degree!r}) is not offered; degree must be a whole "
+                "number of at least 1, or the kernel is not positive semi-definite."
+            )
+        positive(self.gamma, "gamma", self)
+        if not 0.0 <= real(self.coef0, "coef0", self) < np.inf:
+            raise ValueError(
+                f"PolynomialKernel(coef0={self.coef0!r}) is not positive semi-definite; coef0 must "
+                "be finite and not negative."
+            )
+
+    def of_metric(self, D: np.ndarray) -> np.ndarray:
+        """Return the kernel at inner products ``D``."""
+        with np.errstate(over="ignore"):  # banks look at the diagonal, which is largest
+            base = D * D.dtype.type(self.gamma)
+            base += D.dtype.type(self.coef0)
+            return _power(base, int(self.degree))
+
+
+def _power(base: np.ndarray, degree: int) -> np.ndarray:
+    """Return a whole power, by squaring: far quicker than powers with any exponent."""
+    found = None
+    while True:
+        if degree % 2:
+            found = base.copy() if found is None else np.multiply(found, base, out=found)
+        degree //= 2
+        if not degree:
+            return np.asarray(found)
+        base = np.multiply(base, base, out=base)
+
+
+@dataclass
+class LinearKernel(MetricKernel):
+    r"""The inner product of two rows, :math:`k(x, x') = \langle x, x' \rangle`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> LinearKernel().between(np.array([[1.0], [2.0]]))
+    array([[1., 2.],
+           [2., 4.]])
+    """
+
+    metric: ClassVar[str | None] = "dot"
+
+    def of_metric(self, D: np.ndarray) -> np.ndarray:
+        """Return the inner products ``D``."""
+        return D.copy()
+
+
+#: Functions by name, where model files look for them.
+FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {}
+
+
+@dataclass
+class FunctionKernel(Parameters):
+    """A kernel of your own, given as a function or by a registered name.
+
+    Parameters
+    ----------
+    function : callable or str
+        ``function(X, Y)`` returns the kernel of all rows of ``X`` and ``Y``, a matrix of shape
+        ``(len(X), len(Y))``; it must be positive semi-definite. It is called with some rows at a
+        time. Or a name given to :func:`register_kernel`: a model file holds such a name, and the
+        function must be registered again where the file is loaded.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> kernel = FunctionKernel(lambda X, Y: np.minimum(X, Y.T))
+    >>> kernel.between(np.array([[1.0], [2.0]]))
+    array([[1., 1.],
+           [1., 2.]])
+    """
+
+    function: Any
+
+    metric: ClassVar[str | None] = None
+
+    def check(self) -> None:
+        """Raise a ValueError or TypeError if there is no such function."""
+        self._found()
+
+    def _check_stored(self) -> None:
+        if not isinstance(self.function, str):
+            raise ValueError("FunctionKernel.function must be a name in a file")
+
+    def of_metric(self, D: np.ndarray) -> np.ndarray:
+        """Raise: a function of two rows need not be one of a metric."""
+        raise TypeError(f"{self!r} is no function of a metric; use between(X, Y).")
+
+    def between(self, X: Any, Y: Any = None) -> np.ndarray:
+        """Return the kernel of all rows of ``X`` and ``Y``, or of ``X`` and itself."""
+        function = self._found()
+        other = X if Y is None else Y
+        found = np.asarray(function(X, other))
+        shape = (X.shape[0], other.shape[0])
+        if found.shape != shape:
+            raise ValueError(
+                f"{self!r} returned shape {found.shape} for {shape[0]} and {shape[1]} rows; it "
+                f"must return a matrix of shape {shape}."
+            )
+        if found.dtype.kind not in "fiub":
+            raise TypeError(
+                f"{self!r} returned an array of {found.dtype}; it must return real numbers."
+            )
+        return found if found.dtype.kind == "f" else found.astype(np.float64)
+
+    def diagonal(self, X: Any) -> np.ndarray:
+        """Return the kernel of each row and itself."""
+        parts = [
+            np.diagonal(self.between(X[start : start + _ROWS]))
+            for start in range(0, X.shape[0], _ROWS)
+        ]
+        return np.concatenate(parts) if parts else np.empty(0)
+
+    def fitted(self, X: Any) -> Self:
+        """Return the kernel itself, once its function is found."""
+        self.check()
+        return self
+
+    def _found(self) -> Callable[[Any, Any], Any]:
+        if isinstance(self.function, str):
+            if self.function not in FUNCTIONS:
+                raise ValueError(
+                    f"FunctionKernel({self.function!r}) names no kernel that is registered here; "
+                    f"call mixnorm.kernels.register_kernel({self.function!r}, function) first. "
+                    f"Registered are {sorted(FUNCTIONS)}."
+                )
+            return FUNCTIONS[self.function]
+        if not callable(self.function):
+            raise TypeError(
+                f"FunctionKernel({self.function!r}) is no function of (X, Y); give one, or the "
+                "name of a registered one."
+            )
+        found: Callable[[Any, Any], Any] = self.function
+        return found

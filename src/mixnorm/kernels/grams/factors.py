@@ -1,0 +1,227 @@
+"""Low-rank factors of kernels: landmarks and random features."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from mixnorm._threads import one_thread
+from mixnorm.kernels.functions.evaluate import Evaluator, Side
+from mixnorm.kernels.functions.kernels import GaussianKernel, LaplacianKernel
+from mixnorm.kernels.functions.metrics import Points
+from mixnorm.kernels.grams.base import as_row_weights, as_table, as_weights, kernels_of, places
+from mixnorm.kernels.grams.tails import as_tails
+
+#: Directions whose eigenvalue is below this share of the largest are noise, and dropped.
+TINY = 1e-10
+
+
+class FactorGrams:
+    r"""Gram matrices known by factors, :math:`K_m \approx \Phi_m \Phi_m^\top`.
+
+    Parameters
+    ----------
+    columns : array of shape (n_samples, sum of ranks)
+        The factors side by side.
+    ranks : list of int
+        How many columns belong to each kernel.
+    """
+
+    def __init__(self, columns: np.ndarray, ranks: Sequence[int]) -> None:
+        self._columns = columns
+        self._ranks = list(ranks)
+        #: The factors, views of the columns.
+        self.factors = parts_of(columns, ranks)
+
+    def columns(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the columns of all factors side by side, and the kernel of each column."""
+        return self._columns, np.repeat(np.arange(self.n_kernels), self._ranks)
+
+    @property
+    def n_kernels(self) -> int:
+        """Number of kernels."""
+        return len(self.factors)
+
+    @property
+    def n_samples(self) -> int:
+        """Number of rows."""
+        return len(self.factors[0])
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns of every matrix."""
+        return self.n_samples, self.n_samples
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Floating dtype of the factors."""
+        return self.factors[0].dtype
+
+    def __repr__(self) -> str:
+        rank = max(factor.shape[1] for factor in self.factors)
+        return (
+            f"FactorGrams(n_kernels={self.n_kernels}, rank={rank}, shape={self.shape}, "
+            f"dtype={self.dtype})"
+        )
+
+    def combine(
+        self, weights: Any, rows: Any = None, columns: Any = None, *, dtype: Any = None
+    ) -> np.ndarray:
+        """Return the weighted sum of the matrices, or some of its rows and columns.
+
+        For few rows: this is as large as a Gram matrix.
+        """
+        scales = as_weights(weights, self.n_kernels, dtype or self.dtype)
+        left = places(rows, self.n_samples, "rows")
+        right = places(columns, self.n_samples, "columns")
+        return sum_of_factors(
+            [factor[left] for factor in self.factors],
+            [factor[right] for factor in self.factors],
+            scales,
+        )
+
+    def energies(self, A: Any) -> np.ndarray:
+        """Return the sums of ``A_i . A_j K_ij`` for every kernel, in float64."""
+        table = as_table(A, self.n_samples, self.dtype)
+        sums = np.sum((self._columns.T @ table).astype(np.float64) ** 2, axis=1)
+        _, kernel_of = self.columns()
+        return np.bincount(kernel_of, weights=sums, minlength=self.n_kernels)
+
+    def products(self, A: Any, which: Sequence[int] | None = None) -> np.ndarray:
+        """Return each matrix, or those in ``which``, times ``A``."""
+        table = as_table(A, self.n_samples, self.dtype)
+        factors = [self.factors[m] for m in kernels_of(which, self.n_kernels)]
+        return np.stack([factor @ (factor.T @ table) for factor in factors])
+
+    def diagonals(self) -> np.ndarray:
+        """Return the diagonals, of shape ``(n_kernels, n_samples)``, in float64."""
+        return np.stack([np.einsum("ij,ij->i", phi, phi, dtype=np.float64) for phi in self.factors])
+
+    def take(self, rows: Any) -> FactorGrams:
+        """Return a copy of the factors on some of the rows."""
+        index = np.arange(self.n_samples)[places(rows, self.n_samples, "rows")]
+        return FactorGrams(self._columns[index], self._ranks)
+
+    def tail_sums(self, tail: int | Sequence[int], sample_weight: Any = None) -> np.ndarray:
+        """Return the tail sums of the kernels; see :func:`mixnorm.kernels.tail_sums`."""
+        tails, weight = as_tails(tail), as_row_weights(sample_weight, self.n_samples)
+        n = max(1, self.n_samples)
+        roots = None if weight is None else np.sqrt(weight / np.mean(weight))[:, None]
+        found = np.zeros((len(tails), self.n_kernels))
+        for m, factor in enumerate(self.factors):
+            wide = factor.astype(np.float64)
+            wide = wide if roots is None else wide * roots
+            with one_thread():  # the same eigenvalues as those of the large matrix, but for zeros
+                values = np.linalg.eigvalsh(wide.T @ wide)[::-1]
+            for place, tail_ in enumerate(tails):
+                found[place, m] = max(0.0, float(np.sum(values[tail_:]))) / n
+        return np.asarray(found[0]) if np.ndim(tail) == 0 else found
+
+
+def parts_of(columns: np.ndarray, ranks: Sequence[int]) -> list[np.ndarray]:
+    """Return the columns of each kernel, as views."""
+    if not ranks:
+        return []
+    return np.split(columns, np.cumsum(ranks)[:-1], axis=1)
+
+
+def sum_of_factors(
+    left: Sequence[np.ndarray], right: Sequence[np.ndarray], scales: np.ndarray
+) -> np.ndarray:
+    """Return the weighted sum of the products of factors."""
+    total = np.zeros((len(left[0]), len(right[0])), dtype=scales.dtype)
+    for phi, psi, scale in zip(left, right, scales, strict=True):
+        if scale:
+            total += (scale * phi) @ psi.T
+    return total
+
+
+# --- landmarks
+
+
+def landmark_maps(evaluator: Evaluator, landmarks: Side) -> list[np.ndarray]:
+    """Return for each kernel what turns its values at the landmarks into features.
+
+    The inverse root of the landmarks' Gram matrix, without directions that are next to nothing.
+    """
+    maps: list[np.ndarray] = []
+    for m in range(len(evaluator.kernels)):
+        square = np.concatenate(
+            [block for _, _, block in evaluator.blocks(landmarks, landmarks, [m])]
+        )
+        with one_thread():
+            values, vectors = np.linalg.eigh(0.5 * (square + square.T))
+        kept = values > TINY * max(values[-1], 0.0)
+        kept[-1] = True  # a kernel that is zero has one feature, which is zero
+        root = np.sqrt(np.maximum(values[kept], np.finfo(np.float64).tiny))
+        maps.append(vectors[:, kept] / root if values[-1] > 0.0 else np.zeros((len(values), 1)))
+    return maps
+
+
+def landmark_features(
+    evaluator: Evaluator,
+    rows: Side,
+    landmarks: Side,
+    maps: Sequence[np.ndarray],
+    places: Mapping[int, np.ndarray],
+    roots: np.ndarray,
+) -> None:
+    """Write the features of rows into the places of some kernels, each times its root."""
+    for some, m, block in evaluator.blocks(rows, landmarks, sorted(places)):
+        places[m][some] = block @ (maps[m] * roots[m])
+
+
+# --- random features
+
+
+def random_maps(
+    evaluator: Evaluator, widths: dict[int, int], rank: int, generator: np.random.Generator
+) -> tuple[list[np.ndarray], list[int]]:
+    """Return frequencies, and for each kernel which of them are its own.
+
+    Kernels of one metric on one group of columns share theirs, up to their width: the inner
+    products with a row are then computed once.
+    """
+    maps: list[np.ndarray] = []
+    places: dict[tuple[int, str | None], int] = {}
+    map_of = []
+    for m, kernel in enumerate(evaluator.kernels):
+        if not isinstance(kernel, (GaussianKernel, LaplacianKernel)):
+            raise ValueError(
+                f"random features are known for Gaussian and Laplacian kernels, but kernel "
+                f"{evaluator.names[m]!r} is a {type(kernel).__name__}; use factors='nystrom'."
+            )
+        group = evaluator.group_of[m]
+        key = (group, kernel.metric)
+        if key not in places:
+            shape = (widths[group], rank // 2)
+            gaussian = isinstance(kernel, GaussianKernel)
+            draw = generator.standard_normal if gaussian else generator.standard_cauchy
+            places[key] = len(maps)
+            maps.append(draw(shape))
+        map_of.append(places[key])
+    return maps, map_of
+
+
+def random_features(
+    evaluator: Evaluator,
+    points: Mapping[int, Points],
+    maps: Sequence[np.ndarray],
+    map_of: Sequence[int],
+    places: Mapping[int, np.ndarray],
+    roots: np.ndarray,
+) -> None:
+    """Write the features of rows into the places of some kernels: cosines, and then sines."""
+    phases: dict[int, np.ndarray] = {}
+    for m, place in places.items():
+        kernel, base = evaluator.kernels[m], map_of[m]
+        if base not in phases:
+            phases[base] = np.asarray(points[evaluator.group_of[m]].centred @ maps[base])
+        tau = float(kernel.tau)  # type: ignore[attr-defined]  # random_maps looked
+        unit = np.sqrt(tau) if isinstance(kernel, GaussianKernel) else tau
+        angles = phases[base] / unit
+        half = angles.shape[1]
+        place[:, :half], place[:, half:] = np.cos(angles), np.sin(angles)
+        place *= place.dtype.type(half**-0.5 * roots[m])

@@ -1,0 +1,239 @@
+"""Gram matrices that are computed when they are used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from mixnorm.kernels.functions.evaluate import BYTES, Evaluator, Side, block_entries
+from mixnorm.kernels.grams.base import (
+    Grams,
+    as_row_weights,
+    as_table,
+    as_weights,
+    count,
+    kernels_of,
+    places,
+)
+from mixnorm.kernels.grams.stack import KernelStack
+from mixnorm.kernels.grams.tails import as_tails, tails_of
+
+# What costs most to compute again is kept first: unknown functions, then sums over columns.
+_COST = {None: 0, "chi2": 1, "cityblock": 1}
+
+
+def compute(evaluator: Evaluator, side: Side, which: Sequence[int], memory: int) -> np.ndarray:
+    """Return the matrices of some kernels on the rows of a side: ``(len(which), n, n)``.
+
+    Half of the entries are computed, and written twice: the matrices are exactly symmetric.
+    """
+    n = side.n_rows
+    matrices = np.empty((len(which), n, n), dtype=evaluator.dtype)
+    place = dict(zip(which, matrices, strict=True))
+    entries = block_entries(memory, n)
+    for rows, m, block in evaluator.blocks(side, side, which, entries, upper=True):
+        matrix = place[m]
+        matrix[rows, rows.start :] = block
+        matrix[rows.stop :, rows] = block[:, rows.stop - rows.start :].T
+    return matrices
+
+
+def grams_of(
+    evaluator: Evaluator,
+    side: Side,
+    memory: int,
+    restrict: Callable[[Any], Grams],
+    partly: bool = True,
+) -> KernelStack | LazyGrams:
+    """Return the Gram matrices on the rows of a side: stored, as far as ``memory`` allows.
+
+    Where they do not fit, some are, or none unless ``partly``.
+    """
+    n, n_kernels = side.n_rows, len(evaluator.kernels)
+    size = max(1, n * n * evaluator.dtype.itemsize)
+    if n_kernels * size <= memory:
+        return KernelStack._of(compute(evaluator, side, range(n_kernels), memory), True)
+    room = memory - BYTES * block_entries(memory, n)
+    order = sorted(range(n_kernels), key=lambda m: _COST.get(evaluator.kernels[m].metric, 2))
+    kept = sorted(order[: max(0, room // size)]) if partly else []
+    return LazyGrams(
+        evaluator, side, memory, kept, compute(evaluator, side, kept, memory), restrict
+    )
+
+
+class LazyGrams:
+    """Gram matrices of which some are stored and the others computed at every use.
+
+    Parameters
+    ----------
+    evaluator : Evaluator
+        The kernels.
+    side : Side
+        The training rows.
+    memory : int
+        Bytes for matrices.
+    kept : list of int
+        The kernels that are stored.
+    matrices : array of shape (len(kept), n_samples, n_samples)
+        Their matrices.
+    restrict : callable
+        Returns the Gram matrices on some of the rows.
+    """
+
+    #: Matrices that are computed from rows have no factors.
+    factors: list[np.ndarray] | None = None
+
+    def __init__(
+        self,
+        evaluator: Evaluator,
+        side: Side,
+        memory: int,
+        kept: Sequence[int],
+        matrices: np.ndarray,
+        restrict: Callable[[Any], Grams],
+    ) -> None:
+        self.evaluator = evaluator
+        self.side = side
+        self.memory = memory
+        self.kept = list(kept)
+        self.matrices = matrices
+        self._restrict = restrict
+
+    @property
+    def n_kernels(self) -> int:
+        """Number of kernels."""
+        return len(self.evaluator.kernels)
+
+    @property
+    def n_samples(self) -> int:
+        """Number of rows."""
+        return self.side.n_rows
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns of every matrix."""
+        return self.n_samples, self.n_samples
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Floating dtype of the matrices."""
+        return self.evaluator.dtype
+
+    def __repr__(self) -> str:
+        return (
+            f"LazyGrams(n_kernels={self.n_kernels}, stored={len(self.kept)}, shape={self.shape}, "
+            f"dtype={self.dtype})"
+        )
+
+    def combine(
+        self, weights: Any, rows: Any = None, columns: Any = None, *, dtype: Any = None
+    ) -> np.ndarray:
+        """Return the weighted sum of the matrices, or some of its rows and columns."""
+        scales = as_weights(weights, self.n_kernels, dtype or self.dtype)
+        left = places(rows, self.n_samples, "rows")
+        right = places(columns, self.n_samples, "columns")
+        if self.kept:
+            total = self._stored.combine(scales[self.kept], rows, columns, dtype=scales.dtype)
+        else:
+            total = np.zeros((count(left), count(right)), dtype=scales.dtype)
+        which = [m for m in self._others() if scales[m]]
+        some, others = self.side.part(left), self.side.part(right)
+        for part, m, block in self._blocks(some, others, which):
+            total[part] += np.multiply(block, scales[m], out=block if dtype is None else None)
+        return total
+
+    def energies(self, A: Any) -> np.ndarray:
+        """Return the sums of ``A_i . A_j K_ij`` for every kernel, in float64.
+
+        Kernels are computed only between rows where ``A`` is not zero, and only once for a pair.
+        """
+        table = as_table(A, self.n_samples, np.float64)
+        found = np.zeros(self.n_kernels)
+        if self.kept:
+            found[self.kept] = self._stored.energies(table)
+        support = np.flatnonzero(np.any(table != 0.0, axis=1))
+        side, small = self.side.part(support), table[support]
+        entries = block_entries(self.memory, len(support))
+        blocks = self.evaluator.blocks(side, side, self._others(), entries, upper=True)
+        for rows, m, block in blocks:
+            own, size = small[rows], rows.stop - rows.start
+            products = block @ small[rows.start :]
+            square = block[:, :size] @ own  # counted once, all else twice
+            found[m] += np.sum(own * (2.0 * products - square))
+        return found
+
+    def products(self, A: Any, which: Sequence[int] | None = None) -> np.ndarray:
+        """Return each matrix, or those in ``which``, times ``A``.
+
+        Kernels are computed only with the rows where ``A`` is not zero.
+        """
+        table = as_table(A, self.n_samples, self.dtype)
+        asked = kernels_of(which, self.n_kernels)
+        found = np.zeros((len(asked), self.n_samples, table.shape[1]), dtype=self.dtype)
+        place = {m: row for row, m in enumerate(asked)}
+        stored = {m: row for row, m in enumerate(self.kept) if m in place}
+        if stored:
+            rows_of = [place[m] for m in stored]
+            found[rows_of] = self._stored.products(table, list(stored.values()))
+        computed = [m for m in place if m not in stored]
+        support = np.flatnonzero(np.any(table != 0.0, axis=1))
+        if computed and len(support) == self.n_samples:
+            self._add_halves(found, place, computed, table)
+        elif len(support) and computed:
+            others, small = self.side.part(support), table[support]
+            for rows, m, block in self._blocks(self.side, others, computed):
+                np.matmul(block, small, out=found[place[m], rows])
+        return found
+
+    def _add_halves(
+        self, found: np.ndarray, place: dict[int, int], which: list[int], A: np.ndarray
+    ) -> None:
+        """Add products with all rows, for which one half of every matrix is computed."""
+        entries = block_entries(self.memory, self.n_samples)
+        blocks = self.evaluator.blocks(self.side, self.side, which, entries, upper=True)
+        for rows, m, block in blocks:
+            product, size = found[place[m]], rows.stop - rows.start
+            product[rows] += block @ A[rows.start :]
+            product[rows.stop :] += block[:, size:].T @ A[rows]
+
+    def diagonals(self) -> np.ndarray:
+        """Return the diagonals, of shape ``(n_kernels, n_samples)``, in float64."""
+        return self.evaluator.diagonals(self.side, range(self.n_kernels))
+
+    def take(self, rows: Any) -> Grams:
+        """Return the matrices on some of the rows, stored if these fit."""
+        return self._restrict(rows)
+
+    def tail_sums(self, tail: int | Sequence[int], sample_weight: Any = None) -> np.ndarray:
+        """Return the tail sums of the kernels; see :func:`mixnorm.kernels.tail_sums`."""
+        tails, weight = as_tails(tail), as_row_weights(sample_weight, self.n_samples)
+        found = np.empty((len(tails), self.n_kernels))
+        if self.kept:
+            found[:, self.kept] = self._stored.tail_sums(tails, weight)
+        others = self._others()
+        for m, diagonal in zip(others, self.evaluator.diagonals(self.side, others), strict=True):
+            product = partial(self._multiply, m)
+            found[:, m] = tails_of(product, diagonal, tails, self.dtype, weight)
+        return np.asarray(found[0]) if np.ndim(tail) == 0 else found
+
+    def _multiply(self, m: int, Q: np.ndarray) -> np.ndarray:
+        """Return the matrix of one kernel times ``Q``, in the dtype of ``Q``."""
+        found = np.empty((self.n_samples, Q.shape[1]), dtype=Q.dtype)
+        for rows, _, block in self._blocks(self.side, self.side, [m]):
+            np.matmul(block.astype(Q.dtype, copy=False), Q, out=found[rows])
+        return found
+
+    @property
+    def _stored(self) -> KernelStack:
+        return KernelStack._of(self.matrices, True)
+
+    def _others(self) -> list[int]:
+        kept = set(self.kept)
+        return [m for m in range(self.n_kernels) if m not in kept]
+
+    def _blocks(self, left: Side, right: Side, which: Sequence[int]) -> Any:
+        entries = block_entries(self.memory, right.n_rows)
+        return self.evaluator.blocks(left, right, which, entries)

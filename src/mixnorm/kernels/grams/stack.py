@@ -1,0 +1,354 @@
+"""Stored kernel matrices, as one object that is sliced like a matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from mixnorm._chunks import chunks
+from mixnorm.kernels.grams.base import (
+    as_row_weights,
+    as_table,
+    as_weights,
+    count,
+    kernels_of,
+    part,
+    places,
+    support_of,
+)
+from mixnorm.kernels.grams.check import check_matrices
+from mixnorm.kernels.grams.subnormal import with_subnormals_as_zero
+from mixnorm.kernels.grams.tails import as_tails, tails_of
+
+# Entries of a sum that are worked on at a time: these stay in the cache while all kernels pass.
+_CHUNK = 2**17
+
+
+class KernelStack:
+    """Kernel matrices on the same rows and columns, stored.
+
+    This is what a learner with ``kernel="precomputed"`` is given, and what a kernel bank that fits
+    into memory turns into. It has the shape of one matrix, and is sliced as one, so that
+    scikit-learn's cross-validation takes rows and columns of all matrices at once.
+
+    Parameters
+    ----------
+    K : array of shape (n_kernels, n_rows, n_columns), a matrix, or a list of matrices
+        Kept as they are, without a copy, if they are of float32 or float64; other numbers are
+        turned into one of these. A single matrix is a stack of one kernel.
+
+    Attributes
+    ----------
+    matrices : list of ndarray
+        The matrices, one per kernel.
+    symmetric : bool
+        Whether the matrices are known to be symmetric: ``check()`` has said so, or this is a square
+        part of a stack of which that is known.
+
+    Notes
+    -----
+    ``combine`` reads every matrix that has a weight once, or half of it where it is known to be
+    symmetric, and makes no copy of any of them; ``products`` makes one BLAS call per kernel.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> K = np.array([[[2.0, 1.0], [1.0, 2.0]], [[1.0, 0.0], [0.0, 1.0]]])
+    >>> stack = KernelStack(K)
+    >>> stack
+    KernelStack(n_kernels=2, shape=(2, 2), dtype=float64)
+    >>> stack.check()
+    >>> stack.combine([1.0, 3.0])
+    array([[5., 1.],
+           [1., 5.]])
+    >>> stack[np.ix_([1], [0, 1])].shape
+    (1, 2)
+    """
+
+    ndim = 2
+    #: Stored matrices have no factors.
+    factors: list[np.ndarray] | None = None
+
+    def __init__(self, K: Any) -> None:
+        self.matrices: list[np.ndarray] = _matrices(K)
+        self.symmetric = False
+
+    @classmethod
+    def _of(cls, matrices: Sequence[np.ndarray] | np.ndarray, symmetric: bool) -> KernelStack:
+        """Return a stack of matrices that are known to be sound."""
+        stack = cls.__new__(cls)
+        stack.matrices = list(matrices)
+        stack.symmetric = symmetric
+        return stack
+
+    # --- like a matrix
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns of every matrix."""
+        n_rows, n_columns = self.matrices[0].shape
+        return n_rows, n_columns
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Floating dtype of the matrices."""
+        return self.matrices[0].dtype
+
+    @property
+    def n_kernels(self) -> int:
+        """Number of kernels."""
+        return len(self.matrices)
+
+    @property
+    def n_samples(self) -> int:
+        """Number of rows."""
+        return self.shape[0]
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        return f"KernelStack(n_kernels={self.n_kernels}, shape={self.shape}, dtype={self.dtype})"
+
+    def __getitem__(self, key: Any) -> KernelStack:
+        if isinstance(key, tuple) and len(key) != 2:
+            raise IndexError(
+                f"a KernelStack has rows and columns, but the index has {len(key)} entries; "
+                "kernels are chosen through stack.matrices."
+            )
+        first, second = key if isinstance(key, tuple) else (key, None)
+        rows = places(first, self.shape[0], "rows")
+        columns = places(second, self.shape[1], "columns")
+        same = rows is columns or (
+            count(rows) == count(columns)
+            and bool(np.array_equal(_spelled_out(rows), _spelled_out(columns)))
+        )
+        taken = [_taken(matrix, rows, columns) for matrix in self.matrices]
+        return KernelStack._of(taken, self.symmetric and same)
+
+    # --- checks
+
+    @with_subnormals_as_zero
+    def check(self, square: bool = True) -> None:
+        """Raise a ValueError that names the first kernel that cannot be one, and why.
+
+        Parameters
+        ----------
+        square : bool, default=True
+            These are kernels of the same rows against one another: they must also be symmetric,
+            have no negative diagonal entry and no entry larger than the diagonal allows, and a
+            principal block of at most 128 rows, drawn with a fixed seed, must have no negative
+            eigenvalue. With False, only that all entries are finite is checked.
+        """
+        check_matrices(self.matrices, square)
+        if square:
+            self.symmetric = True
+
+    # --- as Gram matrices
+
+    @with_subnormals_as_zero
+    def combine(
+        self, weights: Any, rows: Any = None, columns: Any = None, *, dtype: Any = None
+    ) -> np.ndarray:
+        """Return the weighted sum of the matrices, or some of its rows and columns.
+
+        Kernels of weight zero are not read, and of symmetric matrices only one half is.
+
+        Parameters
+        ----------
+        weights : array of shape (n_kernels,)
+            Taken in the dtype of the sum.
+        rows, columns : slice, positions or mask, optional
+            Those to keep; all by default.
+        dtype : dtype, optional
+            Of the sum; that of the matrices by default.
+
+        Returns
+        -------
+        array of shape (n_rows, n_columns)
+            A new array, in C order.
+        """
+        from mixnorm.kernels.grams.sums_jit import add_block, add_columns, mirror
+
+        scales = as_weights(weights, self.n_kernels, dtype or self.dtype)
+        which = np.flatnonzero(scales)
+        left = places(rows, self.shape[0], "rows")
+        right = places(columns, self.shape[1], "columns")
+        total = np.zeros((count(left), count(right)), dtype=scales.dtype)
+        half = self.symmetric and rows is None and columns is None
+        step = max(1, _CHUNK // max(1, total.shape[1]))
+        for start in range(0, len(total), step) if total.size else ():
+            some = part(left, start, start + step)
+            stop = min(start + step, len(total))
+            across = slice(0, stop, 1) if half else right
+            sums = total[start:stop, :stop] if half else total[start:stop]
+            for m in which:
+                if isinstance(across, slice):
+                    add_block(sums, self.matrices[m][some, across], scales[m])
+                else:
+                    add_columns(sums, self.matrices[m][some], across, scales[m])
+        if half:
+            for some in chunks(len(total), len(total)):
+                mirror(total, some.start, some.stop)
+        return total
+
+    @with_subnormals_as_zero
+    def energies(self, A: Any) -> np.ndarray:
+        """Return the sums of ``A_i . A_j K_ij`` for every kernel, in float64.
+
+        Of symmetric matrices the rows are read where ``A`` is not zero, up to the diagonal.
+        """
+        from mixnorm.kernels.grams.sums_jit import energy_of_rows
+
+        table = np.ascontiguousarray(as_table(A, self.shape[1], np.float64))
+        if not self.symmetric:
+            return np.asarray(np.einsum("mnc,nc->m", self.products(table), table))
+        support = np.flatnonzero(np.any(table != 0.0, axis=1))
+        found = np.zeros(self.n_kernels)
+        step = max(1, _CHUNK // max(1, len(table)))
+        for start in range(0, len(support), step):
+            some = support[start : start + step]
+            products = table[some] @ table[: some[-1] + 1].T
+            for m, matrix in enumerate(self.matrices):
+                found[m] += energy_of_rows(matrix, some, products)
+        return found
+
+    @with_subnormals_as_zero
+    def products(self, A: Any, which: Sequence[int] | None = None) -> np.ndarray:
+        """Return each matrix, or those in ``which``, times ``A``.
+
+        Of matrices that are known to be symmetric, only the rows are read where ``A`` is not zero,
+        if these are less than half.
+        """
+        table = as_table(A, self.shape[1], self.dtype)
+        matrices = [self.matrices[m] for m in kernels_of(which, self.n_kernels)]
+        found = np.empty((len(matrices), self.shape[0], table.shape[1]), dtype=self.dtype)
+        support = support_of(table) if self.symmetric else None
+        if support is None:
+            for matrix, product in zip(matrices, found, strict=True):
+                np.matmul(matrix, table, out=product)
+            return found
+        turned = np.ascontiguousarray(table[support].T)
+        for matrix, product in zip(matrices, found, strict=True):
+            # Rows are gathered, columns would be read across the grain.
+            product[...] = (turned @ matrix[support]).T
+        return found
+
+    def diagonals(self) -> np.ndarray:
+        """Return the diagonals, of shape ``(n_kernels, n_rows)``, in float64."""
+        self.needs_square("diagonals")
+        return np.asarray([np.diagonal(matrix) for matrix in self.matrices], dtype=np.float64)
+
+    def take(self, rows: Any) -> KernelStack:
+        """Return a copy of the matrices on some of the rows, which are the columns too."""
+        from mixnorm.kernels.grams.sums_jit import take_half
+
+        self.needs_square("take")
+        index = _spelled_out(places(rows, self.n_samples, "rows"))
+        taken = np.empty((self.n_kernels, len(index), len(index)), dtype=self.dtype)
+        half = self.symmetric and bool(np.all(index[1:] > index[:-1]))
+        for matrix, place in zip(self.matrices, taken, strict=True):
+            if half:
+                for some in chunks(len(index), 8 * len(index)):  # new memory is slow
+                    take_half(matrix, index, place, some.start, some.stop)
+            else:
+                np.take(matrix[index], index, axis=1, out=place)
+        return KernelStack._of(taken, self.symmetric)
+
+    @with_subnormals_as_zero
+    def tail_sums(self, tail: int | Sequence[int], sample_weight: Any = None) -> np.ndarray:
+        """Return the tail sums of the kernels; see :func:`mixnorm.kernels.tail_sums`."""
+        self.needs_square("tail_sums")
+        tails, weight = as_tails(tail), as_row_weights(sample_weight, self.shape[0])
+        sums = [
+            tails_of(partial(multiply, matrix), np.diagonal(matrix), tails, matrix.dtype, weight)
+            for matrix in self.matrices
+        ]
+        found = np.stack(sums, axis=1)
+        return np.asarray(found[0]) if np.ndim(tail) == 0 else found
+
+    def needs_square(self, what: str) -> None:
+        """Raise unless the matrices are square."""
+        if self.shape[0] != self.shape[1]:
+            raise ValueError(
+                f"{what} needs square kernel matrices, got {self.shape[0]} rows and "
+                f"{self.shape[1]} columns; give the kernels of the training rows against "
+                "themselves."
+            )
+
+
+def multiply(K: np.ndarray, Q: np.ndarray) -> np.ndarray:
+    """Return ``K @ Q`` in the dtype of ``Q``, without a copy of all of ``K`` in that dtype."""
+    if K.dtype == Q.dtype:
+        return np.asarray(K @ Q)
+    found = np.empty((len(K), Q.shape[1]), dtype=Q.dtype)
+    step = max(1, _CHUNK // max(1, K.shape[1]))
+    for start in range(0, len(K), step):
+        np.matmul(K[start : start + step].astype(Q.dtype), Q, out=found[start : start + step])
+    return found
+
+
+def _matrices(K: Any) -> list[np.ndarray]:
+    """Return the matrices of a stack, all of one floating dtype and one shape."""
+    if isinstance(K, KernelStack):
+        return list(K.matrices)
+    if isinstance(K, np.ndarray):
+        if K.ndim == 2:
+            K = K[None]
+        if K.ndim != 3:
+            raise ValueError(
+                f"K has {K.ndim} axes; give an array of shape (n_kernels, n_rows, n_columns), one "
+                "matrix, or a list of matrices."
+            )
+    elif not isinstance(K, (list, tuple)):
+        raise TypeError(
+            f"K must be an array or a list of matrices, got {type(K).__name__}; convert it with "
+            "numpy.asarray."
+        )
+    if len(K) == 0:
+        raise ValueError("K holds no kernels; give at least one matrix.")
+    matrices = [_matrix(matrix, m) for m, matrix in enumerate(K)]
+    shape = matrices[0].shape
+    for m, matrix in enumerate(matrices):
+        if matrix.shape != shape:
+            raise ValueError(
+                f"kernel {m} has shape {matrix.shape}, but kernel 0 has {shape}; all kernels must "
+                "be of the same rows and columns."
+            )
+    dtype = np.result_type(*matrices)
+    return [matrix.astype(dtype, copy=False) for matrix in matrices]
+
+
+def _matrix(matrix: Any, m: int) -> np.ndarray:
+    """Return one matrix in float32 or float64, itself where it is of these."""
+    if hasattr(matrix, "toarray"):
+        raise TypeError(
+            f"kernel {m} is a sparse matrix; kernel matrices are dense, convert it with toarray()."
+        )
+    found = np.asarray(matrix)
+    if found.dtype.kind not in "fiub":
+        raise TypeError(
+            f"kernel {m} has dtype {found.dtype}; kernel matrices hold real numbers, convert it "
+            "with astype."
+        )
+    if found.ndim != 2:
+        raise ValueError(f"kernel {m} has {found.ndim} axes instead of 2; give matrices.")
+    small = found.dtype.kind == "f" and found.dtype.itemsize <= 4
+    return found.astype(np.float32 if small else np.float64, copy=False)
+
+
+def _taken(matrix: np.ndarray, rows: slice | np.ndarray, columns: slice | np.ndarray) -> np.ndarray:
+    """Return some rows and columns of a matrix: a view where both are slices."""
+    some = matrix[rows]
+    if isinstance(columns, slice):
+        return some[:, columns]
+    return np.take(some, columns, axis=1)
+
+
+def _spelled_out(index: slice | np.ndarray) -> np.ndarray:
+    if isinstance(index, slice):
+        return np.arange(index.start, index.stop, index.step)
+    return index

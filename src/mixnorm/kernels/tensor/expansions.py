@@ -1,0 +1,178 @@
+"""Functions in the space of a tensor kernel: what prediction needs, and nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mixnorm.kernels.tensor.gram import products_of
+from mixnorm.kernels.tensor.kernels import TensorKernel, row_blocks
+from mixnorm.kernels.tensor.multisets import multiplicities, multisets
+
+# Multisets of rows whose kernel with new rows is computed at a time.
+_SETS = 2**14
+# Sums below this part of the magnitudes that are added have no digits left.
+_NOISE = 1e-15
+
+
+@dataclass
+class FeatureExpansion:
+    """A function by weights of features: all that a kernel has, or some that are listed.
+
+    Parameters
+    ----------
+    kernel : TensorKernel
+        The kernel, its parameters settled.
+    q : float
+        The exponent.
+    unit : float
+        What columns are divided by.
+    weights : array of shape (n_features, n_outputs)
+        The weights.
+    exponents : array of shape (n_features, n_columns), optional
+        Monomials; all that the kernel has by default.
+    """
+
+    kernel: Any
+    q: float
+    unit: float
+    weights: np.ndarray
+    exponents: np.ndarray | None = None
+
+    def features(self, X: np.ndarray) -> np.ndarray:
+        """Return the features of rows, one in each row."""
+        columns = self.kernel.columns(X) / self.unit
+        if self.exponents is None:
+            return np.asarray(self.kernel.features_of_columns(columns, self.q))
+        return np.asarray(self.kernel.listed(columns, self.exponents, self.q))
+
+    def scores(self, X: np.ndarray) -> np.ndarray:
+        """Return the function at rows, by blocks of them: ``(n_rows, n_outputs)``."""
+        found, sizes = np.empty((len(X), self.weights.shape[1])), np.abs(self.weights)
+        for rows in row_blocks(len(X), len(self.weights)):
+            features = self.features(X[rows]).T
+            part = features @ self.weights
+            # What rounding leaves of terms that cancel is nothing; its sign would be chance.
+            part[np.abs(part) < _NOISE * (np.abs(features) @ sizes)] = 0.0
+            found[rows] = part
+        return found
+
+
+@dataclass
+class TensorExpansion:
+    r"""A function by dual variables of rows.
+
+    .. math:: f(x) = \sum_{i_1, \dots, i_{q-1}} K(x_{i_1}, \dots, x_{i_{q-1}}, x)
+              \alpha_{i_1} \cdots \alpha_{i_{q-1}}
+
+    Parameters
+    ----------
+    kernel : TensorKernel
+        The kernel, its parameters settled.
+    q : float
+        The number of its arguments, even.
+    unit : float
+        What columns are divided by.
+    columns : array of shape (n_rows, n_columns)
+        Columns of the training rows, so divided.
+    alpha : array of shape (n_rows, n_outputs)
+        The dual variables.
+    """
+
+    kernel: Any
+    q: float
+    unit: float
+    columns: np.ndarray
+    alpha: np.ndarray
+
+    def scores(self, X: np.ndarray) -> np.ndarray:
+        """Return the function at rows: every multiset of training rows is met once."""
+        new = self.kernel.columns(X) / self.unit
+        shifts = (self.kernel.shifts(self.columns, self.q), self.kernel.shifts(new, self.q))
+        found = np.zeros((len(X), self.alpha.shape[1]))
+        for first in range(len(self.columns)):
+            rest = multisets(len(self.columns) - first, int(self.q) - 2) + first
+            sets = np.concatenate([np.full((1, rest.shape[1]), first), rest])
+            for start in range(0, sets.shape[1], _SETS):
+                self._add(found, sets[:, start : start + _SETS], new, shifts)
+        return found
+
+    def _add(
+        self,
+        found: np.ndarray,
+        sets: np.ndarray,
+        new: np.ndarray,
+        shifts: tuple[np.ndarray | None, np.ndarray | None],
+    ) -> None:
+        """Add what some multisets of training rows contribute."""
+        own, shift = shifts
+        Z = products_of(self.columns, sets)
+        beta = multiplicities(sets)[:, None] * np.prod(self.alpha[sets], axis=0)
+        added: Any = 0.0
+        # Row by row: large terms cancel here, so that sums in another order, as products of
+        # several rows have them, would show.
+        for i, row in enumerate(new):
+            if own is not None and shift is not None:
+                added = own[sets].sum(axis=0) + shift[i]
+            found[i] += self.kernel.of_products(Z @ row, added) @ beta
+
+
+@dataclass
+class PairExpansion:
+    r"""A function by a few pairs of rows, and dual variables of all: four arguments.
+
+    .. math:: f(x) = \sum_p c_p \sum_i K(x_{p_1}, x_{p_2}, x_i, x) \alpha_i
+
+    Parameters
+    ----------
+    kernel : TensorKernel
+        The kernel, its parameters settled.
+    unit : float
+        What columns are divided by.
+    columns : array of shape (n_rows, n_columns)
+        Columns of the training rows, so divided.
+    alpha : array of shape (n_rows, n_outputs)
+        The dual variables.
+    pairs : array of shape (2, n_pairs)
+        The rows of each pair.
+    coef : array of shape (n_pairs, n_outputs)
+        The coefficients of the pairs.
+    """
+
+    kernel: Any
+    unit: float
+    columns: np.ndarray
+    alpha: np.ndarray
+    pairs: np.ndarray
+    coef: np.ndarray
+
+    def scores(self, X: np.ndarray) -> np.ndarray:
+        """Return the function at rows, one by one: a row does not depend on its company."""
+        new = self.kernel.columns(X) / self.unit
+        Z = products_of(self.columns, self.pairs)
+        found = np.empty((len(X), self.alpha.shape[1]))
+        shift, own = (self.kernel.shifts(part, 4) for part in (new, self.columns))
+        added: Any = 0.0
+        for i, row in enumerate(new):
+            if own is not None and shift is not None:
+                added = shift[i] + own[self.pairs].sum(axis=0)[:, None] + own
+            K = self.kernel.of_products((row * Z) @ self.columns.T, added)
+            found[i] = np.sum((K @ self.alpha) * self.coef, axis=0)
+        return found
+
+
+def weights_of_sums(u: np.ndarray, q: float) -> np.ndarray:
+    """Return the duality map, ``sign(u) |u|^(q-1)``."""
+    return np.asarray(u * np.abs(u) ** (q - 2.0))
+
+
+def feature_sums(
+    kernel: TensorKernel, columns: np.ndarray, alpha: np.ndarray, q: float
+) -> np.ndarray:
+    """Return the sums of all features by dual variables, without holding those of all rows."""
+    total = np.zeros((int(kernel.count(columns.shape[1])), alpha.shape[1]))
+    for rows in row_blocks(len(columns), len(total)):
+        total += kernel.features_of_columns(columns[rows], q) @ alpha[rows]
+    return total

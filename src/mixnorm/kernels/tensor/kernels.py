@@ -1,0 +1,471 @@
+"""Tensor kernels: functions of an even number of rows, sums of products of their features."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.special import gammaln
+
+from mixnorm._params import Parameters
+from mixnorm.kernels.functions.base import positive, real
+from mixnorm.kernels.functions.kernels import _power
+from mixnorm.kernels.tensor.monomials import MonomialList, Monomials
+
+# The largest exponent whose exponential is finite, with room for sums.
+_LARGEST = 600.0
+# Rows whose features are computed at a time, for so many numbers.
+_BLOCK = 2**22
+
+
+class TensorKernel(Parameters):
+    r"""Base of the kernels of ``q`` rows that are functions of one product.
+
+    With :math:`\langle x_1, \dots, x_q \rangle = \sum_j x_{1j} \cdots x_{qj}` a kernel is
+    :math:`K(x_1, \dots, x_q) = \kappa(\langle x_1, \dots, x_q \rangle)` with :math:`\kappa(t) =
+    \sum_s \rho_s t^s` and no negative :math:`\rho_s`: a sum over features :math:`\sum_k
+    \phi_k(x_1) \cdots \phi_k(x_q)` that are monomials of the columns.
+
+    A kernel of your own is a dataclass that derives from this one and has ``of_products``, and
+    ``degrees`` where there is an end of features. Where there is none, it says ``finite = False``;
+    features can then be drawn if it has ``log_rho`` and ``draw_degrees``.
+    """
+
+    #: Whether there is an end of features.
+    finite: ClassVar[bool] = True
+    #: Whether the kernel is a function of products, and not known by its features alone.
+    has_products: ClassVar[bool] = True
+
+    def check(self) -> None:
+        """Raise a ValueError or TypeError for parameters that are not allowed."""
+
+    def _check_stored(self) -> None:
+        self.check()
+
+    def fitted(self, X: np.ndarray) -> TensorKernel:
+        """Return the kernel to use with training rows: its parameters checked and settled."""
+        self.check()
+        if self.finite and self.has_products:
+            for degree, rho in self.degrees():
+                if degree != int(degree) or degree < 0 or not 0.0 < rho < math.inf:
+                    raise ValueError(
+                        f"{self!r} has the coefficient {rho!r} for the degree {degree!r}; degrees "
+                        "are whole numbers, and coefficients positive: else it is no tensor kernel."
+                    )
+        return self
+
+    def columns(self, X: np.ndarray) -> np.ndarray:
+        """Return the columns that products are taken of, in float64."""
+        return np.asarray(X, dtype=np.float64)
+
+    def shifts(self, X: np.ndarray, q: float) -> np.ndarray | None:
+        """Return the logarithm of a factor that each row has; None if there is none."""
+        return None
+
+    def of_products(self, P: np.ndarray, shift: Any = 0.0) -> np.ndarray:
+        """Return the kernel where products are ``P`` and shifts of the rows add up to ``shift``.
+
+        The memory of the products may be reused.
+        """
+        raise NotImplementedError(
+            f"{type(self).__name__} needs a method of_products(P, shift=0.0), which returns the "
+            "kernel where products are P."
+        )
+
+    def degrees(self) -> list[tuple[int, float]]:
+        r"""Return the degrees :math:`s` of features, each with its :math:`\rho_s > 0`."""
+        raise NotImplementedError(
+            f"{type(self).__name__} needs a method degrees(), which lists the degrees of its "
+            "monomials with their coefficients; or finite=False, if there is no end of them, with "
+            "log_rho(degrees) and draw_degrees(totals, rng) where they are to be drawn."
+        )
+
+    def homogeneous(self) -> int | None:
+        """Return the degree, if all features have the same; else None."""
+        return None
+
+    def n_features(self, n_columns: int) -> float:
+        """Return the number of features; infinity where there is no end of them."""
+        return self.count(self.columns(np.zeros((1, n_columns))).shape[1])
+
+    def count(self, width: int) -> float:
+        """Return the number of features of so many columns, as ``columns`` returns them."""
+        if not self.finite:
+            return math.inf
+        return float(sum(math.comb(width + s - 1, s) for s, _ in self.degrees()))
+
+    def features(self, X: np.ndarray, q: float) -> np.ndarray:
+        """Return the features of rows, one in each row: ``(n_features, n_rows)``.
+
+        Their weights depend on ``q``: products of ``q`` of them add up to the kernel.
+        """
+        if not self.finite:
+            raise ValueError(f"{self!r} has no end of features; those that are listed it has.")
+        return self.features_of_columns(self.columns(X), q)
+
+    def features_of_columns(self, columns: np.ndarray, q: float) -> np.ndarray:
+        """Return the features where the columns are given."""
+        parts = []
+        for degree, rho in self.degrees():
+            made = Monomials.of_degree(columns.shape[1], degree)
+            parts.append(made.values(columns, (rho * made.coefficients) ** (1.0 / q)))
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def exponents(self, places: Iterable[int], width: int) -> np.ndarray:
+        """Return the exponents of the columns in some of all features, by their places."""
+        made = [Monomials.of_degree(width, degree) for degree, _ in self.degrees()]
+        ends = np.cumsum([len(part) for part in made])
+        asked = np.fromiter(places, dtype=np.int64)
+        which = np.searchsorted(ends, asked, side="right")
+        found = np.empty((len(asked), width), dtype=np.int16)
+        for number, part in enumerate(made):
+            own = which == number
+            found[own] = part.exponents(asked[own] - (ends[number - 1] if number else 0))
+        return found
+
+    def count_on(self, columns: np.ndarray) -> float:
+        """Return the number of features of rows."""
+        return self.count(columns.shape[1])
+
+    def diagonal(self, columns: np.ndarray, q: float) -> np.ndarray:
+        """Return the kernel of each row with itself, where the columns are given."""
+        shift = self.shifts(columns, q)
+        powers = (np.abs(columns) ** q).sum(axis=1)
+        return self.of_products(powers, 0.0 if shift is None else q * shift)
+
+    # --- features that are drawn
+
+    def draw(self, columns: np.ndarray, q: float, rng: np.random.Generator) -> np.ndarray:
+        r"""Draw the exponents of a feature for each row.
+
+        In a row, a feature's probability is its part of :math:`K(x, \dots, x)`.
+        """
+        totals = (np.abs(columns) ** q).sum(axis=1)
+        return _split(self.draw_degrees(totals, rng), np.abs(columns) ** q, rng)
+
+    def draw_degrees(self, totals: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Draw the degree of a feature, for rows with these products with themselves."""
+        degrees, rho = (np.array(part) for part in zip(*self.degrees(), strict=True))
+        logs = np.log(rho) + degrees * np.log(np.maximum(totals, 1e-300))[:, None]
+        shares = np.exp(logs - logs.max(axis=1, keepdims=True))
+        ends = np.cumsum(shares, axis=1)
+        places = (ends < rng.uniform(size=(len(totals), 1)) * ends[:, -1:]).sum(axis=1)
+        return np.asarray(degrees[places])
+
+    def log_rho(self, degrees: np.ndarray) -> np.ndarray:
+        r"""Return :math:`\log \rho_s` of degrees."""
+        known = dict(self.degrees())
+        return np.array(
+            [math.log(known[int(s)]) if int(s) in known else -math.inf for s in degrees]
+        )
+
+    def listed(self, columns: np.ndarray, exponents: np.ndarray, q: float) -> np.ndarray:
+        """Return features that are listed by their exponents: ``(n_features, n_rows)``."""
+        made = MonomialList(exponents)
+        logs = made.log_sizes(columns)
+        logs += ((self.log_rho(exponents.sum(axis=1)) + made.log_counts()) / q)[:, None]
+        shift = self.shifts(columns, q)
+        logs += 0.0 if shift is None else shift
+        values = np.exp(logs, out=logs)
+        values *= made.signs(columns)
+        return np.asarray(values)
+
+    # --- values
+
+    def between(self, *rows: np.ndarray) -> np.ndarray:
+        """Return the kernel of ``q`` tables, row by row.
+
+        Parameters
+        ----------
+        *rows : arrays of shape (n_rows, n_columns)
+            As many as the kernel has arguments, an even number.
+        """
+        if len(rows) < 2 or len(rows) % 2:
+            raise ValueError(f"A tensor kernel has an even number of arguments, got {len(rows)}.")
+        kernel = self.fitted(np.asarray(rows[0]))
+        if not kernel.has_products:
+            parts = [kernel.features(np.asarray(part), len(rows)) for part in rows]
+            return np.asarray(np.prod(parts, axis=0).sum(axis=0))
+        columns = [kernel.columns(np.asarray(part)) for part in rows]
+        shifts = [kernel.shifts(part, len(rows)) for part in columns]
+        shift = sum(part for part in shifts if part is not None)
+        return kernel.of_products(np.prod(np.stack(columns), axis=0).sum(axis=1), shift)
+
+
+@dataclass
+class PolynomialTensorKernel(TensorKernel):
+    r"""The polynomial tensor kernel.
+
+    .. math:: K(x_1, \dots, x_q) = (c^q + \langle x_1, \dots, x_q \rangle)^s
+
+    Its features are all monomials of degree :math:`s` of the columns and the constant :math:`c`;
+    without a constant, of the columns.
+
+    Parameters
+    ----------
+    degree : int, default=2
+        The degree :math:`s`, at least 1.
+    constant : float, default=1.0
+        The constant :math:`c`, not negative.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> kernel = PolynomialTensorKernel(degree=2)
+    >>> X = np.array([[1.0, 2.0]])
+    >>> kernel.between(X, X, X, X)
+    array([324.])
+    >>> float(np.sum(kernel.features(X, q=4) ** 4).round(9))
+    324.0
+    """
+
+    degree: int = 2
+    constant: float = 1.0
+
+    def check(self) -> None:
+        """Raise a ValueError or TypeError for parameters that are not allowed."""
+        whole = isinstance(self.degree, numbers.Integral) and not isinstance(self.degree, bool)
+        if not whole or self.degree < 1:
+            kind = ValueError if isinstance(self.degree, numbers.Real) else TypeError
+            raise kind(
+                f"PolynomialTensorKernel(degree={self.degree!r}) is not offered; degree must be a "
+                "whole number of at least 1."
+            )
+        if not 0.0 <= real(self.constant, "constant", self) < math.inf:
+            raise ValueError(
+                f"PolynomialTensorKernel(constant={self.constant!r}) must have a finite constant "
+                "that is not negative."
+            )
+
+    def columns(self, X: np.ndarray) -> np.ndarray:
+        """Return the columns and the constant, in float64."""
+        wide = np.asarray(X, dtype=np.float64)
+        if self.constant == 0.0:
+            return wide
+        return np.concatenate([wide, np.full((len(wide), 1), float(self.constant))], axis=1)
+
+    def of_products(self, P: np.ndarray, shift: Any = 0.0) -> np.ndarray:
+        """Return powers of the products."""
+        return _power(P, int(self.degree)) if self.degree > 1 else P
+
+    def degrees(self) -> list[tuple[int, float]]:
+        """Return the degree: the constant is one of the columns."""
+        return [(int(self.degree), 1.0)]
+
+    def homogeneous(self) -> int | None:
+        """Return the degree."""
+        return int(self.degree)
+
+
+@dataclass
+class PowerSeriesTensorKernel(TensorKernel):
+    r"""A polynomial of the product, by its coefficients.
+
+    .. math:: K(x_1, \dots, x_q) = \sum_s \rho_s \langle x_1, \dots, x_q \rangle^s
+
+    Its features are the monomials of all degrees that have a coefficient.
+
+    Parameters
+    ----------
+    coefficients : sequence of float, default=(1.0, 1.0, 0.5)
+        The coefficients :math:`\rho_0, \rho_1, \dots`; none is negative, and some positive.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> kernel = PowerSeriesTensorKernel([1.0, 0.0, 2.0])
+    >>> X = np.array([[1.0, 2.0]])
+    >>> kernel.between(X, X, X, X)
+    array([579.])
+    >>> kernel.n_features(2)
+    4.0
+    """
+
+    coefficients: Any = (1.0, 1.0, 0.5)
+
+    def check(self) -> None:
+        """Raise a ValueError or TypeError for parameters that are not allowed."""
+        try:
+            given = np.asarray(self.coefficients, dtype=np.float64)
+        except (TypeError, ValueError):
+            given = None
+        if given is None or given.ndim != 1:
+            raise TypeError(
+                f"PowerSeriesTensorKernel(coefficients={self.coefficients!r}) must have a list of "
+                "numbers, one for each degree from 0 up."
+            )
+        if not np.all((given >= 0.0) & np.isfinite(given)) or not np.any(given > 0.0):
+            raise ValueError(
+                f"PowerSeriesTensorKernel(coefficients={self.coefficients!r}) must have finite "
+                "coefficients, none of them negative and one of them positive: else it is no "
+                "tensor kernel."
+            )
+
+    def fitted(self, X: np.ndarray) -> PowerSeriesTensorKernel:
+        """Return the kernel with its coefficients in a tuple."""
+        self.check()
+        return replace(self, coefficients=tuple(float(rho) for rho in self.coefficients))
+
+    def of_products(self, P: np.ndarray, shift: Any = 0.0) -> np.ndarray:
+        """Return the polynomial of the products, by Horner's rule."""
+        found = np.zeros_like(P)
+        for rho in reversed([float(rho) for rho in self.coefficients]):
+            found *= P
+            found += rho
+        return found
+
+    def degrees(self) -> list[tuple[int, float]]:
+        """Return the degrees with a coefficient."""
+        return [(s, float(rho)) for s, rho in enumerate(self.coefficients) if float(rho) > 0.0]
+
+
+@dataclass
+class ExponentialTensorKernel(TensorKernel):
+    r"""The exponential tensor kernel, whose features are all monomials there are.
+
+    .. math:: K(x_1, \dots, x_q) = \exp\Bigl(\sigma \Bigl[\langle x_1, \dots, x_q \rangle
+              - \frac1q \sum_r \|x_r\|_q^q\Bigr]\Bigr)
+
+    It is 1 where all rows are the same, and a Gaussian kernel for ``q = 2``. Without
+    normalisation, the second sum is left out.
+
+    Parameters
+    ----------
+    sigma : float, optional
+        The factor :math:`\sigma`; 0.1 divided by the number of columns by default, which suits
+        columns of unit variance. The larger, the more monomials of high degrees count.
+    normalized : bool, default=True
+        Whether the kernel is 1 where all rows are the same.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[1.0, 2.0], [0.0, 2.0]])
+    >>> ExponentialTensorKernel(sigma=0.5).between(X, X, X, X)
+    array([1., 1.])
+    """
+
+    sigma: float | None = None
+    normalized: bool = True
+
+    finite: ClassVar[bool] = False
+
+    def check(self) -> None:
+        """Raise a ValueError or TypeError for parameters that are not allowed."""
+        if self.sigma is not None:
+            positive(self.sigma, "sigma", self)
+        if not isinstance(self.normalized, (bool, np.bool_)):
+            raise TypeError(
+                f"ExponentialTensorKernel(normalized={self.normalized!r}) must be True or False."
+            )
+
+    def fitted(self, X: np.ndarray) -> ExponentialTensorKernel:
+        """Return the kernel with its factor settled."""
+        self.check()
+        sigma = 0.1 / max(1, X.shape[1]) if self.sigma is None else float(self.sigma)
+        return replace(self, sigma=sigma)
+
+    def _sigma(self) -> float:
+        if self.sigma is None:
+            raise ValueError("sigma depends on the number of columns; call fitted(X) first.")
+        return float(self.sigma)
+
+    def shifts(self, X: np.ndarray, q: float) -> np.ndarray | None:
+        """Return what normalisation subtracts, for each row."""
+        if not self.normalized:
+            return None
+        powers = np.abs(np.asarray(X, dtype=np.float64)) ** q
+        return np.asarray(-self._sigma() / q * powers.sum(axis=1))
+
+    def of_products(self, P: np.ndarray, shift: Any = 0.0) -> np.ndarray:
+        """Return exponentials of the products and shifts."""
+        P = np.multiply(P, self._sigma(), out=P)
+        P += shift
+        if P.size and float(np.max(P)) > _LARGEST:
+            raise ValueError(
+                f"ExponentialTensorKernel has the value exp({float(np.max(P)):.3g}), which is too "
+                "large. Set normalized=True, scale the columns, or lower sigma."
+            )
+        return np.asarray(np.exp(P, out=P))
+
+    def diagonal(self, columns: np.ndarray, q: float) -> np.ndarray:
+        """Return ones, if it is normalised: sums of powers would cancel."""
+        return np.ones(len(columns)) if self.normalized else super().diagonal(columns, q)
+
+    def draw_degrees(self, totals: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Draw from the distribution of Poisson."""
+        return rng.poisson(np.minimum(self._sigma() * totals, 1e6))
+
+    def log_rho(self, degrees: np.ndarray) -> np.ndarray:
+        r"""Return :math:`\log(\sigma^s / s!)`."""
+        return np.asarray(degrees * math.log(self._sigma()) - gammaln(degrees + 1.0))
+
+
+@dataclass
+class FeatureTensorKernel(TensorKernel):
+    r"""The tensor kernel of features of your own.
+
+    .. math:: K(x_1, \dots, x_q) = \sum_k \phi_k(x_1) \cdots \phi_k(x_q)
+
+    Parameters
+    ----------
+    function : callable
+        Takes rows, and returns their features: an array of shape ``(n_rows, n_features)``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> kernel = FeatureTensorKernel(lambda X: np.concatenate([X, np.cos(X)], axis=1))
+    >>> X = np.zeros((2, 3))
+    >>> kernel.between(X, X, X, X)
+    array([3., 3.])
+    """
+
+    function: Callable[[np.ndarray], np.ndarray]
+
+    has_products: ClassVar[bool] = False
+
+    def check(self) -> None:
+        """Raise a TypeError for what cannot be called."""
+        if not callable(self.function):
+            raise TypeError(f"FeatureTensorKernel(function={self.function!r}) cannot be called.")
+
+    def count(self, width: int) -> float:
+        """Return the number of features, of a row of zeros."""
+        return float(len(self.features_of_columns(np.zeros((1, width)), 4)))
+
+    def count_on(self, columns: np.ndarray) -> float:
+        """Return the number of features, of the first row."""
+        return float(len(self.features_of_columns(columns[:1], 4)))
+
+    def features_of_columns(self, columns: np.ndarray, q: float) -> np.ndarray:
+        """Return what the function returns, one feature in each row."""
+        found = np.asarray(self.function(columns), dtype=np.float64)
+        if found.ndim != 2 or len(found) != len(columns):
+            raise ValueError(
+                f"The function of FeatureTensorKernel returned an array of shape {found.shape} for "
+                f"{len(columns)} rows; it must return one of shape ({len(columns)}, n_features)."
+            )
+        return np.ascontiguousarray(found.T)
+
+
+def row_blocks(n_rows: int, width: float) -> Iterator[slice]:
+    """Yield blocks of rows, of which so many numbers for each are held at a time."""
+    step = max(1, int(_BLOCK // max(1.0, width)))
+    for start in range(0, n_rows, step):
+        yield slice(start, min(n_rows, start + step))
+
+
+def _split(degrees: np.ndarray, shares: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Draw how a degree is split among columns, row by row, in proportion to their shares."""
+    totals = shares.sum(axis=1, keepdims=True)
+    empty = totals[:, 0] <= 0.0
+    even = np.full_like(shares, 1.0 / shares.shape[1])
+    parts = np.divide(shares, totals, out=even, where=totals > 0.0)
+    # The last share is what the others leave, which must not be negative by rounding.
+    parts /= np.maximum(1.0, parts[:, :-1].sum(axis=1, keepdims=True))
+    return rng.multinomial(np.where(empty, 0, degrees), parts)

@@ -1,0 +1,1 @@
+"""Losses of single rows, compiled: apart from ``losses``, which must not load numba."""

@@ -1,0 +1,228 @@
+"""Hinge losses on class labels: Crammer and Singer's, and its square."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from mixnorm._array import device_of, namespace
+from mixnorm._params import Parameters
+from mixnorm.losses.arrays import clipped, ratio, slack, total
+from mixnorm.losses.labels import Labels, above_level, balance_shares, encode_labels, own, shares
+
+
+class _MulticlassHinge(Parameters):
+    """What the two share: targets, predictions, and the class that offends most."""
+
+    shift_invariant: ClassVar[bool] = True
+    # The class that offends most may change from one score to the next, so that the derivative
+    # of the square jumps as well.
+    smoothness: ClassVar[float] = math.inf
+    is_classifier: ClassVar[bool] = True
+    is_binary: ClassVar[bool] = False
+
+    def encode(self, y: Any, n_outputs: int, like: Any) -> Labels:
+        """Prepare labels ``0 .. n_outputs - 1``: their one-hot rows and flat positions."""
+        return encode_labels(y, n_outputs, like)
+
+    def proba(self, scores: Any) -> Any:
+        """Raise: scores of this loss say nothing of probabilities."""
+        raise TypeError(
+            f"{type(self).__name__} has no class probabilities; "
+            "losses.MultinomialLogistic and losses.MarginSoftmax have them."
+        )
+
+    def predict(self, scores: Any) -> Any:
+        """Return the index of the largest score of each row."""
+        return namespace(scores).argmax(scores, axis=1)
+
+    def _worst(self, scores: Any, target: Labels) -> tuple[Any, Any]:
+        """Return each row's hinge loss, and its derivative ``onehot(worst) - onehot(label)``."""
+        xp = namespace(scores)
+        offence = scores - own(scores, target)[:, None] + (1.0 - target.one_hot)
+        worst = xp.argmax(offence, axis=1)
+        classes = xp.arange(scores.shape[1], dtype=worst.dtype, device=device_of(scores))
+        chosen = xp.astype(classes[:, None] == worst[None, :], scores.dtype).T
+        return xp.max(offence, axis=1), chosen - target.one_hot
+
+    def best_constant(self, target: Labels, weight: Any) -> tuple[Any, Any]:
+        """Return the best scores that are the same for all samples, and the dual point there.
+
+        Only a class of more than half the weight can be told from the others by a constant. The
+        dual point is a circulation between the classes: what goes from one to the other.
+        """
+        xp = namespace(weight)
+        classes = xp.sum(weight[:, None] * target.one_hot, axis=0)
+        most = float(xp.max(classes))
+        leads = (classes == most) & (most > 0.5)
+        height, flows = self._constant(classes, leads, most)
+        moved = _circulation(flows) * ratio(xp.ones_like(classes), classes)[:, None]
+        theta = (target.one_hot @ moved) * weight[:, None]
+        return xp.where(leads, height, 0.0), _closed(theta * (1.0 - target.one_hot), target)
+
+    def _constant(self, classes: Any, leads: Any, most: float) -> tuple[float, Any]:
+        """Return by how much the leading class is above the others, and what leaves each class."""
+        raise NotImplementedError
+
+
+@dataclass
+class MulticlassHinge(_MulticlassHinge):
+    r"""Crammer and Singer's hinge loss, :math:`\max_r (1[r \ne y] - z_y + z_r)`.
+
+    References
+    ----------
+    K. Crammer, Y. Singer, "On the algorithmic implementation of multiclass kernel-based vector
+    machines", 2001.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> loss = MulticlassHinge()
+    >>> scores = np.array([[2.0, 0.0, 0.0], [0.0, 0.5, 0.0]])
+    >>> target = loss.encode(np.array([0, 2]), 3, scores)
+    >>> loss.value_and_residual(scores, target, np.full(2, 0.5))[0]
+    0.75
+    """
+
+    lipschitz: ClassVar[float] = math.sqrt(2.0)
+
+    def value_and_residual(self, scores: Any, target: Labels, weight: Any) -> tuple[float, Any]:
+        """Return the weighted mean loss and ``weight * (onehot(worst) - onehot(label))``."""
+        hinge, slope = self._worst(scores, target)
+        return total(hinge * weight), slope * weight[:, None]
+
+    def conjugate(self, theta: Any, target: Labels, weight: Any) -> float:
+        """Return ``sum_i theta_iy`` where ``theta + weight onehot`` has rows in simplices."""
+        if not shares(theta, target, weight)[1]:
+            return math.inf
+        return total(own(theta, target))
+
+    def prox_conjugate(self, theta: Any, step: Any, target: Labels, weight: Any) -> Any:
+        """Return ``P - weight onehot`` with ``P`` a projection on simplices.
+
+        Projected is ``theta + (weight - step) onehot``, on simplices of the sizes of the weights.
+        """
+        xp = namespace(theta)
+        weight = weight[:, None]
+        moved = theta + (weight - step) * target.one_hot
+        share = above_level(moved, weight, xp.zeros_like(weight))
+        # Where theta is far larger than its weight, rounding has a say in the sums.
+        share = share * ratio(weight, xp.sum(share, axis=1, keepdims=True))
+        return share - weight * target.one_hot
+
+    def balance(self, theta: Any, target: Labels, weight: Any) -> Any:
+        """Return a point of the conjugate's domain near ``theta`` whose columns sum to zero."""
+        return balance_shares(theta, target, weight)
+
+    def _constant(self, classes: Any, leads: Any, most: float) -> tuple[float, Any]:
+        return 1.0, namespace(classes).where(leads, 1.0 - most, classes)
+
+
+@dataclass
+class MulticlassSquaredHinge(_MulticlassHinge):
+    r"""The square of the multi-class hinge, :math:`\max_r (1[r \ne y] - z_y + z_r)^2`.
+
+    With two classes it is smooth. With more its derivative jumps where two classes offend alike,
+    and no engine that needs second derivatives takes it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> loss = MulticlassSquaredHinge()
+    >>> scores = np.array([[2.0, 0.0, 0.0], [0.0, 0.5, 0.0]])
+    >>> target = loss.encode(np.array([0, 2]), 3, scores)
+    >>> loss.value_and_residual(scores, target, np.full(2, 0.5))[0]
+    1.125
+    """
+
+    lipschitz: ClassVar[float] = math.inf
+
+    def value_and_residual(self, scores: Any, target: Labels, weight: Any) -> tuple[float, Any]:
+        """Return the mean loss and ``2 weight hinge (onehot(worst) - onehot(label))``."""
+        hinge, slope = self._worst(scores, target)
+        return total(hinge * hinge * weight), slope * (2.0 * hinge * weight)[:, None]
+
+    def conjugate(self, theta: Any, target: Labels, weight: Any) -> float:
+        """Return ``sum_i S_i**2 / (4 w_i) - S_i``, ``S`` the row sums without the labels' entries.
+
+        These entries are ``-S``, and all others zero or more.
+        """
+        xp = namespace(theta)
+        others = theta * (1.0 - target.one_hot)
+        size = xp.where(weight > 0.0, weight + xp.max(xp.abs(theta), axis=1), 0.0)
+        allowed = slack(size, theta.shape[1])
+        off = xp.abs(xp.sum(theta, axis=1)) > allowed
+        off = off | (xp.min(others, axis=1) < -allowed)
+        off = off | ((weight <= 0.0) & xp.any(theta != 0.0, axis=1))
+        if bool(xp.any(off)):
+            return math.inf
+        # In double precision, as a class of tiny weight makes large numbers here.
+        sums = xp.astype(xp.sum(clipped(others, low=0.0), axis=1), xp.float64)
+        weight = xp.astype(weight, xp.float64)
+        return total(sums * (0.25 * ratio(sums, weight) - 1.0))
+
+    def prox_conjugate(self, theta: Any, step: Any, target: Labels, weight: Any) -> Any:
+        """Return ``max(0, theta - v)`` off the labels, and what makes rows sum to zero there.
+
+        The derivative vanishes if ``v = (1 + step / (2 w)) S + theta_y - step``, ``S`` the sum.
+        """
+        xp = namespace(theta)
+        twice = 2.0 * weight[:, None]
+        ridge = twice / (twice + step)
+        free = own(theta, target)[:, None] - step
+        others = xp.where(target.one_hot > 0.0, -xp.full_like(theta, math.inf), theta)
+        return _closed(above_level(others, -ridge * free, ridge), target)
+
+    def balance(self, theta: Any, target: Labels, weight: Any) -> Any:
+        """Return a point of the conjugate's domain near ``theta`` whose columns sum to zero.
+
+        A column of too large a sum is cured by the rows of that class, which can always give to
+        other columns: to those of too small a sum, each row by its weight.
+        """
+        xp = namespace(theta)
+        classes = xp.sum(weight[:, None] * target.one_hot, axis=0)
+        allowed = (weight[:, None] > 0.0) & (classes > 0.0) & (target.one_hot == 0.0)
+        others = xp.where(allowed, clipped(theta, low=0.0), 0.0)
+        sums = xp.sum(_closed(others, target), axis=0)
+        part = ratio(weight, target.one_hot @ classes)  # of the weight of the row's class
+        given = target.one_hot @ clipped(sums, low=0.0) * part
+        lacking = clipped(-sums, low=0.0)
+        taken = ratio(lacking, xp.broadcast_to(xp.sum(lacking), lacking.shape))
+        return _closed(others + given[:, None] * taken, target)
+
+    def _constant(self, classes: Any, leads: Any, most: float) -> tuple[float, Any]:
+        if most <= 0.5:
+            return 0.0, 2.0 * classes
+        parts = namespace(classes).where(leads, 1.0 - most, classes)
+        return 2.0 * most - 1.0, 4.0 * most * parts
+
+
+def _closed(others: Any, target: Labels) -> Any:
+    """Return entries off the labels together with the labels' own, so that rows sum to zero."""
+    return others - namespace(others).sum(others, axis=1, keepdims=True) * target.one_hot
+
+
+def _circulation(flows: Any) -> Any:
+    """Return how much goes from class to class if that much leaves and enters each.
+
+    None leaves for its own class, which asks that no flow be more than all others together. Laid
+    end to end on a circle, each goes to what lies half a turn on.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> _circulation(np.array([1.0, 2.0, 1.0]))
+    array([[0., 1., 0.],
+           [1., 0., 1.],
+           [0., 1., 0.]])
+    """
+    xp = namespace(flows)
+    ends = xp.cumulative_sum(flows)
+    starts, half = ends - flows, 0.5 * ends[-1]
+
+    def overlap(shift: Any) -> Any:
+        last = xp.minimum((ends + shift)[:, None], ends[None, :])
+        return clipped(last - xp.maximum((starts + shift)[:, None], starts[None, :]), low=0.0)
+
+    return overlap(half) + overlap(-half)

@@ -1,0 +1,132 @@
+"""What the losses of one score share: targets, weights, and duals that are intervals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from mixnorm._array import device_of, namespace
+from mixnorm._params import Parameters
+from mixnorm.losses.arrays import clipped, slack
+
+
+class Scalar(Parameters):
+    """A loss that is taken score by score, and summed over the outputs."""
+
+    shift_invariant: ClassVar[bool] = False
+    is_classifier: ClassVar[bool] = False
+    is_binary: ClassVar[bool] = False
+
+    def encode(self, y: Any, n_outputs: int, like: Any) -> Any:
+        """Prepare targets of shape ``(n_samples, n_outputs)``, laid out output by output."""
+        xp, device = namespace(like), device_of(like)
+        y = xp.astype(xp.asarray(y, device=device), like.dtype)
+        y = xp.reshape(y, (y.shape[0], n_outputs))
+        return xp.reshape(xp.reshape(y.T, (-1,)), (n_outputs, y.shape[0])).T
+
+    def proba(self, scores: Any) -> Any:
+        """Raise: a regression loss has no class probabilities."""
+        name = type(self).__name__
+        raise TypeError(f"{name} is a regression loss and has no class probabilities.")
+
+    def predict(self, scores: Any) -> Any:
+        """Return the scores."""
+        return scores
+
+
+class SmoothScalar(Scalar):
+    """A scalar loss with second derivatives, all of which follow from the curvature."""
+
+    smoothness: ClassVar[float]
+    constant_curvature: ClassVar[bool] = False
+
+    def curvature(self, residual: Any, target: Any, weight: Any) -> Any:
+        """Return the second derivative in each score."""
+        raise NotImplementedError
+
+    def hessian_form(self, direction: Any, residual: Any, target: Any, weight: Any) -> float:
+        """Return ``sum d**2 curvature``."""
+        xp = namespace(residual)
+        curvature = self.curvature(residual, target, weight)
+        return float(xp.sum(direction * direction * curvature, dtype=xp.float64))
+
+    def column_hessian(self, column: Any, residual: Any, target: Any, weight: Any) -> Any:
+        """Return the diagonal matrix of ``sum_i x_i^2 curvature_ir``."""
+        xp = namespace(residual)
+        curvature = self.curvature(residual, target, weight)
+        diagonal = xp.sum(curvature.T * (column * column), axis=1)
+        eye = xp.eye(residual.shape[1], dtype=residual.dtype, device=device_of(residual))
+        return eye * diagonal
+
+    def max_norm_smoothness(self, n_outputs: int) -> float:
+        """Return half the smoothness times the number of outputs."""
+        return 0.5 * self.smoothness * n_outputs
+
+
+@dataclass(frozen=True)
+class BoxDual:
+    """A conjugate that is a parabola with a kink at zero, entry by entry, between two bounds.
+
+    Its value is ``slope theta + curvature theta**2 / 2 + kink |theta|`` for ``low <= theta <=
+    high``, and infinite elsewhere. A loss that has this form tells it by ``box_dual(target,
+    weight)``; engines then have one more way to minimise its dual.
+
+    Attributes
+    ----------
+    slope, curvature, kink, low, high : array
+        Of the shape of the targets; bounds may be infinite.
+    """
+
+    slope: Any
+    curvature: Any
+    kink: Any
+    low: Any
+    high: Any
+
+
+def has_box_dual(loss: Any) -> bool:
+    """Tell whether a loss tells the form of its own conjugate.
+
+    A class derived from such a loss, with another conjugate, inherits what is not true of it.
+    """
+    order = type(loss).__mro__
+    homes = {
+        name: next((place for place, kind in enumerate(order) if name in vars(kind)), len(order))
+        for name in ("box_dual", "conjugate")
+    }
+    return homes["box_dual"] < len(order) and homes["box_dual"] <= homes["conjugate"]
+
+
+def by_entry(weight: Any) -> Any:
+    """Return weights that broadcast with scores: one per sample becomes a column."""
+    return weight[:, None] if weight.ndim == 1 else weight
+
+
+def inside(theta: Any, low: Any, high: Any, weight: Any) -> bool:
+    """Tell whether dual entries lie between two bounds, but for rounding.
+
+    A bound may be infinite, except where the weight is zero; there only zero is inside.
+    """
+    xp = namespace(theta)
+    allowed = slack(weight)
+    off = (theta < low - allowed) | (theta > high + allowed)
+    off = off | ((weight <= 0.0) & (theta != 0.0))
+    return not bool(xp.any(off))
+
+
+def balance_box(theta: Any, low: Any, high: Any, weight: Any) -> Any:
+    """Return entries between two bounds, near ``theta``, that sum to zero in every output.
+
+    Zero is between the bounds. Entries are moved towards one bound, each by the same part of its
+    way; towards a bound at infinity nothing moves. As the bounds leave room for zero, the sum of
+    the ways is at least the sum to be cured.
+    """
+    xp = namespace(theta)
+    theta = xp.where(weight > 0.0, clipped(theta, low=low, high=high), 0.0)
+    excess = xp.sum(theta, axis=0)
+    bound = xp.where(excess > 0.0, low, high)
+    way = xp.where((weight > 0.0) & xp.isfinite(bound), theta - bound, 0.0)
+    total = xp.sum(way, axis=0)
+    some = total != 0.0
+    part = clipped(xp.where(some, excess / xp.where(some, total, 1.0), 0.0), low=0.0, high=1.0)
+    return clipped(theta - part * way, low=low, high=high)

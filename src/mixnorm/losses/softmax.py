@@ -1,0 +1,238 @@
+"""Soft-max losses: the margin loss of ShareBoost and plain multinomial logistic regression."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from mixnorm._array import device_of, exponential, is_numpy, namespace
+from mixnorm._params import Parameters
+from mixnorm.losses.arrays import clipped, inverse, total
+from mixnorm.losses.labels import Labels, balance_shares, encode_labels, own, shares
+from mixnorm.losses.newton import damped_softmax
+
+_LEAST = 1e-13
+_LARGEST_MARGIN = 100.0
+
+
+class _Softmax(Parameters):
+    """``ln sum_r exp(margin 1[r != y] - z_y + z_r)``, a cross-entropy of shifted scores.
+
+    With ``u = z - margin * onehot(y)`` the loss is ``ln sum_r exp(u_r) - u_y``, so margin zero
+    (multinomial logistic) and margin one (ShareBoost) are one piece of code.
+    """
+
+    shift_invariant: ClassVar[bool] = True
+    smoothness: ClassVar[float] = 0.5
+    lipschitz: ClassVar[float] = math.sqrt(2.0)
+    constant_curvature: ClassVar[bool] = False
+    is_classifier: ClassVar[bool] = True
+    is_binary: ClassVar[bool] = False
+    margin: float
+
+    def encode(self, y: Any, n_outputs: int, like: Any) -> Labels:
+        """Prepare labels ``0 .. n_outputs - 1``: their one-hot rows and flat positions."""
+        if not 0.0 <= self.margin <= _LARGEST_MARGIN:
+            raise ValueError(f"margin={self.margin!r} must lie between 0 and {_LARGEST_MARGIN:g}.")
+        return encode_labels(y, n_outputs, like)
+
+    def value_and_residual(self, scores: Any, target: Labels, weight: Any) -> tuple[float, Any]:
+        """Return the weighted mean loss and ``weight * (softmax(u) - onehot)``."""
+        xp = namespace(scores)
+        if self.margin == 1.0:
+            shifted = scores - target.one_hot
+        elif self.margin == 0.0:
+            shifted = scores - 0.0
+        else:
+            shifted = scores - target.one_hot * self.margin
+        shifted -= xp.max(shifted, axis=1, keepdims=True)
+        label = own(shifted, target)
+        shifted = exponential(shifted)
+        shifted += _LEAST  # smaller terms would become denormal numbers, a hundred times slower
+        total = shifted @ target.ones  # a product with ones is the quickest sum along rows
+        losses = xp.log(total) - label
+        value = float(xp.sum(losses * weight, dtype=xp.float64))
+        shifted *= (1.0 / total)[:, None]
+        shifted -= target.one_hot
+        shifted *= weight[:, None]
+        return value, shifted
+
+    def curvature(self, residual: Any, target: Labels, weight: Any) -> Any:
+        """Return ``weight * p (1 - p) k/(k-1)``, read off the residual.
+
+        ``|residual| = weight * p`` off the label and ``weight * (1 - p)`` on it, so
+        ``|r| - r**2/weight`` is ``weight * p (1 - p)`` in both cases. The factor ``k/(k-1)`` makes
+        the diagonal exact on directions that sum to zero when ``k = 2`` or all ``p`` are equal.
+        """
+        xp = namespace(residual)
+        k = residual.shape[1]
+        size = xp.abs(residual)
+        square = size * inverse(weight)[:, None]
+        square *= size
+        size -= square
+        size *= k / (k - 1)
+        return size
+
+    def _probabilities(self, residual: Any, target: Labels, weight: Any) -> Any:
+        """Return ``weight * softmax(u)`` from the residual."""
+        return residual + weight[:, None] * target.one_hot
+
+    def hessian_form(self, direction: Any, residual: Any, target: Labels, weight: Any) -> float:
+        """Return ``sum_i w_i (sum_r p_ir d_ir^2 - (sum_r p_ir d_ir)^2)``."""
+        xp = namespace(residual)
+        weighted = self._probabilities(residual, target, weight) * direction
+        first = xp.sum(weighted, axis=1)
+        square = xp.sum(weighted * direction, axis=1)
+        return float(xp.sum(square - first * first * inverse(weight), dtype=xp.float64))
+
+    def column_hessian(self, column: Any, residual: Any, target: Labels, weight: Any) -> Any:
+        """Return ``sum_i w_i x_i^2 (diag p_i - p_i p_i^T)``.
+
+        Its rows sum to zero, by which the diagonal is found: a difference would lose its digits
+        where a probability is next to one, and the matrix might have no inverse with any ridge.
+        """
+        xp = namespace(residual)
+        square = column * column
+        weighted = self._probabilities(residual, target, weight).T * square[None, :]
+        other = self._probabilities(residual, target, weight).T * inverse(weight)[None, :]
+        cross = weighted @ other.T
+        eye = xp.eye(residual.shape[1], dtype=residual.dtype, device=device_of(residual))
+        others = (1.0 - eye) * cross
+        return eye * xp.sum(others, axis=1)[:, None] - others
+
+    def hessian_operator(
+        self, scores: Any, residual: Any, target: Labels, weight: Any
+    ) -> Callable[[Any], Any]:
+        """Return a function that multiplies a direction in the scores by the Hessian.
+
+        A row of it is ``w_i p_i * (d_i - <p_i, d_i>)``.
+        """
+        shares = self._probabilities(residual, target, weight)
+        scale = inverse(weight)
+        if is_numpy(residual):
+            rows = np.ascontiguousarray(shares.T)
+            return lambda direction: _curved(direction, rows, scale)
+
+        def product(direction: Any) -> Any:
+            weighted = shares * direction
+            mean = namespace(residual).sum(weighted, axis=1) * scale
+            return weighted - shares * mean[:, None]
+
+        return product
+
+    def max_norm_smoothness(self, n_outputs: int) -> float:
+        """Return 1, whatever the number of classes (Lemma 1 of the ShareBoost paper)."""
+        return 1.0
+
+    def conjugate(self, theta: Any, target: Labels, weight: Any) -> float:
+        """Return ``sum_i sum_r P_ir ln(P_ir / w_i) + margin theta_iy``, ``P = theta + w onehot``.
+
+        ``P / w`` is what the soft-max gives at the scores that ``theta`` is the residual of.
+        """
+        xp = namespace(theta)
+        share, inside = shares(theta, target, weight)
+        if not inside:
+            return math.inf
+        part = share * inverse(weight)[:, None]
+        least = float(xp.finfo(theta.dtype).smallest_normal)
+        entropy = share * xp.log(clipped(part, low=least))
+        return total(entropy) + self.margin * total(own(theta, target))
+
+    def prox_conjugate(self, theta: Any, step: Any, target: Labels, weight: Any) -> Any:
+        """Return the minimiser of ``F*(phi) + sum (phi - theta)**2 / (2 step)``.
+
+        With ``phi = w (p - onehot)`` a row has to meet ``ln p + (w/step) p = a - L`` for one
+        number ``L``, ``a = theta/step + (w/step - margin) onehot``.
+        """
+        rate = weight[:, None] / step
+        row = theta / step + (rate - self.margin) * target.one_hot
+        return (damped_softmax(row, rate) - target.one_hot) * weight[:, None]
+
+    def balance(self, theta: Any, target: Labels, weight: Any) -> Any:
+        """Return a point of the conjugate's domain near ``theta`` whose columns sum to zero."""
+        return balance_shares(theta, target, weight)
+
+    def _softmax(self, scores: Any) -> Any:
+        xp = namespace(scores)
+        with np.errstate(over="ignore"):  # what is infinitely far below has no share
+            exponential = xp.exp(scores - xp.max(scores, axis=1, keepdims=True))
+        return exponential / xp.sum(exponential, axis=1, keepdims=True)
+
+    def proba(self, scores: Any) -> Any:
+        """Return the class probabilities for which ``scores`` minimise the expected loss.
+
+        With ``q = softmax(z)`` and ``e = exp(margin)`` they are proportional to
+        ``q (e - (e - 1) q)``; with margin zero that is ``q`` itself. The largest score keeps the
+        largest probability. The derivation is in the maths pages.
+        """
+        xp = namespace(scores)
+        q = self._softmax(scores)
+        if self.margin == 0.0:
+            return q
+        e = math.exp(self.margin)
+        p = q * (e - (e - 1.0) * q)
+        return p / xp.sum(p, axis=1, keepdims=True)
+
+    def predict(self, scores: Any) -> Any:
+        """Return the index of the largest score of each row."""
+        return namespace(scores).argmax(scores, axis=1)
+
+
+def _curved(direction: np.ndarray, rows: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    """Return the Hessian times ``direction``, by a compiled loop over blocks of samples."""
+    from mixnorm.losses.softmax_jit import curve
+
+    found = np.array(direction.T, dtype=rows.dtype, order="C")
+    curve(found, rows, scale)
+    return found.T
+
+
+@dataclass
+class MarginSoftmax(_Softmax):
+    r"""ShareBoost's loss, :math:`\ln \sum_r \exp(m\,1[r \ne y] - z_y + z_r)`.
+
+    Convex, smooth and, with margin one, never below the 0-1 loss.
+
+    Parameters
+    ----------
+    margin : float, default=1.0
+        The margin ``m``. Zero gives multinomial logistic regression.
+
+    References
+    ----------
+    S. Shalev-Shwartz, Y. Wexler, A. Shashua, "ShareBoost: efficient multiclass learning with
+    feature sharing", equation (3).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> loss = MarginSoftmax()
+    >>> scores = np.zeros((2, 3))
+    >>> target = loss.encode(np.array([0, 2]), 3, scores)
+    >>> value, residual = loss.value_and_residual(scores, target, np.full(2, 0.5))
+    >>> bool(np.isclose(value, np.log(1 + 2 * np.e)))
+    True
+    """
+
+    margin: float = 1.0
+
+
+@dataclass
+class MultinomialLogistic(_Softmax):
+    r"""Multinomial logistic loss, :math:`\ln \sum_r \exp(z_r) - z_y`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> loss = MultinomialLogistic()
+    >>> target = loss.encode(np.array([1]), 2, np.zeros((1, 2)))
+    >>> value, _ = loss.value_and_residual(np.zeros((1, 2)), target, np.ones(1))
+    >>> bool(np.isclose(value, np.log(2)))
+    True
+    """
+
+    margin: ClassVar[float] = 0.0  # type: ignore[misc]  # a constant here, a field above

@@ -1,0 +1,226 @@
+r"""Projections on the :math:`\ell_1` ball and what they need of sorted magnitudes.
+
+For magnitudes :math:`a_1 \ge a_2 \ge \dots` let :math:`d_j = a_1 - a_j`, the depth below the
+largest. Cutting all magnitudes at :math:`a_1 - t` takes away :math:`\sum_j (t - d_j)_+`, and that
+is :math:`\lambda` where :math:`t = (\lambda + d_1 + \dots + d_c)/c`, with :math:`c` the number of
+depths below :math:`t`: those for which :math:`j d_j - (d_1 + \dots + d_j) < \lambda`. Depths are
+differences of neighbours, so that :math:`t` is exact to rounding even where it is far smaller than
+the magnitudes themselves.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mixnorm._array import device_of, epsilon, is_numpy, namespace
+from mixnorm.norms.vectors import joined, row_norms, row_peaks, row_sums, vector_norm
+
+# Newton's method ends after about ten steps, when the piece it is on is the right one.
+_MOST_STEPS = 200
+# Values are looked through this often before they are sorted instead.
+_MOST_LOOKS = 12
+# Entries that are worked on at a time.
+_CHUNK = 2**15
+
+
+class Cuts:
+    """Rows of magnitudes, sorted once: where to cut a row so that a given sum is taken away.
+
+    Works in the memory of ``A`` where that is a NumPy array of float64. New arrays of this size
+    cost as much as sorting them.
+    """
+
+    def __init__(self, A: Any) -> None:
+        xp = namespace(A)
+        where = {"dtype": xp.float64, "device": device_of(A)}
+        n_rows, width = A.shape
+        ranked = xp.astype(A, xp.float64, copy=False)
+        if is_numpy(ranked):
+            ranked.sort(axis=1)
+        else:
+            ranked = xp.sort(ranked, axis=1, stable=False)
+        self._largest = xp.asarray(ranked[:, -1], copy=True)
+        ranked -= self._largest[:, None]
+        self._total = xp.cumulative_sum(xp.flip(ranked, axis=1), axis=1)  # minus sums of depths
+        ranked *= xp.arange(-width, 0, **where)
+        ranked += xp.flip(self._total, axis=1)
+        self._ends = ranked  # at these amounts one more entry is cut
+        self._ones = xp.ones((width,), **where)
+        self._base = xp.arange(n_rows, device=device_of(A)) * width - 1
+
+    def heights(self, amount: float) -> tuple[Any, Any]:
+        """Return how far below its largest entry each row is cut, and how many entries are."""
+        xp = namespace(self._ends)
+        count = xp.astype(self._ends <= amount, xp.float64) @ self._ones
+        count = xp.maximum(count, xp.ones_like(count))  # rows that are not finite have none
+        place = self._base + xp.astype(count, self._base.dtype)
+        total = xp.take(xp.reshape(self._total, (-1,)), place)
+        return (amount - total) / count, count
+
+    def at(self, amount: float) -> tuple[Any, Any]:
+        """Return the cuts that take ``amount`` from each row, and how many entries they touch.
+
+        A row of which less is there is cut at zero. The cut falls by ``1 / count`` when more is
+        taken away.
+        """
+        heights, count = self.heights(amount)
+        cuts = self._largest - heights
+        return namespace(cuts).maximum(cuts, namespace(cuts).zeros_like(cuts)), count
+
+
+def height(values: Any, radius: float) -> tuple[float, float]:
+    """Return the largest value and the height ``t`` to which the projection takes it.
+
+    The projection of the magnitudes ``values`` on the ``l1`` ball is
+    ``max(0, t - (largest - values))``; their sum is above ``radius``.
+    """
+    xp = namespace(values)
+    largest = float(xp.max(values))
+    values = xp.astype(values, xp.float64, copy=False)
+    if is_numpy(values):
+        values, settled = _candidates(values, largest, radius)
+        if settled:
+            return largest, (radius + float(np.sum(largest - values))) / len(values)
+    heights, _ = Cuts(xp.asarray(values[None, :], copy=True)).heights(radius)
+    return largest, float(heights[0])
+
+
+def _candidates(values: np.ndarray, largest: float, radius: float) -> tuple[np.ndarray, bool]:
+    """Drop values that become zero, and tell whether all that are left do not.
+
+    What a projection cuts off is at least what it would be if all values stayed positive. Dropping
+    those below and looking again ends soon for most values, but not for all.
+
+    References
+    ----------
+    C. Michelot, "A finite algorithm for finding the projection of a point onto the canonical
+    simplex", J. Optimization Theory and Applications 50, 1986.
+    """
+    for _ in range(_MOST_LOOKS):
+        least = max(largest - radius, (float(np.sum(values)) - radius) / len(values))
+        left = values >= least
+        count = np.count_nonzero(left)
+        if count in (0, len(values)):  # none: they are equal to rounding
+            return values, True
+        values = np.compress(left, values)  # several times as quick as values[left]
+    return values, False
+
+
+def shrink(values: Any, radius: float) -> Any:
+    """Return the projection of magnitudes on the ``l1`` ball that they lie outside of.
+
+    Overwrites ``values``.
+    """
+    xp = namespace(values)
+    largest, t = height(values, radius)
+    values -= largest
+    values += t
+    if is_numpy(values):
+        return np.maximum(values, 0.0, out=values)
+    return xp.maximum(values, xp.zeros_like(values))
+
+
+def row_cuts(A: Any, amount: float) -> Any:
+    """Return where to cut the magnitudes of rows so that ``amount`` is taken away from each."""
+    xp = namespace(A)
+    found = []
+    for rows in _chunks(A):
+        sizes = xp.abs(rows)
+        left = row_sums(sizes) > amount if is_numpy(A) else None
+        with np.errstate(invalid="ignore"):  # rows that are not finite are cut at NaN
+            cuts = Cuts(_some(sizes, left)).at(amount)[0]
+        found.append(xp.astype(_all(cuts, left), A.dtype, copy=False))
+    return joined(found)
+
+
+def common_cuts(parts: list[Any], radius: float) -> Any:
+    r"""Return where to cut the magnitudes of rows, so that the cuts add up to ``radius``.
+
+    The sum of the rows' largest magnitudes is above ``radius``. This is the projection on the
+    :math:`\ell_{\infty,1}` ball: from each row that does not vanish the same amount
+    :math:`\lambda` is taken away, and the sum of the cuts is a convex, decreasing, piecewise linear
+    function of :math:`\lambda`. Newton's method on it comes from below, never steps over the root,
+    and is exact once it is on the right piece.
+
+    References
+    ----------
+    G. Chau, B. Wohlberg, P. Rodriguez, "Efficient projection onto the :math:`\ell_{\infty,1}` mixed
+    norm ball using a Newton root search method", SIAM J. Imaging Sciences 12(1), 2019.
+    """
+    xp = namespace(parts[0])
+    chunks = [rows for part in parts for rows in _chunks(part)]
+    sums = [row_norms(rows, 1.0) for rows in chunks]
+    peaks = joined([row_peaks(rows) for rows in chunks])
+    widest = max(part.shape[1] for part in parts)
+    amount = _least_amount(peaks, joined(sums), widest, radius)
+    # The amount only grows: of the rows that hold less nothing is left.
+    left = [total > amount if is_numpy(total) else None for total in sums]
+    tables = [Cuts(xp.abs(_some(*pair))) for pair in zip(chunks, left, strict=True)]
+    cuts = _root(tables, amount, radius)
+    return xp.astype(
+        joined([_all(*pair) for pair in zip(cuts, left, strict=True)]), peaks.dtype, copy=False
+    )
+
+
+def _chunks(A: Any) -> list[Any]:
+    """Return a NumPy matrix in pieces of some rows, which fit into the processor's cache.
+
+    New pages of memory would cost more than the work on them.
+    """
+    step = max(1, _CHUNK // max(A.shape[1], 1))
+    if not is_numpy(A) or A.shape[0] <= step:
+        return [A]
+    return [A[first : first + step] for first in range(0, A.shape[0], step)]
+
+
+def _some(rows: Any, left: np.ndarray | None) -> Any:
+    """Return the rows that are left; all of them without a mask."""
+    return rows if left is None or np.all(left) else rows[left]
+
+
+def _all(cuts: Any, left: np.ndarray | None) -> Any:
+    """Return the cuts of the rows that are left, and zeros for the others."""
+    if left is None or np.all(left):
+        return cuts
+    found = np.zeros(len(left))
+    found[left] = cuts
+    return found
+
+
+def _root(tables: list[Cuts], amount: float, radius: float) -> list[Any]:
+    """Return the cuts that add up to ``radius``, by Newton's method from an amount below."""
+    xp = namespace(tables[0]._ends)
+    cuts: list[Any] = []
+    for _ in range(_MOST_STEPS):
+        total = slope = 0.0
+        cuts = []
+        for table in tables:
+            cut, count = table.at(amount)
+            total += float(xp.sum(cut))
+            slope += float(xp.sum(xp.where(cut > 0.0, 1.0 / count, xp.zeros_like(count))))
+            cuts.append(cut)
+        if not slope > 0.0:
+            break
+        step = (total - radius) / slope
+        rounding = 4.0 * epsilon(cuts[0])
+        if abs(total - radius) <= rounding * radius or abs(step) <= rounding * amount:
+            break
+        amount += step
+    # What is left is rounding; never outside of the ball.
+    factor = radius / total if total > radius else 1.0
+    return [cut * factor for cut in cuts]
+
+
+def _least_amount(peaks: Any, sums: Any, widest: int, radius: float) -> float:
+    """Return an amount that is not above the root, from the rows' largest entries and sums.
+
+    A cut falls at least as fast as if all entries of a row were cut, at most as if one were.
+    """
+    largest, t = height(peaks, radius)
+    least = largest - t
+    if vector_norm(sums, 1.0) > radius * widest:
+        largest, t = height(sums, radius * widest)
+        least = max(least, largest - t)
+    return max(least * (1.0 - 64.0 * epsilon(sums)), 0.0)

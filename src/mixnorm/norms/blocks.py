@@ -1,0 +1,285 @@
+"""Partitions of a matrix into blocks, each laid out as a row.
+
+``split`` turns a matrix into a few matrices whose rows are the blocks, and ``join`` turns such
+matrices back, so that everything else is written for rows alone. Blocks of different sizes are
+filled up with zeros, which no norm notices: those of similar size share a matrix, so that there are
+at most as many matrices as the size of the largest block has binary digits, and together they are
+less than twice as large as what they hold.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from mixnorm._array import device_of, namespace, to_numpy
+from mixnorm.norms.vectors import joined, peak, power_of_two, row_norms
+
+
+class Blocks(Protocol):
+    """A partition of matrices of one shape."""
+
+    n_blocks: int
+
+    def split(self, W: Any) -> list[Any]:
+        """Return matrices whose rows are the blocks."""
+        ...
+
+    def join(self, parts: Sequence[Any]) -> Any:
+        """Return the matrix whose blocks are the rows of the parts."""
+        ...
+
+    def norms(self, W: Any, p: float) -> Any:
+        """Return the ``p``-norms of the blocks, ``p`` in 1, 2 and infinity; they may overflow."""
+        ...
+
+    def spread(self, values: Any) -> Any:
+        """Return one value per block as an array that broadcasts against the matrix.
+
+        Values are in the order in which ``split`` has the blocks. Where blocks are whole rows the
+        array has one column.
+        """
+        ...
+
+
+class Rows:
+    """Every row of the matrix is a block."""
+
+    def __init__(self, shape: tuple[int, int]) -> None:
+        self.n_blocks = shape[0]
+
+    def split(self, W: Any) -> list[Any]:
+        """Return the matrix itself."""
+        return [W]
+
+    def join(self, parts: Sequence[Any]) -> Any:
+        """Return the one part."""
+        return parts[0]
+
+    def norms(self, W: Any, p: float) -> Any:
+        """Return the norms of the rows."""
+        return row_norms(W, p)
+
+    def spread(self, values: Any) -> Any:
+        """Return the values as a column."""
+        return values[:, None]
+
+
+class Outputs:
+    """Every column of the matrix is a block."""
+
+    def __init__(self, shape: tuple[int, int]) -> None:
+        self.n_blocks = shape[1]
+
+    def split(self, W: Any) -> list[Any]:
+        """Return the transposed matrix."""
+        return [W.T]
+
+    def join(self, parts: Sequence[Any]) -> Any:
+        """Return the one part, transposed."""
+        return parts[0].T
+
+    def norms(self, W: Any, p: float) -> Any:
+        """Return the norms of the columns."""
+        return row_norms(W.T, p)
+
+    def spread(self, values: Any) -> Any:
+        """Return the values as a row."""
+        return values[None, :]
+
+
+class Entries:
+    """Every entry is a block: what a norm with one exponent is, whatever its groups."""
+
+    def __init__(self, shape: tuple[int, int]) -> None:
+        self._shape = shape
+        self.n_blocks = math.prod(shape)
+
+    def split(self, W: Any) -> list[Any]:
+        """Return the entries as one column."""
+        return [namespace(W).reshape(W, (-1, 1))]
+
+    def join(self, parts: Sequence[Any]) -> Any:
+        """Return the column as a matrix."""
+        return namespace(parts[0]).reshape(parts[0], self._shape)
+
+    def norms(self, W: Any, p: float) -> Any:
+        """Return the magnitudes, whatever ``p`` is."""
+        return namespace(W).reshape(namespace(W).abs(W), (-1,))
+
+    def spread(self, values: Any) -> Any:
+        """Return the values as a matrix."""
+        return namespace(values).reshape(values, self._shape)
+
+
+class Labelled:
+    """Blocks given by labels, of the rows or of all entries."""
+
+    def __init__(self, labels: np.ndarray, shape: tuple[int, int], like: Any) -> None:
+        self._shape, self._by_rows = shape, labels.ndim == 1
+        _, block, sizes = np.unique(labels.ravel(), return_inverse=True, return_counts=True)
+        self.n_blocks = len(sizes)
+        # Blocks in the order in which the parts hold them: by size class, then by label.
+        bits = np.ceil(np.log2(sizes)).astype(np.int64)
+        order = np.argsort(bits, kind="stable")
+        rank = np.empty(len(sizes), np.int64)
+        rank[order] = np.arange(len(sizes))
+        block, sizes, bits = rank[block], sizes[order], bits[order]
+        members = np.argsort(block, kind="stable")
+        within = np.arange(len(members)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        xp, device = namespace(like), device_of(like)
+        self._takes, self._counts = [], []
+        place = np.empty(len(members), np.int64)
+        first = offset = 0
+        for count in np.unique_counts(bits).counts:
+            width = int(sizes[first : first + count].max())
+            index = np.full((count, width), len(members))  # beyond the last: a zero
+            mine = (block[members] >= first) & (block[members] < first + count)
+            inside = (block[members][mine] - first, within[mine])
+            index[inside] = members[mine]
+            place[members[mine]] = offset + inside[0] * width + inside[1]
+            self._takes.append(xp.asarray(index.ravel(), device=device))
+            self._counts.append(int(count))
+            first, offset = first + int(count), offset + int(count) * width
+        self._place = xp.asarray(place, device=device)
+        self._block = xp.asarray(block, device=device)
+
+    def split(self, W: Any) -> list[Any]:
+        """Gather the blocks; a zero, or a row of zeros, fills them up."""
+        xp = namespace(W)
+        n_features, n_outputs = self._shape
+        return self._gathered(W if self._by_rows else xp.reshape(W, (n_features * n_outputs, 1)))
+
+    def _gathered(self, flat: Any) -> list[Any]:
+        """Return the rows of a matrix that belong to a block side by side."""
+        xp = namespace(flat)
+        zero = xp.zeros((1, flat.shape[1]), dtype=flat.dtype, device=device_of(flat))
+        flat = xp.concat([flat, zero], axis=0)
+        return [
+            xp.reshape(xp.take(flat, take, axis=0), (count, -1))
+            for take, count in zip(self._takes, self._counts, strict=True)
+        ]
+
+    def join(self, parts: Sequence[Any]) -> Any:
+        """Put the entries back where they came from."""
+        xp = namespace(parts[0])
+        width = self._shape[1] if self._by_rows else 1
+        flat = xp.concat([xp.reshape(part, (-1, width)) for part in parts], axis=0)
+        return xp.reshape(xp.take(flat, self._place, axis=0), self._shape)
+
+    def norms(self, W: Any, p: float) -> Any:
+        """Return the norms of the blocks; of whole rows, the norms of their norms."""
+        if self._by_rows:
+            rows = row_norms(W, p)[:, None]
+            return joined([row_norms(part, p) for part in self._gathered(rows)])
+        return joined([row_norms(part, p) for part in self.split(W)])
+
+    def spread(self, values: Any) -> Any:
+        """Return the values at the blocks of the rows, or of the entries."""
+        found = namespace(values).take(values, self._block)
+        return found[:, None] if self._by_rows else namespace(values).reshape(found, self._shape)
+
+
+def block_norms(blocks: Blocks, W: Any, p: float) -> tuple[Any, float]:
+    """Return the ``p``-norms of the blocks of ``W / unit``, and the power of two ``unit``.
+
+    It is one unless squares or sums might overflow or vanish.
+    """
+    xp = namespace(W)
+    if math.prod(W.shape) == 0:
+        zeros = xp.zeros((blocks.n_blocks,), dtype=W.dtype, device=device_of(W))
+        return zeros, 1.0
+    with np.errstate(over="ignore", under="ignore"):
+        norms = blocks.norms(W, p)
+    least, largest = _safe(W)
+    if least < float(xp.max(norms)) < largest:
+        return norms, 1.0
+    size = peak(W)
+    if not 0.0 < size < math.inf:
+        return norms, 1.0
+    unit = power_of_two(size)
+    return blocks.norms(W / unit, p), unit
+
+
+def _safe(W: Any) -> tuple[float, float]:
+    """Return between which bounds the largest norm has squares that keep all their digits."""
+    info = namespace(W).finfo(W.dtype)
+    eps = float(info.eps)
+    return math.sqrt(float(info.smallest_normal)) / eps, math.sqrt(float(info.max)) * eps
+
+
+class Layouts:
+    """Blocks by groups and shape, found once: what a norm remembers of its groups."""
+
+    def __init__(self) -> None:
+        self._groups: Any = None
+        self._copy: Any = None
+        self._known: dict[Any, Blocks] = {}
+
+    def find(self, groups: Any, W: Any) -> Blocks:
+        """Return the blocks of ``groups`` for arrays like ``W``."""
+        shape = tuple(W.shape)
+        if groups is None or isinstance(groups, str):
+            return self.plain(groups, shape)
+        if self._groups is not groups or not same_groups(self._copy, groups):
+            self._groups, self._copy, self._known = groups, copy.deepcopy(groups), {}
+        key = (shape, namespace(W), device_of(W))
+        if key not in self._known:
+            self._known[key] = Labelled(checked_labels(groups, shape), shape, W)
+        return self._known[key]
+
+    @staticmethod
+    def plain(groups: str | None, shape: tuple[int, int]) -> Blocks:
+        """Return the blocks that are rows or columns."""
+        if groups is None:
+            return Rows(shape)
+        if groups == "outputs":
+            return Outputs(shape)
+        raise ValueError(f"groups={groups!r} is not known; use 'outputs', labels or None.")
+
+
+def checked_labels(groups: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """Return labels as integers of shape ``(n_features,)`` or ``(n_features, n_outputs)``."""
+    try:
+        labels = to_numpy(groups)
+    except (TypeError, ValueError):
+        labels = np.empty(0, object)
+    if labels.size and labels.dtype.kind not in "iu":
+        raise TypeError(f"groups must be whole numbers, got {labels.dtype}. Number the groups.")
+    if labels.shape not in (shape[:1], shape):
+        raise ValueError(
+            f"groups has shape {labels.shape}, but the array has shape {shape}; give one label per "
+            f"row {shape[:1]} or one per entry {shape}."
+        )
+    return labels
+
+
+def count_blocks(groups: Any, shape: tuple[int, int]) -> int:
+    """Return how many blocks arrays of a shape have."""
+    if groups is None or isinstance(groups, str):
+        return Layouts.plain(groups, shape).n_blocks
+    return len(np.unique(checked_labels(groups, tuple(shape))))
+
+
+def has_row_blocks(groups: Any) -> bool:
+    """Tell whether blocks are whole rows: no groups, or one label per row."""
+    if groups is None or isinstance(groups, str):
+        return groups is None
+    if hasattr(groups, "ndim"):
+        return bool(groups.ndim == 1)
+    return not any(hasattr(label, "__len__") for label in groups[:1])
+
+
+def same_groups(first: Any, second: Any) -> bool:
+    """Tell whether groups are the same, as arrays or as whatever they are."""
+    if first is second:
+        return True
+    if hasattr(first, "shape") or hasattr(second, "shape"):
+        if first is None or second is None or isinstance(first, str) or isinstance(second, str):
+            return False
+        return np.array_equal(to_numpy(first), to_numpy(second))
+    return bool(first == second)

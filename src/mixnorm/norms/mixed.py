@@ -1,0 +1,350 @@
+"""Mixed norms: one exponent inside blocks, another over them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from mixnorm._array import epsilon, namespace, to_numpy
+from mixnorm._params import Parameters
+from mixnorm.norms.ability import ability
+from mixnorm.norms.ball import common_cuts, row_cuts, shrink
+from mixnorm.norms.base import checked, conjugate, exponent, level
+from mixnorm.norms.blocks import (
+    Blocks,
+    Entries,
+    Layouts,
+    block_norms,
+    count_blocks,
+    has_row_blocks,
+    same_groups,
+)
+from mixnorm.norms.vectors import (
+    aligned_vector,
+    clip,
+    first_signs,
+    joined,
+    over,
+    peak,
+    power_of_two,
+    scaled,
+    soften,
+    vector_norm,
+    with_signs,
+)
+
+_INNER = (1.0, 2.0, math.inf)
+# Between these, sums of many numbers and products of two are far from overflow.
+_LEAST, _LARGEST = 1e-100, 1e100
+
+_PROXIMAL = "mixed norms with outer 1 or infinity, or with inner = outer = 2, have one"
+_STRONGLY_CONVEX = "mixed norms with 1 < outer <= 2 and inner 2 or the same have one"
+_SEPARABLE = "mixed norms with outer 1 and blocks of whole rows have them"
+
+
+def _proximal(norm: MixedNorm) -> bool:
+    return norm.outer in (1, math.inf) or norm.inner == norm.outer == 2
+
+
+def _strongly_convex(norm: MixedNorm) -> bool:
+    return 1.0 < norm.outer <= 2.0 and norm.inner in (2, norm.outer)
+
+
+def _has_twin(norm: MixedNorm) -> bool:
+    return norm.outer == 1 and norm.inner in (1, 2)
+
+
+def _separable(norm: MixedNorm) -> bool:
+    return norm.outer == 1 and has_row_blocks(norm.groups)
+
+
+@dataclass(eq=False)
+class MixedNorm(Parameters):
+    r"""A norm inside each block, and a norm of these norms.
+
+    .. math:: \|W\|_{r,p} = \Bigl(\sum_b \|W_b\|_r^p\Bigr)^{1/p}
+
+    Blocks are the rows of ``W``, one per feature, unless ``groups`` says otherwise. ``inner=2,
+    outer=1`` sets whole rows to zero, and so does ``inner=inf, outer=1``; ``inner=1, outer=1`` sets
+    single entries to zero.
+
+    Parameters
+    ----------
+    inner : float, default=2
+        The exponent :math:`r` inside a block: 1, 2 or infinity, or the same as ``outer``.
+    outer : float, default=1
+        The exponent :math:`p` over the blocks, from 1 to infinity.
+    groups : None, "outputs" or array of int, default=None
+        The blocks: rows; with ``"outputs"`` columns; with labels of shape ``(n_features,)`` all
+        entries of the rows that share a label; with labels of shape ``(n_features, n_outputs)`` the
+        entries that share one. Any whole numbers are labels.
+
+    Notes
+    -----
+    Not every norm can do everything, and what it cannot do is absent (``hasattr`` is False):
+
+    * ``prox`` and ``project``: ``outer`` 1 or infinity, and ``inner = outer = 2``;
+    * ``mirror``, ``link``, ``strong_convexity``: ``1 < outer <= 2``, and ``inner`` 2 or the same;
+    * ``smooth_twin``: ``outer=1`` with ``inner`` 1 or 2;
+    * ``row_duals``, ``restricted``: ``outer=1``, and blocks of whole rows;
+    * ``row_exponent``: ``outer=1``, and every row a block.
+
+    All cost a few passes over the array; the two operations that sort, ``project`` and the ``prox``
+    of ``inner=inf``, cost a logarithm more. Labels are read once and kept; a NumPy array of labels
+    is compared with what was read at every use.
+
+    References
+    ----------
+    S. Kakade, S. Shalev-Shwartz, A. Tewari, "Regularization techniques for learning with
+    matrices", JMLR 13, 2012.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> W = np.asarray([[3.0, 4.0], [0.3, 0.4]])
+    >>> norm = MixedNorm(inner=2, outer=1)
+    >>> norm.value(W), norm.dual(W)
+    (5.5, 5.0)
+    >>> norm.prox(W, 1.0)
+    array([[2.4, 3.2],
+           [0. , 0. ]])
+    >>> MixedNorm(np.inf, 1).project(W, 1.0)
+    array([[1., 1.],
+           [0., 0.]])
+    >>> hasattr(norm, "mirror"), norm.smooth_twin((1000, 5)).outer < 1.2
+    (False, True)
+    """
+
+    inner: float = 2
+    outer: float = 1
+    groups: Any = None
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, MixedNorm) or type(other) is not type(self):
+            return NotImplemented
+        same = (self.inner, self.outer) == (other.inner, other.outer)
+        return same and same_groups(self.groups, other.groups)
+
+    __hash__ = None  # type: ignore[assignment]  # parameters may change
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.get_params(deep=False)
+
+    @cached_property
+    def _layouts(self) -> Layouts:
+        return Layouts()
+
+    def check(self) -> None:
+        """Raise a ValueError or TypeError for exponents that are not allowed."""
+        inner, outer = exponent(self.inner, "inner", self), exponent(self.outer, "outer", self)
+        if inner not in _INNER and inner != outer:
+            raise ValueError(
+                f"MixedNorm(inner={self.inner!r}, outer={self.outer!r}) is not offered; inner must "
+                "be 1, 2, infinity or the same as outer. Set inner to one of these."
+            )
+
+    # --- values
+
+    def value(self, W: Any) -> float:
+        """Return the norm."""
+        blocks = self._blocks(W)
+        norms, unit = block_norms(blocks, W, float(self.inner))
+        return unit * vector_norm(norms, float(self.outer))
+
+    def dual(self, V: Any) -> float:
+        """Return the dual norm: exponents conjugate to those of the norm, the same blocks."""
+        blocks = self._blocks(V)
+        norms, unit = block_norms(blocks, V, conjugate(float(self.inner)))
+        return unit * vector_norm(norms, conjugate(float(self.outer)))
+
+    def dual_norm(self) -> MixedNorm:
+        """Return the dual norm as an object.
+
+        Examples
+        --------
+        >>> MixedNorm(2, 1).dual_norm()
+        MixedNorm(inner=2.0, outer=inf, groups=None)
+        """
+        self.check()
+        outer = conjugate(float(self.outer))
+        inner = outer if self.inner == self.outer else conjugate(float(self.inner))
+        return MixedNorm(inner, outer, self.groups)
+
+    # --- prox, projection, linear minimiser
+
+    @ability(_proximal, _PROXIMAL)
+    def prox(self, W: Any, tau: float) -> Any:
+        """Return the minimiser of ``tau * value(X) + ||X - W||^2 / 2``."""
+        blocks, tau, xp = self._blocks(W), level(tau, "tau", W), namespace(W)
+        if math.prod(W.shape) == 0:
+            return xp.asarray(W, copy=True)
+        if self.outer == math.inf:
+            return W - self.dual_norm().project(W, tau)  # Moreau
+        if self.inner == self.outer == 1:
+            return soften(W, tau)
+        if self.inner == math.inf:
+            size = peak(W)
+            large = float(xp.finfo(W.dtype).max) / (4 * math.prod(W.shape)) < size < math.inf
+            unit = power_of_two(size) if large else 1.0  # sums of a block would overflow
+            parts = blocks.split(W / unit if large else W)
+            cuts = joined([row_cuts(part, tau / unit) for part in parts])
+            return clip(W, blocks.spread(scaled(cuts, unit)))
+        if self.outer == 2:
+            size = self.value(W)
+            return W * (max(0.0, 1.0 - tau / size) if size > 0.0 else 1.0)
+        norms, unit = block_norms(blocks, W, 2.0)
+        factors = 1.0 - over(tau / unit, norms)
+        return W * blocks.spread(xp.maximum(factors, xp.zeros_like(factors)))
+
+    @ability(_proximal, _PROXIMAL)
+    def project(self, W: Any, radius: float) -> Any:
+        """Return the nearest point whose value is at most ``radius``.
+
+        A point whose value is, to rounding, comes back as it is.
+        """
+        value, radius, xp = self.value(W), level(radius, "radius", W), namespace(W)
+        if value <= radius * (1.0 + 16.0 * epsilon(W)):
+            return xp.asarray(W, copy=True)
+        size = peak(W) if not math.isfinite(value) else 0.0
+        if not math.isfinite(size):
+            return xp.full_like(W, math.nan)
+        if radius == 0.0:
+            return xp.zeros_like(W)
+        if size > 0.0:  # the entries are finite, and their norm is not
+            unit = power_of_two(size)
+            return self.project(W / unit, radius / unit) * unit
+        if not _LEAST < value < _LARGEST:
+            unit = power_of_two(value)
+            return self._projected(W / unit, radius / unit) * unit
+        return self._projected(W, radius)
+
+    def _projected(self, W: Any, radius: float) -> Any:
+        """Project a point from outside of the ball, of a size whose sums are safe."""
+        blocks, xp = self._blocks(W), namespace(W)
+        if self.inner == self.outer == math.inf:
+            return clip(W, radius)
+        if self.inner == self.outer == 2:
+            return W * (radius / self.value(W))
+        if self.inner == self.outer:
+            return with_signs(blocks.spread(shrink(xp.reshape(xp.abs(W), (-1,)), radius)), W)
+        if self.inner == 2:
+            norms, unit = block_norms(blocks, W, 2.0)
+            if self.outer == 1:
+                factors = over(shrink(xp.asarray(norms, copy=True), radius / unit), norms)
+            else:
+                factors = over(radius / unit, norms)
+            return W * blocks.spread(xp.minimum(factors, xp.ones_like(factors)))
+        parts = blocks.split(W)
+        if self.inner == math.inf:
+            return clip(W, blocks.spread(common_cuts(parts, radius)))
+        # One l1 ball per block: a soft threshold, then what rounding left outside.
+        cuts = [row_cuts(part, radius) for part in parts]
+        found = soften(W, blocks.spread(joined(cuts)))
+        sums, unit = block_norms(blocks, found, 1.0)
+        factors = over(radius / unit, sums)
+        return found * blocks.spread(xp.minimum(factors, xp.ones_like(factors)))
+
+    def lmo(self, G: Any) -> Any:
+        """Return a point of the unit ball with the least inner product with ``G``.
+
+        That product is ``-dual(G)``. For ``outer=1`` it is zero outside of one block; it is zero
+        for ``G = 0``.
+        """
+        return -self._aligned(G, float(self.inner), float(self.outer))[0]
+
+    # --- mirror maps
+
+    @ability(_strongly_convex, _STRONGLY_CONVEX)
+    def mirror(self, theta: Any) -> Any:
+        """Return the gradient of half the squared dual norm."""
+        point, size, unit = self._aligned(theta, float(self.inner), float(self.outer))
+        return scaled(point * size, unit)
+
+    @ability(_strongly_convex, _STRONGLY_CONVEX)
+    def link(self, W: Any) -> Any:
+        """Return the gradient of half the squared norm, the inverse of ``mirror``."""
+        inner, outer = conjugate(float(self.inner)), conjugate(float(self.outer))
+        point, size, unit = self._aligned(W, inner, outer)
+        return scaled(point * size, unit)
+
+    @ability(_strongly_convex, _STRONGLY_CONVEX)
+    def strong_convexity(self) -> float:
+        """Return the constant of half the squared norm with respect to the norm itself."""
+        self.check()
+        return float(self.outer) - 1.0
+
+    @ability(_has_twin, "mixed norms with outer 1 and inner 1 or 2 have one")
+    def smooth_twin(self, shape: tuple[int, int]) -> MixedNorm:
+        r"""Return the strongly convex norm that stands in for this one, on arrays of a shape.
+
+        Its outer exponent is :math:`q = p/(p - 1)` with :math:`p = \max(2, \ln D)`, and :math:`D`
+        the number of blocks, or of entries where ``inner`` is 1 as well.
+        """
+        self.check()
+        count = math.prod(shape) if self.inner == 1 else count_blocks(self.groups, shape)
+        q = conjugate(max(2.0, math.log(max(count, 1))))
+        return MixedNorm(q if self.inner == 1 else 2, q, self.groups)
+
+    def _aligned(self, G: Any, inner: float, outer: float) -> tuple[Any, float, float]:
+        """Return a point of the unit ball with the largest inner product with ``G``, and that.
+
+        The product is in a unit, which comes last.
+        """
+        blocks, xp = self._blocks(G), namespace(G)
+        norms, unit = block_norms(blocks, G, conjugate(inner))
+        weights = aligned_vector(norms, outer, conjugate(outer))
+        if inner == 2.0 != outer:
+            # One by one: the inverse of a norm may be beyond the largest number.
+            lengths = xp.where(norms > 0.0, norms, xp.ones_like(norms))
+            point = (G / unit) / blocks.spread(lengths) * blocks.spread(weights)
+        elif inner == 1.0 != outer and math.prod(G.shape) > 0:
+            signs = blocks.join([first_signs(part) for part in blocks.split(G)])
+            point = signs * blocks.spread(weights)
+        else:
+            point = xp.sign(G) * blocks.spread(weights)
+        return point, vector_norm(norms, conjugate(outer)), unit
+
+    # --- rows
+
+    @property
+    def row_exponent(self) -> float:
+        """The exponent inside a row, where the norm is a sum over rows; else absent."""
+        if self.outer == 1 and self.groups is None:
+            return float(self.inner)
+        raise AttributeError(f"{self!r} has no row_exponent; norms with outer=1 and no groups do.")
+
+    @ability(_separable, _SEPARABLE)
+    def row_duals(self, V: Any) -> Any:
+        """Return for each row the dual norm of its block, so that ``dual`` is their maximum."""
+        self._blocks(V)
+        blocks = self._layouts.find(self.groups, V)
+        norms, unit = block_norms(blocks, V, conjugate(float(self.inner)))
+        return blocks.spread(scaled(norms, unit))[:, 0]
+
+    @ability(_separable, _SEPARABLE)
+    def restricted(self, rows: Any) -> MixedNorm:
+        """Return the norm of the rows with these indices, which must be whole blocks."""
+        self.check()
+        if self.groups is None:
+            return MixedNorm(self.inner, self.outer)
+        labels, index = to_numpy(self.groups), np.atleast_1d(to_numpy(rows))
+        index = np.flatnonzero(index) if index.dtype == bool else index.astype(np.int64)
+        whole = np.count_nonzero(np.isin(labels, labels[index]))
+        if not whole == len(index) == len(np.unique(index)):
+            raise ValueError(
+                "rows hold a part of a group, or a row twice; the norm is restricted to whole "
+                "groups. Add the other rows of the group."
+            )
+        return MixedNorm(self.inner, self.outer, labels[index])
+
+    def _blocks(self, W: Any) -> Blocks:
+        """Check array and exponents; return the blocks: entries where the exponents agree."""
+        checked(W, self)
+        self.check()
+        if self.inner == self.outer:
+            return Entries(tuple(W.shape))
+        return self._layouts.find(self.groups, W)

@@ -1,0 +1,296 @@
+"""Schatten norms: norms of the singular values."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from mixnorm._array import device_of, epsilon, namespace
+from mixnorm._params import Parameters
+from mixnorm.norms.ability import ability
+from mixnorm.norms.ball import shrink
+from mixnorm.norms.base import checked, conjugate, exponent, level
+from mixnorm.norms.svd import above, in_ball, largest, leading_pair, svd
+from mixnorm.norms.vectors import aligned_vector, clip, peak, power_of_two, scaled, vector_norm
+
+# Between these, squares and sums of many of them keep their digits, in single precision too.
+_LEAST, _LARGEST = 1e-8, 1e8
+# No singular value of such an array is above this.
+_BEYOND = 1e15
+
+_PROXIMAL = "Schatten norms with q 1, 2 or infinity have one"
+_STRONGLY_CONVEX = "Schatten norms with 1 < q <= 2 have one"
+_TRACE = "the trace norm has one"
+
+
+def _proximal(norm: Spectral) -> bool:
+    return norm.q in (1, 2, math.inf)
+
+
+def _strongly_convex(norm: Spectral) -> bool:
+    return 1.0 < norm.q <= 2.0
+
+
+def _is_trace(norm: Spectral) -> bool:
+    return norm.q == 1
+
+
+class Spectral(Parameters):
+    """What the norms of singular values share; ``q`` is their exponent."""
+
+    q: float
+
+    def check(self) -> None:
+        """Raise a ValueError or TypeError for an exponent that is not allowed."""
+        exponent(self.q, "q", self)
+
+    # --- values
+
+    def value(self, W: Any) -> float:
+        """Return the norm."""
+        self.check()
+        return self._size(W, float(self.q))
+
+    def dual(self, V: Any) -> float:
+        """Return the dual norm, that with the conjugate exponent."""
+        self.check()
+        return self._size(V, conjugate(float(self.q)))
+
+    def dual_norm(self) -> SchattenNorm:
+        """Return the dual norm as an object."""
+        self.check()
+        return SchattenNorm(conjugate(float(self.q)))
+
+    # --- prox, projection, linear minimiser
+
+    @ability(_is_trace, _TRACE)
+    def prox_factors(self, W: Any, tau: float, start: Any = None) -> tuple[Any, Any, Any]:
+        """Return the factors ``U, s, Vt`` of the prox, which is ``(U * s) @ Vt``.
+
+        Parameters
+        ----------
+        W : array of shape (n_features, n_outputs)
+            The point.
+        tau : float
+            What is taken from the singular values.
+        start : array of shape (min(n_features, n_outputs), r), optional
+            Guesses of leading singular vectors of the smaller side, one per column: the right ones
+            (``Vt.T`` of an earlier call), or the left ones where there are fewer features than
+            outputs. Used where both sides are longer than 128.
+
+        Returns
+        -------
+        U, s, Vt : arrays of shapes (n_features, r), (r,), (r, n_outputs)
+            Only singular values above ``tau`` are there, less ``tau``, largest first.
+        """
+        A, unit = self._scaled(W)
+        tau, xp, side = level(tau, "tau", W), namespace(A), min(A.shape)
+        if start is not None and (getattr(start, "ndim", 0) != 2 or start.shape[0] != side):
+            raise ValueError(
+                f"start must have one column per guess and {side} rows, as the smaller side of W; "
+                f"got shape {getattr(start, 'shape', None)}."
+            )
+        if not unit > 0.0:
+            rank = 1 if math.isnan(unit) else 0
+            shapes = (W.shape[0], rank), (rank,), (rank, W.shape[1])
+            where = {"dtype": W.dtype, "device": device_of(W)}
+            left, values, right = (xp.full(shape, unit, **where) for shape in shapes)
+            return left, values, right
+        relative = min(tau / unit, _BEYOND)
+        found = above(A, relative, start)
+        values = found.values - relative
+        values = xp.maximum(values, xp.zeros_like(values)) * unit
+        return found.left, values, found.right.T
+
+    @ability(_proximal, _PROXIMAL)
+    def prox(self, W: Any, tau: float) -> Any:
+        """Return the minimiser of ``tau * value(X) + ||X - W||^2 / 2``."""
+        if self.q == math.inf:
+            return W - TraceNorm().project(W, tau)  # Moreau
+        if self.q == 2:
+            size, tau = self.value(W), level(tau, "tau", W)
+            return W * (max(0.0, 1.0 - tau / size) if size > 0.0 else 1.0)
+        A, unit = self._scaled(W)
+        if not unit > 1.0:
+            left, values, right = self.prox_factors(W, tau)
+            return (left * values) @ right
+        # Singular values may be beyond the largest float, and entries are not, but for rounding.
+        left, values, right = self.prox_factors(A, level(tau, "tau", W) / unit)
+        return clip((left * values) @ right, float(namespace(W).finfo(W.dtype).max) / unit) * unit
+
+    @ability(_proximal, _PROXIMAL)
+    def project(self, W: Any, radius: float) -> Any:
+        """Return the nearest point whose value is at most ``radius``.
+
+        A point whose value is, to rounding, comes back as it is.
+        """
+        (A, unit), radius, xp = self._scaled(W), level(radius, "radius", W), namespace(W)
+        if not unit > 0.0:
+            return xp.full_like(W, unit)
+        if self.q == 2:
+            return W * min(1.0, radius / self.value(W))
+        found = in_ball(A, radius / unit) if self.q == 1 else svd(A)
+        size = vector_norm(found.values, float(self.q)) * unit
+        if size <= radius * (1.0 + 64.0 * epsilon(W)):
+            return xp.asarray(W, copy=True)
+        if radius == 0.0:
+            return xp.zeros_like(W)
+        if self.q == 1:
+            values = shrink(found.values, radius / unit)
+        else:
+            values = xp.minimum(found.values, xp.full_like(found.values, radius / unit))
+        return (found.left * values) @ found.right.T * unit
+
+    def lmo(self, G: Any) -> Any:
+        """Return a point of the unit ball with the least inner product with ``G``.
+
+        That product is ``-dual(G)``. For the trace norm the point has rank one, and only the
+        leading pair of singular vectors is computed. It is zero for ``G = 0``.
+        """
+        self.check()
+        if self.q != 1:
+            return -self._aligned(G, float(self.q))[0]
+        A, unit = self._scaled(G)
+        if not unit > 0.0:
+            return namespace(G).full_like(G, unit)
+        pair = leading_pair(A)
+        return -pair.left @ pair.right.T
+
+    # --- mirror maps
+
+    @ability(_strongly_convex, _STRONGLY_CONVEX)
+    def mirror(self, theta: Any) -> Any:
+        """Return the gradient of half the squared dual norm."""
+        point, size, unit = self._aligned(theta, float(self.q))
+        return scaled(point * size, unit)
+
+    @ability(_strongly_convex, _STRONGLY_CONVEX)
+    def link(self, W: Any) -> Any:
+        """Return the gradient of half the squared norm, the inverse of ``mirror``."""
+        point, size, unit = self._aligned(W, conjugate(float(self.q)))
+        return scaled(point * size, unit)
+
+    @ability(_strongly_convex, _STRONGLY_CONVEX)
+    def strong_convexity(self) -> float:
+        """Return the constant of half the squared norm with respect to the norm itself."""
+        return float(self.q) - 1.0
+
+    @ability(_is_trace, _TRACE)
+    def smooth_twin(self, shape: tuple[int, int]) -> SchattenNorm:
+        r"""Return the strongly convex norm that stands in for this one, on arrays of a shape.
+
+        Its exponent is :math:`q = p/(p - 1)` with :math:`p = \max(2, \ln D)`, and :math:`D` the
+        smaller side.
+        """
+        return SchattenNorm(conjugate(max(2.0, math.log(max(min(shape), 1)))))
+
+    def _size(self, W: Any, q: float) -> float:
+        """Return the norm with exponent ``q``."""
+        A, unit = self._scaled(W)
+        if not unit > 0.0:
+            return unit
+        xp = namespace(A)
+        if q == 2.0:
+            return unit * vector_norm(xp.reshape(xp.abs(A), (-1,)), 2.0)
+        if q == math.inf:
+            return unit * largest(A)
+        return unit * vector_norm(xp.linalg.svdvals(A), q)
+
+    def _aligned(self, G: Any, q: float) -> tuple[Any, float, float]:
+        """Return the point of the ball of ``q`` with the largest product with ``G``, and that.
+
+        The product is in a unit, which comes last.
+        """
+        A, unit = self._scaled(G)
+        if not unit > 0.0:
+            return namespace(G).full_like(G, unit), unit, 1.0
+        if q == 2.0:
+            size = self._size(A, 2.0)
+            return A / size, size, unit
+        left, values, right = svd(A)
+        weights = aligned_vector(values, q, conjugate(q))
+        return (left * weights) @ right.T, vector_norm(values, conjugate(q)), unit
+
+    def _scaled(self, W: Any) -> tuple[Any, float]:
+        """Return ``W / unit``, of a size whose squares are safe, and the power of two ``unit``.
+
+        Zero stands for an array of zeros or of nothing, NaN for one that is not finite.
+        """
+        checked(W, self)
+        self.check()
+        size = peak(W)
+        if not 0.0 < size < math.inf:
+            return W, 0.0 if size == 0.0 else math.nan
+        if _LEAST < size < _LARGEST:
+            return W, 1.0
+        unit = power_of_two(size)
+        return W / unit, unit
+
+
+@dataclass
+class SchattenNorm(Spectral):
+    r"""The :math:`\ell_q` norm of the singular values, :math:`\|\sigma(W)\|_q`.
+
+    Parameters
+    ----------
+    q : float, default=2.0
+        The exponent, from 1 (:class:`TraceNorm`) over 2 (the Euclidean norm of all entries) to
+        infinity (the largest singular value).
+
+    Notes
+    -----
+    What a norm cannot do is absent (``hasattr`` is False): ``prox`` and ``project`` need ``q`` 1, 2
+    or infinity; ``mirror``, ``link`` and ``strong_convexity`` need ``1 < q <= 2``; ``smooth_twin``
+    and ``prox_factors`` need ``q=1``. Unless ``q`` is 2, everything but the largest singular value
+    costs a thin singular value decomposition; see :class:`TraceNorm`.
+
+    References
+    ----------
+    S. Kakade, S. Shalev-Shwartz, A. Tewari, "Regularization techniques for learning with
+    matrices", JMLR 13, 2012, section 2.4.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> W = np.diag([3.0, 4.0])
+    >>> [round(SchattenNorm(q).value(W), 6) for q in (1.0, 2.0, np.inf)]
+    [7.0, 5.0, 4.0]
+    >>> norm = SchattenNorm(1.5)
+    >>> norm.strong_convexity()
+    0.5
+    >>> np.allclose(norm.link(norm.mirror(W)), W)
+    True
+    """
+
+    q: float = 2.0
+
+
+@dataclass
+class TraceNorm(Spectral):
+    r"""The sum of the singular values, :math:`\|W\|_{S(1)}`: weights of low rank cost least.
+
+    Notes
+    -----
+    ``prox`` needs the singular values above ``tau`` alone. Where the smaller side is at most 128
+    they come from its Gram matrix (from a thin singular value decomposition where ``tau`` is a
+    small part of the largest), else from block Krylov spaces that are restarted, from ``start``
+    where ``prox_factors`` is given one, until the relative error is below 1e-10 (1e-5 in single
+    precision). Where more than a fifth of the singular values stay, a dense decomposition costs no
+    more and is made instead.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> norm = TraceNorm()
+    >>> W = np.asarray([[3.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
+    >>> norm.value(W), norm.dual(W)
+    (4.0, 3.0)
+    >>> U, s, Vt = norm.prox_factors(W, 1.5)
+    >>> s
+    array([1.5])
+    >>> norm.smooth_twin((1000, 100))
+    SchattenNorm(q=1.277...)
+    """
+
+    q: ClassVar[float] = 1.0  # type: ignore[misc]

@@ -1,0 +1,371 @@
+"""Boxes: conjunctions of a few stumps as one atom."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, cast
+
+import numpy as np
+
+from mixnorm._array import to_numpy
+from mixnorm._chunks import chunks
+from mixnorm._params import Parameters
+from mixnorm.pools.columns import working_dtype
+from mixnorm.pools.cost import Cost
+from mixnorm.pools.scorers import BoxScorer, grouped
+from mixnorm.pools.stumps import (
+    Binned,
+    check_count,
+    check_input,
+    row_shares,
+    thresholds,
+    values_by_column,
+)
+
+# Best stumps of a round that are looked at more closely.
+_STUMPS = 8
+# Columns in which boxes get another side: those with the best stumps.
+_COLUMNS = 64
+
+Side = tuple[int, Literal["<=", ">"], float]
+Atom = tuple[Side, ...]
+# Columns that a box may read, and how many others.
+Reach = tuple[frozenset[int], int]
+
+
+@dataclass
+class Boxes(Parameters):
+    """Indicators of boxes: at most ``depth`` comparisons, all of them true.
+
+    A stump bends one input at a time; a box lets inputs interact, as a leaf of a small tree does,
+    and is shared by all outputs.
+
+    Parameters
+    ----------
+    depth : int, default=2
+        Most comparisons of a box. With 1, each is a stump.
+    max_bins : int, default=255
+        Most thresholds per column: all between two of its values, or that many quantiles.
+    beam : int, default=24
+        Boxes from which a round looks for smaller ones.
+
+    Notes
+    -----
+    All stumps are scored in every round. Of boxes there are too many: a round looks at those with
+    one comparison more than a chosen box, the other side of a chosen stump, or either side of the
+    eight best stumps; of these only the ``beam`` on which most of the residual lies. The comparison
+    more is looked for in the 64 columns with the best stumps and in those that chosen boxes read.
+    Each box costs a pass over the samples inside, for every such column.
+
+    An atom is a tuple of sides: ``((3, "<=", 2.5), (7, ">", 1.0))``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mixnorm import ShareBoostClassifier
+    >>> X = np.random.default_rng(0).uniform(size=(400, 3))
+    >>> y = (X[:, 0] <= 0.6) & (X[:, 2] > 0.3)
+    >>> model = ShareBoostClassifier(1, pool=Boxes(), rule="exact").fit(X, y)
+    >>> bool(model.score(X, y) > 0.99)
+    True
+    """
+
+    depth: int = 2
+    max_bins: int = 255
+    beam: int = 24
+
+    plain: ClassVar[bool] = False
+    #: What is offered depends on the excluded atoms, since chosen boxes are made smaller.
+    grows: ClassVar[bool] = True
+
+    def prepare(
+        self,
+        X: Any,
+        *,
+        weight: Any | None = None,
+        scale: bool | str = "std",
+        fit_intercept: bool = True,
+    ) -> PreparedBoxes:
+        """Bind the pool to data: thresholds are found, and rows sorted into bins.
+
+        Parameters
+        ----------
+        X : ndarray or sparse matrix of shape (n_samples, n_features)
+            The data; kept as one byte per entry, or two or four where bins are many.
+        weight : array of shape (n_samples,), optional
+            Weights of the rows in quantiles; rows of weight zero do not count.
+        scale : bool or str
+            Without effect: an indicator is never larger than one.
+        fit_intercept : bool
+            Without effect: no box is constant.
+        """
+        for name in ("depth", "max_bins", "beam"):
+            check_count(getattr(self, name), f"Boxes({name}")
+        check_input(X, "Boxes")
+        dtype = working_dtype(X) if weight is None else weight.dtype
+        used = np.ones(X.shape[0], bool) if weight is None else to_numpy(weight) > 0
+        shares = row_shares(weight, used)
+        columns = values_by_column(X)
+        edges = [thresholds(column[used], self.max_bins, shares) for column in columns]
+        return PreparedBoxes(self, X, edges, used, np.dtype(dtype))
+
+    def evaluate(self, X: Any, atoms: Sequence[Atom]) -> np.ndarray:
+        """Return the indicators of ``atoms`` on new data: ``(n_samples, n_atoms)``."""
+        found = np.ones((X.shape[0], len(atoms)), dtype=working_dtype(X))
+        for place, atom in enumerate(atoms):
+            for column, kind, threshold in atom:
+                part = X[:, [column]]
+                values = (part.toarray() if hasattr(part, "toarray") else np.asarray(part))[:, 0]
+                found[:, place] *= values <= threshold if kind == "<=" else values > threshold
+        return found
+
+    def scorer(
+        self, atoms: Sequence[Atom], weights: np.ndarray, intercept: np.ndarray
+    ) -> BoxScorer:
+        """Return what computes the scores of rows without making the columns first."""
+        return BoxScorer(atoms, weights, intercept)
+
+    def labels(self, atoms: Sequence[Atom]) -> list[Any]:
+        """Return how to name ``atoms``: their sides."""
+        return list(atoms)
+
+    def describe(self, atom: Atom, names: Sequence[str]) -> str:
+        """Return an atom in words, for columns of these names.
+
+        A name may tell itself what lies below or above a threshold (``below``, ``above``).
+        """
+        return " and ".join(_words(side, names[side[0]]) for side in atom)
+
+    def feature_indices(self, atoms: Sequence[Atom], n_features: int) -> np.ndarray:
+        """Return the columns that ``atoms`` read, in order."""
+        read = [column for atom in atoms for column in _columns(atom)]
+        return np.asarray(read, dtype=np.intp)
+
+    def cost(self, atom: Atom, n_features: int) -> Cost:
+        """Return what a row costs before the weights: its comparisons."""
+        return Cost(0, len(atom))
+
+    def total_cost(self, atoms: Sequence[Atom], n_features: int, n_outputs: int) -> Cost:
+        """Return what a row costs with its weights.
+
+        The weights of boxes that read the same one or two columns are added up beforehand: a
+        binary search among the thresholds of each column finds the sum. Others are looked at one
+        by one.
+        """
+        groups, rest = grouped(atoms)
+        tabled = {side for boxes in groups.values() for box in boxes for side in atoms[box]}
+        counts = Counter(column for column, _ in {(side[0], side[2]) for side in tabled})
+        searches = sum(count.bit_length() for count in counts.values())
+        adds = n_outputs * (len(groups) + len(rest))
+        return Cost(adds, searches + sum(len(atoms[box]) for box in rest))
+
+    def n_columns(self, atom: Any, n_features: int) -> int:
+        """Return 1; raise for what is no box of such data."""
+        good = type(atom) is tuple and len(atom) > 0 and all(_is_side(s, n_features) for s in atom)
+        if not good or len({side[:2] for side in atom}) < len(atom) or list(atom) != sorted(atom):
+            raise ValueError(
+                f"atoms of a Boxes pool are sorted tuples of sides (column, '<=' or '>', "
+                f"threshold) with columns below {n_features}, not {str(atom)[:100]}"
+            )
+        return 1
+
+
+class PreparedBoxes(Binned):
+    """Boxes bound to data.
+
+    Parameters
+    ----------
+    pool : Boxes
+        The parameters.
+    X : ndarray or sparse matrix
+        The data.
+    edges : list of ndarray
+        The thresholds of each column, in increasing order.
+    used : array of shape (n_samples,)
+        Which rows count.
+    dtype : dtype
+        Of the columns handed out.
+    """
+
+    #: ``top`` can be told how many columns beside ``inputs`` a box may read.
+    counts_inputs: ClassVar[bool] = True
+
+    def __init__(
+        self, pool: Boxes, X: Any, edges: list[np.ndarray], used: np.ndarray, dtype: np.dtype
+    ) -> None:
+        super().__init__(X, edges, dtype)
+        self._pool, self._used = pool, used
+
+    @property
+    def n_usable(self) -> int:
+        """Number of stumps; with more comparisons than one, about the number of boxes."""
+        count, most = len(self._edges), 2**31 - 1
+        for _ in range(min(self._pool.depth - 1, 31)):
+            count = min(2 * len(self._edges) * count, most)
+        return int(count)
+
+    def top(
+        self,
+        residual: Any,
+        rule: str,
+        m: int,
+        exclude: frozenset[Hashable],
+        inputs: frozenset[int] | None = None,
+        new_inputs: int = 0,
+    ) -> list[tuple[Atom, float]]:
+        """Return the best ``m`` boxes found, with their scores, best first.
+
+        Of the sides that a box may get in one column, only the best is offered. With ``inputs``, a
+        box reads these columns and at most ``new_inputs`` others.
+        """
+        residual = np.ascontiguousarray(residual)
+        columns = np.arange(len(self._starts) - 1)
+        if inputs is not None and new_inputs == 0:
+            columns = np.asarray(sorted(inputs))
+        columns, taken = columns.astype(np.int64), cast(frozenset[Atom], exclude)
+        reach = None if inputs is None else (inputs, new_inputs)
+        stumps = self._refined([()], columns, residual, rule, taken, m, reach)
+        found = stumps
+        if self._pool.depth > 1:
+            parents = self._parents(stumps, taken, residual, reach)
+            if len(columns) > _COLUMNS:
+                best = sorted(stumps, key=lambda atom: (-stumps[atom], atom))[:_COLUMNS]
+                read = {column for atom in (*best, *taken) for column in _columns(atom)}
+                columns = np.asarray(sorted(read), dtype=np.int64)
+            found = stumps | self._refined(parents, columns, residual, rule, taken, m, reach)
+        ranked = sorted(found.items(), key=lambda pair: (-pair[1], len(pair[0]), pair[0]))
+        return ranked[:m]
+
+    def _parents(
+        self,
+        stumps: dict[Atom, float],
+        chosen: frozenset[Atom],
+        residual: np.ndarray,
+        reach: Reach | None,
+    ) -> list[Atom]:
+        """Return the boxes that may be worth one more comparison."""
+        best = sorted(stumps, key=lambda atom: (-stumps[atom], atom))[:_STUMPS]
+        short = [atom for atom in chosen if len(atom) < self._pool.depth]
+        short = [atom for atom in short if _reached(atom, reach)]
+        singles = [*best, *(atom for atom in short if len(atom) == 1)]
+        parents = {*short, *singles, *map(_turned, singles)}
+        mass = np.abs(residual).sum(axis=1)
+        held = {atom: float(mass[self._inside(atom)].sum()) for atom in parents}
+        return sorted(held, key=lambda atom: (-held[atom], atom))[: self._pool.beam]
+
+    def _refined(
+        self,
+        parents: list[Atom],
+        columns: np.ndarray,
+        residual: np.ndarray,
+        rule: str,
+        exclude: frozenset[Atom],
+        m: int,
+        reach: Reach | None = None,
+    ) -> dict[Atom, float]:
+        """Return what becomes of ``parents`` by the best new side in each column; the best ``m``.
+
+        There may be more, which later ones need not be sorted out from.
+        """
+        from mixnorm.pools.boxes_jit import best_sides, parent_sums
+        from mixnorm.pools.products_jit import threads_for
+
+        rows = [np.flatnonzero(self._inside(atom) & self._used) for atom in parents]
+        ends = np.concatenate([[0], np.cumsum([len(part) for part in rows])])
+        together = np.concatenate([*rows, np.empty(0, dtype=np.intp)])
+        best = np.zeros((len(parents), len(columns), 3))
+        # Of all rows, the upper part has the gradient of the lower with the other sign.
+        both = np.asarray([bool(atom) for atom in parents], dtype=bool)
+        together, ends = together.astype(np.int64), ends.astype(np.int64)
+        totals = np.empty((len(parents), residual.shape[1]))
+        taken, squared = self._taken(parents, exclude), rule == "l2"
+        most = max(map(len, rows), default=0) * (1 + residual.shape[1])
+        with threads_for(len(together) * len(columns) * residual.shape[1]):
+            for part in chunks(len(parents), most, parallel=True):
+                parent_sums(together, ends, residual, totals, part.start, part.stop)
+            for part in chunks(len(parents) * len(columns), most, parallel=True):
+                best_sides(
+                    self._codes, self._modes, self._starts, columns, together, ends, residual,
+                    totals, taken, both, squared, best, part.start, part.stop,
+                )  # fmt: skip
+        found: dict[Atom, float] = {}
+        scores = best[:, :, 0].reshape(-1)
+        for place in np.argsort(-scores, kind="stable").tolist():
+            parent, column = divmod(place, len(columns))
+            if scores[place] <= 0.0 or len(found) >= max(m, _COLUMNS):
+                break
+            number, upper = best[parent, column, 1:]
+            column = int(columns[column])
+            threshold = float(self._edges[self._starts[column] + int(number)])
+            atom = _smaller(parents[parent], (column, ">" if upper else "<=", threshold))
+            if atom not in exclude and _reached(atom, reach):
+                found.setdefault(atom, float(scores[place]))
+        return found
+
+    def _taken(self, parents: list[Atom], exclude: frozenset[Atom]) -> np.ndarray:
+        """Return in the numbers of ``best_sides`` which sides make a box that is not wanted."""
+        numbers = {atom: number for number, atom in enumerate(parents)}
+        found = []
+        for atom in exclude:
+            for place, side in enumerate(atom):
+                number = numbers.get(atom[:place] + atom[place + 1 :])
+                if number is not None:
+                    upper = int(side[1] == ">")
+                    place = self._place(side[0], side[2])
+                    found.append((2 * number + upper) * len(self._edges) + place)
+        return np.sort(np.asarray(found, dtype=np.int64))
+
+    def _inside(self, atom: Atom) -> np.ndarray:
+        """Tell which rows lie in a box."""
+        inside = np.ones(self._codes.shape[1], dtype=bool)
+        for column, kind, threshold in atom:
+            below = self._below(column, threshold)
+            inside &= below if kind == "<=" else ~below
+        return inside
+
+    def columns(self, atom: Atom) -> np.ndarray:
+        """Return the indicator of ``atom`` as a row: ``(1, n_samples)``."""
+        return np.asarray(self._inside(atom)[None, :], dtype=self._dtype)
+
+    def inputs(self, atom: Atom) -> frozenset[int]:
+        """Return the columns that ``atom`` reads."""
+        return frozenset(_columns(atom))
+
+
+def _columns(atom: Atom) -> Iterable[int]:
+    """Return the columns that a box reads, each once."""
+    return dict.fromkeys(column for column, _, _ in atom)
+
+
+def _reached(atom: Atom, reach: Reach | None) -> bool:
+    """Tell whether a box reads no more columns than it may."""
+    return reach is None or len(set(_columns(atom)) - reach[0]) <= reach[1]
+
+
+def _smaller(atom: Atom, side: Side) -> Atom:
+    """Return a box with one more side, which replaces a looser one."""
+    kept = [other for other in atom if other[:2] != side[:2]]
+    return tuple(sorted([*kept, side]))
+
+
+def _turned(atom: Atom) -> Atom:
+    """Return the other side of a stump."""
+    ((column, kind, threshold),) = atom
+    return ((column, ">" if kind == "<=" else "<=", threshold),)
+
+
+def _words(side: Side, name: Any) -> str:
+    _, kind, threshold = side
+    if kind == "<=":
+        return str(name.below(threshold)) if hasattr(name, "below") else f"{name} ≤ {threshold:.6g}"
+    return str(name.above(threshold)) if hasattr(name, "above") else f"{name} > {threshold:.6g}"
+
+
+def _is_side(side: Any, n_features: int) -> bool:
+    good = type(side) is tuple and len(side) == 3 and type(side[0]) is int
+    good = good and type(side[1]) is str and type(side[2]) is float
+    good = good and side[1] in ("<=", ">") and math.isfinite(side[2])
+    return bool(good and 0 <= side[0] < n_features)

@@ -1,0 +1,483 @@
+"""The columns of a table as atoms, alone or in groups."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from mixnorm._array import device_of, namespace, tiny, to_numpy
+from mixnorm._params import Parameters
+from mixnorm.data.matrix import ColumnStatistics, column_statistics, scan
+from mixnorm.pools.cache import Recent
+from mixnorm.pools.cost import Cost
+from mixnorm.pools.curvature import Curvature, capped_gain
+
+#: What columns may be divided by.
+SCALES = ("std", "max")
+# Second derivatives count as at least this share of what the mean curvature of all rows gives: a
+# column that varies only where the model is certain could otherwise promise any gain.
+_LEAST_BEND = 0.01
+# Columns kept by a prepared pool; beside a table of 500 columns that is little.
+_RECENT = 16
+
+
+@dataclass
+class Columns(Parameters):
+    """The columns of ``X``; with ``groups``, blocks of columns that are chosen together.
+
+    Parameters
+    ----------
+    groups : array-like of shape (n_features,), optional
+        A label per column; columns with one label are one atom (the indicators of one category,
+        say). Atoms are numbered in the order in which their labels first appear.
+    costs : array-like of shape (n_atoms,), or mapping, optional
+        What an atom costs, a positive number: the price of a measurement, say. In the order in
+        which atoms are numbered, or by column number, or by the label of the group. Atoms are then
+        chosen by what they promise per cost: a step gains at least in proportion to the square of
+        an atom's score, so that they are ranked by ``score / sqrt(cost)``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[0.0, 2.0, 1.0], [1.0, -2.0, 1.0]])
+    >>> pool = Columns().prepare(X, scale="max")
+    >>> pool.top(np.array([[0.5], [-0.5]]), "l1", 1, frozenset())
+    [(1, 1.0)]
+    >>> pool.columns(1)
+    array([[ 1., -1.]])
+    >>> priced = Columns(costs=[1.0, 9.0, 1.0]).prepare(X, scale="max")
+    >>> priced.top(np.array([[0.5], [-0.5]]), "l1", 1, frozenset())
+    [(0, 0.5)]
+    """
+
+    groups: Sequence[Hashable] | None = None
+    costs: Sequence[float] | Mapping[Any, float] | None = None
+
+    #: The columns of an atom are columns of ``X``, in the order of ``feature_indices``.
+    plain: ClassVar[bool] = True
+    #: Arrays of other libraries are taken as they are.
+    array_api: ClassVar[bool] = True
+
+    def prepare(
+        self,
+        X: Any,
+        *,
+        weight: Any | None = None,
+        scale: bool | str = "std",
+        fit_intercept: bool = True,
+    ) -> PreparedColumns:
+        """Bind the pool to data: column statistics are gathered, nothing is copied.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Dense of any array namespace, mapped from a file, or sparse.
+        weight : array of shape (n_samples,), optional
+            Weights of the rows in standard deviations; rows of weight zero do not count at all.
+        scale : {"std", "max"} or bool
+            Divide each column by its standard deviation (``"std"``, also True; without an intercept
+            by the root of its mean square), by its largest magnitude (``"max"``), or by nothing
+            (False).
+        fit_intercept : bool
+            With an intercept, constant columns are never chosen.
+        """
+        dtype = weight.dtype if weight is not None else working_dtype(X)
+        matrix = scan(X, dtype)
+        if weight is None:
+            weight = _ones_like_rows(X, dtype)
+        found = column_statistics(matrix, weight)
+        if not fit_intercept:
+            found = found.about_zero()
+        usable = found.high > found.low if fit_intercept else found.largest > 0
+        sizes = found.largest if scale_name(scale) == "max" else found.deviation
+        # 1/size must be finite, or the column's weight could not be turned outward.
+        usable = usable & (sizes > 4.0 * np.finfo(sizes.dtype).tiny)
+        if not scale and len(usable):
+            check_unscaled(np.where(usable, found.largest, 0.0), sizes.dtype)
+        scales = np.where(usable & bool(scale), sizes, 1.0).astype(sizes.dtype)
+        members = None if self.groups is None else _members(self.groups, len(usable))
+        if self.costs is None:
+            return PreparedColumns(matrix, members, usable, scales, found, weight)
+        n_atoms = len(usable) if members is None else len(members)
+        prices = self._prices(self.costs, n_atoms)
+        return PricedColumns(matrix, members, usable, scales, found, weight, prices)
+
+    def _prices(self, costs: Any, n_atoms: int) -> np.ndarray:
+        """Return the costs by atom, checked."""
+        if isinstance(costs, Mapping):
+            labels = dict.fromkeys(self.labels(range(n_atoms)))
+            missing = [label for label in labels if label not in costs]
+            stray = [label for label in costs if label not in labels]
+            if missing or stray:
+                what = "no cost for" if missing else "a cost for the unknown"
+                kind = "column" if self.groups is None else "group"
+                raise ValueError(
+                    f"costs has {what} {kind} {(missing or stray)[0]!r}; give one cost for each of "
+                    f"the {n_atoms} {kind}s."
+                )
+            costs = [costs[label] for label in labels]
+        prices = _numbers(costs)
+        if prices.shape != (n_atoms,):
+            raise ValueError(
+                f"costs has shape {prices.shape}, but there are {n_atoms} columns or groups to "
+                "choose from; give one cost for each."
+            )
+        bad = np.flatnonzero(~(np.isfinite(prices) & (prices > 0.0)))
+        if len(bad):
+            raise ValueError(
+                f"costs has {prices[bad[0]]} for {self.labels([int(bad[0])])[0]!r}; costs must be "
+                "positive and finite."
+            )
+        return prices
+
+    def evaluate(self, X: Any, atoms: Sequence[int]) -> Any:
+        """Return the unscaled columns of ``atoms`` on new data: ``(n_samples, total width)``."""
+        index = self.feature_indices(atoms, X.shape[1])
+        if not hasattr(X, "toarray"):
+            xp = namespace(X)
+            return xp.take(X, xp.asarray(index, device=device_of(X)), axis=1)
+        return X[:, index]
+
+    def labels(self, atoms: Sequence[int]) -> list[Any]:
+        """Return how to name ``atoms``: by column number, or by the label of the group."""
+        if self.groups is None:
+            return list(atoms)
+        labels = list(dict.fromkeys(_labels(self.groups)))
+        return [labels[atom] for atom in atoms]
+
+    def describe(self, atom: int, names: Sequence[str]) -> str:
+        """Return an atom in words, for columns of these names."""
+        index = self.feature_indices([atom], len(names))
+        return ", ".join(names[column] for column in index)
+
+    def cost(self, atom: int, n_features: int) -> Cost:
+        """Return what a row costs before the weights: nothing, for columns as they are."""
+        return Cost(0, 0)
+
+    def n_columns(self, atom: Any, n_features: int) -> int:
+        """Return how many columns ``atom`` has; raise for what is no atom of such data."""
+        if type(atom) is not int or atom < 0:
+            raise ValueError(f"atoms of a Columns pool are whole numbers from 0 up, not {atom!r}")
+        index = self.feature_indices([atom], n_features)
+        if len(index) == 0 or np.max(index) >= n_features:
+            raise ValueError(f"atom {atom!r} lies outside the {n_features} columns")
+        return len(index)
+
+    def feature_indices(self, atoms: Sequence[int], n_features: int) -> np.ndarray:
+        """Return the columns that ``atoms`` stand for, in order."""
+        if self.groups is None:
+            return np.asarray(list(atoms), dtype=np.intp)
+        members = _members(self.groups, n_features)
+        parts = [members[atom] for atom in atoms]
+        return np.concatenate(parts) if parts else np.empty(0, dtype=np.intp)
+
+
+class PreparedColumns:
+    """Columns bound to a matrix."""
+
+    #: ``top`` takes the curvature of the loss too, and then goes by the gains of Newton steps.
+    takes_curvature: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        matrix: Any,
+        members: list[np.ndarray] | None,
+        usable: np.ndarray,
+        scales: np.ndarray,
+        statistics: ColumnStatistics,
+        weight: Any,
+    ) -> None:
+        self._matrix = matrix
+        self._members = members
+        self._usable = usable
+        self._scales = scales
+        self._statistics = statistics
+        #: The rows that count, where some do not.
+        counts = weight > 0
+        self._counts = None if bool(namespace(counts).all(counts)) else counts
+        #: What gradients are divided by; those of columns that cannot be chosen vanish.
+        self._divisors = np.where(usable, scales, np.inf).astype(scales.dtype)
+        #: Half the largest deviation of each column, in its scale.
+        reach = np.where(usable, statistics.half_farthest / scales, 0.5)
+        self._reach = reach.astype(scales.dtype)
+        self._bends: tuple[Any, Any] = (None, None)
+        self._recent = Recent(_RECENT)
+        self.n_atoms = len(usable) if members is None else len(members)
+        if members is not None:
+            self._atom_of = np.empty(len(usable), dtype=np.intp)
+            for atom, columns in enumerate(members):
+                self._atom_of[columns] = atom
+
+    @property
+    def n_usable(self) -> int:
+        """Number of atoms that can be chosen: those with a column that varies."""
+        if self._members is None:
+            return int(np.count_nonzero(self._usable))
+        return sum(bool(np.any(self._usable[columns])) for columns in self._members)
+
+    def top(
+        self,
+        residual: Any,
+        rule: str,
+        m: int,
+        exclude: frozenset[Hashable],
+        inputs: frozenset[int] | None = None,
+        curvature: Curvature | None = None,
+    ) -> list[tuple[int, float]]:
+        """Return the ``m`` best atoms, with the norms of their gradients, best first.
+
+        The best have the largest gradients by ``rule``: ``"l1"`` (magnitudes summed over the atom's
+        columns and outputs) or ``"l2"``. With ``curvature`` they have the largest gains of Newton
+        steps. With ``inputs``, only atoms made of these columns.
+        """
+        scores, gains = self._scores(residual, rule, curvature)
+        return self._best(scores, gains, m, exclude, inputs)
+
+    def _best(
+        self,
+        scores: np.ndarray,
+        worth: np.ndarray,
+        m: int,
+        exclude: frozenset[Hashable],
+        inputs: frozenset[int] | None,
+    ) -> list[tuple[int, float]]:
+        """Return the ``m`` atoms that are worth most, with their scores."""
+        if exclude:
+            worth[np.fromiter(exclude, dtype=np.intp)] = -np.inf
+        if inputs is not None:
+            worth[self._reading_others(inputs)] = -np.inf
+        found = [(atom, float(scores[atom])) for atom in best_places(worth, m)]
+        if m > 1:  # whoever asks for several will look at their columns
+            self._recent.gather([atom for atom, _ in found], self._read)
+        return found
+
+    def _reading_others(self, inputs: frozenset[int]) -> np.ndarray:
+        """Tell which atoms have a column that is not among ``inputs``."""
+        other = np.ones(len(self._usable), dtype=bool)
+        other[[column for column in inputs if 0 <= column < len(other)]] = False
+        if self._members is None:
+            return other
+        return np.bincount(self._atom_of, weights=other, minlength=self.n_atoms) > 0
+
+    def columns(self, atom: int) -> Any:
+        """Return the scaled columns of ``atom``, one per row: ``(width, n_samples)``."""
+        return self._recent.gather([atom], self._read)[0]
+
+    def _read(self, atoms: list[int]) -> list[Any]:
+        """Return the scaled columns of ``atoms``, all read in one go."""
+        parts = [self._index(atom) for atom in atoms]
+        index = [column for part in parts for column in part]
+        rows = self._matrix.columns(index)
+        xp = namespace(rows)
+        if self._counts is not None:  # what does not count may hold anything
+            rows = xp.where(self._counts[None, :], rows, xp.zeros_like(rows))
+        rows = rows / xp.asarray(self._scales[index], device=device_of(rows))[:, None]
+        ends = np.cumsum([len(part) for part in parts]).tolist()
+        return [rows[end - len(part) : end, :] for part, end in zip(parts, ends, strict=True)]
+
+    def _index(self, atom: int) -> list[int]:
+        """Return the columns that ``atom`` stands for."""
+        return [atom] if self._members is None else self._members[atom].tolist()
+
+    def inputs(self, atom: int) -> frozenset[int]:
+        """Return the columns of the data that ``atom`` reads."""
+        return frozenset(self._index(atom))
+
+    def scale(self, atom: int) -> np.ndarray:
+        """Return what the columns of ``atom`` were divided by."""
+        return np.asarray(self._scales[self._index(atom)])
+
+    def _scores(
+        self, residual: Any, rule: str, curvature: Curvature | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return by atom the norm of its gradient, and the gain of a step on it.
+
+        Without a curvature the gain is taken to go with the square of the norm.
+        """
+        gradient = self._matrix.gradient(residual)
+        xp = namespace(gradient)
+        # Scaled first: the squares of a column as large as 1e20 would overflow in float32.
+        gradient = gradient / xp.asarray(self._divisors, device=device_of(gradient))[:, None]
+        squares = gradient * gradient
+        norms = xp.sum(xp.abs(gradient), axis=1) if rule == "l1" else xp.sum(squares, axis=1)
+        scores = self._by_atom(norms)
+        if rule == "l2":
+            scores = np.sqrt(scores)
+        if curvature is None:
+            return scores, scores * scores
+        gains = 0.5 * squares / self._bend(curvature)
+        # A column has an effect where it is large. What it can touch of the residual is told from
+        # its gradient, at most twice that, as the signs of the residual may differ.
+        errors = xp.sum(xp.abs(residual), axis=0)
+        reach = xp.asarray(self._reach, device=device_of(gradient))[:, None]
+        limits = curvature.loss_per_error * xp.minimum(xp.abs(gradient) / reach, errors[None, :])
+        return scores, self._by_atom(capped_gain(gains.T, limits.T))
+
+    def _by_atom(self, values: Any) -> np.ndarray:
+        """Add up what columns are worth over those of an atom; nothing where one cannot vary."""
+        found = np.where(self._usable, to_numpy(values), 0.0)
+        if self._members is None:
+            return found
+        return np.bincount(self._atom_of, weights=found, minlength=self.n_atoms)
+
+    def _bend(self, curvature: Curvature) -> Any:
+        """Return the second derivatives in the weights of each column, ``(n_features, n_outputs)``.
+
+        After the intercept, if there is one, has followed (:eq:`score-statistic`).
+        """
+        weights = curvature.weights
+        if self._bends[0] is not weights:
+            self._bends = (None, None)  # freed before the new ones are made
+            self._bends = (weights, self._second_derivatives(curvature))
+        # What cannot vary has no second derivative, nor a gradient.
+        return self._bends[1] + (curvature.ridge + tiny(weights))
+
+    def _second_derivatives(self, curvature: Curvature) -> Any:
+        weights, samples = curvature.weights, curvature.samples
+        xp, device = namespace(weights), device_of(weights)
+        first, bend, seen = self._matrix.moments(weights, samples, self._statistics, self._divisors)
+        total = xp.sum(weights, axis=0)
+        if curvature.intercept:
+            bend = bend - first**2 / (total + tiny(weights))
+        bend = xp.where(bend > 0.0, bend, xp.zeros_like(bend))
+        # Squares on rows that the sample lacks count with the mean curvature of all rows.
+        spread = xp.asarray(self._statistics.deviation / self._divisors, device=device)
+        lacking = spread * spread - seen
+        lacking = xp.where(lacking > 0.0, lacking, xp.zeros_like(lacking))
+        return bend + (lacking + _LEAST_BEND * spread * spread)[:, None] * total
+
+
+class PricedColumns(PreparedColumns):
+    """Columns that have a price, bound to a matrix."""
+
+    def __init__(
+        self,
+        matrix: Any,
+        members: list[np.ndarray] | None,
+        usable: np.ndarray,
+        scales: np.ndarray,
+        statistics: ColumnStatistics,
+        weight: Any,
+        prices: np.ndarray,
+    ) -> None:
+        super().__init__(matrix, members, usable, scales, statistics, weight)
+        self._prices = prices
+
+    def top(
+        self,
+        residual: Any,
+        rule: str,
+        m: int,
+        exclude: frozenset[Hashable],
+        inputs: frozenset[int] | None = None,
+        curvature: Curvature | None = None,
+        budget: float | None = None,
+    ) -> list[tuple[int, float]]:
+        """Return the ``m`` atoms with the largest gains per price.
+
+        The norms of their gradients are returned with them. With ``budget``, only atoms that cost
+        no more.
+        """
+        scores, gains = self._scores(residual, rule, curvature)
+        worth = gains / self._prices
+        if budget is not None:
+            worth[self._prices > budget] = -np.inf
+        return self._best(scores, worth, m, exclude, inputs)
+
+    def price(self, atom: int) -> float:
+        """Return what ``atom`` costs."""
+        return float(self._prices[atom])
+
+
+def best_places(worth: np.ndarray, m: int) -> list[int]:
+    """Return where the ``m`` largest positive numbers lie, largest first, ties in order."""
+    if m == 1:
+        best = np.asarray([np.argmax(worth)]) if len(worth) else np.empty(0, dtype=np.intp)
+    else:
+        least = np.partition(worth, -m)[-m] if m < len(worth) else -np.inf
+        near = np.flatnonzero(worth >= least)
+        best = near[np.argsort(-worth[near], kind="stable")[:m]]
+    return [int(place) for place in best if worth[place] > 0.0]
+
+
+def scale_name(scale: Any) -> str:
+    """Return ``"std"``, ``"max"``, or an empty text for columns as they are.
+
+    Examples
+    --------
+    >>> scale_name(True), scale_name(False)
+    ('std', '')
+    """
+    if isinstance(scale, (bool, np.bool_)):
+        return "std" if scale else ""
+    if not isinstance(scale, str) or scale not in SCALES:
+        raise ValueError(f"scale={scale!r} is not known; choose 'std', 'max' or False.")
+    return scale
+
+
+def check_unscaled(largest: np.ndarray, dtype: Any) -> None:
+    """Raise where columns that are not divided by anything are too large or too small.
+
+    A step along a gradient goes with the square of a column, and its curvature with the fourth
+    power. Columns that are zero, or not used, have a ``largest`` of zero and are left out.
+    """
+    most = float(np.finfo(dtype).max) ** 0.25
+    for column in (np.argmax(largest), np.argmin(np.where(largest > 0, largest, np.inf))):
+        if largest[column] > most or 0 < largest[column] < 1.0 / most:
+            raise ValueError(
+                f"scale=False takes columns from {1.0 / most:.0e} to {most:.0e} in "
+                f"{np.dtype(dtype)}, and the largest value of column {column} of X is "
+                f"{largest[column]:.0e}. Choose scale='std' or scale='max', or divide the column "
+                "by a number of that size."
+            )
+
+
+def working_dtype(X: Any) -> Any:
+    """Return the dtype to compute in: float32 for data that it holds exactly, else float64."""
+    if not hasattr(X, "toarray") and not isinstance(X, np.ndarray):
+        xp = namespace(X)
+        if xp.isdtype(X.dtype, "real floating"):
+            return xp.float32 if xp.finfo(X.dtype).bits <= 32 else xp.float64
+        small = xp.isdtype(X.dtype, "bool") or xp.iinfo(X.dtype).bits <= 16
+        return xp.float32 if small else xp.float64
+    narrow = X.dtype.kind in "fiub" and X.dtype.itemsize <= (4 if X.dtype.kind == "f" else 2)
+    return np.dtype(np.float32 if narrow else np.float64)
+
+
+def _ones_like_rows(X: Any, dtype: Any) -> Any:
+    if hasattr(X, "toarray"):
+        return np.ones(X.shape[0], dtype=dtype)
+    return namespace(X).ones((X.shape[0],), dtype=dtype, device=device_of(X))
+
+
+def _numbers(costs: Any) -> np.ndarray:
+    """Return costs as an array of floats."""
+    try:
+        prices = np.asarray(to_numpy(costs), dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"costs must be numbers, one per column or group: {error}.") from error
+    return prices
+
+
+def _labels(groups: Any) -> list[Hashable]:
+    """Return group labels as Python values, whatever they came in."""
+    return list(groups.tolist() if hasattr(groups, "tolist") else groups)
+
+
+def _members(groups: Sequence[Hashable], n_features: int) -> list[np.ndarray]:
+    """Return the columns of each group, in the order in which the groups first appear."""
+    labels = _labels(groups)
+    if any(label is None or label != label for label in labels):  # NaN is not itself
+        raise ValueError("groups has missing labels (None or NaN); give every column a label.")
+    if len(labels) != n_features:
+        raise ValueError(
+            f"groups has {len(labels)} labels, but X has {n_features} columns; "
+            "give one label per column."
+        )
+    columns: dict[Hashable, list[int]] = {}
+    for column, label in enumerate(labels):
+        columns.setdefault(label, []).append(column)
+    return [np.asarray(part, dtype=np.intp) for part in columns.values()]

@@ -1,0 +1,486 @@
+"""Patches of images: how strongly a small template is found near some place."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, cast
+
+import numpy as np
+
+from mixnorm._array import device_of, is_double, namespace, to_numpy
+from mixnorm._params import Parameters
+from mixnorm.pools.columns import working_dtype
+from mixnorm.pools.cost import Cost
+from mixnorm.pools.patches.masks import Bells, Scale, grid_of
+from mixnorm.pools.patches.prepared import PreparedPatches
+from mixnorm.pools.patches.responses import chosen_responses
+from mixnorm.pools.patches.templates import learn_templates, sample_images
+
+Atom = tuple[int, int]
+
+
+@dataclass(eq=False)
+class Patches(Parameters):
+    r"""Small templates, each looked for in some part of an image.
+
+    The column of a template :math:`v` and a mask :math:`g` is :math:`\max(0, \max_p g_p
+    \langle v, I_p \rangle)` over the patches :math:`I_p` of an image. Templates are learned from
+    the training images: the centres that k-means finds among patches of mean zero and length one.
+    Masks are bells on a grid, cut off where they have become small, so that a prediction looks at
+    few positions. Atoms are pairs of the number of a template and that of a mask.
+
+    Parameters
+    ----------
+    size : int or sequence of int, default=7
+        Rows and columns of a template; with several, there are templates of each size.
+    n_templates : int, default=1000
+        Templates of each size.
+    masks : int or pair of int, default=16
+        Number of masks, a square, or rows and columns of their grid.
+    spread : float, default=1.0
+        Standard deviation of a mask, in steps of the grid.
+    reach : float, default=1.5
+        Where a mask ends to either side, in steps of the grid. A prediction costs in proportion to
+        the square of it.
+    shape : pair of int, optional
+        Rows and columns of an image. If not given, that of the images; rows of a table are taken
+        for square images.
+    templates : array or sequence of arrays of shape (n_templates, size, size), optional
+        Templates to use instead of learning them; ``size`` and ``n_templates`` do not matter then.
+        The ``pool_`` of a fitted model has the learned ones here.
+    max_gib : float, default=6.0
+        Most memory for the responses of all atoms, in GiB. Where they do not fit, they are kept in
+        a byte (on a GPU, in half precision) each; the best atoms are then computed exactly before
+        one of them is chosen, and chosen ones are always exact.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from mixnorm import ShareBoostClassifier
+    >>> X, y = load_digits(return_X_y=True)
+    >>> images = X.reshape(-1, 8, 8)
+    >>> pool = Patches(size=3, n_templates=30, masks=9)
+    >>> model = ShareBoostClassifier(20, pool=pool, random_state=0).fit(images[::2], y[::2])
+    >>> bool(model.score(images[1::2], y[1::2]) > 0.92)
+    True
+    >>> model.cost_.multiply_adds < 5000
+    True
+    """
+
+    size: int | Sequence[int] = 7
+    n_templates: int = 1000
+    masks: int | tuple[int, int] = 16
+    spread: float = 1.0
+    reach: float = 1.5
+    shape: tuple[int, int] | None = None
+    templates: Any = None
+    max_gib: float = 6.0
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Patches):
+            return NotImplemented
+        mine, theirs = (pool.get_params(deep=False) for pool in (self, other))
+        sets = [params.pop("templates") for params in (mine, theirs)]
+        if mine != theirs or (sets[0] is None) != (sets[1] is None):
+            return False
+        if sets[0] is None:
+            return True
+        pairs = self.template_sets(), other.template_sets()
+        return len(pairs[0]) == len(pairs[1]) and all(map(np.array_equal, *pairs))
+
+    __hash__ = None  # type: ignore[assignment]  # what compares by value and changes has none
+
+    plain: ClassVar[bool] = False
+    #: Templates are learned from patches drawn at random.
+    draws: ClassVar[bool] = True
+    #: Arrays of other libraries are taken as they are.
+    array_api: ClassVar[bool] = True
+    #: Data may be images, ``(n_samples, height, width)``.
+    takes_images: ClassVar[bool] = True
+
+    @property
+    def learned(self) -> bool:
+        """Whether there are templates."""
+        return self.templates is not None
+
+    def for_images(self, shape: tuple[int, int]) -> Patches:
+        """Return the pool for images of this shape."""
+        shape = (int(shape[0]), int(shape[1]))
+        if self.shape is None:
+            return replace(self, shape=shape)
+        if tuple(self.shape) != shape:
+            raise ValueError(
+                f"Patches(shape={self.shape!r}) is for other images than these of {shape[0]} x "
+                f"{shape[1]} pixels; leave shape at None, or give it the images' shape."
+            )
+        return self
+
+    def prepare(
+        self,
+        X: Any,
+        *,
+        weight: Any | None = None,
+        scale: bool | str = "std",
+        fit_intercept: bool = True,
+        random_state: Any = None,
+    ) -> PreparedPatches:
+        """Bind the pool to images: learn templates and compute all responses.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, height * width)
+            Images as rows, of any array namespace.
+        weight : array of shape (n_samples,), optional
+            Weights of the rows for templates; rows of weight zero do not count, for scales too.
+        scale : {"std", "max"} or bool
+            Divide each column by its largest magnitude, with all but False: responses of all
+            patches have one unit, that of the images.
+        fit_intercept : bool
+            With an intercept, constant columns are never chosen.
+        random_state : int, RandomState instance or None
+            Draws the patches that templates are learned from.
+        """
+        X = X.toarray() if hasattr(X, "toarray") else X
+        _check_rows(X)
+        _check_sizes(X)
+        learned = self.learn(X, weight=weight, random_state=random_state)
+        return PreparedPatches(
+            learned,
+            learned.scales(X.shape[1]),
+            X,
+            weight,
+            scale=bool(scale),
+            fit_intercept=fit_intercept,
+        )
+
+    def learn(self, X: Any, *, weight: Any | None = None, random_state: Any = None) -> Patches:
+        """Return the pool with templates learned from images; as it is, if it has some.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, height * width)
+            Images as rows; or as they are, ``(n_samples, height, width)``.
+        weight : array of shape (n_samples,), optional
+            Weights of the rows.
+        random_state : int, RandomState instance or None
+            Draws the patches, and starts k-means.
+        """
+        from sklearn.utils import check_random_state
+
+        self._check()
+        if getattr(X, "ndim", 2) == 3:
+            rows = namespace(X).reshape(X, (X.shape[0], X.shape[1] * X.shape[2]))
+            pool = self.for_images((X.shape[1], X.shape[2]))
+            return pool.learn(rows, weight=weight, random_state=random_state)
+        _check_rows(X)
+        shape = self.shape_of(X.shape[1])
+        if self.learned:
+            return replace(self, shape=shape, templates=_kept(self.template_sets()))
+        for size in self._sizes():
+            if size > min(shape):
+                raise ValueError(
+                    f"Patches(size={self.size!r}) is larger than the images, which have "
+                    f"{shape[0]} x {shape[1]} pixels; choose a smaller size."
+                )
+        rng = check_random_state(random_state)
+        rows, count = sample_images(X, None if weight is None else to_numpy(weight), rng)
+        images = rows.reshape(-1, *shape)
+        found = [
+            learn_templates(images, count, size, self.n_templates, rng) for size in self._sizes()
+        ]
+        return replace(self, shape=shape, templates=_kept(found))
+
+    def _check(self) -> None:
+        """Raise a clear error for a parameter out of its range."""
+        sizes = self.size if isinstance(self.size, (tuple, list)) else (self.size,)
+        if len(sizes) == 0:
+            raise ValueError(f"Patches(size={self.size!r}) names no size; give one or more.")
+        for name, value in (*(("size", size) for size in sizes), ("n_templates", self.n_templates)):
+            if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+                raise TypeError(f"Patches({name}={value!r}) must be a whole number.")
+            least = 2 if name == "size" else 1
+            if value < least:
+                raise ValueError(f"Patches({name}={value!r}) must be at least {least}.")
+        grid_of(self.masks)
+        for name in ("spread", "reach", "max_gib"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, numbers.Real):
+                raise TypeError(f"Patches({name}={value!r}) must be a number.")
+            if not 0.0 < float(value) < math.inf:
+                raise ValueError(f"Patches({name}={value!r}) must be positive and finite.")
+
+    def _sizes(self) -> list[int]:
+        sizes = self.size if isinstance(self.size, (tuple, list)) else (self.size,)
+        return [int(size) for size in sizes]
+
+    def shape_of(self, n_features: int) -> tuple[int, int]:
+        """Return rows and columns of images that have so many pixels."""
+        if self.shape is None:
+            side = math.isqrt(n_features)
+            if side * side != n_features:
+                raise ValueError(
+                    f"Patches takes rows of {n_features} columns for images, but these are not "
+                    "square; give the images as (n_samples, height, width), or "
+                    "Patches(shape=(height, width))."
+                )
+            return side, side
+        shape = tuple(self.shape) if isinstance(self.shape, (tuple, list)) else ()
+        whole = [isinstance(n, (int, np.integer)) and not isinstance(n, bool) for n in shape]
+        if len(shape) != 2 or not all(whole) or min(shape) < 1:
+            raise ValueError(f"Patches(shape={self.shape!r}) must be rows and columns of an image.")
+        if shape[0] * shape[1] != n_features:
+            raise ValueError(
+                f"Patches(shape={self.shape!r}) has {shape[0] * shape[1]} pixels, but X has "
+                f"{n_features} columns; give the shape of an image."
+            )
+        return int(shape[0]), int(shape[1])
+
+    def template_sets(self) -> list[np.ndarray]:
+        """Return the templates, an array of shape (n_templates, size, size) for each size."""
+        if self.templates is None:
+            raise ValueError(
+                "This Patches pool has no templates yet: they are learned in fit, and pool_ of the "
+                "fitted model has them; or give templates=..."
+            )
+        given = self.templates
+        if not hasattr(given, "ndim") and not isinstance(given, Sequence):
+            raise TypeError(
+                f"Patches(templates={given!r}) must be an array of shape (n_templates, size, size),"
+                " or a list of such arrays."
+            )
+        single = hasattr(given, "ndim") or (len(given) > 0 and np.ndim(to_numpy(given[0])) == 2)
+        sets = [to_numpy(part) for part in ([given] if single else given)]
+        if not sets:
+            raise ValueError("Patches(templates=...) has no templates; give some, or None.")
+        for part in sets:
+            square = part.ndim == 3 and part.shape[1] == part.shape[2] and part.shape[1] > 0
+            if not square or part.dtype.kind not in "fiu" or not np.all(np.isfinite(part)):
+                raise ValueError(
+                    f"Patches(templates=...) has an array of shape {part.shape} and dtype "
+                    f"{part.dtype}; give finite numbers of shape (n_templates, size, size)."
+                )
+        return sets
+
+    def scales(self, n_features: int) -> list[Scale]:
+        """Return the sizes of templates, with the masks of each."""
+        height, width = self.shape_of(n_features)
+        (n_down, n_across), found, first = grid_of(self.masks), [], 0
+        for part in self.template_sets():
+            size = part.shape[1]
+            if size > min(height, width):
+                raise ValueError(
+                    f"Patches(templates=...) of {size} x {size} pixels are larger than the images, "
+                    f"which have {height} x {width}; choose smaller ones."
+                )
+            down = Bells(n_down, height - size + 1, self.spread, self.reach)
+            across = Bells(n_across, width - size + 1, self.spread, self.reach)
+            found.append(Scale(size, first, len(part), down, across))
+            first += len(part)
+        return found
+
+    def template(self, atom: Atom) -> np.ndarray:
+        """Return the template of an atom, of shape (size, size)."""
+        found: np.ndarray
+        number = atom[0]
+        for part in self.template_sets():
+            if 0 <= number < len(part):
+                found = part[number]
+                return found
+            number -= len(part)
+        raise ValueError(f"atom {atom!r} has no template")
+
+    def mask(self, atom: Atom, n_features: int) -> np.ndarray:
+        """Return where on an image an atom looks: its mask, by the middle of the patch.
+
+        Of the shape of an image; zero where the patch is never looked for.
+        """
+        shape, scale = self.shape_of(n_features), self._scale(atom, n_features)
+        top, bottom, left, right = scale.window(atom[1])
+        down, across = scale.weights(atom[1])
+        picture = np.zeros(shape)
+        middle = scale.size // 2
+        rows = slice(top + middle, bottom + middle)
+        picture[rows, left + middle : right + middle] = down[:, None] * across
+        return picture
+
+    def _scale(self, atom: Atom, n_features: int) -> Scale:
+        """Return the size of template that an atom has."""
+        return _scale_of(atom, self.scales(n_features))
+
+    def parts(self, atoms: Sequence[Atom], n_features: int) -> PatchParts:
+        """Return atoms taken apart."""
+        return PatchParts(self, atoms, n_features)
+
+    def evaluate(self, X: Any, atoms: Sequence[Atom]) -> Any:
+        """Return the responses of ``atoms`` on new images: ``(n_samples, n_atoms)``.
+
+        Only their templates are computed: for NumPy at the positions that their masks allow,
+        elsewhere, where one large product is quicker than many small ones, at all of these.
+        """
+        X = X.toarray() if hasattr(X, "toarray") else X
+        _check_rows(X)
+        dtype = working_dtype(X)
+        if not atoms:
+            return namespace(X).zeros((X.shape[0], 0), dtype=dtype, device=device_of(X))
+        parts = self.parts(atoms, X.shape[1])
+        return chosen_responses(X, self.shape_of(X.shape[1]), parts, dtype)
+
+    def scorer(
+        self, atoms: Sequence[Atom], weights: np.ndarray, intercept: np.ndarray
+    ) -> PatchScorer:
+        """Return what computes the scores of images, ready to be called many times."""
+        return PatchScorer(self, atoms, weights, intercept)
+
+    def labels(self, atoms: Sequence[Atom]) -> list[Any]:
+        """Return how to name ``atoms``: pairs of template and mask."""
+        return list(atoms)
+
+    def describe(self, atom: Atom, names: Sequence[str]) -> str:
+        """Return an atom in words."""
+        scale = self._scale(atom, len(names))
+        k, j = divmod(atom[1], scale.across.n_bells)
+        row, column = (
+            bells.middle(place) + 0.5 * (scale.size - 1)
+            for bells, place in ((scale.down, k), (scale.across, j))
+        )
+        return (
+            f"patch {atom[0]} ({scale.size} x {scale.size}) near row {row:.3g}, column {column:.3g}"
+        )
+
+    def feature_indices(self, atoms: Sequence[Atom], n_features: int) -> np.ndarray:
+        """Return the pixels that ``atoms`` read, in order."""
+        width, scales = self.shape_of(n_features)[1], self.scales(n_features)
+        parts = [_scale_of(atom, scales).pixels(atom[1], width) for atom in atoms]
+        return np.concatenate([*parts, np.empty(0, dtype=np.intp)]).astype(np.intp)
+
+    def cost(self, atom: Atom, n_features: int) -> Cost:
+        """Return what an image costs before the weights: the patches that the mask allows.
+
+        A product for each pixel of each, and one with the mask.
+        """
+        scale = self._scale(atom, n_features)
+        positions = scale.n_positions(atom[1])
+        return Cost(positions * (scale.size**2 + 1), positions)
+
+    def n_columns(self, atom: Any, n_features: int) -> int:
+        """Return 1; raise for what is no atom of such images."""
+        good = type(atom) is tuple and len(atom) == 2 and all(type(n) is int for n in atom)
+        if not good or min(cast(Atom, atom)) < 0:
+            raise ValueError(
+                f"atoms of a Patches pool are pairs of whole numbers, of a template and of a mask, "
+                f"not {str(atom)[:100]}"
+            )
+        scale = self._scale(atom, n_features)
+        if atom[1] >= scale.n_masks:
+            raise ValueError(f"atom {atom!r} has no mask: there are {scale.n_masks}")
+        return 1
+
+
+class PatchParts:
+    """Chosen atoms taken apart: their templates, windows and weights.
+
+    Attributes
+    ----------
+    taps : list of arrays of shape (size * size,)
+        The templates.
+    sizes : list of int
+        Their rows and columns.
+    masks : list of int
+        The numbers of their masks.
+    windows : list of (int, int, int, int)
+        First row, end of rows, first column and end of columns of positions.
+    weights : list of (array, array)
+        The masks by row and by column in these.
+    """
+
+    def __init__(self, pool: Patches, atoms: Sequence[Atom], n_features: int) -> None:
+        scales, sets = pool.scales(n_features), pool.template_sets()
+        self.taps, self.sizes, self.windows, self.weights = [], [], [], []
+        self.masks = [mask for _, mask in atoms]
+        for atom in atoms:
+            scale, (number, mask) = _scale_of(atom, scales), atom
+            self.taps.append(sets[scales.index(scale)][number - scale.first].reshape(-1))
+            self.sizes.append(scale.size)
+            self.windows.append(scale.window(mask))
+            self.weights.append(scale.weights(mask))
+
+
+class PatchScorer:
+    """Scores of chosen patches.
+
+    Parameters
+    ----------
+    pool : Patches
+        With templates.
+    atoms : sequence of (int, int)
+        The atoms.
+    weights : ndarray of shape (n_atoms, n_outputs)
+        Their weights.
+    intercept : ndarray of shape (n_outputs,)
+        Added to every row.
+    """
+
+    def __init__(
+        self, pool: Patches, atoms: Sequence[Atom], weights: np.ndarray, intercept: np.ndarray
+    ) -> None:
+        self._pool, self._atoms = pool, list(atoms)
+        self._weights, self._intercept = weights, intercept
+        self._parts: PatchParts | None = None
+
+    def row(self, x: np.ndarray) -> np.ndarray:
+        """Return the scores of one image."""
+        scores: np.ndarray = self(x[None, :])[0]
+        return scores
+
+    def __call__(self, X: np.ndarray) -> np.ndarray:
+        """Return the scores of some images: ``(n_samples, n_outputs)``."""
+        if not self._atoms:
+            return np.repeat(np.asarray(self._intercept)[None, :], X.shape[0], axis=0)
+        if self._parts is None:
+            self._parts = PatchParts(self._pool, self._atoms, X.shape[1])
+        shape = self._pool.shape_of(X.shape[1])
+        found = chosen_responses(X, shape, self._parts, working_dtype(X))
+        scores: np.ndarray = found @ self._weights + self._intercept
+        return scores
+
+
+def _scale_of(atom: Atom, scales: list[Scale]) -> Scale:
+    """Return the size of template that an atom has, among those of a pool."""
+    for scale in scales:
+        if 0 <= atom[0] < scale.first + scale.n_templates:
+            return scale
+    raise ValueError(f"atom {atom!r} has no template")
+
+
+def _check_rows(X: Any) -> None:
+    """Raise for what is not rows of pixels."""
+    if getattr(X, "ndim", 0) != 2:
+        raise ValueError(
+            f"Patches takes images as rows here, and X has the shape {getattr(X, 'shape', None)}; "
+            "give X.reshape(len(X), -1), and the shape of the images to Patches(shape=...)."
+        )
+
+
+def _kept(templates: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
+    """Return templates that nobody can change any more, copied where somebody could."""
+    kept = tuple(np.array(part) if part.flags.writeable else part for part in templates)
+    for part in kept:
+        part.flags.writeable = False
+    return kept
+
+
+def _check_sizes(X: Any) -> None:
+    """Raise where a response could overflow."""
+    xp = namespace(X)
+    if 0 in X.shape or not xp.isdtype(X.dtype, "real floating"):
+        return
+    largest = max(abs(float(xp.min(X))), abs(float(xp.max(X))))
+    limit = float(np.finfo(np.float64 if is_double(working_dtype(X)) else np.float32).max)
+    if largest > limit**0.5:
+        raise ValueError(
+            f"X has pixels as large as {largest:.3g}, whose products overflow; divide the images "
+            "by their largest pixel first."
+        )

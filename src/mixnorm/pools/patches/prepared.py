@@ -1,0 +1,345 @@
+"""Patches bound to images: the responses of all atoms, scored at every round."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from mixnorm._array import (
+    device_of,
+    is_double,
+    is_numpy,
+    namespace,
+    quick_products,
+    to_numpy,
+)
+from mixnorm._chunks import chunks
+from mixnorm.pools.cache import Recent
+from mixnorm.pools.columns import best_places, working_dtype
+from mixnorm.pools.patches.responses import all_responses, there
+
+if TYPE_CHECKING:
+    from mixnorm.pools.patches.masks import Scale
+    from mixnorm.pools.patches.pool import Atom, Patches
+    from mixnorm.pools.patches.tuning import PatchAdjustment
+
+_GIB = 1 << 30
+# Images that tell what a byte stands for.
+_SAMPLE = 2048
+# Entries that are looked at at a time, elsewhere turned back into floats.
+_ENTRIES = 1 << 24
+_ENTRIES_ELSEWHERE = 1 << 28
+# Columns kept at hand.
+_RECENT = 64
+
+
+class PreparedPatches:
+    """Patches bound to images.
+
+    Parameters
+    ----------
+    pool : Patches
+        The pool, with templates and shape.
+    scales : list of Scale
+        Its sizes and masks.
+    X : array of shape (n_samples, height * width)
+        The images.
+    weight : array of shape (n_samples,), optional
+        Rows of weight zero do not count for scales.
+    scale : bool
+        Whether columns are divided by their largest entries.
+    fit_intercept : bool
+        Whether constant columns are left out.
+
+    Attributes
+    ----------
+    pool : Patches
+        What evaluates the atoms on other images.
+    """
+
+    def __init__(
+        self,
+        pool: Patches,
+        scales: list[Scale],
+        X: Any,
+        weight: Any,
+        *,
+        scale: bool,
+        fit_intercept: bool,
+    ) -> None:
+        self.pool, self._X, self._scales = pool, X, scales
+        self._shape = pool.shape_of(X.shape[1])
+        self._plain, self._tuned = pool, dict[Any, Any]()
+        self._dtype = working_dtype(X) if weight is None else weight.dtype
+        self._n_masks = scales[0].n_masks
+        self._n_atoms = sum(part.n_templates for part in scales) * self._n_masks
+        self._keep, self._sizes = scale, dict[Any, float]()
+        self._recent = Recent(_RECENT)
+        self._used = None
+        if weight is not None and not bool(namespace(weight).all(weight > 0)):
+            self._used = np.flatnonzero(to_numpy(weight) > 0)
+        self._steps: np.ndarray | None = None
+        self._store = self._respond()
+        low, high = self._ranges()
+        usable = high > (low if fit_intercept else 0.0)
+        least = np.finfo(np.float64 if is_double(self._dtype) else np.float32).tiny
+        self._usable = usable & (high > 4.0 * least)
+        self._largest = np.where(self._usable & scale, high, 1.0)
+        units = 1.0 if self._steps is None else self._steps
+        self._inverse = there(np.where(self._usable, units / self._largest, 0.0), X, self._dtype)
+        with quick_products(self._store) as quick:
+            self._rounded = quick or not self.exact
+
+    @property
+    def n_usable(self) -> int:
+        """Number of atoms that can be chosen."""
+        return int(np.count_nonzero(self._usable))
+
+    @property
+    def exact(self) -> bool:
+        """Whether the responses of all atoms are kept as they are, not rounded."""
+        return bool(self._store.dtype == self._dtype)
+
+    def _respond(self) -> Any:
+        """Return the responses of all atoms in a dtype that fits the memory they may take."""
+        X, entries = self._X, self._n_atoms * self._X.shape[0]
+        xp, allowed = namespace(X), self.pool.max_gib * _GIB
+        dtype, each = next(
+            ((dtype, each) for dtype, each in self._dtypes() if entries * each <= allowed),
+            self._dtypes()[-1],
+        )
+        if entries * each > allowed:
+            raise ValueError(
+                f"{self._n_atoms} responses to {X.shape[0]} images take "
+                f"{entries * each / _GIB:.3g} GiB even when rounded, and "
+                f"Patches(max_gib={self.pool.max_gib:g}) allows less. "
+                "Choose fewer templates or masks, give fewer images, or raise max_gib."
+            )
+        store = xp.empty((self._n_atoms, X.shape[0]), dtype=dtype, device=device_of(X))
+        if dtype != self._dtype:
+            # A byte goes to 255; half precision has its digits wherever it is.
+            self._steps = self._units() / (255.0 if each == 1 else 1.0)
+        for part, sets in zip(self._scales, self.pool.template_sets(), strict=True):
+            rows = slice(part.first * self._n_masks, (part.first + len(sets)) * self._n_masks)
+            units = None if self._steps is None else self._steps[rows]
+            all_responses(X, self._shape, part, sets, units, store[rows, :])
+        return store
+
+    def _dtypes(self) -> list[tuple[Any, int]]:
+        """Return the dtypes that responses may be kept in, with their bytes: as they are, first."""
+        xp = namespace(self._X)
+        wide = (self._dtype, xp.finfo(self._dtype).bits // 8)
+        if is_numpy(self._X):
+            return [wide, (np.dtype(np.uint8), 1)]
+        return [wide, (xp.float16, 2)] if hasattr(xp, "float16") else [wide]
+
+    def _units(self) -> np.ndarray:
+        """Return what rounded responses are counted in: the largest ones of some images."""
+        used = np.arange(self._X.shape[0]) if self._used is None else self._used
+        if len(used) > _SAMPLE:
+            used = np.sort(np.random.default_rng(0).choice(used, _SAMPLE, replace=False))
+        xp = namespace(self._X)
+        X = xp.take(self._X, xp.asarray(used, device=device_of(self._X)), axis=0)
+        largest = []
+        for part, sets in zip(self._scales, self.pool.template_sets(), strict=True):
+            size = (len(sets) * self._n_masks, X.shape[0])
+            found = xp.empty(size, dtype=self._dtype, device=device_of(X))
+            all_responses(X, self._shape, part, sets, None, found)
+            largest.append(to_numpy(xp.max(found, axis=1)).astype(np.float64))
+        units: np.ndarray = 1.1 * np.concatenate(largest)
+        return np.where(units > 0.0, units, float(units.max(initial=0.0)) or 1.0)
+
+    def _ranges(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the smallest and largest responses of each atom, as stored."""
+        store, xp = self._store, namespace(self._store)
+        if self._used is not None:
+            used = xp.asarray(self._used, device=device_of(store))
+        low, high = np.empty(self._n_atoms), np.empty(self._n_atoms)
+        for rows in self._parts():
+            part = store[rows, :]
+            part = part if self._used is None else xp.take(part, used, axis=1)
+            low[rows], high[rows] = to_numpy(xp.min(part, axis=1)), to_numpy(xp.max(part, axis=1))
+        if self._steps is not None:
+            low, high = low * self._steps, high * self._steps
+        return low, high
+
+    def _parts(self) -> list[slice]:
+        """Return blocks of atoms whose responses can be turned into floats at once."""
+        entries = _ENTRIES if is_numpy(self._store) else _ENTRIES_ELSEWHERE
+        step = max(1, entries // max(1, self._store.shape[1]))
+        return [slice(a, min(a + step, self._n_atoms)) for a in range(0, self._n_atoms, step)]
+
+    def top(
+        self,
+        residual: Any,
+        rule: str,
+        m: int,
+        exclude: frozenset[Hashable],
+        inputs: frozenset[int] | None = None,
+    ) -> list[tuple[Atom, float]]:
+        """Return the ``m`` atoms with the largest gradients, with their scores, best first.
+
+        Where responses or their products are rounded, the first ``2 m`` by these (eight at least)
+        are scored exactly, and the best of them returned.
+        """
+        scores = self._scores(residual, rule, exclude, inputs)
+        places = best_places(scores, self._looked_at(m))
+        return self._ranked(places, scores, residual, rule)[:m]
+
+    def shortlist(
+        self,
+        residual: Any,
+        rule: str,
+        m: int,
+        exclude: frozenset[Hashable],
+        inputs: frozenset[int] | None = None,
+    ) -> list[tuple[Atom, float]]:
+        """Return the best atoms of the ``m`` best templates, best first."""
+        scores = self._scores(residual, rule, exclude, inputs).reshape(-1, self._n_masks)
+        chosen = best_places(scores.max(axis=1), self._looked_at(m))
+        masks = scores.argmax(axis=1)
+        places = [template * self._n_masks + int(masks[template]) for template in chosen]
+        return self._ranked(places, scores.reshape(-1), residual, rule)[:m]
+
+    def _looked_at(self, m: int) -> int:
+        """Return how many atoms are looked at where ``m`` are wanted."""
+        return max(8, 2 * m) if self._rounded else m
+
+    def _ranked(
+        self, places: list[int], scores: np.ndarray, residual: Any, rule: str
+    ) -> list[tuple[Atom, float]]:
+        """Return atoms with their scores, best first; exact ones, whatever is stored."""
+        atoms = [divmod(place, self._n_masks) for place in places]
+        if not self._rounded or not atoms:
+            return [(atom, float(scores[p])) for atom, p in zip(atoms, places, strict=True)]
+        xp = namespace(residual)
+        columns = [self.columns(atom) for atom in atoms] if self.exact else None
+        gradient = xp.concat(columns or self._gather(atoms)) @ residual
+        found = to_numpy(_norms(gradient, rule)).tolist()
+        ranked = sorted(zip(atoms, found, strict=True), key=lambda pair: -pair[1])
+        return [(atom, score) for atom, score in ranked if score > 0.0]
+
+    def _scores(
+        self, residual: Any, rule: str, exclude: frozenset[Hashable], inputs: frozenset[int] | None
+    ) -> np.ndarray:
+        """Return the scores of all atoms; zero for those that are not wanted."""
+        if not self._n_atoms:
+            return np.zeros(0)
+        gradient = self._gradient(residual) * self._inverse[:, None]
+        scores = to_numpy(_norms(gradient, rule)).astype(np.float64)
+        for atom in exclude:
+            template, mask = cast("Atom", atom)
+            if atom not in self._tuned:
+                scores[template * self._n_masks + mask] = 0.0
+        if inputs is not None:
+            self._drop_readers_of_others(scores.reshape(-1, self._n_masks), inputs)
+        return scores
+
+    def _gradient(self, residual: Any) -> Any:
+        """Return the products of all stored responses with the residual."""
+        if self.exact:
+            with quick_products(residual):
+                return self._store @ residual
+        xp = namespace(residual)
+        if is_numpy(residual):
+            from mixnorm.pools.patches.patches_jit import ATOMS, coded_gradient
+
+            gradient = np.empty((self._n_atoms, residual.shape[1]), dtype=residual.dtype)
+            turned = np.ascontiguousarray(residual.T)
+            groups = chunks(-(-self._n_atoms // ATOMS), ATOMS * turned.size // 8, parallel=True)
+            for group in groups:  # of atoms, whose operations are done eight at once
+                part = slice(ATOMS * group.start, ATOMS * group.stop)
+                coded_gradient(self._store[part], turned, gradient[part])
+            return gradient
+        parts = [xp.astype(self._store[rows, :], self._dtype) @ residual for rows in self._parts()]
+        return xp.concat(parts)
+
+    def _drop_readers_of_others(self, scores: np.ndarray, inputs: frozenset[int]) -> None:
+        for part in self._scales:
+            templates = slice(part.first, part.first + part.n_templates)
+            for mask in range(self._n_masks):
+                if not inputs.issuperset(part.pixels(mask, self._shape[1]).tolist()):
+                    scores[templates, mask] = 0.0
+
+    def columns(self, atom: Atom) -> Any:
+        """Return the scaled column of ``atom``: ``(1, n_samples)``."""
+        if atom in self._tuned:
+            return self._tuned[atom]
+        if self.exact:
+            place = atom[0] * self._n_masks + atom[1]
+            return self._store[place : place + 1, :] / float(self._largest[place])
+        return self._gather([atom])[0]
+
+    def _gather(self, atoms: list[Atom]) -> list[Any]:
+        """Return the exact scaled columns of ``atoms``, made at once unless they are at hand."""
+        return self._recent.gather(atoms, self._computed)
+
+    def _computed(self, atoms: list[Atom]) -> list[Any]:
+        """Return the exact scaled columns of ``atoms``, and remember their sizes."""
+        xp = namespace(self._X)
+        found = xp.astype(self.pool.evaluate(self._X, atoms), self._dtype).T
+        sizes = self._sizes_of(found)
+        self._sizes.update(zip(atoms, sizes.tolist(), strict=True))
+        return [found[place : place + 1, :] / size for place, size in enumerate(sizes.tolist())]
+
+    def _sizes_of(self, rows: Any) -> np.ndarray:
+        """Return what to divide columns by, one in each row: their largest entries."""
+        xp = namespace(rows)
+        if not self._keep:
+            return np.ones(rows.shape[0])
+        if self._used is not None:
+            rows = xp.take(rows, xp.asarray(self._used, device=device_of(rows)), axis=1)
+        sizes = to_numpy(xp.max(rows, axis=1)).astype(np.float64)
+        return np.where(sizes > 0.0, sizes, 1.0)
+
+    def scale(self, atom: Atom) -> np.ndarray:
+        """Return what the column of ``atom`` was divided by."""
+        if self.exact and atom not in self._tuned:
+            size = self._largest[atom[0] * self._n_masks + atom[1]]
+        else:
+            if atom not in self._sizes:
+                self._gather([atom])
+            size = self._sizes[atom]
+        return np.asarray([size], dtype=np.float64 if is_double(self._dtype) else np.float32)
+
+    def adjust(self, atoms: Sequence[Atom], slopes: Any, bends: Any) -> PatchAdjustment:
+        """Return steps of the templates of ``atoms`` that lower the loss.
+
+        ``slopes`` and ``bends`` are its first and second derivatives in their scaled columns, an
+        atom per row.
+        """
+        from mixnorm.pools.patches.tuning import PatchAdjustment
+
+        parts = self.pool.parts(atoms, self._X.shape[1])
+        return PatchAdjustment(self, atoms, parts, self._X, slopes, bends)
+
+    def take_on(
+        self, templates: Sequence[np.ndarray], sizes: Sequence[int], masks: Sequence[int]
+    ) -> list[Atom]:
+        """Return atoms of new templates, which take the place of those taken on before."""
+        numbers, first = [0] * len(templates), sum(len(p) for p in self._plain.template_sets())
+        sets = list(self._plain.template_sets())
+        for size in sorted(set(sizes)):
+            places = [place for place, other in enumerate(sizes) if other == size]
+            sets.append(np.stack([templates[place].reshape(size, size) for place in places]))
+            for place in places:
+                numbers[place], first = first, first + 1
+        self.pool = replace(self._plain, templates=tuple(sets))
+        atoms = list(zip(numbers, masks, strict=True))
+        columns = self._computed(atoms)
+        self._tuned = dict(zip(atoms, columns, strict=True))
+        return atoms
+
+    def inputs(self, atom: Atom) -> frozenset[int]:
+        """Return the pixels that ``atom`` reads."""
+        return frozenset(self.pool.feature_indices([atom], self._X.shape[1]).tolist())
+
+
+def _norms(gradient: Any, rule: str) -> Any:
+    xp = namespace(gradient)
+    if rule == "l1":
+        return xp.sum(xp.abs(gradient), axis=1)
+    return xp.sqrt(xp.sum(gradient * gradient, axis=1))

@@ -1,0 +1,215 @@
+"""Responses of templates under masks: compiled for NumPy, by array operations elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mixnorm._array import device_of, is_numpy, namespace
+from mixnorm._chunks import chunks
+from mixnorm.pools.patches.masks import Scale
+from mixnorm.pools.scorers import for_compiled
+
+if TYPE_CHECKING:
+    from mixnorm.pools.patches.pool import PatchParts
+
+# Fewer images than this are done one by one, not side by side.
+_FEW = 8
+# Entries of the products of templates with patches that are made at a time elsewhere.
+_ENTRIES = 1 << 28
+
+
+def all_responses(
+    X: Any, shape: tuple[int, int], scale: Scale, templates: np.ndarray, steps: Any, out: Any
+) -> None:
+    """Write the responses of all templates of one size under all masks into ``out``.
+
+    Parameters
+    ----------
+    X : array of shape (n_samples, height * width)
+        The images.
+    shape : (int, int)
+        Rows and columns of an image.
+    scale : Scale
+        The size of the templates, and the masks.
+    templates : ndarray of shape (n_templates, size, size)
+        The templates.
+    steps : ndarray of shape (n_atoms,) or None
+        Where ``out`` has rounded responses, what one unit of them stands for.
+    out : array of shape (n_atoms, n_samples)
+        Where they go; its dtype may be narrower than that of the computation.
+    """
+    if not len(templates):
+        return
+    taps = templates.reshape(len(templates), -1)
+    down, across = scale.down.weights, scale.across.weights
+    if is_numpy(X):
+        from mixnorm.pools.patches.patches_jit import LANES, respond
+
+        dtype = out.dtype if steps is None else np.dtype(np.float32)
+        masks = down.astype(dtype), across.astype(dtype)
+        units = np.empty(0, dtype=dtype) if steps is None else steps.astype(dtype)
+        images = for_compiled(np.ascontiguousarray(X))
+        parts = images, shape[1], taps.astype(dtype), scale.size, *masks, units, out
+        each = down.shape[1] * across.shape[1] * (taps.size + len(taps) * len(across))
+        groups = chunks(-(-len(images) // LANES), LANES * each // 8, parallel=True)
+        for some in groups:  # of images, whose operations are done eight at once
+            respond(*parts, some.start, some.stop)
+        return
+    xp, dtype = namespace(X), _wide(X, out)
+    weights = there(taps, X, dtype)
+    bells = [
+        [
+            (bells.window(b), there(bells.weights[b, slice(*bells.window(b))], X, dtype))
+            for b in range(bells.n_bells)
+        ]
+        for bells in (scale.down, scale.across)
+    ]
+    per_image = len(taps) * down.shape[1] * across.shape[1]
+    for rows in _blocks(X.shape[0], per_image):
+        images = xp.reshape(xp.astype(X[rows, :], dtype), (-1, *shape))
+        # With templates last, all that follows goes over them side by side.
+        found = xp.stack(_shifted(images, scale.size), axis=-1) @ weights.T
+        lines = [
+            xp.max(found[:, :, left:right, :] * bell[:, None], axis=2)
+            for (left, right), bell in bells[1]
+        ]
+        best = [
+            xp.max(line[:, top:bottom, :] * bell[:, None], axis=1)
+            for (top, bottom), bell in bells[0]
+            for line in lines
+        ]
+        # Below zero counts as zero: the sign of the largest is that of the weighted largest.
+        stacked = xp.reshape(xp.permute_dims(xp.stack(best), (2, 0, 1)), (out.shape[0], -1))
+        stacked = xp.clip(stacked, 0.0, None)
+        if steps is not None:
+            stacked = stacked / there(steps, X, dtype)[:, None]
+        out[:, rows] = xp.astype(stacked, out.dtype)
+
+
+def chosen_responses(X: Any, shape: tuple[int, int], parts: PatchParts, dtype: Any) -> Any:
+    """Return the responses of chosen atoms: ``(n_samples, n_atoms)``.
+
+    Compiled, only positions in the windows of their masks are looked at; elsewhere, all positions
+    that any of their masks has, in one product of matrices.
+    """
+    if is_numpy(X) and X.shape[0] >= _FEW:
+        return _compiled(X, shape, parts, dtype)
+    xp, groups = namespace(X), by_size(parts)
+    out = xp.empty((X.shape[0], len(parts.sizes)), dtype=dtype, device=device_of(X))
+    first = 0
+    for group in groups:
+        columns = slice(first, first + len(group.places))
+        for rows, _, products, _ in group.products(X, shape, dtype):
+            out[rows, columns] = xp.clip(xp.max(products, axis=2), 0.0, None)
+        first = columns.stop
+    order = np.argsort([place for group in groups for place in group.places])
+    return xp.take(out, xp.asarray(order, device=device_of(X)), axis=1)
+
+
+@dataclass(frozen=True)
+class SameSize:
+    """Atoms with templates of one size, whose patches are the same: by their places among others.
+
+    ``box`` is the smallest window of positions that has all of theirs.
+    """
+
+    parts: PatchParts
+    places: list[int]
+
+    @property
+    def box(self) -> tuple[int, int, int, int]:
+        """First row, end of rows, first column and end of columns."""
+        top, bottom, left, right = np.transpose([self.parts.windows[p] for p in self.places])
+        return int(top.min()), int(bottom.max()), int(left.min()), int(right.max())
+
+    def masks(self) -> np.ndarray:
+        """Return the weights of all positions in the box, zero outside an atom's own window."""
+        first, end, start, stop = self.box
+        masks = np.zeros((len(self.places), end - first, stop - start))
+        for mask, place in zip(masks, self.places, strict=True):
+            top, bottom, left, right = self.parts.windows[place]
+            down, across = self.parts.weights[place]
+            inside = mask[top - first : bottom - first, left - start : right - start]
+            inside[...] = np.multiply.outer(down, across)
+        return masks.reshape(len(masks), -1)
+
+    def products(
+        self, X: Any, shape: tuple[int, int], dtype: Any
+    ) -> Iterator[tuple[slice, Any, Any, Any]]:
+        """Yield blocks of images: rows, patches in the box, weighted products, and the masks.
+
+        Patches have shape ``(n_images, size * size, n_positions)``, products ``(n_images, n_atoms,
+        n_positions)``, masks ``(n_atoms, n_positions)``.
+        """
+        xp, size = namespace(X), self.parts.sizes[self.places[0]]
+        top, bottom, left, right = self.box
+        taps = there(np.stack([self.parts.taps[place] for place in self.places]), X, dtype)
+        masks = there(self.masks(), X, dtype)
+        for rows in _blocks(X.shape[0], 2 * (size * size + len(self.places)) * masks.shape[1]):
+            images = xp.reshape(xp.astype(X[rows, :], dtype), (-1, *shape))
+            seen = images[:, top : bottom + size - 1, left : right + size - 1]
+            views = _shifted(seen, size)
+            patches = xp.reshape(xp.stack(views, axis=1), (-1, size * size, masks.shape[1]))
+            products = taps @ patches
+            products *= masks
+            yield rows, patches, products, masks
+
+
+def by_size(parts: PatchParts) -> list[SameSize]:
+    """Return the atoms of each size together."""
+    sizes = sorted(set(parts.sizes))
+    return [SameSize(parts, [p for p, s in enumerate(parts.sizes) if s == size]) for size in sizes]
+
+
+def _compiled(X: np.ndarray, shape: tuple[int, int], parts: PatchParts, dtype: Any) -> np.ndarray:
+    from mixnorm.pools.patches.patches_jit import LANES, respond_few
+
+    lengths = [len(taps) for taps in parts.taps]
+    starts = np.cumsum([0, *lengths[:-1]], dtype=np.intp)
+    windows = np.asarray(parts.windows, dtype=np.intp)
+    down = np.zeros((len(lengths), int(np.max(windows[:, 1] - windows[:, 0]))), dtype=dtype)
+    across = np.zeros((len(lengths), int(np.max(windows[:, 3] - windows[:, 2]))), dtype=dtype)
+    for atom, (rows, columns) in enumerate(parts.weights):
+        down[atom, : len(rows)] = rows
+        across[atom, : len(columns)] = columns
+    out = np.empty((X.shape[0], len(lengths)), dtype=dtype)
+    images = for_compiled(np.ascontiguousarray(X))
+    templates = np.concatenate(parts.taps).astype(dtype)
+    sizes = np.asarray(parts.sizes, dtype=np.intp)
+    atoms = shape[1], templates, starts, sizes, windows, down, across
+    positions = np.prod(windows[:, 1::2] - windows[:, ::2], axis=1)
+    each = LANES * int(positions @ sizes**2) // 8  # eight at once
+    for some in chunks(-(-len(images) // LANES), each, parallel=True):
+        part = slice(LANES * some.start, LANES * some.stop)
+        respond_few(images[part], *atoms, out[part])
+    return out
+
+
+def _shifted(images: Any, size: int) -> list[Any]:
+    """Return images as each pixel of a patch sees them: at all positions of the patch."""
+    height, width = images.shape[1] - size + 1, images.shape[2] - size + 1
+    return [
+        images[:, dy : dy + height, dx : dx + width] for dy in range(size) for dx in range(size)
+    ]
+
+
+def _blocks(n_images: int, per_image: int) -> Iterator[slice]:
+    """Yield blocks of images, with so many numbers in the making for each."""
+    step = max(1, _ENTRIES // per_image)
+    for start in range(0, n_images, step):
+        yield slice(start, min(start + step, n_images))
+
+
+def there(array: np.ndarray, like: Any, dtype: Any) -> Any:
+    """Return a host array in the namespace and on the device of ``like``."""
+    return namespace(like).asarray(array.astype(np.float64), dtype=dtype, device=device_of(like))
+
+
+def _wide(X: Any, out: Any) -> Any:
+    """Return the dtype to compute in: that of ``out``, but float32 at least."""
+    xp = namespace(X)
+    return out.dtype if xp.finfo(out.dtype).bits >= 32 else xp.float32

@@ -1,0 +1,139 @@
+"""Templates adjusted to a task: steps that lower the loss, for all chosen patches at once.
+
+With the place of the largest response held fixed, the column of an atom is linear in its template:
+``x = A v``, where ``A`` has the patches found, without their means, times the weights of the mask.
+For first and second derivatives ``s`` and ``b`` of the loss in the column, a Newton step in the
+template is ``(A^T diag(b) A + ridge)^{-1} A^T s``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mixnorm._array import device_of, is_numpy, namespace, to_numpy
+from mixnorm._chunks import chunks
+from mixnorm.pools.patches.responses import by_size
+from mixnorm.pools.scorers import for_compiled
+
+if TYPE_CHECKING:
+    from mixnorm.pools.patches.pool import Atom, PatchParts
+    from mixnorm.pools.patches.prepared import PreparedPatches
+
+# Of the mean curvature, added to all: directions that images hardly show are left alone.
+_RIDGE = 0.1
+
+
+class PatchAdjustment:
+    """Steps of the templates of some atoms.
+
+    Parameters
+    ----------
+    data : PreparedPatches
+        What the atoms belong to.
+    atoms : sequence of (int, int)
+        The atoms.
+    parts : PatchParts
+        Their templates and windows.
+    X : array of shape (n_samples, height * width)
+        The images.
+    slopes, bends : arrays of shape (n_atoms, n_samples)
+        First and second derivatives of the loss in their scaled columns.
+
+    Attributes
+    ----------
+    slope : float
+        How fast the loss falls along the steps.
+    """
+
+    def __init__(
+        self,
+        data: PreparedPatches,
+        atoms: Sequence[Atom],
+        parts: PatchParts,
+        X: Any,
+        slopes: Any,
+        bends: Any,
+    ) -> None:
+        self._data, self._parts = data, parts
+        self._sizes = [float(data.scale(atom)[0]) for atom in atoms]
+        shape = data.pool.shape_of(X.shape[1])
+        self._steps: list[np.ndarray] = [np.empty(0)] * len(atoms)
+        self.slope = 0.0
+        sums = _sums_compiled if is_numpy(X) else _sums
+        for place, gradient, curvature in sums(X, shape, parts, slopes, bends):
+            size = self._sizes[place]
+            gradient, curvature = gradient / size, curvature / size / size
+            ridge = _RIDGE * np.trace(curvature) / len(gradient) + np.finfo(np.float64).tiny
+            step = np.linalg.solve(curvature + ridge * np.eye(len(gradient)), gradient)
+            self._steps[place] = step
+            self.slope += float(gradient @ step)
+
+    def moved(self, length: float) -> list[tuple[Atom, float]]:
+        """Return the atoms that a step of this length leads to, and how their weights scale."""
+        made, lengths = [], []
+        for taps, step in zip(self._parts.taps, self._steps, strict=True):
+            template = np.asarray(taps, dtype=np.float64) - length * step
+            norm = float(np.linalg.norm(template))
+            lengths.append(norm if norm > 0.0 else 1.0)
+            made.append((template / lengths[-1]).astype(np.result_type(taps, np.float32)))
+        atoms = self._data.take_on(made, self._parts.sizes, self._parts.masks)
+        pairs = zip(atoms, self._sizes, lengths, strict=True)
+        return [
+            (atom, norm * float(self._data.scale(atom)[0]) / size) for atom, size, norm in pairs
+        ]
+
+
+def _sums_compiled(
+    X: np.ndarray, shape: tuple[int, int], parts: PatchParts, slopes: np.ndarray, bends: np.ndarray
+) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+    """Yield ``A^T s`` and ``A^T diag(b) A`` for each atom."""
+    from mixnorm.pools.patches.patches_jit import LANES, locate
+
+    images, dtype = for_compiled(np.ascontiguousarray(X)), slopes.dtype
+    best, places = np.empty((2, len(X)), dtype), np.empty(len(X), np.int64)
+    for atom, (taps, size) in enumerate(zip(parts.taps, parts.sizes, strict=True)):
+        window = np.asarray(parts.windows[atom], dtype=np.intp)
+        down, across = (part.astype(dtype) for part in parts.weights[atom])
+        fixed = images, shape[1], taps.astype(dtype), size, window, down, across, best, places
+        each = LANES * len(taps) * len(down) * len(across)
+        for some in chunks(-(-len(images) // LANES), each // 8, parallel=True):  # eight at once
+            locate(*fixed, some.start, some.stop)
+        used = np.flatnonzero(best[0] > 0.0)
+        offsets = (np.arange(size)[:, None] * shape[1] + np.arange(size)).ravel()
+        patches = images[used[:, None], places[used, None] + offsets].astype(dtype)
+        patches -= patches.mean(axis=1, keepdims=True)
+        patches *= best[1, used, None]
+        gradient = patches.T @ slopes[atom, used]
+        curvature = (patches * bends[atom, used, None]).T @ patches
+        yield atom, gradient.astype(np.float64), curvature.astype(np.float64)
+
+
+def _sums(
+    X: Any, shape: tuple[int, int], parts: PatchParts, slopes: Any, bends: Any
+) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+    """Do the same for an array of another library, for all atoms of one size at once."""
+    xp, dtype = namespace(X), slopes.dtype
+    for group in by_size(parts):
+        places = xp.asarray(group.places, device=device_of(X))
+        own_slopes, own_bends = xp.take(slopes, places, axis=0), xp.take(bends, places, axis=0)
+        gradient: Any = 0.0
+        curvature: Any = 0.0
+        for rows, patches, found, masks in group.products(X, shape, dtype):
+            at = xp.argmax(found, axis=2)
+            best = xp.take_along_axis(found, at[:, :, None], axis=2)[:, :, 0]
+            weight = xp.take_along_axis(masks, at.T, axis=1)
+            weight = xp.where(best.T > 0.0, weight, xp.zeros_like(weight))
+            index = xp.broadcast_to(at[:, None, :], (*patches.shape[:2], at.shape[1]))
+            chosen = xp.take_along_axis(patches, index, axis=2)
+            chosen = chosen - xp.mean(chosen, axis=1, keepdims=True)
+            by_atom = xp.permute_dims(chosen, (2, 1, 0))  # atoms, pixels of a patch, images
+            by_atom = by_atom * weight[:, None, :]
+            s, b = own_slopes[:, rows], own_bends[:, rows]
+            gradient = gradient + (by_atom @ s[:, :, None])[:, :, 0]
+            curvature = curvature + (by_atom * b[:, None, :]) @ xp.permute_dims(by_atom, (0, 2, 1))
+        sums = to_numpy(gradient).astype(np.float64), to_numpy(curvature).astype(np.float64)
+        for number, place in enumerate(group.places):
+            yield place, sums[0][number], sums[1][number]

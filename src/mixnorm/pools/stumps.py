@@ -1,0 +1,359 @@
+"""Stumps: every threshold of every column as an atom."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, cast
+
+import numpy as np
+
+from mixnorm._array import is_numpy, to_numpy
+from mixnorm._chunks import chunks
+from mixnorm._params import Parameters
+from mixnorm.pools.columns import working_dtype
+from mixnorm.pools.cost import Cost
+from mixnorm.pools.scorers import StumpScorer, for_compiled
+
+# With more rows than this, thresholds are quantiles unless the user wants all of them.
+_MANY_ROWS = 5_000
+_BINS = 255
+# Shares of rows that differ by less are the same.
+_ROUNDING = 1e-9
+
+Atom = tuple[int, float]
+
+
+@dataclass
+class Stumps(Parameters):
+    """Indicators ``1[x_j <= threshold]`` of all columns ``j`` and all thresholds.
+
+    A model of stumps bends each input as it likes, and still reads few of them.
+
+    Parameters
+    ----------
+    max_bins : int or None, default=255
+        Thresholds per column beyond 5,000 rows: that many quantiles. Below, and with None always,
+        all thresholds between two values of a column are tried; so they are for a column that has
+        no more thresholds than ``max_bins``.
+
+    Notes
+    -----
+    A round costs one pass over the table: the residuals are summed by the bin that a row falls
+    into, and added up over bins. Thresholds lie half-way between two values. An atom is a pair of
+    column and threshold.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mixnorm import ShareBoostClassifier
+    >>> X = np.arange(12.0).reshape(12, 1)
+    >>> y = (X[:, 0] > 2) & (X[:, 0] < 8)
+    >>> model = ShareBoostClassifier(2, pool=Stumps()).fit(X, y)
+    >>> sorted(model.path_["feature"])
+    [(0, 2.5), (0, 7.5)]
+    >>> bool(model.score(X, y) == 1.0)
+    True
+    """
+
+    max_bins: int | None = _BINS
+
+    plain: ClassVar[bool] = False
+
+    def prepare(
+        self,
+        X: Any,
+        *,
+        weight: Any | None = None,
+        scale: bool | str = "std",
+        fit_intercept: bool = True,
+    ) -> PreparedStumps:
+        """Bind the pool to data: thresholds are found, and rows sorted into bins.
+
+        Parameters
+        ----------
+        X : ndarray or sparse matrix of shape (n_samples, n_features)
+            The data; kept as one byte per entry, or two or four where bins are many.
+        weight : array of shape (n_samples,), optional
+            Weights of the rows in quantiles; rows of weight zero do not count.
+        scale : bool or str
+            Without effect: an indicator is never larger than one.
+        fit_intercept : bool
+            Without effect: no stump is constant.
+        """
+        if self.max_bins is not None:
+            check_count(self.max_bins, "Stumps(max_bins", "or None")
+        check_input(X, "Stumps")
+        dtype = working_dtype(X) if weight is None else weight.dtype
+        used = np.ones(X.shape[0], bool) if weight is None else to_numpy(weight) > 0
+        most = self.max_bins if np.count_nonzero(used) > _MANY_ROWS else None
+        shares = row_shares(weight, used)
+        edges = [thresholds(column[used], most, shares) for column in values_by_column(X)]
+        return PreparedStumps(X, edges, dtype)
+
+    def evaluate(self, X: Any, atoms: Sequence[Atom]) -> np.ndarray:
+        """Return the indicators of ``atoms`` on new data: ``(n_samples, n_atoms)``."""
+        index = [column for column, _ in atoms]
+        part = X[:, index]
+        part = part.toarray() if hasattr(part, "toarray") else part
+        thresholds = np.asarray([threshold for _, threshold in atoms], dtype=np.float64)
+        return np.asarray(part <= thresholds, dtype=working_dtype(X))
+
+    def scorer(
+        self, atoms: Sequence[Atom], weights: np.ndarray, intercept: np.ndarray
+    ) -> StumpScorer:
+        """Return what computes the scores of rows without making the columns first."""
+        return StumpScorer(atoms, weights, intercept)
+
+    def labels(self, atoms: Sequence[Atom]) -> list[Any]:
+        """Return how to name ``atoms``: pairs of column and threshold."""
+        return list(atoms)
+
+    def describe(self, atom: Atom, names: Sequence[str]) -> str:
+        """Return an atom in words, for columns of these names.
+
+        A name may tell itself what lies below a threshold (``below``), in units of its own.
+        """
+        name, threshold = names[atom[0]], atom[1]
+        if hasattr(name, "below"):
+            return str(name.below(threshold))
+        return f"{name} ≤ {threshold:.6g}"
+
+    def feature_indices(self, atoms: Sequence[Atom], n_features: int) -> np.ndarray:
+        """Return the columns that ``atoms`` read, in order."""
+        return np.asarray([column for column, _ in atoms], dtype=np.intp)
+
+    def cost(self, atom: Atom, n_features: int) -> Cost:
+        """Return what a row costs before the weights: one comparison."""
+        return Cost(0, 1)
+
+    def total_cost(self, atoms: Sequence[Atom], n_features: int, n_outputs: int) -> Cost:
+        """Return what a row costs with its weights.
+
+        The weights of a column's stumps are added up beforehand: a binary search among its
+        thresholds finds the sum.
+        """
+        counts = Counter(column for column, _ in atoms)
+        return Cost(n_outputs * len(counts), sum(count.bit_length() for count in counts.values()))
+
+    def n_columns(self, atom: Any, n_features: int) -> int:
+        """Return 1; raise for what is no stump of such data."""
+        good = isinstance(atom, tuple) and len(atom) == 2
+        good = good and type(atom[0]) is int and type(atom[1]) is float
+        if not good or not 0 <= atom[0] < n_features or not abs(atom[1]) < np.inf:
+            raise ValueError(
+                f"atoms of a Stumps pool are pairs of a column below {n_features} and a "
+                f"threshold, not {atom!r}"
+            )
+        return 1
+
+
+class Binned:
+    """A table of which only matters where entries lie among the thresholds of their columns.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix
+        The data.
+    edges : list of ndarray
+        The thresholds of each column, in increasing order.
+    dtype : dtype
+        Of the columns handed out.
+    """
+
+    def __init__(self, X: Any, edges: list[np.ndarray], dtype: Any) -> None:
+        self._dtype = np.dtype(dtype)
+        counts = np.asarray([len(part) for part in edges], dtype=np.int64)
+        self._starts = np.concatenate([[0], np.cumsum(counts)])
+        self._edges = np.concatenate([*edges, np.empty(0)])
+        self._codes = _coded(X, self._edges, self._starts, int(counts.max(initial=0)))
+        self._modes = _modes(self._codes)
+
+    def _below(self, column: int, threshold: float) -> np.ndarray:
+        """Tell which rows are at or below a threshold of a column."""
+        below = self._codes[column] <= self._place(column, threshold) - self._starts[column]
+        return np.asarray(below)
+
+    def _place(self, column: int, threshold: float) -> int:
+        """Return the place of a threshold among those of all columns; raise if it is none."""
+        first, last = self._starts[column], self._starts[column + 1]
+        place = int(first + np.searchsorted(self._edges[first:last], threshold))
+        if place == last or self._edges[place] != threshold:
+            raise ValueError(
+                f"{threshold:g} is no threshold of column {column}: the data, or which rows have a "
+                "weight, have changed since the path was begun. Set warm_start=False to start anew."
+            )
+        return place
+
+    def scale(self, atom: Any) -> np.ndarray:
+        """Return one: indicators are not scaled."""
+        return np.ones(1, dtype=self._dtype)
+
+
+class PreparedStumps(Binned):
+    """Stumps bound to data."""
+
+    def __init__(self, X: Any, edges: list[np.ndarray], dtype: Any) -> None:
+        super().__init__(X, edges, dtype)
+        self._column = np.repeat(np.arange(len(edges)), np.diff(self._starts))
+
+    @property
+    def n_usable(self) -> int:
+        """Number of stumps."""
+        return len(self._edges)
+
+    def top(
+        self,
+        residual: Any,
+        rule: str,
+        m: int,
+        exclude: frozenset[Hashable],
+        inputs: frozenset[int] | None = None,
+    ) -> list[tuple[Atom, float]]:
+        """Return the ``m`` stumps with the largest gradients, with their scores, best first."""
+        scores = self._scores(residual, rule, exclude, inputs)
+        if m < len(scores):
+            near = np.flatnonzero(scores >= np.partition(scores, -m)[-m])
+        else:
+            near = np.arange(len(scores))
+        return self._named(near, scores, m)
+
+    def _named(self, places: np.ndarray, scores: np.ndarray, m: int) -> list[tuple[Atom, float]]:
+        """Return the best of some stumps as atoms with their scores."""
+        order = places[np.argsort(-scores[places], kind="stable")[:m]]
+        return [
+            ((int(self._column[place]), float(self._edges[place])), float(scores[place]))
+            for place in order
+            if scores[place] > 0.0
+        ]
+
+    def _scores(
+        self,
+        residual: Any,
+        rule: str,
+        exclude: frozenset[Hashable],
+        inputs: frozenset[int] | None,
+    ) -> np.ndarray:
+        """Return the scores of all stumps; zero for those that are not wanted."""
+        from mixnorm.pools.stumps_jit import threshold_scores
+
+        residual = np.ascontiguousarray(residual)
+        columns = np.arange(len(self._starts) - 1) if inputs is None else np.asarray(sorted(inputs))
+        columns, total = columns.astype(np.int64), residual.sum(axis=0)
+        scores = np.zeros(len(self._edges))
+        for part in chunks(len(columns), residual.size, parallel=True):
+            threshold_scores(
+                self._codes,
+                self._modes,
+                self._starts,
+                columns[part],
+                residual,
+                total,
+                rule == "l2",
+                scores,
+            )
+        for atom in exclude:
+            scores[self._place(*cast(Atom, atom))] = 0.0
+        return scores
+
+    def columns(self, atom: Atom) -> np.ndarray:
+        """Return the indicator of ``atom`` as a row: ``(1, n_samples)``."""
+        return np.asarray(self._below(*atom)[None, :], dtype=self._dtype)
+
+    def inputs(self, atom: Atom) -> frozenset[int]:
+        """Return the column that ``atom`` reads."""
+        return frozenset([atom[0]])
+
+
+def check_input(X: Any, pool: str) -> None:
+    """Raise for arrays of other libraries, naming the pool that cannot take them."""
+    if not hasattr(X, "toarray") and not is_numpy(X):
+        raise TypeError(
+            f"{pool} takes NumPy arrays and sparse matrices, not {type(X).__name__}; "
+            "convert X with numpy.asarray first."
+        )
+
+
+def check_count(value: Any, name: str, or_else: str = "") -> None:
+    """Raise unless ``value`` is a whole number of at least one; ``name`` is of call and keyword."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+        rest = f", {or_else}" if or_else else ""
+        raise ValueError(f"{name}={value!r}) must be a whole number of at least 1{rest}.")
+
+
+def row_shares(weight: Any, used: np.ndarray) -> np.ndarray | None:
+    """Return the weights of the rows that count, which sum to one; None where all are alike."""
+    if weight is None:
+        return None
+    kept = to_numpy(weight)[used].astype(np.float64)
+    return None if len(kept) == 0 or np.all(kept == kept[0]) else kept / np.sum(kept)
+
+
+def thresholds(
+    column: np.ndarray, most: int | None, shares: np.ndarray | None = None
+) -> np.ndarray:
+    """Return numbers between the values of a column, in increasing order.
+
+    All of them, or if they were more than ``most``, after that many quantiles, of rows that count
+    by their ``shares``.
+    """
+    values, counts = np.unique(column, return_counts=True)
+    if most is not None and len(values) - 1 > most:
+        parts: np.ndarray = counts / len(column)
+        if shares is not None:
+            places = np.searchsorted(values, column)
+            parts = np.bincount(places, weights=shares, minlength=len(values))
+        levels = np.arange(1, most + 1) / (most + 1)
+        # The first value that reaches a level, also where rounding leaves it a little short.
+        place = np.unique(np.searchsorted(np.cumsum(parts), levels - _ROUNDING))
+        place = place[place < len(values) - 1]
+        return _between(values[place], values[place + 1])
+    return _between(values[:-1], values[1:])
+
+
+def values_by_column(X: Any) -> Iterator[np.ndarray]:
+    """Yield the columns of a table, one at a time."""
+    if hasattr(X, "tocsc"):
+        X = X.tocsc()
+        for j in range(X.shape[1]):
+            yield X[:, [j]].toarray()[:, 0]
+        return
+    for j in range(X.shape[1]):
+        yield np.asarray(X[:, j])
+
+
+def _between(low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """Return a number between each pair: half-way, unless rounding would reach the upper one.
+
+    It can be told from both in the dtype of the data, so that a comparison in single precision
+    comes out the same.
+    """
+    if low.dtype.kind != "f":
+        return low.astype(np.float64) / 2 + high.astype(np.float64) / 2
+    middle = low / 2 + high / 2
+    return np.where((low <= middle) & (middle < high), middle, low).astype(np.float64)
+
+
+def _coded(X: Any, edges: np.ndarray, starts: np.ndarray, most: int) -> np.ndarray:
+    """Return by column and row the number of thresholds below an entry."""
+    from mixnorm.pools.stumps_jit import code_columns
+
+    kind = np.uint8 if most < 2**8 else np.uint16 if most < 2**16 else np.uint32
+    codes = np.empty((X.shape[1], X.shape[0]), dtype=kind)
+    if hasattr(X, "tocsc"):
+        for j, column in enumerate(values_by_column(X)):
+            codes[j] = np.searchsorted(edges[starts[j] : starts[j + 1]], column)
+        return codes
+    values = for_compiled(X)
+    each = 4 * X.shape[1] * (1 + most.bit_length())  # steps of a search are slow to foresee
+    for rows in chunks(len(X), each, parallel=True):
+        code_columns(values, edges, starts, codes, rows.start, rows.stop)
+    return codes
+
+
+def _modes(codes: np.ndarray) -> np.ndarray:
+    """Return the most frequent code of each row."""
+    if not codes.shape[1]:
+        return np.zeros(len(codes), dtype=np.int64)
+    return np.asarray([np.argmax(np.bincount(row)) for row in codes], dtype=np.int64)

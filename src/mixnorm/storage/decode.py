@@ -1,0 +1,224 @@
+"""From the JSON document and the arrays of a model file to a model.
+
+The file may come from anybody. Values are built from a closed set of nodes, classes come from
+:mod:`mixnorm.storage.registry`, and whatever is not as it must be raises.
+"""
+
+from __future__ import annotations
+
+import inspect
+import numbers
+import re
+import reprlib
+import warnings
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from mixnorm.exceptions import ModelFileError
+from mixnorm.storage.container import checked_content, checked_dtype, checked_shape
+from mixnorm.storage.encode import DEEPEST, PASSING
+from mixnorm.storage.hints import check_fields
+from mixnorm.storage.registry import dataclass_class, estimator_class, splitter_class
+
+_HEXADECIMAL = re.compile(r"-?0x[0-9a-f]+")
+_NOT_FINITE = ("nan", "inf", "-inf")
+
+
+class Decoder:
+    """Turns JSON nodes back into values.
+
+    Parameters
+    ----------
+    arrays : list of ndarray
+        The arrays of the file. Each stands for one value and is given away once, so that a small
+        file cannot become many copies of a large array.
+    max_bytes : int
+        Most memory for what estimators rebuild, all of them together.
+    """
+
+    def __init__(self, arrays: list[np.ndarray], max_bytes: int) -> None:
+        self._arrays: list[np.ndarray | None] = [*arrays]
+        self._left = max_bytes
+        self._depth = 0
+
+    def value(self, node: Any) -> Any:
+        """Return the value of a JSON node."""
+        if node is None or isinstance(node, (bool, int, float, str)):
+            return node
+        self._depth += 1
+        if self._depth > DEEPEST:
+            raise ModelFileError(f"it holds more than {DEEPEST} values within one another")
+        found = [self.value(item) for item in node] if type(node) is list else self._tagged(node)
+        self._depth -= 1
+        return found
+
+    def finish(self) -> None:
+        """Raise if an array of the file stands for nothing."""
+        if any(array is not None for array in self._arrays):
+            raise ModelFileError("it has an array that belongs to nothing")
+
+    def _tagged(self, node: dict[str, Any]) -> Any:
+        if len(node) != 1:
+            raise ModelFileError(f"a value has {len(node)} kinds instead of one")
+        [(kind, content)] = node.items()
+        if kind not in self._KINDS:
+            raise ModelFileError(f"it holds a value of the unknown kind {reprlib.repr(kind)}")
+        return self._KINDS[kind](self, content)
+
+    # --- plain values
+
+    def _integer(self, text: Any) -> int:
+        if not isinstance(text, str) or not _HEXADECIMAL.fullmatch(text):
+            raise ModelFileError("a large integer is not written in hexadecimal digits")
+        return int(text, 16)
+
+    def _float(self, text: Any) -> float:
+        if text not in _NOT_FINITE:
+            raise ModelFileError(f"{reprlib.repr(text)} is neither nan nor infinite")
+        return float(text)
+
+    def _text(self, codes: Any) -> str:
+        return "".join(map(chr, _a(list, codes)))
+
+    def _tuple(self, items: Any) -> tuple[Any, ...]:
+        return tuple([self.value(item) for item in _a(list, items)])
+
+    def _dict(self, pairs: Any) -> dict[Any, Any]:
+        entries = [_a(list, pair) for pair in _a(list, pairs)]
+        found = {self.value(key): self.value(item) for key, item in entries}
+        if len(found) != len(pairs):
+            raise ModelFileError("a dictionary has one key twice")
+        return found
+
+    # --- NumPy
+
+    def _array(self, index: Any) -> np.ndarray:
+        if type(index) is not int or not 0 <= index < len(self._arrays):
+            raise ModelFileError(f"it names array {reprlib.repr(index)}, which it does not hold")
+        array, self._arrays[index] = self._arrays[index], None
+        if array is None:
+            raise ModelFileError(f"array {index} stands for two values")
+        return array
+
+    def _objects(self, content: Any) -> np.ndarray:
+        shape, items = _parts(content, "shape", "items")
+        found = [self.value(item) for item in _a(list, items)]
+        array = np.empty(len(found), dtype=object)
+        for place, item in enumerate(found):  # a slice would look into the items
+            array[place] = item
+        return array.reshape(checked_shape(shape))
+
+    def _scalar(self, content: Any) -> np.generic:
+        name, digits = _parts(content, "dtype", "bytes")
+        dtype, raw = checked_dtype(name), bytes.fromhex(_a(str, digits))
+        if len(raw) != dtype.itemsize:
+            raise ModelFileError(f"a scalar of {dtype} has {len(raw)} bytes")
+        stored = np.frombuffer(raw, dtype).astype(dtype.newbyteorder("="))
+        scalar: np.generic = checked_content(stored)[0]
+        return scalar
+
+    # --- objects
+
+    def _estimator(self, content: Any) -> Any:
+        name, params, state = _parts(content, "class", "params", "state")
+        kind = estimator_class(name)
+        model = kind(**self._named(params, set(inspect.signature(kind).parameters), kind))
+        if state is not None:
+            restore(model, self._named(state, None, kind), self._left)
+            self._left -= sum(
+                part.nbytes for part in vars(model).values() if isinstance(part, np.ndarray)
+            )
+        return model
+
+    def _dataclass(self, content: Any) -> Any:
+        name, stored = _parts(content, "class", "fields")
+        kind = dataclass_class(name)
+        values = self._named(stored, {field.name for field in fields(kind)}, kind)
+        check_fields(kind, values)
+        late = {field.name for field in fields(kind) if not field.init}
+        made = kind(**{name: value for name, value in values.items() if name not in late})
+        for name in late & values.keys():
+            object.__setattr__(made, name, values[name])  # frozen ones too
+        if hasattr(made, "_check_stored"):
+            made._check_stored()
+        return made
+
+    def _splitter(self, content: Any) -> Any:
+        name, params = _parts(content, "class", "params")
+        kind = splitter_class(name)
+        return kind(**self._named(params, set(inspect.signature(kind).parameters), kind))
+
+    def _named(self, content: Any, allowed: set[str] | None, kind: type) -> dict[str, Any]:
+        """Return values by name. Those missing keep their defaults: an older mixnorm had none."""
+        unknown = (
+            [] if allowed is None else [name for name in _a(dict, content) if name not in allowed]
+        )
+        if unknown:
+            raise ModelFileError(f"{kind.__name__} has no {reprlib.repr(unknown[0])} here")
+        return {name: self.value(node) for name, node in _a(dict, content).items()}
+
+    _KINDS: ClassVar[dict[str, Callable[[Any, Any], Any]]] = {
+        "array": _array,
+        "dataclass": _dataclass,
+        "dict": _dict,
+        "estimator": _estimator,
+        "float": _float,
+        "int": _integer,
+        "objects": _objects,
+        "scalar": _scalar,
+        "splitter": _splitter,
+        "str": _text,
+        "tuple": _tuple,
+    }
+
+
+def restore(model: Any, state: dict[str, Any], max_bytes: int) -> None:
+    """Make an estimator that has its parameters the fitted one that ``state`` is of."""
+    params = model.get_params(deep=False)
+    for name in state:
+        if name in params or not _may_be_attribute(type(model), name):
+            raise ModelFileError(
+                f"{reprlib.repr(name)} cannot be a fitted attribute of {type(model).__name__}"
+            )
+    if hasattr(model, "_restore"):
+        model._restore(state, max_bytes)
+    else:
+        vars(model).update(state)
+        _try(model, max_bytes)
+    check_is_fitted(model)
+
+
+def _may_be_attribute(kind: type, name: str) -> bool:
+    """Tell whether an attribute of that name hides no method, nor one of Python's own names."""
+    hides = hasattr(inspect.getattr_static(kind, name, None), "__get__")
+    ours = name.isidentifier() and not name.startswith("__") and not PASSING.fullmatch(name)
+    return ours and not hides
+
+
+def _try(model: Any, max_bytes: int) -> None:
+    """Predict one row of zeros: an estimator that checks nothing itself must at least do that."""
+    width = getattr(model, "n_features_in_", None)
+    if width is None or not hasattr(model, "predict"):
+        return
+    if not isinstance(width, numbers.Integral) or not 1 <= int(width) <= max_bytes // 8:
+        raise ModelFileError(f"n_features_in_ is {reprlib.repr(width)}")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a row without names, scores that overflow
+        model.predict(np.zeros((1, int(width))))
+
+
+def _a(kind: type, content: Any) -> Any:
+    if type(content) is not kind:
+        raise ModelFileError(f"{reprlib.repr(content)} stands where a {kind.__name__} must be")
+    return content
+
+
+def _parts(content: Any, *names: str) -> list[Any]:
+    """Return the entries of an object that must have just these."""
+    if _a(dict, content).keys() != set(names):
+        raise ModelFileError(f"a value has the entries {sorted(content)[:5]} instead of {names}")
+    return [content[name] for name in names]

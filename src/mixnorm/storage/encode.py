@@ -1,0 +1,254 @@
+"""From a model to the JSON document and the arrays of a model file."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import reprlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import fields
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
+
+from mixnorm.exceptions import ModelFileError
+from mixnorm.storage.container import plain
+from mixnorm.storage.registry import name_of
+
+#: Containers and objects within one another; a list that holds itself ends here too.
+DEEPEST = 100
+#: Whole numbers in this range are plain JSON numbers, larger ones hexadecimal text.
+LEAST_INTEGER, LARGEST_INTEGER = -(2**63), 2**64 - 1
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+# What scikit-learn keeps on an estimator and what is no part of the fitted model: callbacks, the
+# routing of metadata, the version under which it was pickled.
+PASSING = re.compile(r"_skl_.*|_callback_fit_ctx|_metadata_request|_sklearn_version")
+
+_brief = reprlib.Repr()
+_brief.maxother = _brief.maxstring = 60
+
+
+class Encoder:
+    """Turns values into JSON nodes; the arrays among them are gathered in ``arrays``.
+
+    None, truth values, numbers, texts and lists are themselves. All else is an object with one key
+    that says what it is, such as ``{"tuple": [...]}`` or ``{"array": 3}``.
+    """
+
+    def __init__(self) -> None:
+        self.arrays: list[np.ndarray] = []
+        self._place: list[str | list[Any]] = []  # names, and the keys of dictionaries in lists
+        self._depth = 0
+
+    def node(self, value: Any) -> Any:
+        """Return the JSON node of a value."""
+        kind = type(value)
+        if value is None or kind is bool:
+            return value
+        encode = self._PLAIN.get(kind)
+        if encode is not None:
+            return encode(self, value)
+        with self._deeper():
+            encode = self._NESTED.get(kind)
+            if encode is not None:
+                return encode(self, value)
+            if isinstance(value, np.ndarray):
+                return self._array(value)
+            if isinstance(value, np.generic):
+                return self._scalar(value)
+            return self._object(value)
+
+    # --- plain values
+
+    def _integer(self, value: int) -> Any:
+        if LEAST_INTEGER <= value <= LARGEST_INTEGER:
+            return value
+        return {"int": hex(value)}  # decimal text is slow, and limited to some thousand digits
+
+    def _float(self, value: float) -> Any:
+        if value - value == 0.0:  # finite
+            return value
+        return {"float": repr(value)}
+
+    def _text(self, value: str) -> Any:
+        # JSON would join two halves of a pair, which Python keeps apart.
+        if _SURROGATE.search(value):
+            return {"str": [ord(character) for character in value]}
+        return value
+
+    def _list(self, value: list[Any]) -> Any:
+        return [self.node(item) for item in value]
+
+    def _tuple(self, value: tuple[Any, ...]) -> Any:
+        return {"tuple": [self.node(item) for item in value]}
+
+    def _dict(self, value: dict[Any, Any]) -> Any:
+        pairs = []
+        for key, item in value.items():
+            with self._inside([key]):
+                pairs.append([self.node(key), self.node(item)])
+        return {"dict": pairs}
+
+    # --- NumPy
+
+    def _array(self, value: np.ndarray) -> Any:
+        if type(value) not in (np.ndarray, np.memmap):
+            raise self._refusal(value, "Turn it into a plain array with numpy.asarray.")
+        if value.dtype == object:
+            items = [self.node(item) for item in value.reshape(-1).tolist()]
+            return {"objects": {"shape": list(value.shape), "items": items}}
+        stored = plain(value)
+        if stored is None:
+            raise self._refusal(
+                value,
+                f"Its dtype is {value.dtype}; a model file holds truth values, integers, floats of "
+                "16 to 64 bits, texts and times. Convert it with astype.",
+            )
+        self.arrays.append(stored)
+        return {"array": len(self.arrays) - 1}
+
+    def _scalar(self, value: np.generic) -> Any:
+        stored = plain(np.asarray(value))
+        if stored is None:
+            raise self._refusal(value, f"Its dtype is {value.dtype}. Convert it with astype.")
+        return {"scalar": {"dtype": stored.dtype.str, "bytes": stored.tobytes().hex()}}
+
+    # --- objects
+
+    def _object(self, value: Any) -> Any:
+        known = name_of(type(value))
+        if known is None:
+            raise self._refusal(value, _remedy(value))
+        kind, name = known
+        with self._inside(type(value).__name__ if not self._place else ""):
+            return {kind: {"class": name, **self._CONTENT[kind](self, value)}}
+
+    def _estimator(self, model: Any) -> dict[str, Any]:
+        params = self._named(model.get_params(deep=False))
+        try:
+            check_is_fitted(model)
+        except NotFittedError:
+            if not self._outermost:
+                return {"params": params, "state": None}
+            raise
+        return {"params": params, "state": self._named(fitted_state(model))}
+
+    def _dataclass(self, value: Any) -> dict[str, Any]:
+        names = {field.name for field in fields(value)}
+        stray = [name for name in _own(value) if name not in names]
+        if stray:
+            raise self._refusal(value, f"Its attribute {stray[0]!r} is no field; make it one.")
+        own = {field.name: getattr(value, field.name) for field in fields(value)}
+        return {"fields": self._named(own)}
+
+    def _splitter(self, value: Any) -> dict[str, Any]:
+        own = {**getattr(value, "cvargs", {}), **vars(value)}  # repeated splitters have cvargs
+        names = inspect.signature(type(value)).parameters
+        return {"params": self._named({name: own[name] for name in names})}
+
+    def _named(self, content: dict[str, Any]) -> dict[str, Any]:
+        nodes = {}
+        for name, value in sorted(content.items()):  # one model, one file
+            with self._inside(f".{name}"):
+                nodes[name] = self.node(value)
+        return nodes
+
+    # --- where we are
+
+    @property
+    def _outermost(self) -> bool:
+        return self._depth <= 1
+
+    @contextmanager
+    def _deeper(self) -> Iterator[None]:
+        self._depth += 1
+        if self._depth > DEEPEST:
+            raise ModelFileError(
+                f"Cannot store {self._where}: it holds more than {DEEPEST} values within one "
+                "another, or itself. Make it flatter."
+            )
+        yield
+        self._depth -= 1
+
+    @contextmanager
+    def _inside(self, place: str | list[Any]) -> Iterator[None]:
+        self._place.append(place)
+        yield
+        self._place.pop()
+
+    @property
+    def _where(self) -> str:
+        parts = [part if isinstance(part, str) else f"[{_shown(*part)}]" for part in self._place]
+        return "".join(parts) or "the model"
+
+    def _refusal(self, value: Any, remedy: str) -> ModelFileError:
+        kind = type(value)
+        return ModelFileError(
+            f"Cannot store {self._where} = {_shown(value)}: a model file holds no "
+            f"{kind.__module__}.{kind.__qualname__}. {remedy}"
+        )
+
+    _PLAIN: ClassVar[dict[type, Callable[[Any, Any], Any]]] = {
+        int: _integer,
+        float: _float,
+        str: _text,
+    }
+    _NESTED: ClassVar[dict[type, Callable[[Any, Any], Any]]] = {
+        list: _list,
+        tuple: _tuple,
+        dict: _dict,
+    }
+    _CONTENT: ClassVar[dict[str, Callable[[Any, Any], dict[str, Any]]]] = {
+        "estimator": _estimator,
+        "dataclass": _dataclass,
+        "splitter": _splitter,
+    }
+
+
+def fitted_state(model: Any) -> dict[str, Any]:
+    """Return what a file keeps of a fitted estimator beside its parameters."""
+    if hasattr(model, "_fitted_state"):
+        state = model._fitted_state()
+    else:
+        params = model.get_params(deep=False)
+        state = {name: value for name, value in _own(model).items() if name not in params}
+    return {name: value for name, value in state.items() if not PASSING.fullmatch(name)}
+
+
+def _own(value: Any) -> dict[str, Any]:
+    """Return the attributes of an object, without those that a property keeps for itself."""
+    kind = type(value)
+    return {
+        name: content
+        for name, content in getattr(value, "__dict__", {}).items()
+        if not isinstance(inspect.getattr_static(kind, name, None), cached_property)
+    }
+
+
+def _shown(value: Any) -> str:
+    """Return a value on one short line, also one that cannot be printed."""
+    try:
+        return " ".join(_brief.repr(value).split())
+    except Exception:  # an object of the user's, or an integer of more digits than Python prints
+        return f"<{type(value).__name__}>"
+
+
+def _remedy(value: Any) -> str:
+    if isinstance(value, (np.random.RandomState, np.random.Generator)):
+        return "Set it to a whole number or None; the fitted model stays the same."
+    if callable(value) and not hasattr(value, "get_params"):
+        return (
+            "Functions are code, and a model file holds none. Set it to a name or to None; "
+            "the fitted model stays the same."
+        )
+    if hasattr(value, "tolist") or hasattr(value, "__iter__"):
+        return "Give a list, a tuple or a NumPy array in its place."
+    return (
+        "It holds plain values, mixnorm's own objects and scikit-learn's splitters. For objects of "
+        "your own use pickle, and open such files only from people you trust."
+    )

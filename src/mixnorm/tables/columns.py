@@ -1,0 +1,314 @@
+"""How one column of a table becomes columns of a matrix: as a number, a category or a date."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+
+from mixnorm.tables.names import ColumnName, DayName, LevelName, NumberName
+from mixnorm.tables.values import (
+    DATE_FORMATS,
+    Style,
+    as_numbers,
+    as_seconds,
+    as_texts,
+    is_missing,
+    level_text,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_DAY = 86400.0
+_YEAR = 365.2425
+Cycle = Literal["year", "week", "day"]
+MISSING_LEVEL = "(missing)"
+OTHER_LEVEL = "(other)"
+
+
+@dataclass(frozen=True)
+class Gaps:
+    """What was not as it should be in a column: how many entries, and how they were taken."""
+
+    missing: int = 0
+    strange: int = 0
+    infinite: int = 0
+    unseen: int = 0
+    examples: tuple[str, ...] = ()
+    filled: bool = True
+
+    def __add__(self, other: Gaps) -> Gaps:
+        examples = tuple(dict.fromkeys(self.examples + other.examples))[:3]
+        return Gaps(
+            self.missing + other.missing,
+            self.strange + other.strange,
+            self.infinite + other.infinite,
+            self.unseen + other.unseen,
+            examples,
+            self.filled and other.filled,
+        )
+
+
+@dataclass(frozen=True)
+class NumberColumn:
+    """A column of numbers.
+
+    Parameters
+    ----------
+    name : str
+        The column's name.
+    fill : float
+        What stands in for missing entries: the median.
+    centre : float
+        Subtracted, where the column would otherwise vary little beside its size.
+    style : {"plain", "thousands", "comma"}
+        How texts are written as numbers: ``1234.5``, ``1,234.5`` or ``1.234,5``.
+    scale : float
+        What is left is divided by this, where columns are to be on one scale.
+    """
+
+    name: str
+    fill: float
+    centre: float = 0.0
+    style: Style = "plain"
+    scale: float = 1.0
+
+    width: ClassVar[int] = 1
+    kind: ClassVar[str] = "number"
+
+    def _check_stored(self) -> None:
+        _check_finite(self.name, self.fill, self.centre)
+        _check_scale(self.name, self.scale)
+
+    @property
+    def column_names(self) -> tuple[ColumnName, ...]:
+        """Names of the matrix columns."""
+        return (NumberName(self.name, self.centre, self.scale),)
+
+    @property
+    def example(self) -> str:
+        """A value as it may stand in a table."""
+        return f"{self.fill:.6g}"
+
+    def encode(self, values: pd.Series[Any]) -> tuple[np.ndarray, Gaps]:
+        """Return the matrix columns of a column's entries, and what was missing."""
+        numbers = as_numbers(values, self.style)
+        lost = ~np.isfinite(numbers)
+        gaps = Gaps()
+        if lost.any():
+            infinite = np.isinf(numbers)
+            blank = lost & ~infinite & is_missing(values)
+            strange = lost & ~infinite & ~blank
+            gaps = Gaps(
+                missing=int(np.count_nonzero(blank)),
+                strange=int(np.count_nonzero(strange)),
+                infinite=int(np.count_nonzero(infinite)),
+                examples=_examples(values, strange),
+            )
+            numbers = np.where(lost, self.fill, numbers)
+        numbers = numbers - self.centre if self.centre else numbers
+        return (numbers / self.scale if self.scale != 1 else numbers)[:, None], gaps
+
+    def standardised(self, matrix: np.ndarray) -> NumberColumn:
+        """Return the plan that makes mean 0 and deviation 1 of what this one made ``matrix`` of."""
+        mean, deviation = _spread(matrix[:, 0])
+        return replace(self, centre=self.centre + mean, scale=deviation)
+
+
+@dataclass(frozen=True)
+class CategoryColumn:
+    """A column of categories, one indicator per level; all of them count as one feature.
+
+    An entry that is no level, and that no level of its own stands for, has all indicators zero.
+
+    Parameters
+    ----------
+    name : str
+        The column's name.
+    levels : tuple of str
+        The levels, the most frequent first.
+    missing : bool
+        Whether missing entries have an indicator of their own.
+    other : bool
+        Whether rare levels share an indicator, which also stands for levels seen later.
+    """
+
+    name: str
+    levels: tuple[str, ...]
+    missing: bool = False
+    other: bool = False
+
+    def _check_stored(self) -> None:
+        if len(set(self.levels)) != len(self.levels) or not self.width:
+            raise ValueError(f"the levels of {self.name!r} must differ, and there must be some")
+
+    @property
+    def width(self) -> int:
+        """Number of indicators."""
+        return len(self.levels) + self.missing + self.other
+
+    @property
+    def kind(self) -> str:
+        """What to call it."""
+        return f"category ({self.width} levels)"
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What the indicators stand for."""
+        return (
+            *self.levels,
+            *((MISSING_LEVEL,) if self.missing else ()),
+            *((OTHER_LEVEL,) if self.other else ()),
+        )
+
+    @property
+    def column_names(self) -> tuple[ColumnName, ...]:
+        """Names of the matrix columns."""
+        return tuple(LevelName(self.name, label) for label in self.labels)
+
+    def encode(self, values: pd.Series[Any]) -> tuple[np.ndarray, Gaps]:
+        """Return the matrix columns of a column's entries, and what was missing or new."""
+        import pandas as pd
+
+        codes, texts = pd.factorize(as_texts(values), use_na_sentinel=True)
+        found = [level_text(text) for text in texts]
+        place = {level_text(level): index for index, level in enumerate(self.levels)}
+        gap = len(self.levels) if self.missing else -1
+        other = len(self.levels) + self.missing if self.other else -1
+        turned = np.array([place.get(text, other) for text in found] + [-1], dtype=np.intp)
+        known = np.array([text in place for text in found] + [True])
+        index = np.where(codes < 0, gap, turned[codes])
+        matrix = np.zeros((len(values), self.width))
+        rows = np.flatnonzero(index >= 0)
+        matrix[rows, index[rows]] = 1.0
+        new = ~known[codes] & (codes >= 0)
+        gaps = Gaps(
+            missing=int(np.count_nonzero(codes < 0)),
+            unseen=int(np.count_nonzero(new)),
+            examples=_examples(values, new),
+            filled=self.missing or not np.any(codes < 0),
+        )
+        return matrix, gaps
+
+    def standardised(self, matrix: np.ndarray) -> CategoryColumn:
+        """Return the plan itself.
+
+        Two different levels are as far apart as two numbers of deviation 1 are on average.
+        """
+        return self
+
+
+@dataclass(frozen=True)
+class DateColumn:
+    """A column of dates: days since the first, and where in the year, week and day they lie.
+
+    All of it counts as one feature.
+
+    Parameters
+    ----------
+    name : str
+        The column's name.
+    pattern : str
+        The format of dates written as text.
+    origin, fill : float
+        The first date, and the one that stands in for missing ones; seconds since 1970.
+    cycles : tuple of {"year", "week", "day"}
+        Which cycles are told from the date, each as a sine and a cosine.
+    scale : float
+        What the days are divided by, where columns are to be on one scale.
+    """
+
+    name: str
+    pattern: str
+    origin: float
+    fill: float
+    cycles: tuple[Cycle, ...] = ()
+    scale: float = 1.0
+
+    kind: ClassVar[str] = "date"
+
+    def _check_stored(self) -> None:
+        _check_finite(self.name, self.origin, self.fill)
+        _check_scale(self.name, self.scale)
+        if self.pattern not in DATE_FORMATS or len(set(self.cycles)) != len(self.cycles):
+            raise ValueError(f"the format or the cycles of the date {self.name!r} are not known")
+
+    @property
+    def width(self) -> int:
+        """Number of matrix columns."""
+        return 1 + 2 * len(self.cycles)
+
+    @property
+    def column_names(self) -> tuple[ColumnName, ...]:
+        """Names of the matrix columns."""
+        days = DayName(self.name, self.origin, self.scale, timed="day" in self.cycles)
+        waves = (
+            ColumnName(f"{self.name} (time of {cycle}, {wave})")
+            for cycle in self.cycles
+            for wave in ("sine", "cosine")
+        )
+        return (days, *waves)
+
+    @property
+    def example(self) -> str:
+        """A value as it may stand in a table."""
+        pattern = "%Y-%m-%d" if self.pattern == "ISO8601" else self.pattern
+        moment = np.datetime64(int(self.fill), "s").item()
+        return str(moment.strftime(pattern))
+
+    def encode(self, values: pd.Series[Any]) -> tuple[np.ndarray, Gaps]:
+        """Return the matrix columns of a column's entries, and what was missing."""
+        seconds = as_seconds(values, self.pattern)
+        lost = np.isnan(seconds)
+        gaps = Gaps()
+        if lost.any():
+            strange = lost & ~is_missing(values)
+            gaps = Gaps(
+                missing=int(np.count_nonzero(lost & ~strange)),
+                strange=int(np.count_nonzero(strange)),
+                examples=_examples(values, strange),
+            )
+        return self.measured(np.where(lost, self.fill, seconds)), gaps
+
+    def measured(self, seconds: np.ndarray) -> np.ndarray:
+        """Return the matrix columns of dates in seconds since 1970."""
+        days = seconds / _DAY
+        columns = [(days - self.origin / _DAY) / self.scale]
+        lengths = {"year": _YEAR, "week": 7.0, "day": 1.0}
+        for cycle in self.cycles:
+            angle = 2 * np.pi * np.mod(days, lengths[cycle]) / lengths[cycle]
+            columns += [np.sin(angle), np.cos(angle)]
+        return np.column_stack(columns)
+
+    def standardised(self, matrix: np.ndarray) -> DateColumn:
+        """Return the plan that makes days of deviation 1; cycles are on that scale already."""
+        return replace(self, scale=_spread(matrix[:, 0])[1])
+
+
+def _spread(values: np.ndarray) -> tuple[float, float]:
+    """Return mean and standard deviation, of numbers of any size."""
+    largest = float(np.max(np.abs(values)))
+    reduced = values / largest
+    return largest * float(np.mean(reduced)), largest * float(np.std(reduced))
+
+
+def _check_finite(name: str, *numbers: float) -> None:
+    if not all(abs(number) < np.inf for number in numbers):
+        raise ValueError(f"the column {name!r} has a fill or a centre that is no finite number")
+
+
+def _check_scale(name: str, scale: float) -> None:
+    if not 0 < scale < np.inf:
+        raise ValueError(f"the column {name!r} has a scale that is no positive number")
+
+
+ColumnPlan = NumberColumn | CategoryColumn | DateColumn
+
+
+def _examples(values: pd.Series[Any], where: np.ndarray, most: int = 3) -> tuple[str, ...]:
+    """Return a few distinct entries, for a message."""
+    places = np.flatnonzero(where)[:1000]
+    texts = [str(value) for value in values.iloc[places].tolist()]
+    return tuple(dict.fromkeys(texts))[:most]

@@ -1,0 +1,133 @@
+"""Decimal marks: whether the numbers of a table are written with points or with commas."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+
+import numpy as np
+
+from mixnorm.tables.values import (
+    BLANKS,
+    Style,
+    as_texts,
+    is_date_type,
+    is_number_type,
+    number_style,
+    styles_of,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Mark = Literal["", ".", ","]
+# Entries of a column that are looked at.
+_SAMPLE = 1000
+_MOSTLY_NUMBERS = 0.9
+
+
+class _Styled(Protocol):
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def style(self) -> Style: ...
+
+
+_C = TypeVar("_C", bound=_Styled)
+
+
+def text_mark(text: str) -> Mark:
+    """Return the decimal mark that a number proves; none if it is whole, or could have either.
+
+    Examples
+    --------
+    >>> [text_mark(text) for text in ("1.5", "1,5", "1.234.567", "1,234", "7", "van")]
+    ['.', ',', ',', '', '', '']
+    """
+    if "." not in text and "," not in text:
+        return ""
+    found = styles_of(text)
+    if "comma" in found:
+        return "" if len(found) > 1 else ","
+    return "." if found else ""
+
+
+def column_mark(texts: Iterable[str | None]) -> Mark:
+    """Return the decimal mark that most of the texts that prove one have."""
+    found = [text_mark(text) for text in texts if text is not None]
+    points, commas = found.count("."), found.count(",")
+    if points == commas:
+        return ""
+    return "." if points > commas else ","
+
+
+def common_mark(columns: Iterable[Sequence[str | None]]) -> Mark:
+    """Return the decimal mark of columns of texts; none if they do not agree, or prove none.
+
+    Columns that are mostly no numbers do not count.
+    """
+    marks: set[Mark] = set()
+    for texts in columns:
+        mark = column_mark(texts)
+        if mark:
+            distinct = {text for text in texts if text is not None} - BLANKS
+            if number_style(np.array(sorted(distinct), dtype=object), _MOSTLY_NUMBERS) is not None:
+                marks.add(mark)
+    return marks.pop() if len(marks) == 1 else ""
+
+
+def table_mark(frame: pd.DataFrame) -> Mark:
+    """Return the decimal mark of the numbers that a table has as texts; see :func:`common_mark`."""
+    columns = (frame.iloc[:, place] for place in range(frame.shape[1]))
+    return common_mark([_sample(values) for values in columns if _may_be_texts(values)])
+
+
+def restyled(columns: Sequence[_C], texts: Mapping[str, Sequence[str | None]]) -> list[_C]:
+    """Return columns of numbers as a new table writes them, which need not be as training did.
+
+    A column that proves its decimal mark has that one. One that does not has the mark of its
+    training, or the other one where most columns that prove theirs have changed.
+
+    Parameters
+    ----------
+    columns : sequence of columns
+        Columns of numbers, with ``name`` and ``style``.
+    texts : mapping of str to sequence of str
+        Entries of the new table, of those columns whose entries are texts.
+    """
+    known = [column for column in columns if column.name in texts]
+    proved = {column.name: column_mark(texts[column.name]) for column in known}
+    marks = [(proved[column.name], _mark_of(column)) for column in known]
+    changes = sum(1 if new != old else -1 for new, old in marks if new)
+    other: dict[Mark, Mark] = {".": ",", ",": "."}
+    found = []
+    for column in columns:
+        mark = proved.get(column.name, "")
+        if not mark and column.name in texts and changes > 0:
+            mark = other[_mark_of(column)]
+        style: Style = column.style if not mark else "comma" if mark == "," else "thousands"
+        found.append(column if style == column.style else replace(column, style=style))  # type: ignore[type-var]
+    return found
+
+
+def frame_texts(frame: pd.DataFrame, names: Collection[str]) -> dict[str, list[str | None]]:
+    """Return some entries of those of the columns whose entries are no numbers or dates."""
+    wanted = [place for place, name in enumerate(frame.columns) if str(name) in names]
+    columns = [frame.iloc[:, place] for place in wanted]
+    return {str(each.name): _sample(each) for each in columns if _may_be_texts(each)}
+
+
+def _mark_of(column: _Styled) -> Mark:
+    return "," if column.style == "comma" else "."
+
+
+def _may_be_texts(values: pd.Series[Any]) -> bool:
+    return not is_number_type(values) and not is_date_type(values)
+
+
+def _sample(values: pd.Series[Any]) -> list[str | None]:
+    """Return entries from everywhere in a column as texts."""
+    step = max(1, -(-len(values) // _SAMPLE))
+    return list(as_texts(values.iloc[::step]))

@@ -1,0 +1,129 @@
+"""A model that learns from a stream, with what it needs to go on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from mixnorm.tables.rows.columns import RowColumn, adapt_columns, values_by_name
+from mixnorm.tables.rows.encoder import Features, RowEncoder
+from mixnorm.tables.target import Task
+
+# Number of first rows that show how numbers are written.
+_SAMPLE = 1000
+
+
+@dataclass(frozen=True)
+class StreamModel:
+    """An online learner of rows of names and values: what ``mixnorm stream`` keeps.
+
+    Parameters
+    ----------
+    target : str
+        Name of the column it predicts.
+    task : {"classification", "regression"}
+        What it predicts.
+    estimator : estimator
+        An online learner that was given rows of names and numbers.
+    columns : tuple of str
+        Names of all columns of the table it learned from; empty for JSON lines.
+    dropped, categories, numbers : tuple of str
+        Columns that are left out, and columns of categories or numbers whatever they look like.
+    source : str
+        What was learned from last.
+    lines : int
+        How many lines of that were learned from, with those left out.
+    digest : str
+        A fingerprint of these lines.
+    kinds : tuple of RowColumn
+        What the columns are.
+    first_rows : list
+        Entries and target of the rows that it learned from, while there are so few that kinds may
+        change.
+    account : dict
+        Errors so far, for a run that goes on: plain values only.
+    before : StreamModel or None
+        The model before the last line, where that had no line break and may have been half a row.
+    facts : dict
+        How it was made and what was measured: plain values only.
+
+    Examples
+    --------
+    >>> from mixnorm import MirrorDescentClassifier
+    >>> rows = [{"power=high": 1.0}, {"power=low": 1.0, "age": 3.0}] * 20
+    >>> estimator = MirrorDescentClassifier().partial_fit(rows, ["bus", "van"] * 20)
+    >>> model = StreamModel("kind", "classification", estimator)
+    >>> model.predict([{"power": "high"}, {"power": "low", "age": None}]).tolist()
+    ['bus', 'van']
+    """
+
+    target: str
+    task: Task
+    estimator: Any
+    columns: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    source: str = ""
+    lines: int = 0
+    digest: str = ""
+    facts: dict[str, Any] = field(default_factory=dict)
+    numbers: tuple[str, ...] = ()
+    kinds: tuple[RowColumn, ...] = ()
+    first_rows: list[Any] = field(default_factory=list)
+    account: dict[str, Any] = field(default_factory=dict)
+    before: StreamModel | None = None
+
+    def _check_stored(self) -> None:
+        """Raise unless the parts of a model read from a file fit together."""
+        from sklearn.base import is_classifier
+
+        estimator = self.estimator
+        if not hasattr(estimator, "_learner") or not hasattr(estimator, "learn_one"):
+            raise ValueError("the estimator does not learn from a stream")
+        if not isinstance(getattr(estimator, "vocabulary_", None), dict):
+            raise ValueError("the estimator did not learn from rows of names")
+        if is_classifier(estimator) != (self.task == "classification"):
+            raise ValueError(f"the estimator is not one for {self.task}")
+        if not all(isinstance(row, list) and len(row) == 2 for row in self.first_rows):
+            raise ValueError("the first rows are no pairs of entries and a target")
+        if self.lines < 0:
+            raise ValueError(f"lines is {self.lines}")
+
+    @property
+    def classes(self) -> np.ndarray | None:
+        """The class labels; None for regression."""
+        return getattr(self.estimator, "classes_", None)
+
+    def features(self, rows: Sequence[Mapping[str, Any]]) -> list[Features]:
+        """Return rows as the estimator takes them; raise if most of a column cannot be read."""
+        known = {name: RowColumn(name, "category") for name in self.categories}
+        drop = {*self.dropped, self.target}
+        kinds = adapt_columns(self.kinds, values_by_name(rows[:_SAMPLE], (), drop))
+        known.update({column.name: column for column in kinds})
+        encoder = RowEncoder(known.values(), drop=drop, complete=bool(self.columns))
+        features = encoder.encode(rows)
+        encoder.check_readable(len(rows))
+        return features
+
+    def predict(self, rows: Any) -> np.ndarray:
+        """Predict for rows.
+
+        Parameters
+        ----------
+        rows : sequence of dicts, or DataFrame
+            Values by the names of columns: numbers, texts, dates, None for a missing one. What was
+            never seen in learning is ignored.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Labels or numbers.
+        """
+        if hasattr(rows, "to_dict"):
+            rows = rows.to_dict("records")
+        if not len(rows):
+            return np.empty(0) if self.classes is None else self.classes[:0]
+        return np.asarray(self.estimator.predict(self.features(rows)))

@@ -1,0 +1,238 @@
+"""The column to predict: labels or numbers, and which of the two."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from mixnorm.exceptions import TableError
+from mixnorm.tables.values import (
+    as_numbers,
+    as_texts,
+    distinct_texts,
+    is_date_type,
+    is_missing,
+    is_number_type,
+    level_text,
+    number_style,
+)
+from mixnorm.tables.words import counted
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Task = Literal["classification", "regression"]
+# Whole numbers are labels if there are at most this many of them, each this often on average.
+_MOST_LABELS = 30
+_LEAST_ROWS = 5
+
+
+@dataclass
+class Target:
+    """The targets of a table.
+
+    Parameters
+    ----------
+    name : str
+        The column's name.
+    task : {"classification", "regression"}
+        What they call for.
+    values : ndarray of shape (n_kept,)
+        Labels (texts or whole numbers) or floats.
+    rows : ndarray of shape (n_kept,)
+        The rows that have a target.
+    notes : list of str
+        What was decided or left out, one sentence each.
+    """
+
+    name: str
+    task: Task
+    values: np.ndarray
+    rows: np.ndarray
+    notes: list[str] = field(default_factory=list)
+
+
+def find_column(frame: pd.DataFrame, name: str, table: str, repeated: Collection[str] = ()) -> str:
+    """Return the column of that name, or raise with the nearest ones.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The table.
+    name : str
+        The name to look for.
+    table : str
+        What to call the table in a message.
+    repeated : collection of str
+        Names that more than one column has in the file, which say nothing.
+    """
+    return find_name([str(column) for column in frame.columns], name, table, repeated)
+
+
+def find_name(names: Sequence[str], name: str, table: str, repeated: Collection[str] = ()) -> str:
+    """Return the name as a table has it, or raise with the nearest ones."""
+    folded = [column for column in names if column.casefold() == name.strip().casefold()]
+    found = name if name in names else folded[0] if len(folded) == 1 else None
+    if found is not None and found in repeated:
+        raise TableError(
+            f"{table} has more than one column {found!r}; rename them, so that it is clear which "
+            "one is meant."
+        )
+    if found is not None:
+        return found
+    close = difflib.get_close_matches(name, names, n=3)
+    hint = f"Did you mean {' or '.join(map(repr, close))}?" if close else _some(names)
+    raise TableError(f"{table} has no column {name!r}. {hint}")
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = ", ".join(map(repr, names[:8]))
+    return f"It has {shown}{', ...' if len(names) > 8 else ''}."
+
+
+def read_target(values: pd.Series[Any], task: Task | None = None, mark: str = "") -> Target:
+    """Return the targets in a column.
+
+    Rows without a target are left out. Texts and truth values are labels; so are whole numbers, if
+    there are few different ones that occur often; other numbers call for regression.
+
+    Parameters
+    ----------
+    values : Series
+        The column.
+    task : {"classification", "regression"}, optional
+        What the user asks for; None finds out.
+    mark : {"", ".", ","}
+        The decimal mark of the table, where it is known.
+    """
+    name = str(values.name)
+    present = ~is_missing(values, words=True)
+    if not present.any():
+        raise TableError(f"The target {name!r} is missing in every row.")
+    chosen = task or _task(values[present])
+    if chosen == "regression":
+        present = ~is_missing(values)
+    notes = []
+    if not present.all():
+        lost = int(np.count_nonzero(~present))
+        verbs = ("has", "is") if lost == 1 else ("have", "are")
+        notes.append(
+            f"{lost} of {len(values)} rows {verbs[0]} no target {name!r} and {verbs[1]} left out."
+        )
+        values = values[present]
+    found = _labels(values, name) if chosen == "classification" else _numbers(values, name, mark)
+    if task is None:
+        notes.append(_why(chosen, name, found))
+    return Target(name, chosen, found, np.flatnonzero(present), notes)
+
+
+def _task(values: pd.Series[Any]) -> Task:
+    if is_date_type(values):
+        return "regression"
+    if not is_number_type(values):
+        distinct = distinct_texts(as_texts(values), words=False)
+        # Prices in a text column, say: "1,50".
+        numeric = len(distinct) > _MOST_LABELS and number_style(distinct, 1.0) is not None
+        return "regression" if numeric else "classification"
+    if values.dtype.kind == "b":
+        return "classification"
+    distinct = np.unique(as_numbers(values))
+    if not np.all(np.isfinite(distinct)):
+        return "regression"
+    if len(distinct) <= 2:
+        return "classification"
+    whole = bool(np.all(distinct == np.rint(distinct)))
+    few = len(distinct) <= _MOST_LABELS and len(values) >= _LEAST_ROWS * len(distinct)
+    return "classification" if whole and few else "regression"
+
+
+def _why(task: str, name: str, found: np.ndarray) -> str:
+    if task == "regression":
+        return f"{name!r} holds numbers: regression (--task classification overrules)."
+    count = len(np.unique(found))
+    overrule = "" if found.dtype.kind == "U" else " (--task regression overrules)"
+    return f"{name!r} holds {count} classes: classification{overrule}."
+
+
+def _labels(values: pd.Series[Any], name: str) -> np.ndarray:
+    """Return labels as whole numbers where all are, else as texts."""
+    texts = as_texts(values)
+    labels, few = texts, 2
+    if is_number_type(values) and values.dtype.kind not in "bm":
+        numbers = as_numbers(values)
+        if np.all(np.abs(numbers) < 2**53) and np.all(numbers == np.rint(numbers)):
+            labels, few = numbers.astype(np.int64), _MOST_LABELS
+    count = len(distinct_texts(texts))
+    if count > max(few, len(texts) // 2):
+        raise TableError(
+            f"The target {name!r} has {count} different labels in {len(texts)} rows, too many to "
+            "learn. Choose another column, or --task regression for numbers."
+        )
+    return labels if labels.dtype.kind == "i" else labels.astype(str)
+
+
+def as_target_numbers(values: pd.Series[Any], mark: str = "") -> np.ndarray:
+    """Return the target of a new table as numbers, however they are written; NaN where none is.
+
+    Of what could be written with decimal commas or points, ``mark`` says which.
+    """
+    style = "plain"
+    if not is_number_type(values):
+        distinct = distinct_texts(as_texts(values), words=False)
+        style = number_style(distinct, 0.0, mark) or "plain"
+    return as_numbers(values, style)
+
+
+def compare_labels(
+    values: pd.Series[Any], found: np.ndarray, known: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, list[str]]:
+    """Compare predicted labels with those of a new table, however these are written there.
+
+    Parameters
+    ----------
+    values : Series
+        The target of the new table; rows without one do not count.
+    found : ndarray of shape (n_rows,)
+        The predicted labels.
+    known : ndarray
+        All labels of the training table.
+
+    Returns
+    -------
+    rows, wrong : ndarray
+        The rows that have a target, and which of these are predicted wrongly.
+    unknown : list of str
+        Labels that training did not have.
+    """
+    texts = as_texts(values)
+    rows = np.flatnonzero(texts != None)  # noqa: E711
+    told = {str(label): level_text(str(label)) for label in np.unique(known)}
+    truth = [level_text(text) for text in texts[rows]]
+    guess = [told[str(label)] for label in found[rows]]
+    wrong = np.array([one != other for one, other in zip(truth, guess, strict=True)], dtype=bool)
+    unknown = sorted(set(truth) - set(told.values()))
+    return rows, wrong, unknown
+
+
+def _numbers(values: pd.Series[Any], name: str, mark: str) -> np.ndarray:
+    if is_date_type(values):
+        raise TableError(
+            f"The target {name!r} holds dates; turn them into numbers first (days, say)."
+        )
+    style = "plain"
+    if not is_number_type(values):
+        distinct = distinct_texts(as_texts(values))
+        style = number_style(distinct, 1.0, mark) or "plain"
+    numbers = as_numbers(values, style)
+    wrong = ~np.isfinite(numbers)
+    if wrong.any():
+        first = str(values.iloc[int(np.argmax(wrong))])
+        raise TableError(
+            f"The target {name!r} is no number in {counted(int(wrong.sum()), 'row')} "
+            f"({first!r}, say); mend them, or use --task classification."
+        )
+    return numbers

@@ -1,0 +1,384 @@
+"""The contract of a loss."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from mixnorm.losses import DualLoss, Loss, SmoothLoss
+from mixnorm.testing.contract import require, require_close, require_parameters
+from mixnorm.testing.loss_case import ROUNDING, Case, require_single, single
+from mixnorm.testing.loss_dual import DUAL_CHECKS
+
+# Central differences of a function of size one lose about this much in float64.
+_STEP = 1e-5
+_DIFFERENCES = 1e-7
+
+
+def check_loss(
+    loss: Any,
+    *,
+    n_outputs: int = 3,
+    n_samples: int = 16,
+    y: Any | None = None,
+    random_state: int = 0,
+) -> None:
+    """Check that a loss keeps the promises of :class:`mixnorm.losses.Loss`.
+
+    The loss is tried on random scores and weights: derivatives against finite differences (or
+    subgradients against what they bound), weights against repeated rows, constants against what
+    they bound, dtypes, probabilities, huge scores. The promises of
+    :class:`mixnorm.losses.SmoothLoss` and :class:`mixnorm.losses.DualLoss` are checked where the
+    loss has their methods: a conjugate against the loss, by Fenchel's and Young's inequality.
+
+    Parameters
+    ----------
+    loss : Loss
+        The loss to check.
+    n_outputs : int, default=3
+        Number of outputs (classes) to try it with.
+    n_samples : int, default=16
+        Number of rows, where ``y`` is not given.
+    y : array-like, optional
+        Targets to try, as ``loss.encode`` takes them; by default random labels, signs, or random
+        numbers for a regression loss.
+    random_state : int, default=0
+        Seed of the scores, weights and directions.
+
+    Raises
+    ------
+    mixnorm.exceptions.ContractError
+        At the first promise that is broken.
+
+    Examples
+    --------
+    >>> from mixnorm.losses import MarginSoftmax
+    >>> check_loss(MarginSoftmax(margin=2.0))
+    """
+    require(
+        isinstance(loss, Loss), loss, "it has every attribute and method of mixnorm.losses.Loss"
+    )
+    rng = np.random.default_rng(random_state)
+    if y is None:
+        y = _targets(loss, rng, (n_samples, n_outputs))
+    y = np.asarray(y)
+    shape = (len(y), n_outputs)
+    weight = np.asarray(rng.uniform(0.5, 2.0, size=len(y)))
+    case = Case(
+        loss,
+        y,
+        2.0 * rng.standard_normal(shape),
+        weight / weight.sum(),
+        rng.standard_normal(shape),
+    )
+    for check in _CHECKS:
+        check(case)
+    for protocol, checks in ((SmoothLoss, _SMOOTH_CHECKS), (DualLoss, DUAL_CHECKS)):
+        if isinstance(loss, protocol):
+            for check in checks:
+                check(case)
+
+
+def _targets(loss: Any, rng: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
+    if loss.is_classifier:
+        return np.asarray(rng.integers(shape[1], size=shape[0]))
+    if loss.is_binary:
+        return np.asarray(rng.choice([-1.0, 1.0], size=shape))
+    return np.asarray(rng.standard_normal(shape))
+
+
+def _check_parameters(case: Case) -> None:
+    value = case.at(case.scores)[0]
+    for copy in require_parameters(case.loss):
+        target = copy.encode(case.y, case.n_outputs, case.scores)
+        again = copy.value_and_residual(case.scores, target, case.weight)[0]
+        require(again == value, case.loss, "a copy gives the same value", f"{again}, not {value}")
+
+
+def _check_inputs_untouched(case: Case) -> None:
+    scores, weight = case.scores.copy(), case.weight.copy()
+    first, second = case.at(scores, weight), case.at(scores, weight)
+    same = np.array_equal(scores, case.scores) and np.array_equal(weight, case.weight)
+    require(same, case.loss, "value_and_residual leaves scores and weight alone")
+    same = first[0] == second[0] and np.array_equal(first[1], second[1])
+    require(same, case.loss, "value_and_residual gives the same again when called again")
+
+
+def _check_gradient(case: Case) -> None:
+    value, residual = case.at(case.scores)
+    if not math.isfinite(case.loss.smoothness):
+        for length in (-1e2, -1.0, -1e-3, 1e-3, 1.0, 1e2):
+            move = length * case.direction
+            rise = case.at(case.scores + move)[0] - value - float(np.sum(residual * move))
+            promise = "the residual is a subgradient of the value in the scores"
+            require(rise >= -ROUNDING * (1.0 + abs(length)), case.loss, promise, f"{rise:.3g} < 0")
+        return
+    differences = np.empty_like(residual)
+    for entry in np.ndindex(*residual.shape):
+        ahead, behind = case.scores.copy(), case.scores.copy()
+        ahead[entry] += _STEP
+        behind[entry] -= _STEP
+        differences[entry] = (case.at(ahead)[0] - case.at(behind)[0]) / (2.0 * _STEP)
+    promise = "the residual is the derivative of the value in the scores"
+    require_close(residual, differences, case.loss, promise, atol=_DIFFERENCES)
+
+
+def _check_weighted_mean(case: Case) -> None:
+    one = np.ones(1)
+    rows = [slice(i, i + 1) for i in range(len(case.weight))]
+    values = np.asarray([case.at(case.scores[row], one, row)[0] for row in rows])
+    mean, value = float(values @ case.weight), case.at(case.scores)[0]
+    promise = "the value is the weighted mean over samples"
+    require_close(value, mean, case.loss, promise, rtol=ROUNDING, atol=ROUNDING)
+
+
+def _check_repeated_rows(case: Case) -> None:
+    counts = 1 + np.arange(len(case.weight)) % 3
+    share, total = counts / counts.sum(), int(counts.sum())
+    index = np.repeat(np.arange(len(counts)), counts)
+    value, residual = case.at(case.scores, share)
+    repeated, parts = case.at(case.scores[index], np.full(total, 1.0 / total), index)
+    summed = np.zeros_like(residual)
+    np.add.at(summed, index, parts)
+    promise = "whole-number weights equal repeated rows"
+    require_close(value, repeated, case.loss, promise, rtol=ROUNDING)
+    require_close(residual, summed, case.loss, promise, atol=ROUNDING)
+
+
+def _check_zero_weights(case: Case) -> None:
+    weight = case.weight.copy()
+    weight[::3] = 0.0
+    kept = weight > 0
+    value, residual = case.at(case.scores, weight)
+    fewer, part = case.at(case.scores[kept], weight[kept], kept)
+    promise = "rows of weight zero count for nothing"
+    require_close(value, fewer, case.loss, promise, rtol=ROUNDING)
+    require_close(residual[kept], part, case.loss, promise, atol=ROUNDING)
+    require(not np.any(residual[~kept]), case.loss, promise, "their residual is not zero")
+
+
+def _check_shift(case: Case) -> None:
+    shifted = case.scores + case.direction[:, :1]
+    value, residual = case.at(case.scores)
+    if case.loss.shift_invariant:
+        promise = "shift_invariant: a constant added to a row's scores changes nothing"
+        require_close(case.at(shifted)[0], value, case.loss, promise, rtol=1e-9)
+        promise = "shift_invariant: each row of the residual sums to zero"
+        zero = np.zeros(residual.shape[0])
+        require_close(residual.sum(axis=1), zero, case.loss, promise, atol=ROUNDING)
+
+
+def _moves(case: Case) -> list[tuple[np.ndarray, float, float, np.ndarray]]:
+    """Return moves of the scores, how far the loss rises above its tangent, and a slack for it.
+
+    Moves start from scores of zero as well: ties are where derivatives jump, if they do.
+    """
+    found = []
+    for start in (case.scores, np.zeros_like(case.scores)):
+        value, residual = case.at(start)
+        for length in (1e-2, -1e-2, 1.0, -1.0, 1e2, -1e2):
+            move = length * case.direction
+            reached, slope = case.at(start + move)
+            squares = float(case.weight @ np.sum(move * move, axis=1))
+            slack = 1e-9 * (abs(reached) + abs(value) + squares)
+            found.append((move, reached - value - float(np.sum(residual * move)), slack, slope))
+    return found
+
+
+def _check_constants(case: Case) -> None:
+    loss = case.loss
+    for move, rise, slack, slope in _moves(case):
+        if math.isfinite(loss.smoothness):
+            squares = float(case.weight @ np.sum(move * move, axis=1))
+            bound = 0.5 * loss.smoothness * squares + slack
+            found = f"{rise:.6g} is above {bound:.6g}"
+            require(rise <= bound, loss, f"smoothness={loss.smoothness} bounds the rise", found)
+        slope = slope / case.weight[:, None]
+        sizes = np.linalg.norm(slope, axis=1) if loss.is_classifier else np.abs(slope)
+        found = f"a gradient has norm {sizes.max():.6g}"
+        kept = not math.isfinite(loss.lipschitz) or sizes.max() <= loss.lipschitz * (1 + 1e-9)
+        require(kept, loss, f"lipschitz={loss.lipschitz} bounds gradients", found)
+
+
+def _check_weights_of_entries(case: Case) -> None:
+    if case.loss.is_classifier:
+        return
+    value, residual = case.at(case.scores)
+    again, entries = case.at(case.scores, np.tile(case.weight[:, None], (1, case.n_outputs)))
+    promise = "weights of entries that are those of their rows change nothing"
+    require_close(again, value, case.loss, promise, rtol=ROUNDING)
+    require_close(entries, residual, case.loss, promise, atol=ROUNDING)
+
+
+def _check_smooth_constants(case: Case) -> None:
+    loss = case.loss
+    promise = "a loss with second derivatives has a finite smoothness"
+    require(math.isfinite(loss.smoothness), loss, promise)
+    for move, rise, slack, _ in _moves(case):
+        factor = loss.max_norm_smoothness(case.n_outputs)
+        bound = factor * float(case.weight @ np.max(np.abs(move), axis=1) ** 2) + slack
+        found = f"{rise:.6g} is above {bound:.6g}"
+        require(rise <= bound, loss, "max_norm_smoothness bounds the rise", found)
+
+
+def _check_zero_weights_of_curvature(case: Case) -> None:
+    weight, target = case.weight.copy(), case.target
+    weight[::3] = 0.0
+    residual = case.at(case.scores, weight)[1]
+    promise = "rows of weight zero count for nothing"
+    curvature = np.asarray(case.loss.curvature(residual, target, weight))
+    require(not np.any(curvature[weight == 0.0]), case.loss, promise, "their curvature is not zero")
+    column = case.direction[:, 0]
+    hessian = np.asarray(case.loss.column_hessian(column, residual, target, weight))
+    require(np.all(np.isfinite(hessian)), case.loss, promise, "column_hessian is not finite")
+
+
+def _check_curvature(case: Case) -> None:
+    shapes = ((len(case.weight), case.n_outputs), (len(case.weight), 1))
+    found = []
+    for length in (0.0, 1.0, 100.0):
+        scores = case.scores * length
+        target = case.loss.encode(case.y, case.n_outputs, scores)
+        _, residual = case.loss.value_and_residual(scores, target, case.weight)
+        curvature = np.asarray(case.loss.curvature(residual, target, case.weight))
+        promise = f"curvature has shape {shapes[0]} or {shapes[1]}"
+        require(curvature.shape in shapes, case.loss, promise, f"got {curvature.shape}")
+        # Read off a residual, a curvature of zero may be off by a rounding error.
+        least = -8.0 * np.finfo(np.float64).eps * case.weight[:, None]
+        require(np.all(curvature >= least), case.loss, "curvature is not negative")
+        found.append(curvature)
+    if case.loss.constant_curvature:
+        same = all(np.array_equal(found[0], other) for other in found[1:])
+        require(same, case.loss, "constant_curvature: the scores do not change the curvature")
+
+
+def _check_hessian_form(case: Case) -> None:
+    form = case.loss.hessian_form(case.direction, *case.second_order())
+    ahead = case.at(case.scores + _STEP * case.direction)[1]
+    behind = case.at(case.scores - _STEP * case.direction)[1]
+    wanted = float(np.sum(case.direction * (ahead - behind))) / (2.0 * _STEP)
+    promise = "hessian_form is the second derivative along a direction"
+    tolerance = _DIFFERENCES * (1.0 + abs(wanted))
+    require_close(form, wanted, case.loss, promise, atol=tolerance)
+
+
+def _check_column_hessian(case: Case) -> None:
+    column = case.direction[:, 0].copy()
+    hessian = np.asarray(case.loss.column_hessian(column, *case.second_order()))
+    wanted = np.empty((case.n_outputs, case.n_outputs))
+    for output in range(case.n_outputs):
+        move = np.zeros_like(case.scores)
+        move[:, output] = _STEP * column
+        ahead, behind = case.at(case.scores + move)[1], case.at(case.scores - move)[1]
+        wanted[output] = column @ (ahead - behind) / (2.0 * _STEP)
+    promise = "column_hessian is the derivative of the gradient in the weights of a column"
+    require_close(hessian, wanted, case.loss, promise, atol=_DIFFERENCES)
+
+
+def _check_single_precision(case: Case) -> None:
+    scores, weight, _ = single(case)
+    target = case.loss.encode(case.y, case.n_outputs, scores)
+    value, residual = case.loss.value_and_residual(scores, target, weight)
+    found = {"value_and_residual": residual}
+    if not case.loss.is_classifier:
+        found["predict"] = case.loss.predict(scores)
+    proba = _proba(case.loss, scores)
+    if proba is not None:
+        found["proba"] = proba
+    require_single(case.loss, found)
+    require(type(value) is float, case.loss, "values are Python floats")
+    wanted = case.at(case.scores)
+    promise = "float32 agrees with float64"
+    require_close(value, wanted[0], case.loss, promise, rtol=1e-4, atol=1e-4)
+    require_close(residual, wanted[1], case.loss, promise, atol=1e-5)
+
+
+def _check_single_precision_of_curvature(case: Case) -> None:
+    scores, weight, direction = single(case)
+    target = case.loss.encode(case.y, case.n_outputs, scores)
+    rest = (case.loss.value_and_residual(scores, target, weight)[1], target, weight)
+    found = {
+        "curvature": case.loss.curvature(*rest),
+        "column_hessian": case.loss.column_hessian(direction[:, 0], *rest),
+    }
+    require_single(case.loss, found)
+    form = case.loss.hessian_form(direction, *rest)
+    require(type(form) is float, case.loss, "values are Python floats", "hessian_form is none")
+
+
+def _check_huge_scores(case: Case) -> None:
+    for dtype in (np.float32, np.float64):
+        scores = (1e4 * np.sign(case.scores)).astype(dtype)
+        scores[0, :] = 1e4  # a row of ties
+        weight = case.weight.astype(dtype)
+        target = case.loss.encode(case.y, case.n_outputs, scores)
+        promise = f"scores of 1e4 in {np.dtype(dtype)} do not overflow"
+        try:
+            with np.errstate(over="raise", invalid="raise", divide="raise"):
+                value, residual = case.loss.value_and_residual(scores, target, weight)
+                parts = [residual, _proba(case.loss, scores)]
+                if isinstance(case.loss, SmoothLoss):
+                    parts.append(case.loss.curvature(residual, target, weight))
+        except FloatingPointError as error:
+            require(False, case.loss, promise, str(error))
+        parts = [part for part in parts if part is not None]
+        finite = math.isfinite(value) and all(np.all(np.isfinite(part)) for part in parts)
+        require(finite, case.loss, promise, "they give infinity or NaN")
+
+
+def _proba(loss: Any, scores: np.ndarray) -> np.ndarray | None:
+    """Return probabilities, or None for a loss that says it has none."""
+    try:
+        return np.asarray(loss.proba(scores))
+    except TypeError:
+        return None
+
+
+def _check_predictions(case: Case) -> None:
+    loss, predicted = case.loss, np.asarray(case.loss.predict(case.scores))
+    shape = case.scores.shape[:1] if loss.is_classifier else case.scores.shape
+    require(predicted.shape == shape, loss, f"predict returns shape {shape}", str(predicted.shape))
+    if loss.is_classifier:
+        known = np.isin(predicted, np.arange(case.n_outputs))
+        require(np.all(known), loss, "predict returns labels")
+    if loss.is_binary:
+        require(np.all(np.abs(predicted) == 1.0), loss, "predict returns -1 and +1")
+    proba = _proba(loss, case.scores)
+    if proba is None:
+        return
+    require(proba.shape == case.scores.shape, loss, "proba has the shape of the scores")
+    require(np.all(proba >= 0.0), loss, "probabilities are not negative")
+    if loss.is_classifier:
+        ones = np.ones(len(proba))
+        require_close(proba.sum(axis=1), ones, loss, "probabilities sum to one", atol=ROUNDING)
+        best = np.argmax(proba, axis=1)
+    else:
+        require(np.all(proba <= 1.0), loss, "probabilities are at most one")
+        best = np.where(proba >= 0.5, 1.0, -1.0)
+    require(np.array_equal(best, predicted), loss, "predict returns the most probable class")
+
+
+_CHECKS = (
+    _check_inputs_untouched,
+    _check_parameters,
+    _check_gradient,
+    _check_weighted_mean,
+    _check_repeated_rows,
+    _check_zero_weights,
+    _check_weights_of_entries,
+    _check_shift,
+    _check_constants,
+    _check_single_precision,
+    _check_huge_scores,
+    _check_predictions,
+)
+_SMOOTH_CHECKS = (
+    _check_smooth_constants,
+    _check_curvature,
+    _check_zero_weights_of_curvature,
+    _check_hessian_form,
+    _check_column_hessian,
+    _check_single_precision_of_curvature,
+)

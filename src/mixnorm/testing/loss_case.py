@@ -1,0 +1,60 @@
+"""What the checks of a loss are run on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mixnorm.testing.contract import require
+
+#: Sums of a few dozen terms of size one are good to this much in float64.
+ROUNDING = 1e-11
+
+
+@dataclass(frozen=True)
+class Case:
+    """A loss, targets, and scores, weights and a direction to try it with."""
+
+    loss: Any
+    y: np.ndarray
+    scores: np.ndarray
+    weight: np.ndarray
+    direction: np.ndarray
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of scores of a row."""
+        return int(self.scores.shape[1])
+
+    @property
+    def target(self) -> Any:
+        """The targets, as the loss encodes them."""
+        return self.loss.encode(self.y, self.n_outputs, self.scores)
+
+    def at(
+        self, scores: np.ndarray, weight: np.ndarray | None = None, rows: Any = slice(None)
+    ) -> tuple[float, np.ndarray]:
+        """Return value and residual at given scores, for some of the targets."""
+        target = self.loss.encode(self.y[rows], self.n_outputs, scores)
+        weight = self.weight if weight is None else weight
+        value, residual = self.loss.value_and_residual(scores, target, weight)
+        return float(value), np.asarray(residual)
+
+    def second_order(self) -> tuple[np.ndarray, Any, np.ndarray]:
+        """Return what the second-order methods take: residual, target and weight."""
+        return self.at(self.scores)[1], self.target, self.weight
+
+
+def single(case: Case) -> tuple[np.ndarray, ...]:
+    """Return scores, weight and direction in single precision."""
+    arrays = (case.scores, case.weight, case.direction)
+    return tuple(array.astype(np.float32) for array in arrays)
+
+
+def require_single(loss: Any, found: dict[str, Any]) -> None:
+    """Fail where an array is not float32."""
+    for name, array in found.items():
+        promise = f"{name} keeps the dtype float32"
+        require(array.dtype == np.float32, loss, promise, f"got {array.dtype}")

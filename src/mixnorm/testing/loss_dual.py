@@ -1,0 +1,222 @@
+"""The contract of a loss with a conjugate."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import numpy as np
+from scipy.optimize import minimize
+
+from mixnorm.losses.scalar import has_box_dual
+from mixnorm.testing.contract import require, require_close
+from mixnorm.testing.loss_case import ROUNDING, Case, require_single, single
+
+
+def _dual_points(case: Case) -> list[np.ndarray]:
+    """Return points of the conjugate's domain: residuals, points between them, and zero."""
+    lengths = (1.0, 0.1, -3.0, 30.0)
+    found = [case.at(length * case.scores + case.direction)[1] for length in lengths]
+    between = [0.5 * (a + b) for a, b in pairwise(found)]
+    return [*found, *between, np.zeros_like(case.scores)]
+
+
+def _pairing(a: np.ndarray, b: np.ndarray) -> tuple[float, float]:
+    """Return the inner product of two arrays, and the size of its rounding errors."""
+    return float(np.sum(a * b)), 1e-10 * (1.0 + float(np.sum(np.abs(a * b))))
+
+
+def _check_fenchel_young(case: Case) -> None:
+    loss, target, weight = case.loss, case.target, case.weight
+    outside = weight[:, None] * case.direction
+    for theta in [*_dual_points(case), outside, outside - outside.mean(axis=1, keepdims=True)]:
+        kept = theta.copy()
+        conjugate = loss.conjugate(theta, target, weight)
+        require(type(conjugate) is float, loss, "values are Python floats", "conjugate is none")
+        require(np.array_equal(theta, kept), loss, "conjugate leaves theta alone")
+        for length in (0.0, 0.3, 1.0, -1.0, 1e2, -1e2, 1e4, -1e4):
+            for scores in (case.scores, case.direction, theta / weight[:, None]):
+                scores = length * scores
+                product, rounding = _pairing(scores, theta)
+                least = product - case.at(scores)[0]
+                promise = "loss(scores) + conjugate(theta) >= <scores, theta>"
+                found = f"the conjugate {conjugate:.6g} is below {least:.6g}"
+                require(conjugate >= least - rounding, loss, promise, found)
+
+
+def _check_conjugate_of_residuals(case: Case) -> None:
+    loss, target = case.loss, case.target
+    for length in (0.0, 0.3, 1.0, -1.0, 30.0):
+        scores = length * case.scores
+        value, theta = case.at(scores)
+        product, rounding = _pairing(scores, theta)
+        conjugate = loss.conjugate(theta, target, case.weight)
+        promise = "loss(scores) + conjugate(residual) = <scores, residual>"
+        require_close(value + conjugate, product, loss, promise, atol=rounding + 1e-9 * abs(value))
+
+
+def _check_prox(case: Case) -> None:
+    """Check that the prox is a subgradient at known scores, and better than other points."""
+    loss, target, weight = case.loss, case.target, case.weight
+    points, start = _dual_points(case), 1.5 * weight[:, None] * case.direction
+    for factor in (0.05, 1.0, 20.0):
+        step = factor * float(weight.mean())
+        kept = start.copy()
+        phi = np.asarray(loss.prox_conjugate(start, step, target, weight))
+        require(np.array_equal(start, kept), loss, "prox_conjugate leaves theta alone")
+        promise = "prox_conjugate returns a point of the conjugate's domain"
+        require(math.isfinite(loss.conjugate(phi, target, weight)), loss, promise)
+        scores = (start - phi) / step
+        product, rounding = _pairing(scores, phi)
+        total = case.at(scores)[0] + loss.conjugate(phi, target, weight)
+        promise = "prox_conjugate returns phi, a subgradient of the loss at (theta - phi) / step"
+        require_close(total, product, loss, promise, atol=10.0 * rounding)
+        best = _prox_objective(case, phi, start, step)
+        for other in points:
+            for part in (1.0, 0.1, 1e-2, 1e-3):
+                move = part * (other - phi)
+                rise = _prox_objective(case, phi + move, start, step) - best
+                least = float(np.sum(move * move)) / (2.0 * step)
+                promise = "prox_conjugate minimises conjugate(phi) + |phi - theta|^2 / (2 step)"
+                found = f"another point is only {rise:.3g} above it, not {least:.3g}"
+                require(rise >= least - 1e-10 * (1.0 + abs(best)), loss, promise, found)
+
+
+def _prox_objective(case: Case, phi: np.ndarray, theta: np.ndarray, step: float) -> float:
+    value = case.loss.conjugate(phi, case.target, case.weight)
+    return float(value + np.sum((phi - theta) ** 2) / (2.0 * step))
+
+
+def _check_prox_steps(case: Case) -> None:
+    loss, target, weight = case.loss, case.target, case.weight
+    theta = weight[:, None] * case.direction
+    steps = weight[::-1, None].copy()
+    together = np.asarray(loss.prox_conjugate(theta, steps, target, weight))
+    for row in range(len(weight)):
+        alone = loss.prox_conjugate(theta, float(steps[row, 0]), target, weight)
+        promise = "prox_conjugate takes a step for every row"
+        require_close(together[row], np.asarray(alone)[row], loss, promise, atol=ROUNDING)
+
+
+def _check_balance(case: Case) -> None:
+    loss, target, weight = case.loss, case.target, case.weight
+    residual = case.at(case.scores)[1]
+    even = np.asarray(loss.balance(residual, target, weight))
+    near = even + 1e-6 * (residual - even)
+    for theta in (residual, near, even, _even_point(case), np.zeros_like(even)):
+        kept = theta.copy()
+        found = np.asarray(loss.balance(theta, target, weight))
+        require(np.array_equal(theta, kept), loss, "balance leaves theta alone")
+        zero = np.zeros(case.n_outputs)
+        promise = "balance returns a point that sums to zero in every output"
+        require_close(found.sum(axis=0), zero, loss, promise, atol=ROUNDING)
+        promise = "balance returns a point of the conjugate's domain"
+        require(math.isfinite(loss.conjugate(found, target, weight)), loss, promise)
+        moved, most = np.abs(found - theta).sum(), 3.0 * np.abs(theta.sum(axis=0)).sum()
+        promise = "balance moves a point by little more than its sums"
+        require(moved <= most + ROUNDING, loss, promise, f"by {moved:.3g}, sums {most / 3.0:.3g}")
+
+
+def _even_point(case: Case) -> np.ndarray:
+    """Return a point of the domain whose sums are nearly zero, found without ``balance``.
+
+    It is the derivative, at its least, of the loss as a function of an intercept; of its Moreau
+    envelope in fact, which is smooth for every loss, and whose derivative is the prox.
+    """
+    step = float(case.weight.mean())
+
+    def point(intercept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        theta = step * (case.scores + intercept)
+        phi = case.loss.prox_conjugate(theta, step, case.target, case.weight)
+        return theta, np.asarray(phi)
+
+    def envelope(intercept: np.ndarray) -> tuple[float, np.ndarray]:
+        theta, phi = point(intercept)
+        value = case.at((theta - phi) / step)[0] + float(np.sum(phi * phi)) / (2.0 * step)
+        return value, phi.sum(axis=0)
+
+    best = minimize(envelope, np.zeros(case.n_outputs), jac=True, method="BFGS")
+    return point(best.x)[1]
+
+
+def _check_best_constant(case: Case) -> None:
+    loss = case.loss
+    if not loss.is_classifier or math.isfinite(loss.smoothness):
+        return
+    constant, theta = loss.best_constant(case.target, case.weight)
+    promise = "best_constant returns a dual point that sums to zero in every output"
+    sums = np.asarray(theta).sum(axis=0)
+    require_close(sums, np.zeros(case.n_outputs), loss, promise, atol=ROUNDING)
+    value = case.at(np.zeros_like(case.scores) + np.asarray(constant))[0]
+    gap = value + float(loss.conjugate(theta, case.target, case.weight))
+    promise = "best_constant has the least loss, as its dual point shows"
+    require(abs(gap) <= 1e-9 * max(abs(value), 1.0), loss, promise, f"a gap of {gap:.3g} is left")
+
+
+def _check_zero_weights_of_duals(case: Case) -> None:
+    loss, target, weight = case.loss, case.target, case.weight.copy()
+    weight[::3] = 0.0
+    theta = case.at(case.scores, weight)[1]
+    promise = "rows of weight zero count for nothing"
+    found = loss.conjugate(theta, target, weight)
+    require(math.isfinite(found), loss, promise, f"the conjugate is {found}")
+    away = theta + case.direction * case.weight[:, None]
+    for name, array in (
+        ("prox_conjugate", loss.prox_conjugate(away, 0.1, target, weight)),
+        ("balance", loss.balance(away, target, weight)),
+    ):
+        empty = not np.any(np.asarray(array)[::3])
+        require(empty and np.all(np.isfinite(array)), loss, promise, f"{name} is not zero there")
+    theta[0] = away[0]
+    found = loss.conjugate(theta, target, weight)
+    promise = "the conjugate is infinite where a row of weight zero is not zero"
+    require(found == math.inf, loss, promise, f"got {found}")
+
+
+def _check_single_precision_of_duals(case: Case) -> None:
+    scores, weight, direction = single(case)
+    target = case.loss.encode(case.y, case.n_outputs, scores)
+    theta = case.loss.value_and_residual(scores, target, weight)[1]
+    away, step = weight[:, None] * direction, float(weight[0])
+    prox = case.loss.prox_conjugate(away, step, target, weight)
+    even = case.loss.balance(theta, target, weight)
+    require_single(case.loss, {"prox_conjugate": prox, "balance": even})
+    promise = "float32 agrees with float64"
+    wanted = case.loss.prox_conjugate(away.astype(np.float64), step, case.target, case.weight)
+    require_close(prox, wanted, case.loss, promise, atol=1e-5)
+    for point in (theta, prox, even):
+        found = case.loss.conjugate(point, target, weight)
+        require(math.isfinite(found), case.loss, promise, "the conjugate is infinite in float32")
+
+
+def _check_box_dual(case: Case) -> None:
+    """Check that the form that a loss tells of its conjugate is that of the conjugate."""
+    loss, target, weight = case.loss, case.target, case.weight
+    if not has_box_dual(loss):
+        return
+    form = loss.box_dual(target, weight)
+    low, high = np.maximum(form.low, -1e3), np.minimum(form.high, 1e3)
+    for part in (0.0, 0.3, 0.8, 1.0):
+        theta = low + part * (high - low)
+        told = form.slope * theta + 0.5 * form.curvature * theta**2 + form.kink * np.abs(theta)
+        conjugate = loss.conjugate(theta, target, weight)
+        promise = "box_dual is the form of the conjugate"
+        require_close(conjugate, float(np.sum(told)), loss, promise, rtol=1e-9)
+    for bound, sign in ((form.low, -1.0), (form.high, 1.0)):
+        if np.all(np.isfinite(bound)):
+            outside = bound + sign * 0.01 * weight[:, None]
+            infinite = loss.conjugate(outside, target, weight) == math.inf
+            require(infinite, loss, "the conjugate is infinite beyond the bounds of box_dual")
+
+
+DUAL_CHECKS = (
+    _check_conjugate_of_residuals,
+    _check_fenchel_young,
+    _check_prox,
+    _check_prox_steps,
+    _check_balance,
+    _check_best_constant,
+    _check_zero_weights_of_duals,
+    _check_single_precision_of_duals,
+    _check_box_dual,
+)

@@ -1,0 +1,479 @@
+"""The contract of a norm."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mixnorm.norms import Norm
+from mixnorm.testing.contract import require, require_close, require_parameters
+
+# Central differences of a function of size one lose about this much in float64.
+_STEP = 1e-6
+_DIFFERENCES = 1e-6
+_ROUNDING = 1e-10
+# Errors of a decomposition beside random ones of one rounding per entry.
+_TIMES_ROUNDING = 64.0
+# How far a projection may lie outside of its ball, relative to the radius.
+_OUTSIDE = 1e-12
+
+
+@dataclass(frozen=True)
+class _Case:
+    """A norm, and points to try it with."""
+
+    norm: Any
+    points: tuple[np.ndarray, ...]
+
+    @property
+    def W(self) -> np.ndarray:
+        return self.points[0]
+
+    @property
+    def V(self) -> np.ndarray:
+        return self.points[1]
+
+    def pairs(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Return pairs of points, far from one another and near."""
+        far = zip(self.points[:-1], self.points[1:], strict=True)
+        return [*far, *((point, point + 1e-3 * self.V) for point in self.points)]
+
+    def has(self, name: str) -> bool:
+        """Tell whether the norm has an ability."""
+        return hasattr(self.norm, name)
+
+
+def check_norm(norm: Any, *, shape: tuple[int, int] = (6, 4), random_state: int = 0) -> None:
+    """Check that a norm keeps the promises of :class:`mixnorm.norms.Norm`.
+
+    The norm is tried on random arrays, and of its abilities those that it has: Hölder's inequality
+    and the points where it is an equality, prox and projection by their optimality conditions and
+    against other points, mirror maps by finite differences and round trips, sums over rows, dtypes,
+    huge and tiny arrays.
+
+    Parameters
+    ----------
+    norm : Norm
+        The norm to check.
+    shape : tuple of int, default=(6, 4)
+        Shape ``(n_features, n_outputs)`` of the arrays to try it with; a norm with groups needs
+        the shape that fits them.
+    random_state : int, default=0
+        Seed of the arrays.
+
+    Raises
+    ------
+    mixnorm.exceptions.ContractError
+        At the first promise that is broken.
+
+    Examples
+    --------
+    >>> from mixnorm.norms import MixedNorm
+    >>> check_norm(MixedNorm(inner=2, outer=1))
+    >>> check_norm(MixedNorm(2, 1, groups=[0, 0, 1]), shape=(3, 2))
+    """
+    _check_kind(norm)
+    require(isinstance(norm, Norm), norm, "it has every method of mixnorm.norms.Norm")
+    rng = np.random.default_rng(random_state)
+    points = [rng.standard_normal(shape) for _ in range(4)]
+    points[2][::2, :] *= 0.01  # rows of very different sizes
+    points[3][1:2, :] = 0.0
+    case = _Case(norm, tuple(points))
+    for check in _CHECKS:
+        check(case)
+    for names, check_ability in _ABILITIES:
+        if all(case.has(name) for name in names):
+            check_ability(case)
+
+
+def _check_kind(norm: Any) -> None:
+    """Raise a clear error for a class or a name in place of a norm."""
+    if isinstance(norm, type):
+        raise TypeError(
+            f"check_norm takes a norm object, got the class {norm.__name__}. Make an object of it: "
+            f"check_norm({norm.__name__}(...))."
+        )
+    if isinstance(norm, str):
+        raise TypeError(
+            f"check_norm takes a norm object, got the name {norm!r}. Norms that have names are "
+            f"objects of mixnorm.norms: check_norm(mixnorm.norms.as_norm({norm!r}))."
+        )
+
+
+def _inner(first: np.ndarray, second: np.ndarray) -> float:
+    return float(np.sum(first * second))
+
+
+def _gradient(function: Callable[[np.ndarray], float], point: np.ndarray) -> np.ndarray:
+    """Return central differences."""
+    found = np.empty_like(point)
+    for entry in np.ndindex(*point.shape):
+        move = np.zeros_like(point)
+        move[entry] = _STEP
+        found[entry] = (function(point + move) - function(point - move)) / (2.0 * _STEP)
+    return found
+
+
+def _operations(case: _Case) -> dict[str, Callable[[Any], Any]]:
+    """Return the operations that the norm has, as functions of one array.
+
+    Levels are relative to the array, so that all scale with it, or do not change.
+    """
+    norm = case.norm
+    scaling = {
+        "prox": lambda W: norm.prox(W, 0.4 * norm.dual(W)),
+        "project": lambda W: norm.project(W, 0.4 * norm.value(W)),
+        "mirror": lambda W: norm.mirror(W),
+        "link": lambda W: norm.link(W),
+        "lmo": lambda W: norm.lmo(W),
+        "row_duals": lambda W: norm.row_duals(W),
+    }
+    return {name: function for name, function in scaling.items() if case.has(name)}
+
+
+# --- what every norm promises
+
+
+def _check_parameters(case: _Case) -> None:
+    value = case.norm.value(case.W)
+    for copy in require_parameters(case.norm):
+        again = copy.value(case.W)
+        require(again == value, case.norm, "a copy gives the same value", f"{again}, not {value}")
+
+
+def _check_inputs_untouched(case: _Case) -> None:
+    plain = {"value": case.norm.value, "dual": case.norm.dual}
+    for name, function in {**plain, **_operations(case)}.items():
+        W = case.W.copy()
+        first = function(W)
+        require(np.array_equal(W, case.W), case.norm, f"{name} leaves its argument alone")
+        same = np.array_equal(np.asarray(first), np.asarray(function(W)))
+        require(same, case.norm, f"{name} gives the same again when called again")
+        if name not in plain:
+            apart = not np.may_share_memory(np.asarray(first), W)
+            require(apart, case.norm, f"{name} returns an array of its own")
+
+
+def _check_axioms(case: _Case) -> None:
+    for name in ("value", "dual"):
+        size = getattr(case.norm, name)
+        found = size(np.zeros_like(case.W))
+        require(found == 0.0, case.norm, f"{name} is zero for an array of zeros", f"got {found}")
+        for first, second in case.pairs():
+            promise = f"{name} is a positive Python float"
+            require(type(size(first)) is float and size(first) > 0.0, case.norm, promise)
+            promise = f"{name} is homogeneous"
+            require_close(size(-2.5 * first), 2.5 * size(first), case.norm, promise, rtol=_ROUNDING)
+            total, most = size(first + second), size(first) + size(second)
+            found = f"{total:.6g} is above {most:.6g}"
+            kept = total <= most * (1.0 + _ROUNDING)
+            require(kept, case.norm, f"{name} keeps the triangle inequality", found)
+
+
+def _check_duality(case: _Case) -> None:
+    norm = case.norm
+    for first, second in case.pairs():
+        product, most = abs(_inner(first, second)), norm.value(first) * norm.dual(second)
+        found = f"{product:.6g} is above {most:.6g}"
+        kept = product <= most * (1.0 + _ROUNDING)
+        require(kept, norm, "<W, V> is at most value(W) dual(V)", found)
+    # Where it has a gradient, a norm grows by what its argument aligns with, of dual norm one.
+    slope = _gradient(norm.value, case.W)
+    promise = "dual is one at the gradient of the value"
+    require_close(norm.dual(slope), 1.0, norm, promise, atol=_DIFFERENCES)
+    slope = _gradient(norm.dual, case.W)
+    promise = "value is one at the gradient of the dual"
+    require_close(norm.value(slope), 1.0, norm, promise, atol=_DIFFERENCES)
+
+
+def _check_single_precision(case: _Case) -> None:
+    operations = _operations(case)
+    for name in ("value", "dual"):
+        single = getattr(case.norm, name)(case.W.astype(np.float32))
+        promise = f"{name} of float32 is a Python float that agrees with float64"
+        require(type(single) is float, case.norm, promise)
+        require_close(single, getattr(case.norm, name)(case.W), case.norm, promise, rtol=1e-5)
+    for name, function in operations.items():
+        found, wanted = function(case.W.astype(np.float32)), function(case.W)
+        promise = f"{name} keeps the dtype float32"
+        require(found.dtype == np.float32, case.norm, promise, f"got {found.dtype}")
+        largest = float(np.max(np.abs(wanted)))
+        promise = f"{name} of float32 agrees with float64"
+        require_close(found, wanted, case.norm, promise, atol=1e-4 * largest)
+
+
+def _check_scales(case: _Case) -> None:
+    plain = {"value": case.norm.value, "dual": case.norm.dual}
+    for dtype, power in ((np.float64, 500), (np.float32, 100)):
+        for scale in (2.0**power, 2.0**-power):
+            W: Any = case.W.astype(dtype)
+            for name, function in {**plain, **_operations(case)}.items():
+                promise = (
+                    f"{name} of an array times {scale:.0e} in {np.dtype(dtype)} scales with it"
+                )
+                wanted = np.asarray(function(W), np.float64)
+                try:
+                    with np.errstate(over="raise", invalid="raise", divide="raise"):
+                        found = np.asarray(function(W * dtype(scale)), np.float64)
+                except FloatingPointError as error:
+                    require(False, case.norm, promise, str(error))
+                if name != "lmo":
+                    found = found / scale
+                rounding = 64.0 * float(np.finfo(dtype).eps) * np.max(np.abs(wanted))
+                require_close(found, wanted, case.norm, promise, atol=rounding)
+
+
+# --- abilities
+
+
+def _check_lmo(case: _Case) -> None:
+    norm = case.norm
+    for G in case.points:
+        point = np.asarray(norm.lmo(G))
+        require(point.shape == G.shape, norm, "lmo keeps the shape", f"got {point.shape}")
+        size = norm.value(point)
+        inside = size <= 1.0 + _ROUNDING
+        require(inside, norm, "lmo returns a point of the unit ball", f"its value is {size:.6g}")
+        promise = "the inner product of G and lmo(G) is -dual(G)"
+        require_close(_inner(G, point), -norm.dual(G), norm, promise, rtol=_ROUNDING)
+    size = norm.value(norm.lmo(np.zeros_like(case.W)))
+    require(size <= 1.0 + _ROUNDING, norm, "lmo returns a point of the unit ball for G = 0")
+
+
+def _check_dual_norm(case: _Case) -> None:
+    norm, dual = case.norm, case.norm.dual_norm()
+    for point in case.points:
+        promise = "dual_norm() has the dual as its value, and the value as its dual"
+        require_close(dual.value(point), norm.dual(point), norm, promise, rtol=_ROUNDING)
+        require_close(dual.dual(point), norm.value(point), norm, promise, rtol=_ROUNDING)
+
+
+def _check_prox(case: _Case) -> None:
+    norm = case.norm
+    for W in case.points:
+        promise = "prox with tau=0 changes nothing"
+        unchanged = np.asarray(norm.prox(W, 0.0))
+        require_close(unchanged, W, norm, promise, atol=_ROUNDING)
+        apart = not np.may_share_memory(unchanged, W)
+        require(apart, norm, "prox with tau=0 returns an array of its own")
+        rest = norm.prox(W, 1.001 * norm.dual(W))
+        zero = np.zeros_like(W)
+        require(not np.any(rest), norm, "prox is zero where tau is above the dual norm")
+        require(not np.any(norm.prox(zero, 1.0)), norm, "prox of zero is zero")
+        for share in (0.01, 0.3, 0.9):
+            tau = share * norm.dual(W)
+            _check_prox_at(case, W, tau)
+    tau = 0.3 * norm.dual(case.W)
+    for first, second in case.pairs():
+        moved = np.linalg.norm(norm.prox(first, tau) - norm.prox(second, tau))
+        most = np.linalg.norm(first - second) * (1.0 + _ROUNDING) + _ROUNDING
+        require(moved <= most, norm, "prox does not move points apart")
+
+
+def _check_prox_at(case: _Case, W: np.ndarray, tau: float) -> None:
+    norm, found = case.norm, np.asarray(case.norm.prox(W, tau))
+    size, slope = norm.value(found), norm.dual(W - found)
+    promise = "prox is optimal: W - prox(W, tau) is tau times a subgradient of the value"
+    require(slope <= tau * (1.0 + _ROUNDING), norm, promise, f"dual is {slope / tau:.9g} tau")
+    product, wanted = _inner(W - found, found), tau * size
+    require_close(product, wanted, norm, promise, atol=_ROUNDING * tau * norm.value(W))
+    reached = tau * size + 0.5 * float(np.sum((found - W) ** 2))
+    for other in (W, 0.9 * found, found + 0.1 * case.V, found + 1e-4 * case.W):
+        objective = tau * norm.value(other) + 0.5 * float(np.sum((other - W) ** 2))
+        least = reached * (1.0 - _ROUNDING)
+        require(objective >= least, norm, "no other point is better than prox")
+
+
+def _check_project(case: _Case) -> None:
+    norm = case.norm
+    for W in case.points:
+        value = norm.value(W)
+        require(not np.any(norm.project(W, 0.0)), norm, "project with radius 0 returns zeros")
+        inside = np.asarray(norm.project(W, 1.5 * value))
+        require(np.array_equal(inside, W), norm, "project leaves points inside as they are")
+        apart = not np.may_share_memory(inside, W)
+        require(apart, norm, "project of a point inside returns an array of its own")
+        for share in (0.01, 0.3, 0.95):
+            _check_project_at(case, W, share * value)
+    zero = np.zeros_like(case.W)
+    require(not np.any(norm.project(zero, 1.0)), norm, "project of zero is zero")
+
+
+def _check_project_at(case: _Case, W: np.ndarray, radius: float) -> None:
+    norm, found = case.norm, np.asarray(case.norm.project(W, radius))
+    beyond = norm.value(found) / radius - 1.0
+    inside = beyond <= _OUTSIDE
+    require(inside, norm, "project returns a point of the ball", f"outside by {beyond:.3g}")
+    promise = "project again changes nothing"
+    require_close(norm.project(found, radius), found, norm, promise, atol=1e-12 * radius)
+    promise = "project is optimal: W - project(W, radius) supports the ball there"
+    most, product = radius * norm.dual(W - found), _inner(W - found, found)
+    allowed = _ROUNDING * radius * norm.dual(W)
+    require_close(product, most, norm, promise, atol=allowed)
+    distance = np.linalg.norm(W - found)
+    for other in (found + 0.01 * case.V, found + case.W, W, case.V):
+        inside_point = other * min(1.0, radius / norm.value(other))
+        further = np.linalg.norm(W - inside_point) >= distance * (1.0 - _ROUNDING)
+        require(further, norm, "no point of the ball is nearer than project")
+
+
+def _check_moreau(case: _Case) -> None:
+    dual = case.norm.dual_norm()
+    if not hasattr(dual, "project"):
+        return
+    for W in case.points:
+        tau = 0.3 * case.norm.dual(W)
+        total = np.asarray(case.norm.prox(W, tau)) + np.asarray(dual.project(W, tau))
+        promise = "prox and the projection on the dual ball add up to the point"
+        require_close(total, W, case.norm, promise, atol=_ROUNDING * float(np.max(np.abs(W))))
+
+
+def _check_factors(case: _Case) -> None:
+    norm, tau = case.norm, 0.3 * case.norm.dual(case.W)
+    left, values, right = (np.asarray(part) for part in norm.prox_factors(case.W, tau))
+    promise = "the factors of the prox multiply to it"
+    require_close((left * values) @ right, norm.prox(case.W, tau), norm, promise, atol=_ROUNDING)
+    require(np.all(values > 0.0), norm, "prox_factors returns positive values alone")
+    one = np.eye(len(values))
+    promise = "prox_factors returns orthonormal vectors"
+    require_close(left.T @ left, one, norm, promise, atol=_ROUNDING)
+    require_close(right @ right.T, one, norm, promise, atol=_ROUNDING)
+
+
+def _check_mirror(case: _Case) -> None:
+    norm = case.norm
+    require(not np.any(norm.mirror(np.zeros_like(case.W))), norm, "mirror of zero is zero")
+    for point in case.points:
+        image = np.asarray(norm.mirror(point))
+        promise = "mirror keeps sizes: value(mirror(theta)) is dual(theta)"
+        require_close(norm.value(image), norm.dual(point), norm, promise, rtol=_ROUNDING)
+    slope = _gradient(lambda theta: 0.5 * norm.dual(theta) ** 2, case.W)
+    promise = "mirror is the gradient of half the squared dual norm"
+    allowed = _DIFFERENCES * norm.dual(case.W) ** 2
+    require_close(norm.mirror(case.W), slope, norm, promise, atol=allowed)
+
+
+def _check_link(case: _Case) -> None:
+    norm = case.norm
+    require(not np.any(norm.link(np.zeros_like(case.W))), norm, "link of zero is zero")
+    slope = _gradient(lambda W: 0.5 * norm.value(W) ** 2, case.W)
+    promise = "link is the gradient of half the squared norm"
+    allowed = _DIFFERENCES * norm.value(case.W) ** 2
+    require_close(norm.link(case.W), slope, norm, promise, atol=allowed)
+
+
+def _check_round_trip(case: _Case) -> None:
+    norm = case.norm
+    for point in case.points[:2]:
+        promise = "link and mirror are inverse to one another, but for rounding"
+        for there, back in ((norm.mirror, norm.link), (norm.link, norm.mirror)):
+            image = np.asarray(there(point))
+            allowed = 1e-8 * float(np.max(np.abs(point))) + _rounding_effect(back, image)
+            require_close(back(image), point, norm, promise, atol=allowed)
+
+
+def _rounding_effect(function: Callable[[np.ndarray], Any], point: np.ndarray) -> float:
+    """Return what rounding of a point may do to the function there.
+
+    A map with an inverse may still bring numbers so near together that rounding loses them: where
+    the norm is nearly the trace norm, small singular values of ``mirror`` are far below the
+    rounding of large ones.
+    """
+    size = float(np.finfo(point.dtype).eps) * float(np.max(np.abs(point)))
+    noise = np.random.default_rng(0).standard_normal((3, *point.shape))
+    found = np.asarray(function(point))
+    moved = [np.max(np.abs(np.asarray(function(point + size * part)) - found)) for part in noise]
+    return _TIMES_ROUNDING * float(max(moved))
+
+
+def _check_strong_convexity(case: _Case) -> None:
+    norm, constant = case.norm, case.norm.strong_convexity()
+    promise = f"strong_convexity()={constant} is a positive Python float"
+    require(type(constant) is float and constant > 0.0, norm, promise)
+    # Equal entries, or singular values, of which every other grows: there it is often least.
+    ones, diagonal = np.ones_like(case.W), np.eye(*case.W.shape)
+    turns = np.where(np.indices(ones.shape).sum(axis=0) % 2, -0.1, 0.1)
+    steps = np.where(np.arange(len(diagonal)) % 2, -0.1, 0.1)[:, None] * diagonal
+    flat = [(ones, ones + turns), (diagonal, diagonal + steps)]
+    for first, second in case.pairs() + flat:
+        ends = 0.5 * (norm.value(first) ** 2 + norm.value(second) ** 2)
+        middle = norm.value(0.5 * (first + second)) ** 2
+        gap, least = ends - middle, 0.25 * constant * norm.value(first - second) ** 2
+        found = f"half the squared norm bends by {gap:.6g}, not {least:.6g}"
+        kept = gap >= least - 1e-13 * ends
+        require(kept, norm, f"strong_convexity()={constant} holds between two points", found)
+
+
+def _check_twin(case: _Case) -> None:
+    norm, twin = case.norm, case.norm.smooth_twin(case.W.shape)
+    for name in ("mirror", "strong_convexity"):
+        require(hasattr(twin, name), norm, f"smooth_twin has {name}", f"{twin!r} has not")
+    for point in case.points:
+        value, other = norm.value(point), twin.value(point)
+        near = other * (1.0 - _ROUNDING) <= value <= math.e * other
+        found = f"{value:.6g} and {other:.6g}"
+        require(near, norm, "the value lies between those of smooth_twin and e times that", found)
+
+
+def _check_row_duals(case: _Case) -> None:
+    norm = case.norm
+    for V in case.points:
+        duals = np.asarray(norm.row_duals(V))
+        shape = (V.shape[0],)
+        require(duals.shape == shape, norm, f"row_duals has shape {shape}", f"got {duals.shape}")
+        promise = "dual is the maximum of row_duals"
+        require_close(norm.dual(V), np.max(duals), norm, promise, rtol=_ROUNDING)
+
+
+def _check_restricted(case: _Case) -> None:
+    norm, W = case.norm, case.W
+    duals = np.asarray(norm.row_duals(W))  # of random rows those are equal that share a block
+    level = np.sort(np.unique(duals))[len(np.unique(duals)) // 2]
+    rows, others = np.flatnonzero(duals < level), np.flatnonzero(duals >= level)
+    parts = [(norm.restricted(index), index) for index in (rows, others) if len(index)]
+    total = sum(part.value(W[index]) for part, index in parts)
+    promise = "the values of restricted norms add up to the value"
+    require_close(total, norm.value(W), norm, promise, rtol=_ROUNDING)
+    for part, index in parts:
+        found = np.asarray(part.row_duals(W[index]))
+        promise = "row_duals of a restricted norm are those of the rows"
+        require_close(found, duals[index], norm, promise, rtol=_ROUNDING)
+        require_close(part.dual(W[index]), np.max(duals[index]), norm, promise, rtol=_ROUNDING)
+
+
+def _check_row_exponent(case: _Case) -> None:
+    exponent = case.norm.row_exponent
+    total = float(np.sum(np.linalg.norm(case.W, exponent, axis=1)))
+    promise = f"the value is the sum of the rows' norms with row_exponent={exponent}"
+    require_close(case.norm.value(case.W), total, case.norm, promise, rtol=_ROUNDING)
+
+
+_CHECKS = (
+    _check_inputs_untouched,
+    _check_parameters,
+    _check_axioms,
+    _check_duality,
+    _check_single_precision,
+    _check_scales,
+)
+
+_ABILITIES: tuple[tuple[tuple[str, ...], Callable[[_Case], None]], ...] = (
+    (("lmo",), _check_lmo),
+    (("dual_norm",), _check_dual_norm),
+    (("prox",), _check_prox),
+    (("project",), _check_project),
+    (("prox", "dual_norm"), _check_moreau),
+    (("prox", "prox_factors"), _check_factors),
+    (("mirror",), _check_mirror),
+    (("link",), _check_link),
+    (("mirror", "link"), _check_round_trip),
+    (("strong_convexity",), _check_strong_convexity),
+    (("smooth_twin",), _check_twin),
+    (("row_duals",), _check_row_duals),
+    (("row_duals", "restricted"), _check_restricted),
+    (("row_exponent",), _check_row_exponent),
+)

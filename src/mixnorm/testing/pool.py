@@ -1,0 +1,410 @@
+"""The contract of a pool."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from mixnorm._array import device_of, namespace, to_numpy
+from mixnorm.pools import working_dtype
+from mixnorm.testing.contract import require, require_close, require_parameters
+
+_RULES = ("l1", "l2")
+# What no pool has as an atom; a model file of a stranger's may say otherwise.
+_NO_ATOMS = (None, True, -1, 1.5, math.nan, "0", b"0", (), (None,), (-1,), (-1, 0), ((), ()))
+# Atoms looked at where each costs some evaluations.
+_FEW = 5
+
+
+@dataclass(frozen=True)
+class _Case:
+    """A pool bound to its data, with a residual to score its atoms for."""
+
+    pool: Any
+    X: Any
+    weight: Any
+    residual: Any
+    options: dict[str, Any]
+    max_atoms: int
+
+    def prepared(self, pool: Any | None = None) -> Any:
+        pool = self.pool if pool is None else pool
+        return pool.prepare(self.X, weight=self.weight, **self.options)
+
+    def eps(self) -> float:
+        return float(np.finfo(to_numpy(self.weight).dtype).eps)
+
+    def top(self, prepared: Any, rule: str = "l1", **limits: Any) -> list[tuple[Any, float]]:
+        found: list[tuple[Any, float]] = prepared.top(
+            self.residual, rule, self.max_atoms, frozenset(), **limits
+        )
+        return found
+
+    def read(self, atom: Any) -> set[int]:
+        return set(to_numpy(self.pool.feature_indices([atom], self.X.shape[1])).tolist())
+
+
+def check_pool(
+    pool: Any, X: Any, *, n_outputs: int = 3, max_atoms: int = 50, random_state: int = 0
+) -> None:
+    """Check that a pool keeps the promises the greedy engine and prediction rely on.
+
+    Scores are compared with the gradients of the columns that the pool hands out, these with what
+    ``evaluate`` returns on the same data, and copies of the pool with the pool itself. What a pool
+    need not have (``cost``, ``describe``; bound to data, ``inputs``, ``price`` and ``shortlist``)
+    is checked where it is there. Bound to data, a pool that learns from them has an attribute
+    ``pool``, which evaluates its atoms. A pool with a true attribute ``draws`` is given a
+    ``random_state``; one with a true attribute ``grows`` may offer others of its atoms when some
+    are excluded, or only some inputs wanted.
+
+    Parameters
+    ----------
+    pool : pool
+        The pool to check, not yet bound to data.
+    X : array or sparse matrix of shape (n_samples, n_features)
+        Data to bind it to; some tens of rows are enough.
+    n_outputs : int, default=3
+        Number of outputs of the random residual.
+    max_atoms : int, default=50
+        Most atoms to look at, best first.
+    random_state : int, default=0
+        Seed of the residual and the weights.
+
+    Raises
+    ------
+    mixnorm.exceptions.ContractError
+        At the first promise that is broken.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mixnorm.pools import Columns
+    >>> check_pool(Columns(groups=["a", "a", "b"]), np.arange(12.0).reshape(4, 3) % 5)
+    """
+    rng = np.random.default_rng(random_state)
+    weight = rng.uniform(0.5, 2.0, size=X.shape[0])
+    weight /= weight.sum()
+    # As at the optimum over the intercept: constant columns then have no gradient.
+    residual = rng.standard_normal((X.shape[0], n_outputs)) * weight[:, None]
+    residual -= residual.mean(axis=0)
+    arrays = _follow(X, weight), _follow(X, residual)
+    before = _snapshot(X)
+    for scale in ("std", "max", False):
+        for fit_intercept in (True, False):
+            options: dict[str, Any] = {"scale": scale, "fit_intercept": fit_intercept}
+            if getattr(pool, "draws", False):
+                options["random_state"] = random_state
+            case = _Case(pool, X, *arrays, options, max_atoms)
+            prepared = case.prepared()
+            case = replace(case, pool=getattr(prepared, "pool", pool))
+            _check_count(case, prepared)
+            _check_columns(case, prepared)
+            _check_atoms(case, prepared)
+            for rule in _RULES:
+                _check_prices(case, prepared, rule)
+                _check_scores(case, prepared, rule)
+                _check_exclusion(case, prepared, rule)
+                _check_shortlist(case, prepared, rule)
+                _check_inputs(case, prepared, rule)
+            _check_copies(case, prepared)
+            _check_evaluation(case, prepared)
+    _check_silent_rows(case)
+    _check_strangers(case)
+    require(np.array_equal(before, _snapshot(X)), pool, "the data are left as they were")
+
+
+def _rounding(case: _Case, values: np.ndarray) -> float:
+    """Return by how much columns that are made of sums may differ: it goes by the largest terms."""
+    return 8.0 * case.eps() * float(np.max(np.abs(values), initial=0.0))
+
+
+def _follow(X: Any, array: np.ndarray) -> Any:
+    """Return ``array`` in the namespace, working dtype and device of ``X``."""
+    dtype = working_dtype(X)
+    if hasattr(X, "toarray") or isinstance(X, np.ndarray):
+        return array.astype(dtype)
+    return namespace(X).asarray(array, dtype=dtype, device=device_of(X))
+
+
+def _dense(X: Any) -> np.ndarray:
+    return to_numpy(X.toarray() if hasattr(X, "toarray") else X)
+
+
+def _snapshot(X: Any) -> np.ndarray:
+    return np.array(_dense(X))
+
+
+def _check_scores(case: _Case, prepared: Any, rule: str) -> None:
+    ranked = case.top(prepared, rule)
+    require(len(ranked) <= case.max_atoms, case.pool, "top returns at most m atoms")
+    require(len({atom for atom, _ in ranked}) == len(ranked), case.pool, "atoms differ, and hash")
+    scores = np.asarray([score for _, score in ranked])
+    require(np.all(scores > 0.0), case.pool, "scores of offered atoms are positive")
+    price = getattr(prepared, "price", lambda atom: 1.0)
+    worth = np.asarray([score / math.sqrt(price(atom)) for atom, score in ranked])
+    require(np.all(np.diff(worth) <= 0.0), case.pool, "top returns the best atom first")
+    for atom, score in ranked:
+        _check_score(case, prepared, rule, atom, score)
+
+
+def _check_score(case: _Case, prepared: Any, rule: str, atom: Any, score: float) -> None:
+    residual = to_numpy(case.residual).astype(np.float64)
+    rows = to_numpy(prepared.columns(atom)).astype(np.float64)
+    gradient = rows @ residual
+    wanted = np.abs(gradient).sum() if rule == "l1" else np.sqrt((gradient**2).sum())
+    # Rounding of a sum of n products, and of the scaled columns themselves.
+    size = float((np.abs(rows) @ np.abs(residual)).sum())
+    atol = 4.0 * case.eps() * np.sqrt(rows.shape[1]) * size
+    promise = f"the {rule} score of atom {atom!r} is the norm of its columns' gradient"
+    require_close(score, wanted, case.pool, promise, atol=atol)
+
+
+def _same(case: _Case, first: list[tuple[Any, float]], second: list[tuple[Any, float]]) -> bool:
+    """Tell whether two lists have the same atoms, with scores that are equal but for rounding.
+
+    A product of more rows may be added up in another order.
+    """
+    if [atom for atom, _ in first] != [atom for atom, _ in second]:
+        return False
+    one, other = (np.asarray([score for _, score in part]) for part in (first, second))
+    return bool(np.allclose(one, other, rtol=16.0 * case.eps(), atol=0.0))
+
+
+def _check_exclusion(case: _Case, prepared: Any, rule: str) -> None:
+    ranked = case.top(prepared, rule)
+    if len(ranked) < 2:
+        return
+    promise = "top(m=1) is the first of top(m)"
+    best = prepared.top(case.residual, rule, 1, frozenset())
+    require(_same(case, best, ranked[:1]), case.pool, promise, f"got {best}, not {ranked[:1]}")
+    excluded = frozenset(atom for atom, _ in ranked[::2])
+    left = prepared.top(case.residual, rule, case.max_atoms, excluded)
+    offered = [atom for atom, _ in left]
+    require(not excluded & set(offered), case.pool, "excluded atoms are not offered")
+    if getattr(case.pool, "grows", False):
+        return
+    wanted = [atom for atom, _ in ranked[1::2]]
+    promise = "excluding atoms leaves the order of the others"
+    require(offered[: len(wanted)] == wanted, case.pool, promise, f"got {offered}, not {wanted}")
+
+
+def _check_shortlist(case: _Case, prepared: Any, rule: str) -> None:
+    if not hasattr(prepared, "shortlist"):
+        return
+    listed = prepared.shortlist(case.residual, rule, 8, frozenset())
+    atoms = [atom for atom, _ in listed]
+    require(len(listed) <= 8, case.pool, "shortlist returns at most m atoms")
+    require(len(set(atoms)) == len(atoms), case.pool, "atoms of a shortlist differ")
+    best = prepared.top(case.residual, rule, 1, frozenset())
+    promise = "a shortlist begins with the best atom"
+    require(_same(case, listed[:1], best), case.pool, promise, f"got {listed[:1]}, not {best}")
+    for atom, score in listed:
+        _check_score(case, prepared, rule, atom, score)
+    left = prepared.shortlist(case.residual, rule, 8, frozenset(atoms))
+    promise = "excluded atoms are not on a shortlist"
+    require(not {atom for atom, _ in left} & set(atoms), case.pool, promise)
+
+
+def _check_inputs(case: _Case, prepared: Any, rule: str) -> None:
+    keywords = inspect.signature(prepared.top).parameters
+    require("inputs" in keywords, case.pool, "top takes the keyword inputs")
+    ranked = case.top(prepared, rule)
+    for some in (ranked[:1], ranked[:2], ranked[-1:]):
+        inputs = frozenset(column for atom, _ in some for column in case.read(atom))
+        found = case.top(prepared, rule, inputs=inputs)
+        for atom, score in found:
+            require(
+                case.read(atom) <= inputs,
+                case.pool,
+                "with inputs, top offers only atoms that read these columns",
+                f"atom {atom!r} reads {sorted(case.read(atom))}, and inputs are {sorted(inputs)}",
+            )
+            _check_score(case, prepared, rule, atom, score)
+        fitting = {atom for atom, _ in ranked if case.read(atom) <= inputs}
+        offered = {atom for atom, _ in found}
+        missed = set() if getattr(case.pool, "grows", False) else fitting - offered
+        # Scores may round otherwise here, so that the last of a full list may be another.
+        promise = "with inputs, top offers all atoms that read only these columns"
+        require(not missed or len(offered) == case.max_atoms, case.pool, promise, f"not {missed}")
+    require(
+        not case.top(prepared, rule, inputs=frozenset()), case.pool, "every atom reads a column"
+    )
+
+
+def _check_prices(case: _Case, prepared: Any, rule: str) -> None:
+    if not hasattr(prepared, "price"):
+        return
+    ranked = case.top(prepared, rule)
+    prices = [prepared.price(atom) for atom, _ in ranked]
+    good = all(0.0 < price < math.inf for price in prices)
+    require(good, case.pool, "prices are positive and finite", f"got {prices}")
+    if not prices:
+        return
+    budget = float(np.median(prices))
+    found = {atom: prepared.price(atom) for atom, _ in case.top(prepared, rule, budget=budget)}
+    promise = f"with budget={budget:g}, top offers no atom that costs more"
+    require(all(price <= budget for price in found.values()), case.pool, promise, f"got {found}")
+    missed = [atom for atom, _ in ranked if prepared.price(atom) <= budget and atom not in found]
+    require(not missed, case.pool, "with a budget, top offers what costs no more", f"not {missed}")
+
+
+def _check_count(case: _Case, prepared: Any) -> None:
+    count = getattr(prepared, "n_usable", None)
+    good = isinstance(count, (int, np.integer)) and count >= len(case.top(prepared))
+    promise = "n_usable, bound to data, is the number of atoms that can be chosen"
+    require(good, case.pool, promise, f"got {count!r}")
+
+
+def _check_columns(case: _Case, prepared: Any) -> None:
+    atoms = [atom for atom, _ in case.top(prepared)]
+    blocks = [prepared.columns(atom) for atom in atoms]
+    n_samples = case.X.shape[0]
+    for atom, block in zip(atoms, blocks, strict=True):
+        require(
+            len(block.shape) == 2 and block.shape[0] >= 1 and block.shape[1] == n_samples,
+            case.pool,
+            f"columns({atom!r}) has shape (width, {n_samples})",
+            f"got {tuple(block.shape)}",
+        )
+        promise = "columns have the dtype of the weights"
+        require(block.dtype == case.weight.dtype, case.pool, promise, f"got {block.dtype}")
+        scale = to_numpy(prepared.scale(atom))
+        require(scale.shape == (block.shape[0],), case.pool, "scale has one entry per column")
+        require(np.all(np.isfinite(scale) & (scale > 0.0)), case.pool, "scales are positive")
+        values = _dense(case.pool.evaluate(case.X, [atom])) / scale[None, :]
+        promise = f"evaluate on the training data, divided by scale, equals columns({atom!r})"
+        rtol = 8.0 * case.eps()
+        atol = _rounding(case, values) + 1e-300
+        require_close(to_numpy(block).T, values, case.pool, promise, rtol=rtol, atol=atol)
+    if not atoms:
+        return
+    together = _dense(case.pool.evaluate(case.X, atoms))
+    apart = np.concatenate([_dense(case.pool.evaluate(case.X, [atom])) for atom in atoms], axis=1)
+    promise = "evaluate puts the columns of several atoms side by side"
+    require_close(together, apart, case.pool, promise, atol=_rounding(case, apart))
+    labels = case.pool.labels(atoms)
+    require(len(labels) == len(atoms), case.pool, "labels names every atom", f"got {labels}")
+
+
+def _check_evaluation(case: _Case, prepared: Any) -> None:
+    """Check what prediction relies on: that rows count by themselves, and short cuts agree."""
+    pool, X = case.pool, case.X
+    atoms = [atom for atom, _ in case.top(prepared)][:_FEW]
+    if not atoms:
+        return
+    values = pool.evaluate(X, atoms)
+    rows = slice(0, X.shape[0] // 2)
+    part, dense = _dense(pool.evaluate(X[rows, :], atoms)), _dense(values)
+    promise = "evaluate looks at each row by itself"
+    require_close(part, dense[rows], pool, promise, atol=_rounding(case, dense))
+    if hasattr(pool, "total_cost"):
+        cost = pool.total_cost(atoms, X.shape[1], 3)
+        good = all(type(count) is int and count >= 0 for count in cost)
+        require(good, pool, "total_cost counts operations", f"got {cost!r}")
+    if hasattr(pool, "scorer") and isinstance(X, np.ndarray):
+        rng = np.random.default_rng(0)
+        weights, intercept = rng.standard_normal((dense.shape[1], 3)), rng.standard_normal(3)
+        scorer, scores = pool.scorer(atoms, weights, intercept), dense @ weights + intercept
+        size = float(np.max(np.abs(dense) @ np.abs(weights))) + 4.0
+        atol = 64.0 * float(np.finfo(dense.dtype).eps) * size
+        require_close(scorer(X), scores, pool, "scorer gives the weighted sums", atol=atol)
+        promise = "scorer.row gives the weighted sums of one row"
+        require_close(scorer.row(X[0]), scores[0], pool, promise, atol=atol)
+
+
+def _check_silent_rows(case: _Case) -> None:
+    """Rows without weight must not keep a pool from its work."""
+    weight, residual = to_numpy(case.weight).copy(), to_numpy(case.residual).copy()
+    weight[::4] = 0.0
+    residual[::4] = 0.0
+    weight, residual = (_follow(case.X, part) for part in (weight, residual))
+    other = replace(case, weight=weight, residual=residual)
+    prepared = other.prepared()
+    for rule in _RULES:
+        _check_scores(other, prepared, rule)
+
+
+def _check_copies(case: _Case, prepared: Any) -> None:
+    wanted, again = case.top(prepared), case.top(prepared)
+    require(_same(case, again, wanted), case.pool, "top gives the same again when called again")
+    for pool in (case.pool, *require_parameters(case.pool)):
+        found = case.top(case.prepared(pool))
+        require(
+            _same(case, found, wanted),
+            case.pool,
+            "preparing it again, or a copy, gives the same atoms",
+        )
+
+
+def _check_atoms(case: _Case, prepared: Any) -> None:
+    pool, d = case.pool, case.X.shape[1]
+    names = [f"column {j}" for j in range(d)]
+    atoms = [atom for atom, _ in case.top(prepared)]
+    atoms = atoms[:_FEW] + atoms[_FEW:][-_FEW:]
+    apart = [to_numpy(pool.feature_indices([atom], d)) for atom in atoms]
+    together = to_numpy(pool.feature_indices(atoms, d))
+    require(together.dtype.kind == "i", pool, "feature_indices returns an array of integers")
+    same = together.tolist() == [column for part in apart for column in part.tolist()]
+    require(same, pool, "feature_indices puts the columns of several atoms in a row")
+    for atom in atoms:
+        promise = f"atom {atom!r} is made of numbers, texts and tuples"
+        require(_is_plain(atom), pool, promise)
+        width = prepared.columns(atom).shape[0]
+        found = pool.n_columns(atom, d)
+        promise = f"n_columns({atom!r}) is the number of its columns, {width}"
+        require(type(found) is int and found == width, pool, promise, f"got {found!r}")
+        read = case.read(atom)
+        promise = f"feature_indices({atom!r}) are columns of the data"
+        require(read and read <= set(range(d)), pool, promise, f"got {sorted(read)}")
+        if hasattr(prepared, "inputs"):
+            promise = f"inputs({atom!r}) are the columns of feature_indices"
+            require(prepared.inputs(atom) == read, pool, promise, f"got {prepared.inputs(atom)}")
+        _check_words(case, atom, names)
+        _check_reads(case, atom, read)
+
+
+def _is_plain(atom: Any) -> bool:
+    if type(atom) is tuple:
+        return all(map(_is_plain, atom))
+    return type(atom) in (int, float, str)
+
+
+def _check_words(case: _Case, atom: Any, names: list[str]) -> None:
+    if hasattr(case.pool, "describe"):
+        words = case.pool.describe(atom, names)
+        good = type(words) is str and bool(words.strip()) and "\n" not in words
+        require(good, case.pool, f"describe({atom!r}) is one line of text", f"got {words!r}")
+    if hasattr(case.pool, "cost"):
+        cost = case.pool.cost(atom, case.X.shape[1])
+        counts = (cost.multiply_adds, cost.comparisons)
+        good = all(type(count) is int and count >= 0 for count in counts)
+        require(good, case.pool, f"cost({atom!r}) counts operations", f"got {cost!r}")
+
+
+def _check_reads(case: _Case, atom: Any, read: set[int]) -> None:
+    """Turn all other columns upside down: the atom must not notice."""
+    others = [column for column in range(case.X.shape[1]) if column not in read]
+    changed = _snapshot(case.X)
+    changed[:, others] = changed[::-1][:, others]
+    if hasattr(case.X, "toarray"):
+        other: Any = type(case.X)(changed)
+    else:
+        other = namespace(case.X).asarray(changed, device=device_of(case.X))
+    found, wanted = (_dense(case.pool.evaluate(X, [atom])) for X in (other, case.X))
+    promise = f"atom {atom!r} reads no columns but those of feature_indices"
+    require_close(found, wanted, case.pool, promise, atol=_rounding(case, wanted))
+
+
+def _check_strangers(case: _Case) -> None:
+    d = case.X.shape[1]
+    for stranger in _NO_ATOMS:
+        try:
+            found = case.pool.n_columns(stranger, d)
+        except ValueError:
+            continue
+        promise = f"n_columns raises a ValueError for {stranger!r}, which is no atom"
+        require(False, case.pool, promise, f"got {found!r}")
