@@ -3,27 +3,7 @@
 import pytest
 from sklearn.datasets import load_digits
 
-from mixnorm.engines import greedy
-
 
 @pytest.fixture(scope="session")
 def digits():
     return load_digits(return_X_y=True)
-
-
-@pytest.fixture
-def interrupt_at(monkeypatch):
-    """Raise KeyboardInterrupt at the given choice of a feature, counted over all fits."""
-    real, calls = greedy.engine.choose_several, []
-
-    def arm(count):
-        def choose(*args):
-            calls.append(count)
-            if len(calls) == count:
-                raise KeyboardInterrupt
-            return real(*args)
-
-        monkeypatch.setattr(greedy.engine, "choose_several", choose)
-        return calls
-
-    return arm

@@ -51,7 +51,7 @@ def data(model, n=60):
     return X, 1e3 * np.stack([sums, X[:, 2]], axis=1) + 5.0
 
 
-# See test_few_counts_are_still_learned_from in test_mkl_kernels.py.
+# See test_few_counts_are_still_learned_from in test_mkl.py.
 @pytest.mark.filterwarnings("ignore:No kernel is left")
 @pytest.mark.parametrize("C", [0.1, 10.0, 1000.0])
 @pytest.mark.parametrize("model", MODELS, ids=short)

@@ -1,6 +1,6 @@
 """Tuning as the engine does it, with a pool that says what its atoms become.
 
-Patches, whose templates are adjusted, have tests/pools/test_patch_tuning.py.
+Patches, whose templates are adjusted, have tests/pools/patches/test_tuning.py.
 """
 
 import numpy as np

@@ -65,7 +65,7 @@ def tight(model, tol):
     if "solver='mirror'" in str(model):
         return clone(model)
     if isinstance(model, MKLRegressor) and model.p == 1.0:
-        tol = max(tol, 2e-5)  # see test_squares_reach_the_tolerance in test_machine.py
+        tol = max(tol, 2e-5)  # see test_squares_reach_the_tolerance
     return clone(model).set_params(tol=tol, max_iter=3000)
 
 

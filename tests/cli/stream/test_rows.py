@@ -9,7 +9,7 @@ import pytest
 
 import mixnorm as package
 
-from .test_stream import state, stdin  # noqa: F401
+from .conftest import state
 
 
 def cars(rows=400, seed=0):
@@ -88,7 +88,7 @@ def test_what_columns_are_can_be_said(mixnorm, tmp_path):
 @pytest.mark.parametrize(
     ("rows", "options"), [(1, []), (3, []), (31, []), (200, []), (33, ["--hash", 64])], ids=str
 )
-def test_one_state_wherever_it_is_stopped(mixnorm, tmp_path, stdin, rows, options):  # noqa: F811
+def test_one_state_wherever_it_is_stopped(mixnorm, tmp_path, stdin, rows, options):
     lines = cars(300)
     (tmp_path / "cars.csv").write_text("\n".join(lines) + "\n")
     assert mixnorm("stream", "cars.csv", "-t", "label", *options).code == 0
@@ -191,7 +191,7 @@ def test_a_line_that_grows(mixnorm, tmp_path):
     assert package.load("m.mixnorm").before is None
 
 
-def test_a_cut_pipe_goes_on_with_its_file(mixnorm, tmp_path, stdin):  # noqa: F811
+def test_a_cut_pipe_goes_on_with_its_file(mixnorm, tmp_path, stdin):
     lines = cars(40)
     (tmp_path / "log.csv").write_text("\n".join(lines) + "\n")
     assert mixnorm("stream", "log.csv", "-t", "label", "-m", "whole.mixnorm").code == 0
