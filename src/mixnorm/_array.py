@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -126,3 +127,17 @@ def exponential(array: Any) -> Any:
     if is_numpy(array):
         return np.exp(array, out=array)
     return namespace(array).exp(array)
+
+
+def as_generator(random_state: Any) -> np.random.Generator:
+    """Return a generator of random numbers for a seed, None or a generator."""
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(random_state.randint(2**31, size=4))
+    whole = isinstance(random_state, numbers.Integral) and not isinstance(random_state, bool)
+    known = random_state is None or isinstance(random_state, np.random.Generator)
+    if not known and not (whole and random_state >= 0):
+        raise ValueError(
+            f"random_state={random_state!r} is no seed; give a whole number from 0 up, None or a "
+            "generator of numpy.random."
+        )
+    return np.random.default_rng(random_state)

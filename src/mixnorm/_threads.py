@@ -1,8 +1,9 @@
-"""One thread for linear algebra too small to share."""
+"""As many threads as the work pays for: one for linear algebra and loops that are too small."""
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from typing import Any
 
@@ -15,6 +16,22 @@ def one_thread() -> AbstractContextManager[Any]:
     """
     limit: AbstractContextManager[Any] = _controller().limit(limits=1, user_api="blas")
     return limit
+
+
+@contextmanager
+def threads_for(operations: int, least: int = 1_000_000) -> Iterator[None]:
+    """Let compiled loops use one thread where there are fewer than ``least`` operations.
+
+    So many take as long as waking other threads, and waiting for them on a busy machine.
+    """
+    from numba import get_num_threads, set_num_threads
+
+    before = get_num_threads()
+    set_num_threads(1 if operations < least else before)
+    try:
+        yield
+    finally:
+        set_num_threads(before)
 
 
 @cache

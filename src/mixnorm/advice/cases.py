@@ -12,10 +12,10 @@ from scipy import sparse
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.utils import check_consistent_length
 
-from mixnorm.bounds.matrix import is_tasks
+from mixnorm._checks import check_array
+from mixnorm.data import is_list_of_tables
 from mixnorm.estimators import MixedNormClassifier, MixedNormRegressor, MultiTaskLearner
-from mixnorm.estimators._common.validation import check_array
-from mixnorm.estimators.mixed_norm.training import standardized
+from mixnorm.estimators.mixed_norm import standardized
 
 Part = tuple[Any, Any]
 # Different whole numbers in floats, above which they are no labels.
@@ -141,7 +141,7 @@ def case_of(
 ) -> Case:
     """Return the case that data make, on so many rows at most."""
     rng = np.random.default_rng(seed)
-    if is_tasks(X):
+    if is_list_of_tables(X):
         return _tasks(X, y, max_rows, standardize, rng)
     X = check_array(X, accept_sparse="csr", dtype=np.float64)
     if y is None:

@@ -10,9 +10,7 @@ from typing import Any
 import numpy as np
 
 from mixnorm.bounds.matrix import _examples, _radius, _sizes
-from mixnorm.norms import MixedNorm, as_norm
-from mixnorm.norms.base import conjugate
-from mixnorm.norms.schatten import Spectral
+from mixnorm.norms import MixedNorm, Spectral, as_norm, conjugate
 
 # Numbers that are held at a time.
 _BLOCK = 2**22

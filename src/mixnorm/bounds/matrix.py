@@ -10,8 +10,8 @@ import numpy as np
 
 from mixnorm.bounds.bound import RATE, Bound, check_form
 from mixnorm.bounds.radii import EXAMPLES, pair, radii
-from mixnorm.norms import MixedNorm, as_norm
-from mixnorm.norms.schatten import Spectral
+from mixnorm.data import is_list_of_tables
+from mixnorm.norms import MixedNorm, Spectral, as_norm
 
 _PAPER = "Kakade, Shalev-Shwartz and Tewari"
 
@@ -165,14 +165,9 @@ def _closed_parts(norm: Any, d: int, k: int) -> tuple[float, str]:
     )
 
 
-def is_tasks(X: Any) -> bool:
-    """Tell whether rows are those of several tasks."""
-    return isinstance(X, (list, tuple)) and len(X) > 0 and getattr(X[0], "ndim", 1) == 2
-
-
 def _examples(X: Any, n_outputs: int, examples: str | None) -> str:
     if examples is None:
-        if is_tasks(X):
+        if is_list_of_tables(X):
             return "tasks"
         return "rows" if n_outputs == 1 else "classes"
     if not isinstance(examples, str) or examples not in EXAMPLES:
@@ -187,7 +182,7 @@ def _sizes(X: Any, n_outputs: int) -> tuple[int, int, int]:
     whole = isinstance(n_outputs, numbers.Integral) and not isinstance(n_outputs, bool)
     if not whole or n_outputs < 1:
         raise ValueError(f"n_outputs={n_outputs!r} must be a whole number of at least 1.")
-    parts = list(X) if is_tasks(X) else [X]
+    parts = list(X) if is_list_of_tables(X) else [X]
     shapes = [tuple(part.shape) if hasattr(part, "shape") else np.shape(part) for part in parts]
     for shape, part in zip(shapes, parts, strict=True):
         if len(shape) != 2 or not shape[0] or not shape[1]:
@@ -198,7 +193,7 @@ def _sizes(X: Any, n_outputs: int) -> tuple[int, int, int]:
             raise ValueError("X has entries that are NaN or infinite; remove or replace them.")
     if len({shape[1] for shape in shapes}) > 1:
         raise ValueError("Tasks have different numbers of columns; all must have the same.")
-    outputs = len(parts) if is_tasks(X) else int(n_outputs)
+    outputs = len(parts) if is_list_of_tables(X) else int(n_outputs)
     return min(shape[0] for shape in shapes), int(shapes[0][1]), outputs
 
 

@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from mixnorm.norms import MixedNorm
-from mixnorm.norms.base import conjugate
-from mixnorm.norms.schatten import Spectral
+from mixnorm.norms import MixedNorm, Spectral, conjugate
 
 #: What an example is: a row with a class and another, rows of all tasks, or a row by itself.
 EXAMPLES = ("classes", "tasks", "rows")

@@ -218,6 +218,11 @@ def scan(X: Any, dtype: Any) -> DenseScan | SparseScan:
     return SparseScan(X, dtype) if sp.issparse(X) else DenseScan(X, dtype)
 
 
+def is_list_of_tables(X: Any) -> bool:
+    """Tell whether ``X`` is a list of tables, the rows of one task each."""
+    return isinstance(X, (list, tuple)) and len(X) > 0 and getattr(X[0], "ndim", 1) == 2
+
+
 @dataclass(frozen=True)
 class ColumnStatistics:
     """What a scan knows of each column, over rows of positive weight; NumPy arrays.

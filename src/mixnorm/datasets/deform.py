@@ -9,7 +9,8 @@ from typing import Any
 import array_api_compat
 import numpy as np
 
-from mixnorm._array import device_of, is_numpy, namespace
+from mixnorm._array import as_generator, device_of, is_numpy, namespace
+from mixnorm._threads import threads_for
 
 __all__ = ["deform_images"]
 
@@ -109,8 +110,6 @@ def deform_images(
     >>> X.shape, y.shape
     ((5391, 64), (5391,))
     """
-    from mixnorm.kernels.banks.bank import as_generator
-
     images = checked_images(images)
     n_images, height, width = images.shape
     n_all = check_count("n_copies", n_copies) * n_images
@@ -223,7 +222,6 @@ def _warp_compiled(
 ) -> np.ndarray:
     """Do as :func:`_warp` for NumPy arrays."""
     from mixnorm.datasets.deform_jit import warp
-    from mixnorm.pools.products_jit import threads_for
 
     n_images, height, width = len(padded), len(rows), columns.shape[1]
     out = np.empty((n_images, height, width), dtype=padded.dtype)

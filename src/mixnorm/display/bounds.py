@@ -105,9 +105,9 @@ class BoundDisplay:
         BoundDisplay
         """
         from mixnorm import bounds
-        from mixnorm.bounds.matrix import is_tasks
+        from mixnorm.data import is_list_of_tables
 
-        tasks = is_tasks(X)
+        tasks = is_list_of_tables(X)
         n = min(part.shape[0] for part in X) if tasks else int(np.shape(X)[0])
         if sizes is None:
             sizes = np.unique(np.geomspace(max(2, n // 16), n, 5).astype(int))

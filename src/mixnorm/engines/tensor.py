@@ -17,15 +17,18 @@ from mixnorm.engines.dual.engine import (
     TensorContraction,
 )
 from mixnorm.kernels import TensorKernel
-from mixnorm.kernels.tensor.expansions import (
+from mixnorm.kernels.tensor import (
     FeatureExpansion,
     PairExpansion,
+    PairFactor,
     TensorExpansion,
+    drawn_features,
     feature_sums,
+    multisets,
+    pair_factor,
+    tensor_gram,
     weights_of_sums,
 )
-from mixnorm.kernels.tensor.gram import PairFactor, drawn_features, pair_factor, tensor_gram
-from mixnorm.kernels.tensor.multisets import multisets
 
 __all__ = ["REPRESENTATIONS", "Representation", "choose", "represent"]
 

@@ -3,13 +3,15 @@
 from mixnorm.losses.base import DualLoss, Loss, SmoothLoss
 from mixnorm.losses.binary import Hinge, Logistic, SquaredHinge
 from mixnorm.losses.multiclass_hinge import MulticlassHinge, MulticlassSquaredHinge
-from mixnorm.losses.names import as_loss
+from mixnorm.losses.names import JOINT, SCALAR, as_loss
 from mixnorm.losses.regression import Absolute, EpsilonInsensitive, Huber
-from mixnorm.losses.scalar import BoxDual
+from mixnorm.losses.scalar import BoxDual, has_box_dual
 from mixnorm.losses.softmax import MarginSoftmax, MultinomialLogistic
 from mixnorm.losses.squared import Squared
 
 __all__ = [
+    "JOINT",
+    "SCALAR",
     "Absolute",
     "BoxDual",
     "DualLoss",
@@ -26,4 +28,5 @@ __all__ = [
     "Squared",
     "SquaredHinge",
     "as_loss",
+    "has_box_dual",
 ]

@@ -1,8 +1,16 @@
 """Norms: the geometry of weights of shape ``(n_features, n_outputs)``."""
 
-from mixnorm.norms.base import Norm
+from mixnorm.norms.base import Norm, conjugate
 from mixnorm.norms.mixed import MixedNorm
 from mixnorm.norms.names import as_norm
-from mixnorm.norms.schatten import SchattenNorm, TraceNorm
+from mixnorm.norms.schatten import SchattenNorm, Spectral, TraceNorm
 
-__all__ = ["MixedNorm", "Norm", "SchattenNorm", "TraceNorm", "as_norm"]
+__all__ = [
+    "MixedNorm",
+    "Norm",
+    "SchattenNorm",
+    "Spectral",
+    "TraceNorm",
+    "as_norm",
+    "conjugate",
+]

@@ -15,5 +15,8 @@ from mixnorm.pools.kernels import KernelPool as KernelPool
 from mixnorm.pools.patches.pool import Patches as Patches
 from mixnorm.pools.pieces import Pieces as Pieces
 from mixnorm.pools.products import Products as Products
+from mixnorm.pools.products import check_numpy as check_numpy
+from mixnorm.pools.scorers import ColumnScorer as ColumnScorer
+from mixnorm.pools.scorers import PoolScorer as PoolScorer
 from mixnorm.pools.stumps import Stumps as Stumps
 from mixnorm.pools.union import Union as Union

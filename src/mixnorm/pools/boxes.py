@@ -13,6 +13,7 @@ import numpy as np
 from mixnorm._array import to_numpy
 from mixnorm._chunks import chunks
 from mixnorm._params import Parameters
+from mixnorm._threads import threads_for
 from mixnorm.pools.columns import working_dtype
 from mixnorm.pools.cost import Cost
 from mixnorm.pools.scorers import BoxScorer, grouped
@@ -271,7 +272,6 @@ class PreparedBoxes(Binned):
         There may be more, which later ones need not be sorted out from.
         """
         from mixnorm.pools.boxes_jit import best_sides, parent_sums
-        from mixnorm.pools.products_jit import threads_for
 
         rows = [np.flatnonzero(self._inside(atom) & self._used) for atom in parents]
         ends = np.concatenate([[0], np.cumsum([len(part) for part in rows])])

@@ -10,7 +10,7 @@ import numpy as np
 
 from mixnorm._array import device_of, namespace, tiny, to_numpy
 from mixnorm._params import Parameters
-from mixnorm.data.matrix import ColumnStatistics, column_statistics, scan
+from mixnorm.data import ColumnStatistics, column_statistics, scan
 from mixnorm.pools.cache import Recent
 from mixnorm.pools.cost import Cost
 from mixnorm.pools.curvature import Curvature, capped_gain

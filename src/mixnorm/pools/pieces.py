@@ -13,6 +13,7 @@ import numpy as np
 from mixnorm._chunks import chunk_size, chunks
 from mixnorm._distinct import distinct, drawn
 from mixnorm._params import Parameters
+from mixnorm._threads import threads_for
 from mixnorm.pools.columns import best_places, check_unscaled, working_dtype
 from mixnorm.pools.cost import Cost
 from mixnorm.pools.products import check_numpy
@@ -261,7 +262,6 @@ class PreparedPieces:
     ) -> None:
         """Find radii, the ring that each row lies in, and the scales of all pieces' columns."""
         from mixnorm.pools.pieces_jit import sort_into_rings, squared_distances
-        from mixnorm.pools.products_jit import threads_for
 
         n_samples, n_centres = rows.shape[1], len(centres)
         self._codes = np.empty((n_centres, n_samples), dtype=np.uint8)
@@ -331,7 +331,6 @@ class PreparedPieces:
     ) -> np.ndarray:
         """Return the scores by centre and radius; zero for pieces that are not wanted."""
         from mixnorm.pools.pieces_jit import ball_norms
-        from mixnorm.pools.products_jit import threads_for
 
         scores = np.zeros(self._radii.shape)
         if inputs is not None and not inputs.issuperset(range(len(self._by_column))):

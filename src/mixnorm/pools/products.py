@@ -12,7 +12,8 @@ import scipy.sparse as sp
 from mixnorm._array import is_numpy
 from mixnorm._chunks import chunks
 from mixnorm._params import Parameters
-from mixnorm.data.matrix import DenseScan, SparseScan, column_ranges, scan
+from mixnorm._threads import threads_for
+from mixnorm.data import DenseScan, SparseScan, column_ranges, scan
 from mixnorm.pools.columns import best_places, scale_name, working_dtype
 from mixnorm.pools.cost import Cost
 
@@ -294,7 +295,7 @@ class _DenseTable(_Table):
 
     def sizes(self, skip_constant: bool) -> np.ndarray:
         """Return the largest magnitude of each pair's product; zero for constants to skip."""
-        from mixnorm.pools.products_jit import dense_sizes, threads_for
+        from mixnorm.pools.products_jit import dense_sizes
 
         starts = _starts(len(self._Z))
         sizes = np.empty(starts[-1], dtype=self._Z.dtype)
@@ -443,8 +444,6 @@ class _SparseTable(_Table):
 
     def _for_pairs(self, loop: Any, width: int, *arguments: Any) -> np.ndarray:
         """Run a compiled loop that writes one number per pair, out of so many for each row."""
-        from mixnorm.pools.products_jit import threads_for
-
         X, by_row, starts = self._columns, self._rows, _starts(len(self.exponents))
         found = np.empty(starts[-1], dtype=X.dtype)
         matrix = (X.indptr, X.indices, X.data, by_row.indptr, by_row.indices, by_row.data)

@@ -7,27 +7,10 @@ counted from both ends in turn, from ``begin`` to ``stop``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import numpy as np
-from numba import get_num_threads, njit, prange, set_num_threads
+from numba import njit, prange
 
 from mixnorm._loops import loop
-
-# Operations that take as long as waking other threads, and waiting for them on a busy machine.
-_LITTLE = 1_000_000
-
-
-@contextmanager
-def threads_for(work: int) -> Iterator[None]:
-    """Let compiled loops use one thread only where there are fewer operations than pay."""
-    before = get_num_threads()
-    set_num_threads(1 if work < _LITTLE else before)
-    try:
-        yield
-    finally:
-        set_num_threads(before)
 
 
 # No entry is NaN; without saying so, smallest and largest are found one entry at a time.

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 from scipy.optimize import minimize
 
-from mixnorm.losses.scalar import has_box_dual
+from mixnorm.losses import has_box_dual
 from mixnorm.testing.contract import require, require_close
 from mixnorm.testing.loss_case import ROUNDING, Case, require_single, single
 

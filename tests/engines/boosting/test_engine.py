@@ -311,19 +311,6 @@ def test_what_is_passed_over_could_not_have_won():
         H += step.values[(X[:, step.feature] > step.threshold).astype(int)]
 
 
-def test_threads_are_given_back():
-    import numba
-
-    before = numba.get_num_threads()
-    with jit.threads_for(10):
-        assert numba.get_num_threads() == 1
-    with jit.threads_for(10**9):
-        assert numba.get_num_threads() == before
-    with pytest.raises(KeyboardInterrupt), jit.threads_for(10):
-        raise KeyboardInterrupt
-    assert numba.get_num_threads() == before
-
-
 # --- bins
 
 

@@ -11,7 +11,7 @@ from mixnorm.engines.dual.interior import InteriorSteps
 from mixnorm.engines.dual.problem import DualProblem, descend
 from mixnorm.engines.dual.squares import SquaresSteps
 from mixnorm.kernels import PolynomialTensorKernel
-from mixnorm.kernels.tensor.multisets import multisets
+from mixnorm.kernels.tensor import multisets
 from mixnorm.losses import (
     Absolute,
     EpsilonInsensitive,

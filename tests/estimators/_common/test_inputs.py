@@ -5,12 +5,9 @@ import pytest
 import scipy.sparse as sp
 
 from mixnorm import ShareBoostClassifier
+from mixnorm._checks import check_array
 from mixnorm.estimators._common.inputs import check_loss, check_weights
-from mixnorm.estimators._common.validation import (
-    check_array,
-    check_classification_targets,
-    validate_data,
-)
+from mixnorm.estimators._common.validation import check_classification_targets, validate_data
 from mixnorm.losses import MarginSoftmax, Squared
 
 

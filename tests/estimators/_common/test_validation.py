@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mixnorm.estimators._common.validation import check_array
+from mixnorm._checks import check_array
 
 
 @pytest.mark.parametrize("X", ["table", [["a", 1.0]], np.array([[1 + 1j]])])

@@ -14,8 +14,8 @@ from mixnorm.kernels import (
     PowerSeriesTensorKernel,
     TensorExpansion,
 )
+from mixnorm.kernels.tensor import multiplicities, multisets
 from mixnorm.kernels.tensor.gram import drawn_features, pair_factor, tensor_gram
-from mixnorm.kernels.tensor.multisets import multiplicities, multisets
 
 KERNELS = [
     PolynomialTensorKernel(3),

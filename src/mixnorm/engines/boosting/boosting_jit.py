@@ -8,12 +8,10 @@ threading layer could not bear.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from numba import get_num_threads, njit, prange, set_num_threads
+from numba import njit, prange
 
 from mixnorm._loops import loop
 
@@ -24,19 +22,6 @@ _CLOSE = 1e-9
 # Gains that differ by less are alike, and the first is taken: rounding must not choose, or a weight
 # of two could lead elsewhere than a row that is there twice.
 TIE = 1e-12
-# Operations below which threads wait for one another longer than they work.
-_LITTLE = 4_000_000
-
-
-@contextmanager
-def threads_for(operations: int) -> Iterator[None]:
-    """Use one thread for little work, and all that numba may use for more."""
-    before = get_num_threads()
-    set_num_threads(1 if operations < _LITTLE else before)
-    try:
-        yield
-    finally:
-        set_num_threads(before)
 
 
 @njit(cache=True, error_model="numpy")

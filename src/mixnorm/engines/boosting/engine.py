@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from mixnorm._chunks import chunk_size, chunks
+from mixnorm._threads import threads_for
 
 __all__ = ["Bins", "Path", "Round", "bin_columns", "boost", "scores", "staged_scores"]
 
@@ -24,6 +25,8 @@ _LEAST_GAIN = 1e-12
 _ROUNDING = 1e-9
 # Rows scored at once, so that their scores stay in the cache from one round to the next.
 _BLOCK = 2048
+# Operations below which threads wait for one another longer than they work.
+_LITTLE = 4_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -260,11 +263,11 @@ class _State:
             self._tables = np.empty((2, needed))
         mass, signed = self._tables
         codes, weights, target = self._bins.codes, self._weights, self._target
-        with jit.threads_for(len(features) * weights.size):
+        with threads_for(len(features) * weights.size, _LITTLE):
             for part in chunks(len(features), weights.size, parallel=True):
                 bounds = starts[part.start : part.stop + 1]
                 jit.histograms(codes, features[part], bounds, weights, target, mass, signed)
-        with jit.threads_for(needed * len(self._mass) // 2):
+        with threads_for(needed * len(self._mass) // 2, _LITTLE):
             order, where, cuts, gains = self._grow(mass, signed, starts)
         size = int(np.argmax(gains >= gains.max() - jit.TIE))  # the smallest that is as good
         return int(features[where[size]]), int(cuts[size]), np.sort(order[: size + 1])

@@ -13,8 +13,7 @@ from typing import Protocol, Self
 import numpy as np
 from scipy.linalg import blas
 
-from mixnorm.kernels.tensor.expansions import weights_of_sums
-from mixnorm.kernels.tensor.multisets import multiplicities, multisets
+from mixnorm.kernels.tensor import multiplicities, multisets, weights_of_sums
 
 # Features that are worked on at a time: these stay in the cache with their products.
 _BLOCK = 2**18

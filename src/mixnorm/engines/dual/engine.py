@@ -27,8 +27,7 @@ from mixnorm.engines.dual.interior import InteriorSteps
 from mixnorm.engines.dual.newton import NewtonSteps
 from mixnorm.engines.dual.problem import Descent, DualProblem, State, descend
 from mixnorm.engines.dual.squares import SquaresSteps
-from mixnorm.losses import DualLoss, Squared
-from mixnorm.losses.scalar import has_box_dual
+from mixnorm.losses import DualLoss, Squared, has_box_dual
 
 __all__ = [
     "SOLVERS",

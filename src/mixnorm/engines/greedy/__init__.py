@@ -10,8 +10,10 @@ from mixnorm.engines.greedy.engine import (
     Run,
     select,
 )
+from mixnorm.engines.greedy.rules import RULES
 
 __all__ = [
+    "RULES",
     "Path",
     "PreparedPool",
     "Round",

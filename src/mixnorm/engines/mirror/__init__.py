@@ -3,6 +3,7 @@
 Open ``engine.py`` first. The engine may import ``losses``, ``norms`` and ``kernels``.
 """
 
+from mixnorm.engines.mirror import layout
 from mixnorm.engines.mirror.engine import (
     ORIGINS,
     PERCEPTRON,
@@ -16,6 +17,7 @@ from mixnorm.engines.mirror.engine import (
     build,
     by_blocks,
 )
+from mixnorm.engines.mirror.rows_jit import learn_row, scores_of
 
 __all__ = [
     "ORIGINS",
@@ -29,4 +31,7 @@ __all__ = [
     "RowLearner",
     "build",
     "by_blocks",
+    "layout",
+    "learn_row",
+    "scores_of",
 ]

@@ -17,7 +17,7 @@ from mixnorm.engines.mirror.plan import (
     joint_code,
 )
 from mixnorm.engines.mirror.row_learner import RowLearner, in_order
-from mixnorm.losses.compiled import rows_jit
+from mixnorm.losses import compiled
 from mixnorm.norms import MixedNorm, SchattenNorm
 
 _SMALLER_SIDE = 256  # of matrices whose singular values come from a Gram matrix
@@ -253,8 +253,8 @@ class BlockLearner(Account):
         code, constant = joint_code(self.plan.losses[0]) if joint else (0, 0.0)
         for i in range(n_samples):
             if joint:
-                wrong[i] = rows_jit.best_class(scores[i]) != labels[i]
-                losses[i] = rows_jit.label_loss(code, constant, scores[i], labels[i], residual[i])
+                wrong[i] = compiled.best_class(scores[i]) != labels[i]
+                losses[i] = compiled.label_loss(code, constant, scores[i], labels[i], residual[i])
                 continue
             outputs = range(self.n_outputs) if len(labels) == 0 else [int(labels[i])]
             for r in outputs:
@@ -265,11 +265,11 @@ class BlockLearner(Account):
                     self.plan.losses[r if len(self.plan.losses) > 1 else 0]
                 )
                 score = scores[i, r] + self.base[r]
-                based = self.plan.scaled and self.plan.intercept and code < rows_jit.HINGE
+                based = self.plan.scaled and self.plan.intercept and code < compiled.HINGE
                 if not based or self.heard[r] > 0.0:  # else nothing is known of its size
-                    own, residual[i, r] = rows_jit.number_loss(code, constant, score, target)
+                    own, residual[i, r] = compiled.number_loss(code, constant, score, target)
                     losses[i] += own
-                if code >= rows_jit.HINGE:
+                if code >= compiled.HINGE:
                     wrong[i] += int(score * target <= 0.0)
                 elif based and importance[i] > 0.0:
                     self._move_base(r, target, float(importance[i]))

@@ -15,7 +15,7 @@ import numpy as np
 from mixnorm._chunks import chunks
 from mixnorm.engines.mirror import kernels_jit as jit
 from mixnorm.engines.multikernel import machine_jit
-from mixnorm.kernels.grams.subnormal import with_subnormals_as_zero
+from mixnorm.kernels.grams import with_subnormals_as_zero
 
 
 class KernelLearner:

@@ -21,8 +21,8 @@ from mixnorm.losses import (
     MultinomialLogistic,
     Squared,
     SquaredHinge,
+    compiled,
 )
-from mixnorm.losses.compiled import rows_jit
 
 #: Step sizes: given, falling with the square root of the rounds, by the gradients seen, or by those
 #: of each feature; perceptrons need none, as their predictions do not depend on it.
@@ -41,18 +41,18 @@ ORIGINS = {"zero": layout.ZERO, "means": layout.MEANS, "marked": layout.MARKED}
 PERCEPTRON = "perceptron"
 
 _SCALAR: dict[type, int] = {
-    Squared: rows_jit.SQUARED,
-    Absolute: rows_jit.ABSOLUTE,
-    Huber: rows_jit.HUBER,
-    EpsilonInsensitive: rows_jit.EPSILON_INSENSITIVE,
-    Hinge: rows_jit.HINGE,
-    SquaredHinge: rows_jit.SQUARED_HINGE,
-    Logistic: rows_jit.LOGISTIC,
+    Squared: compiled.SQUARED,
+    Absolute: compiled.ABSOLUTE,
+    Huber: compiled.HUBER,
+    EpsilonInsensitive: compiled.EPSILON_INSENSITIVE,
+    Hinge: compiled.HINGE,
+    SquaredHinge: compiled.SQUARED_HINGE,
+    Logistic: compiled.LOGISTIC,
 }
 _JOINT: dict[type, int] = {
-    MulticlassHinge: rows_jit.MULTICLASS_HINGE,
-    MarginSoftmax: rows_jit.SOFTMAX,
-    MultinomialLogistic: rows_jit.SOFTMAX,
+    MulticlassHinge: compiled.MULTICLASS_HINGE,
+    MarginSoftmax: compiled.SOFTMAX,
+    MultinomialLogistic: compiled.SOFTMAX,
 }
 
 
@@ -245,7 +245,7 @@ class Account:
 def joint_code(loss: Any) -> tuple[int, float]:
     """Return the number of a loss of several classes in the compiled loops, and its parameter."""
     if loss == PERCEPTRON:
-        return rows_jit.PERCEPTRON, 0.0
+        return compiled.PERCEPTRON, 0.0
     return compiled_loss(loss)
 
 

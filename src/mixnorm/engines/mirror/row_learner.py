@@ -21,7 +21,7 @@ from mixnorm.engines.mirror.plan import (
     compiled_loss,
 )
 from mixnorm.engines.mirror.vectors_jit import BRANCHES
-from mixnorm.losses.compiled import rows_jit
+from mixnorm.losses import compiled
 
 _BLOCK = 1 << 16  # entries of samples that are handed to the compiled loop at once
 
@@ -93,7 +93,7 @@ class RowLearner(Account):
     def _set_outputs(self) -> None:
         losses = self.plan.losses
         if losses[0] == PERCEPTRON:
-            found = [(rows_jit.PERCEPTRON, 0.0)]
+            found = [(compiled.PERCEPTRON, 0.0)]
         else:
             found = [compiled_loss(loss) for loss in losses]
         if len(found) == 1:

@@ -81,7 +81,7 @@ from mixnorm.engines.mirror.vectors_jit import (
     shift,
     spread,
 )
-from mixnorm.losses.compiled.rows_jit import HINGE, best_class, label_loss, number_loss
+from mixnorm.losses.compiled import HINGE, best_class, label_loss, number_loss
 
 WARM = 30.0  # samples after which steps have half their size, as units are not known before
 _LONG = 65536.0  # rounds of the present scale on the clock; a longer one would drop digits

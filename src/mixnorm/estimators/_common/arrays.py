@@ -15,8 +15,7 @@ from sklearn import get_config
 from mixnorm._array import device_of, follow, is_foreign, is_numpy, namespace, to_numpy
 from mixnorm._linear import linear_scores
 from mixnorm.engines.greedy import Path, Round
-from mixnorm.pools import working_dtype
-from mixnorm.pools.products import check_numpy
+from mixnorm.pools import check_numpy, working_dtype
 
 # Attributes of a fitted model that are in the namespace of the data. All else is on the host.
 _FOLLOWING = ("alpha_", "classes_", "coef_", "intercept_", "selected_", "_centre")

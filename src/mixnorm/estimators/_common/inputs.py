@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 
 from mixnorm._array import device_of, follow, is_foreign, namespace, to_numpy
-from mixnorm.engines.greedy.rules import RULES
+from mixnorm.engines.greedy import RULES
 from mixnorm.engines.penalties import as_penalty
 from mixnorm.losses import SmoothLoss, as_loss
 from mixnorm.pools import scale_name

@@ -8,7 +8,7 @@ import numpy as np
 
 from mixnorm._array import is_foreign, namespace, to_numpy
 from mixnorm.estimators._common.arrays import constant, labels_at, weighted
-from mixnorm.pools.scorers import ColumnScorer, PoolScorer
+from mixnorm.pools import ColumnScorer, PoolScorer
 
 
 class Predictor:

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 
+from mixnorm._checks import check_array
 from mixnorm._linear import even_ties
 from mixnorm.estimators._common.inputs import (
     check_class_weight,
@@ -15,7 +16,6 @@ from mixnorm.estimators._common.inputs import (
     check_number_targets,
     unit_of,
 )
-from mixnorm.estimators._common.validation import check_array
 from mixnorm.estimators.kernels.classifier import encoded_labels
 from mixnorm.estimators.kernels.greedy_base import GreedyKernelLearner
 from mixnorm.estimators.kernels.inputs import target_centre

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
+from mixnorm._checks import check_array
 from mixnorm.engines.multikernel import KernelPenalty, SquaredTarget
 from mixnorm.estimators._common.inputs import check_number_targets, unit_of
 from mixnorm.estimators._common.stored import _check_floats
-from mixnorm.estimators._common.validation import check_array
 from mixnorm.estimators.kernels.base import KernelLearner
 from mixnorm.estimators.kernels.inputs import target_centre
 from mixnorm.estimators.kernels.mkl import check_exponent

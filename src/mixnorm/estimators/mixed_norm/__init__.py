@@ -2,3 +2,7 @@
 
 Open ``classifier.py`` first, then ``base.py``.
 """
+
+from mixnorm.estimators.mixed_norm.training import Training, moderate, standardized
+
+__all__ = ["Training", "moderate", "standardized"]

@@ -29,8 +29,7 @@ from mixnorm.estimators.mixed_norm.base import (
     weighted_rows,
     working_dtypes,
 )
-from mixnorm.losses import as_loss
-from mixnorm.losses.names import JOINT
+from mixnorm.losses import JOINT, as_loss
 
 
 class OneDesign(NormLearner):

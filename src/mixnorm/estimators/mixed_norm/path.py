@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mixnorm.estimators._common.validation import check_array
+from mixnorm._checks import check_array
 
 
 @dataclass(frozen=True)

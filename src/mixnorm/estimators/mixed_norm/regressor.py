@@ -20,8 +20,7 @@ from mixnorm.estimators.mixed_norm.base import (
 )
 from mixnorm.estimators.mixed_norm.classifier import OneDesign
 from mixnorm.estimators.mixed_norm.stored import check_intercept
-from mixnorm.losses import as_loss
-from mixnorm.losses.names import SCALAR
+from mixnorm.losses import SCALAR, as_loss
 
 _REGRESSION = {name: SCALAR[name] for name in SCALAR if not SCALAR[name]().is_binary}
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mixnorm.data.matrix import ColumnStatistics, column_statistics, scan
+from mixnorm.data import ColumnStatistics, column_statistics, scan
 from mixnorm.engines import proximal
 
 # Share of a column's square that rounding may take where only an intercept centres it.

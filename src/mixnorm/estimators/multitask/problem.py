@@ -19,9 +19,8 @@ from sklearn.utils.validation import check_consistent_length
 from mixnorm.engines.proximal import LossMixture, SeparateDesign, SharedDesign
 from mixnorm.estimators._common.inputs import check_dense_targets, check_weights, weight_numbers
 from mixnorm.estimators._common.units import target_frame
-from mixnorm.estimators.mixed_norm.training import Training, moderate, standardized
-from mixnorm.losses import DualLoss, as_loss
-from mixnorm.losses.names import SCALAR
+from mixnorm.estimators.mixed_norm import Training, moderate, standardized
+from mixnorm.losses import SCALAR, DualLoss, as_loss
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ import numpy as np
 
 from mixnorm.estimators._common.progress import Progress, all_or_nothing, with_callbacks
 from mixnorm.estimators._common.search import fold_splitter, row_folds, warn_of_sorted_rows
+from mixnorm.estimators.mixed_norm import Training
 from mixnorm.estimators.mixed_norm.search import FOLD_EFFORT, PenaltyByCrossValidation
-from mixnorm.estimators.mixed_norm.training import Training
 from mixnorm.estimators.multitask.learner import BaseMultiTask, MultiTaskLearner
 from mixnorm.estimators.multitask.problem import (
     TaskProblem,

@@ -14,8 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mixnorm._linear import linear_scores
 from mixnorm.engines import mirror
-from mixnorm.engines.mirror import layout as layout
-from mixnorm.engines.mirror import rows_jit as jit
+from mixnorm.engines.mirror import layout, learn_row
 from mixnorm.estimators._common.arrays import check_scores
 from mixnorm.estimators._common.inputs import (
     check_shared_parameters,
@@ -271,7 +270,7 @@ class OnlineEstimator(NamedRows):
         return 0
 
     def _lean_step(self, lean: Any, label: int) -> None:
-        at = jit.learn_row(lean.row, lean.mode, label, *lean.state)
+        at = learn_row(lean.row, lean.mode, label, *lean.state)
         if at < 0:
             if at == -1:
                 raise mirror.NotFiniteError(0)

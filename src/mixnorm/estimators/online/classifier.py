@@ -10,7 +10,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import column_or_1d
 
 from mixnorm.engines import mirror
-from mixnorm.engines.mirror import rows_jit as jit
+from mixnorm.engines.mirror import scores_of
 from mixnorm.estimators._common.inputs import check_dense_targets, check_one_kind_of_label
 from mixnorm.estimators._common.validation import check_classification_targets
 from mixnorm.estimators.online.base import (
@@ -20,8 +20,7 @@ from mixnorm.estimators.online.base import (
     descent_plan,
     joined_labels,
 )
-from mixnorm.losses import MulticlassHinge, as_loss
-from mixnorm.losses.names import JOINT
+from mixnorm.losses import JOINT, MulticlassHinge, as_loss
 from mixnorm.norms import as_norm
 
 
@@ -163,7 +162,7 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):
             return None
         lean = self._lean_row(x)
         if lean is not None and not self.average:
-            jit.scores_of(lean.row, *lean.score_arguments)
+            scores_of(lean.row, *lean.score_arguments)
             best = int(np.argmax(lean.scores))
             if lean.scores[best] == lean.scores[best]:  # else the long way says what is wrong
                 return self.classes_.item(best)

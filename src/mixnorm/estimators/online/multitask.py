@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import column_or_1d
 
+from mixnorm._checks import check_array
 from mixnorm.engines import mirror
 from mixnorm.estimators._common.inputs import check_number_targets, check_one_kind_of_label
-from mixnorm.estimators._common.validation import check_array
 from mixnorm.estimators.online.base import (
     OnlineEstimator,
     as_rows,
@@ -19,8 +19,7 @@ from mixnorm.estimators.online.base import (
     descent_plan,
     joined_labels,
 )
-from mixnorm.losses import as_loss
-from mixnorm.losses.names import SCALAR
+from mixnorm.losses import SCALAR, as_loss
 
 
 class OnlineMultiTaskLearner(OnlineEstimator):

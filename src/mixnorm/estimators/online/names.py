@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import murmurhash3_32
 
 from mixnorm.engines import mirror
-from mixnorm.engines.mirror import layout as layout
+from mixnorm.engines.mirror import layout
 
 
 class NamedRows(BaseEstimator):

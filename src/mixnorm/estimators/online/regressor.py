@@ -8,18 +8,17 @@ from typing import Any
 import numpy as np
 from sklearn.base import RegressorMixin
 
+from mixnorm._checks import check_array
 from mixnorm.engines import mirror
-from mixnorm.engines.mirror import rows_jit as jit
+from mixnorm.engines.mirror import scores_of
 from mixnorm.estimators._common.inputs import check_number_targets
-from mixnorm.estimators._common.validation import check_array
 from mixnorm.estimators.online.base import (
     OnlineEstimator,
     as_rows,
     check_online_parameters,
     descent_plan,
 )
-from mixnorm.losses import as_loss
-from mixnorm.losses.names import SCALAR
+from mixnorm.losses import SCALAR, as_loss
 
 #: Losses of one score whose targets are numbers.
 REGRESSION = {
@@ -241,7 +240,7 @@ class MirrorDescentRegressor(RegressorMixin, OnlineEstimator):
             return None
         lean = self._lean_row(x)
         if lean is not None and not self.average:
-            jit.scores_of(lean.row, *lean.score_arguments)
+            scores_of(lean.row, *lean.score_arguments)
             if not math.isnan(lean.scores[0]):  # else the long way says what is wrong
                 return float(lean.scores[0]) if self._single else lean.scores.copy()
         row = as_rows(x)

@@ -26,8 +26,7 @@ from mixnorm.estimators._common.progress import (
 from mixnorm.estimators._common.staged import StagedClassifier, check_classes, check_size
 from mixnorm.estimators.shareboost.base import _dense
 from mixnorm.estimators.shareboost.learners import ShareBoostClassifier
-from mixnorm.pools import Cost, working_dtype
-from mixnorm.pools.products import check_numpy
+from mixnorm.pools import Cost, check_numpy, working_dtype
 
 # The labels of a class's own model.
 _REST, _OWN = False, True

@@ -9,9 +9,7 @@ import numpy as np
 
 from mixnorm.engines.tensor import drawable
 from mixnorm.kernels import FeatureExpansion
-from mixnorm.kernels.tensor.expansions import weights_of_sums
-from mixnorm.kernels.tensor.gram import drawn_features
-from mixnorm.kernels.tensor.monomials import MonomialList
+from mixnorm.kernels.tensor import MonomialList, drawn_features, weights_of_sums
 
 # Monomials that are looked at, where there are too many to list, and for each that is asked for.
 _LOOKED_AT, _FOR_EACH = 5000, 5

@@ -9,13 +9,13 @@ import numpy as np
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 
+from mixnorm._checks import check_array
 from mixnorm._linear import even_ties
 from mixnorm.estimators._common.inputs import check_class_weight, check_number_targets, unit_of
-from mixnorm.estimators._common.validation import check_array
 from mixnorm.estimators.kernels.classifier import encoded_labels
 from mixnorm.estimators.mixed_norm.stored import check_intercept
 from mixnorm.estimators.tensor.base import TensorKernelLearner
-from mixnorm.losses.names import SCALAR
+from mixnorm.losses import SCALAR
 
 _REGRESSION = {name: SCALAR[name] for name in SCALAR if not SCALAR[name]().is_binary}
 _CLASSIFICATION = {name: SCALAR[name] for name in SCALAR if SCALAR[name]().is_binary}

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from mixnorm._array import as_generator
 from mixnorm._params import Parameters
 from mixnorm.kernels.banks.build import build
 from mixnorm.kernels.banks.fitted import FittedBank
@@ -319,20 +320,6 @@ def as_precision(dtype: Any) -> str:
     if name not in ("float32", "float64"):
         raise ValueError(f"dtype={dtype!r} is not offered; choose 'float32' or 'float64'.")
     return str(name)
-
-
-def as_generator(random_state: Any) -> np.random.Generator:
-    """Return a generator of random numbers for a seed, None or a generator."""
-    if isinstance(random_state, np.random.RandomState):
-        return np.random.default_rng(random_state.randint(2**31, size=4))
-    whole = isinstance(random_state, numbers.Integral) and not isinstance(random_state, bool)
-    known = random_state is None or isinstance(random_state, np.random.Generator)
-    if not known and not (whole and random_state >= 0):
-        raise ValueError(
-            f"random_state={random_state!r} is no seed; give a whole number from 0 up, None or a "
-            "generator of numpy.random."
-        )
-    return np.random.default_rng(random_state)
 
 
 def _whole(value: Any, name: str, least: int) -> None:

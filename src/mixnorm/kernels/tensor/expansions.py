@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from mixnorm.kernels.tensor.gram import products_of
+from mixnorm.kernels.tensor.index_sets import multiplicities, multisets
 from mixnorm.kernels.tensor.kernels import TensorKernel, row_blocks
-from mixnorm.kernels.tensor.multisets import multiplicities, multisets
 
 # Multisets of rows whose kernel with new rows is computed at a time.
 _SETS = 2**14

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mixnorm.kernels.tensor.index_sets import multisets
 from mixnorm.kernels.tensor.kernels import TensorKernel
-from mixnorm.kernels.tensor.multisets import multisets
 
 # Entries that are computed at a time, which stay in the cache.
 _BLOCK = 2**18
