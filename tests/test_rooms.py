@@ -63,7 +63,21 @@ def test_modules_are_told_from_packages():
 
 @pytest.mark.parametrize("top", FOLDERS)
 def test_no_folder_is_too_full(top):
-    root = ROOT if top == "src/mixnorm" else Path(__file__).parent.parent / top
+    root = Path(__file__).parent.parent / top
     folders = [root, *(path for path in root.rglob("*") if path.is_dir())]
     counts = {str(folder): len(list(folder.glob("*.py"))) for folder in folders}
     assert not {folder: n for folder, n in counts.items() if n > MOST}
+
+
+@pytest.mark.parametrize(
+    "path", sorted(ROOT.rglob("__init__.py")), ids=lambda p: str(p.relative_to(ROOT))
+)
+def test_packages_say_what_they_are_for(path):
+    doc = ast.get_docstring(ast.parse(path.read_text())) or ""
+    if path.parent == ROOT:
+        assert doc
+        return
+    lines = [line for line in doc.splitlines() if line.strip()]
+    assert "Open ``" in doc
+    assert "import" in doc
+    assert len(lines) <= 5

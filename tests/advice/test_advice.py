@@ -99,15 +99,6 @@ def test_the_model(iris):
     np.testing.assert_array_equal(again.best_estimator_.predict(X), model.predict(X))
 
 
-def test_the_room_can_be_called():
-    import mixnorm.advise as room
-
-    X, y = load_wine(return_X_y=True)
-    one, other = (each(X, y, n_alphas=4, cv=3) for each in (room, mixnorm.advise))
-    assert one.best_norm_ == other.best_norm_
-    assert [a.error for a in one.norms] == [b.error for b in other.norms]
-
-
 def test_labels_of_any_kind():
     X, y = load_wine(return_X_y=True)
     numbers = advise(X, y, n_alphas=4, cv=3)

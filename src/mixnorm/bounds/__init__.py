@@ -1,4 +1,8 @@
-"""Bounds: what the theory promises on your data, each as a value with its theorem."""
+"""Bounds: what the theory promises on your data, each as a value with its theorem.
+
+Open ``bound.py`` first, then ``matrix.py``. The room may import ``norms`` and ``data``; learners
+are given to it.
+"""
 
 from mixnorm.bounds.bound import Bound
 from mixnorm.bounds.estimate import Estimate, rademacher_estimate

@@ -1,4 +1,8 @@
-"""The command line: ``mixnorm fit``, ``path``, ``predict``, ``show``, ``stream``, ``demo``."""
+"""The command line: ``mixnorm fit``, ``path``, ``predict``, ``show``, ``stream``, ``demo``.
+
+Open ``commands.py`` first; ``arguments`` has the parser, ``stream`` its command. The room may
+import all others, in the functions that need them, so that ``mixnorm --help`` is quick.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Data sets: stored real ones, synthetic families, and images deformed or set upright."""
+"""Data sets: stored real ones, synthetic families, and images deformed or set upright.
+
+Open ``loading.py`` first. The room imports no other.
+"""
 
 from mixnorm.datasets.deform import deform_images
 from mixnorm.datasets.deslant import deslant_images

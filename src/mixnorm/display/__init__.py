@@ -1,4 +1,8 @@
-"""Plots, drawn by matplotlib where one is asked for, and the HTML report, which needs none."""
+"""Plots, drawn by matplotlib where one is asked for, and the HTML report, which needs none.
+
+Open ``path.py`` first; ``report`` has the page. The room may import everything below it:
+``estimators``, ``bounds`` and ``data``.
+"""
 
 from mixnorm.display.bounds import BoundDisplay
 from mixnorm.display.patches import PatchDisplay

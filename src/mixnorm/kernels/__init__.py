@@ -1,4 +1,8 @@
-"""Kernels: functions of two rows, banks of them, and their matrices."""
+"""Kernels: functions of two rows, banks of them, and their matrices.
+
+Open ``functions/kernels.py`` first, then ``banks/bank.py``; ``grams`` has the matrices, ``tensor``
+functions of several rows. The room imports no other.
+"""
 
 from mixnorm.kernels.banks.bank import KernelBank, gaussian_bank
 from mixnorm.kernels.banks.fitted import FittedBank

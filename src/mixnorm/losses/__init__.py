@@ -1,4 +1,8 @@
-"""Losses: what a mistake costs, on scores of shape ``(n_samples, n_outputs)``."""
+"""Losses: what a mistake costs, on scores of shape ``(n_samples, n_outputs)``.
+
+Open ``base.py`` first, then ``squared.py``. The room imports no other, and nothing in it but
+``compiled`` loads numba.
+"""
 
 from mixnorm.losses.base import DualLoss, Loss, SmoothLoss
 from mixnorm.losses.binary import Hinge, Logistic, SquaredHinge

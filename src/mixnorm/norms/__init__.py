@@ -1,4 +1,7 @@
-"""Norms: the geometry of weights of shape ``(n_features, n_outputs)``."""
+"""Norms: the geometry of weights of shape ``(n_features, n_outputs)``.
+
+Open ``base.py`` first, then ``mixed.py``. The room imports no other.
+"""
 
 from mixnorm.norms.base import Norm, conjugate
 from mixnorm.norms.mixed import MixedNorm

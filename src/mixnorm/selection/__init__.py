@@ -1,4 +1,7 @@
-"""Choosing a model along a path: functions, below the estimators that use them."""
+"""Choosing a model along a path: functions, below the estimators that use them.
+
+Open ``size.py``. The room may import ``engines`` and all below them, and imports none yet.
+"""
 
 from mixnorm.selection.size import choose_size, standard_error
 

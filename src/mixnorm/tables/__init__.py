@@ -1,4 +1,8 @@
-"""Tables of people: files in, matrices out, and models that remember how."""
+"""Tables of people: files in, matrices out, and models that remember how.
+
+Open ``read.py`` first, then ``encoder.py``; ``rows`` has tables that come row by row. The room
+imports no other: it takes the estimator of a ``TableModel`` as it is.
+"""
 
 from mixnorm.tables.columns import CategoryColumn, DateColumn, NumberColumn
 from mixnorm.tables.encoder import SparseEncoder, TableEncoder, remarks

@@ -1,4 +1,8 @@
-"""Contracts of losses, norms and pools, as checks to run on objects of your own."""
+"""Contracts of losses, norms and pools, as checks to run on objects of your own.
+
+Open ``contract.py`` first, then ``norm.py``. The room may import ``losses``, ``norms`` and
+``pools``.
+"""
 
 from mixnorm.testing.loss import check_loss
 from mixnorm.testing.norm import check_norm

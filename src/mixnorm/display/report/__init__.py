@@ -1,7 +1,8 @@
 """A fitted model as one HTML page that can be mailed, read offline and printed.
 
-A :class:`~mixnorm.display.report.Report` holds plain figures and knows nothing of estimators. The
-page is built from strings by NumPy and the standard library alone; ``style.css`` is put into it.
+Open ``report.py`` first, then ``page.py``. It holds plain figures and knows nothing of estimators:
+strings are built by NumPy and the standard library alone, and ``style.css`` is put into the page.
+It imports no other room.
 """
 
 from mixnorm.display.report.advice import advice_page

@@ -31,7 +31,7 @@ def advice_page(
 
     Parameters
     ----------
-    advice : mixnorm.advise.Advice
+    advice : mixnorm.advice.Advice
         What was found.
     title : str
         The heading.

@@ -1,6 +1,7 @@
 """Online mirror descent: rows come one at a time.
 
-Open ``engine.py`` first. The engine may import ``losses``, ``norms`` and ``kernels``.
+Open ``engine.py`` first. The engine may import ``losses``, ``norms``, ``kernels`` and
+``multikernel``.
 """
 
 from mixnorm.engines.mirror import layout

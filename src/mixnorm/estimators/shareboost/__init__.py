@@ -1,4 +1,5 @@
 """ShareBoost, its search over sizes, one model per class, and joint boosting.
 
-Open ``learners.py`` first, then ``base.py``.
+Open ``learners.py`` first, then ``base.py``. The folder may import ``_common``, ``engines``,
+``pools``, ``losses`` and ``selection``.
 """

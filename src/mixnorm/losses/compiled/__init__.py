@@ -1,6 +1,6 @@
 """Losses of single rows, compiled: apart from ``losses``, which must not load numba.
 
-Open ``rows_jit.py``. It imports no other file of the room.
+Open ``rows_jit.py``. It imports nothing else of mixnorm.
 """
 
 from mixnorm.losses.compiled.rows_jit import (
