@@ -3,8 +3,18 @@
 import array_api_compat.numpy
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
-from mixnorm._array import device_of, epsilon, exponential, is_numpy, namespace, to_numpy
+from mixnorm._array import (
+    device_of,
+    epsilon,
+    exponential,
+    is_numpy,
+    is_sparse,
+    namespace,
+    to_dense,
+    to_numpy,
+)
 
 
 @pytest.fixture
@@ -52,3 +62,13 @@ def test_exponential_reuses_numpy_memory(xp):
     found = exponential(values)
     assert found is values
     assert found == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize("kind", [sp.csr_array, sp.csc_matrix, sp.coo_array])
+def test_sparse_matrices_are_told_apart(kind):
+    X = np.array([[0.0, 2.0], [1.0, 0.0]])
+    assert is_sparse(kind(X))
+    assert not is_sparse(X)
+    assert not is_sparse(X.tolist())
+    assert np.array_equal(to_dense(kind(X)), X)
+    assert to_dense(X) is X

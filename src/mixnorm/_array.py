@@ -12,6 +12,7 @@ from typing import Any
 import array_api_compat
 import array_api_compat.numpy
 import numpy as np
+import scipy.sparse as sp
 
 
 def namespace(array: Any) -> Any:
@@ -59,6 +60,23 @@ def is_foreign(array: Any) -> bool:
     if isinstance(array, (np.ndarray, np.generic, float)):
         return False
     return bool(array_api_compat.is_array_api_obj(array))
+
+
+def is_sparse(X: Any) -> bool:
+    """Tell whether ``X`` is a sparse matrix or a sparse array of SciPy."""
+    return bool(sp.issparse(X))
+
+
+def to_dense(X: Any) -> Any:
+    """Return ``X`` with all its entries where it is sparse, and as it is otherwise.
+
+    Examples
+    --------
+    >>> import scipy.sparse as sp
+    >>> to_dense(sp.csr_array([[0.0, 2.0]]))
+    array([[0., 2.]])
+    """
+    return X.toarray() if is_sparse(X) else X
 
 
 def follow(array: Any, like: Any, dtype: Any = None) -> Any:

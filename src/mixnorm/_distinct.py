@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from mixnorm._array import is_sparse
+
 # Entries of a table that keys are made of at a time.
 _ENTRIES = 2**20
 
@@ -24,7 +26,7 @@ def distinct(tables: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
     >>> distinct([np.array([[2.0], [1.0], [2.0]])])
     (array([1, 0]), array([1, 0, 1]))
     """
-    tables = [table.tocsr() if hasattr(table, "tocsr") else table for table in tables]
+    tables = [table.tocsr() if is_sparse(table) else table for table in tables]
     keys = np.zeros(tables[0].shape[0], dtype=np.uint64)
     for number, table in enumerate(tables):
         keys += _keys(table, number)
@@ -60,7 +62,7 @@ def drawn(weight: np.ndarray, size: int, generator: np.random.Generator) -> np.n
 def _columns(tables: Sequence[Any]) -> Iterator[np.ndarray]:
     """Yield the columns of tables; objects by the order of their texts."""
     for table in tables:
-        if hasattr(table, "toarray"):
+        if is_sparse(table):
             by_column = table.tocsc()
             yield from (by_column[:, [j]].toarray()[:, 0] for j in range(table.shape[1]))
         elif table.dtype.kind in "fiub":
@@ -72,7 +74,7 @@ def _columns(tables: Sequence[Any]) -> Iterator[np.ndarray]:
 def _keys(table: Any, seed: int) -> np.ndarray:
     """Return a number for each row, the same for equal rows and hardly for others."""
     odd = 1 + 2 * np.random.default_rng(seed).integers(2**63, size=table.shape[1], dtype=np.uint64)
-    if hasattr(table, "toarray"):
+    if is_sparse(table):
         ends = np.zeros(len(table.data) + 1, dtype=np.uint64)
         np.cumsum(_mixed(table.data) * odd[table.indices], out=ends[1:])
         return np.asarray(ends[table.indptr[1:]] - ends[table.indptr[:-1]])

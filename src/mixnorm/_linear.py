@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from mixnorm._array import is_sparse, to_dense
+
 # A sum of floats is right to about 1e-16 of its terms. Where these are so much larger than all
 # scores of a row, more than five digits have cancelled.
 _CANCELLED = 1e5
@@ -48,7 +50,7 @@ def linear_scores(X: Any, weights: np.ndarray, intercept: np.ndarray) -> np.ndar
         rows = np.flatnonzero(_CANCELLED * sizes < terms)
         if not np.isfinite(terms) or len(rows) == 0:
             return scores
-        some = X.tocsr()[rows] if hasattr(X, "tocsr") else X[rows]
+        some = X.tocsr()[rows] if is_sparse(X) else X[rows]
         careful = _twice_as_precise(some, weights, intercept)
     # Where a sum overflows on the way, the plain one is all that there is.
     scores[rows] = np.where(np.isfinite(careful), careful, scores[rows])
@@ -63,12 +65,12 @@ def _largest_term(X: Any, weights: np.ndarray, intercept: np.ndarray) -> float:
 
 def _twice_as_precise(X: Any, weights: np.ndarray, intercept: np.ndarray) -> np.ndarray:
     """Return ``X @ weights + intercept`` as if computed with 106 bits (Ogita, Rump and Oishi)."""
-    columns = X.tocsc() if hasattr(X, "tocsc") else X
+    columns = X.tocsc() if is_sparse(X) else X
     total = np.zeros((X.shape[0], weights.shape[1])) + intercept
     rest = np.zeros_like(total)
     for j in range(X.shape[1]):
         column = columns[:, [j]]
-        column = column.toarray() if hasattr(column, "toarray") else column
+        column = to_dense(column)
         column, weight = column.astype(np.float64), weights[j].astype(np.float64)
         # To within [-1, 1], by a power of two: halves of the largest floats would overflow.
         power = int(np.frexp(np.max(np.abs(column), initial=0.0))[1])

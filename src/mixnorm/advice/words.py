@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from mixnorm._array import is_sparse
 from mixnorm.advice.advice import NormAdvice, same_bounds
 from mixnorm.advice.cases import Case
 
@@ -88,7 +89,7 @@ def _shape(case: Case, best: NormAdvice) -> str:
 
 def _examples(case: Case) -> str:
     X = case.X[0] if case.kind == "tasks" else case.X
-    filled = X.nnz / np.prod(X.shape) if hasattr(X, "nnz") else float(np.mean(X != 0.0))
+    filled = X.nnz / np.prod(X.shape) if is_sparse(X) else float(np.mean(X != 0.0))
     rows = f"{case.n} rows in the smallest task" if case.kind == "tasks" else f"{case.n} rows"
     text = f"There are {rows} for {case.d} column{'' if case.d == 1 else 's'}"
     if filled < 0.3:

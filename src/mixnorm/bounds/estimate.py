@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from mixnorm._array import is_sparse
 from mixnorm.bounds.matrix import _examples, _radius, _sizes
 from mixnorm.norms import MixedNorm, Spectral, as_norm, conjugate
 
@@ -114,7 +115,7 @@ def _sums(
         parts = signs.reshape(n, count, k)
         found = np.stack([np.asarray(X[r][:n].T @ parts[:, :, r]) for r in range(k)], axis=-1)
         return np.ascontiguousarray(found.transpose(1, 0, 2))
-    total = np.asarray(X.T @ signs if hasattr(X, "T") else np.asarray(X).T @ signs)
+    total = np.asarray((X if is_sparse(X) else np.asarray(X)).T @ signs)
     return np.ascontiguousarray(total.reshape(d, count, k).transpose(1, 0, 2))
 
 

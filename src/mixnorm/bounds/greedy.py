@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mixnorm._array import to_numpy
+from mixnorm._array import is_sparse, to_numpy
 from mixnorm.bounds.bound import GUARANTEE, RATE, Bound
 
 # Refits to this tolerance count as exact.
@@ -106,7 +106,7 @@ def _checked(model: Any, X: Any, coef: np.ndarray) -> None:
         )
     if not getattr(model._fitted_pool, "plain", False):
         raise ValueError("The bound is for models on columns of X; this one has other features.")
-    if hasattr(X, "tocsr"):
+    if is_sparse(X):
         raise TypeError("X is sparse; give X.toarray().")
     if coef.shape != np.atleast_2d(to_numpy(model.coef_)).shape:
         raise ValueError(f"W has the shape {coef.shape}; give weights of the shape of coef_.")

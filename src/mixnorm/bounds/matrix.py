@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from mixnorm._array import is_sparse
 from mixnorm.bounds.bound import RATE, Bound, check_form
 from mixnorm.bounds.radii import EXAMPLES, pair, radii
 from mixnorm.data import is_list_of_tables
@@ -183,13 +184,13 @@ def _sizes(X: Any, n_outputs: int) -> tuple[int, int, int]:
     if not whole or n_outputs < 1:
         raise ValueError(f"n_outputs={n_outputs!r} must be a whole number of at least 1.")
     parts = list(X) if is_list_of_tables(X) else [X]
-    shapes = [tuple(part.shape) if hasattr(part, "shape") else np.shape(part) for part in parts]
+    shapes = [np.shape(part) for part in parts]
     for shape, part in zip(shapes, parts, strict=True):
         if len(shape) != 2 or not shape[0] or not shape[1]:
             raise ValueError(
                 f"X has the shape {shape}; give rows and columns, at least one of each."
             )
-        if not np.all(np.isfinite(part.data if hasattr(part, "tocsr") else np.asarray(part))):
+        if not np.all(np.isfinite(part.data if is_sparse(part) else np.asarray(part))):
             raise ValueError("X has entries that are NaN or infinite; remove or replace them.")
     if len({shape[1] for shape in shapes}) > 1:
         raise ValueError("Tasks have different numbers of columns; all must have the same.")

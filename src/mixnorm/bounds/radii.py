@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from mixnorm._array import is_sparse
 from mixnorm.norms import MixedNorm, Spectral, conjugate
 
 #: What an example is: a row with a class and another, rows of all tasks, or a row by itself.
@@ -78,7 +79,7 @@ def _task_radii(norm: Any, X: Any, n_outputs: int) -> np.ndarray:
 
 def _rows(X: Any) -> Any:
     """Yield the rows as dense vectors."""
-    if hasattr(X, "tocsr"):
+    if is_sparse(X):
         X = X.tocsr()
         return (X[[i]].toarray()[0] for i in range(X.shape[0]))
     return iter(np.asarray(X, dtype=np.float64))

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mixnorm._array import is_sparse, to_dense
 from mixnorm.cli.data import Data
 from mixnorm.cli.screen import error_text
 from mixnorm.cli.search import Fold, Search, mean_error, split_rows
@@ -101,7 +102,7 @@ def _moderate(data: Data) -> tuple[Data, float]:
     standardised columns stay what they are.
     """
     largest = abs(data.X).max(axis=0)
-    largest = largest.toarray() if hasattr(largest, "toarray") else largest
+    largest = to_dense(largest)
     units = np.array([_unit(float(size)) for size in largest.reshape(-1)])
     if np.any(units != 1):
         data = replace(data, X=_divided(data.X, units))
@@ -120,7 +121,7 @@ def _unit(size: float) -> float:
 
 
 def _divided(X: Any, units: np.ndarray) -> Any:
-    if not hasattr(X, "tocsr"):
+    if not is_sparse(X):
         return X / units
     X = X.tocsr(copy=True)
     X.data = X.data / units[X.indices]
@@ -130,7 +131,7 @@ def _divided(X: Any, units: np.ndarray) -> Any:
 def _work(data: Data, outputs: int, rows: int) -> float:
     """Return what a fit on so many rows costs."""
     height, width = data.X.shape
-    filled = width if not hasattr(data.X, "nnz") else _SPARSE * data.X.nnz / max(1, height)
+    filled = width if not is_sparse(data.X) else _SPARSE * data.X.nnz / max(1, height)
     work = outputs * (filled * rows + _WEIGHTS * width)
     if data.task == "regression":  # solved at once, instead of by iterations
         work *= max(1.0, min(rows, width) / 50)
@@ -172,7 +173,7 @@ def _error(data: Data, fold: Fold, plan: _Plan) -> float:
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.preprocessing import StandardScaler
 
-    scaler = StandardScaler(with_mean=not hasattr(data.X, "tocsr"))
+    scaler = StandardScaler(with_mean=not is_sparse(data.X))
     train = _spaced(fold.train, plan.fit_rows)
     y, weight = data.y[train], _weight(data, train)
     X = scaler.fit_transform(data.X[train].astype(np.float64), sample_weight=weight)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from mixnorm import __version__
+from mixnorm._array import to_dense
 from mixnorm.cli.data import Data
 from mixnorm.cli.full import FullFit
 from mixnorm.cli.screen import error_text
@@ -309,7 +310,7 @@ def _effects(data: Data, model: Any) -> tuple[np.ndarray, tuple[bool, ...]]:
     effects, signed, row = [], [], 0
     for atom in support:
         part = pool.evaluate(rows, [atom])
-        part = np.asarray(part.toarray() if hasattr(part, "toarray") else part, dtype=np.float64)
+        part = np.asarray(to_dense(part), dtype=np.float64)
         own = np.asarray(weights[row : row + part.shape[1]], dtype=np.float64)
         row += part.shape[1]
         given = part @ own

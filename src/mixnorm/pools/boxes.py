@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 
-from mixnorm._array import to_numpy
+from mixnorm._array import is_sparse, to_numpy
 from mixnorm._chunks import chunks
 from mixnorm._params import Parameters
 from mixnorm._threads import threads_for
@@ -119,7 +119,7 @@ class Boxes(Parameters):
         for place, atom in enumerate(atoms):
             for column, kind, threshold in atom:
                 part = X[:, [column]]
-                values = (part.toarray() if hasattr(part, "toarray") else np.asarray(part))[:, 0]
+                values = (part.toarray() if is_sparse(part) else np.asarray(part))[:, 0]
                 found[:, place] *= values <= threshold if kind == "<=" else values > threshold
         return found
 

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 
+from mixnorm._array import to_dense
 from mixnorm._chunks import chunk_size, chunks
 from mixnorm._distinct import distinct, drawn
 from mixnorm._params import Parameters
@@ -380,7 +381,7 @@ class PreparedPieces:
 
 def _by_column(X: Any) -> np.ndarray:
     """Return the columns of a table as contiguous rows, in its working dtype."""
-    dense = X.toarray() if hasattr(X, "toarray") else X
+    dense = to_dense(X)
     return np.array(dense.T, dtype=working_dtype(X), order="C")
 
 

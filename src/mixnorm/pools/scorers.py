@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from mixnorm._array import to_dense
 from mixnorm._chunks import chunks
 from mixnorm._linear import linear_scores
 
@@ -61,7 +62,7 @@ class PoolScorer:
     def __call__(self, X: Any) -> np.ndarray:
         """Return the scores of some rows: ``(n_samples, n_outputs)``."""
         columns = self._pool.evaluate(X, self._atoms)
-        columns = columns.toarray() if hasattr(columns, "toarray") else columns
+        columns = to_dense(columns)
         return linear_scores(columns, self._weights, self._intercept)
 
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 
-from mixnorm._array import is_numpy, to_numpy
+from mixnorm._array import is_numpy, is_sparse, to_dense, to_numpy
 from mixnorm._chunks import chunks
 from mixnorm._params import Parameters
 from mixnorm.pools.columns import working_dtype
@@ -96,7 +96,7 @@ class Stumps(Parameters):
         """Return the indicators of ``atoms`` on new data: ``(n_samples, n_atoms)``."""
         index = [column for column, _ in atoms]
         part = X[:, index]
-        part = part.toarray() if hasattr(part, "toarray") else part
+        part = to_dense(part)
         thresholds = np.asarray([threshold for _, threshold in atoms], dtype=np.float64)
         return np.asarray(part <= thresholds, dtype=working_dtype(X))
 
@@ -268,7 +268,7 @@ class PreparedStumps(Binned):
 
 def check_input(X: Any, pool: str) -> None:
     """Raise for arrays of other libraries, naming the pool that cannot take them."""
-    if not hasattr(X, "toarray") and not is_numpy(X):
+    if not is_sparse(X) and not is_numpy(X):
         raise TypeError(
             f"{pool} takes NumPy arrays and sparse matrices, not {type(X).__name__}; "
             "convert X with numpy.asarray first."
@@ -314,7 +314,7 @@ def thresholds(
 
 def values_by_column(X: Any) -> Iterator[np.ndarray]:
     """Yield the columns of a table, one at a time."""
-    if hasattr(X, "tocsc"):
+    if is_sparse(X):
         X = X.tocsc()
         for j in range(X.shape[1]):
             yield X[:, [j]].toarray()[:, 0]
@@ -341,7 +341,7 @@ def _coded(X: Any, edges: np.ndarray, starts: np.ndarray, most: int) -> np.ndarr
 
     kind = np.uint8 if most < 2**8 else np.uint16 if most < 2**16 else np.uint32
     codes = np.empty((X.shape[1], X.shape[0]), dtype=kind)
-    if hasattr(X, "tocsc"):
+    if is_sparse(X):
         for j, column in enumerate(values_by_column(X)):
             codes[j] = np.searchsorted(edges[starts[j] : starts[j + 1]], column)
         return codes

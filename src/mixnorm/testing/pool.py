@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mixnorm._array import device_of, namespace, to_numpy
+from mixnorm._array import device_of, is_sparse, namespace, to_dense, to_numpy
 from mixnorm.pools import working_dtype
 from mixnorm.testing.contract import require, require_close, require_parameters
 
@@ -125,13 +125,13 @@ def _rounding(case: _Case, values: np.ndarray) -> float:
 def _follow(X: Any, array: np.ndarray) -> Any:
     """Return ``array`` in the namespace, working dtype and device of ``X``."""
     dtype = working_dtype(X)
-    if hasattr(X, "toarray") or isinstance(X, np.ndarray):
+    if is_sparse(X) or isinstance(X, np.ndarray):
         return array.astype(dtype)
     return namespace(X).asarray(array, dtype=dtype, device=device_of(X))
 
 
 def _dense(X: Any) -> np.ndarray:
-    return to_numpy(X.toarray() if hasattr(X, "toarray") else X)
+    return to_numpy(to_dense(X))
 
 
 def _snapshot(X: Any) -> np.ndarray:
@@ -390,7 +390,7 @@ def _check_reads(case: _Case, atom: Any, read: set[int]) -> None:
     others = [column for column in range(case.X.shape[1]) if column not in read]
     changed = _snapshot(case.X)
     changed[:, others] = changed[::-1][:, others]
-    if hasattr(case.X, "toarray"):
+    if is_sparse(case.X):
         other: Any = type(case.X)(changed)
     else:
         other = namespace(case.X).asarray(changed, device=device_of(case.X))

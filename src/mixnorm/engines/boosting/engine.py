@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from mixnorm._array import is_sparse
 from mixnorm._chunks import chunk_size, chunks
 from mixnorm._threads import threads_for
 
@@ -346,7 +347,7 @@ def _mean(signed: np.ndarray, mass: np.ndarray) -> np.ndarray:
 
 def _columns(X: Any) -> Iterator[np.ndarray]:
     """Yield the columns in float64, reading a block of them at a time."""
-    if hasattr(X, "tocsc"):
+    if is_sparse(X):
         X = X.tocsc()
         for column in range(X.shape[1]):
             yield _column(X, column)
@@ -357,7 +358,7 @@ def _columns(X: Any) -> Iterator[np.ndarray]:
 
 
 def _column(X: Any, index: int) -> np.ndarray:
-    if hasattr(X, "toarray"):
+    if is_sparse(X):
         return np.asarray(X[:, [index]].toarray(), dtype=np.float64)[:, 0]
     return np.ascontiguousarray(X[:, index], dtype=np.float64)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from mixnorm._array import is_sparse
 from mixnorm.engines.mirror import layout as layout
 from mixnorm.engines.mirror import rows_jit as jit
 from mixnorm.engines.mirror.plan import (
@@ -94,7 +95,7 @@ class BlockLearner(Account):
         while start < n_samples:
             stop = start + max(1, self.plan.block - int(self.waiting[0]))
             rows: Any = X[start:stop] if order is None else X[order[start:stop]]
-            rows = rows.toarray() if hasattr(rows, "toarray") else np.asarray(rows, np.float64)
+            rows = rows.toarray() if is_sparse(rows) else np.asarray(rows, np.float64)
             count = self._alike(rows, importance[start:stop])
             if count == 0:
                 raise NotFiniteError(start, losses, wrong, order)

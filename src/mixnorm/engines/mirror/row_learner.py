@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from mixnorm._array import is_sparse, to_dense
 from mixnorm.engines.mirror import layout as layout
 from mixnorm.engines.mirror import rows_jit as jit
 from mixnorm.engines.mirror import sums_jit as sums_jit
@@ -192,10 +193,10 @@ class RowLearner(Account):
 
     def _samples(self, X: Any) -> tuple[np.ndarray, ...]:
         """Return a block of samples as the compiled loop takes them: one kind of array for all."""
-        if hasattr(X, "toarray") and self.codes[layout.ORIGIN] != layout.MEANS:
+        if is_sparse(X) and self.codes[layout.ORIGIN] != layout.MEANS:
             ends, places = (_plain(each, np.int64) for each in (X.indptr, X.indices))
             return np.empty((0, 0)), ends, places, _plain(X.data, np.float64)
-        whole = X.toarray() if hasattr(X, "toarray") else X
+        whole = to_dense(X)
         nothing = np.zeros(1, dtype=np.int64)
         return _plain(whole, np.float64), nothing, nothing[:0], np.empty(0)
 
@@ -259,7 +260,7 @@ def _plain(array: np.ndarray, dtype: Any) -> np.ndarray:
 def _blocks(X: Any) -> Iterator[slice]:
     """Yield the rows of blocks small enough that a copy of one does not matter."""
     n_samples = X.shape[0]
-    entries = X.nnz if hasattr(X, "nnz") else X.size
+    entries = X.nnz if is_sparse(X) else X.size
     count = max(1, _BLOCK * n_samples // max(entries, n_samples, 1))
     for start in range(0, n_samples, count):
         yield slice(start, min(start + count, n_samples))

@@ -8,6 +8,8 @@ share their rows' curvature, else there is one for each.
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 from scipy.sparse.linalg import eigsh
 
@@ -50,8 +52,7 @@ class Model:
         """Return the model of some of the columns."""
         if len(rows) == self.gram.shape[1]:
             return self
-        other = object.__new__(Model)
-        other.__dict__.update(self.__dict__)
+        other = copy.copy(self)
         other.gram = self.gram[:, rows[:, None], rows[None, :]]
         other.means = None if self.means is None else self.means[rows]
         other.diagonal = self.diagonal[rows]

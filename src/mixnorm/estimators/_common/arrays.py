@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn import get_config
 
-from mixnorm._array import device_of, follow, is_foreign, is_numpy, namespace, to_numpy
+from mixnorm._array import device_of, follow, is_foreign, is_numpy, is_sparse, namespace, to_numpy
 from mixnorm._linear import linear_scores
 from mixnorm.engines.greedy import Path, Round
 from mixnorm.pools import check_numpy, working_dtype
@@ -117,7 +117,7 @@ def labels_at(classes: Any, places: Any) -> Any:
 
 def weighted(columns: Any, weights: np.ndarray, intercept: np.ndarray) -> Any:
     """Return the scores that weights from the host give to columns of any namespace."""
-    if hasattr(columns, "toarray"):
+    if is_sparse(columns):
         columns = columns.toarray()
     if is_numpy(columns):
         return linear_scores(columns, weights, intercept)

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mixnorm._array import device_of, follow, is_foreign, namespace, to_numpy
+from mixnorm._array import device_of, follow, is_foreign, namespace, to_dense, to_numpy
 from mixnorm.estimators._common.arrays import dispatches
 from mixnorm.estimators._common.validation import validate_data
 
@@ -78,7 +78,7 @@ class ColumnSelectorMixin(TransformerMixin):
         check_is_fitted(self)
         support = self.get_support(indices=True)
         there = is_foreign(X) and dispatches()
-        X = X if there else np.asarray(X.toarray() if hasattr(X, "toarray") else X)
+        X = X if there else np.asarray(to_dense(X))
         if X.ndim != 2 or X.shape[1] != len(support):
             raise ValueError(
                 f"X has shape {X.shape}; inverse_transform takes the {len(support)} columns that "

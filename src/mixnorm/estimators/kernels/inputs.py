@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_consistent_length
 
+from mixnorm._array import is_sparse
 from mixnorm.engines.multikernel import check_row_costs
 from mixnorm.estimators._common.inputs import check_weights, weight_numbers
 from mixnorm.estimators._common.units import safe_unit
@@ -93,7 +94,7 @@ class KernelInputsMixin:
 def _table(X: Any) -> Any:
     """Return a table that goes to a bank as it is, and has rows."""
     X = X if hasattr(X, "shape") else np.asarray(X)
-    if hasattr(X, "tocsr"):  # of which rows can be taken
+    if is_sparse(X):  # of which rows can be taken
         X = X.tocsr()
     if X.shape[0] == 0:
         raise ValueError("X has no rows; give at least one.")

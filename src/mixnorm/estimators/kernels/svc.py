@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
+from mixnorm._array import is_sparse, to_dense
 from mixnorm._linear import linear_scores
 from mixnorm.engines.multikernel import KernelPenalty, KernelSolution
 from mixnorm.estimators._common.inputs import _check_number
@@ -290,7 +291,7 @@ class LinearMulticlassSVC(KernelClassifier):
 
     def _kernels_of(self, X: Any, weight: np.ndarray) -> tuple[Any, Any]:
         X = self._rows = take_rows(X, np.flatnonzero(weight > 0.0))
-        values = X.data if hasattr(X, "toarray") else X
+        values = X.data if is_sparse(X) else X
         if float(np.max(np.abs(values), initial=0.0)) > _LARGEST:
             raise ValueError(
                 f"X has values beyond {_LARGEST:g}, whose squares cannot be summed. Scale its "
@@ -304,12 +305,11 @@ class LinearMulticlassSVC(KernelClassifier):
                 "which needs them dense, or a matrix between all rows. Give fewer rows, or use "
                 "MirrorDescentClassifier."
             )
-        is_sparse = hasattr(X, "toarray")
-        if is_sparse and n_samples < n_columns:
+        if is_sparse(X) and n_samples < n_columns:
             stack = KernelStack((X @ X.T).toarray() + scaling**2)
             stack.check()
             return None, stack
-        columns = X.toarray() if is_sparse else np.asarray(X)
+        columns = np.asarray(to_dense(X))
         if self.fit_intercept:
             ones = np.full((len(columns), 1), scaling, dtype=columns.dtype)
             columns = np.concatenate([columns, ones], axis=1)

@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import clone, is_classifier
 
+from mixnorm._array import is_sparse
 from mixnorm.estimators._common.inputs import check_weights
 from mixnorm.estimators._common.messages import warn_caller
 from mixnorm.estimators._common.progress import Progress, all_or_nothing, with_callbacks
@@ -137,7 +138,7 @@ class _OneDesignCV(PenaltyByCrossValidation):
             self.cv, X, y, groups, classifier=is_classifier(self), weight=sample_weight
         )
         plain, scorer = self._plain(), self._scorer()
-        rows = X.tocsr() if hasattr(X, "tocsr") else X
+        rows = X.tocsr() if is_sparse(X) else X
         data = (rows, y, sample_weight, alphas, scorer)
         return [(held_out_scores, (clone(plain), *data, *split)) for split in splits]
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from mixnorm._array import is_sparse
 from mixnorm.data import ColumnStatistics, column_statistics, scan
 from mixnorm.engines import proximal
 
@@ -60,7 +61,7 @@ class ColumnUnits:
         """Return a matrix in these units: a copy, and of a sparse one not centred."""
         safe = np.where(self.scale > 0.0, self.scale, 1.0).astype(X.dtype)
         unused = self.scale == 0.0
-        if hasattr(X, "tocsr"):
+        if is_sparse(X):
             inside = X.tocsr().astype(X.dtype, copy=True)
             inside.data /= safe[inside.indices]
             inside.data[unused[inside.indices]] = 0.0
@@ -111,7 +112,7 @@ def standardized(
         for X, weight in zip(matrices, weights, strict=True)
     ]
     # The intercept alone centres what is sparse, and then all tasks in the same way.
-    moved = centred and not any(hasattr(X, "tocsr") for X in matrices)
+    moved = centred and not any(is_sparse(X) for X in matrices)
     columns = _column_units(found, centred=centred, moved=moved)
     if centred and not moved:
         _check_offsets(found, columns.scale)
@@ -162,7 +163,7 @@ def _root_mean_square(values: np.ndarray, count: int) -> np.ndarray:
 
 
 def _largest(X: Any) -> float:
-    entries = X.data if hasattr(X, "tocsr") else X
+    entries = X.data if is_sparse(X) else X
     return float(max(np.max(entries), -np.min(entries))) if entries.size else 0.0
 
 

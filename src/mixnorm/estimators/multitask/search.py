@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from mixnorm._array import is_sparse
 from mixnorm.estimators._common.progress import Progress, all_or_nothing, with_callbacks
 from mixnorm.estimators._common.search import fold_splitter, row_folds, warn_of_sorted_rows
 from mixnorm.estimators.mixed_norm import Training
@@ -375,4 +376,4 @@ def _held_data(
 
 
 def _rows(X: Any, rows: np.ndarray) -> Any:
-    return (X.tocsr() if hasattr(X, "tocsr") else X)[rows]
+    return (X.tocsr() if is_sparse(X) else X)[rows]

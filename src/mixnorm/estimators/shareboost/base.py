@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from mixnorm._array import follow, is_foreign, is_numpy, namespace, to_numpy
+from mixnorm._array import follow, is_foreign, is_numpy, namespace, to_dense, to_numpy
 from mixnorm.engines import greedy
 from mixnorm.engines.penalties import as_penalty
 from mixnorm.estimators._common.arrays import (
@@ -536,4 +536,4 @@ def _squared_units(loss: float, unit: float) -> float:
 
 
 def _dense(columns: Any) -> Any:
-    return columns.toarray() if hasattr(columns, "toarray") else columns
+    return to_dense(columns)

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from mixnorm._array import is_sparse
+
 #: Where a group's columns are: all of them, one (passed on as one), or several.
 Where = int | np.ndarray | None
 
@@ -36,7 +38,7 @@ def width_of(X: Any) -> int:
 def as_table(X: Any) -> Any:
     """Return what can be selected from by columns: lists become arrays."""
     if hasattr(X, "shape"):
-        return X.tocsr() if hasattr(X, "tocsr") else X
+        return X.tocsr() if is_sparse(X) else X
     if isinstance(X, (list, tuple)):
         return np.asarray(X)
     raise TypeError(
@@ -53,7 +55,7 @@ def select(X: Any, where: Where) -> Any:
         return X.iloc[:, where]
     if isinstance(where, np.ndarray) and not isinstance(X, np.ndarray) and hasattr(X, "columns"):
         return X[:, where.tolist()]  # polars
-    if hasattr(X, "tocsr"):
+    if is_sparse(X):
         return X[:, [where] if isinstance(where, int) else where]
     return X[:, where]
 

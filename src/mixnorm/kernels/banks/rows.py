@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from mixnorm._array import is_sparse
 from mixnorm.kernels.functions.metrics import as_rows
 
 #: Dense rows, or the parts of a CSR matrix: data, indices, indptr and shape.
@@ -19,20 +20,19 @@ def rows_of(table: Any, what: str, strict: bool) -> Any:
     others.
     """
     if getattr(table, "ndim", 2) == 1:
-        values = table.to_numpy() if hasattr(table, "to_numpy") else np.asarray(table)
-        table = values.reshape(-1, 1)
+        table = np.asarray(table).reshape(-1, 1)
     try:
         return as_rows(table, what)
     except ValueError:
-        if strict or hasattr(table, "tocsr"):
+        if strict or is_sparse(table):
             raise
-        return np.asarray(table.to_numpy() if hasattr(table, "to_numpy") else table)
+        return np.asarray(table)
 
 
 def like(rows: Any, pattern: Any) -> Any:
     """Return rows sparse or dense as those they will be compared with."""
-    sparse = hasattr(rows, "toarray")
-    if sparse == hasattr(pattern, "toarray"):
+    sparse = is_sparse(rows)
+    if sparse == is_sparse(pattern):
         return rows
     if sparse:
         return rows.toarray()
@@ -44,7 +44,7 @@ def like(rows: Any, pattern: Any) -> Any:
 def below(rows: Any, others: Any) -> Any:
     """Return other rows below rows, sparse or dense as these are."""
     others = like(others, rows)
-    if not hasattr(rows, "toarray"):
+    if not is_sparse(rows):
         return np.concatenate([rows, others])
     from scipy.sparse import vstack
 
@@ -53,7 +53,7 @@ def below(rows: Any, others: Any) -> Any:
 
 def pack(rows: Any) -> Packed:
     """Return rows as plain arrays that are nobody else's."""
-    if not hasattr(rows, "toarray"):
+    if not is_sparse(rows):
         return np.array(rows)
     return (rows.data.copy(), rows.indices.copy(), rows.indptr.copy(), rows.shape)
 

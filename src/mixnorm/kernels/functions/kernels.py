@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from mixnorm._array import is_sparse
 from mixnorm._params import Parameters
 from mixnorm.kernels.functions.base import MetricKernel, decay, positive, real
 from mixnorm.kernels.functions.metrics import as_rows, pairwise
@@ -188,7 +189,7 @@ class ChiSquaredKernel(MetricKernel):
 
 def check_not_negative(rows: Any, what: str) -> None:
     """Raise a ValueError if rows have a negative entry, which histograms have not."""
-    values = rows.data if hasattr(rows, "toarray") else rows
+    values = rows.data if is_sparse(rows) else rows
     if values.size and np.min(values) < 0.0:
         raise ValueError(
             f"ChiSquaredKernel needs histograms or counts, but {what} has {np.min(values):g}; no "

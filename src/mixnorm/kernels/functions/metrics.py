@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from mixnorm._array import is_sparse
+
 # Entries of a block that are worked on at a time; a few such blocks stay in the cache.
 BLOCK = 2**18
 # Magnitudes whose squares, summed over many columns, are still far from overflow.
@@ -41,7 +43,7 @@ class Points:
     @property
     def is_sparse(self) -> bool:
         """Whether the rows are a sparse matrix."""
-        return hasattr(self.X, "toarray")
+        return is_sparse(self.X)
 
     def prepared(self, metric: str | None) -> Points:
         """Compute what a metric needs of single rows; parts made later share it."""
@@ -82,7 +84,7 @@ class Points:
 
 def squared_norms(X: Any) -> np.ndarray:
     """Return the squared norm of each row, summed in float64."""
-    if hasattr(X, "toarray"):
+    if is_sparse(X):
         return np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).reshape(-1)
     return np.asarray(np.einsum("ij,ij->i", X, X, dtype=np.float64))
 
@@ -92,7 +94,7 @@ def centre_of(X: Any) -> np.ndarray | None:
 
     Sparse rows have none, since they must stay sparse.
     """
-    if hasattr(X, "toarray") or X.shape[0] == 0:
+    if is_sparse(X) or X.shape[0] == 0:
         return None
     mean = np.asarray(np.mean(X, axis=0, dtype=np.float64))
     distance, spread = float(mean @ mean), float(np.sum(np.var(X, axis=0, dtype=np.float64)))
@@ -257,7 +259,7 @@ def alike(X: Any, Y: Any) -> tuple[Any, Any]:
             f"X has {left.shape[1]} columns, but Y has {right.shape[1]}; a kernel compares rows of "
             "the same columns."
         )
-    if hasattr(left, "toarray") != hasattr(right, "toarray"):
+    if is_sparse(left) != is_sparse(right):
         from scipy.sparse import csr_array
 
         return csr_array(left), csr_array(right)
@@ -266,7 +268,7 @@ def alike(X: Any, Y: Any) -> tuple[Any, Any]:
 
 def as_rows(X: Any, what: str = "X") -> Any:
     """Return a table as a dense array or CSR matrix of float32 or float64, checked."""
-    if hasattr(X, "tocsr"):
+    if is_sparse(X):
         rows = X.tocsr()
         if not rows.has_canonical_format:
             rows = rows.copy()
@@ -281,7 +283,7 @@ def as_rows(X: Any, what: str = "X") -> Any:
         )
     if values.dtype not in (np.float32, np.float64):
         rows = _numbers(rows, what)
-        values = rows.data if hasattr(rows, "toarray") else rows
+        values = rows.data if is_sparse(rows) else rows
     # NaN makes the comparison false, too.
     if values.size and not -_LARGEST <= float(np.min(values)) <= float(np.max(values)) <= _LARGEST:
         if np.all(np.isfinite(values)):
@@ -297,10 +299,10 @@ def as_rows(X: Any, what: str = "X") -> Any:
 
 
 def _dense(X: Any, what: str) -> np.ndarray:
-    rows = X.to_numpy() if hasattr(X, "to_numpy") else np.asarray(X)
+    rows = np.asarray(X)
     if rows.dtype.kind in "cSUVmM":
         raise ValueError(_not_numbers(what, rows.dtype))
-    return np.asarray(rows)
+    return rows
 
 
 def _numbers(rows: Any, what: str) -> Any:

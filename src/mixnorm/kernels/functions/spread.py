@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from mixnorm._array import is_sparse
+
 # Entries sorted at a time.
 _CHUNK = 2**20
 
@@ -25,7 +27,7 @@ def mean_squared_distance(X: Any, weight: np.ndarray | None = None) -> float:
     """
     n = X.shape[0]
     share = np.full(n, 1.0 / n) if weight is None else weight / np.sum(weight)
-    if hasattr(X, "toarray"):
+    if is_sparse(X):
         wide = X.astype(np.float64)
         means, squares = share @ wide, share @ wide.multiply(wide).tocsr()
         return 2.0 * float(np.sum(np.maximum(squares - means**2, 0.0)))
@@ -51,7 +53,7 @@ def mean_distance(X: Any, weight: np.ndarray | None = None) -> float:
     n = X.shape[0]
     if weight is not None:
         return _weighted_mean_distance(X, weight / np.sum(weight))
-    if hasattr(X, "toarray"):
+    if is_sparse(X):
         return _mean_distance_of_sparse(X.tocsc(), n)
     signs = 2.0 * np.arange(n) - (n - 1)
     step = max(1, _CHUNK // n)
@@ -79,7 +81,7 @@ def _weighted_mean_distance(X: Any, share: np.ndarray) -> float:
 
     In a sorted column, an entry is the larger one of as much as lies before it.
     """
-    sparse = hasattr(X, "toarray")
+    sparse = is_sparse(X)
     X = X.tocsc() if sparse else X
     step = max(1, _CHUNK // X.shape[0])
     total = 0.0

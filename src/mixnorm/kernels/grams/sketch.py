@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import linalg
 
+from mixnorm._array import is_sparse
 from mixnorm._distinct import distinct, drawn
 from mixnorm._threads import one_thread
 from mixnorm.kernels.functions.evaluate import Evaluator, Side
@@ -192,7 +193,7 @@ def _share(
 
 def _with_spread(X: Any, some: np.ndarray) -> np.ndarray:
     """Return candidates for landmarks; of one column, values from end to end are among them."""
-    if hasattr(X, "toarray") or X.shape[1] != 1 or X.dtype.kind != "f":
+    if is_sparse(X) or X.shape[1] != 1 or X.dtype.kind != "f":
         return some
     values = X[:, 0]
     order = np.argsort(values, kind="stable")

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from mixnorm._array import is_sparse
 from mixnorm._chunks import chunks
 from mixnorm.kernels.grams.base import (
     as_row_weights,
@@ -324,7 +325,7 @@ def _matrices(K: Any) -> list[np.ndarray]:
 
 def _matrix(matrix: Any, m: int) -> np.ndarray:
     """Return one matrix in float32 or float64, itself where it is of these."""
-    if hasattr(matrix, "toarray"):
+    if is_sparse(matrix):
         raise TypeError(
             f"kernel {m} is a sparse matrix; kernel matrices are dense, convert it with toarray()."
         )

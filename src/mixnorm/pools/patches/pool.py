@@ -10,7 +10,7 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 
-from mixnorm._array import device_of, is_double, namespace, to_numpy
+from mixnorm._array import device_of, is_double, namespace, to_dense, to_numpy
 from mixnorm._params import Parameters
 from mixnorm.pools.columns import working_dtype
 from mixnorm.pools.cost import Cost
@@ -143,7 +143,7 @@ class Patches(Parameters):
         random_state : int, RandomState instance or None
             Draws the patches that templates are learned from.
         """
-        X = X.toarray() if hasattr(X, "toarray") else X
+        X = to_dense(X)
         _check_rows(X)
         _check_sizes(X)
         learned = self.learn(X, weight=weight, random_state=random_state)
@@ -320,7 +320,7 @@ class Patches(Parameters):
         Only their templates are computed: for NumPy at the positions that their masks allow,
         elsewhere, where one large product is quicker than many small ones, at all of these.
         """
-        X = X.toarray() if hasattr(X, "toarray") else X
+        X = to_dense(X)
         _check_rows(X)
         dtype = working_dtype(X)
         if not atoms:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mixnorm._array import device_of, is_double, namespace, to_numpy
+from mixnorm._array import device_of, is_double, is_sparse, namespace, to_numpy
 from mixnorm._distinct import distinct, drawn
 from mixnorm.pools.columns import working_dtype
 
@@ -41,7 +41,7 @@ def sample_images(
 
 def _on_host(X: Any, chosen: np.ndarray) -> np.ndarray:
     """Return some rows on the host, as floats."""
-    if hasattr(X, "toarray"):
+    if is_sparse(X):
         rows = X[chosen].toarray()
     elif isinstance(X, np.ndarray):
         rows = X[chosen]
