@@ -1,5 +1,6 @@
 """The command as installed: how quickly it starts, what it imports, completion, the demo."""
 
+import json
 import os
 import subprocess
 import sys
@@ -58,6 +59,33 @@ def test_bash_takes_the_completion(mixnorm, tmp_path):
     (tmp_path / "c.sh").write_text(mixnorm("completion", "bash").out)
     checked = subprocess.run(["bash", "-n", "c.sh"], check=False, cwd=tmp_path)
     assert checked.returncode == 0
+
+
+@pytest.mark.parametrize("package", ["rich", "pandas", "pyarrow", "shtab"])
+def test_packages_that_are_missing(package, tmp_path):
+    (tmp_path / "table.csv").write_text("a,b\n" + "1,x\n2,y\n" * 20)
+    words = ["fit", "table.csv", "--target", "b", "--json"]
+    words = ["completion", "bash"] if package == "shtab" else words
+    code = f"""
+import sys
+from mixnorm.cli import main
+
+class Missing:
+    @staticmethod
+    def find_spec(name, *where):
+        if name.partition(".")[0] == {package!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+
+sys.meta_path.insert(0, Missing)
+sys.exit(main({words!r}))
+"""
+    found = run(code=code, cwd=tmp_path)
+    assert found.returncode == 1
+    assert package in found.stderr
+    assert 'pip install "mixnorm[cli]"' in found.stderr
+    assert len(found.stderr.splitlines()) == 1
+    if "--json" in words:
+        assert 'pip install "mixnorm[cli]"' in json.loads(found.stdout)["problem"]
 
 
 def test_a_reader_that_goes_away(titanic):

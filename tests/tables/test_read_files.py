@@ -268,7 +268,7 @@ def test_names_of_files(read):
 
 def test_without_pyarrow(read, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(TableError, match=r"pip install 'mixnorm\[cli\]'"):
+    with pytest.raises(TableError, match=r'pip install "mixnorm\[cli\]"'):
         read("a,b\n1,2\n")
 
 

@@ -18,6 +18,8 @@ from mixnorm.cli.arguments.parser import Usage, build_parser, check_options
 __all__ = ["main"]
 
 _DONE, _BAD_DATA, _BAD_USAGE, _INTERRUPTED = 0, 1, 2, 130
+# The packages of the extra ``cli``.
+_EXTRA = ("pandas", "pyarrow", "rich", "shtab")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -50,6 +52,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return int(stop.code or 0)
     except Usage as error:
         return _usage(given, str(error))
+    except ModuleNotFoundError as error:  # rich, which shows all other problems
+        problem = _missing(error)
+        if problem is None or os.environ.get("MIXNORM_DEBUG"):
+            raise
+        sys.stderr.write(f"mixnorm: {problem}\n")
+        _problem_as_json(given, problem)
+        return _BAD_DATA
     except BrokenPipeError:  # the reader of the result went away: nobody is left to tell
         _forget_output()
         return _DONE
@@ -129,11 +138,24 @@ def _usage(given: list[str], message: str) -> int:
     command = next((word for word in given if not word.startswith("-")), "")
     name = f"mixnorm {command}".strip()
     sys.stderr.write(f"{name}: {message}. See {name} --help.\n")
+    _problem_as_json(given, message)
+    return _BAD_USAGE
+
+
+def _problem_as_json(given: list[str], problem: str) -> None:
+    """Print a problem as JSON where the options, which may be wrong, ask for that."""
     if "--json" in given:
         import json
 
-        sys.stdout.write(json.dumps({"problem": message}) + "\n")
-    return _BAD_USAGE
+        sys.stdout.write(json.dumps({"problem": problem}) + "\n")
+
+
+def _missing(error: Exception) -> str | None:
+    """Return what to type where a package of the extra is missing; None for other errors."""
+    package = (getattr(error, "name", None) or "").partition(".")[0]
+    if not isinstance(error, ModuleNotFoundError) or package not in _EXTRA:
+        return None
+    return f'the command line needs {package}, which is not installed: pip install "mixnorm[cli]"'
 
 
 def _line(error: Exception) -> str:
@@ -142,6 +164,9 @@ def _line(error: Exception) -> str:
 
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    missing = _missing(error)
+    if missing is not None:
+        return missing
     text = str(error).strip() or type(error).__name__
     if isinstance(error, (MixnormError, ValueError, OSError)):
         return text

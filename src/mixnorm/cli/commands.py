@@ -457,10 +457,8 @@ def advise(options: argparse.Namespace, screen: Screen, command: Sequence[str]) 
 
 def completion(options: argparse.Namespace) -> str:
     """``mixnorm completion``: return the script."""
+    import shtab
+
     from mixnorm.cli.arguments.parser import build_parser
 
-    try:
-        import shtab
-    except ImportError as error:
-        raise TableError("Completion needs shtab: pip install 'mixnorm[cli]'") from error
     return str(shtab.complete(build_parser(), shell=options.shell))

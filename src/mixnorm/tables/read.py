@@ -29,7 +29,7 @@ _BLOCK = 1 << 22
 _LARGEST_BLOCK = 1 << 30
 # A line for Excel, which is no row.
 _SEPARATOR = re.compile(rb'(?:\xef\xbb\xbf)?"?sep=([\t -!#-~])"?\r?\n')
-_INSTALL = "Reading tables needs pandas and pyarrow: pip install 'mixnorm[cli]'"
+_INSTALL = 'Reading tables needs pandas and pyarrow: pip install "mixnorm[cli]"'
 
 
 @dataclass
