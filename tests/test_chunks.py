@@ -130,31 +130,31 @@ sparse = partial(sp.random_array, (300, 6), density=0.08, format="csr")
 WORK = {
     "stumps": (
         lambda: greedy(Stumps(), table()),
-        "pools._jit: code_columns threshold_scores stump_scores",
+        "pools.stumps_jit: code_columns threshold_scores stump_scores",
     ),
     "boxes": (
         lambda: greedy(Boxes(depth=3), table()),
-        "pools._boxes_jit: parent_sums best_sides table_scores box_scores",
+        "pools.boxes_jit: parent_sums best_sides table_scores box_scores",
     ),
-    "products": (lambda: greedy(Products(), table()), "pools._products_jit: dense_sizes"),
+    "products": (lambda: greedy(Products(), table()), "pools.products_jit: dense_sizes"),
     "sparse products": (
         lambda: greedy(Products(), sparse(rng=RNG())),
-        "pools._products_jit: sparse_sizes sparse_norms",
+        "pools.products_jit: sparse_sizes sparse_norms",
     ),
     "pieces": (
         lambda: greedy(Pieces(5, 4), table()),
-        "pools._pieces_jit: squared_distances sort_into_rings ball_norms",
+        "pools.pieces_jit: squared_distances sort_into_rings ball_norms",
     ),
-    "patches": (patches, "pools._patches_jit: respond respond_few locate coded_gradient"),
-    "kernels": (kernels, "kernels._sums_jit: mirror take_half"),
-    "checks": (kernels, "kernels._jit: survey"),
-    "machine": (machine, "engines._machine_jit: sweep"),
-    "machine of factors": (feature_machine, "engines._machine_jit: sweep_features"),
-    "kernel stream": (kernel_stream, "engines._mirror_kernels_jit: one_pass"),
-    "boosting": (boosting, "engines._jointboost_jit: histograms _scan"),
-    "descent": (lambda: descent("shared"), "engines._descent_jit: shared_epochs"),
-    "separate descent": (lambda: descent("separate"), "engines._descent_jit: separate_epochs"),
-    "descent on residuals": (lambda: descent("residual"), "engines._descent_jit: residual_epochs"),
+    "patches": (patches, "pools.patches.patches_jit: respond respond_few locate coded_gradient"),
+    "kernels": (kernels, "kernels.grams.sums_jit: mirror take_half"),
+    "checks": (kernels, "kernels.grams.survey_jit: survey"),
+    "machine": (machine, "engines.multikernel.machine_jit: sweep"),
+    "machine of factors": (feature_machine, "engines.multikernel.machine_jit: sweep_features"),
+    "kernel stream": (kernel_stream, "engines.mirror.kernels_jit: one_pass"),
+    "boosting": (boosting, "engines.boosting.boosting_jit: histograms _scan"),
+    "descent": (lambda: descent("shared"), "engines.proximal.descent_jit: shared_epochs"),
+    "separate descent": (lambda: descent("separate"), "engines.proximal.descent_jit: separate_epochs"),
+    "descent on residuals": (lambda: descent("residual"), "engines.proximal.descent_jit: residual_epochs"),
 }
 
 
