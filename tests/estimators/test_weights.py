@@ -6,6 +6,7 @@ from sklearn.base import clone, is_classifier
 
 from mixnorm import (
     ConvMKLClassifier,
+    ConvMKLClassifierCV,
     GreedyMKLClassifier,
     GreedyMKLRegressor,
     JointBoostClassifier,
@@ -16,6 +17,7 @@ from mixnorm import (
     MixedNormRegressor,
     MixedNormRegressorCV,
     MKLClassifier,
+    MKLClassifierCV,
     MKLRegressor,
     MKLRegressorCV,
     MultiTaskLearner,
@@ -26,12 +28,14 @@ from mixnorm import (
     ShareBoostRegressor,
     ShareBoostRegressorCV,
     SMSDMKLClassifier,
+    SMSDMKLClassifierCV,
     TensorKernelClassifier,
     TensorKernelClassifierCV,
     TensorKernelRegressor,
     TensorKernelRegressorCV,
     UFOMKLClassifier,
     UFOMKLClassifierCV,
+    estimators,
 )
 from mixnorm.kernels import (
     GaussianKernel,
@@ -91,6 +95,22 @@ MODELS = [
     GreedyMKLRegressor(EACH, n_kernels=3, algorithm="l2", n_steps=5),
     GreedyMKLRegressor(NYSTROM, n_kernels=3),
 ]
+
+
+def others(listed, searching):
+    """Learners that are not in a list, with their defaults, and search for parameters or do not.
+
+    Those in ``online`` are given rows one by one: to these a weight is no repetition.
+    """
+    found = [getattr(estimators, name) for name in estimators.__all__]
+    learners = [
+        kind for kind in found if hasattr(kind, "fit") and ".online." not in kind.__module__
+    ]
+    new = [kind() for kind in learners if kind not in map(type, listed)]
+    return [model for model in new if ("cv" in model.get_params()) == searching]
+
+
+MODELS += others(MODELS, searching=False)
 each_model = pytest.mark.parametrize("model", MODELS, ids=lambda model: str(model)[:70])
 
 
@@ -140,17 +160,22 @@ def test_rows_without_weight_do_not_matter(model):
 
 
 SMALL = gaussian_bank([0.1, 1.0], relative=True, dtype="float64")
+COSTS = {"Cs": [1.0, 10.0], "cv": 3}
 SEARCHES = [
     ShareBoostClassifierCV(3, alpha=1e-3, cv=3, **FINE),
     ShareBoostRegressorCV(3, alpha=1e-3, cv=3, **FINE),
     MixedNormClassifierCV(alphas=5, cv=3, tol=1e-10),
     MixedNormRegressorCV(alphas=5, cv=3, tol=1e-10),
     MultiTaskLearnerCV(alphas=5, cv=3, tol=1e-10),
-    MKLRegressorCV(SMALL, ps=[1.2], Cs=[1.0, 10.0], cv=3, **FINE),
-    UFOMKLClassifierCV(SMALL, betas=[1e-3], Cs=[1.0, 10.0], cv=3, **FINE),
+    MKLRegressorCV(SMALL, ps=[1.2], **COSTS, **FINE),
+    MKLClassifierCV(SMALL, ps=[1.2], **COSTS, **FINE),
+    ConvMKLClassifierCV(SMALL, ps=[1.2], tails=[2], **COSTS, **FINE),
+    SMSDMKLClassifierCV(SMALL, betas=[1e-2], tails=[2], **COSTS, **FINE),
+    UFOMKLClassifierCV(SMALL, betas=[1e-3], **COSTS, **FINE),
     TensorKernelRegressorCV(gammas=4, cv=3),
     TensorKernelClassifierCV(gammas=4, cv=3),
 ]
+SEARCHES += others(SEARCHES, searching=True)
 
 
 @pytest.mark.parametrize("model", SEARCHES, ids=lambda model: type(model).__name__)

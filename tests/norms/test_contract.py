@@ -25,6 +25,7 @@ GROUPS = [None, "outputs", [0, 2, 0, 1, 1, 1], np.arange(24).reshape(6, 4) % 7]
 PAIRS = [(1, 1), (2, 1), (INF, 1), (2, 2), (1.5, 1.5), (2, 1.2), (2, INF), (1, INF), (INF, INF)]
 OBJECTS = [MixedNorm(*pair, groups) for pair in PAIRS for groups in GROUPS]
 OBJECTS += [TraceNorm(), *(SchattenNorm(q) for q in (1.0, 1.01, 1.3, 2.0, 4.0, INF))]
+OBJECTS += [cls() for cls in CLASSES if cls not in map(type, OBJECTS)]
 
 
 @pytest.mark.parametrize("cls", CLASSES)

@@ -1,5 +1,6 @@
 """Every value that a model may hold comes back as it was, in type and in every bit."""
 
+import dataclasses
 import io
 import math
 from datetime import timedelta
@@ -27,6 +28,8 @@ from sklearn.model_selection import (
     TimeSeriesSplit,
 )
 
+from mixnorm import kernels, losses, norms, pools
+from mixnorm._params import Parameters
 from mixnorm.exceptions import ModelFileError
 from mixnorm.storage.container import pack, read_arrays, unpack
 from mixnorm.storage.decode import Decoder
@@ -91,6 +94,28 @@ def again(value):
 )
 def test_values(tools, value):
     assert tools.same(value, again(value))
+
+
+# Parts of models, each with its defaults or, where it has none, with these parameters.
+GIVEN = [
+    kernels.FunctionKernel("of another"),
+    kernels.KernelBank(["linear", kernels.GaussianKernel(0.5)]),
+    pools.Union([pools.Columns(), pools.Stumps(max_bins=4)]),
+]
+PARTS = [
+    part
+    for part in (getattr(room, name) for room in (kernels, losses, norms, pools)
+                 for name in room.__all__)
+    if isinstance(part, type) and issubclass(part, Parameters) and dataclasses.is_dataclass(part)
+    and part is not kernels.FeatureTensorKernel  # which is code
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", PARTS)
+def test_parts_of_models(tools, kind):
+    given = [part for part in GIVEN if type(part) is kind]
+    part = given[0] if given else kind()
+    assert tools.same(part, again(part))
 
 
 def test_two_halves_stay_apart():

@@ -13,7 +13,6 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import mixnorm
 from mixnorm import GreedyMKLClassifier, GreedyMKLRegressor, ShareBoostPathDisplay
@@ -66,24 +65,6 @@ def short(model):
 
 
 each_model = pytest.mark.parametrize("model", MODELS, ids=short)
-
-
-# The checks compare to 1e-7, which is about what float32 tells apart.
-WIDE = gaussian_bank([0.1, 1.0], relative=True, dtype="float64")
-
-
-@pytest.mark.filterwarnings("ignore")  # the checks feed data that deserves warnings
-@parametrize_with_checks(
-    [
-        GreedyMKLRegressor(n_kernels=2),
-        GreedyMKLRegressor(WIDE, n_kernels=2, algorithm="l1", tol=1e-12),
-        GreedyMKLRegressor(WIDE, n_kernels=2, algorithm="l2", scan="factors"),
-        GreedyMKLClassifier(n_kernels=2),
-        GreedyMKLClassifier(WIDE, n_kernels=2, loss="logistic", tol=1e-12),
-    ],
-)
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
 
 
 @each_model

@@ -14,7 +14,6 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.class_weight import compute_sample_weight
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import mixnorm
 from mixnorm import MixedNormClassifier
@@ -31,12 +30,6 @@ def data():
     X, y = load_iris(return_X_y=True)
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     return np.hstack([X, np.random.default_rng(0).normal(size=(150, 6))]), y
-
-
-@pytest.mark.filterwarnings("ignore")  # the checks feed data that deserves warnings
-@parametrize_with_checks([MixedNormClassifier(), MixedNormClassifier("trace", loss="margin")])
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
 
 
 # --- the right solution

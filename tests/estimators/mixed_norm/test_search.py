@@ -8,7 +8,6 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import mixnorm
 from mixnorm import (
@@ -33,15 +32,6 @@ def regression():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(100, 30))
     return X, X[:, :3] @ rng.normal(size=(3, 3)) + 0.5 * rng.normal(size=(100, 3)) + 2.0
-
-
-@pytest.mark.filterwarnings("ignore")  # the checks feed data that deserves warnings
-@parametrize_with_checks(
-    # A small gap, since weights and repeats are compared to eight digits.
-    [MixedNormClassifierCV(alphas=5, cv=3), MixedNormRegressorCV(alphas=5, cv=3, tol=1e-9)]
-)
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
 
 
 def test_a_sensible_penalty(regression):

@@ -8,7 +8,6 @@ import scipy.sparse as sp
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mixnorm import (
     MixedNormClassifier,
@@ -22,18 +21,6 @@ from mixnorm import (
 from mixnorm.estimators.mixed_norm.training import standardized
 
 TIGHT = dict(tol=1e-12, max_iter=5000, standardize=True)
-
-
-@pytest.mark.filterwarnings("ignore")  # the checks feed data that deserves warnings
-@parametrize_with_checks(
-    [
-        MixedNormClassifier(standardize=True, tol=1e-8),
-        MixedNormRegressor(alpha=0.1, standardize=True, tol=1e-8),
-        MultiTaskLearner(standardize=True, tol=1e-8),
-    ]
-)
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
 
 
 def table(seed=0, n=60, dtype=np.float64):

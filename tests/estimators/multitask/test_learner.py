@@ -14,7 +14,6 @@ from sklearn.metrics import accuracy_score, r2_score
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import mixnorm
 from mixnorm.estimators import MixedNormRegressor, MultiTaskLearner, MultiTaskLearnerCV
@@ -24,13 +23,6 @@ from mixnorm.norms import MixedNorm
 
 NORMS = ["l1,1", "l2,1", "l2,2", "linf,1", "trace"]
 TIGHT = {"tol": 1e-10, "max_iter": 5000}
-
-
-# Weighted and repeated rows may be solved in different ways, which agree to the tolerance asked.
-@pytest.mark.filterwarnings("ignore")  # the checks feed data that deserves warnings
-@parametrize_with_checks([MultiTaskLearner(), MultiTaskLearnerCV(alphas=10, tol=1e-10)])
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
 
 
 @pytest.fixture(scope="module")

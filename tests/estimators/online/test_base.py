@@ -12,7 +12,6 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import mixnorm
 from mixnorm import (
@@ -52,20 +51,6 @@ TASKS = [
 ALL = [*CLASSIFIERS, *REGRESSORS, *TASKS]
 each_model = pytest.mark.parametrize("model", ALL, ids=str)
 each_classifier = pytest.mark.parametrize("model", CLASSIFIERS, ids=str)
-
-WHY = "rows come in an order: a row of weight two is the row twice in a row, not two rows apart"
-UNEQUAL = {f"check_sample_weight_equivalence_on_{kind}_data": WHY for kind in ("dense", "sparse")}
-
-
-@pytest.mark.filterwarnings("ignore")  # the checks feed data that deserves warnings
-@parametrize_with_checks(
-    [GroupPerceptron(), MirrorDescentClassifier(), MirrorDescentClassifier("trace"),
-     MirrorDescentRegressor(), MirrorDescentRegressor("l2,1")],
-    expected_failed_checks=lambda estimator: UNEQUAL,
-)  # fmt: skip
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
-
 
 # --- streams
 

@@ -3,9 +3,6 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.base import RegressorMixin
-from sklearn.utils.estimator_checks import parametrize_with_checks
-from sklearn.utils.metaestimators import available_if
 
 import mixnorm
 from mixnorm import OnlineMultiTaskLearner
@@ -271,48 +268,6 @@ def test_predict_one_is_predict():
     model.partial_fit(X, X[:, 0], task=task)
     assert model.predict_one(X[0], "b") == model.predict(X[:1], task=["b"])[0]
     assert model.predict_one(X[0], "c") is None
-
-
-# --- scikit-learn's checks, which know no tasks
-
-
-def only(X):
-    """The same task for every row."""
-    return np.full(np.shape(X if hasattr(X, "shape") else np.asarray(X))[:1], "only")
-
-
-class OneTask(RegressorMixin, OnlineMultiTaskLearner):
-    """Supplies ``task``, which scikit-learn's checks do not."""
-
-    def fit(self, X, y, sample_weight=None):
-        return super().fit(X, y, task=only(X), sample_weight=sample_weight)
-
-    def partial_fit(self, X, y, sample_weight=None):
-        return super().partial_fit(X, y, task=only(X), sample_weight=sample_weight)
-
-    def predict(self, X):
-        return super().decision_function(X, task=only(X))  # numbers, with such losses
-
-    @available_if(lambda self: False)  # a regressor has none
-    def decision_function(self, X):
-        """Not there."""
-
-
-ORDER = "rows come in an order: a row of weight two is the row twice in a row, not two rows apart"
-EXPECTED = {
-    "check_sample_weight_equivalence_on_dense_data": ORDER,
-    "check_sample_weight_equivalence_on_sparse_data": ORDER,
-    "check_supervised_y_no_nan": "NaN says that a task has no target in a row",
-}
-
-
-@pytest.mark.filterwarnings("ignore")  # the checks feed data that deserves warnings
-@parametrize_with_checks(
-    [OneTask(), OneTask("l2,2", "huber", average=True)],
-    expected_failed_checks=lambda estimator: EXPECTED,
-)
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
 
 
 def test_targets_are_required():

@@ -9,7 +9,6 @@ from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_digits, load_iris, load_wine, make_regression
 from sklearn.linear_model import Lasso
 from sklearn.model_selection import GridSearchCV
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import mixnorm
 from mixnorm import (
@@ -31,17 +30,6 @@ EVERYTHING = {
     "cost_budget": 5.0,
     "rule": "exact",
 }
-
-
-@pytest.mark.filterwarnings("ignore")  # the checks feed data that deserves warnings
-@parametrize_with_checks(
-    [
-        ShareBoostClassifier(penalty="l1", backward=2, atoms_per_round=2, alpha=1e-4),
-        ShareBoostRegressor(penalty="linf,1", max_inputs=3, rule="exact"),
-    ]
-)
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.parametrize("name", ["penalty", "backward", "atoms_per_round", "max_inputs"])

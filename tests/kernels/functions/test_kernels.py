@@ -4,8 +4,6 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.metrics import pairwise as reference
@@ -410,18 +408,6 @@ def test_descriptions():
     assert describe(FunctionKernel(minimum)) == "minimum"
     assert describe(FunctionKernel(lambda X, Y: X @ Y.T)) == "function"
     assert describe(ChiSquaredKernel(1e-5)) == "chi2(gamma=1e-05)"
-
-
-@given(
-    st.integers(1, 8),
-    st.integers(1, 4),
-    st.integers(0, 99),
-    st.sampled_from([case[0] for case in CASES]),
-)
-def test_positive_semi_definite(n, d, seed, kernel):
-    X = np.abs(np.random.default_rng(seed).standard_normal((n, d)))
-    K = kernel.between(X)
-    assert np.linalg.eigvalsh(K)[0] >= -1e-10 * np.trace(K)
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])

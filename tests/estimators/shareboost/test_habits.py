@@ -1,59 +1,24 @@
-"""scikit-learn's own checks, and its habits around an estimator."""
-
-import pickle
+"""scikit-learn's habits around an estimator: pipelines, searches, frames, routed weights."""
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 import sklearn
-from sklearn.base import clone
-from sklearn.datasets import load_diabetes, load_iris
+from sklearn.datasets import load_iris
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mixnorm import (
-    JointBoostClassifier,
-    OneVsRestGreedy,
     ShareBoostClassifier,
-    ShareBoostClassifierCV,
-    ShareBoostRegressor,
-    ShareBoostRegressorCV,
 )
 from mixnorm.losses import MarginSoftmax
 from mixnorm.pools import Columns
 
-ALL = [
-    ShareBoostClassifier(),
-    ShareBoostRegressor(),
-    ShareBoostClassifierCV(),
-    ShareBoostRegressorCV(),
-    OneVsRestGreedy(),
-    JointBoostClassifier(n_rounds=20),
-]
-
-
-@pytest.mark.filterwarnings("ignore")  # the checks feed data that deserves warnings
-@parametrize_with_checks(ALL)
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
-
 
 def iris():
     return load_iris(return_X_y=True, as_frame=True)
-
-
-@pytest.mark.parametrize("estimator", ALL, ids=lambda e: type(e).__name__)
-def test_clone_and_pickle(estimator):
-    X, y = load_diabetes(return_X_y=True) if "Regressor" in str(estimator) else iris()
-    size = "n_rounds" if "n_rounds" in estimator.get_params() else "n_features_to_select"
-    model = clone(estimator).set_params(**{size: 3}).fit(X, y)
-    copy = pickle.loads(pickle.dumps(model))
-    assert np.array_equal(copy.predict(X), model.predict(X))
-    assert np.array_equal(copy.truncate(1).predict(X), model.truncate(1).predict(X))
-    assert not hasattr(clone(model), "path_")
 
 
 def test_pipeline_and_grid_search():
