@@ -49,7 +49,7 @@ def shareboost(model: Any, X: Any, y: Any, W: Any = None, intercept: Any = None)
     labels = np.searchsorted(classes, y)
     if np.any(labels >= len(classes)) or np.any(classes[labels] != y):
         raise ValueError("y has labels that the model does not know.")
-    loss = model._fitted_loss
+    loss = model.model_.outputs.loss
     if scores.shape[1] == 1:  # two classes have one row of weights, that of the second
         scores = np.concatenate([-0.5 * scores, 0.5 * scores], axis=1)
         coef = np.concatenate([-0.5 * coef, 0.5 * coef])
@@ -104,7 +104,7 @@ def _checked(model: Any, X: Any, coef: np.ndarray) -> None:
         raise TypeError(
             f"{type(model).__name__} is no fitted ShareBoostClassifier, which the theorem is about."
         )
-    if not getattr(model._fitted_pool, "plain", False):
+    if not getattr(model.model_.pool, "plain", False):
         raise ValueError("The bound is for models on columns of X; this one has other features.")
     if is_sparse(X):
         raise TypeError("X is sparse; give X.toarray().")

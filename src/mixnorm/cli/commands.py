@@ -24,6 +24,7 @@ from mixnorm.cli.signals import uninterrupted
 from mixnorm.cli.stream.show import predict_rows, show_other, show_stream
 from mixnorm.cli.summary import cost_text, error_name, facts, make_report, path_rows, size_text
 from mixnorm.exceptions import ModelFileError, TableError
+from mixnorm.models import PathModel
 from mixnorm.storage import load, save
 from mixnorm.tables import (
     SparseEncoder,
@@ -431,13 +432,12 @@ def _show_estimator(model: Any, place: str, size: int, screen: Screen) -> None:
 
 def _made_of_columns(model: Any, names: Any) -> list[str]:
     """Return the features of an estimator in words, where they are no plain columns."""
-    pool: Any = getattr(model, "_fitted_pool", None)
-    path = getattr(model, "_path", None)
-    if path is None or not path.rounds or getattr(pool, "plain", True):
+    found = getattr(model, "model_", None)
+    if not isinstance(found, PathModel) or not found.size or getattr(found.pool, "plain", False):
         return []
     if names is None:
-        names = [f"column {column}" for column in range(model.n_features_in_)]
-    return [str(pool.describe(atom, names)) for atom in path.rounds[-1].support]
+        names = [f"column {column}" for column in range(found.inputs.n_features)]
+    return [str(found.pool.describe(atom, names)) for atom in found.support]
 
 
 def advise(options: argparse.Namespace, screen: Screen, command: Sequence[str]) -> None:

@@ -164,7 +164,7 @@ class _Searcher:
                     folds.append(self._fold(bar, self._stage(number), train, test))
                 folds = [fold for fold in folds if fold.errors] or self._fail()
                 model, path = self._refit(bar, self._choose(folds), self._curve(folds)[0])
-                if self.inner and not path._path.interrupted:
+                if self.inner and not path.model_.path.interrupted:
                     self._nest(bar, folds)
             except _Interrupted as stop:
                 if stop.fold is not None and not folds:
@@ -301,7 +301,7 @@ class _Searcher:
                 continue
             if issubclass(warning.category, MixnormWarning):
                 notes.append(str(warning.message))
-        return bool(model._path.interrupted)
+        return bool(model.model_.path.interrupted)
 
     # The curve, and the choice.
 

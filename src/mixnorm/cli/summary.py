@@ -32,7 +32,7 @@ def path_rows(data: Data, found: Search) -> list[dict[str, Any]]:
     """Return the path as one row per size."""
     losses = [float(found.path.null_loss_), *found.path.path_["loss"].tolist()]
     model = TableModel(data.target, data.task, data.encoder, found.path)
-    atoms = [step.atom for step in found.path._path.rounds]
+    atoms = [step.atom for step in found.path.model_.path.rounds]
     rows = []
     for size, atom in enumerate(atoms, start=1):
         known = size <= len(found.errors)
@@ -59,11 +59,14 @@ def _in_folds(data: Data, found: Search, atom: Any, size: int) -> int | None:
     def read(model: Any, one: Any) -> Any:
         if data.pool == "columns":
             return one
-        return frozenset(model._fitted_pool.feature_indices((one,), data.encoder.width).tolist())
+        return frozenset(model.model_.pool.feature_indices((one,), data.encoder.width).tolist())
 
     wanted = read(found.path, atom)
-    supports = [(fold.model, fold.model._path.rounds[:size][-1].support) for fold in found.folds]
-    return sum(any(read(model, one) == wanted for one in atoms) for model, atoms in supports)
+    models = [fold.model for fold in found.folds]
+    return sum(
+        any(read(model, one) == wanted for one in model.model_.path.support(size))
+        for model in models
+    )
 
 
 def how_chosen(data: Data, found: Search) -> str:
@@ -222,8 +225,7 @@ def _nested(found: Search) -> dict[str, Any] | None:
 
 def _members(model: TableModel, rows: list[dict[str, Any]]) -> list[str] | None:
     """Return the features of a model, where replacements made them others than those chosen."""
-    rounds = model.estimator._path.rounds
-    names = [model.describe(atom) for atom in rounds[-1].support]
+    names = [model.describe(atom) for atom in model.estimator.model_.support]
     return None if names == [row["name"] for row in rows] else names
 
 
@@ -233,7 +235,7 @@ def make_report(
     """Return the page about a model."""
     effects, signed = _effects(data, found.model)
     rows = path_rows(data, found)
-    atoms = [step.atom for step in found.path._path.rounds]
+    atoms = [step.atom for step in found.path.model_.path.rounds]
     spread = [math.nan if row["error"] is None else row["standard_error"] for row in rows]
     return Report(
         title=f"{data.target} from {data.name}",
@@ -275,7 +277,7 @@ def make_report(
 
 
 def _feature(row: dict[str, Any], data: Data, found: Search, atom: Any) -> Feature:
-    columns = found.path._fitted_pool.n_columns(atom, data.encoder.width)
+    columns = found.path.model_.pool.n_columns(atom, data.encoder.width)
     kind = row["kind"] if data.pool == "columns" else ""
     named = (row["name"], kind, row["loss"], row["gain"], row["error"], columns)
     return Feature(*named, folds=row["folds"])
@@ -303,8 +305,8 @@ def _effects(data: Data, model: Any) -> tuple[np.ndarray, tuple[bool, ...]]:
     """
     step = max(1, data.X.shape[0] // _SAMPLE)
     rows = data.X[::step]
-    pool, support = model._fitted_pool, model._path.rounds[-1].support
-    weights, _ = model._outputs(model._path.rounds[-1], model._path)
+    pool, support = model.model_.pool, model.model_.support
+    weights = model.model_.weights
     if data.task == "classification":
         weights = weights - weights.mean(axis=1, keepdims=True)  # scores count relative to others
     effects, signed, row = [], [], 0

@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 
 from mixnorm._array import is_foreign, namespace, to_numpy
 from mixnorm.display.path import _require_matplotlib
+from mixnorm.models import PathModel
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
@@ -243,19 +244,20 @@ def _chosen(estimator: Any, n_patches: int) -> list[tuple[Any, Any, int]]:
     from sklearn.utils.validation import check_is_fitted
 
     check_is_fitted(estimator)
-    if not hasattr(estimator, "_fitted_pool") or not hasattr(estimator, "_path"):
+    model = getattr(estimator, "model_", None)
+    if not isinstance(model, PathModel):
         raise TypeError(
             f"{type(estimator).__name__} has no chosen patches. Give a fitted ShareBoostClassifier "
             "or ShareBoostRegressor, or one of their CV forms, with pool=Patches(); of a pipeline, "
             "the last step."
         )
-    pool, rounds = estimator._fitted_pool, estimator._path.rounds
+    pool = model.pool
     found, column = list[tuple[Any, Any, int]](), 0
-    for atom in rounds[-1].support if rounds else ():
+    for atom in model.support:
         member, own = _member(pool, atom)
         if _has_pictures(member):
             found.append((member, own, column))
-        column += pool.n_columns(atom, estimator.n_features_in_)
+        column += pool.n_columns(atom, model.inputs.n_features)
     if not found:
         raise ValueError(
             f"The pool of this {type(estimator).__name__} is {type(pool).__name__}, and no patch "

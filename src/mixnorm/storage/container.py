@@ -23,7 +23,7 @@ import numpy as np
 
 from mixnorm.exceptions import ModelFileError
 
-FORMAT = 1
+FORMAT = 2
 
 _MAGIC = b"mixnorm model "
 _FIRST_LINE = re.compile(rb"mixnorm model ([1-9][0-9]{0,8})\n")
@@ -114,6 +114,11 @@ def _check_first_line(line: bytes, name: str) -> None:
         raise ModelFileError(
             f"{name} has format {version} and was written by a newer mixnorm; this one reads "
             f"format {FORMAT}. Upgrade with `pip install --upgrade mixnorm`."
+        )
+    if version < FORMAT:
+        raise ModelFileError(
+            f"{name} has format {version} and was written by an older mixnorm; this one reads "
+            f"format {FORMAT}. Fit the model again and save it, or load it with that version."
         )
 
 

@@ -16,12 +16,14 @@ from dataclasses import fields
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from mixnorm.exceptions import ModelFileError
+from mixnorm.models import ClassOutputs
 from mixnorm.storage.container import checked_content, checked_dtype, checked_shape
-from mixnorm.storage.encode import DEEPEST, PASSING
-from mixnorm.storage.hints import check_fields
+from mixnorm.storage.encode import DEEPEST, FITTED, PASSING
+from mixnorm.storage.hints import check_fields, fits, hints_of
 from mixnorm.storage.registry import dataclass_class, estimator_class, splitter_class
 
 _HEXADECIMAL = re.compile(r"-?0x[0-9a-f]+")
@@ -178,6 +180,9 @@ class Decoder:
 
 def restore(model: Any, state: dict[str, Any], max_bytes: int) -> None:
     """Make an estimator that has its parameters the fitted one that ``state`` is of."""
+    if "model_" in _fitted_hints(type(model)):
+        _attach(model, state, max_bytes)
+        return
     params = model.get_params(deep=False)
     for name in state:
         if name in params or not _may_be_attribute(type(model), name):
@@ -190,6 +195,26 @@ def restore(model: Any, state: dict[str, Any], max_bytes: int) -> None:
         vars(model).update(state)
         _try(model, max_bytes)
     check_is_fitted(model)
+
+
+def _fitted_hints(kind: type) -> dict[str, Any]:
+    """Return the types of what a fit leaves on an estimator, as its class declares them."""
+    return {name: hint for name, hint in hints_of(kind).items() if name in FITTED}
+
+
+def _attach(estimator: Any, state: dict[str, Any], max_bytes: int) -> None:
+    """Give an estimator what a fit leaves, if each value is of the kind that its class declares."""
+    name, hints = type(estimator).__name__, _fitted_hints(type(estimator))
+    for part in {"model_", *state}:
+        if part not in hints or part not in state or not fits(state[part], hints[part]):
+            raise ModelFileError(f"{reprlib.repr(part)} of {name} is missing, or of another kind")
+    model = state["model_"]
+    if is_classifier(estimator) != isinstance(model.outputs, ClassOutputs):
+        raise ModelFileError(f"a {name} has no outputs of this kind")
+    model.check(max_bytes)
+    vars(estimator).update(state, n_features_in_=model.inputs.n_features)
+    if model.inputs.names is not None:
+        estimator.feature_names_in_ = model.inputs.name_array
 
 
 def _may_be_attribute(kind: type, name: str) -> bool:

@@ -24,6 +24,9 @@ DEEPEST = 100
 #: Whole numbers in this range are plain JSON numbers, larger ones hexadecimal text.
 LEAST_INTEGER, LARGEST_INTEGER = -(2**63), 2**64 - 1
 
+#: What a fit leaves on an estimator, beside what scikit-learn keeps of its columns.
+FITTED = ("model_", "report_", "search_", "_resume")
+
 _SURROGATE = re.compile("[\ud800-\udfff]")
 # What scikit-learn keeps on an estimator and what is no part of the fitted model: callbacks, the
 # routing of metadata, the version under which it was pickled.
@@ -212,7 +215,9 @@ class Encoder:
 
 def fitted_state(model: Any) -> dict[str, Any]:
     """Return what a file keeps of a fitted estimator beside its parameters."""
-    if hasattr(model, "_fitted_state"):
+    if "model_" in vars(model):
+        state = {name: vars(model)[name] for name in FITTED if name in vars(model)}
+    elif hasattr(model, "_fitted_state"):
         state = model._fitted_state()
     else:
         params = model.get_params(deep=False)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numbers
 import types
-from dataclasses import fields
 from functools import cache
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -15,7 +14,7 @@ from mixnorm.exceptions import ModelFileError
 
 def check_fields(kind: type, content: dict[str, Any]) -> None:
     """Raise unless each value fits the annotation of its field."""
-    hints = _hints(kind)
+    hints = hints_of(kind)
     for name, value in content.items():
         if name in hints and not fits(value, hints[name]):
             raise ModelFileError(
@@ -25,13 +24,12 @@ def check_fields(kind: type, content: dict[str, Any]) -> None:
 
 
 @cache
-def _hints(kind: type) -> dict[str, Any]:
-    """Return the annotations of the fields; none where they name what only a checker imports."""
+def hints_of(kind: type) -> dict[str, Any]:
+    """Return the annotations of a class; none where they name what only a checker imports."""
     try:
-        hints = get_type_hints(kind)
+        return get_type_hints(kind)
     except NameError:
         return {}
-    return {field.name: hints[field.name] for field in fields(kind)}
 
 
 def fits(value: Any, hint: Any) -> bool:

@@ -11,7 +11,16 @@ from mixnorm.exceptions import ModelFileError
 
 ESTIMATORS = "estimators"
 MODELS = "tables"  # the room whose dataclasses may stand for a whole model, as estimators do
-_PARTS = ("engines.greedy", "engines.sparse_kernels", "kernels", "losses", "norms", "pools", MODELS)
+_PARTS = (
+    "engines.sparse_kernels",
+    "kernels",
+    "losses",
+    "models",
+    "norms",
+    "pools",
+    "selection",
+    MODELS,
+)
 _PACKAGE = __name__.partition(".")[0]
 
 #: Public splitters of scikit-learn, which the ``cv`` of an estimator may be.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mixnorm.exceptions import TableError
+from mixnorm.models import PathModel
 from mixnorm.tables.columns import Gaps, NumberColumn
 from mixnorm.tables.encoder import SparseEncoder, TableEncoder, shortened, unreadable
 from mixnorm.tables.read import SparseTable, Table
@@ -70,16 +71,15 @@ class TableModel:
         from sklearn.base import is_classifier
 
         encoder, estimator = self.encoder, self.estimator
-        if not hasattr(estimator, "_path") or is_classifier(estimator) != (
-            self.task == "classification"
-        ):
+        fits = isinstance(getattr(estimator, "model_", None), PathModel)
+        if not fits or is_classifier(estimator) != (self.task == "classification"):
             raise ValueError(f"the estimator is not one fitted for {self.task}")
         if estimator.n_features_in_ != encoder.width:
             raise ValueError(
                 f"the table gives {encoder.width} columns where the estimator takes "
                 f"{estimator.n_features_in_}"
             )
-        pool = estimator._fitted_pool
+        pool = estimator.model_.pool
         if getattr(pool, "plain", False) and getattr(pool, "groups", None) != encoder.groups:
             raise ValueError("the estimator groups columns otherwise than the table does")
 
@@ -91,14 +91,13 @@ class TableModel:
     @property
     def size(self) -> int:
         """Number of features of the model: of columns, or of what the pool makes of them."""
-        return len(self.estimator._path.rounds)
+        return int(self.estimator.model_.size)
 
     @property
     def features(self) -> list[int]:
         """The table's columns that the model reads, by position, in the order of its features."""
-        rounds, owners = self.estimator._path.rounds, self.encoder.owners
-        support = rounds[-1].support if rounds else ()
-        read = self.estimator._fitted_pool.feature_indices(support, self.encoder.width)
+        model, owners = self.estimator.model_, self.encoder.owners
+        read = model.pool.feature_indices(model.support, self.encoder.width)
         return list(dict.fromkeys(owners[column] for column in read.tolist()))
 
     @property
@@ -109,7 +108,7 @@ class TableModel:
 
     def describe(self, atom: Any) -> str:
         """Return a feature of the estimator in words, in the names and units of the table."""
-        pool = self.estimator._fitted_pool
+        pool = self.estimator.model_.pool
         groups = self.encoder.groups
         if getattr(pool, "plain", False) and getattr(pool, "groups", None) == groups:
             return self.encoder.names[int(atom)]

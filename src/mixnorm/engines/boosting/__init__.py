@@ -1,24 +1,8 @@
 """Joint boosting: stumps that classes share.
 
-Open ``engine.py`` first. The engine may import ``losses``.
+Open ``engine.py`` first. The engine may import ``models``.
 """
 
-from mixnorm.engines.boosting.engine import (
-    Bins,
-    Path,
-    Round,
-    bin_columns,
-    boost,
-    scores,
-    staged_scores,
-)
+from mixnorm.engines.boosting.engine import Bins, bin_columns, boost
 
-__all__ = [
-    "Bins",
-    "Path",
-    "Round",
-    "bin_columns",
-    "boost",
-    "scores",
-    "staged_scores",
-]
+__all__ = ["Bins", "bin_columns", "boost"]

@@ -7,7 +7,7 @@ and class in one pass, and the search for the stump and its subset works on thes
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,75 +16,17 @@ import numpy as np
 from mixnorm._array import is_sparse
 from mixnorm._chunks import chunk_size, chunks
 from mixnorm._threads import threads_for
+from mixnorm.models import StumpPath, StumpRound, read_column
 
-__all__ = ["Bins", "Path", "Round", "bin_columns", "boost", "scores", "staged_scores"]
+__all__ = ["Bins", "bin_columns", "boost"]
 
 # Gains count beside weights that sum to one. A round below this one changes the loss in its
 # thirteenth digit.
 _LEAST_GAIN = 1e-12
 # Quantiles that rows meet exactly must not move with the rounding of a sum of weights.
 _ROUNDING = 1e-9
-# Rows scored at once, so that their scores stay in the cache from one round to the next.
-_BLOCK = 2048
 # Operations below which threads wait for one another longer than they work.
 _LITTLE = 4_000_000
-
-
-@dataclass(frozen=True, eq=False)
-class Round:
-    """A shared stump, and a constant for every class that does not share it.
-
-    Adds ``a 1[x > threshold] + b`` to the scores of the classes in ``subset``, where ``x`` is
-    column ``feature``, and ``constants[c]`` to those of all other classes ``c``.
-
-    Parameters
-    ----------
-    feature : int
-        The column.
-    threshold : float
-        Where it is cut.
-    subset : ndarray of int
-        The classes that share the stump, in ascending order.
-    a, b : float
-        Step and lower value of the stump.
-    constants : ndarray of shape (n_outputs,)
-        What the other classes get; zero for those in ``subset``.
-    error : float
-        Weighted squared error of this round's fit, of weights that sum to one.
-    loss : float
-        Mean exponential loss after the round.
-    seconds : float
-        Time it took.
-    """
-
-    feature: int
-    threshold: float
-    subset: np.ndarray
-    a: float
-    b: float
-    constants: np.ndarray
-    error: float
-    loss: float
-    seconds: float
-
-    @property
-    def values(self) -> np.ndarray:
-        """What the scores get below (first row) and above the threshold: ``(2, n_outputs)``."""
-        both = np.stack([self.constants, self.constants])
-        both[0, self.subset] = self.b
-        both[1, self.subset] = self.b + self.a
-        return both
-
-
-@dataclass(frozen=True)
-class Path:
-    """What :func:`boost` returns: the rounds, and how the run ended."""
-
-    rounds: tuple[Round, ...]
-    n_outputs: int
-    null_loss: float = 1.0
-    interrupted: bool = False
-    exhausted: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,8 +90,8 @@ def boost(
     n_rounds: int,
     max_features: float = 1.0,
     rng: Any = None,
-    on_round: Callable[[Path], bool] | None = None,
-) -> Path:
+    on_round: Callable[[StumpPath], bool] | None = None,
+) -> StumpPath:
     r"""Add stumps one at a time, each shared by the classes that gain from it together.
 
     With labels :math:`z_i^c = \pm 1`, scores :math:`H` and weights
@@ -176,7 +118,7 @@ def boost(
 
     Returns
     -------
-    Path
+    StumpPath
         Shorter than ``n_rounds`` and ``exhausted`` if no stump lowers the loss further. A keyboard
         interrupt after the first round ends the run and keeps the rounds done.
 
@@ -188,7 +130,7 @@ def boost(
     and ``(1 - m)/2`` wrong falls from 1 to ``cosh(m) - m sinh(m)``.
     """
     state = _State(bins, target, weight, n_outputs)
-    path = Path((), n_outputs)
+    path = StumpPath((), n_outputs)
     usable = np.flatnonzero(bins.sizes > 1)
     drawn = max(1, round(max_features * len(usable)))
     try:
@@ -224,7 +166,7 @@ class _State:
         self._tables = np.empty((2, 0))
         self._weigh()
 
-    def add(self, features: np.ndarray) -> Round | None:
+    def add(self, features: np.ndarray) -> StumpRound | None:
         """Fit the best stump on these columns and add it; None if none lowers the loss."""
         began = time.perf_counter()
         if len(features) == 0:
@@ -284,7 +226,7 @@ class _State:
         at_once = n_features if whole else chunk_size(n_features, each // n_features, parallel=True)
         return grow(mass, signed, starts, self._mass, self._signed, at_once)
 
-    def _fit(self, feature: int, cut: int, subset: np.ndarray) -> tuple[Round, np.ndarray]:
+    def _fit(self, feature: int, cut: int, subset: np.ndarray) -> tuple[StumpRound, np.ndarray]:
         """Return the stump, and which rows are above it.
 
         Its means come from sums over rows: differences of table entries would round more.
@@ -300,7 +242,7 @@ class _State:
         sides = np.bincount(above, weights=mass, minlength=2)
         low, high = _mean(np.bincount(above, weights=signed, minlength=2), sides)
         gain = low**2 * sides[0] + high**2 * sides[1] + constants**2 @ self._mass
-        made = Round(
+        made = StumpRound(
             feature=feature,
             threshold=float(self._bins.thresholds[feature][cut]),
             subset=subset,
@@ -314,31 +256,6 @@ class _State:
         return made, above
 
 
-def scores(X: Any, rounds: Sequence[Round], n_outputs: int) -> np.ndarray:
-    """Return the scores of new rows after all rounds: ``(n_samples, n_outputs)``.
-
-    Rounds are added in their order, so that these are the last of :func:`staged_scores` to the bit.
-    """
-    total = np.zeros((X.shape[0], n_outputs))
-    columns = {step.feature: _column(X, step.feature) for step in rounds}
-    steps = [(columns[step.feature], step.threshold, step.values) for step in rounds]
-    for first in range(0, X.shape[0], _BLOCK):
-        rows = slice(first, first + _BLOCK)
-        for column, threshold, values in steps:
-            total[rows] += values[(column[rows] > threshold).astype(np.intp)]
-    return total
-
-
-def staged_scores(X: Any, rounds: Sequence[Round], n_outputs: int) -> Iterator[np.ndarray]:
-    """Yield the scores of new rows after 1, 2, ... rounds."""
-    total = np.zeros((X.shape[0], n_outputs))
-    columns = {step.feature: _column(X, step.feature) for step in rounds}
-    for step in rounds:
-        above = columns[step.feature] > step.threshold
-        total += step.values[above.astype(np.intp)]
-        yield total.copy()
-
-
 def _mean(signed: np.ndarray, mass: np.ndarray) -> np.ndarray:
     """Return weighted means of labels, zero where nothing has weight."""
     means = np.divide(signed, mass, out=np.zeros_like(signed), where=mass > 0.0)
@@ -350,17 +267,11 @@ def _columns(X: Any) -> Iterator[np.ndarray]:
     if is_sparse(X):
         X = X.tocsc()
         for column in range(X.shape[1]):
-            yield _column(X, column)
+            yield read_column(X, column)
         return
     width = max(1, (1 << 23) // max(1, X.shape[0]))
     for first in range(0, X.shape[1], width):
         yield from np.ascontiguousarray(X[:, first : first + width].T, dtype=np.float64)
-
-
-def _column(X: Any, index: int) -> np.ndarray:
-    if is_sparse(X):
-        return np.asarray(X[:, [index]].toarray(), dtype=np.float64)[:, 0]
-    return np.ascontiguousarray(X[:, index], dtype=np.float64)
 
 
 def _cuts(values: np.ndarray, weight: np.ndarray, n_bins: int | None) -> np.ndarray:

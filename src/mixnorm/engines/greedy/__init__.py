@@ -4,9 +4,7 @@ Open ``engine.py`` first. The engine may import ``pools``, ``losses`` and ``_cor
 """
 
 from mixnorm.engines.greedy.engine import (
-    Path,
     PreparedPool,
-    Round,
     Run,
     select,
 )
@@ -14,9 +12,7 @@ from mixnorm.engines.greedy.rules import RULES
 
 __all__ = [
     "RULES",
-    "Path",
     "PreparedPool",
-    "Round",
     "Run",
     "select",
 ]

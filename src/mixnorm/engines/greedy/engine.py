@@ -21,8 +21,9 @@ from mixnorm.engines.greedy.tuning import check as check_adjusts
 from mixnorm.engines.greedy.tuning import tune as tune_last
 from mixnorm.engines.penalties import Penalty, as_penalty
 from mixnorm.losses import SmoothLoss
+from mixnorm.models import Path, Round
 
-__all__ = ["Path", "PreparedPool", "Round", "select"]
+__all__ = ["PreparedPool", "select"]
 
 # Tolerance and floor of a round: the gain left is compared with ``tol`` times the objective, or
 # times a share of the empty model's loss once the objective is below that share (separable data).
@@ -69,47 +70,6 @@ class PreparedPool(Protocol):
     def columns(self, atom: Any) -> Any:
         """Return the columns of ``atom``, one per row: ``(width, n_samples)``."""
         ...
-
-
-@dataclass(frozen=True)
-class Round:
-    """The model after one round.
-
-    ``weights`` has one row per column of the atoms in ``support``, in that order. ``atom`` is the
-    one that came in, and ``gradient`` the l1 norm of its gradient before. For a model that the
-    backward pass found, ``atom`` is the one that the next smaller model lacks, if there is just
-    one, or else the last of the support; ``gradient`` is its gradient at the smaller model.
-    ``alpha`` is the weight of the penalty; NaN where it is not known.
-    """
-
-    atom: Any
-    support: tuple[Any, ...]
-    weights: Any
-    intercept: Any
-    loss: float
-    objective: float
-    gradient: float
-    seconds: float
-    iterations: int
-    gap: float
-    converged: bool
-    alpha: float = math.nan
-
-
-@dataclass(frozen=True)
-class Path:
-    """What :func:`select` returns: the model after each round, and how the run ended."""
-
-    rounds: tuple[Round, ...]
-    null_loss: float
-    null_intercept: Any
-    interrupted: bool = False
-    exhausted: bool = False
-
-    @property
-    def converged(self) -> bool:
-        """Whether every round reached its tolerance."""
-        return all(step.converged for step in self.rounds)
 
 
 def select(

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from mixnorm.engines._core.corrective import Outcome
-from mixnorm.engines.greedy.engine import Path, Round
 from mixnorm.engines.sparse_kernels.lasso import LassoRefit, block_minimiser
 from mixnorm.engines.sparse_kernels.refit import GradientSteps, KernelModel, RidgeRefit
 from mixnorm.losses import SmoothLoss
+from mixnorm.models import Path, Round
 
 __all__ = ["ALGORITHMS", "STEPS", "KernelPath", "block_minimiser", "select"]
 

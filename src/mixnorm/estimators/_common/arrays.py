@@ -7,18 +7,14 @@ they are, and everything follows ``X``; without it they arrive as NumPy arrays.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from sklearn import get_config
 
-from mixnorm._array import device_of, follow, is_foreign, is_numpy, is_sparse, namespace, to_numpy
-from mixnorm._linear import linear_scores
-from mixnorm.engines.greedy import Path, Round
-from mixnorm.pools import check_numpy, working_dtype
-
-# Attributes of a fitted model that are in the namespace of the data. All else is on the host.
-_FOLLOWING = ("alpha_", "classes_", "coef_", "intercept_", "selected_", "_centre")
+from mixnorm._array import device_of, follow, is_foreign, is_numpy, namespace, to_numpy
+from mixnorm.models import Path, Round
+from mixnorm.pools import check_numpy
 
 
 def dispatches() -> bool:
@@ -105,43 +101,6 @@ def encoded(y: Any, X: Any) -> tuple[Any, Any]:
     return classes, follow(places, X)
 
 
-def labels_at(classes: Any, places: Any) -> Any:
-    """Return the labels at some places: in the namespace of these, but texts are NumPy's."""
-    if is_numpy(classes) and is_numpy(places):
-        return classes[places]
-    if is_foreign(places) and (is_foreign(classes) or classes.dtype.kind in "bif"):
-        return namespace(places).take(follow(classes, places), places, axis=0)
-    found = to_numpy(classes)[to_numpy(places)]
-    return follow(found, places) if found.dtype.kind in "biuf" else found
-
-
-def weighted(columns: Any, weights: np.ndarray, intercept: np.ndarray) -> Any:
-    """Return the scores that weights from the host give to columns of any namespace."""
-    if is_sparse(columns):
-        columns = columns.toarray()
-    if is_numpy(columns):
-        return linear_scores(columns, weights, intercept)
-    dtype = working_dtype(columns)
-    columns = namespace(columns).astype(columns, dtype, copy=False)
-    return columns @ follow(weights, columns, dtype) + follow(intercept, columns)
-
-
-def check_scores(scores: Any) -> Any:
-    """Return scores, or predicted values; raise a clear error for those that overflow."""
-    if is_numpy(scores) and not np.all(np.isfinite(scores)):
-        row = int(np.flatnonzero(~np.isfinite(scores).all(axis=1))[0])
-        raise ValueError(
-            f"X is too large or too small for this model: the scores of row {row} overflow. Bring "
-            "columns to moderate sizes (StandardScaler) before fit and predict."
-        )
-    return scores
-
-
-def constant(intercept: np.ndarray, X: Any) -> Any:
-    """Return the scores of a model without features."""
-    return follow(np.repeat(np.asarray(intercept)[None, :], X.shape[0], axis=0), X)
-
-
 def take_rows(array: Any, index: np.ndarray) -> Any:
     """Return some rows of an array or sparse matrix."""
     if not is_foreign(array):
@@ -181,17 +140,3 @@ def inward(path: Path, data: Any, like: Any, unit: float) -> Path:
 def _scales(step: Round, data: Any) -> np.ndarray:
     """Return what the columns of a round were divided by, one per row."""
     return np.concatenate([to_numpy(data.scale(atom)) for atom in step.support])[:, None]
-
-
-class HostedMixin:
-    """A pickle of a model holds NumPy arrays alone: it needs no other library, and no device."""
-
-    def __getstate__(self) -> Any:
-        state: Any = super().__getstate__()
-        moved = {name: to_numpy(state[name]) for name in _FOLLOWING if is_foreign(state.get(name))}
-        return {**state, **moved}
-
-    def __copy__(self) -> Self:
-        made = object.__new__(type(self))  # not by way of a pickle: arrays stay where they are
-        vars(made).update(vars(self))
-        return made

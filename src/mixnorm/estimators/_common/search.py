@@ -11,12 +11,39 @@ import numpy as np
 
 from mixnorm._array import to_numpy
 from mixnorm.estimators._common.arrays import take_rows
+from mixnorm.estimators._common.fitted import FittedMixin
 from mixnorm.estimators._common.messages import warn_caller
 from mixnorm.estimators._common.regressor import r2
 from mixnorm.exceptions import SortedRowsWarning
+from mixnorm.selection import SearchResult
 
 # Rows of a fold, and of the rest, that are enough to tell sorted targets from chance.
 _FEW = 5
+
+
+class SearchedMixin(FittedMixin):
+    """An estimator whose fit begins with a search, which it keeps as ``search_``."""
+
+    search_: SearchResult
+
+    def _searched(self) -> SearchResult:
+        self._fitted()
+        return self.search_
+
+    @property
+    def cv_results_(self) -> dict[str, np.ndarray]:
+        """Parameters and held-out scores of every candidate."""
+        return self._searched().cv_results
+
+    @property
+    def best_params_(self) -> dict[str, Any]:
+        """Parameters of the chosen candidate."""
+        return self._searched().best_params
+
+    @property
+    def best_score_(self) -> float:
+        """Mean held-out score of the chosen candidate."""
+        return self._searched().best_score
 
 
 def values_to_try(given: Any, name: str) -> list[Any]:

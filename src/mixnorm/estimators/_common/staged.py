@@ -1,72 +1,27 @@
-"""What classifiers that go round by round share: labels in, scores after every round out."""
+"""What estimators share whose model grows round by round."""
 
 from __future__ import annotations
 
 import numbers
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Self
 
-import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import BaseEstimator
 
-from mixnorm._linear import even_ties
-from mixnorm.estimators._common.inputs import check_one_kind_of_label
+from mixnorm.estimators._common.classifier import ClassifierFace
+from mixnorm.estimators._common.fitted import FittedMixin
 from mixnorm.estimators._common.progress import CallbackSupportMixin
 from mixnorm.estimators._common.selector import ColumnSelectorMixin
-from mixnorm.estimators._common.validation import check_classification_targets, validate_data
 
 
-class StagedClassifier(ClassifierMixin, ColumnSelectorMixin, CallbackSupportMixin, BaseEstimator):
-    """Base of the classifiers that are no ShareBoost: labels in, scores after every round out.
+class StagedMixin(FittedMixin):
+    """Predictions after every round, and smaller models read off the path."""
 
-    They give ``_scores`` and ``_staged_scores``, one column per class, or one for two classes.
-    """
-
-    classes_: np.ndarray
-
-    def _scores(self, X: Any) -> np.ndarray:
-        """Return the scores of new data."""
-        raise NotImplementedError
-
-    def _staged_scores(self, X: Any) -> Iterator[np.ndarray]:
+    def _staged_scores(self, X: Any) -> Iterator[Any]:
         """Yield the scores of new data after 1, 2, ... rounds."""
-        raise NotImplementedError
+        yield from self._fitted().staged_scores(self._check_new(X))
 
-    def _check_training(self, X: Any, y: Any) -> tuple[Any, Any, np.ndarray]:
-        """Validate, and encode the labels as ``0 .. k-1``."""
-        check_one_kind_of_label(y)
-        X, y = validate_data(self, X, y, accept_sparse=("csr", "csc"), dtype="numeric")
-        check_classification_targets(y)
-        classes, labels = np.unique(y, return_inverse=True)
-        if len(classes) < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs samples of at least 2 classes, but y holds only one "
-                f"class: {classes[0]!r}."
-            )
-        self.classes_ = classes
-        return X, y, labels
-
-    def _check_new(self, X: Any) -> Any:
-        check_is_fitted(self)
-        return validate_data(self, X, reset=False, accept_sparse=("csr", "csc"), dtype="numeric")
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Predict the class with the largest score.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            New data.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Class labels.
-        """
-        return self._predict_scores(self._scores(X))
-
-    def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
+    def staged_predict(self, X: Any) -> Iterator[Any]:
         """Predict after 1, 2, ... rounds.
 
         Parameters
@@ -76,28 +31,25 @@ class StagedClassifier(ClassifierMixin, ColumnSelectorMixin, CallbackSupportMixi
 
         Yields
         ------
-        ndarray of shape (n_samples,)
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
             What ``truncate(m).predict(X)`` returns, for each ``m`` in turn.
         """
         for scores in self._staged_scores(X):
-            yield self._predict_scores(scores)
+            yield self._fitted().outputs.labels(scores)
 
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Return the scores of the classes.
+    def _truncated(self, size: Any, parameter: str, what: str = "features") -> Self:
+        """Return a copy whose model, and the parameter that says how large it is, is smaller."""
+        model = self._fitted()
+        smaller = self._with(model.truncate(check_size(size, model.size, what, parameter)))
+        if "search_" not in vars(self):  # a search keeps the largest size that it was to try
+            setattr(smaller, parameter, int(size))
+        return smaller
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            New data.
 
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes), or (n_samples,) for two classes
-            With two classes, positive means ``classes_[1]``.
-        """
-        return _decisions(self._scores(X))
+class StagedClassifierMixin(ClassifierFace, StagedMixin):
+    """The same for a classifier."""
 
-    def staged_decision_function(self, X: Any) -> Iterator[np.ndarray]:
+    def staged_decision_function(self, X: Any) -> Iterator[Any]:
         """Yield what ``decision_function`` returns after 1, 2, ... rounds.
 
         Parameters
@@ -111,37 +63,13 @@ class StagedClassifier(ClassifierMixin, ColumnSelectorMixin, CallbackSupportMixi
             As ``truncate(m).decision_function(X)``, for each ``m`` in turn.
         """
         for scores in self._staged_scores(X):
-            yield _decisions(scores)
+            yield self._fitted().outputs.decisions(scores)
 
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Return class probabilities; the classifiers say how."""
-        raise NotImplementedError
 
-    def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Return the logarithm of the class probabilities.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            New data.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(self.predict_proba(X)))
-
-    def _predict_scores(self, scores: np.ndarray) -> np.ndarray:
-        single = scores.shape[1] == 1
-        sizes = np.max(np.abs(scores), axis=1)
-        index = (
-            (scores[:, 0] > 0.0).astype(np.intp)
-            if single
-            else even_ties(scores, sizes).argmax(axis=1)
-        )
-        chosen: np.ndarray = self.classes_[index]
-        return chosen
+class StagedClassifier(
+    StagedClassifierMixin, ColumnSelectorMixin, CallbackSupportMixin, BaseEstimator
+):
+    """Base of the classifiers that go round by round and are no ShareBoost."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -156,16 +84,6 @@ def check_size(size: Any, longest: int, what: str, parameter: str) -> int:
     if not 1 <= int(size) <= longest:
         has = f"models of 1 to {longest} {what}" if longest else f"no model with {what}"
         raise ValueError(
-            f"truncate({size!r}): there are {has}; fit with a larger {parameter} for more."
+            f"truncate({size!r}): the path has {has}; fit with a larger {parameter} for more."
         )
     return int(size)
-
-
-def check_classes(classes: Any) -> None:
-    """Raise unless ``classes_`` of a model file can be labels."""
-    if not isinstance(classes, np.ndarray) or classes.ndim != 1 or len(classes) < 2:
-        raise ValueError("classes_ must be an array of at least 2 labels")
-
-
-def _decisions(scores: np.ndarray) -> np.ndarray:
-    return scores[:, 0] if scores.shape[1] == 1 else scores

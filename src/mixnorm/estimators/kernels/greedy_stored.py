@@ -10,8 +10,8 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from mixnorm.engines.sparse_kernels import KernelPath
-from mixnorm.estimators._common.stored import _check_floats
 from mixnorm.losses import SmoothLoss
+from mixnorm.models import check_floats
 
 # Attributes that follow from the path.
 _REBUILT = {"selected_kernels_", "selected_names_", "dual_coef_", "null_loss_", "path_", "n_iter_"}
@@ -52,9 +52,9 @@ def _check_path(path: Any, n_kernels: int) -> tuple[int, int]:
     """Raise unless the parts of a path fit; return the numbers of samples and outputs."""
     if not isinstance(path, KernelPath):
         raise ValueError("_path must be a KernelPath")
-    _check_floats(path.terms, (None, None, None), "the terms of the path")
+    check_floats(path.terms, (None, None, None), "the terms of the path")
     n_samples, n_outputs = path.terms.shape[1:]
-    _check_floats(path.null_intercept, (n_outputs,), "the intercept without kernels")
+    check_floats(path.null_intercept, (n_outputs,), "the intercept without kernels")
     before: tuple[Any, ...] = ()
     n_terms = 0
     for step in path.rounds:
@@ -68,11 +68,11 @@ def _check_path(path: Any, n_kernels: int) -> tuple[int, int]:
         )
         if not sound:
             raise ValueError("a round has kernels that are none, or others than the round before")
-        _check_floats(step.weights, (len(support), None), "the weights of a round")
+        check_floats(step.weights, (len(support), None), "the weights of a round")
         if not n_terms < step.weights.shape[1] <= len(path.terms):
             raise ValueError("a round has weights for terms that are none of its own")
         n_terms = step.weights.shape[1]
-        _check_floats(step.intercept, (n_outputs,), "the intercept of a round")
+        check_floats(step.intercept, (n_outputs,), "the intercept of a round")
         before = support
     return n_samples, n_outputs
 

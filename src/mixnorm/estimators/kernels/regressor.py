@@ -12,10 +12,10 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from mixnorm._checks import check_array
 from mixnorm.engines.multikernel import KernelPenalty, SquaredTarget
 from mixnorm.estimators._common.inputs import check_number_targets, unit_of
-from mixnorm.estimators._common.stored import _check_floats
 from mixnorm.estimators.kernels.base import KernelLearner
 from mixnorm.estimators.kernels.inputs import target_centre
 from mixnorm.estimators.kernels.mkl import check_exponent
+from mixnorm.models import check_floats
 
 
 class MKLRegressor(MultiOutputMixin, RegressorMixin, KernelLearner):
@@ -141,7 +141,7 @@ class MKLRegressor(MultiOutputMixin, RegressorMixin, KernelLearner):
 
     def _restore(self, state: dict[str, Any], max_bytes: int) -> None:
         super()._restore(state, max_bytes)
-        _check_floats(self._centre, (self.dual_coef_.shape[1],), "_centre")
+        check_floats(self._centre, (self.dual_coef_.shape[1],), "_centre")
         if not isinstance(self._scale, numbers.Real) or not 0.0 < self._scale < math.inf:
             raise ValueError(f"_scale must be positive and finite, got {self._scale!r}")
         if not isinstance(self._single, bool) or (self._single and len(self._centre) != 1):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mixnorm.estimators._common.stored import _check_floats
+from mixnorm.models import check_floats
 
 # Numbers that a fit reports, and what kind of number each is.
 _FACTS = {
@@ -33,8 +33,8 @@ class StoredKernelsMixin:
         """Take what ``_fitted_state`` returned, which may come from a stranger's file."""
         self._check_parameters()
         self.__dict__.update(state)
-        _check_floats(self.kernel_weights_, (None,), "kernel_weights_")
-        _check_floats(self.dual_coef_, (None, None), "dual_coef_")
+        check_floats(self.kernel_weights_, (None,), "kernel_weights_")
+        check_floats(self.dual_coef_, (None, None), "dual_coef_")
         if not np.all((self.kernel_weights_ >= 0.0) & np.isfinite(self.kernel_weights_)):
             raise ValueError("kernel_weights_ must be finite and not negative")
         support = self.support_
@@ -76,7 +76,7 @@ class StoredKernelsMixin:
             return
         ranks = bank.ranks(np.flatnonzero(self.kernel_weights_).tolist())
         shape = (sum(ranks), self.dual_coef_.shape[1]) if ranks else (0, 1)
-        _check_floats(self._features, shape, "_features")
+        check_floats(self._features, shape, "_features")
 
 
 def check_facts(model: Any) -> None:

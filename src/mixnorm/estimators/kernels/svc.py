@@ -14,7 +14,6 @@ from mixnorm._array import is_sparse, to_dense
 from mixnorm._linear import linear_scores
 from mixnorm.engines.multikernel import KernelPenalty, KernelSolution
 from mixnorm.estimators._common.inputs import _check_number
-from mixnorm.estimators._common.stored import _check_floats
 from mixnorm.estimators._common.validation import validate_data
 from mixnorm.estimators.kernels.classifier import KernelClassifier
 from mixnorm.estimators.kernels.inputs import take_rows
@@ -29,6 +28,7 @@ from mixnorm.kernels import (
     PolynomialKernel,
     as_kernel,
 )
+from mixnorm.models import check_floats
 
 _GAMMAS = ("scale", "auto")
 _LARGEST = 1e140  # squares, summed over many columns, are still far from overflow
@@ -356,7 +356,7 @@ class LinearMulticlassSVC(KernelClassifier):
         check_facts(self)
         n_classes = len(self.classes_)
         n_outputs = 1 if n_classes == 2 else n_classes
-        _check_floats(self.coef_, (n_outputs, int(self.n_features_in_)), "coef_")
-        _check_floats(self.intercept_, (n_outputs,), "intercept_")
+        check_floats(self.coef_, (n_outputs, int(self.n_features_in_)), "coef_")
+        check_floats(self.intercept_, (n_outputs,), "intercept_")
         if not isinstance(self.classes_, np.ndarray) or self.classes_.ndim != 1:
             raise ValueError("classes_ must be an array of labels")

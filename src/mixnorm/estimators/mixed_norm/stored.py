@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mixnorm.estimators._common.stored import _check_columns, _check_floats
+from mixnorm.models import Inputs, check_floats
 
 # What every fit sets, as numbers.
 _NUMBERS = {"dual_gap_": float, "objective_": float, "norm_value_": float, "n_iter_": int}
@@ -31,10 +31,10 @@ class StoredWeightsMixin:
         self._check_parameters()
         used = state.pop("_used")
         # Turned, since there may be no features in use, but never no outputs.
-        _check_floats(used.T if isinstance(used, np.ndarray) else used, (None, None), "the weights")
+        check_floats(used.T if isinstance(used, np.ndarray) else used, (None, None), "the weights")
         self.__dict__.update(state)
         n_outputs = used.shape[0]
-        _check_columns(self, n_outputs, max_bytes)
+        Inputs.of(self).check(n_outputs, max_bytes)
         _check_support(self.support_, used.shape[1], int(self.n_features_in_))
         for name, kind in _NUMBERS.items():
             if type(state.get(name)) is not kind:
@@ -56,7 +56,7 @@ class StoredWeightsMixin:
 def check_intercept(intercept: Any, n_outputs: int, *, single: bool = False) -> None:
     """Raise unless the intercept is a number (``single``), or has one for each output."""
     if not single:
-        _check_floats(intercept, (n_outputs,), "the intercept")
+        check_floats(intercept, (n_outputs,), "the intercept")
     elif type(intercept) is not float or not math.isfinite(intercept):
         raise ValueError("the intercept must be a number")
 

@@ -15,7 +15,6 @@ from sklearn.utils.validation import check_is_fitted
 from mixnorm._linear import linear_scores
 from mixnorm.engines import mirror
 from mixnorm.engines.mirror import layout, learn_row
-from mixnorm.estimators._common.arrays import check_scores
 from mixnorm.estimators._common.inputs import (
     check_shared_parameters,
     random_generator,
@@ -24,6 +23,7 @@ from mixnorm.estimators._common.inputs import (
 from mixnorm.estimators._common.validation import validate_data
 from mixnorm.estimators.online.curve import Curve, read_curve
 from mixnorm.estimators.online.names import NamedRows, are_mappings
+from mixnorm.models import check_scores
 from mixnorm.norms import as_norm
 
 _SMALLEST = 1e-140  # norm of rows, above which squares keep their digits

@@ -3,38 +3,29 @@
 from __future__ import annotations
 
 import copy
-import numbers
 import pickle
-from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any, Self
 
 import joblib
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
-from mixnorm._array import follow, is_foreign, is_numpy, namespace, to_dense, to_numpy
+from mixnorm._array import is_foreign, to_numpy
 from mixnorm.engines import greedy
 from mixnorm.engines.penalties import as_penalty
 from mixnorm.estimators._common.arrays import (
-    HostedMixin,
     as_table,
     check_pool_takes,
-    check_scores,
     check_shape,
-    constant,
     inward,
     new_table,
     outward,
-    weighted,
 )
 from mixnorm.estimators._common.inputs import DEFAULT_SIZE, check_weights, total_weight
 from mixnorm.estimators._common.messages import warn_caller
-from mixnorm.estimators._common.predictor import Predictor
 from mixnorm.estimators._common.progress import CallbackSupportMixin, Progress, Rounds
 from mixnorm.estimators._common.selector import ColumnSelectorMixin
-from mixnorm.estimators._common.stored import StoredPathMixin
+from mixnorm.estimators._common.staged import StagedMixin
 from mixnorm.estimators._common.validation import validate_data
 from mixnorm.exceptions import (
     FewerFeaturesWarning,
@@ -42,6 +33,7 @@ from mixnorm.exceptions import (
     LightRowsWarning,
     NotConvergedWarning,
 )
+from mixnorm.models import Inputs, Path, PathModel, Predictor
 from mixnorm.pools import Columns, Cost, scale_name, working_dtype
 
 # Rows that weigh less than this on average look like shares, not counts.
@@ -49,18 +41,16 @@ _LIGHT = 0.1
 _GO_ON = " Set warm_start=True and call fit again to go on."
 
 
-class BaseShareBoost(
-    StoredPathMixin, ColumnSelectorMixin, CallbackSupportMixin, HostedMixin, BaseEstimator
-):
+class BaseShareBoost(StagedMixin, ColumnSelectorMixin, CallbackSupportMixin, BaseEstimator):
     """Base of the classifier and the regressor, which add a loss and the form of the targets.
 
-    The engine computes where ``X`` is. The path is kept on the host, so that a model can be stored
-    and used without the library and the device that fitted it; what is outward follows ``X``.
+    The engine computes where ``X`` is. The model is kept on the host, so that it can be stored and
+    used without the library and the device that fitted it; attributes follow ``X``.
     """
 
-    #: Targets of a regressor are centred and divided by this unit; labels are left alone.
-    _unit: float = 1.0
-    _centre: Any = 0.0
+    model_: PathModel
+    #: What a path cannot be continued without: a hash of the settings of the fit.
+    _resume: str
 
     def __init__(
         self,
@@ -109,32 +99,29 @@ class BaseShareBoost(
         self,
         X: Any,
         y: Any,
-        target: Any,
-        n_outputs: int,
         sample_weight: Any,
+        pool: Any,
         progress: Progress | None = None,
-        pool: Any = None,
+        data: Any = None,
     ) -> Self:
-        """Run the engine on validated data and store what it found.
+        """Run the engine on validated data and keep the model it found.
 
         The rounds are tasks of a fit of their own, or of the task below the given ``progress``.
-        ``pool`` is given where it may know more than the parameter does.
+        ``data`` is the pool bound to ``X``, where somebody has done that already.
         """
-        loss, pool, begun = self._loss(), self._pool() if pool is None else pool, self._begun()
-        if begun is not None:
-            self._check_continues(X.shape[1])
+        previous = self._previous()
+        if previous is not None:
+            self._check_continues(previous, X.shape[1])
         check_pool_takes(pool, X)
+        target, n_outputs, outputs = self._targets(X, y, sample_weight)
         weight = check_weights(sample_weight, X.shape[0], working_dtype(X), like=X)
         n_rows = total_weight(sample_weight, X.shape[0])
         if sample_weight is not None and isinstance(self._given_alpha(), str):
             self._warn_of_light_rows(n_rows, weight)
-        drawn = {"random_state": self.random_state} if getattr(pool, "draws", False) else {}
-        data = pool.prepare(
-            X, weight=weight, scale=self.scale, fit_intercept=self.fit_intercept, **drawn
-        )
+        data = self._bound(pool, X, weight) if data is None else data
         wanted = self._wanted(int(data.n_usable))
-        unit = self._alpha_unit()
-        start = None if begun is None else inward(begun, data, weight, unit)
+        unit = self._alpha_unit(outputs)
+        start = None if previous is None else inward(previous.path, data, weight, unit)
         left = wanted if start is None else max(0, wanted - len(start.rounds))
         if self.backward:
             left = 2 * (wanted + self.backward) - 1  # there and back
@@ -144,33 +131,42 @@ class BaseShareBoost(
         else:
             whole = progress.task("refit", left)
 
-        def attributes(path: greedy.Path) -> dict[str, Any]:
-            self._fitted_pool = getattr(data, "pool", pool)  # which may learn while rounds go by
-            return self._attributes(outward(path, data, unit), loss, X)
+        def attributes(path: Path) -> dict[str, Any]:
+            known = getattr(data, "pool", pool)  # which may learn while rounds go by
+            return {"model_": PathModel(outward(path, data, unit), known, Inputs.of(self), outputs)}
 
         rounds = Rounds(whole, left, attributes)
         path = greedy.select(
             data,
-            loss,
-            loss.encode(target, n_outputs, weight),
+            outputs.loss,
+            outputs.loss.encode(target, n_outputs, weight),
             n_atoms=wanted,
             n_outputs=n_outputs,
             weight=weight,
             n_rows=n_rows,
             start=start,
             on_round=rounds.end,
-            **self._options(),
+            **self._options(unit),
         )
-        self.__dict__.update(attributes(path))
-        self._recipe = self._settings()
+        self.model_ = attributes(path)["model_"]
+        self._like = X[:0] if is_foreign(X) else None
+        self._check_weights_fit()
+        self._resume = self._settings()
         self._report(path, wanted)
         whole.end(dict)
         return self
 
+    def _bound(self, pool: Any, X: Any, weight: Any) -> Any:
+        """Return the pool bound to the training data."""
+        drawn = {"random_state": self.random_state} if getattr(pool, "draws", False) else {}
+        return pool.prepare(
+            X, weight=weight, scale=self.scale, fit_intercept=self.fit_intercept, **drawn
+        )
+
     def _training_table(self, X: Any) -> tuple[Any, Any]:
         """Return ``X`` with images made rows, and the pool to use, which knows their shape."""
-        pool = self._pool()
-        known = self._fitted_pool if self._begun() is not None else None
+        pool, previous = copy.deepcopy(self._pool()), self._previous()
+        known = None if previous is None else previous.pool
         if getattr(known, "learned", False):  # the atoms of the path are those of this one
             return new_table(X, known), known
         X, shape = as_table(X, pool)
@@ -179,11 +175,11 @@ class BaseShareBoost(
         check_shape(shape, known)
         return X, pool.for_images(shape)
 
-    def _options(self) -> dict[str, Any]:
-        """Return what the engine is told of the parameters."""
+    def _options(self, unit: float) -> dict[str, Any]:
+        """Return what the engine needs of the parameters."""
         alpha = self._given_alpha()
         return {
-            "alpha": alpha if isinstance(alpha, str) else float(alpha) * self._alpha_unit(),
+            "alpha": alpha if isinstance(alpha, str) else float(alpha) * unit,
             "penalty": self.penalty,
             "rule": self.rule,
             "swaps": self.swaps,
@@ -202,32 +198,33 @@ class BaseShareBoost(
         """Return the penalty that was asked for."""
         return self.alpha
 
-    def _alpha_unit(self) -> float:
+    def _alpha_unit(self, outputs: Any) -> float:
         """Return what ``alpha`` is multiplied by for the targets that the engine sees.
 
         The loss goes with the square of their unit, and not every penalty does.
         """
         # Inverses of smaller units may overflow, and beside a penalty of 1e200 no weight is left.
-        return float(max(self._unit, 1e-200) ** (as_penalty(self.penalty).degree - 2))
+        return float(max(outputs.unit, 1e-200) ** (as_penalty(self.penalty).degree - 2))
 
-    def _settings(self) -> bytes:
+    def _settings(self) -> str:
         """Return what a path cannot be continued without, in a form that compares."""
         alpha = self._given_alpha()
         alpha = alpha if isinstance(alpha, str) else float(alpha)
         flags = (alpha, int(self.backward), bool(self.fit_intercept), scale_name(self.scale))
         try:  # a pickle of the same objects may differ, by what they share
-            return str(joblib.hash((self._pool(), self._loss(), self.penalty, *flags))).encode()
+            return str(joblib.hash((self._pool(), self._loss(), self.penalty, *flags)))
         except (pickle.PicklingError, AttributeError, TypeError):  # a class made in a function
-            return f"of its own: {id(self)}".encode()
+            return f"of its own: {id(self)}"
 
-    def _check_continues(self, n_columns: int) -> None:
+    def _check_continues(self, previous: PathModel, n_columns: int) -> None:
         """Raise unless the path at hand can be continued with these columns and settings."""
-        if self._width != n_columns:
+        width = previous.inputs.n_features
+        if width != n_columns:
             raise ValueError(
-                f"warm_start=True continues a path of {self._width} columns, but X has "
+                f"warm_start=True continues a path of {width} columns, but X has "
                 f"{n_columns}. Set warm_start=False to start anew."
             )
-        if self._recipe != self._settings():
+        if self._resume != self._settings():
             raise ValueError(
                 "warm_start=True continues a path, but pool, loss, alpha, penalty, backward, "
                 "fit_intercept or scale has changed since. Set warm_start=False to start anew."
@@ -249,22 +246,17 @@ class BaseShareBoost(
                 LightRowsWarning,
             )
 
-    def _begun(self) -> greedy.Path | None:
-        """Return the path to continue, if there is one."""
-        return getattr(self, "_path", None) if getattr(self, "warm_start", False) else None
-
-    # The classifier and the regressor give these three.
+    def _previous(self) -> PathModel | None:
+        """Return the model whose path is to be continued, if there is one."""
+        going_on = getattr(self, "warm_start", False)
+        return getattr(self, "model_", None) if going_on else None
 
     def _loss(self) -> Any:
         """Return the loss object that ``loss`` stands for."""
         raise NotImplementedError
 
-    def _scores_out(self, weights: np.ndarray, intercept: np.ndarray) -> tuple[Any, Any]:
-        """Turn weights ``(n_columns, n_outputs)`` outward: ``coef_`` and ``intercept_``."""
-        raise NotImplementedError
-
-    def _predict_scores(self, scores: Any) -> Any:
-        """Turn scores ``(n_samples, n_outputs)`` into predictions."""
+    def _targets(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, int, Any]:
+        """Return the targets for the loss, the number of scores, and the outputs of the model."""
         raise NotImplementedError
 
     def _pool(self) -> Any:
@@ -283,7 +275,7 @@ class BaseShareBoost(
             )
         return min(int(self.n_features_to_select), available)
 
-    def _report(self, path: greedy.Path, wanted: int) -> None:
+    def _report(self, path: Path, wanted: int) -> None:
         """Warn of a path that was cut short or not solved to its tolerance."""
         done = len(path.rounds)
         if path.interrupted:
@@ -312,114 +304,81 @@ class BaseShareBoost(
         given = [f"{name}={value}" for name in names if (value := getattr(self, name)) is not None]
         return f" within {' and '.join(given)}" if given else ""
 
-    def _attributes(self, path: greedy.Path, loss: Any, like: Any = None) -> dict[str, Any]:
-        """Return the fitted attributes that a path (with outward weights) stands for.
-
-        The arrays among them are in the namespace of ``like``, NumPy if not given.
-        """
-        pool, rounds, unit = self._fitted_pool, path.rounds, self._unit
-        support = rounds[-1].support if rounds else ()
-        features = pool.feature_indices(support, self.n_features_in_)
-        with np.errstate(over="ignore", invalid="ignore"):
-            weights, intercept = self._outputs(rounds[-1] if rounds else None, path)
-        self._check_weights_fit(weights)
-        if getattr(pool, "plain", False):  # the weights are those of columns of X
-            full = np.zeros((self.n_features_in_, intercept.shape[0]), dtype=weights.dtype)
-            full[features] = weights
-            weights = full
-        coef, bias = self._scores_out(weights, intercept)
-        selected = np.asarray(list(dict.fromkeys(features.tolist())), dtype=np.intp)
-        return {
-            "_path": path,
-            "_fitted_loss": loss,
-            "_width": self.n_features_in_,  # which a new fit replaces before it can be compared
-            "coef_": follow(coef, like),
-            "intercept_": bias if isinstance(bias, float) else follow(bias, like),
-            "selected_": follow(selected, like),
-            "cost_": self._cost(support, np.atleast_2d(coef).shape[0]),
-            "null_loss_": _squared_units(path.null_loss, unit),
-            "alpha_": follow(np.asarray([step.alpha for step in rounds]), like),
-            "path_": {
-                "feature": _column(pool.labels([step.atom for step in rounds])),
-                "loss": np.asarray([_squared_units(step.loss, unit) for step in rounds]),
-                "gradient": np.asarray([step.gradient * unit for step in rounds]),
-                "seconds": np.asarray([step.seconds for step in rounds]),
-            },
-            "n_iter_": max(1, sum(step.iterations for step in rounds)),
-        }
-
-    def _check_weights_fit(self, weights: np.ndarray) -> None:
+    def _check_weights_fit(self) -> None:
         """Raise a clear error for weights of columns so small, beside ``y``, that they overflow."""
-        if not np.all(np.isfinite(weights)):
-            beside = "" if self._unit == 1.0 else f" beside targets that vary by {self._unit:.0e}"
+        if not np.all(np.isfinite(self.model_.weights)):
+            unit = self.model_.outputs.unit
+            beside = "" if unit == 1.0 else f" beside targets that vary by {unit:.0e}"
             raise ValueError(
                 f"X has columns that are so small{beside} that their weights overflow. Multiply X "
                 "by a power of ten (StandardScaler brings all columns to one size)."
             )
 
-    def _cost(self, support: tuple[Any, ...], n_outputs: int) -> Cost:
-        """Return what a prediction costs: the atoms' columns, and a weight for each and output."""
-        pool = self._fitted_pool
-        if hasattr(pool, "total_cost"):
-            total: Cost = pool.total_cost(support, self.n_features_in_, n_outputs)
-            return total
-        if not hasattr(pool, "cost"):  # a pool of the user's own need not tell
-            return Cost(0, 0)
-        costs = [pool.cost(atom, self.n_features_in_) for atom in support]
-        widths = [pool.n_columns(atom, self.n_features_in_) for atom in support]
-        adds = sum(cost.multiply_adds for cost in costs) + n_outputs * sum(widths)
-        return Cost(adds, sum(cost.comparisons for cost in costs))
+    # Attributes that are read off the model.
 
-    def _outputs(self, step: greedy.Round | None, path: greedy.Path) -> tuple[Any, Any]:
-        """Return a round's weights and intercept in the units of the targets."""
-        centre = to_numpy(self._centre) if is_foreign(self._centre) else self._centre
-        if step is None:
-            empty = np.zeros((0, path.null_intercept.shape[0]), path.null_intercept.dtype)
-            return empty, path.null_intercept * self._unit + centre
-        return step.weights * self._unit, step.intercept * self._unit + centre
+    @property
+    def coef_(self) -> Any:
+        """Weights: of every column of ``X``, or of every atom where atoms are no columns."""
+        return self._outward(self._fitted().coef[0])
 
-    def _staged_scores(self, X: Any) -> Iterator[Any]:
-        """Yield the scores after each round, reading each chosen column once."""
-        check_is_fitted(self)
-        X = self._check_new(X)
-        rounds, pool = self._path.rounds, self._fitted_pool
-        atoms = list(dict.fromkeys(atom for step in rounds for atom in step.support))
-        if not rounds:
-            return
-        with np.errstate(over="ignore", invalid="ignore"):  # which is looked at below
-            values = _dense(pool.evaluate(X, atoms))
-        ends = np.cumsum([pool.n_columns(atom, X.shape[1]) for atom in atoms]).tolist()
-        places = dict(zip(atoms, zip([0, *ends], ends, strict=False), strict=True))
-        for step in rounds:
-            weights, intercept = self._outputs(step, self._path)
-            design = values[:, : weights.shape[0]]
-            if step.support != tuple(atoms[: len(step.support)]):  # what came in has gone out again
-                parts = [values[:, slice(*places[atom])] for atom in step.support]
-                design = namespace(values).concat(parts, axis=1)
-            with np.errstate(over="ignore", invalid="ignore"):
-                scores = weighted(design, weights, intercept)
-            yield check_scores(scores)
+    @property
+    def intercept_(self) -> Any:
+        """Intercept."""
+        intercept = self._fitted().coef[1]
+        return intercept if isinstance(intercept, float) else self._outward(intercept)
+
+    @property
+    def selected_(self) -> Any:
+        """The chosen columns, in the order in which they were chosen."""
+        return self._outward(self._fitted().selected)
+
+    @property
+    def alpha_(self) -> Any:
+        """The weight of the penalty in the model of each size."""
+        return self._outward(np.asarray([step.alpha for step in self._fitted().path.rounds]))
+
+    @property
+    def path_(self) -> dict[str, np.ndarray]:
+        """One row per round: the feature, the loss, its gradient and the seconds."""
+        return dict(self._fitted().curve)
+
+    @property
+    def null_loss_(self) -> float:
+        """Training loss with no features."""
+        return float(self._fitted().null_loss)
+
+    @property
+    def cost_(self) -> Cost:
+        """What a prediction costs."""
+        cost: Cost = self._fitted().cost()
+        return cost
+
+    @property
+    def n_iter_(self) -> int:
+        """Iterations of all corrective steps together."""
+        return max(1, sum(step.iterations for step in self._fitted().path.rounds))
+
+    @property
+    def pool_(self) -> Any:
+        """The pool of the fit, with what it has learned from the data."""
+        return self._fitted().pool
+
+    @property
+    def atoms_(self) -> list[Any]:
+        """What the model is made of, in the order of its weights, named as in ``path_``."""
+        return list(self._fitted().labels)
 
     def _scores(self, X: Any) -> Any:
-        check_is_fitted(self)
-        X = self._check_new(X)
-        rounds, pool = self._path.rounds, self._fitted_pool
-        weights, intercept = self._outputs(rounds[-1] if rounds else None, self._path)
-        if not rounds:
-            return constant(intercept, X)
-        support = rounds[-1].support
-        with np.errstate(over="ignore", invalid="ignore"):
-            if hasattr(pool, "scorer") and is_numpy(X):
-                return check_scores(pool.scorer(support, weights, intercept)(X))
-            return check_scores(weighted(pool.evaluate(X, support), weights, intercept))
+        return self._fitted().scores(self._check_new(X))
 
     def _check_new(self, X: Any) -> Any:
+        pool = self._fitted().pool
         X = self._new_table(X)
-        check_pool_takes(self._fitted_pool, X)
+        check_pool_takes(pool, X)
         return X
 
     def _new_table(self, X: Any) -> Any:
-        X = new_table(X, self._fitted_pool)
+        X = new_table(X, self._fitted().pool)
         return validate_data(self, X, reset=False, accept_sparse=("csr", "csc"), dtype="numeric")
 
     def predict(self, X: Any) -> Any:
@@ -435,20 +394,7 @@ class BaseShareBoost(
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
             Class labels, or predicted values.
         """
-        return self._predict_scores(self._scores(X))
-
-    @property
-    def pool_(self) -> Any:
-        """The pool of the fit, with what it has learned from the data."""
-        check_is_fitted(self)
-        return self._fitted_pool
-
-    @property
-    def atoms_(self) -> list[Any]:
-        """What the model is made of, in the order of its weights, named as in ``path_``."""
-        check_is_fitted(self)
-        rounds = self._path.rounds
-        return list(self._fitted_pool.labels(rounds[-1].support)) if rounds else []
+        return self._fitted().outputs.labels(self._scores(X))
 
     def predictor(self) -> Predictor:
         """Return the model as a lean function of arrays, for single rows and hot loops.
@@ -458,24 +404,7 @@ class BaseShareBoost(
         Predictor
             Takes a row, or several, and returns what ``predict`` does, unchecked.
         """
-        check_is_fitted(self)
-        return Predictor(self)
-
-    def staged_predict(self, X: Any) -> Iterator[Any]:
-        """Predict with 1, 2, ... features.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            New data.
-
-        Yields
-        ------
-        ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            What ``truncate(m).predict(X)`` returns, for each ``m`` in turn.
-        """
-        for scores in self._staged_scores(X):
-            yield self._predict_scores(scores)
+        return Predictor(self._fitted())
 
     def truncate(self, n_features: int) -> Self:
         """Return the fitted model with fewer features, read off the path.
@@ -492,48 +421,10 @@ class BaseShareBoost(
         estimator
             A fitted copy; the model itself is unchanged.
         """
-        check_is_fitted(self)
-        rounds = self._path.rounds
-        if not isinstance(n_features, numbers.Integral) or isinstance(n_features, bool):
-            raise TypeError(f"truncate({n_features!r}): give a whole number of features.")
-        if not 1 <= n_features <= len(rounds):
-            has = f"models of 1 to {len(rounds)} features" if rounds else "no model with features"
-            raise ValueError(
-                f"truncate({n_features!r}): the path has {has}; "
-                "fit with a larger n_features_to_select for more."
-            )
-        smaller = copy.copy(self)
-        smaller._resize(int(n_features))
-        path = replace(self._path, rounds=rounds[: int(n_features)])
-        smaller.__dict__.update(smaller._attributes(path, self._fitted_loss, self.coef_))
-        return smaller
-
-    def _resize(self, n_features: int) -> None:
-        self.n_features_to_select = n_features
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_path")
+        return self._truncated(n_features, "n_features_to_select")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.array_api_support = True
         return tags
-
-
-def _column(labels: list[Any]) -> np.ndarray:
-    """Return labels as one column: numbers as numbers, all else as the objects they are."""
-    if all(isinstance(label, int) for label in labels):
-        return np.asarray(labels, dtype=np.intp)
-    column = np.empty(len(labels), dtype=object)
-    column[:] = labels
-    return column
-
-
-def _squared_units(loss: float, unit: float) -> float:
-    """Return a loss for targets as given; the largest float where that overflows."""
-    return min(loss * unit * unit, float(np.finfo(np.float64).max))
-
-
-def _dense(columns: Any) -> Any:
-    return to_dense(columns)

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import copy
 import numbers
-from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from mixnorm.engines import boosting
-from mixnorm.engines.boosting import Path, Round
 from mixnorm.estimators._common.inputs import (
     check_shared_parameters,
     check_weights,
@@ -20,9 +15,9 @@ from mixnorm.estimators._common.inputs import (
 )
 from mixnorm.estimators._common.messages import warn_caller
 from mixnorm.estimators._common.progress import Progress, Rounds, all_or_nothing, with_callbacks
-from mixnorm.estimators._common.staged import StagedClassifier, check_classes, check_size
-from mixnorm.estimators._common.stored import _check_columns
+from mixnorm.estimators._common.staged import StagedClassifier
 from mixnorm.exceptions import FewerFeaturesWarning, InterruptedFitWarning
+from mixnorm.models import ClassOutputs, Inputs, StumpModel, StumpPath, StumpRound
 from mixnorm.pools import Cost
 
 
@@ -107,6 +102,8 @@ class JointBoostClassifier(StagedClassifier):
     (True, True)
     """
 
+    model_: StumpModel
+
     def __init__(
         self,
         n_rounds: int = 100,
@@ -140,65 +137,73 @@ class JointBoostClassifier(StagedClassifier):
         """
         _check_parameters(self)
         with all_or_nothing(self):
-            X, y, labels = self._check_training(X, y)
+            X, y = self._check_labels(X, y)
             weight = check_weights(sample_weight, X.shape[0], np.float64)
-            return self._fit(X, y, labels, weight, sample_weight)
+            return self._fit(X, y, weight, sample_weight)
 
-    def _fit(
-        self, X: Any, y: Any, labels: np.ndarray, weight: np.ndarray, sample_weight: Any
-    ) -> Self:
+    def _fit(self, X: Any, y: Any, weight: np.ndarray, sample_weight: Any) -> Self:
+        classes, labels = np.unique(y, return_inverse=True)
         # Two classes have opposite labels: one score, positive for the second, says it all.
-        target = labels if len(self.classes_) > 2 else np.where(labels == 1, 0, -1)
+        several = len(classes) > 2
+        target = labels if several else np.where(labels == 1, 0, -1)
         kept = weight > 0.0
         bins = boosting.bin_columns(X, weight, self.n_bins)
         whole = Progress.of_fit(self, X, y, sample_weight, self.n_rounds)
-        # It hands a path on as it is, of whichever engine.
-        rounds: Any = Rounds(whole, self.n_rounds, self._attributes)
+
+        def attributes(path: Any) -> dict[str, Any]:
+            return {"model_": StumpModel(path, Inputs.of(self), ClassOutputs(classes))}
+
         path = boosting.boost(
             bins,
             target[kept],
             weight[kept],
-            n_outputs=self._n_outputs,
+            n_outputs=len(classes) if several else 1,
             n_rounds=self.n_rounds,
             max_features=self.max_features,
             rng=random_generator(self.random_state),
-            on_round=rounds.end,
+            on_round=Rounds(whole, self.n_rounds, attributes).end,
         )
-        self.__dict__.update(self._attributes(path))
+        self.model_ = attributes(path)["model_"]
         self._report(path)
         whole.end(dict)
         return self
 
-    @property
-    def _n_outputs(self) -> int:
-        return 1 if len(self.classes_) == 2 else len(self.classes_)
-
-    def _report(self, path: Path) -> None:
+    def _report(self, path: StumpPath) -> None:
         done = f"{len(path.rounds)} of {self.n_rounds} rounds"
         if path.interrupted:
             warn_caller(f"Interrupted after {done}, which are kept.", InterruptedFitWarning)
         elif path.exhausted:
             warn_caller(f"Stopped after {done}: no stump lowers the loss.", FewerFeaturesWarning)
 
-    def _attributes(self, path: Path) -> dict[str, Any]:
-        """Return the fitted attributes that a path stands for."""
-        rounds = path.rounds
-        features = [step.feature for step in rounds]
-        return {
-            "_path": path,
-            "rounds_": rounds,
-            "selected_": np.asarray(list(dict.fromkeys(features)), dtype=np.intp),
-            "path_": {
-                "feature": np.asarray(features, dtype=np.intp),
-                "threshold": np.asarray([step.threshold for step in rounds], dtype=np.float64),
-                "n_classes": np.asarray([len(step.subset) for step in rounds], dtype=np.intp),
-                "error": np.asarray([step.error for step in rounds], dtype=np.float64),
-                "loss": np.asarray([step.loss for step in rounds], dtype=np.float64),
-                "seconds": np.asarray([step.seconds for step in rounds], dtype=np.float64),
-            },
-            "cost_": _cost(rounds),
-            "null_loss_": path.null_loss,
-        }
+    # Attributes that are read off the model.
+
+    @property
+    def rounds_(self) -> tuple[StumpRound, ...]:
+        """The shared stumps, in the order in which they were added."""
+        rounds: tuple[StumpRound, ...] = self._fitted().path.rounds
+        return rounds
+
+    @property
+    def selected_(self) -> np.ndarray:
+        """The columns that are read, in the order in which they were chosen."""
+        selected: np.ndarray = self._fitted().selected
+        return selected
+
+    @property
+    def path_(self) -> dict[str, np.ndarray]:
+        """One row per round."""
+        return dict(self._fitted().curve)
+
+    @property
+    def cost_(self) -> Cost:
+        """What a prediction costs."""
+        cost: Cost = self._fitted().cost()
+        return cost
+
+    @property
+    def null_loss_(self) -> float:
+        """Training loss without stumps."""
+        return float(self._fitted().path.null_loss)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return class probabilities.
@@ -237,12 +242,6 @@ class JointBoostClassifier(StagedClassifier):
         logarithm = -np.logaddexp(0.0, -2.0 * scores)
         return np.asarray(logarithm - np.logaddexp.reduce(logarithm, axis=1, keepdims=True))
 
-    def _scores(self, X: Any) -> np.ndarray:
-        return boosting.scores(self._check_new(X), self.rounds_, self._n_outputs)
-
-    def _staged_scores(self, X: Any) -> Iterator[np.ndarray]:
-        return boosting.staged_scores(self._check_new(X), self.rounds_, self._n_outputs)
-
     def truncate(self, n_rounds: int) -> Self:
         """Return the fitted model after fewer rounds.
 
@@ -258,34 +257,7 @@ class JointBoostClassifier(StagedClassifier):
         estimator
             A fitted copy; the model itself is unchanged.
         """
-        check_is_fitted(self)
-        size = check_size(n_rounds, len(self.rounds_), "rounds", "n_rounds")
-        smaller = copy.copy(self)
-        smaller.n_rounds = size
-        path = replace(self._path, rounds=self.rounds_[:size])
-        smaller.__dict__.update(smaller._attributes(path))
-        return smaller
-
-    # --- model files
-
-    def _fitted_state(self) -> dict[str, Any]:
-        """Return what cannot be rebuilt, with the rounds as arrays."""
-        rebuilt = {*self.get_params(deep=False), *self._attributes(self._path)}
-        state = {name: value for name, value in vars(self).items() if name not in rebuilt}
-        return state | {"_table": _as_table(self._path)}
-
-    def _restore(self, state: dict[str, Any], max_bytes: int) -> None:
-        """Take what ``_fitted_state`` returned, which may come from a stranger's file."""
-        _check_parameters(self)
-        table = state.pop("_table")
-        self.__dict__.update(state)
-        check_classes(self.classes_)
-        _check_columns(self, 1, max_bytes)
-        path = _from_table(table, self._n_outputs, int(self.n_features_in_))
-        self.__dict__.update(self._attributes(path))
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_path")
+        return self._truncated(n_rounds, "n_rounds", "rounds")
 
 
 def _check_parameters(model: Any) -> None:
@@ -307,72 +279,3 @@ def _check_parameters(model: Any) -> None:
             f"max_features={share!r} must be above 0 and at most 1: the share of the columns that "
             "a round looks at."
         )
-
-
-def _cost(rounds: tuple[Round, ...]) -> Cost:
-    """Return what a prediction costs, with rounds of one stump taken together."""
-    stumps: dict[tuple[int, float], set[int]] = {}
-    for step in rounds:
-        stumps.setdefault((step.feature, step.threshold), set()).update(step.subset.tolist())
-    return Cost(sum(map(len, stumps.values())), len(stumps))
-
-
-# The numbers of a round, each an array over rounds in a model file.
-_NUMBERS = ("threshold", "a", "b", "error", "loss", "seconds")
-
-
-def _as_table(path: Path) -> dict[str, Any]:
-    rounds = path.rounds
-    shared = np.zeros((len(rounds), path.n_outputs), dtype=bool)
-    for row, step in zip(shared, rounds, strict=True):
-        row[step.subset] = True
-    table = {name: np.asarray([getattr(step, name) for step in rounds]) for name in _NUMBERS}
-    return {
-        **{name: column.astype(np.float64) for name, column in table.items()},
-        "feature": np.asarray([step.feature for step in rounds], dtype=np.int64),
-        "shared": shared,
-        "constants": np.asarray([step.constants for step in rounds]).reshape(shared.shape),
-        "null_loss": path.null_loss,
-        "interrupted": path.interrupted,
-        "exhausted": path.exhausted,
-    }
-
-
-def _from_table(table: Any, n_outputs: int, n_features: int) -> Path:
-    """Return the path of a table; raise if it is none."""
-    wanted = {*_NUMBERS, "feature", "shared", "constants", "null_loss", "interrupted", "exhausted"}
-    if not isinstance(table, dict) or table.keys() != wanted:
-        raise ValueError("the table of rounds has other entries than it must have")
-    length = len(table["feature"])
-    floats = np.dtype(np.float64)
-    for name in _NUMBERS:
-        _check_array(table[name], (length,), floats, name)
-    _check_array(table["constants"], (length, n_outputs), floats, "constants")
-    _check_array(table["feature"], (length,), np.dtype(np.int64), "feature")
-    _check_array(table["shared"], (length, n_outputs), np.dtype(bool), "shared")
-    feature, shared = table["feature"], table["shared"]
-    if np.any((feature < 0) | (feature >= n_features)):
-        raise ValueError(f"a round uses a column outside the {n_features} columns")
-    if not np.all(shared.any(axis=1)):
-        raise ValueError("a round is shared by no class")
-    if np.any(table["constants"][shared] != 0.0):
-        raise ValueError("a class that shares a stump has a constant too")
-    ends = table["interrupted"], table["exhausted"]
-    if type(table["null_loss"]) is not float or not all(type(end) is bool for end in ends):
-        raise ValueError("the end of the path is not told as it must be")
-    rounds = tuple(
-        Round(
-            feature=int(feature[row]),
-            subset=np.flatnonzero(shared[row]),
-            constants=table["constants"][row].copy(),
-            **{name: float(table[name][row]) for name in _NUMBERS},
-        )
-        for row in range(length)
-    )
-    return Path(rounds, n_outputs, table["null_loss"], *ends)
-
-
-def _check_array(array: Any, shape: tuple[int, ...], dtype: np.dtype[Any], what: str) -> None:
-    fits = isinstance(array, np.ndarray) and array.shape == shape and array.dtype == dtype
-    if not fits or not np.all(np.isfinite(array)):
-        raise ValueError(f"{what} must be a finite array of {dtype} of shape {shape}")

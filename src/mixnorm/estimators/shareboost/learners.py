@@ -2,33 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import copy
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
 
-from mixnorm._array import follow, is_foreign, is_numpy, namespace, to_numpy
-from mixnorm._linear import even_ties
-from mixnorm.estimators._common.arrays import check_within_reach, encoded, labels_at
+from mixnorm._array import follow, is_foreign, namespace, to_numpy
+from mixnorm.estimators._common.arrays import check_within_reach, encoded
 from mixnorm.estimators._common.inputs import (
     check_loss,
     check_number_targets,
-    check_one_kind_of_label,
     check_parameters,
     check_weights,
 )
 from mixnorm.estimators._common.progress import all_or_nothing, with_callbacks
 from mixnorm.estimators._common.regressor import RegressorMixin
+from mixnorm.estimators._common.staged import StagedClassifierMixin
 from mixnorm.estimators._common.units import check_alike, check_sizes
-from mixnorm.estimators._common.validation import check_classification_targets, validate_data
+from mixnorm.estimators._common.validation import validate_data
 from mixnorm.estimators.shareboost.base import BaseShareBoost
 from mixnorm.losses import MarginSoftmax, MultinomialLogistic, Squared
+from mixnorm.models import ClassOutputs, NumberOutputs
 from mixnorm.pools import working_dtype
 
 
-class ShareBoostClassifier(ClassifierMixin, BaseShareBoost):
+class ShareBoostClassifier(StagedClassifierMixin, BaseShareBoost):
     r"""Multi-class classifier that uses few features, shared by all classes.
 
     Features are chosen one at a time, and after each choice the weights of all chosen features are
@@ -203,115 +201,28 @@ class ShareBoostClassifier(ClassifierMixin, BaseShareBoost):
         check_parameters(self)
         with all_or_nothing(self):
             X, pool = self._training_table(X)
-            X, y, labels = self._check_training(X, y)
-            return self._fit(X, y, labels, self.classes_.shape[0], sample_weight, pool=pool)
+            X, y = self._check_training(X, y)
+            return self._fit(X, y, sample_weight, pool)
 
-    def _check_training(self, X: Any, y: Any) -> tuple[Any, Any, Any]:
-        """Validate, and encode the labels as ``0 .. k-1``."""
-        check_within_reach(y, "y")
-        check_one_kind_of_label(y)
-        X, y = validate_data(self, X, y, accept_sparse=("csr", "csc"), dtype="numeric")
-        check_classification_targets(y)
+    def _check_training(self, X: Any, y: Any) -> tuple[Any, Any]:
+        return self._check_labels(X, y)
+
+    def _targets(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, int, ClassOutputs]:
+        """Return the labels as ``0 .. k-1``, their number, and what scores mean."""
         classes, labels = encoded(y, X)
-        if classes.shape[0] < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs samples of at least 2 classes, but y holds only one "
-                f"class: {classes[0]!r}."
-            )
-        known = getattr(self, "classes_", classes)
-        if self._begun() is not None and not np.array_equal(to_numpy(known), to_numpy(classes)):
+        previous = self._previous()
+        known = classes if previous is None else previous.outputs.classes
+        if not np.array_equal(to_numpy(known), to_numpy(classes)):
             raise ValueError(
                 "warm_start=True continues a path, but y has other classes than the last fit: "
                 f"{classes!r} instead of {known!r}. Set warm_start=False to start anew."
             )
-        self.classes_ = classes
-        return X, y, labels
+        loss = copy.deepcopy(self._loss())
+        return labels, classes.shape[0], ClassOutputs(to_numpy(classes), loss)
 
     def _loss(self) -> Any:
         known = {"margin": MarginSoftmax, "logistic": MultinomialLogistic}
         return check_loss(self.loss or "margin", known, classifier=True)
-
-    def _scores_out(self, weights: np.ndarray, intercept: np.ndarray) -> tuple[Any, Any]:
-        if intercept.shape[0] == 2:
-            return (weights[:, 1] - weights[:, 0])[None, :], intercept[1:] - intercept[:1]
-        return np.ascontiguousarray(weights.T), np.asarray(intercept)
-
-    def _predict_scores(self, scores: Any) -> Any:
-        if is_numpy(scores):
-            scores = even_ties(scores, np.max(np.abs(scores), axis=1))
-        return labels_at(self.classes_, self._fitted_loss.predict(scores))
-
-    def decision_function(self, X: Any) -> Any:
-        """Return the scores of the classes.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            New data.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes), or (n_samples,) for two classes
-            With two classes, positive means ``classes_[1]``.
-        """
-        return self._decisions(self._scores(X))
-
-    def staged_decision_function(self, X: Any) -> Iterator[Any]:
-        """Yield what ``decision_function`` returns with 1, 2, ... features.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            New data.
-
-        Yields
-        ------
-        ndarray
-            As ``truncate(m).decision_function(X)``, for each ``m`` in turn.
-        """
-        for scores in self._staged_scores(X):
-            yield self._decisions(scores)
-
-    def predict_proba(self, X: Any) -> Any:
-        """Return class probabilities.
-
-        For the margin loss these are the probabilities for which the scores minimise the expected
-        loss (see the maths pages); for the logistic loss, the soft-max of the scores.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            New data.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            Rows sum to one, columns in the order of ``classes_``.
-        """
-        scores = self._scores(X)
-        return self._fitted_loss.proba(scores)
-
-    def predict_log_proba(self, X: Any) -> Any:
-        """Return the logarithm of the class probabilities.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            New data.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
-        probabilities = self.predict_proba(X)
-        if not is_numpy(probabilities):
-            return namespace(probabilities).log(probabilities)
-        with np.errstate(divide="ignore"):
-            return np.log(probabilities)
-
-    @staticmethod
-    def _decisions(scores: Any) -> Any:
-        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
 
 class ShareBoostRegressor(RegressorMixin, BaseShareBoost):
@@ -439,9 +350,9 @@ class ShareBoostRegressor(RegressorMixin, BaseShareBoost):
         with all_or_nothing(self):
             X, pool = self._training_table(X)
             X, y = self._check_training(X, y)
-            return self._fit(X, y, *self._targets(X, y, sample_weight), sample_weight, pool=pool)
+            return self._fit(X, y, sample_weight, pool)
 
-    def _targets(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, int]:
+    def _targets(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, int, NumberOutputs]:
         """Centre the targets and divide them by one unit, which keeps float32 accurate.
 
         Both are undone in every attribute: with a free intercept and one unit for all outputs the
@@ -453,16 +364,19 @@ class ShareBoostRegressor(RegressorMixin, BaseShareBoost):
         counted = xp.where(weight[:, None] > 0, targets, xp.zeros_like(targets))
         sizes = to_numpy(xp.max(xp.abs(counted), axis=0))
         check_sizes(sizes, "float32" if "32" in str(working_dtype(X)) else "float64")
-        if self._begun() is None:  # a path goes on in the units in which it began
+        previous = self._previous()
+        if previous is not None:  # a path goes on in the units in which it began
+            centre = follow(previous.outputs.centre, y)
+        else:
             centre = weight @ counted
-            self._centre = centre if self.fit_intercept else xp.zeros_like(centre)
-        centre = self._centre = follow(self._centre, y)
+            centre = centre if self.fit_intercept else xp.zeros_like(centre)
         deviations = xp.where(weight[:, None] > 0, targets, centre) - centre
         spread = to_numpy(xp.max(xp.abs(deviations), axis=0))
         check_alike(spread, sizes)
-        if self._begun() is None:
-            self._unit = float(np.max(spread)) or 1.0
-        return deviations / self._unit, targets.shape[1]
+        unit = (float(np.max(spread)) or 1.0) if previous is None else previous.outputs.unit
+        loss = copy.deepcopy(self._loss())
+        outputs = NumberOutputs(y.ndim == 1, unit, to_numpy(centre), loss)
+        return deviations / unit, targets.shape[1], outputs
 
     def _check_training(self, X: Any, y: Any) -> tuple[Any, Any]:
         check_within_reach(y, "y")
@@ -477,26 +391,17 @@ class ShareBoostRegressor(RegressorMixin, BaseShareBoost):
             y_numeric=True,
         )
         y = follow(y, X, namespace(X).float64 if is_foreign(X) else np.float64)
-        known, outputs = self._begun(), 1 if y.ndim == 1 else y.shape[1]
-        if known is not None and known.null_intercept.shape[0] != outputs:
+        previous, outputs = self._previous(), 1 if y.ndim == 1 else y.shape[1]
+        known = outputs if previous is None else len(previous.path.null_intercept)
+        if known != outputs:
             raise ValueError(
-                f"warm_start=True continues a path of {known.null_intercept.shape[0]} outputs, but "
-                f"y has {outputs}. Set warm_start=False to start anew."
+                f"warm_start=True continues a path of {known} outputs, but y has {outputs}. Set "
+                "warm_start=False to start anew."
             )
-        self._single = y.ndim == 1
         return X, y
 
     def _loss(self) -> Any:
         return check_loss(self.loss or "squared", {"squared": Squared}, classifier=False)
-
-    def _scores_out(self, weights: np.ndarray, intercept: np.ndarray) -> tuple[Any, Any]:
-        if self._single:
-            return weights[:, 0], float(intercept[0])
-        return np.ascontiguousarray(weights.T), np.asarray(intercept)
-
-    def _predict_scores(self, scores: Any) -> Any:
-        check_is_fitted(self)
-        return scores[:, 0] if self._single else scores
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Hashable, Iterator, Sequence
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
-from mixnorm.engines.greedy import Path
-from mixnorm.estimators._common.arrays import check_scores, weighted
 from mixnorm.estimators._common.inputs import (
     check_parameters,
     check_shared_parameters,
@@ -23,13 +19,10 @@ from mixnorm.estimators._common.progress import (
     all_or_nothing,
     with_callbacks,
 )
-from mixnorm.estimators._common.staged import StagedClassifier, check_classes, check_size
-from mixnorm.estimators.shareboost.base import _dense
+from mixnorm.estimators._common.staged import StagedClassifier
 from mixnorm.estimators.shareboost.learners import ShareBoostClassifier
+from mixnorm.models import ClassOutputs, Inputs, OneVsRestModel, Path
 from mixnorm.pools import Cost, check_numpy, working_dtype
-
-# The labels of a class's own model.
-_REST, _OWN = False, True
 
 
 class OneVsRestGreedy(StagedClassifier):
@@ -114,6 +107,8 @@ class OneVsRestGreedy(StagedClassifier):
     True
     """
 
+    model_: OneVsRestModel
+
     def __init__(
         self,
         n_features_to_select: int | None = None,
@@ -178,10 +173,9 @@ class OneVsRestGreedy(StagedClassifier):
         check_shared_parameters(self)
         plain._loss()
         with all_or_nothing(self):
-            X, y, labels = self._check_training(X, y)
+            X, y = self._check_labels(X, y)
             check_numpy(X, type(self).__name__)
-            models = self._fit_classes(X, y, labels, sample_weight)
-            self.__dict__.update(self._attributes(models))
+            self.model_ = self._fit_classes(plain, X, y, sample_weight)
             return self
 
     def _plain(self) -> ShareBoostClassifier:
@@ -189,106 +183,107 @@ class OneVsRestGreedy(StagedClassifier):
         own, names = self.get_params(deep=False), ShareBoostClassifier().get_params(deep=False)
         return ShareBoostClassifier(**{name: own[name] for name in names if name in own})
 
-    def _fit_classes(self, X: Any, y: Any, labels: np.ndarray, sample_weight: Any) -> list[Any]:
-        """Return the model of every class; the pool is bound to the data once."""
+    def _fit_classes(
+        self, plain: ShareBoostClassifier, X: Any, y: Any, sample_weight: Any
+    ) -> OneVsRestModel:
+        """Return the models of all classes; the pool is bound to the data once."""
         from sklearn.utils.parallel import Parallel, delayed
 
-        plain = self._plain()
-        weight = check_weights(sample_weight, X.shape[0], working_dtype(X))
-        pool = plain._pool()
-        seed = {"random_state": self.random_state} if getattr(pool, "draws", False) else {}
-        data = pool.prepare(
-            X, weight=weight, scale=self.scale, fit_intercept=self.fit_intercept, **seed
-        )
+        classes, labels = np.unique(y, return_inverse=True)
+        pool = copy.deepcopy(plain._pool())
+        data = plain._bound(pool, X, check_weights(sample_weight, X.shape[0], working_dtype(X)))
         pool = getattr(data, "pool", pool)  # with what it has learned from the data
-        plain.__dict__.update(self._inherited())
-        own = range(len(self.classes_)) if len(self.classes_) > 2 else [1]
+        plain.n_features_in_ = self.n_features_in_
+        outputs = ClassOutputs(classes, copy.deepcopy(plain._loss()))
+        own = range(len(classes)) if len(classes) > 2 else [1]
         progress = Progress.of_fit(self, X, y, sample_weight, len(own))
         jobs = (
             delayed(_fit_class)(copy.copy(plain), pool, data, X, labels == c, sample_weight)
             for c in own
         )
-        models: list[Any] = []
-        told: dict[type[Warning], list[tuple[Any, str]]] = {}
+        paths: list[Path] = []
+        messages: dict[type[Warning], list[tuple[Any, str]]] = {}
+
+        def model() -> OneVsRestModel:
+            return OneVsRestModel(tuple(paths), pool, Inputs.of(self), outputs)
+
         task = progress.task("class")
-        for model, warned in Parallel(n_jobs=self.n_jobs, return_as="generator")(jobs):
-            if model._path.interrupted:
+        for path, warned in Parallel(n_jobs=self.n_jobs, return_as="generator")(jobs):
+            if path.interrupted:
                 raise KeyboardInterrupt
             for category, message in warned:
-                told.setdefault(category, []).append((self.classes_[own[len(models)]], message))
-            model._fitted_pool = pool  # one for all, also where processes have sent copies
-            models.append(model)
+                messages.setdefault(category, []).append((classes[own[len(paths)]], message))
+            paths.append(path)
             task.end()
-            if len(models) < len(own):
+            if len(paths) < len(own):
                 task = progress.task("class")
-        _report(told, len(own))
-        progress.end(lambda: self._attributes(models))
-        return models
+        _report(messages, len(own))
+        progress.end(lambda: {"model_": model()})
+        return model()
 
-    def _inherited(self) -> dict[str, Any]:
-        """Return what the models of all classes have from this one."""
-        known = {name: vars(self)[name] for name in _SHARED if name in vars(self)}
-        return {**known, "classes_": np.array([_REST, _OWN])}
+    # Attributes that are read off the model.
 
-    def _attributes(self, models: list[Any]) -> dict[str, Any]:
-        """Return the fitted attributes that the models of the classes stand for."""
-        paths = [model._path for model in models]
-        n_rounds = max(len(path.rounds) for path in paths)
-        used = [
-            len({atom for path in paths for atom in _support(path, size)})
-            for size in range(1, n_rounds + 1)
-        ]
-        atoms = _in_turns([_support(path, n_rounds) for path in paths])
-        features = models[0]._fitted_pool.feature_indices(atoms, self.n_features_in_)
-        features_of = [_padded(model.path_["feature"].tolist(), n_rounds, None) for model in models]
-        chosen = np.empty(n_rounds, dtype=object)
-        chosen[:] = list(zip(*features_of, strict=True))
-        # A path that has ended keeps its loss, and takes no more time.
-        losses = [[model.null_loss_, *model.path_["loss"]] for model in models]
-        losses = [_padded(curve, n_rounds + 1, curve[-1])[1:] for curve in losses]
-        seconds = [_padded(model.path_["seconds"].tolist(), n_rounds, 0.0) for model in models]
-        return {
-            "estimators_": models,
-            "n_features_used_": np.asarray(used, dtype=np.intp),
-            "selected_": np.asarray(list(dict.fromkeys(features.tolist())), dtype=np.intp),
-            "path_": {
-                "features": chosen,
-                "n_features": np.asarray(used, dtype=np.intp),
-                "loss": np.mean(losses, axis=0),
-                "seconds": np.sum(seconds, axis=0),
-            },
-            "cost_": self._cost(models, atoms),
-            "null_loss_": float(np.mean([model.null_loss_ for model in models])),
-            "n_iter_": sum(model.n_iter_ for model in models),
-        }
-
-    def _cost(self, models: list[Any], atoms: Sequence[Hashable]) -> Cost:
-        """Return what a prediction costs: each atom once, and a weight for each class's columns."""
-        pool = models[0]._fitted_pool
-        if not hasattr(pool, "cost"):  # a pool of the user's own need not tell
-            return Cost(0, 0)
-        costs = [pool.cost(atom, self.n_features_in_) for atom in atoms]
-        rounds = [model._path.rounds for model in models]
-        weights = sum(len(steps[-1].weights) for steps in rounds if steps)
-        adds = sum(cost.multiply_adds for cost in costs) + weights
-        return Cost(adds, sum(cost.comparisons for cost in costs))
+    @property
+    def estimators_(self) -> list[ShareBoostClassifier]:
+        """The fitted classifier of each class against the rest; for two classes, a single one."""
+        made = []
+        for member in self._fitted().members:
+            plain = self._plain()
+            plain.model_, plain.n_features_in_ = member, member.inputs.n_features
+            if member.inputs.names is not None:
+                plain.feature_names_in_ = member.inputs.name_array
+            made.append(plain)
+        return made
 
     @property
     def coef_(self) -> np.ndarray:
         """Weights of the columns, a row per class."""
-        check_is_fitted(self)
-        if not getattr(self.estimators_[0]._fitted_pool, "plain", False):
+        model = self._fitted()
+        if not getattr(model.pool, "plain", False):
             raise AttributeError(
                 f"{type(self).__name__} has no coef_ for pools whose atoms are no columns of X; "
                 "each of estimators_ has the weights of its own atoms."
             )
-        return np.concatenate([model.coef_ for model in self.estimators_])
+        return np.concatenate([member.coef[0] for member in model.members])
 
     @property
     def intercept_(self) -> np.ndarray:
         """Intercept of every class."""
-        check_is_fitted(self)
-        return np.concatenate([model.intercept_ for model in self.estimators_])
+        return np.concatenate([member.coef[1] for member in self._fitted().members])
+
+    @property
+    def selected_(self) -> np.ndarray:
+        """The columns that are read."""
+        selected: np.ndarray = self._fitted().selected
+        return selected
+
+    @property
+    def n_features_used_(self) -> np.ndarray:
+        """How many different features all classes together use, after 1, 2, ... rounds."""
+        used: np.ndarray = self._fitted().n_used
+        return used
+
+    @property
+    def path_(self) -> dict[str, np.ndarray]:
+        """One row per round."""
+        return dict(self._fitted().curve)
+
+    @property
+    def null_loss_(self) -> float:
+        """The mean training loss of all classes with no features."""
+        return float(self._fitted().null_loss)
+
+    @property
+    def cost_(self) -> Cost:
+        """What a prediction costs."""
+        cost: Cost = self._fitted().cost()
+        return cost
+
+    @property
+    def n_iter_(self) -> int:
+        """Iterations of all corrective steps together."""
+        paths = self._fitted().paths
+        return sum(max(1, sum(step.iterations for step in path.rounds)) for path in paths)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return class probabilities.
@@ -306,36 +301,7 @@ class OneVsRestGreedy(StagedClassifier):
         ndarray of shape (n_samples, n_classes)
             Rows sum to one, columns in the order of ``classes_``.
         """
-        X = self._check_new(X)
-        loss = self.estimators_[0]._fitted_loss
-        pairs = [loss.proba(pair) for pair in next(self._pairs(X, [len(self.n_features_used_)]))]
-        if len(pairs) == 1:
-            return np.asarray(pairs[0])
-        own = np.stack([pair[:, 1] for pair in pairs], axis=1)
-        own = np.maximum(own, np.finfo(own.dtype).tiny)  # where all are zero, none is likelier
-        return np.asarray(own / own.sum(axis=1, keepdims=True))
-
-    def _scores(self, X: Any) -> np.ndarray:
-        X = self._check_new(X)
-        return _differences(next(self._pairs(X, [len(self.n_features_used_)])))
-
-    def _staged_scores(self, X: Any) -> Iterator[np.ndarray]:
-        X = self._check_new(X)
-        for pairs in self._pairs(X, range(1, len(self.n_features_used_) + 1)):
-            yield _differences(pairs)
-
-    def _pairs(self, X: Any, sizes: Sequence[int]) -> Iterator[list[np.ndarray]]:
-        """Yield, for each number of rounds, the scores of "rest" and "own" for every class.
-
-        Classes often choose alike, so every atom is computed once.
-        """
-        paths = [model._path for model in self.estimators_]
-        supports = (_support(path, size) for size in sizes for path in paths)
-        atoms = list(dict.fromkeys(atom for support in supports for atom in support))
-        with np.errstate(over="ignore", invalid="ignore"):  # looked at with the scores
-            columns = _evaluated(self.estimators_[0]._fitted_pool, X, atoms)
-        for size in sizes:
-            yield [_pair(path, size, columns, X.shape[0]) for path in paths]
+        return np.asarray(self._fitted().probabilities(self._check_new(X)))
 
     def truncate(self, n_features: int) -> Self:
         """Return the fitted model with fewer features per class, read off the paths.
@@ -352,83 +318,7 @@ class OneVsRestGreedy(StagedClassifier):
         estimator
             A fitted copy; the model itself is unchanged.
         """
-        check_is_fitted(self)
-        longest = len(self.n_features_used_)
-        size = check_size(n_features, longest, "features per class", "n_features_to_select")
-        smaller = copy.copy(self)
-        smaller.n_features_to_select = size
-        models = [
-            model.truncate(min(size, len(model._path.rounds))) if model._path.rounds else model
-            for model in self.estimators_
-        ]
-        smaller.__dict__.update(smaller._attributes(models))
-        return smaller
-
-    # --- model files
-
-    def _fitted_state(self) -> dict[str, Any]:
-        """Return what cannot be rebuilt: the paths, and what they were fitted with."""
-        state = {name: vars(self)[name] for name in _SHARED if name in vars(self)}
-        state["classes_"] = self.classes_
-        state["_paths"] = tuple(model._path for model in self.estimators_)
-        for name, given in (("_fitted_pool", self.pool), ("_fitted_loss", self.loss)):
-            fitted = getattr(self.estimators_[0], name)
-            if fitted is not given:
-                state[name] = fitted
-        known = {*self.get_params(deep=False), *state, *_REBUILT}
-        return state | {name: value for name, value in vars(self).items() if name not in known}
-
-    def _restore(self, state: dict[str, Any], max_bytes: int) -> None:
-        """Take what ``_fitted_state`` returned, which may come from a stranger's file."""
-        paths = state.pop("_paths")
-        fitted = {
-            "_fitted_pool": state.pop("_fitted_pool", self.pool),
-            "_fitted_loss": state.pop("_fitted_loss", self.loss),
-            "_continues": False,
-        }
-        self.__dict__.update(state)
-        check_classes(self.classes_)
-        n_classes = len(self.classes_)
-        n_paths = n_classes if n_classes > 2 else 1
-        if not isinstance(paths, tuple) or len(paths) != n_paths:
-            raise ValueError(f"_paths must be {n_paths} paths for {n_classes} classes")
-        models = []
-        for path in paths:
-            model = self._plain()
-            model._restore({**self._inherited(), **fitted, "_path": path}, max_bytes // n_paths)
-            if len(path.null_intercept) != 2:
-                raise ValueError("the path of a class must have 2 outputs")
-            models.append(model)
-        self.__dict__.update(self._attributes(models))
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "estimators_")
-
-
-# Attributes that all models have alike, and those that follow from the models.
-_SHARED = ("n_features_in_", "feature_names_in_")
-_REBUILT = {"estimators_", "n_features_used_", "selected_", "path_", "cost_", "null_loss_"}
-_REBUILT |= {"n_iter_"}
-
-
-class _Prepared:
-    """A pool that is bound to its data already."""
-
-    def __init__(self, pool: Any, data: Any) -> None:
-        self._pool, self._data = pool, data
-
-    def prepare(self, X: Any, **options: Any) -> Any:
-        return self._data
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._pool, name)
-
-
-class _OnPrepared(ShareBoostClassifier):
-    """Takes the pool that it is handed for the fit, whatever its parameter says."""
-
-    def _pool(self) -> Any:
-        return self._bound
+        return self._truncated(n_features, "n_features_to_select", "features per class")
 
 
 class _Silent:
@@ -442,66 +332,22 @@ class _Silent:
 
 
 def _fit_class(
-    plain: Any, pool: Any, data: Any, X: Any, own: np.ndarray, sample_weight: Any
-) -> tuple[Any, list[tuple[type[Warning], str]]]:
-    """Return the fitted model of one class, and what it warned of."""
-    fitter = _OnPrepared(**plain.get_params(deep=False))
-    fitter.__dict__.update(vars(plain), _bound=_Prepared(pool, data))
+    plain: ShareBoostClassifier, pool: Any, data: Any, X: Any, own: np.ndarray, sample_weight: Any
+) -> tuple[Path, list[tuple[type[Warning], str]]]:
+    """Return the path of one class, and what its fit warned of."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         silent: Any = _Silent()
-        fitter._fit(X, own, own.astype(np.intp), 2, sample_weight, silent)
-    plain.__dict__.update(vars(fitter), _fitted_pool=pool)
-    del plain._bound
-    return plain, [(warning.category, str(warning.message)) for warning in caught]
+        plain._fit(X, own, sample_weight, pool, silent, data)
+    return plain.model_.path, [(warning.category, str(warning.message)) for warning in caught]
 
 
-def _report(told: dict[type[Warning], list[tuple[Any, str]]], n_classes: int) -> None:
+def _report(messages: dict[type[Warning], list[tuple[Any, str]]], n_classes: int) -> None:
     """Warn once of each kind, instead of once per class."""
-    for category, cases in told.items():
+    for category, cases in messages.items():
         (label, message), classes = cases[0], len({label for label, _ in cases})
         if classes == n_classes and len({message for _, message in cases}) == 1:
             warn_caller(message, category)
         else:
             count = f"{classes} of {n_classes} classes, the first of them {label}"
             warn_caller(f"For {count}: {message}", category)
-
-
-def _support(path: Path, size: int) -> tuple[Any, ...]:
-    """Return the atoms after that many rounds, or after all if there are fewer."""
-    return path.rounds[min(size, len(path.rounds)) - 1].support if path.rounds else ()
-
-
-def _in_turns(supports: Sequence[Sequence[Hashable]]) -> list[Any]:
-    """Return distinct atoms: the first of each class, then the second of each, ..."""
-    longest = max(map(len, supports))
-    turns = (support[at] for at in range(longest) for support in supports if at < len(support))
-    return list(dict.fromkeys(turns))
-
-
-def _padded(values: list[Any], length: int, filler: Any) -> list[Any]:
-    return values + [filler] * (length - len(values))
-
-
-def _evaluated(pool: Any, X: Any, atoms: Sequence[Any]) -> dict[Any, np.ndarray]:
-    """Return the columns of every atom on new data."""
-    if not atoms or not hasattr(pool, "n_columns"):
-        return {atom: _dense(pool.evaluate(X, [atom])) for atom in atoms}
-    ends = np.cumsum([pool.n_columns(atom, X.shape[1]) for atom in atoms])
-    parts = np.split(_dense(pool.evaluate(X, atoms)), ends[:-1], axis=1)
-    return dict(zip(atoms, parts, strict=True))
-
-
-def _pair(path: Path, size: int, columns: dict[Any, np.ndarray], n_samples: int) -> np.ndarray:
-    """Return one class's scores of "rest" and "own" after that many rounds."""
-    if not path.rounds:
-        return np.repeat(np.asarray(path.null_intercept)[None, :], n_samples, axis=0)
-    step = path.rounds[min(size, len(path.rounds)) - 1]
-    design = np.concatenate([columns[atom] for atom in step.support], axis=1)
-    with np.errstate(over="ignore", invalid="ignore"):
-        found: np.ndarray = check_scores(weighted(design, step.weights, step.intercept))
-    return found
-
-
-def _differences(pairs: Sequence[np.ndarray]) -> np.ndarray:
-    return np.stack([pair[:, 1] - pair[:, 0] for pair in pairs], axis=1)

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 
 from mixnorm._array import to_numpy
-from mixnorm.estimators._common.arrays import encoded, take_rows
+from mixnorm.estimators._common.arrays import take_rows
 from mixnorm.estimators._common.inputs import (
     check_alpha,
     check_parameters,
@@ -20,7 +20,7 @@ from mixnorm.estimators._common.inputs import (
 )
 from mixnorm.estimators._common.progress import Progress, all_or_nothing, with_callbacks
 from mixnorm.estimators._common.regressor import r2
-from mixnorm.estimators._common.search import row_folds
+from mixnorm.estimators._common.search import SearchedMixin, row_folds
 from mixnorm.estimators.shareboost.base import BaseShareBoost
 from mixnorm.estimators.shareboost.learners import ShareBoostClassifier, ShareBoostRegressor
 from mixnorm.exceptions import (
@@ -29,13 +29,13 @@ from mixnorm.exceptions import (
     LightRowsWarning,
     NotConvergedWarning,
 )
-from mixnorm.selection import choose_size, standard_error
+from mixnorm.selection import SearchResult, choose_size, standard_error
 
 
-class _SizeByCrossValidation(BaseShareBoost):
+class _SizeByCrossValidation(SearchedMixin, BaseShareBoost):
     """One path per penalty and fold, then one path on all data to the size that did best."""
 
-    n_features_to_select_: int
+    search_: SearchResult
 
     def __init__(
         self,
@@ -115,7 +115,7 @@ class _SizeByCrossValidation(BaseShareBoost):
         alphas = self._alphas()
         with all_or_nothing(self):
             X, pool = self._training_table(X)
-            X, y, *_ = self._check_training(X, y)
+            X, y = self._check_training(X, y)
             if sample_weight is not None:
                 check_weights(sample_weight, X.shape[0], np.float64)
                 sample_weight = np.broadcast_to(weight_numbers(sample_weight), (X.shape[0],))
@@ -137,8 +137,8 @@ class _SizeByCrossValidation(BaseShareBoost):
                 )
             progress = Progress.of_fit(self, X, y, sample_weight, len(splits) * len(alphas) + 1)
             scores = self._scored(X, y, sample_weight, splits, alphas, progress, pool)
-            self._choose(scores, alphas)
-            self._fit_all(X, y, sample_weight, progress, pool)
+            self.search_ = self._choose(scores, alphas)
+            self._fit(X, y, sample_weight, pool, progress)
             progress.end(dict)
             return self
 
@@ -197,8 +197,8 @@ class _SizeByCrossValidation(BaseShareBoost):
         kept = ~np.all(np.isnan(scores), axis=(0, 2))
         return scores[:, kept, :]
 
-    def _choose(self, scores: np.ndarray, alphas: list[Any]) -> None:
-        """Choose penalty and size, and store them with all scores."""
+    def _choose(self, scores: np.ndarray, alphas: list[Any]) -> SearchResult:
+        """Choose penalty and size."""
         n_alphas, n_splits, n_sizes = scores.shape
         # One table with all penalties of a size together, small sizes first.
         table = scores.transpose(1, 2, 0).reshape(n_splits, n_sizes * n_alphas)
@@ -206,13 +206,11 @@ class _SizeByCrossValidation(BaseShareBoost):
         if self.one_standard_error:  # of the penalties of that size, the best
             first = chosen - chosen % n_alphas
             chosen = first + int(np.nanargmax(table.mean(axis=0)[first : first + n_alphas]))
-        self.n_features_to_select_ = 1 + chosen // n_alphas
-        self.best_params_ = {
-            "n_features_to_select": self.n_features_to_select_,
+        best = {
+            "n_features_to_select": 1 + chosen // n_alphas,
             "alpha": alphas[chosen % n_alphas],
         }
-        self.best_score_ = float(table.mean(axis=0)[chosen])
-        self.cv_results_ = {
+        results = {
             "n_features": np.repeat(np.arange(1, n_sizes + 1), n_alphas),
             "alpha": np.asarray(_values(alphas) * n_sizes),
             "mean_test_score": table.mean(axis=0),
@@ -220,14 +218,15 @@ class _SizeByCrossValidation(BaseShareBoost):
             "standard_error": standard_error(table),
             **{f"split{fold}_test_score": curve for fold, curve in enumerate(table)},
         }
+        return SearchResult(results, best, float(table.mean(axis=0)[chosen]))
+
+    @property
+    def n_features_to_select_(self) -> int:
+        """The number of features of the model."""
+        return int(self._fitted().size)
 
     def _given_alpha(self) -> Any:
-        # Files written before penalties were searched have no best_params_.
-        return getattr(self, "best_params_", {}).get("alpha", self.alpha)
-
-    def _fit_all(self, X: Any, y: Any, sample_weight: Any, progress: Progress, pool: Any) -> None:
-        """Fit on all data to the chosen size; the classifier and the regressor say how."""
-        raise NotImplementedError
+        return self.search_.best_params["alpha"]
 
     def _plain(self) -> Any:
         """Return the estimator without cross-validation, with the same parameters."""
@@ -241,10 +240,7 @@ class _SizeByCrossValidation(BaseShareBoost):
         return None if self.scoring is None else check_scoring(self, scoring=self.scoring)
 
     def _wanted(self, available: int) -> int:
-        return min(self.n_features_to_select_, available)
-
-    def _resize(self, n_features: int) -> None:
-        self.n_features_to_select_ = n_features
+        return min(int(self.search_.best_params["n_features_to_select"]), available)
 
 
 def _values(alphas: list[Any]) -> list[Any]:
@@ -334,10 +330,6 @@ feature_names_in_
     True
     """
 
-    def _fit_all(self, X: Any, y: Any, sample_weight: Any, progress: Progress, pool: Any) -> None:
-        _, labels = encoded(y, X)
-        self._fit(X, y, labels, self.classes_.shape[0], sample_weight, progress, pool)
-
 
 class ShareBoostRegressorCV(_SizeByCrossValidation, ShareBoostRegressor):
     """ShareBoost regressor that chooses its number of features by cross-validation.
@@ -387,6 +379,3 @@ feature_names_in_
     >>> bool(model.best_score_ > 0.4)
     True
     """
-
-    def _fit_all(self, X: Any, y: Any, sample_weight: Any, progress: Progress, pool: Any) -> None:
-        self._fit(X, y, *self._targets(X, y, sample_weight), sample_weight, progress, pool)

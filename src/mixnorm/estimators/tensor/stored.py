@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from mixnorm.engines.tensor import REPRESENTATIONS
-from mixnorm.estimators._common.stored import _check_columns, _check_floats
 from mixnorm.estimators.kernels.stored import check_facts
 from mixnorm.kernels import FeatureExpansion, PairExpansion, TensorExpansion, TensorKernel
+from mixnorm.models import Inputs, check_floats
 
 
 class StoredTensorMixin:
@@ -27,13 +27,13 @@ class StoredTensorMixin:
         self._check_parameters()
         self.__dict__.update(state)
         check_facts(self)
-        _check_floats(self._unit, (None,), "_unit")
+        check_floats(self._unit, (None,), "_unit")
         n_outputs = len(self._unit)
-        _check_columns(self, n_outputs, max_bytes)
+        Inputs.of(self).check(n_outputs, max_bytes)
         width = int(self.n_features_in_)
         for name in ("_centre", "_norm"):
-            _check_floats(vars(self).get(name), (n_outputs,), name)
-        _check_floats(self._frame, (3, width), "_frame")
+            check_floats(vars(self).get(name), (n_outputs,), name)
+        check_floats(self._frame, (3, width), "_frame")
         if not np.all(self._unit > 0.0) or not np.all(self._frame[[0, 2]] > 0.0):
             raise ValueError("units of targets and columns must be positive")
         if not isinstance(self.representation_, str) or self.representation_ not in REPRESENTATIONS:
@@ -53,12 +53,12 @@ def _check_single(model: Any, n_outputs: int) -> None:
     if single and n_outputs != 1:
         raise ValueError(f"there is one output, and not {n_outputs}")
     shape = (None,) if single else (None, n_outputs)
-    _check_floats(model.dual_coef_, shape, "dual_coef_")
+    check_floats(model.dual_coef_, shape, "dual_coef_")
     if single:
         if type(model.gamma_raw_) is not float:
             raise ValueError("gamma_raw_ must be a number")
     else:
-        _check_floats(model.gamma_raw_, (n_outputs,), "gamma_raw_")
+        check_floats(model.gamma_raw_, (n_outputs,), "gamma_raw_")
 
 
 def _check_expansion(model: Any, n_outputs: int, width: int) -> None:
@@ -81,17 +81,17 @@ def _check_expansion(model: Any, n_outputs: int, width: int) -> None:
         return
     if not kernel.has_products or float(model.q) % 2.0 or not 4.0 <= float(model.q) <= 8.0:
         raise ValueError("a function by rows needs products, and 4, 6 or 8 arguments")
-    _check_floats(found.columns, (None, columns), "the columns of the function")
-    _check_floats(found.alpha, (len(found.columns), n_outputs), "the dual variables")
+    check_floats(found.columns, (None, columns), "the columns of the function")
+    check_floats(found.alpha, (len(found.columns), n_outputs), "the dual variables")
     if isinstance(found, PairExpansion):
-        _check_floats(found.coef, (None, n_outputs), "the coefficients of pairs")
+        check_floats(found.coef, (None, n_outputs), "the coefficients of pairs")
         _check_whole(found.pairs, (2, len(found.coef)), len(found.columns), "the pairs")
 
 
 def _check_features(
     found: FeatureExpansion, kernel: TensorKernel, n_outputs: int, columns: int, width: int
 ) -> None:
-    _check_floats(found.weights, (None, n_outputs), "the weights of features")
+    check_floats(found.weights, (None, n_outputs), "the weights of features")
     if found.exponents is not None:
         if not kernel.has_products:
             raise ValueError("features of your own have no exponents")

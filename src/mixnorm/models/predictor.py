@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from mixnorm._array import is_foreign, namespace, to_numpy
-from mixnorm.estimators._common.arrays import constant, labels_at, weighted
+from mixnorm._array import is_foreign, namespace
+from mixnorm.models.outputs import ClassOutputs, NumberOutputs
+from mixnorm.models.path import PathModel
+from mixnorm.models.scores import constant, labels_at, weighted
 from mixnorm.pools import ColumnScorer, PoolScorer
 
 
@@ -18,8 +20,8 @@ class Predictor:
 
     Parameters
     ----------
-    model : estimator
-        The fitted model; later changes of it do not matter.
+    model : PathModel
+        What predicts.
 
     Examples
     --------
@@ -33,17 +35,12 @@ class Predictor:
     [0, 0, 0]
     """
 
-    def __init__(self, model: Any) -> None:
-        path, pool = model._path, model._fitted_pool
-        step = path.rounds[-1] if path.rounds else None
-        weights, intercept = model._outputs(step, path)
-        support = step.support if step is not None else ()
-        self.n_features_in_ = int(model.n_features_in_)
-        classes = getattr(model, "classes_", None)
-        self._classes = None if classes is None else to_numpy(classes)
-        self._single = bool(getattr(model, "_single", False))
-        self._scores = _scorer(pool, support, weights, intercept, self.n_features_in_)
-        self._parts = (pool, support, weights, intercept)
+    def __init__(self, model: PathModel) -> None:
+        outputs = model.outputs
+        self.n_features_in_ = model.inputs.n_features
+        self._classes = outputs.classes if isinstance(outputs, ClassOutputs) else None
+        self._single = isinstance(outputs, NumberOutputs) and outputs.single
+        self._model, self._scores = model, _scorer(model)
 
     def __call__(self, X: Any) -> Any:
         """Predict for one row, or for several.
@@ -72,12 +69,13 @@ class Predictor:
 
     def _elsewhere(self, X: Any) -> Any:
         """Predict for an array of another library."""
-        xp, (pool, support, weights, intercept) = namespace(X), self._parts
+        xp, model = namespace(X), self._model
         rows = xp.reshape(X, (1 if X.ndim == 1 else X.shape[0], self.n_features_in_))
-        if support:
-            scores = weighted(pool.evaluate(rows, support), weights, intercept)
+        if model.support:
+            columns = model.pool.evaluate(rows, model.support)
+            scores = weighted(columns, model.weights, model.intercept)
         else:
-            scores = constant(intercept, rows)
+            scores = constant(model.intercept, rows)
         if self._classes is not None:
             found = labels_at(self._classes, xp.argmax(scores, axis=1))
         else:
@@ -87,13 +85,12 @@ class Predictor:
         return found[0] if found.ndim == 1 else found[0, :]
 
 
-def _scorer(
-    pool: Any, support: Any, weights: np.ndarray, intercept: np.ndarray, n_features: int
-) -> Any:
+def _scorer(model: PathModel) -> Any:
     """Return the quickest way to the scores that the pool has."""
+    pool, parts = model.pool, (model.weights, model.intercept)
     if hasattr(pool, "scorer"):
-        return pool.scorer(support, weights, intercept)
+        return pool.scorer(model.support, *parts)
     if getattr(pool, "plain", False):
-        index = np.asarray(pool.feature_indices(support, n_features), dtype=np.intp)
-        return ColumnScorer(index, weights, intercept)
-    return PoolScorer(pool, support, weights, intercept)
+        read = pool.feature_indices(model.support, model.inputs.n_features)
+        return ColumnScorer(np.asarray(read, dtype=np.intp), *parts)
+    return PoolScorer(pool, model.support, *parts)

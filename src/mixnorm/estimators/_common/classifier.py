@@ -1,0 +1,113 @@
+"""The face of every classifier: labels, decisions and probabilities, read off its model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+
+from mixnorm._array import is_numpy, namespace
+from mixnorm.estimators._common.arrays import check_within_reach, encoded
+from mixnorm.estimators._common.fitted import FittedMixin
+from mixnorm.estimators._common.inputs import check_one_kind_of_label
+from mixnorm.estimators._common.validation import check_classification_targets, validate_data
+
+
+class ClassifierFace(ClassifierMixin, FittedMixin):
+    """Predictions from the scores of ``model_``, whose ``outputs`` say what they mean."""
+
+    def _check_new(self, X: Any) -> Any:
+        """Return new data, checked."""
+        self._fitted()
+        return validate_data(self, X, reset=False, accept_sparse=("csr", "csc"), dtype="numeric")
+
+    def _scores(self, X: Any) -> Any:
+        """Return the scores of new data: a column per class, or one for two classes."""
+        return self._fitted().scores(self._check_new(X))
+
+    @property
+    def classes_(self) -> Any:
+        """Class labels."""
+        classes = self._fitted().outputs.classes
+        return self._outward(classes) if classes.dtype.kind in "biuf" else classes
+
+    def predict(self, X: Any) -> Any:
+        """Predict the class with the largest score.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            New data.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Class labels.
+        """
+        return self._fitted().outputs.labels(self._scores(X))
+
+    def decision_function(self, X: Any) -> Any:
+        """Return the scores of the classes.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            New data.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes), or (n_samples,) for two classes
+            With two classes, positive means ``classes_[1]``.
+        """
+        return self._fitted().outputs.decisions(self._scores(X))
+
+    def predict_proba(self, X: Any) -> Any:
+        """Return class probabilities.
+
+        For the margin loss these are the probabilities for which the scores minimise the expected
+        loss (see the maths pages); for the logistic loss, the soft-max of the scores.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            New data.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Rows sum to one, columns in the order of ``classes_``.
+        """
+        return self._fitted().outputs.probabilities(self._scores(X))
+
+    def predict_log_proba(self, X: Any) -> Any:
+        """Return the logarithm of the class probabilities.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            New data.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        probabilities = self.predict_proba(X)
+        if not is_numpy(probabilities):
+            return namespace(probabilities).log(probabilities)
+        with np.errstate(divide="ignore"):
+            return np.log(probabilities)
+
+    def _check_labels(self, X: Any, y: Any) -> tuple[Any, Any]:
+        """Return training data, checked: ``y`` must have labels of at least two classes."""
+        check_within_reach(y, "y")
+        check_one_kind_of_label(y)
+        X, y = validate_data(self, X, y, accept_sparse=("csr", "csc"), dtype="numeric")
+        check_classification_targets(y)
+        classes, _ = encoded(y, X)
+        if classes.shape[0] < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs samples of at least 2 classes, but y holds only one "
+                f"class: {classes[0]!r}."
+            )
+        return X, y

@@ -1,0 +1,42 @@
+"""What every fitted estimator is: its parameters, and a model."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from sklearn.utils.validation import check_is_fitted
+
+from mixnorm._array import follow
+
+# An empty array of the namespace and device of the training data. It is not part of the model.
+_LIKE = "_like"
+
+
+class FittedMixin:
+    """An estimator whose fit leaves a ``model_``; its other attributes are read off that.
+
+    Beside ``model_`` a fit may leave ``report_``, what the engine said of it, ``search_``, what a
+    search found, and ``_resume``, what a later fit needs to go on.
+    """
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "model_" in vars(self)
+
+    def _fitted(self) -> Any:
+        """Return the model, or raise that there is none yet."""
+        check_is_fitted(self)
+        return self.model_
+
+    def _outward(self, array: Any) -> Any:
+        """Return an array of the model in the namespace and on the device of the training data."""
+        return follow(array, getattr(self, _LIKE, None))
+
+    def _with(self, model: Any) -> Self:
+        """Return a copy with another model."""
+        made = object.__new__(type(self))  # not by way of a pickle, which forgets the namespace
+        vars(made).update(vars(self), model_=model)
+        return made
+
+    def __getstate__(self) -> Any:
+        state: Any = super().__getstate__()
+        return {name: value for name, value in state.items() if name != _LIKE}

@@ -1,0 +1,17 @@
+from mixnorm.models.checks import check_floats as check_floats
+from mixnorm.models.inputs import Inputs as Inputs
+from mixnorm.models.one_vs_rest import OneVsRestModel as OneVsRestModel
+from mixnorm.models.outputs import ClassOutputs as ClassOutputs
+from mixnorm.models.outputs import NumberOutputs as NumberOutputs
+from mixnorm.models.path import Path as Path
+from mixnorm.models.path import PathModel as PathModel
+from mixnorm.models.path import Round as Round
+from mixnorm.models.predictor import Predictor as Predictor
+from mixnorm.models.scores import check_scores as check_scores
+from mixnorm.models.scores import constant as constant
+from mixnorm.models.scores import labels_at as labels_at
+from mixnorm.models.scores import weighted as weighted
+from mixnorm.models.stumps import StumpModel as StumpModel
+from mixnorm.models.stumps import StumpPath as StumpPath
+from mixnorm.models.stumps import StumpRound as StumpRound
+from mixnorm.models.stumps import read_column as read_column

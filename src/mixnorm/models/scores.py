@@ -1,0 +1,48 @@
+"""Scores and labels in the array library of the new data, from weights on the host."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mixnorm._array import follow, is_foreign, is_numpy, is_sparse, namespace, to_numpy
+from mixnorm._linear import linear_scores
+from mixnorm.pools import working_dtype
+
+
+def weighted(columns: Any, weights: np.ndarray, intercept: np.ndarray) -> Any:
+    """Return the scores that weights from the host give to columns of any namespace."""
+    if is_sparse(columns):
+        columns = columns.toarray()
+    if is_numpy(columns):
+        return linear_scores(columns, weights, intercept)
+    dtype = working_dtype(columns)
+    columns = namespace(columns).astype(columns, dtype, copy=False)
+    return columns @ follow(weights, columns, dtype) + follow(intercept, columns)
+
+
+def check_scores(scores: Any) -> Any:
+    """Return scores, or predicted values; raise a clear error for those that overflow."""
+    if is_numpy(scores) and not np.all(np.isfinite(scores)):
+        row = int(np.flatnonzero(~np.isfinite(scores).all(axis=1))[0])
+        raise ValueError(
+            f"X is too large or too small for this model: the scores of row {row} overflow. Bring "
+            "columns to moderate sizes (StandardScaler) before fit and predict."
+        )
+    return scores
+
+
+def constant(intercept: np.ndarray, X: Any) -> Any:
+    """Return the scores of a model without features."""
+    return follow(np.repeat(np.asarray(intercept)[None, :], X.shape[0], axis=0), X)
+
+
+def labels_at(classes: Any, places: Any) -> Any:
+    """Return the labels at some places: in the namespace of these, but texts are NumPy's."""
+    if is_numpy(classes) and is_numpy(places):
+        return classes[places]
+    if is_foreign(places) and (is_foreign(classes) or classes.dtype.kind in "bif"):
+        return namespace(places).take(follow(classes, places), places, axis=0)
+    found = to_numpy(classes)[to_numpy(places)]
+    return follow(found, places) if found.dtype.kind in "biuf" else found
