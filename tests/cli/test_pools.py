@@ -234,7 +234,7 @@ def test_replaced_choices_are_told(mixnorm, iris, tmp_path):
     words = ["--target", "species", "--pool", "stumps", "-k", 6, "--swaps", 2]
     found = mixnorm("fit", iris, *words, "--report", "r.html")
     model = package.load(tmp_path / "iris.mixnorm")
-    names = [model.describe(atom) for atom in model.estimator._path.rounds[-1].support]
+    names = [model.describe(atom) for atom in model.estimator.model_.path.rounds[-1].support]
     assert names != [row["name"] for row in model.facts["path"]]
     said = f"Earlier choices were replaced; the stumps are now: {', '.join(names)}"
     assert said in found.out

@@ -41,7 +41,7 @@ def test_three_pictures_for_each_patch(model):
     display = PatchDisplay.from_estimator(model)
     assert display.axes_.shape == (5, 3)
     assert len(display.figure_.axes) == 15, "no axes are left over"
-    atoms, pool = model.path_["feature"], model._fitted_pool
+    atoms, pool = model.path_["feature"], model.model_.pool
     for number, (template, mask, bars) in enumerate(display.axes_):
         np.testing.assert_allclose(template.images[0].get_array(), pool.template(atoms[number]))
         seen = np.asarray(mask.images[1].get_alpha())
@@ -55,7 +55,7 @@ def test_three_pictures_for_each_patch(model):
 def test_images_give_the_mean_and_the_unit(model):
     display = PatchDisplay.from_estimator(model, IMAGES, name="ours")
     np.testing.assert_allclose(display.image, IMAGES.mean(axis=0))
-    responses = model._fitted_pool.evaluate(IMAGES.reshape(-1, 64), list(model.path_["feature"]))
+    responses = model.model_.pool.evaluate(IMAGES.reshape(-1, 64), list(model.path_["feature"]))
     np.testing.assert_allclose(display.weights, (model.coef_ * responses.max(axis=0)).T)
     assert "largest response" in display.figure_.get_supxlabel()
     assert display.figure_.get_suptitle() == "ours"

@@ -148,7 +148,7 @@ def test_groups(tools, digits, groups):
     model = ShareBoostClassifier(3, pool=Columns(groups=groups)).fit(X, y)
     loaded = tools.again(model)
     assert_same_model(tools, model, loaded, X)
-    assert loaded.pool is loaded._fitted_pool  # as in the original; stored once
+    assert loaded.pool is loaded.model_.pool  # as in the original; stored once
     assert loaded.get_support().sum() > 3
 
 
@@ -225,7 +225,7 @@ def test_a_loss_changed_since_the_fit_is_kept_apart(tools, digits):
     model = ShareBoostClassifier(2).fit(X, y).set_params(loss="logistic")
     loaded = tools.again(model)
     assert loaded.loss == "logistic"
-    assert isinstance(loaded._fitted_loss, MarginSoftmax)
+    assert isinstance(loaded.model_.outputs.loss, MarginSoftmax)
     assert tools.same(model.predict_proba(X), loaded.predict_proba(X))
 
 
@@ -257,7 +257,7 @@ def test_what_scikit_learn_keeps_is_left_out(tools, digits):
 
 def test_arrays_can_be_written_to(tools, model):
     loaded = tools.again(model)
-    for array in (loaded.classes_, loaded.coef_, loaded._path.rounds[0].weights):
+    for array in (loaded.classes_, loaded.coef_, loaded.model_.path.rounds[0].weights):
         assert array.flags.writeable
         assert array.flags.aligned
 
@@ -266,10 +266,10 @@ def test_fortran_order_is_kept(tools, digits):
     # Another order of summing could change the last bit.
     X, y = digits
     model = ShareBoostClassifier(4).fit(X, y)
-    for step in model._path.rounds:
+    for step in model.model_.path.rounds:
         object.__setattr__(step, "weights", np.asfortranarray(step.weights))
     loaded = tools.again(model)
-    assert loaded._path.rounds[-1].weights.flags.f_contiguous
+    assert loaded.model_.path.rounds[-1].weights.flags.f_contiguous
     assert tools.same(model.decision_function(X), loaded.decision_function(X))
 
 

@@ -238,7 +238,7 @@ def test_pools_read_the_columns_that_they_need(frame, target, pool):
     model = pooled(frame, target, POOLS[pool], standardise=pool == "pieces")
     model._check_stored()
     read = model.needed
-    said = " ".join(model.describe(step.atom) for step in model.estimator._path.rounds)
+    said = " ".join(model.describe(step.atom) for step in model.estimator.model_.path.rounds)
     all_ = ["noise", "power", "fuel"]
     assert read == (all_ if pool == "pieces" else sorted(read, key=said.index))
     assert set(read) == {name for name in all_ if name in said}
@@ -257,18 +257,18 @@ def test_pools_read_the_columns_that_they_need(frame, target, pool):
 
 def test_features_in_words(frame):
     stumps = pooled(frame, "price", Stumps(), 30)
-    names = {stumps.describe(step.atom) for step in stumps.estimator._path.rounds}
+    names = {stumps.describe(step.atom) for step in stumps.estimator.model_.path.rounds}
     assert "fuel is not sun" in names
     assert any(name.startswith("power ≤ 1") for name in names)
     products = pooled(frame, "price", Products(), 2)
-    assert [products.describe(step.atom) for step in products.estimator._path.rounds] == [
+    assert [products.describe(step.atom) for step in products.estimator.model_.path.rounds] == [
         "power",
         "fuel = sun",
     ]
     assert products.describe((1, 1)) == "power²"
     assert products.describe((1, 2)).startswith("power × (fuel = ")
     pieces = pooled(frame, "price", Pieces(20, 7), 1, standardise=True)
-    said = pieces.describe(pieces.estimator._path.rounds[0].atom)
+    said = pieces.describe(pieces.estimator.model_.path.rounds[0].atom)
     assert said.startswith("within ")
     power = float(said.split("power ")[1].split(",")[0])
     assert 50 <= power <= 250
@@ -331,8 +331,8 @@ def test_pools_over_sparse_tables(sparse, pool):
     estimator.fit(encoder.encode(table)[0], table.labels)
     model = TableModel("label", "classification", encoder, estimator)
     model._check_stored()
-    assert "column " in model.describe(estimator._path.rounds[0].atom)
+    assert "column " in model.describe(estimator.model_.path.rounds[0].atom)
     assert (model.predict(table) == table.labels).mean() > 0.8
     if isinstance(pool, Stumps):
         assert model.needed[0] == "3"
-        assert model.describe(estimator._path.rounds[0].atom) == "column 3 ≤ 1.5"
+        assert model.describe(estimator.model_.path.rounds[0].atom) == "column 3 ≤ 1.5"

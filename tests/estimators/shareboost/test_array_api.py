@@ -265,7 +265,7 @@ def test_weights_go_to_where_new_data_is(model, iris, xp, dispatch):
     assert type(here.predict(xp.asarray(X))) is kind(xp)
     assert_allclose(there.predict(X), here.predict(X), **CLOSE)
     assert_allclose(to_numpy(here.predict(xp.asarray(X))), here.predict(X), **CLOSE)
-    assert all(isinstance(step.weights, np.ndarray) for step in there._path.rounds)
+    assert all(isinstance(step.weights, np.ndarray) for step in there.model_.path.rounds)
     with sklearn.config_context(array_api_dispatch=False):
         assert_allclose(there.predict(X), here.predict(X), **CLOSE)
 
@@ -469,7 +469,7 @@ def test_images(dtype, digits):
     flat = images.reshape(len(images), -1)
     model = ShareBoostClassifier(5, pool=Templates(), tol=1e-10).fit(images, y)
     assert model.n_features_in_ == 48
-    assert model._fitted_pool.shape == (6, 8)
+    assert model.model_.pool.shape == (6, 8)
     assert model.coef_.shape == (10, 5)
     assert model.pool.templates is None
     same = ShareBoostClassifier(5, pool=Templates(), tol=1e-10).fit(flat, y)
@@ -504,7 +504,7 @@ def test_tensors_of_images_without_the_switch(digits):
 def test_images_in_cross_validation(digits):
     images, y = digits
     model = ShareBoostClassifierCV(4, pool=Templates(), cv=3).fit(images, y)
-    assert model._fitted_pool.shape == (6, 8)
+    assert model.model_.pool.shape == (6, 8)
     assert model.predict(images).shape == (200,)
 
 
@@ -542,9 +542,9 @@ def test_images_in_colour(pool, digits):
 def test_a_path_goes_on_with_what_was_learned(digits):
     images, y = digits
     model = ShareBoostClassifier(2, pool=Templates(), warm_start=True).fit(images, y)
-    learned = model._fitted_pool
+    learned = model.model_.pool
     model.set_params(n_features_to_select=4).fit(images[::-1], y[::-1])  # has other first images
-    assert model._fitted_pool is learned
+    assert model.model_.pool is learned
     assert len(model.path_["loss"]) == 4
     with pytest.raises(ValueError, match="pool, loss.*has changed"):
         model.set_params(pool=Templates(count=5)).fit(images, y)
@@ -560,8 +560,8 @@ def test_learned_pools_in_model_files(digits, monkeypatch, tmp_path):
     save(model, tmp_path / "model")
     again = load(tmp_path / "model")
     assert again.pool == Templates()
-    assert again._fitted_pool.shape == (6, 8)
-    assert_array_equal(again._fitted_pool.templates, model._fitted_pool.templates)
+    assert again.model_.pool.shape == (6, 8)
+    assert_array_equal(again.model_.pool.templates, model.model_.pool.templates)
     assert_array_equal(again.predict(images), model.predict(images))
     again.set_params(n_features_to_select=4).fit(images, y)
     assert len(again.path_["loss"]) == 4

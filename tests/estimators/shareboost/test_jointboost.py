@@ -353,7 +353,7 @@ def test_stored_models(digits, labels, tmp_path):
 def test_a_stored_model_without_rounds():
     model = JointBoostClassifier(9).fit([[0.0], [1.0]] * 2, [0, 0, 1, 1])
     assert again(model).predict([[0.0]]).tolist() == model.predict([[0.0]]).tolist()
-    assert again(model)._path.exhausted
+    assert again(model).model_.path.exhausted
 
 
 def bad_feature(state, table):

@@ -110,7 +110,7 @@ def test_more_features_than_with_sharing(digits):
 
 def test_features_used_with_swaps_are_those_in_use(digits):
     model = OneVsRestGreedy(5, swaps=2).fit(*digits)
-    in_use = {atom for found in model.estimators_ for atom in found._path.rounds[-1].support}
+    in_use = {atom for found in model.estimators_ for atom in found.model_.path.rounds[-1].support}
     assert model.n_features_used_[-1] == len(in_use)
     assert set(model.selected_.tolist()) == in_use
 
@@ -178,7 +178,7 @@ def test_rows_that_no_class_wants():
     X, y = load_wine(return_X_y=True)
     model = OneVsRestGreedy(2, loss="logistic").fit(X, y)
     for found in model.estimators_:
-        found._path.rounds[-1].intercept[:] = [1e6, -1e6]
+        found.model_.path.rounds[-1].intercept[:] = [1e6, -1e6]
     assert np.isfinite(model.predict_proba(X)).all()
     assert model.predict_proba(X).sum(axis=1) == pytest.approx(1.0)
 
@@ -321,7 +321,7 @@ def test_in_processes(model, digits):
     X, y = digits
     found = OneVsRestGreedy(6, n_jobs=2).fit(X, y)
     assert np.array_equal(found.coef_, model.coef_)
-    assert len({id(each._fitted_pool) for each in found.estimators_}) == 1
+    assert len({id(each.model_.pool) for each in found.estimators_}) == 1
 
 
 # --- warnings, mistakes, interrupts, progress
@@ -428,7 +428,7 @@ def test_stored_models(digits, tmp_path, settings, classes):
     assert loaded.cost_ == model.cost_
     each = zip(loaded.estimators_, model.estimators_, strict=True)
     assert all(np.array_equal(one.predict(X), other.predict(X)) for one, other in each)
-    assert loaded.estimators_[0]._fitted_pool is loaded.estimators_[-1]._fitted_pool
+    assert loaded.estimators_[0].model_.pool is loaded.estimators_[-1].model_.pool
 
 
 def test_the_pool_and_loss_of_the_fit_are_stored(digits, tmp_path):

@@ -157,7 +157,7 @@ class TestModels:
             plain.truncate(7).decision_function(images), tuned.truncate(7).decision_function(images)
         )
         assert tuned.cost_ == plain.cost_
-        masks = [[mask for _, mask in m._path.rounds[-1].support] for m in (plain, tuned)]
+        masks = [[mask for _, mask in m.model_.path.rounds[-1].support] for m in (plain, tuned)]
         assert masks[0] == masks[1]
 
     def test_predictions_are_those_of_the_path(self, digits):
@@ -165,7 +165,7 @@ class TestModels:
         model = self.fitted(digits, 3)
         scores = model.decision_function(images)
         np.testing.assert_allclose(list(model.staged_decision_function(images))[-1], scores)
-        loss = model._fitted_loss
+        loss = model.model_.outputs.loss
         value, _ = loss.value_and_residual(
             scores, loss.encode(y, 10, scores), np.full(len(y), 1.0 / len(y))
         )

@@ -8,8 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 from mixnorm.engines._core.corrective import Outcome, Support
-from mixnorm.engines.greedy.engine import Round, Run, record
+from mixnorm.engines.greedy.engine import Run, record
 from mixnorm.engines.greedy.rules import Choice
+from mixnorm.models import Round
 
 
 def prune(run: Run) -> None:

@@ -17,15 +17,6 @@ from mixnorm.estimators._common.validation import check_classification_targets, 
 class ClassifierFace(ClassifierMixin, FittedMixin):
     """Predictions from the scores of ``model_``, whose ``outputs`` say what they mean."""
 
-    def _check_new(self, X: Any) -> Any:
-        """Return new data, checked."""
-        self._fitted()
-        return validate_data(self, X, reset=False, accept_sparse=("csr", "csc"), dtype="numeric")
-
-    def _scores(self, X: Any) -> Any:
-        """Return the scores of new data: a column per class, or one for two classes."""
-        return self._fitted().scores(self._check_new(X))
-
     @property
     def classes_(self) -> Any:
         """Class labels."""

@@ -7,6 +7,7 @@ from typing import Any, Self
 from sklearn.utils.validation import check_is_fitted
 
 from mixnorm._array import follow
+from mixnorm.estimators._common.validation import validate_data
 
 # An empty array of the namespace and device of the training data. It is not part of the model.
 _LIKE = "_like"
@@ -19,6 +20,8 @@ class FittedMixin:
     search found, and ``_resume``, what a later fit needs to go on.
     """
 
+    model_: Any
+
     def __sklearn_is_fitted__(self) -> bool:
         return "model_" in vars(self)
 
@@ -26,6 +29,15 @@ class FittedMixin:
         """Return the model, or raise that there is none yet."""
         check_is_fitted(self)
         return self.model_
+
+    def _check_new(self, X: Any) -> Any:
+        """Return new data, checked."""
+        self._fitted()
+        return validate_data(self, X, reset=False, accept_sparse=("csr", "csc"), dtype="numeric")
+
+    def _scores(self, X: Any) -> Any:
+        """Return the scores of new data."""
+        return self._fitted().scores(self._check_new(X))
 
     def _outward(self, array: Any) -> Any:
         """Return an array of the model in the namespace and on the device of the training data."""

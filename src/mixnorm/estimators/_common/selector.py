@@ -20,7 +20,11 @@ class ColumnSelectorMixin(TransformerMixin):
     """
 
     n_features_in_: int
-    selected_: np.ndarray
+
+    @property
+    def selected_(self) -> Any:
+        """The chosen columns."""
+        raise NotImplementedError
 
     def get_support(self, indices: bool = False) -> np.ndarray:
         """Return a mask of the chosen columns, or their sorted numbers.

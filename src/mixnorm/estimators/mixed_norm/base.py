@@ -304,7 +304,7 @@ class NormLearner(StoredWeightsMixin, ColumnSelectorMixin, CallbackSupportMixin,
     # --- what is read off the fitted weights
 
     @property
-    def selected_(self) -> np.ndarray:  # type: ignore[override]
+    def selected_(self) -> np.ndarray:
         """The features in use, ``support_`` under the name that selectors have."""
         return self.support_
 

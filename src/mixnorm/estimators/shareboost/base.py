@@ -356,7 +356,8 @@ class BaseShareBoost(StagedMixin, ColumnSelectorMixin, CallbackSupportMixin, Bas
     @property
     def n_iter_(self) -> int:
         """Iterations of all corrective steps together."""
-        return max(1, sum(step.iterations for step in self._fitted().path.rounds))
+        model: PathModel = self._fitted()
+        return max(1, sum(step.iterations for step in model.path.rounds))
 
     @property
     def pool_(self) -> Any:
@@ -367,9 +368,6 @@ class BaseShareBoost(StagedMixin, ColumnSelectorMixin, CallbackSupportMixin, Bas
     def atoms_(self) -> list[Any]:
         """What the model is made of, in the order of its weights, named as in ``path_``."""
         return list(self._fitted().labels)
-
-    def _scores(self, X: Any) -> Any:
-        return self._fitted().scores(self._check_new(X))
 
     def _check_new(self, X: Any) -> Any:
         pool = self._fitted().pool

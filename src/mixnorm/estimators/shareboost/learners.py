@@ -211,7 +211,8 @@ class ShareBoostClassifier(StagedClassifierMixin, BaseShareBoost):
         """Return the labels as ``0 .. k-1``, their number, and what scores mean."""
         classes, labels = encoded(y, X)
         previous = self._previous()
-        known = classes if previous is None else previous.outputs.classes
+        outputs: Any = None if previous is None else previous.outputs
+        known = classes if outputs is None else outputs.classes
         if not np.array_equal(to_numpy(known), to_numpy(classes)):
             raise ValueError(
                 "warm_start=True continues a path, but y has other classes than the last fit: "
