@@ -95,15 +95,15 @@ class Search(Classifier):
 
         def fit(penalty: float, start: Any) -> tuple[Any, np.ndarray]:
             if start is not None:
-                model.coef_, model.intercept_ = start
+                model.model_ = start
             model.set_params(alpha=penalty).fit(*inputs)
-            return (model.coef_, model.intercept_), model.coef_.T
+            return model.model_, model.coef_.T
 
         return search(fit, float(problem.alphas[0]), None)
 
     def models(self, fitted: Any, problem: Problem) -> Sequence[Model]:
-        penalty, (coef, _) = fitted
-        return [Model(penalty, np.asarray(coef).T)]
+        penalty, linear = fitted
+        return [Model(penalty, linear.coef.T)]
 
     def claimed(self, fitted: Any) -> list[float] | None:
         return None

@@ -39,7 +39,6 @@ from mixnorm.estimators.kernels.svc import (
     LinearMulticlassSVC as LinearMulticlassSVC,
 )
 from mixnorm.estimators.mixed_norm.classifier import MixedNormClassifier as MixedNormClassifier
-from mixnorm.estimators.mixed_norm.path import MixedNormPath as MixedNormPath
 from mixnorm.estimators.mixed_norm.regressor import MixedNormRegressor as MixedNormRegressor
 from mixnorm.estimators.mixed_norm.search import (
     MixedNormClassifierCV as MixedNormClassifierCV,
@@ -83,3 +82,4 @@ from mixnorm.estimators.tensor.search import (
 from mixnorm.estimators.tensor.search import (
     TensorKernelRegressorCV as TensorKernelRegressorCV,
 )
+from mixnorm.models import MixedNormPath as MixedNormPath

@@ -1,12 +1,17 @@
 from mixnorm.models.checks import check_floats as check_floats
 from mixnorm.models.inputs import Inputs as Inputs
+from mixnorm.models.linear import LinearModel as LinearModel
+from mixnorm.models.linear_path import MixedNormPath as MixedNormPath
 from mixnorm.models.one_vs_rest import OneVsRestModel as OneVsRestModel
 from mixnorm.models.outputs import ClassOutputs as ClassOutputs
 from mixnorm.models.outputs import NumberOutputs as NumberOutputs
+from mixnorm.models.outputs import TaskOutputs as TaskOutputs
+from mixnorm.models.outputs import gives_probabilities as gives_probabilities
 from mixnorm.models.path import Path as Path
 from mixnorm.models.path import PathModel as PathModel
 from mixnorm.models.path import Round as Round
 from mixnorm.models.predictor import Predictor as Predictor
+from mixnorm.models.report import FitReport as FitReport
 from mixnorm.models.scores import check_scores as check_scores
 from mixnorm.models.scores import constant as constant
 from mixnorm.models.scores import labels_at as labels_at

@@ -9,6 +9,7 @@ import numpy as np
 
 from mixnorm._array import is_numpy
 from mixnorm._linear import even_ties
+from mixnorm.losses import DualLoss
 from mixnorm.models.checks import check_floats, check_positive
 from mixnorm.models.scores import labels_at
 
@@ -52,6 +53,8 @@ class ClassOutputs:
         """Return the probability of every class."""
         if self.loss is None:
             raise AttributeError("the loss of this model gives no probabilities")
+        if scores.shape[1] == 1:  # how much the second class is ahead of the first
+            scores = scores * np.asarray([-0.5, 0.5], scores.dtype)
         return self.loss.proba(scores)
 
     def outward(self, weights: np.ndarray, intercept: np.ndarray) -> tuple[Any, Any]:
@@ -62,14 +65,14 @@ class ClassOutputs:
 
     def check(self, n_scores: int) -> None:
         """Raise unless the labels fit the number of scores, and the loss can work with them."""
-        shape = (max(2, n_scores),)
-        if not isinstance(self.classes, np.ndarray) or self.classes.shape != shape:
-            raise ValueError(f"classes_ must be an array of {shape[0]} labels")
+        n_classes = max(2, n_scores)
+        if not isinstance(self.classes, np.ndarray) or self.classes.shape != (n_classes,):
+            raise ValueError(f"classes_ must be an array of {n_classes} labels")
         if self.loss is not None:
             if not self.loss.is_classifier:
                 raise ValueError(f"{self.loss!r} is no loss of labels")
-            scores = np.zeros((1, n_scores))
-            self.loss.encode(np.zeros(1, dtype=np.int64), n_scores, scores)  # checks parameters
+            scores = np.zeros((1, n_classes))
+            self.loss.encode(np.zeros(1, dtype=np.int64), n_classes, scores)  # checks parameters
             self.loss.proba(scores)
 
 
@@ -111,4 +114,83 @@ class NumberOutputs:
         if self.loss.is_classifier:
             raise ValueError(f"{self.loss!r} is no loss of numbers")
         if self.single and n_scores != 1:
-            raise ValueError("targets are said to be one column, but the path has several outputs")
+            raise ValueError("targets are said to be one column, but there are several outputs")
+
+
+@dataclass(frozen=True, eq=False)
+class TaskOutputs:
+    """Scores that stand for tasks: one column for each, of numbers or of two labels.
+
+    Parameters
+    ----------
+    names : tuple
+        The names of the tasks.
+    classes : tuple of ndarray or None
+        The two labels of each task, the second of which has positive scores; None for numbers.
+    losses : tuple of Loss
+        The loss of each task.
+    single : bool
+        Targets had one dimension, and so have predictions.
+    """
+
+    names: tuple[Any, ...]
+    classes: tuple[np.ndarray | None, ...]
+    losses: tuple[Any, ...]
+    single: bool
+
+    def task_labels(self, task: int, scores: np.ndarray) -> np.ndarray:
+        """Return the predictions of one task for its scores: numbers, or labels."""
+        found, classes = np.asarray(self.losses[task].predict(scores)), self.classes[task]
+        return found if classes is None else np.asarray(classes[(found > 0.0).astype(np.intp)])
+
+    def task_probabilities(self, task: int, scores: np.ndarray) -> np.ndarray:
+        """Return the probabilities of the two labels of one task: ``(n_samples, 2)``."""
+        loss = self.losses[task]
+        if not gives_probabilities(loss):
+            raise ValueError(
+                f"Task {self.names[task]!r} has the loss {loss!r}, which has no probabilities; "
+                "'logistic' has. Ask for one task with task=, or for some with a dictionary."
+            )
+        second = np.asarray(loss.proba(scores))
+        return np.stack([1.0 - second, second], axis=1)
+
+    def outward(self, weights: np.ndarray, intercept: np.ndarray) -> tuple[Any, Any]:
+        """Return weights ``(n_columns, n_tasks)`` as ``coef_`` and ``intercept_``."""
+        return np.ascontiguousarray(weights.T), np.asarray(intercept)
+
+    def check(self, n_scores: int) -> None:
+        """Raise unless names, labels and losses fit the number of scores, and one another."""
+        if {len(self.names), len(self.classes), len(self.losses)} != {n_scores}:
+            raise ValueError(f"each of {n_scores} tasks must have a name, labels and a loss")
+        if self.single and n_scores != 1:
+            raise ValueError("targets are said to be one column, but there are several tasks")
+        if len(set(self.names)) != n_scores:
+            raise ValueError("tasks_ must have a name for each task, each once")
+        for loss, classes in zip(self.losses, self.classes, strict=True):
+            if loss.is_classifier or not isinstance(loss, DualLoss):
+                raise ValueError(f"{loss!r} is no loss of one score")
+            fits = classes is None or classes.shape == (2,)
+            if (classes is not None) != loss.is_binary or not fits:
+                raise ValueError(
+                    "classes_ must have two labels for each binary loss, None for others"
+                )
+
+
+def gives_probabilities(loss: Any) -> bool:
+    """Tell whether a loss has probabilities of labels.
+
+    Examples
+    --------
+    >>> from mixnorm.losses import Hinge, Logistic, MultinomialLogistic, Squared
+    >>> [gives_probabilities(loss) for loss in (Logistic(), MultinomialLogistic())]
+    [True, True]
+    >>> [gives_probabilities(loss) for loss in (Hinge(), Squared(), None)]
+    [False, False, False]
+    """
+    if loss is None or not (loss.is_classifier or loss.is_binary):
+        return False
+    try:
+        loss.proba(np.zeros((1, 2 if loss.is_classifier else 1)))
+    except TypeError:
+        return False
+    return True

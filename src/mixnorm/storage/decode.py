@@ -16,11 +16,9 @@ from dataclasses import fields
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from mixnorm.exceptions import ModelFileError
-from mixnorm.models import ClassOutputs
 from mixnorm.storage.container import checked_content, checked_dtype, checked_shape
 from mixnorm.storage.encode import DEEPEST, FITTED, PASSING
 from mixnorm.storage.hints import check_fields, fits, hints_of
@@ -205,12 +203,15 @@ def _fitted_hints(kind: type) -> dict[str, Any]:
 def _attach(estimator: Any, state: dict[str, Any], max_bytes: int) -> None:
     """Give an estimator what a fit leaves, if each value is of the kind that its class declares."""
     name, hints = type(estimator).__name__, _fitted_hints(type(estimator))
-    for part in {"model_", *state}:
+    needed = {part for part in hints if not part.startswith("_")}
+    for part in needed | state.keys():
         if part not in hints or part not in state or not fits(state[part], hints[part]):
             raise ModelFileError(f"{reprlib.repr(part)} of {name} is missing, or of another kind")
     model = state["model_"]
-    if is_classifier(estimator) != isinstance(model.outputs, ClassOutputs):
+    if not isinstance(model.outputs, estimator._output_kind):
         raise ModelFileError(f"a {name} has no outputs of this kind")
+    if hasattr(estimator, "_check_parameters"):
+        estimator._check_parameters()
     model.check(max_bytes)
     vars(estimator).update(state, n_features_in_=model.inputs.n_features)
     if model.inputs.names is not None:

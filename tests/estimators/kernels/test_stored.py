@@ -310,26 +310,6 @@ def test_wrong_features_are_refused(shape):
         again(model, _features=np.zeros(shape))
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        dict(coef_=np.ones((2, 4))),
-        dict(coef_=np.ones((3, 5))),
-        dict(coef_=GONE),
-        dict(intercept_=np.ones(2)),
-        dict(intercept_=0.0),
-        dict(n_features_in_=5),
-        dict(classes_=np.array(["a", "b"])),
-        dict(classes_=["a", "b", "c"]),
-    ],
-    ids=lambda case: " ".join(case) if isinstance(case, dict) else str(case),
-)
-def test_wrong_states_of_columns_are_refused(changes):
-    X, y = rows()
-    with pytest.raises(REFUSED):
-        again(LinearMulticlassSVC().fit(X, y), **changes)
-
-
 def test_wrong_parameters_are_refused(model):
     state = model._fitted_state()
     for params in (dict(p=0.5), dict(C=-1.0), dict(kernel="no"), dict(loss="log")):

@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -548,20 +549,37 @@ def test_a_model_file(tmp_path, apart, holes):
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("tasks_", ["cost", "kind"]),
-        ("tasks_", ["cost", "cost", "late"]),
-        ("classes_", [None, None, None]),
-        ("classes_", [None, np.array(["a", "b"]), np.array([0, 1, 2])]),
-        ("_losses", ["squared", "squared", "hinge"]),
-        ("_single", True),
+        ("names", ("cost", "kind")),
+        ("names", ("cost", "cost", "late")),
+        ("names", ["cost", "kind", "late"]),
+        ("classes", (None, None, None)),
+        ("classes", (None, np.array(["a", "b"]), np.array([0, 1, 2]))),
+        ("losses", ("squared", "squared", "hinge")),
+        ("single", True),
+        ("single", 0),
     ],
 )
 def test_a_model_file_that_does_not_fit_is_refused(tmp_path, apart, name, value):
     Xs, ys, losses = apart
     model = MultiTaskLearner("l2,1", losses, alpha=0.2).fit(Xs, ys)
-    setattr(model, name, value)
+    outputs = replace(model.model_.outputs, **{name: value})
+    model.model_ = replace(model.model_, outputs=outputs)
     with pytest.raises(ModelFileError, match="could not be read again"):
         mixnorm.save(model, tmp_path / "model.mixnorm")
+
+
+def test_parameters_set_after_a_fit_change_nothing(apart):
+    Xs, ys, _ = apart
+    losses = {"cost": Huber(0.5), "kind": "logistic", "late": "hinge"}
+    model = MultiTaskLearner("l2,1", losses, alpha=0.2).fit(Xs, ys)
+    before = model.predict(Xs)
+    losses["cost"].set_params(delta=9.0)
+    assert model.model_.outputs.losses[0] == Huber(0.5)
+    model.set_params(losses="squared")
+    after = model.predict(Xs)
+    assert all(np.array_equal(before[name], after[name]) for name in Xs)
+    assert hasattr(model, "predict_proba")
+    assert not hasattr(clone(model), "predict_proba")
 
 
 def test_what_was_not_reached_is_said(apart):

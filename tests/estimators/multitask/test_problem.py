@@ -18,9 +18,8 @@ from mixnorm.estimators.multitask.problem import (
     read_weights,
     side_by_side,
     task_losses,
-    task_predictions,
 )
-from mixnorm.losses import Hinge, Huber, Logistic, MultinomialLogistic, Squared
+from mixnorm.losses import Hinge, Huber, MultinomialLogistic, Squared
 
 X = np.arange(12.0).reshape(4, 3)
 NAN = np.nan
@@ -69,7 +68,7 @@ def test_columns_of_a_frame_are_tasks(library):
     assert targets.names == ["cost", "kind"]
     problem = build_problem([X[:3]], targets, {"cost": "squared", "kind": "hinge"}, None)
     assert np.array_equal(problem.training.weight, [[0.5, 0.5], [0.5, 0.0], [0.0, 0.5]])
-    assert problem.classes[1].tolist() == ["a", "b"]
+    assert problem.outputs.classes[1].tolist() == ["a", "b"]
     assert problem.y[[0, 2], 1].tolist() == [-1.0, 1.0]
 
 
@@ -79,7 +78,7 @@ def test_numbers_beside_texts_stay_numbers():
         ["squared", "logistic"], None,
     )  # fmt: skip
     assert problem.y[[0, 1, 3], 0].tolist() == [1.0, 2.0, 4.0]
-    assert problem.classes[1].dtype.kind == "U"
+    assert problem.outputs.classes[1].dtype.kind == "U"
 
 
 def test_missing_values_of_pandas():
@@ -183,7 +182,7 @@ def test_targets_are_shifted_and_scaled_where_that_changes_nothing():
     assert (mixed.unit, mixed.centre.tolist()) == (1.0, training.centre.tolist())
     alike = build_problem([X], read_shared(Y), ["squared", Huber(4.0)])
     assert (alike.training.unit, alike.training.degree) == (2.0, 2)
-    assert (alike.losses[1], alike.inside[1]) == (Huber(4.0), Huber(2.0))
+    assert (alike.outputs.losses[1], alike.inside[1]) == (Huber(4.0), Huber(2.0))
     assert build_problem([X], read_shared(Y), "absolute").training.degree == 1
     without = build_problem([X], read_shared(Y), "squared", fit_intercept=False).training
     assert without.centre.tolist() == [0.0, 0.0]
@@ -272,7 +271,7 @@ def test_labels_of_several_types():
 def test_rows_without_weight_may_hold_anything():
     weight = [1, 1, 1, 0]
     problem = build_problem([X], read_shared(["a", "b", "a", "c"]), "logistic", weight)
-    assert problem.classes[0].tolist() == ["a", "b"]
+    assert problem.outputs.classes[0].tolist() == ["a", "b"]
     problem = build_problem([X], read_shared([1, 2, 3, np.inf]), "squared", weight)
     assert problem.y[3] == 2.0  # the mean, a shift of which is taken off
     with pytest.raises(ValueError, match="needs two labels, but y holds 1"):
@@ -305,13 +304,6 @@ def test_new_matrices_belong_to_known_tasks():
         read_matrices({"c": X}, ["a", "b"])
     with pytest.raises(ValueError, match="empty dictionary"):
         read_matrices({})
-
-
-def test_predictions_of_a_task():
-    scores = np.array([-1.0, 0.0, 2.0])
-    assert task_predictions(scores, Squared(), None) is scores
-    found = task_predictions(scores, Logistic(), np.array(["no", "yes"]))
-    assert found.tolist() == ["no", "yes", "yes"]
 
 
 def test_tables_of_predictions():

@@ -6,16 +6,37 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
+from sklearn.utils.metaestimators import available_if
 
 from mixnorm._array import is_numpy, namespace
 from mixnorm.estimators._common.arrays import check_within_reach, encoded
 from mixnorm.estimators._common.fitted import FittedMixin
 from mixnorm.estimators._common.inputs import check_one_kind_of_label
 from mixnorm.estimators._common.validation import check_classification_targets, validate_data
+from mixnorm.models import ClassOutputs, gives_probabilities
+
+
+def knows_probabilities(estimator: Any) -> bool:
+    """Whether the loss has probabilities: that of the model, or before a fit that of parameters."""
+    known: bool = estimator._knows_probabilities()
+    return known
 
 
 class ClassifierFace(ClassifierMixin, FittedMixin):
     """Predictions from the scores of ``model_``, whose ``outputs`` say what they mean."""
+
+    _output_kind: type = ClassOutputs
+
+    def _loss(self) -> Any:
+        """Return the loss that the parameters name; None for one without probabilities."""
+        return None
+
+    def _knows_probabilities(self) -> bool:
+        """Return True, or raise the AttributeError that says why there are no probabilities."""
+        loss = self.model_.outputs.loss if "model_" in vars(self) else self._loss()
+        if not gives_probabilities(loss):
+            raise AttributeError("The loss has no probabilities of classes.")
+        return True
 
     @property
     def classes_(self) -> Any:
@@ -53,6 +74,7 @@ class ClassifierFace(ClassifierMixin, FittedMixin):
         """
         return self._fitted().outputs.decisions(self._scores(X))
 
+    @available_if(knows_probabilities)
     def predict_proba(self, X: Any) -> Any:
         """Return class probabilities.
 
@@ -71,6 +93,7 @@ class ClassifierFace(ClassifierMixin, FittedMixin):
         """
         return self._fitted().outputs.probabilities(self._scores(X))
 
+    @available_if(knows_probabilities)
     def predict_log_proba(self, X: Any) -> Any:
         """Return the logarithm of the class probabilities.
 

@@ -8,6 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mixnorm._array import follow
 from mixnorm.estimators._common.validation import validate_data
+from mixnorm.models import FitReport
 
 # An empty array of the namespace and device of the training data. It is not part of the model.
 _LIKE = "_like"
@@ -21,6 +22,8 @@ class FittedMixin:
     """
 
     model_: Any
+    #: What the scores of the model must stand for.
+    _output_kind: type = object
 
     def __sklearn_is_fitted__(self) -> bool:
         return "model_" in vars(self)
@@ -52,3 +55,28 @@ class FittedMixin:
     def __getstate__(self) -> Any:
         state: Any = super().__getstate__()
         return {name: value for name, value in state.items() if name != _LIKE}
+
+
+class ReportedMixin(FittedMixin):
+    """An estimator that also keeps what the engine said of the fit, as ``report_``."""
+
+    report_: FitReport
+
+    def _reported(self) -> FitReport:
+        self._fitted()
+        return self.report_
+
+    @property
+    def objective_(self) -> float:
+        """What was minimised."""
+        return self._reported().objective
+
+    @property
+    def dual_gap_(self) -> float:
+        """The objective is at most this much above its optimum."""
+        return self._reported().gap
+
+    @property
+    def n_iter_(self) -> int:
+        """Iterations."""
+        return max(1, self._reported().iterations)

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn import base
 
 from mixnorm._array import is_foreign
+from mixnorm.models import NumberOutputs
 
 # Predictions that are so many times larger than all targets count as this large: the squares of
 # scores are numbers too.
@@ -16,6 +17,8 @@ _AWFUL = 1e50
 
 class RegressorMixin(base.RegressorMixin):
     """scikit-learn's mixin, whose score does not overflow."""
+
+    _output_kind: type = NumberOutputs
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return R², the mean over outputs; of targets whose squares overflow as well.

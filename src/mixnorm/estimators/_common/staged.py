@@ -49,6 +49,9 @@ class StagedMixin(FittedMixin):
 class StagedClassifierMixin(ClassifierFace, StagedMixin):
     """The same for a classifier."""
 
+    def _knows_probabilities(self) -> bool:
+        return True
+
     def staged_decision_function(self, X: Any) -> Iterator[Any]:
         """Yield what ``decision_function`` returns after 1, 2, ... rounds.
 

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import math
 import numbers
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.extmath import safe_sparse_dot
-from sklearn.utils.validation import check_is_fitted
 
 from mixnorm._array import is_sparse, to_dense
-from mixnorm._linear import linear_scores
-from mixnorm.engines.multikernel import KernelPenalty, KernelSolution
+from mixnorm._linear import even_ties
+from mixnorm.engines import multikernel
+from mixnorm.engines.multikernel import HingeTarget, KernelPenalty
+from mixnorm.estimators._common.classifier import ClassifierFace
 from mixnorm.estimators._common.inputs import _check_number
-from mixnorm.estimators._common.validation import validate_data
-from mixnorm.estimators.kernels.classifier import KernelClassifier
-from mixnorm.estimators.kernels.inputs import take_rows
-from mixnorm.estimators.kernels.stored import check_facts
+from mixnorm.estimators._common.linear import LinearMixin
+from mixnorm.estimators._common.progress import (
+    Iterations,
+    Progress,
+    all_or_nothing,
+    with_callbacks,
+)
+from mixnorm.estimators.kernels.classifier import KernelClassifier, encoded_labels
+from mixnorm.estimators.kernels.inputs import check_targets, row_costs, take_rows
 from mixnorm.kernels import (
     FactorGrams,
     GaussianKernel,
@@ -28,7 +34,7 @@ from mixnorm.kernels import (
     PolynomialKernel,
     as_kernel,
 )
-from mixnorm.models import check_floats
+from mixnorm.models import ClassOutputs, FitReport, Inputs, LinearModel
 
 _GAMMAS = ("scale", "auto")
 _LARGEST = 1e140  # squares, summed over many columns, are still far from overflow
@@ -196,7 +202,7 @@ class KernelMulticlassSVC(KernelClassifier):
         return KernelPenalty.of_weights(np.inf, np.ones(grams.n_kernels))
 
 
-class LinearMulticlassSVC(KernelClassifier):
+class LinearMulticlassSVC(LinearMixin, ClassifierFace, KernelClassifier):  # type: ignore[override]  # properties
     r"""Joint multi-class linear support vector machine, with a duality gap.
 
     Crammer and Singer's machine on the columns themselves,
@@ -289,15 +295,66 @@ class LinearMulticlassSVC(KernelClassifier):
                 "without an intercept set fit_intercept=False."
             )
 
-    def _kernels_of(self, X: Any, weight: np.ndarray) -> tuple[Any, Any]:
-        X = self._rows = take_rows(X, np.flatnonzero(weight > 0.0))
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training data.
+        y : array-like of shape (n_samples,)
+            Class labels of any type.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the samples, which multiply ``C``.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        self._check_parameters()
+        with all_or_nothing(self):
+            X = self._validated(X)
+            check_targets(self, X, y)
+            progress = Progress.of_fit(self, X, y, sample_weight, int(self.max_iter))
+            costs = row_costs(sample_weight, X.shape[0])
+            classes, labels, weight = encoded_labels(self, y, costs)
+            kept = np.flatnonzero(weight > 0.0)
+            X = take_rows(X, kept)
+            with np.errstate(over="ignore"):  # the engine refuses what is too large
+                caps = float(self.C) * weight[kept]
+            grams = self._kernel_of(X)
+            found = multikernel.solve(
+                grams,
+                HingeTarget(labels[kept], caps, len(classes), self.loss == "squared_hinge"),
+                KernelPenalty.of_weights(np.inf, np.ones(1)),
+                tol=float(self.tol),
+                max_iter=int(self.max_iter),
+                on_iteration=Iterations(progress).end,
+            )
+            self._report(found, grams.dtype)
+            weights, intercept = self._weights(X, found)
+            outputs = ClassOutputs(classes)
+            coef, intercept = outputs.outward(weights, intercept)
+            self.model_ = LinearModel.of(coef, intercept, Inputs.of(self), outputs)
+            self.report_ = FitReport.of(found)
+            progress.end(dict)
+            return self
+
+    @property
+    def _column_of_ones(self) -> float:
+        """What the column for the intercept holds; zero where there is none."""
+        return float(self.intercept_scaling) if self.fit_intercept else 0.0
+
+    def _kernel_of(self, X: Any) -> Any:
+        """Return the linear kernel of the rows: as columns, or as a matrix between them."""
         values = X.data if is_sparse(X) else X
         if float(np.max(np.abs(values), initial=0.0)) > _LARGEST:
             raise ValueError(
                 f"X has values beyond {_LARGEST:g}, whose squares cannot be summed. Scale its "
                 "columns, with sklearn.preprocessing.StandardScaler say."
             )
-        scaling = float(self.intercept_scaling) if self.fit_intercept else 0.0
         n_samples, n_columns = X.shape
         if min(n_samples, n_columns) * n_samples > _MOST_NUMBERS:
             raise ValueError(
@@ -306,57 +363,31 @@ class LinearMulticlassSVC(KernelClassifier):
                 "MirrorDescentClassifier."
             )
         if is_sparse(X) and n_samples < n_columns:
-            stack = KernelStack((X @ X.T).toarray() + scaling**2)
+            stack = KernelStack((X @ X.T).toarray() + self._column_of_ones**2)
             stack.check()
-            return None, stack
+            return stack
         columns = np.asarray(to_dense(X))
         if self.fit_intercept:
-            ones = np.full((len(columns), 1), scaling, dtype=columns.dtype)
+            ones = np.full((len(columns), 1), self._column_of_ones, dtype=columns.dtype)
             columns = np.concatenate([columns, ones], axis=1)
         columns = np.ascontiguousarray(columns)
-        return None, FactorGrams(columns, [columns.shape[1]])
+        return FactorGrams(columns, [columns.shape[1]])
 
-    def _penalty(self, grams: Any, weight: np.ndarray) -> KernelPenalty:
-        return KernelPenalty.of_weights(np.inf, np.ones(1))
-
-    def _keep(
-        self,
-        found: KernelSolution,
-        bank: Any,
-        grams: Any,
-        rows: np.ndarray,
-        unit: float,
-    ) -> None:
-        X = self.__dict__.pop("_rows")
-        scaling = float(self.intercept_scaling) if self.fit_intercept else 0.0
+    def _weights(self, X: Any, found: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Return the weights ``(n_features, n_classes)`` and the intercept."""
+        scaling, n_columns = self._column_of_ones, X.shape[1]
         if found.coefs is not None:
-            weights = found.coefs[: X.shape[1]].T
-            intercept = scaling * np.sum(found.coefs[X.shape[1] :], axis=0)
-        else:
-            weights = np.asarray(safe_sparse_dot(X.T, found.duals), dtype=np.float64).T
-            intercept = scaling**2 * np.sum(found.duals, axis=0)
-        if len(weights) == 2:
-            weights, intercept = weights[1:] - weights[:1], intercept[1:] - intercept[:1]
-        self.coef_, self.intercept_ = np.ascontiguousarray(weights), intercept
-        self.objective_, self.dual_gap_ = float(found.objective), float(found.gap)
-        self.n_iter_ = int(found.iterations)
+            intercept = scaling * np.sum(found.coefs[n_columns:], axis=0)
+            return found.coefs[:n_columns], intercept
+        weights = np.asarray(safe_sparse_dot(X.T, found.duals), dtype=np.float64)
+        return weights, scaling**2 * np.sum(found.duals, axis=0)
 
-    def _scores_and_sizes(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
-        scores = linear_scores(X, self.coef_.T, self.intercept_)
-        sizes = abs(X) @ np.max(np.abs(self.coef_), axis=0) + np.max(np.abs(self.intercept_))
-        if scores.shape[1] == 1:
-            scores = np.concatenate([0.0 * scores, scores], axis=1)
-        return scores, np.asarray(sizes)
-
-    def _restore(self, state: dict[str, Any], max_bytes: int) -> None:
-        self._check_parameters()
-        self.__dict__.update(state)
-        check_facts(self)
-        n_classes = len(self.classes_)
-        n_outputs = 1 if n_classes == 2 else n_classes
-        check_floats(self.coef_, (n_outputs, int(self.n_features_in_)), "coef_")
-        check_floats(self.intercept_, (n_outputs,), "intercept_")
-        if not isinstance(self.classes_, np.ndarray) or self.classes_.ndim != 1:
-            raise ValueError("classes_ must be an array of labels")
+    def _scores(self, X: Any) -> np.ndarray:
+        """Return the scores of new data; those that differ by rounding alone are equal."""
+        model, X = self._fitted(), self._check_new(X)
+        scores = model.scores(X)
+        sizes = abs(X) @ np.max(np.abs(model.coef), axis=0) + np.max(np.abs(model.intercept))
+        if scores.shape[1] > 1:
+            return even_ties(scores, sizes)
+        pairs = even_ties(np.concatenate([0.0 * scores, scores], axis=1), sizes)
+        return np.asarray(pairs[:, 1:] - pairs[:, :1])

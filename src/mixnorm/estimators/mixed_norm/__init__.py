@@ -1,7 +1,7 @@
 """Classifiers and regressors under a mixed or trace norm.
 
 Open ``classifier.py`` first, then ``base.py``. The folder may import ``_common``, ``selection``,
-``engines``, ``norms``, ``losses`` and ``data``.
+``engines``, ``models``, ``norms``, ``losses`` and ``data``.
 """
 
 from mixnorm.estimators.mixed_norm.training import Training, moderate, standardized

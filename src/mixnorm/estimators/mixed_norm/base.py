@@ -10,26 +10,18 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
-from mixnorm._linear import linear_scores
 from mixnorm.engines import proximal
 from mixnorm.estimators._common.inputs import _check_integer, _check_number, check_shared_parameters
+from mixnorm.estimators._common.linear import LinearMixin
 from mixnorm.estimators._common.messages import warn_caller
 from mixnorm.estimators._common.progress import CallbackSupportMixin, Iterations, Progress
 from mixnorm.estimators._common.selector import ColumnSelectorMixin
-from mixnorm.estimators._common.validation import validate_data
-from mixnorm.estimators.mixed_norm.path import (
-    MixedNormPath,
-    alpha_grid,
-    check_grid,
-    collect,
-    grid_size,
-)
-from mixnorm.estimators.mixed_norm.stored import StoredWeightsMixin
+from mixnorm.estimators.mixed_norm.grid import alpha_grid, check_grid, collect, grid_size
 from mixnorm.estimators.mixed_norm.training import Training, moderate, standardized
 from mixnorm.exceptions import InterruptedFitWarning, NotConvergedWarning
 from mixnorm.losses import DualLoss
+from mixnorm.models import FitReport, Inputs, LinearModel, MixedNormPath
 from mixnorm.norms import as_norm
 
 __all__ = [
@@ -125,16 +117,12 @@ def weighted_rows(weight: np.ndarray, *arrays: Any) -> tuple[Any, ...]:
     return weight[kept], *(array[np.flatnonzero(kept)] for array in arrays)
 
 
-class NormLearner(StoredWeightsMixin, ColumnSelectorMixin, CallbackSupportMixin, BaseEstimator):
+class NormLearner(LinearMixin, ColumnSelectorMixin, CallbackSupportMixin, BaseEstimator):
     """Base of the estimators that minimise a loss under a norm.
 
     A subclass has the parameters ``norm``, ``fit_intercept``, ``standardize``, ``tol`` and
     ``max_iter``, and turns weights outward and inward with the methods below.
     """
-
-    coef_: Any
-    intercept_: Any
-    support_: np.ndarray
 
     # --- what a subclass may say
 
@@ -142,13 +130,9 @@ class NormLearner(StoredWeightsMixin, ColumnSelectorMixin, CallbackSupportMixin,
         """Return weights as ``(n_outputs, n_features)``, and the intercept."""
         return np.ascontiguousarray(weights.T), intercept
 
-    def _shaped(self, coef: np.ndarray, intercept: np.ndarray) -> tuple[Any, Any]:
-        """Return ``coef_`` and ``intercept_`` in the shape that users see."""
-        return coef, intercept
-
     def _unturned(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the fitted weights ``(n_features, n_outputs)`` and intercept, to start from."""
-        return np.atleast_2d(self.coef_).T, np.atleast_1d(self.intercept_)
+        return self.model_.coef.T, self.model_.intercept
 
     def _check_parameters(self) -> None:
         check_norm_parameters(self)
@@ -194,7 +178,7 @@ class NormLearner(StoredWeightsMixin, ColumnSelectorMixin, CallbackSupportMixin,
 
     def _start(self, training: Training) -> tuple[Any, Any] | None:
         """Return the solution of the last fit, if ``warm_start`` asks for it."""
-        if not getattr(self, "warm_start", False) or not hasattr(self, "coef_"):
+        if not getattr(self, "warm_start", False) or "model_" not in vars(self):
             return None
         weights, intercept = self._unturned()
         wanted = (training.design.n_features, training.design.n_outputs)
@@ -208,23 +192,15 @@ class NormLearner(StoredWeightsMixin, ColumnSelectorMixin, CallbackSupportMixin,
             intercept = np.zeros_like(intercept)
         return training.inward(weights, intercept)
 
-    def _attributes(self, found: proximal.Solution) -> dict[str, Any]:
-        """Return the fitted attributes that a solution (turned outward) stands for."""
+    def _model(self, found: proximal.Solution, outputs: Any) -> LinearModel:
+        """Return the model that a solution (turned outward) stands for."""
         coef, intercept = self._turned(found.weights, found.intercept)
-        shaped, bias = self._shaped(coef, intercept)
-        return {
-            "coef_": shaped,
-            "intercept_": bias,
-            "support_": np.flatnonzero(np.any(coef != 0.0, axis=0)),
-            "dual_gap_": float(found.gap),
-            "objective_": float(found.objective),
-            "norm_value_": float(found.norm_value),
-            "n_iter_": max(1, int(found.iterations)),
-        }
+        return LinearModel.of(coef, intercept, Inputs.of(self), outputs)
 
-    def _keep(self, found: proximal.Solution) -> None:
-        """Set the fitted attributes."""
-        self.__dict__.update(self._attributes(found))
+    def _keep(self, found: proximal.Solution, outputs: Any, **facts: Any) -> None:
+        """Keep the model, and what there is to report."""
+        self.model_ = self._model(found, outputs)
+        self.report_ = FitReport.of(found, float(found.norm_value), **facts)
 
     def _report(self, found: proximal.Solution) -> None:
         """Warn of a solution that was cut short."""
@@ -301,7 +277,13 @@ class NormLearner(StoredWeightsMixin, ColumnSelectorMixin, CallbackSupportMixin,
         points.report()
         return path
 
-    # --- what is read off the fitted weights
+    # --- what is read off the model
+
+    @property
+    def support_(self) -> np.ndarray:
+        """The features in use."""
+        support: np.ndarray = self._fitted().features
+        return support
 
     @property
     def selected_(self) -> np.ndarray:
@@ -311,24 +293,13 @@ class NormLearner(StoredWeightsMixin, ColumnSelectorMixin, CallbackSupportMixin,
     @property
     def rank_(self) -> int:
         """Numerical rank of the weights; a norm of singular values keeps it small."""
-        check_is_fitted(self)
-        weights = np.atleast_2d(self.coef_)[:, self.support_]
+        weights = self._fitted().weights
         return int(np.linalg.matrix_rank(weights)) if weights.size else 0
 
-    def _linear(self, X: Any) -> np.ndarray:
-        """Return ``X coef.T + intercept`` of shape ``(n_samples, n_outputs)``, as they stand."""
-        check_is_fitted(self)
-        X = validate_data(
-            self, X, reset=False, accept_sparse=("csr", "csc"), dtype=[np.float64, np.float32]
-        )
-        coef = np.atleast_2d(self.coef_)
-        used = np.flatnonzero(np.any(coef != 0.0, axis=0))
-        if isinstance(X, np.ndarray) and len(used) < coef.shape[1] // 4:
-            X, coef = X[:, used], coef[:, used]
-        return linear_scores(X, coef.T, np.asarray(self.intercept_))
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "coef_" in vars(self)
+    @property
+    def norm_value_(self) -> float | None:
+        """The norm of the weights."""
+        return self._reported().norm_value
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

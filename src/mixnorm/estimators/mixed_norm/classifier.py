@@ -6,10 +6,9 @@ import copy
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin
-from sklearn.utils.metaestimators import available_if
 
 from mixnorm.engines.proximal import SharedDesign
+from mixnorm.estimators._common.classifier import ClassifierFace
 from mixnorm.estimators._common.inputs import (
     check_class_weight,
     check_dense_targets,
@@ -20,7 +19,6 @@ from mixnorm.estimators._common.inputs import (
 from mixnorm.estimators._common.progress import Progress, all_or_nothing, with_callbacks
 from mixnorm.estimators._common.validation import check_classification_targets, validate_data
 from mixnorm.estimators.mixed_norm.base import (
-    MixedNormPath,
     NormLearner,
     Training,
     check_dual_loss,
@@ -30,6 +28,7 @@ from mixnorm.estimators.mixed_norm.base import (
     working_dtypes,
 )
 from mixnorm.losses import JOINT, as_loss
+from mixnorm.models import ClassOutputs, MixedNormPath, gives_probabilities
 
 
 class OneDesign(NormLearner):
@@ -41,8 +40,8 @@ class OneDesign(NormLearner):
         """Return ``X`` and ``y`` as arrays of the dtypes to work in."""
         raise NotImplementedError
 
-    def _prepared(self, X: Any, y: np.ndarray, sample_weight: Any) -> Training:
-        """Return valid data as the engine takes them; set what is fitted without it."""
+    def _prepared(self, X: Any, y: np.ndarray, sample_weight: Any) -> tuple[Training, Any]:
+        """Return valid data as the engine takes them, and the outputs of the model."""
         raise NotImplementedError
 
     @with_callbacks
@@ -65,10 +64,10 @@ class OneDesign(NormLearner):
         """
         self._check_parameters()
         with all_or_nothing(self):
-            training = self._prepared(*self._validated(X, y), sample_weight)
+            training, outputs = self._prepared(*self._validated(X, y), sample_weight)
             progress = Progress.of_fit(self, X, y, sample_weight, int(self.max_iter))
             found = self._solve(training, alpha=self.alpha, radius=self.radius, progress=progress)
-            self._keep(found)
+            self._keep(found, outputs)
             progress.end(dict)
             return self
 
@@ -107,23 +106,14 @@ class OneDesign(NormLearner):
         self._check_parameters()
         check_grid(alphas, alpha_ratio)
         scratch = copy.copy(self)  # what validation sets stays off the estimator
-        training = scratch._prepared(*scratch._validated(X, y), sample_weight)
+        training, _ = scratch._prepared(*scratch._validated(X, y), sample_weight)
         progress = Progress.of_fit(self, X, y, sample_weight, grid_size(alphas))
         path = scratch._walk(training, alphas, alpha_ratio, progress)
         progress.end()
         return path
 
 
-def _has_probabilities(estimator: Any) -> bool:
-    loss = as_loss(estimator.loss, JOINT)
-    try:
-        loss.proba(np.zeros((1, 2)))
-    except TypeError as error:
-        raise AttributeError(str(error)) from error
-    return True
-
-
-class MixedNormClassifier(ClassifierMixin, OneDesign):
+class MixedNormClassifier(ClassifierFace, OneDesign):
     r"""Linear multi-class classifier under a matrix norm.
 
     Minimises, with one column of weights per class,
@@ -271,7 +261,7 @@ class MixedNormClassifier(ClassifierMixin, OneDesign):
         check_classification_targets(y)
         return X, y
 
-    def _prepared(self, X: Any, y: np.ndarray, sample_weight: Any) -> Training:
+    def _prepared(self, X: Any, y: np.ndarray, sample_weight: Any) -> tuple[Training, ClassOutputs]:
         loss = self._loss()
         weight = check_weights(sample_weight, X.shape[0], X.dtype)
         classes, labels = np.unique(y, return_inverse=True)
@@ -281,10 +271,11 @@ class MixedNormClassifier(ClassifierMixin, OneDesign):
             weight = check_weights(weight * factors, X.shape[0], X.dtype)
             weight, X, labels = weighted_rows(weight, X, labels)
         self._check_classes(classes, labels)
-        self.classes_ = classes
         target = loss.encode(labels, len(classes), weight)
         X, units = self._columns(X, weight)
-        return Training(SharedDesign(X, len(classes)), loss, target, weight, **units)
+        training = Training(SharedDesign(X, len(classes)), loss, target, weight, **units)
+        known = copy.deepcopy(loss) if gives_probabilities(loss) else None
+        return training, ClassOutputs(classes, known)
 
     def _check_classes(self, classes: np.ndarray, labels: np.ndarray) -> None:
         """Raise unless two classes have weight, and a warm start has the same ones."""
@@ -294,8 +285,10 @@ class MixedNormClassifier(ClassifierMixin, OneDesign):
                 f"{type(self).__name__} needs samples of at least 2 classes, but y holds only one "
                 f"class of positive weight: {present[0]!r}."
             )
-        known = getattr(self, "classes_", classes)
-        if getattr(self, "warm_start", False) and not np.array_equal(known, classes):
+        if not getattr(self, "warm_start", False) or "model_" not in vars(self):
+            return
+        known = self.classes_
+        if not np.array_equal(known, classes):
             raise ValueError(
                 "warm_start=True starts from the last fit, but y has other classes: "
                 f"{classes!r} instead of {known!r}. Set warm_start=False to start anew."
@@ -309,90 +302,7 @@ class MixedNormClassifier(ClassifierMixin, OneDesign):
 
     def _unturned(self) -> tuple[np.ndarray, np.ndarray]:
         weights, intercept = super()._unturned()
-        if len(self.classes_) > 2:
+        if len(intercept) > 1:
             return weights, intercept
         halves = np.asarray([[-0.5, 0.5]])
         return weights * halves, (intercept * halves)[0]
-
-    def _check_fitted(self, n_outputs: int) -> None:
-        super()._check_fitted(n_outputs)
-        classes = self.classes_
-        n_classes = 2 if n_outputs == 1 else n_outputs
-        if not isinstance(classes, np.ndarray) or classes.shape != (n_classes,) or n_outputs == 2:
-            raise ValueError(f"classes_ must be an array of {n_classes} labels, for two one output")
-        scores = np.zeros((1, n_classes))
-        self._loss().encode(np.zeros(1, dtype=np.int64), n_classes, scores)  # checks the loss
-
-    def _scores(self, X: Any) -> np.ndarray:
-        scores = self._linear(X)
-        return scores * np.asarray([-0.5, 0.5], scores.dtype) if scores.shape[1] == 1 else scores
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Return the scores of the classes.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            New data.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes), or (n_samples,) for two classes
-            With two classes, positive means ``classes_[1]``.
-        """
-        scores = self._linear(X)
-        return scores[:, 0] if scores.shape[1] == 1 else scores
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Predict class labels.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            New data.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        scores = self._linear(X)
-        single = scores.shape[1] == 1
-        chosen = (scores[:, 0] > 0).astype(np.intp) if single else np.argmax(scores, axis=1)
-        labels: np.ndarray = self.classes_[chosen]
-        return labels
-
-    @available_if(_has_probabilities)
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Return class probabilities, where the loss knows them.
-
-        For the logistic loss these are the soft-max of the scores; for the margin loss the
-        probabilities for which the scores minimise the expected loss.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            New data.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            Rows sum to one, columns in the order of ``classes_``.
-        """
-        scores = self._scores(X)
-        return np.asarray(as_loss(self.loss, JOINT).proba(scores))
-
-    @available_if(_has_probabilities)
-    def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Return the logarithm of the class probabilities, where the loss knows them.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            New data.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(self.predict_proba(X)))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import copy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
-from mixnorm.engines.proximal import SharedDesign
+from mixnorm.engines.proximal import SharedDesign, Solution
 from mixnorm.estimators._common.inputs import check_number_targets, check_weights
 from mixnorm.estimators._common.regressor import RegressorMixin
 from mixnorm.estimators._common.units import target_frame
@@ -19,8 +20,8 @@ from mixnorm.estimators.mixed_norm.base import (
     working_dtypes,
 )
 from mixnorm.estimators.mixed_norm.classifier import OneDesign
-from mixnorm.estimators.mixed_norm.stored import check_intercept
 from mixnorm.losses import SCALAR, as_loss
+from mixnorm.models import LinearModel, NumberOutputs
 
 _REGRESSION = {name: SCALAR[name] for name in SCALAR if not SCALAR[name]().is_binary}
 
@@ -153,32 +154,33 @@ class MixedNormRegressor(RegressorMixin, OneDesign):
         )
         return X, np.asarray(y, dtype=np.float64)
 
-    def _prepared(self, X: Any, y: np.ndarray, sample_weight: Any) -> Training:
+    def _prepared(
+        self, X: Any, y: np.ndarray, sample_weight: Any
+    ) -> tuple[Training, NumberOutputs]:
         loss = self._loss()
-        self._single = y.ndim == 1
         weight = check_weights(sample_weight, X.shape[0], np.float64)
+        single = y.ndim == 1
         weight, X, y = weighted_rows(weight, X, y.reshape(X.shape[0], -1))
         n_outputs, intercept = y.shape[1], bool(self.fit_intercept)
         frame = target_frame([loss] * n_outputs, y, weight, fit_intercept=intercept, dtype=X.dtype)
+        # The model is in the units of the targets.
+        outputs = NumberOutputs(single, 1.0, np.zeros(n_outputs), copy.deepcopy(loss))
         loss = frame.inside(loss)
         X, units = self._columns(X, weight)
         weight = weight.astype(X.dtype, copy=False)
         target = loss.encode((y - frame.centre) / frame.unit, n_outputs, weight)
         design = SharedDesign(X, n_outputs)
-        return Training(
+        training = Training(
             design, loss, target, weight, frame.unit, frame.centre, frame.degree, **units
         )
+        return training, outputs
 
-    def _shaped(self, coef: np.ndarray, intercept: np.ndarray) -> tuple[Any, Any]:
-        return (coef[0], float(intercept[0])) if self._single else (coef, intercept)
-
-    def _check_fitted(self, n_outputs: int) -> None:
-        single = self._single
-        if type(single) is not bool or (single and n_outputs != 1):
-            raise ValueError("targets are said to be one column, but there are several outputs")
-        check_intercept(self.intercept_, n_outputs, single=single)
-        scores = np.zeros((1, n_outputs))
-        self._loss().encode(scores, n_outputs, scores)  # checks the loss
+    def _model(self, found: Solution, outputs: Any) -> LinearModel:
+        model = super()._model(found, outputs)
+        if not outputs.single:
+            return model
+        # A single intercept has double precision, and so have the predictions.
+        return replace(model, intercept=model.intercept.astype(np.float64))
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict for new data.
@@ -193,9 +195,8 @@ class MixedNormRegressor(RegressorMixin, OneDesign):
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
             Predicted values.
         """
-        check_is_fitted(self)
-        scores = self._linear(X)
-        return scores[:, 0] if self._single else scores
+        found: np.ndarray = self._fitted().outputs.labels(self._scores(X))
+        return found
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -12,25 +12,38 @@ from mixnorm._array import is_sparse
 from mixnorm.estimators._common.inputs import check_weights
 from mixnorm.estimators._common.messages import warn_caller
 from mixnorm.estimators._common.progress import Progress, all_or_nothing, with_callbacks
-from mixnorm.estimators._common.search import row_folds
-from mixnorm.estimators.mixed_norm.base import (
-    NormLearner,
-    check_grid,
-)
+from mixnorm.estimators._common.search import SearchedMixin, row_folds
+from mixnorm.estimators.mixed_norm.base import NormLearner, check_grid
 from mixnorm.estimators.mixed_norm.classifier import MixedNormClassifier
 from mixnorm.estimators.mixed_norm.regressor import MixedNormRegressor
+from mixnorm.estimators.mixed_norm.training import Training
 from mixnorm.exceptions import NotConvergedWarning
-from mixnorm.selection import choose_size, standard_error
+from mixnorm.selection import SearchResult, choose_size, standard_error
 
 # Evaluations of the loss for each iteration that is allowed, along the whole path of a fold.
 FOLD_EFFORT = 6.0
 
 
-class PenaltyByCrossValidation(NormLearner):
+class PenaltyByCrossValidation(SearchedMixin, NormLearner):
     """One path per fold over the same penalties, then a fit on all data with the best of them."""
 
     #: The estimator without cross-validation.
     _kind: Any
+
+    @property
+    def alpha_(self) -> float:
+        """The chosen penalty."""
+        return float(self.best_params_["alpha"])
+
+    @property
+    def alphas_(self) -> np.ndarray:
+        """The penalties tried, falling."""
+        return self.cv_results_["alpha"]
+
+    @property
+    def alpha_max_(self) -> float:
+        """The smallest penalty known to leave all weights at zero."""
+        return float(self._reported().facts["alpha_max"])
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -52,8 +65,8 @@ class PenaltyByCrossValidation(NormLearner):
         alphas: np.ndarray,
         jobs: list[tuple[Callable[..., Any], tuple[Any, ...]]],
         progress: Progress,
-    ) -> None:
-        """Run the folds, each a function and its arguments, and store scores and choice.
+    ) -> SearchResult:
+        """Run the folds, each a function and its arguments, and return scores and choice.
 
         A fold gives the held-out scores of all penalties, in the order of ``alphas``, and which of
         their fits took more effort than is allowed.
@@ -80,16 +93,26 @@ class PenaltyByCrossValidation(NormLearner):
                 f"tol={self.tol:g}. Raise max_iter or tol, or scale X.",
                 NotConvergedWarning,
             )
-        self.alphas_ = alphas
-        self.alpha_ = float(alphas[chosen])
-        self.best_score_ = float(scores.mean(axis=0)[chosen])
-        self.cv_results_ = {
-            "alpha": alphas.copy(),
+        cv_results = {
+            "alpha": alphas,
             "mean_test_score": scores.mean(axis=0),
             "std_test_score": scores.std(axis=0),
             "standard_error": standard_error(scores),
             **{f"split{fold}_test_score": curve for fold, curve in enumerate(scores)},
         }
+        best = float(cv_results["mean_test_score"][chosen])
+        return SearchResult(cv_results, {"alpha": float(alphas[chosen])}, best)
+
+    def _refit(
+        self, training: Training, outputs: Any, alpha_max: float, progress: Progress
+    ) -> None:
+        """Fit on all data with the penalty that was chosen."""
+        task = progress.task("refit", int(self.max_iter))
+        found = self._solve(
+            training, alpha=self.search_.best_params["alpha"], radius=None, progress=task
+        )
+        self._keep(found, outputs, alpha_max=alpha_max)
+        task.end(dict)
 
 
 class _OneDesignCV(PenaltyByCrossValidation):
@@ -120,14 +143,12 @@ class _OneDesignCV(PenaltyByCrossValidation):
             X, y = self._validated(X, y)
             if sample_weight is not None:
                 sample_weight = check_weights(sample_weight, X.shape[0], np.float64)
-            training = self._prepared(X, y, sample_weight)
-            self.alpha_max_, alphas = self._grid(training, self.alphas, self.alpha_ratio)
+            training, outputs = self._prepared(X, y, sample_weight)
+            alpha_max, alphas = self._grid(training, self.alphas, self.alpha_ratio)
             jobs = self._folds(X, y, sample_weight, groups, alphas)
             progress = Progress.of_fit(self, X, y, sample_weight, len(jobs) + 1)
-            self._choose(alphas, jobs, progress)
-            refit = progress.task("refit", int(self.max_iter))
-            self._keep(self._solve(training, alpha=self.alpha_, radius=None, progress=refit))
-            refit.end(dict)
+            self.search_ = self._choose(alphas, jobs, progress)
+            self._refit(training, outputs, alpha_max, progress)
             progress.end(dict)
             return self
 
@@ -159,7 +180,7 @@ def held_out_scores(
     """
     weight = None if sample_weight is None else sample_weight[train]
     held = {} if sample_weight is None else {"sample_weight": sample_weight[test]}
-    training = model._prepared(X[train], y[train], weight)
+    training, outputs = model._prepared(X[train], y[train], weight)
     model.n_features_in_ = X.shape[1]
     held_X, held_y = X[test], y[test]
     scores: list[float] = []
@@ -167,7 +188,7 @@ def held_out_scores(
     for found in model._solutions(training, alphas, FOLD_EFFORT):
         if found.interrupted:  # one fold's path cut short would bias the choice
             raise KeyboardInterrupt
-        model._keep(found)
+        model.model_ = model._model(found, outputs)
         cut.append(found.exhausted and not found.converged)
         if scorer is None:
             scores.append(float(model.score(held_X, held_y, **held)))
@@ -217,6 +238,8 @@ class MixedNormClassifierCV(_OneDesignCV, MixedNormClassifier):
     cv_results_ : dict of ndarray
         ``"alpha"``, ``"mean_test_score"``, ``"std_test_score"``, ``"standard_error"`` and
         ``"split0_test_score"``, ... for every penalty.
+    best_params_ : dict
+        The chosen ``"alpha"``.
     best_score_ : float
         Mean held-out score of the chosen penalty.
     coef_, intercept_, classes_, support_, rank_, dual_gap_, objective_, norm_value_, n_iter_, \
@@ -307,6 +330,8 @@ class MixedNormRegressorCV(_OneDesignCV, MixedNormRegressor):
     cv_results_ : dict of ndarray
         ``"alpha"``, ``"mean_test_score"``, ``"std_test_score"``, ``"standard_error"`` and
         ``"split0_test_score"``, ... for every penalty.
+    best_params_ : dict
+        The chosen ``"alpha"``.
     best_score_ : float
         Mean held-out score of the chosen penalty.
     coef_, intercept_, support_, rank_, dual_gap_, objective_, norm_value_, n_iter_, \

@@ -11,15 +11,13 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_consistent_length, check_is_fitted
+from sklearn.utils.validation import check_consistent_length
 
 from mixnorm.estimators._common.progress import Progress, all_or_nothing, with_callbacks
 from mixnorm.estimators._common.units import safe_unit
 from mixnorm.estimators._common.validation import validate_data
 from mixnorm.estimators.mixed_norm.base import (
-    MixedNormPath,
     NormLearner,
-    Training,
     check_grid,
     grid_size,
     working_dtypes,
@@ -30,7 +28,6 @@ from mixnorm.estimators.multitask.problem import (
     build_problem,
     find_task,
     given_losses,
-    has_probabilities,
     is_separate,
     missing,
     numbers_of,
@@ -40,15 +37,14 @@ from mixnorm.estimators.multitask.problem import (
     read_weights,
     side_by_side,
     task_losses,
-    task_predictions,
-    task_probabilities,
 )
+from mixnorm.models import MixedNormPath, TaskOutputs, gives_probabilities
 
 
 def _known_losses(estimator: Any) -> list[Any]:
     """Return the losses of the tasks; before ``fit`` those given, for whichever tasks they are."""
-    if hasattr(estimator, "classes_"):
-        return list(estimator._losses)
+    if "model_" in vars(estimator):
+        return list(estimator.model_.outputs.losses)
     given = estimator.losses
     given = given.values() if isinstance(given, Mapping) else given
     given = [given] if isinstance(given, str) or not isinstance(given, Iterable) else given
@@ -65,7 +61,7 @@ def _some_labels(estimator: Any) -> bool:
 
 def _some_probabilities(estimator: Any) -> bool:
     """Whether the loss of some task has probabilities."""
-    if not any(has_probabilities(loss) for loss in _known_losses(estimator)):
+    if not any(gives_probabilities(loss) for loss in _known_losses(estimator)):
         raise AttributeError(
             "predict_proba is for tasks whose loss has probabilities, and none has: give a task "
             "with two labels the loss 'logistic'."
@@ -77,11 +73,20 @@ class BaseMultiTask(RegressorMixin, NormLearner):
     """What the learner and its form with cross-validation share: data in, predictions out."""
 
     losses: Any
-    tasks_: list[Any]
-    classes_: list[np.ndarray | None]
+    _output_kind: type = TaskOutputs
+
+    @property
+    def tasks_(self) -> list[Any]:
+        """The names of the tasks."""
+        return list(self._fitted().outputs.names)
+
+    @property
+    def classes_(self) -> list[np.ndarray | None]:
+        """For each task its two labels; None for tasks with numbers."""
+        return list(self._fitted().outputs.classes)
 
     def _problem(self, X: Any, y: Any, sample_weight: Any) -> TaskProblem:
-        """Validate the data, note the tasks, and prepare all for the engine."""
+        """Validate the data, and prepare all for the engine."""
         if y is None:
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None."
@@ -93,7 +98,7 @@ class BaseMultiTask(RegressorMixin, NormLearner):
         else:
             matrices = [self._matrix(X, reset=True)]
             targets = read_shared(y)
-        problem = build_problem(
+        return build_problem(
             matrices,
             targets,
             self.losses,
@@ -101,16 +106,6 @@ class BaseMultiTask(RegressorMixin, NormLearner):
             fit_intercept=bool(self.fit_intercept),
             standardize=bool(self.standardize),
         )
-        self.tasks_, self.classes_ = list(targets.names), problem.classes
-        self._losses, self._single = problem.losses, targets.form == "column"
-        return problem
-
-    def _check_fitted(self, n_outputs: int) -> None:
-        super()._check_fitted(n_outputs)
-        _check_stored(self, n_outputs)
-
-    def _training(self, X: Any, y: Any, sample_weight: Any) -> Training:
-        return self._problem(X, y, sample_weight).training
 
     def _matrix(self, X: Any, *, reset: bool) -> Any:
         dtype = working_dtypes(self.tol, given_losses(self.losses))
@@ -131,21 +126,22 @@ class BaseMultiTask(RegressorMixin, NormLearner):
 
     # --- predictions
 
-    def _scores(self, X: Any, task: Any) -> Any:
+    def _task_scores(self, X: Any, task: Any) -> Any:
         """Return ``(tasks, scores, form)``: one array of scores for each task of ``X``."""
-        check_is_fitted(self)
+        model = self._fitted()
+        names = model.outputs.names
         if task is not None:
-            position = find_task(task, self.tasks_)
-            return [position], [self._linear(X)[:, position]], "one"
+            position = find_task(task, names)
+            return [position], [self._scores(X)[:, position]], "one"
         if not is_separate(X):
-            return range(len(self.tasks_)), list(self._linear(X).T), "table"
-        names, matrices, form = read_matrices(X, self.tasks_)
-        places = [find_task(name, self.tasks_) for name in names]
-        scores = [self._linear(own)[:, place] for own, place in zip(matrices, places, strict=True)]
-        return places, scores, form if form == "list" else names
+            return range(len(names)), list(self._scores(X).T), "table"
+        given, matrices, form = read_matrices(X, names)
+        places = [find_task(name, names) for name in given]
+        scores = [self._scores(own)[:, place] for own, place in zip(matrices, places, strict=True)]
+        return places, scores, form if form == "list" else given
 
     def _in_form(self, columns: list[np.ndarray], form: Any) -> Any:
-        if form == "one" or (form == "table" and self._single):
+        if form == "one" or (form == "table" and self._fitted().outputs.single):
             return columns[0]
         if form == "table":
             return side_by_side(columns)
@@ -168,11 +164,9 @@ class BaseMultiTask(RegressorMixin, NormLearner):
             In the form of ``X``. One column, (n_samples,), for one ``task`` and where ``y`` was
             one column. A table of numbers and texts has the dtype object.
         """
-        places, scores, form = self._scores(X, task)
-        found = [
-            task_predictions(own, self._losses[place], self.classes_[place])
-            for place, own in zip(places, scores, strict=True)
-        ]
+        places, scores, form = self._task_scores(X, task)
+        labels = self._fitted().outputs.task_labels
+        found = [labels(place, own) for place, own in zip(places, scores, strict=True)]
         return self._in_form(found, form)
 
     @available_if(_some_labels)
@@ -191,7 +185,7 @@ class BaseMultiTask(RegressorMixin, NormLearner):
         ndarray of shape (n_samples, n_tasks), or list or dict of ndarray of shape (n_samples,)
             In the form of ``X``, as in ``predict``.
         """
-        _, scores, form = self._scores(X, task)
+        _, scores, form = self._task_scores(X, task)
         return self._in_form(scores, form)
 
     @available_if(_some_probabilities)
@@ -212,12 +206,13 @@ class BaseMultiTask(RegressorMixin, NormLearner):
             ``X`` is one, else a list, as scikit-learn has it for several outputs. One array for one
             ``task`` and where ``y`` was one column.
         """
-        places, scores, form = self._scores(X, task)
+        places, scores, form = self._task_scores(X, task)
+        outputs: TaskOutputs = self._fitted().outputs
         found = [
-            task_probabilities(own, self._losses[place], self.tasks_[place])
+            outputs.task_probabilities(place, own)
             for place, own in zip(places, scores, strict=True)
         ]
-        return found if form == "table" and not self._single else self._in_form(found, form)
+        return found if form == "table" and not outputs.single else self._in_form(found, form)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the mean over tasks of R², or of the accuracy for tasks with labels.
@@ -236,26 +231,25 @@ class BaseMultiTask(RegressorMixin, NormLearner):
         float
             NaN, with a warning, if no task has enough targets.
         """
-        check_is_fitted(self)
+        outputs: TaskOutputs = self._fitted().outputs
         if is_separate(X):
-            names, _, form = read_matrices(X, self.tasks_)
+            names, _, form = read_matrices(X, outputs.names)
             targets = read_separate(names, form, y)
         else:
             targets = read_shared(y)
             check_consistent_length(X, targets.columns[0])
-            names = targets.names if targets.form == "frame" else self.tasks_
+            names = targets.names if targets.form == "frame" else list(outputs.names)
         if len(targets.names) != len(names):
             raise ValueError(
                 f"y has {len(targets.names)} columns for {len(names)} tasks; give one for each, or "
                 "a dictionary of some."
             )
-        places, scores, _ = self._scores(X, None)
+        places, scores, _ = self._task_scores(X, None)
         at = dict(zip(places, scores, strict=True))
-        wanted = [find_task(name, self.tasks_) for name in names]
-        found = [task_predictions(at[p], self._losses[p], self.classes_[p]) for p in wanted]
-        return _mean_score(
-            targets, found, [self.classes_[p] is not None for p in wanted], sample_weight
-        )
+        wanted = [find_task(name, outputs.names) for name in names]
+        found = [outputs.task_labels(place, at[place]) for place in wanted]
+        labelled = [outputs.classes[place] is not None for place in wanted]
+        return _mean_score(targets, found, labelled, sample_weight)
 
     def transform(self, X: Any) -> Any:
         """Return the columns of ``X`` that some task uses.
@@ -272,7 +266,6 @@ class BaseMultiTask(RegressorMixin, NormLearner):
         """
         if not is_separate(X):
             return super().transform(X)
-        check_is_fitted(self)
         names, matrices, form = read_matrices(X, self.tasks_)
         found = [NormLearner.transform(self, own) for own in matrices]
         return found if form == "list" else dict(zip(names, found, strict=True))
@@ -312,7 +305,7 @@ class BaseMultiTask(RegressorMixin, NormLearner):
         self._check_parameters()
         check_grid(alphas, alpha_ratio)
         scratch = copy.copy(self)  # what validation sets stays off the estimator
-        training = scratch._training(X, y, sample_weight)
+        training = scratch._problem(X, y, sample_weight).training
         progress = Progress.of_fit(self, X, y, sample_weight, grid_size(alphas))
         path = scratch._walk(training, alphas, alpha_ratio, progress)
         progress.end()
@@ -487,10 +480,12 @@ optional
         """
         self._check_parameters()
         with all_or_nothing(self):
-            training = self._training(X, y, sample_weight)
+            problem = self._problem(X, y, sample_weight)
             progress = Progress.of_fit(self, X, y, sample_weight, int(self.max_iter))
-            found = self._solve(training, alpha=self.alpha, radius=self.radius, progress=progress)
-            self._keep(found)
+            found = self._solve(
+                problem.training, alpha=self.alpha, radius=self.radius, progress=progress
+            )
+            self._keep(found, problem.outputs)
             progress.end(dict)
             return self
 
@@ -532,19 +527,3 @@ def _r2(y: np.ndarray, found: np.ndarray, weight: np.ndarray) -> float:
     if all_ == 0.0:
         return float(left == 0.0)
     return float(1.0 - left / all_)
-
-
-def _check_stored(model: Any, n_tasks: int) -> None:
-    """Raise unless names, labels and losses, which may come from a stranger's file, fit."""
-    for name in ("tasks_", "classes_", "_losses"):
-        value = getattr(model, name, None)
-        if type(value) is not list or len(value) != n_tasks:
-            raise ValueError(f"{name} must be a list with an entry for each of {n_tasks} tasks")
-    if type(model._single) is not bool or (model._single and n_tasks != 1):
-        raise ValueError("y is said to be one column, but there are several tasks")
-    if len(set(model.tasks_)) != n_tasks:
-        raise ValueError("tasks_ must have a name for each task, each once")
-    for loss, classes in zip(task_losses(model._losses, model.tasks_), model.classes_, strict=True):
-        fits = isinstance(classes, np.ndarray) and classes.shape == (2,)
-        if (classes is not None) != loss.is_binary or not (classes is None or fits):
-            raise ValueError("classes_ must have two labels for each binary loss, None for others")

@@ -7,6 +7,7 @@ dictionaries by the names of the tasks.
 
 from __future__ import annotations
 
+import copy
 import numbers
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from mixnorm.estimators._common.inputs import check_dense_targets, check_weights
 from mixnorm.estimators._common.units import target_frame
 from mixnorm.estimators.mixed_norm import Training, moderate, standardized
 from mixnorm.losses import SCALAR, DualLoss, as_loss
+from mixnorm.models import TaskOutputs
 
 
 @dataclass(frozen=True)
@@ -45,15 +47,14 @@ class Targets:
 class TaskProblem:
     """What the engine is given, and what is needed to turn its scores into predictions.
 
-    ``losses`` are as given; ``inside`` those of targets in the unit of ``training``.
-    ``classes`` has the two labels of each task with a binary loss, and None for the others.
-    ``y`` holds the targets as numbers, ``(n_samples, n_tasks)``; -1 and +1 for labels.
+    ``outputs`` has the losses as given; ``inside`` are those of targets in the unit of
+    ``training``. ``y`` holds the targets as numbers, ``(n_samples, n_tasks)``; -1 and +1 for
+    labels.
     """
 
     targets: Targets
-    losses: list[Any]
+    outputs: TaskOutputs
     inside: list[Any]
-    classes: list[np.ndarray | None]
     y: np.ndarray
     training: Training
     matrices: list[Any]
@@ -360,7 +361,10 @@ def build_problem(
     training = Training(
         design, loss, target, weight, frame.unit, frame.centre, frame.degree, **units
     )
-    return TaskProblem(targets, kinds, inside, classes, y, training, matrices)
+    outputs = TaskOutputs(
+        tuple(targets.names), tuple(classes), tuple(copy.deepcopy(kinds)), targets.form == "column"
+    )
+    return TaskProblem(targets, outputs, inside, y, training, matrices)
 
 
 def task_design(
@@ -480,32 +484,6 @@ def numbers_of(column: np.ndarray, counts: np.ndarray, name: Any) -> np.ndarray:
 
 
 # --- and back
-
-
-def task_predictions(scores: np.ndarray, loss: Any, classes: np.ndarray | None) -> np.ndarray:
-    """Return the predictions of one task for its scores: numbers, or labels."""
-    found = np.asarray(loss.predict(scores))
-    return found if classes is None else np.asarray(classes[(found > 0.0).astype(np.intp)])
-
-
-def has_probabilities(loss: Any) -> bool:
-    """Tell whether the loss of a task has probabilities of its two labels."""
-    try:
-        loss.proba(np.zeros((1, 1)))
-    except TypeError:
-        return False
-    return bool(loss.is_binary)
-
-
-def task_probabilities(scores: np.ndarray, loss: Any, name: Any) -> np.ndarray:
-    """Return the probabilities of the two labels of one task, ``(n_samples, 2)``."""
-    if not has_probabilities(loss):
-        raise ValueError(
-            f"Task {name!r} has the loss {loss!r}, which has no probabilities; 'logistic' has. Ask "
-            "for one task with task=, or for some with a dictionary."
-        )
-    second = np.asarray(loss.proba(scores))
-    return np.stack([1.0 - second, second], axis=1)
 
 
 def side_by_side(columns: Sequence[np.ndarray]) -> np.ndarray:

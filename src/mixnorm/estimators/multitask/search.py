@@ -74,6 +74,8 @@ class MultiTaskLearnerCV(PenaltyByCrossValidation, BaseMultiTask):
     cv_results_ : dict of ndarray
         ``"alpha"``, ``"mean_test_score"``, ``"std_test_score"``, ``"standard_error"`` and
         ``"split0_test_score"``, ... for every penalty.
+    best_params_ : dict
+        The chosen ``"alpha"``.
     best_score_ : float
         Mean held-out score of the chosen penalty.
     coef_, intercept_, tasks_, classes_, support_, rank_, dual_gap_, objective_, norm_value_
@@ -158,8 +160,8 @@ optional
         self._check_parameters()
         with all_or_nothing(self):
             problem = self._problem(X, y, sample_weight)
-            self.alpha_max_, alphas = self._grid(problem.training, self.alphas, self.alpha_ratio)
-            scales = self._null_losses(problem)
+            alpha_max, alphas = self._grid(problem.training, self.alphas, self.alpha_ratio)
+            scales = self._null_losses(problem, alpha_max)
             folds = [
                 fold
                 for fold in split_tasks(self.cv, problem, groups)
@@ -171,8 +173,10 @@ optional
                     "Give more data, or leave out tasks with few labels or targets that do not "
                     "vary."
                 )
+            plain = self._plain()
+            plain.n_features_in_ = self.n_features_in_
             data = (
-                self._bare(),
+                plain,
                 problem,
                 scales,
                 alphas,
@@ -180,28 +184,19 @@ optional
                 sample_weight is not None,
             )
             progress = Progress.of_fit(self, X, y, sample_weight, len(folds) + 1)
-            self._choose(alphas, [(held_out_scores, (*data, fold)) for fold in folds], progress)
-            refit = progress.task("refit", int(self.max_iter))
-            training = problem.training
-            self._keep(self._solve(training, alpha=self.alpha_, radius=None, progress=refit))
-            refit.end(dict)
+            jobs = [(held_out_scores, (*data, fold)) for fold in folds]
+            self.search_ = self._choose(alphas, jobs, progress)
+            self._refit(problem.training, problem.outputs, alpha_max, progress)
             progress.end(dict)
             return self
-
-    def _bare(self) -> Any:
-        """Return a learner that knows the tasks, and lacks only weights to predict."""
-        plain = self._plain()
-        for name in ("tasks_", "classes_", "_losses", "_single", "n_features_in_"):
-            setattr(plain, name, getattr(self, name))
-        return plain
 
     def _scorer(self) -> Callable[..., float] | None:
         return _own_score if self.scoring == "score" else super()._scorer()
 
-    def _null_losses(self, problem: TaskProblem) -> np.ndarray:
+    def _null_losses(self, problem: TaskProblem, alpha_max: float) -> np.ndarray:
         """Return the loss of each task's best intercept; zero where its targets do not vary."""
         training = problem.training
-        above = np.asarray([2.0 * self.alpha_max_ or 1.0])
+        above = np.asarray([2.0 * alpha_max or 1.0])
         null = next(iter(self._solutions(training, above)))
         intercept = training.inward(null.weights, null.intercept)[1]
         y = ((problem.y - training.centre) / training.unit).astype(training.weight.dtype)
@@ -284,7 +279,7 @@ def fold_weights(problem: TaskProblem, fold: Fold) -> tuple[np.ndarray, np.ndarr
     full = np.broadcast_to(weight.reshape(len(y), -1), y.shape)
     train, test = (_counted(rows, y.shape) for rows in fold)
     fitted, held = full * train, full * test
-    binary = np.asarray([loss.is_binary for loss in problem.losses])
+    binary = np.asarray([loss.is_binary for loss in problem.outputs.losses])
     some = np.any(fitted > 0.0, axis=0)
     both = np.any((fitted > 0.0) & (y > 0.0), axis=0) & np.any((fitted > 0.0) & (y < 0.0), axis=0)
     whole = ~np.where(binary, both, some)
@@ -334,7 +329,7 @@ def held_out_scores(
             value, _ = training.loss.value_and_residual(outputs, training.target, held)
             scores.append(1.0 - float(value))
         else:
-            model._keep(found)
+            model.model_ = model._model(found, problem.outputs)
             scores.append(float(scorer(model, data[0], data[1], **data[2])))
     return scores, cut
 

@@ -13,8 +13,8 @@ from mixnorm._checks import check_array
 from mixnorm._linear import even_ties
 from mixnorm.estimators._common.inputs import check_class_weight, check_number_targets, unit_of
 from mixnorm.estimators.kernels.classifier import encoded_labels
-from mixnorm.estimators.mixed_norm.stored import check_intercept
 from mixnorm.estimators.tensor.base import TensorKernelLearner
+from mixnorm.estimators.tensor.stored import check_intercept
 from mixnorm.losses import SCALAR
 
 _REGRESSION = {name: SCALAR[name] for name in SCALAR if not SCALAR[name]().is_binary}

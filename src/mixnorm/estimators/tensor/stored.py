@@ -107,3 +107,11 @@ def _check_whole(array: Any, shape: tuple[int, ...], below: int, what: str) -> N
     sound = isinstance(array, np.ndarray) and array.dtype.kind == "i" and array.shape == shape
     if not sound or (array.size and not 0 <= array.min() <= array.max() < below):
         raise ValueError(f"{what} must be an array of shape {shape} of whole numbers below {below}")
+
+
+def check_intercept(intercept: Any, n_outputs: int, *, single: bool = False) -> None:
+    """Raise unless the intercept is a number (``single``), or has one for each output."""
+    if not single:
+        check_floats(intercept, (n_outputs,), "the intercept")
+    elif type(intercept) is not float or not math.isfinite(intercept):
+        raise ValueError("the intercept must be a number")

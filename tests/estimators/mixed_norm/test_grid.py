@@ -10,7 +10,7 @@ from sklearn.datasets import load_iris
 import mixnorm
 from mixnorm import MixedNormClassifier, MixedNormRegressor
 from mixnorm.estimators import MixedNormPath
-from mixnorm.estimators.mixed_norm.path import alpha_grid, check_grid, grid_size
+from mixnorm.estimators.mixed_norm.grid import alpha_grid, check_grid, grid_size
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +77,7 @@ def test_only_features_in_use_are_kept(data):
         full = path.coef(position)
         assert np.array_equal(full, path.coefs[position])
         assert np.array_equal(np.flatnonzero(full.any(axis=0)), support)
-        assert path._weights[position].shape == (3, len(support))
+        assert path.weights[position].shape == (3, len(support))
     assert path.n_features.tolist() == [len(support) for support in path.supports]
     assert "supports" not in repr(path)
     with pytest.raises(dataclasses.FrozenInstanceError):

@@ -1,0 +1,84 @@
+"""Weights of columns, and an intercept for every score."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+
+from mixnorm._linear import linear_scores
+from mixnorm.models.checks import check_floats
+from mixnorm.models.inputs import Inputs
+from mixnorm.models.outputs import ClassOutputs, NumberOutputs, TaskOutputs
+from mixnorm.pools import Cost
+
+# Dense rows are cut to the columns in use where these are less than one in so many.
+_FEW = 4
+
+
+@dataclass(frozen=True, eq=False)
+class LinearModel:
+    """A linear model that keeps the weights of the columns in use alone.
+
+    Parameters
+    ----------
+    features : ndarray of shape (n_used,)
+        The columns with a weight that is not zero, rising.
+    weights : ndarray of shape (n_scores, n_used)
+        Their weights.
+    intercept : ndarray of shape (n_scores,)
+        The intercept of every score.
+    inputs : Inputs
+        The columns.
+    outputs : ClassOutputs, NumberOutputs or TaskOutputs
+        What the scores mean. Weights are in the units of the targets.
+    """
+
+    features: np.ndarray
+    weights: np.ndarray
+    intercept: np.ndarray
+    inputs: Inputs
+    outputs: ClassOutputs | NumberOutputs | TaskOutputs
+
+    @classmethod
+    def of(cls, coef: np.ndarray, intercept: np.ndarray, inputs: Inputs, outputs: Any) -> Self:
+        """Return the model with weights ``(n_scores, n_features)`` of all columns."""
+        features = np.flatnonzero(np.any(coef != 0.0, axis=0))
+        return cls(features, coef[:, features], intercept, inputs, outputs)
+
+    @cached_property
+    def coef(self) -> np.ndarray:
+        """Weights of all columns: ``(n_scores, n_features)``."""
+        coef = np.zeros((len(self.weights), self.inputs.n_features), self.weights.dtype)
+        coef[:, self.features] = self.weights
+        return coef
+
+    def scores(self, X: Any) -> np.ndarray:
+        """Return the scores of new rows: ``(n_samples, n_scores)``."""
+        if isinstance(X, np.ndarray) and len(self.features) < self.inputs.n_features // _FEW:
+            return linear_scores(X[:, self.features], self.weights.T, self.intercept)
+        return linear_scores(X, self.coef.T, self.intercept)
+
+    def cost(self) -> Cost:
+        """Return what a prediction costs: a multiplication for each weight."""
+        return Cost(self.weights.size, 0)
+
+    def check(self, max_bytes: int) -> None:
+        """Raise for whatever ``scores`` could not work with; the parts may be a stranger's."""
+        weights, n_features = self.weights, self.inputs.n_features
+        # Turned, since there may be no columns in use, but never no scores.
+        check_floats(weights.T, (None, None), "the weights")
+        n_scores, n_used = weights.shape
+        check_floats(self.intercept, (n_scores,), "the intercept")
+        if not np.all(np.isfinite(self.intercept)):
+            raise ValueError("the intercept must be finite")
+        self.inputs.check(n_scores, max_bytes)
+        self.outputs.check(n_scores)
+        features = self.features
+        if features.dtype != np.intp or features.shape != (n_used,):
+            raise ValueError(f"support_ must be an array of {n_used} whole numbers")
+        inside = n_used == 0 or (features[0] >= 0 and features[-1] < n_features)
+        if not inside or np.any(np.diff(features) <= 0):
+            raise ValueError(f"support_ must rise, within {n_features} features")
