@@ -1,5 +1,5 @@
 """Learning with many kernels, and with one.
 
 Open ``mkl.py`` first, then ``base.py``. The folder may import ``_common``, ``engines``,
-``kernels``, ``pools`` and ``losses``.
+``kernels``, ``models``, ``pools`` and ``losses``.
 """

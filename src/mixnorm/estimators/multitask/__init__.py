@@ -1,5 +1,5 @@
 """Many tasks under one norm.
 
 Open ``learner.py`` first, then ``problem.py``. The folder may import ``_common``, ``mixed_norm``,
-``engines`` and ``losses``.
+``engines``, ``models`` and ``losses``.
 """
