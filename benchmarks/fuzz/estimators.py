@@ -213,9 +213,11 @@ def _terms(model: Any, X: np.ndarray) -> float:
     """Return the largest sum of magnitudes behind a score of a kernel model, 0 for others."""
     if hasattr(model, "_scores_and_sizes"):
         return float(np.max(model._scores_and_sizes(X)[1], initial=0.0))
-    if type(model).__name__.startswith("GreedyMKL"):  # a path of kernels
-        return float(np.max(model._scored(X, [len(model._fitted_path().rounds)])[1], initial=0.0))
-    return 0.0
+    known = getattr(model, "model_", None)
+    if not hasattr(known, "sums"):
+        return 0.0
+    sizes = [[known.size]] if hasattr(known, "path") else []  # a path of kernels
+    return float(np.max(known.sums(model._check_new(X), *sizes)[1], initial=0.0))
 
 
 def _copies(table: Table) -> list[Any]:

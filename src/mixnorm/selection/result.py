@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 
 @dataclass(frozen=True, eq=False)
 class SearchResult:
@@ -14,7 +12,7 @@ class SearchResult:
 
     Parameters
     ----------
-    cv_results : dict of ndarray
+    cv_results : dict
         A row per candidate: its parameters, the score of every fold, their mean and spread.
     best_params : dict
         Parameters of the chosen candidate.
@@ -22,6 +20,6 @@ class SearchResult:
         Its mean held-out score.
     """
 
-    cv_results: dict[str, np.ndarray]
+    cv_results: dict[str, Any]
     best_params: dict[str, Any]
     best_score: float

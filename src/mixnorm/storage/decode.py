@@ -20,8 +20,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from mixnorm.exceptions import ModelFileError
 from mixnorm.storage.container import checked_content, checked_dtype, checked_shape
-from mixnorm.storage.encode import DEEPEST, FITTED, PASSING
-from mixnorm.storage.hints import check_fields, fits, hints_of
+from mixnorm.storage.encode import DEEPEST, PASSING, fitted_hints
+from mixnorm.storage.hints import check_fields, fits
 from mixnorm.storage.registry import dataclass_class, estimator_class, splitter_class
 
 _HEXADECIMAL = re.compile(r"-?0x[0-9a-f]+")
@@ -178,7 +178,7 @@ class Decoder:
 
 def restore(model: Any, state: dict[str, Any], max_bytes: int) -> None:
     """Make an estimator that has its parameters the fitted one that ``state`` is of."""
-    if "model_" in _fitted_hints(type(model)):
+    if "model_" in fitted_hints(type(model)):
         _attach(model, state, max_bytes)
         return
     params = model.get_params(deep=False)
@@ -195,14 +195,9 @@ def restore(model: Any, state: dict[str, Any], max_bytes: int) -> None:
     check_is_fitted(model)
 
 
-def _fitted_hints(kind: type) -> dict[str, Any]:
-    """Return the types of what a fit leaves on an estimator, as its class declares them."""
-    return {name: hint for name, hint in hints_of(kind).items() if name in FITTED}
-
-
 def _attach(estimator: Any, state: dict[str, Any], max_bytes: int) -> None:
     """Give an estimator what a fit leaves, if each value is of the kind that its class declares."""
-    name, hints = type(estimator).__name__, _fitted_hints(type(estimator))
+    name, hints = type(estimator).__name__, fitted_hints(type(estimator))
     needed = {part for part in hints if not part.startswith("_")}
     for part in needed | state.keys():
         if part not in hints or part not in state or not fits(state[part], hints[part]):
@@ -213,6 +208,8 @@ def _attach(estimator: Any, state: dict[str, Any], max_bytes: int) -> None:
     if hasattr(estimator, "_check_parameters"):
         estimator._check_parameters()
     model.check(max_bytes)
+    if hasattr(state.get("_resume"), "check"):
+        state["_resume"].check(model)
     vars(estimator).update(state, n_features_in_=model.inputs.n_features)
     if model.inputs.names is not None:
         estimator.feature_names_in_ = model.inputs.name_array

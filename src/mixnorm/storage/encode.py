@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mixnorm.exceptions import ModelFileError
 from mixnorm.storage.container import plain
+from mixnorm.storage.hints import fits, hints_of
 from mixnorm.storage.registry import name_of
 
 #: Containers and objects within one another; a list that holds itself ends here too.
@@ -213,10 +214,20 @@ class Encoder:
     }
 
 
+def fitted_hints(kind: type) -> dict[str, Any]:
+    """Return the types of what a fit leaves on an estimator, as its class declares them."""
+    return {name: hint for name, hint in hints_of(kind).items() if name in FITTED}
+
+
 def fitted_state(model: Any) -> dict[str, Any]:
-    """Return what a file keeps of a fitted estimator beside its parameters."""
-    if "model_" in vars(model):
-        state = {name: vars(model)[name] for name in FITTED if name in vars(model)}
+    """Return what a file keeps of a fitted estimator beside its parameters.
+
+    That is what the class declares, and of the type that it declares.
+    """
+    own = vars(model)
+    if "model_" in own:
+        hints = fitted_hints(type(model))
+        state = {name: own[name] for name in own.keys() & hints if fits(own[name], hints[name])}
     elif hasattr(model, "_fitted_state"):
         state = model._fitted_state()
     else:

@@ -1,5 +1,7 @@
 """Model files of kernel learners: the same predictions, and checked when they are read."""
 
+from dataclasses import fields
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,12 +13,14 @@ import mixnorm
 from mixnorm import (
     ConvMKLClassifier,
     ConvMKLClassifierCV,
+    GreedyMKLClassifier,
     KernelMulticlassSVC,
     LinearMulticlassSVC,
     MKLClassifier,
     MKLClassifierCV,
     MKLRegressor,
     MKLRegressorCV,
+    ShareBoostClassifier,
     SMSDMKLClassifier,
     SMSDMKLClassifierCV,
     UFOMKLClassifier,
@@ -24,7 +28,11 @@ from mixnorm import (
 )
 from mixnorm.exceptions import ModelFileError
 from mixnorm.kernels import FunctionKernel, KernelBank, KernelStack, gaussian_bank, register_kernel
+from mixnorm.losses import Squared
+from mixnorm.models import NumberOutputs
 from mixnorm.storage.decode import restore
+from mixnorm.storage.encode import fitted_state
+from mixnorm.storage.hints import check_fields
 
 BANK = gaussian_bank([0.125, 0.5, 2.0])
 FEW = {"Cs": [1.0, 10.0], "cv": 3}
@@ -48,6 +56,10 @@ MACHINES = [
     LinearMulticlassSVC(),
     LinearMulticlassSVC(fit_intercept=False, C=0.1),
 ]
+
+
+ATTRIBUTES = ("kernel_weights_", "kernel_names_", "support_", "dual_coef_", "dual_gap_", "classes_")
+ATTRIBUTES += ("objective_", "n_iter_", "tail_sums_", "intercept_", "coef_", "n_features_in_")
 
 
 def short(model):
@@ -79,9 +91,8 @@ def assert_same(model, X, tmp_path):
     assert np.array_equal(loaded.predict(X), model.predict(X))
     if is_classifier(model):
         assert np.array_equal(loaded.decision_function(X), model.decision_function(X))
-    for name, value in vars(model).items():
-        if name.endswith("_") and isinstance(value, (np.ndarray, float, int, list)):
-            assert np.array_equal(getattr(loaded, name), value), name
+    for name in ATTRIBUTES:
+        assert np.array_equal(getattr(loaded, name, None), getattr(model, name, None)), name
     if hasattr(model, "kernel_weights_"):
         assert loaded.cost_ == model.cost_
     return loaded
@@ -152,8 +163,7 @@ def test_models_are_as_small_as_their_support(tmp_path):
     n = len(model.support_)
     assert n < 100
     assert (tmp_path / "model").stat().st_size < 8 * n * (4 + 3 + 1) + 8000
-    assert "_last" not in model._fitted_state()
-    assert list(model._fitted_state()) == sorted(model._fitted_state())
+    assert set(fitted_state(model)) == {"model_", "report_"}
 
 
 def test_warm_starts_after_loading_begin_anew():
@@ -176,10 +186,20 @@ def test_no_kernel_left(tmp_path):
 GONE = object()
 
 
+def changed(part, changes):
+    """Return a part of a model with other fields, or without some, as a file would give it."""
+    content = {field.name: getattr(part, field.name) for field in fields(part)}
+    content |= {name: value for name, value in changes.items() if name in content}
+    content = {name: value for name, value in content.items() if value is not GONE}
+    check_fields(type(part), content)
+    return type(part)(**content)
+
+
 def again(model, **changes):
     """Return what is read from the model's state, with some of it changed or gone."""
-    state = model._fitted_state() | changes
-    state = {name: value for name, value in state.items() if value is not GONE}
+    state, known = fitted_state(model), model.model_
+    parts = {name: changed(getattr(known, name), changes) for name in ("inputs", "outputs")}
+    state = {name: changed(part, parts | changes) for name, part in state.items()}
     fresh = type(model)(**model.get_params(deep=False))
     restore(fresh, state, 10**8)
     return fresh
@@ -200,41 +220,50 @@ def given():
 def test_a_whole_state_is_taken(model, given):
     X, _ = rows()
     assert np.array_equal(again(model).decision_function(X), model.decision_function(X))
-    assert vars(again(given)).keys() == vars(given).keys() - {"_last"}
+    assert vars(again(given)).keys() == vars(given).keys() - {"_resume"}
 
 
 REFUSED = (ValueError, TypeError, KeyError, AttributeError, MemoryError)
 
 
-def wrong(model):
-    n = len(model.support_)
+def wrong(known):
+    n = len(known.support)
     return {
-        "negative weights": (dict(kernel_weights_=np.array([0.5, -0.1, 0.2])), "negative"),
-        "few weights": (dict(kernel_weights_=np.ones(2)), "names|kernels"),
-        "table of weights": (dict(kernel_weights_=np.ones((3, 1))), "kernel_weights_"),
-        "list of weights": (dict(kernel_weights_=[1.0, 1.0, 1.0]), "kernel_weights_"),
-        "whole weights": (dict(kernel_weights_=np.ones(3, dtype=int)), "kernel_weights_"),
-        "no weights": (dict(kernel_weights_=GONE), None),
-        "few duals": (dict(dual_coef_=model.dual_coef_[:-1]), "support_ must be"),
-        "narrow duals": (
-            dict(dual_coef_=model.dual_coef_[:, :2]),
-            "classes_ must be an array of 2",
-        ),
-        "flat duals": (dict(dual_coef_=np.ones(n)), "dual_coef_"),
-        "no duals": (dict(dual_coef_=GONE), None),
-        "long support": (dict(support_=np.arange(n + 1)), "support_ must be"),
-        "support of floats": (dict(support_=model.support_ + 0.5), "support_ must be"),
-        "no support": (dict(support_=GONE), None),
-        "few names": (dict(kernel_names_=["a"]), "kernel_names_ must be a list of 3 names"),
-        "names as text": (dict(kernel_names_="abc"), "kernel_names_ must be a list"),
-        "few classes": (dict(classes_=np.array(["a", "b"])), "classes_ must be an array of 3"),
-        "list of classes": (dict(classes_=["a", "b", "c"]), "classes_ must be an array"),
-        "no classes": (dict(classes_=GONE), None),
+        "negative weights": (dict(kernel_weights=np.array([0.5, -0.1, 0.2])), "negative"),
+        "few weights": (dict(kernel_weights=np.ones(2)), "kernel_names_ must be 2 names"),
+        "table of weights": (dict(kernel_weights=np.ones((3, 1))), "kernel_weights_"),
+        "list of weights": (dict(kernel_weights=[1.0, 1.0, 1.0]), "kernel_weights must be"),
+        "whole weights": (dict(kernel_weights=np.ones(3, dtype=int)), "kernel_weights_"),
+        "no weights": (dict(kernel_weights=GONE), "kernel_weights"),
+        "few duals": (dict(dual_coef=known.dual_coef[:-1]), "support_ must be"),
+        "narrow duals": (dict(dual_coef=known.dual_coef[:, :2]), "classes_ must be an array of 2"),
+        "flat duals": (dict(dual_coef=np.ones(n)), "dual_coef_"),
+        "no duals": (dict(dual_coef=GONE), "dual_coef"),
+        "long support": (dict(support=np.arange(n + 1)), "support_ must be"),
+        "support of floats": (dict(support=known.support + 0.5), "support_ must be"),
+        "rows before the first": (dict(support=known.support - 50), "support_ must be"),
+        "no support": (dict(support=GONE), "support"),
+        "few names": (dict(names=("a",)), "kernel_names_ must be 3 names"),
+        "names as text": (dict(names="abc"), "names must be"),
+        "names that are none": (dict(names=(1, 2, 3)), "names must be"),
+        "rows in words": (dict(raw_rows="no"), "raw_rows must be"),
+        "few classes": (dict(classes=np.array(["a", "b"])), "classes_ must be an array of 3"),
+        "list of classes": (dict(classes=["a", "b", "c"]), "classes must be"),
+        "no classes": (dict(classes=GONE), "classes"),
+        "NaN among weights": (dict(kernel_weights=np.array([np.nan, 1.0, 1.0])), "finite"),
+        "infinite weights": (dict(kernel_weights=np.array([np.inf, 1.0, 1.0])), "finite"),
+        "columns": (dict(n_features=7), "the bank is of 4 columns"),
+        "columns in words": (dict(n_features="4"), "n_features must be"),
+        "no columns": (dict(n_features=0), "n_features_in_ must be"),
+        "gap": (dict(gap="small"), "gap must be"),
+        "iterations": (dict(iterations=1.5), "iterations must be"),
+        "features": (dict(features=np.zeros((2, 2))), "has no features"),
+        "outputs": (dict(outputs=NumberOutputs(True, 1.0, np.zeros(1), Squared())), "outputs"),
     }
 
 
 def test_wrong_states_are_refused(model):
-    for changes, said in wrong(model).values():
+    for changes, said in wrong(model.model_).values():
         with pytest.raises(REFUSED, match=said):
             again(model, **changes)
 
@@ -242,52 +271,46 @@ def test_wrong_states_are_refused(model):
 def test_wrong_banks_are_refused(model):
     for bank in (model.bank_.take(np.arange(3)), "bank", None, GONE):
         with pytest.raises(REFUSED, match="rows|kernels|bank"):
-            again(model, bank_=bank)
+            again(model, bank=bank)
     X, _ = rows()
     other = gaussian_bank([1.0]).fit(X).take(np.arange(len(model.support_)))
     with pytest.raises(ValueError, match="the bank must have 3 kernels"):
-        again(model, bank_=other)
+        again(model, bank=other)
 
 
 def test_wrong_states_of_given_matrices_are_refused(given):
     n = len(given.support_)
-    for changes in (
-        dict(support_=np.arange(n) + 50),
-        dict(support_=np.arange(n) - 1),
-        dict(n_features_in_=3),
-        dict(bank_=BANK.fit(rows()[0])),
-    ):
+    for changes in (dict(support=np.arange(n) + 50), dict(n_features=3)):
         with pytest.raises(ValueError, match="support_ is not within the training rows"):
+            again(given, **changes)
+    for changes in (
+        dict(support=np.arange(n) - 1),
+        dict(bank=BANK.fit(rows()[0])),
+        dict(features=np.zeros((2, 3))),
+    ):
+        with pytest.raises(ValueError, match="support_|the bank is of|no features"):
             again(given, **changes)
 
 
-UNCHECKED = {
-    "NaN among weights": dict(kernel_weights_=np.array([np.nan, 1.0, 1.0])),
-    "infinite weights": dict(kernel_weights_=np.array([np.inf, 1.0, 1.0])),
-    "columns": dict(n_features_in_=7),
-    "columns in words": dict(n_features_in_="4"),
-    "gap": dict(dual_gap_="small"),
-    "iterations": dict(n_iter_=1.5),
-    "names that are none": dict(kernel_names_=[1, 2, 3]),
-    "no features": dict(_features=np.zeros((2, 2))),
-}
-
-
-@pytest.mark.parametrize("name", UNCHECKED)
-def test_more_wrong_states_are_refused(model, name):
-    with pytest.raises(REFUSED):
-        again(model, **UNCHECKED[name])
+def test_models_of_other_kinds_are_refused(model):
+    X, y = rows()
+    for part in ("model_", "report_"):
+        with pytest.raises(ModelFileError, match=f"'{part}' of MKLClassifier is missing"):
+            restore(MKLClassifier(), fitted_state(model) | {part: None}, 10**8)
+    state = fitted_state(ShareBoostClassifier(2).fit(X, y))
+    with pytest.raises(ModelFileError, match="of another kind"):
+        restore(MKLClassifier(), state, 10**8)
 
 
 @pytest.mark.parametrize(
     "changes",
     [
-        dict(_scale="large"),
-        dict(_scale=-1.0),
-        dict(_centre=np.zeros(3)),
-        dict(_centre=GONE),
-        dict(_single="yes"),
-        dict(intercept_="a"),
+        dict(unit="large"),
+        dict(unit=-1.0),
+        dict(centre=np.zeros(3)),
+        dict(centre=GONE),
+        dict(single="yes"),
+        dict(single=True, dual_coef=np.zeros((50, 2)), centre=np.zeros(2)),
     ],
     ids=lambda case: " ".join(case) if isinstance(case, dict) else str(case),
 )
@@ -307,29 +330,53 @@ def test_wrong_features_are_refused(shape):
     X, y = rows()
     model = MKLClassifier(gaussian_bank([0.5, 1.0, 2.0], factors="nystrom", rank=10)).fit(X, y)
     with pytest.raises(REFUSED):
-        again(model, _features=np.zeros(shape))
+        again(model, features=np.zeros(shape))
 
 
 def test_wrong_parameters_are_refused(model):
-    state = model._fitted_state()
     for params in (dict(p=0.5), dict(C=-1.0), dict(kernel="no"), dict(loss="log")):
         with pytest.raises(ValueError, match="p=|C=|kernel=|loss="):
-            restore(MKLClassifier(BANK, **params), dict(state), 10**8)
+            restore(MKLClassifier(BANK, **params), fitted_state(model), 10**8)
 
 
 def test_wrong_streams_are_refused():
     X, y = rows()
     model = UFOMKLClassifier(BANK).partial_fit(X, y)
-    stream = model._fitted_state()["_stream_state"]
     assert again(model).partial_fit(X, y).mistakes_ == model.partial_fit(X, y).mistakes_
     for changes in (
         dict(squares=np.ones(2)),
         dict(squares=-np.ones(3)),
         dict(offsets=np.ones((3, 1))),
+        dict(offsets=np.full(3, np.nan)),
         dict(q=0.0),
+        dict(q=np.nan),
+        dict(cost=0.0),
+        dict(rounds=0.0),
         dict(total=0.0),
+        dict(met=3),
     ):
         with pytest.raises(ValueError, match="stream"):
-            again(model, _stream_state=stream | changes)
-    with pytest.raises(ValueError, match="must be a dictionary"):
-        again(model, _stream_state=[1, 2])
+            again(model, **changes)
+    for stream in ([1, 2], None, dict(q=2.0)):
+        with pytest.raises(ModelFileError, match="'_resume' of UFOMKLClassifier"):
+            restore(UFOMKLClassifier(BANK), fitted_state(model) | {"_resume": stream}, 10**8)
+
+
+# --- parameters
+
+
+@pytest.mark.parametrize("model", [*MODELS, KernelMulticlassSVC()], ids=short)
+def test_parameters_set_afterwards_change_nothing(model, tmp_path):
+    X, _ = rows()
+    model = fitted(model, X)
+    before = model.predict(X), model.cost_, model.kernel_names_
+    columns = KernelBank.from_columns(None, {"first": [0, 1]})
+    others = {"kernel": "precomputed", "bank": columns, "loss": "squared_hinge", "n_kernels": 1}
+    others = {name: value for name, value in others.items() if name in model.get_params()}
+    if isinstance(model, GreedyMKLClassifier):
+        others["loss"] = "logistic"
+    model.set_params(**others)
+    for one in (model, assert_same(model, X, tmp_path)):
+        assert np.array_equal(one.predict(X), before[0])
+        assert (one.cost_, one.kernel_names_) == before[1:]
+        assert not hasattr(one, "predict_proba")

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from mixnorm.engines.mirror.block_learner import BlockLearner, by_blocks
-from mixnorm.engines.mirror.kernel_learner import KernelLearner
+from mixnorm.engines.mirror.kernel_learner import KernelLearner, KernelLearnerState
 from mixnorm.engines.mirror.plan import ORIGINS, PERCEPTRON, RULES, NotFiniteError, Plan
 from mixnorm.engines.mirror.row_learner import RowLearner
 from mixnorm.norms import MixedNorm
@@ -26,6 +26,7 @@ __all__ = [
     "RULES",
     "BlockLearner",
     "KernelLearner",
+    "KernelLearnerState",
     "Learner",
     "NotFiniteError",
     "Plan",

@@ -8,7 +8,8 @@ sizes of all ``theta_m``. The objective is that of :class:`KernelPenalty` with o
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 
@@ -16,6 +17,44 @@ from mixnorm._chunks import chunks
 from mixnorm.engines.mirror import kernels_jit as jit
 from mixnorm.engines.multikernel import machine_jit
 from mixnorm.kernels.grams import with_subnormals_as_zero
+from mixnorm.models import KernelModel, check_floats
+
+
+@dataclass(frozen=True, eq=False)
+class KernelLearnerState:
+    """What a :class:`KernelLearner` goes on from; its attributes, as they stand.
+
+    Parameters
+    ----------
+    q, cost, offsets, squares, rounds, total, mistakes
+        As in :class:`KernelLearner`.
+    lost : float
+        The sum of losses of samples when they were met.
+    met : int
+        Rows that came, with those that count for nothing.
+    """
+
+    q: float
+    cost: float
+    offsets: np.ndarray
+    squares: np.ndarray
+    rounds: float
+    total: float
+    mistakes: int
+    lost: float
+    met: int
+
+    def check(self, model: KernelModel) -> None:
+        """Raise unless learning can go on with this model; the parts may be a stranger's."""
+        n_kernels = len(model.kernel_weights)
+        for name in ("offsets", "squares"):
+            values = getattr(self, name)
+            check_floats(values, (n_kernels,), f"{name} of the stream")
+            if not np.all(values >= 0.0):
+                raise ValueError(f"{name} of the stream must not be negative")
+        sound = self.q >= 2.0 and min(self.cost, self.rounds, self.total) > 0.0
+        if not sound or self.met < len(model.support) or model.bank is None:
+            raise ValueError("the numbers of the stream are out of range")
 
 
 class KernelLearner:
@@ -58,27 +97,27 @@ class KernelLearner:
             jit.link(self.squares, self.offsets, self.q, scale, self.rounds, found)
         return found
 
-    def state(self) -> dict[str, Any]:
-        """Return what a file keeps of the learner."""
-        names = ("q", "cost", "offsets", "squares", "rounds", "total", "mistakes", "lost")
-        return {name: getattr(self, name) for name in names}
+    def state(self, met: int) -> KernelLearnerState:
+        """Return what learning goes on from, after so many rows."""
+        return KernelLearnerState(
+            self.q,
+            self.cost,
+            self.offsets,
+            self.squares.copy(),
+            float(self.rounds),
+            float(self.total),
+            int(self.mistakes),
+            float(self.lost),
+            met,
+        )
 
     @classmethod
-    def from_state(cls, state: Any, n_kernels: int, n_classes: int) -> KernelLearner:
-        """Return the learner that a file speaks of; raise a ValueError if there is none such."""
-        if not isinstance(state, dict):
-            raise ValueError("the state of the stream must be a dictionary")
-        made = cls(state["q"], state["offsets"], state["cost"], n_classes)
-        made.squares = np.asarray(state["squares"], dtype=np.float64)
-        for name in ("offsets", "squares"):
-            values = getattr(made, name)
-            if values.shape != (n_kernels,) or not np.all(values >= 0.0):
-                raise ValueError(f"{name} of the stream must be {n_kernels} numbers, none negative")
-        made.rounds, made.total = float(state["rounds"]), float(state["total"])
-        made.mistakes, made.lost = int(state["mistakes"]), float(state["lost"])
-        sound = made.q >= 2.0 and made.cost > 0.0 and made.rounds > 0.0 and made.total > 0.0
-        if not sound:
-            raise ValueError("the numbers of the stream are out of range")
+    def going_on(cls, state: KernelLearnerState, n_classes: int) -> Self:
+        """Return a learner that goes on from where another stopped."""
+        made = cls(state.q, state.offsets, state.cost, n_classes)
+        made.squares = np.array(state.squares, dtype=np.float64)  # a copy, to be changed
+        made.rounds, made.total = float(state.rounds), float(state.total)
+        made.mistakes, made.lost = state.mistakes, float(state.lost)
         return made
 
     def begin(

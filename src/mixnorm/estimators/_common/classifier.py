@@ -22,8 +22,8 @@ def knows_probabilities(estimator: Any) -> bool:
     return known
 
 
-class ClassifierFace(ClassifierMixin, FittedMixin):
-    """Predictions from the scores of ``model_``, whose ``outputs`` say what they mean."""
+class DecisionFace(ClassifierMixin, FittedMixin):
+    """Labels and decisions from the scores of ``model_``, whose ``outputs`` say what they mean."""
 
     _output_kind: type = ClassOutputs
 
@@ -73,6 +73,10 @@ class ClassifierFace(ClassifierMixin, FittedMixin):
             With two classes, positive means ``classes_[1]``.
         """
         return self._fitted().outputs.decisions(self._scores(X))
+
+
+class ClassifierFace(DecisionFace):
+    """The same, with probabilities."""
 
     @available_if(knows_probabilities)
     def predict_proba(self, X: Any) -> Any:

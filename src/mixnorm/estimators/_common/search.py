@@ -31,7 +31,7 @@ class SearchedMixin(FittedMixin):
         return self.search_
 
     @property
-    def cv_results_(self) -> dict[str, np.ndarray]:
+    def cv_results_(self) -> dict[str, Any]:
         """Parameters and held-out scores of every candidate."""
         return self._searched().cv_results
 

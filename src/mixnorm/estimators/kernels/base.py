@@ -1,15 +1,15 @@
-"""What learners with several kernels share: kernels in, the engine's call, prediction."""
+"""What learners with several kernels share: kernels in, the engine's call, what the model says."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
-from mixnorm._linear import linear_scores
 from mixnorm.engines import multikernel
+from mixnorm.estimators._common.fitted import ReportedMixin
 from mixnorm.estimators._common.inputs import _check_integer, _check_number, check_shared_parameters
 from mixnorm.estimators._common.messages import warn_caller
 from mixnorm.estimators._common.progress import (
@@ -25,7 +25,6 @@ from mixnorm.estimators.kernels.inputs import (
     row_costs,
     take_rows,
 )
-from mixnorm.estimators.kernels.stored import StoredKernelsMixin
 from mixnorm.exceptions import (
     InterruptedFitWarning,
     KernelMemoryWarning,
@@ -33,39 +32,121 @@ from mixnorm.exceptions import (
     NotConvergedWarning,
 )
 from mixnorm.kernels import KernelStack, gaussian_bank
+from mixnorm.models import FitReport, Inputs, KernelModel
 
 _FEWER = "Lower beta or raise C, unless all targets are equal."
-_ROWS = 2048  # of new data, that are compared with the support at a time
 
 
-class KernelLearner(KernelInputsMixin, StoredKernelsMixin, CallbackSupportMixin, BaseEstimator):
+@dataclass(frozen=True, eq=False)
+class Training:
+    """The rows of a fit that count, and what is known of them before the engine runs.
+
+    Parameters
+    ----------
+    bank : FittedBank or None
+        The kernels; None where kernel matrices are given.
+    grams : Grams
+        The kernels between the rows.
+    y : ndarray
+        Targets, as the learner encodes them.
+    weight : ndarray
+        Weights by class and sample, all positive.
+    rows : ndarray of int
+        Where the rows are among those given.
+    raw_rows : bool
+        Whether rows go to the bank as they are.
+    inputs : Inputs
+        The columns.
+    outputs : ClassOutputs or NumberOutputs
+        What scores mean.
+    """
+
+    bank: Any
+    grams: Any
+    y: np.ndarray
+    weight: np.ndarray
+    rows: np.ndarray
+    raw_rows: bool
+    inputs: Inputs
+    outputs: Any
+
+    def model(
+        self,
+        weights: np.ndarray,
+        duals: np.ndarray,
+        used: np.ndarray,
+        coefs: np.ndarray | None = None,
+    ) -> KernelModel:
+        """Return the model that keeps the rows in the mask ``used``, or weights of features."""
+        dual_coef, bank, features = np.ascontiguousarray(duals[used]), self.bank, None
+        if bank is not None and self.grams.factors is None:
+            bank = bank.take(np.flatnonzero(used))
+        elif bank is not None:
+            features = self._features(weights, dual_coef, used) if coefs is None else coefs
+            bank = bank.take(np.flatnonzero(used)[:1])  # the landmarks are kept apart
+        return KernelModel(
+            weights,
+            self.rows[used],
+            dual_coef,
+            features,
+            bank,
+            kernel_names(self.bank, len(weights)),
+            self.raw_rows,
+            self.inputs,
+            self.outputs,
+        )
+
+    def _features(self, weights: np.ndarray, dual_coef: np.ndarray, used: np.ndarray) -> np.ndarray:
+        """Return the weights of the features of kernels with weight, side by side."""
+        factors = self.grams.factors
+        blocks = [
+            weights[m] * (np.asarray(factors[m][used], dtype=np.float64).T @ dual_coef)
+            for m in np.flatnonzero(weights > 0.0)
+        ]
+        return np.concatenate(blocks) if blocks else np.zeros((0, 1))
+
+
+@dataclass(frozen=True, eq=False)
+class KernelStart:
+    """Where a warm start begins: weights, dual variables and ``C`` of the last fit."""
+
+    weights: np.ndarray
+    duals: np.ndarray
+    cost: float
+
+
+class KernelLearner(KernelInputsMixin, ReportedMixin, CallbackSupportMixin, BaseEstimator):
     """Base of the learners that weigh kernels.
 
     A subclass has the parameters ``bank``, ``kernel``, ``C``, ``tol``, ``max_iter`` and
     ``warm_start``, and says what its penalty and its targets are.
     """
 
-    bank_: Any
-    kernel_weights_: np.ndarray
-    _features: Any
+    model_: KernelModel
+    report_: FitReport
     #: Whether the machine is that of squared losses.
     _squares = False
 
     # --- what a subclass says
 
-    def _penalty(self, grams: Any, weight: np.ndarray) -> multikernel.KernelPenalty:
-        """Return the penalty, for rows of these weights."""
+    def _penalty(
+        self, grams: Any, weight: np.ndarray, outputs: Any
+    ) -> tuple[multikernel.KernelPenalty, dict[str, Any]]:
+        """Return the penalty, for rows of these weights, and what to report of it."""
         raise NotImplementedError
 
-    def _target(self, y: Any, caps: np.ndarray) -> Any:
-        """Return the targets as the engine takes them; set what is fitted without it."""
+    def _target(self, y: Any, caps: np.ndarray, outputs: Any) -> Any:
+        """Return the targets as the engine takes them."""
         raise NotImplementedError
 
-    def _encoded(self, y: Any, weight: np.ndarray) -> tuple[Any, np.ndarray]:
-        """Return valid targets, and weights by class and sample; zero leaves a row out."""
+    def _encoded(self, y: Any, weight: np.ndarray) -> tuple[Any, np.ndarray, Any]:
+        """Return valid targets, weights by class and sample, and the outputs of the model.
+
+        Rows of weight zero are left out.
+        """
         raise NotImplementedError
 
-    def _unit(self, total: float) -> float:
+    def _unit(self, training: Training) -> float:
         """Return what the engine's objective is divided by to be that of the documentation."""
         return 1.0
 
@@ -142,34 +223,46 @@ class KernelLearner(KernelInputsMixin, StoredKernelsMixin, CallbackSupportMixin,
             X = self._validated(X)
             check_targets(self, X, y)
             progress = Progress.of_fit(self, X, y, sample_weight, self._n_tasks())
-            y, weight = self._encoded(y, row_costs(sample_weight, X.shape[0]))
-            bank, grams = self._kernels_of(X, weight)
-            self._learn(bank, grams, y, weight, progress)
+            encoded = self._encoded(y, row_costs(sample_weight, X.shape[0]))
+            self._learn(self._training(X, *encoded), progress)
             progress.end(dict)
             return self
 
-    def _learn(self, bank: Any, grams: Any, y: Any, weight: np.ndarray, progress: Any) -> None:
+    def _training(self, X: Any, y: Any, weight: np.ndarray, outputs: Any) -> Training:
+        """Return the rows of positive weight, with their kernels."""
+        bank, grams = self._kernels_of(X, weight)
+        rows = np.flatnonzero(weight > 0.0)
+        inputs = Inputs.of(self)
+        return Training(bank, grams, y[rows], weight[rows], rows, self._raw(), inputs, outputs)
+
+    def _learn(self, training: Training, progress: Any) -> None:
         """Run the engine on the rows that count, and keep what it finds."""
-        kept = np.flatnonzero(weight > 0.0)
+        grams, outputs = training.grams, training.outputs
         with np.errstate(over="ignore"):  # the engine refuses what is too large
-            target = self._target(y[kept], float(self.C) * weight[kept])
+            target = self._target(training.y, float(self.C) * training.weight, outputs)
+        penalty, facts = self._penalty(grams, training.weight, outputs)
         found = multikernel.solve(
             grams,
             target,
-            self._penalty(grams, weight[kept]),
+            penalty,
             tol=float(self.tol),
             max_iter=int(self.max_iter),
             start=self._start(grams, target),
             on_iteration=None if progress is None else Iterations(progress).end,
         )
         self._report(found, grams.dtype)
-        self._keep(found, bank, grams, kept, self._unit(float(np.sum(weight))))
+        unit = self._unit(training)
+        in_units = replace(found, objective=found.objective / unit, gap=found.gap / unit)
+        self._resume: Any = KernelStart(found.weights, found.duals, float(self.C))
+        self.model_ = self._model(found, training)
+        self.report_ = FitReport.of(in_units, **facts)
 
     def _start(self, grams: Any, target: Any) -> tuple[np.ndarray, np.ndarray] | None:
         """Return weights and dual variables of the last fit, if ``warm_start`` asks for them."""
-        if not self.warm_start or not hasattr(self, "_last"):
+        last = getattr(self, "_resume", None)
+        if not self.warm_start or not isinstance(last, KernelStart):
             return None
-        weights, duals, cost = self._last
+        weights, duals = last.weights, last.duals
         if len(weights) != grams.n_kernels or duals.shape != (len(target), target.n_outputs):
             raise ValueError(
                 f"warm_start=True starts from {len(weights)} kernels and {duals.shape[0]} samples "
@@ -177,7 +270,7 @@ class KernelLearner(KernelInputsMixin, StoredKernelsMixin, CallbackSupportMixin,
                 f"of {target.n_outputs}. Set warm_start=False to start anew."
             )
         # They stay feasible where C grows, and are made so where it falls.
-        return weights, duals * min(1.0, float(self.C) / cost)
+        return weights, duals * min(1.0, float(self.C) / last.cost)
 
     def _report(self, found: multikernel.KernelSolution, dtype: Any) -> None:
         relative = found.gap / found.objective if found.objective else 0.0
@@ -196,120 +289,75 @@ class KernelLearner(KernelInputsMixin, StoredKernelsMixin, CallbackSupportMixin,
                 NotConvergedWarning,
             )
 
-    def _keep(
-        self,
-        found: multikernel.KernelSolution,
-        bank: Any,
-        grams: Any,
-        rows: np.ndarray,
-        unit: float,
-    ) -> None:
-        """Set the fitted attributes."""
-        self._last = (found.weights, found.duals, float(self.C))
-        weights = found.weights
-        used = np.any(found.duals != 0.0, axis=1)
-        there = np.max(grams.diagonals(), axis=1) > 0.0
+    def _model(self, found: multikernel.KernelSolution, training: Training) -> Any:
+        """Return the model that the engine has found."""
+        weights, used = found.weights, np.any(found.duals != 0.0, axis=1)
+        there = np.max(training.grams.diagonals(), axis=1) > 0.0
         if not np.any(used) or not np.any(weights[there]):
             warn_of_no_kernel(zero=bool(np.any(weights) and not np.any(there)))
             used = np.arange(len(used)) == 0
-        self.kernel_weights_ = weights
-        self.support_ = rows[used]
-        self.dual_coef_ = np.ascontiguousarray(found.duals[used])
-        self._set_predictor(bank, grams, np.flatnonzero(used), found.coefs)
-        self.kernel_names_ = (
-            [f"kernel {m}" for m in range(len(weights))] if bank is None else list(bank.names)
-        )
-        self.objective_ = float(found.objective / unit)
-        self.dual_gap_ = float(found.gap / unit)
-        self.n_iter_ = int(found.iterations)
+        coefs = found.coefs if np.any(weights > 0.0) else None
+        return training.model(weights, found.duals, used, coefs)
 
-    def _set_predictor(
-        self, bank: Any, grams: Any, used: np.ndarray, coefs: np.ndarray | None = None
-    ) -> None:
-        """Keep what prediction needs of the bank: the support, or weights of features."""
-        self.bank_, self._features = None, None
-        if bank is None:
-            return
-        if grams.factors is None:
-            self.bank_ = bank.take(used)
-            return
-        which = np.flatnonzero(self.kernel_weights_ > 0.0)
-        blocks = [
-            self.kernel_weights_[m]
-            * (np.asarray(grams.factors[m][used], dtype=np.float64).T @ self.dual_coef_)
-            for m in which
-        ]
-        self._features = np.concatenate(blocks) if blocks else np.zeros((0, 1))
-        if coefs is not None and blocks:
-            self._features = coefs
-        self.bank_ = bank.take(used[:1])  # the landmarks are kept apart
+    def _fact(self, name: str) -> Any:
+        """Return what only some fits report."""
+        facts = self._reported().facts
+        if name not in facts:
+            raise AttributeError(f"this fit of {type(self).__name__} reports no {name}")
+        return facts[name]
+
+    # --- what is read off the model
+
+    @property
+    def kernel_weights_(self) -> np.ndarray:
+        """The weights of the kernels."""
+        weights: np.ndarray = self._fitted().kernel_weights
+        return weights
+
+    @property
+    def kernel_names_(self) -> list[str]:
+        """How the kernels are called."""
+        return list(self._fitted().names)
+
+    @property
+    def bank_(self) -> Any:
+        """The kernels, with the rows that prediction needs; None where matrices are given."""
+        return self._fitted().bank
+
+    @property
+    def support_(self) -> np.ndarray:
+        """Training rows with dual variables."""
+        support: np.ndarray = self._fitted().support
+        return support
+
+    @property
+    def dual_coef_(self) -> np.ndarray:
+        """What kernels with the support are multiplied by."""
+        table: np.ndarray = self._fitted().dual_coef
+        return table
 
     @property
     def cost_(self) -> dict[str, int]:
         """What the model takes: kernels, support vectors, numbers stored, multiplications a row."""
-        check_is_fitted(self)
-        n_support = len(self.support_)
-        if self.bank_ is None:
-            used = int(np.count_nonzero(self.kernel_weights_))
-            return {
-                "kernels": used,
-                "support": n_support,
-                "floats": int(self.dual_coef_.size) + used,
-                "multiplications": n_support * (used + self.dual_coef_.shape[1]),
-            }
-        cost: dict[str, int] = self.bank_.cost(self.kernel_weights_, n_support)
-        coef = self.dual_coef_ if self._features is None else self._features
-        return cost | {
-            "floats": cost["floats"] + int(coef.size),
-            "multiplications": cost["multiplications"] + int(coef.size),
-        }
-
-    # --- prediction
-
-    def _scores(self, X: Any) -> np.ndarray:
-        """Return the scores of new rows: kernels with weight, and the support, alone count."""
-        return self._scores_and_sizes(X)[0]
-
-    def _scores_and_sizes(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Return scores, and the largest sum of magnitudes that any score of a row is made of.
-
-        In double precision, whatever the bank has: scores of a row hardly depend on its company.
-        """
-        check_is_fitted(self)
-        if self._precomputed:
-            return self._scores_of_stack(X)
-        X = self._new_rows(X)
-        rows = getattr(X, "iloc", X)
-        parts = [
-            self._scores_of_rows(rows[start : start + _ROWS])
-            for start in range(0, X.shape[0], _ROWS)
-        ]
-        scores, sizes = zip(*parts, strict=True)
-        return np.concatenate(scores), np.concatenate(sizes)
-
-    def _scores_of_rows(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        if self._features is None:
-            K = self.bank_.combine(X, self.kernel_weights_, dtype=np.float64)
-            return products_and_sizes(K, self.dual_coef_)
-        which = np.flatnonzero(self.kernel_weights_ > 0.0)
-        if len(which) == 0:
-            return np.zeros((X.shape[0], self.dual_coef_.shape[1])), np.zeros(X.shape[0])
-        found = self.bank_.feature_products(X, which, self._features)
-        return found[:, :-1], found[:, -1]
-
-    def _scores_of_stack(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        stack = self._new_stack(X, len(self.kernel_weights_))
-        K = stack.combine(self.kernel_weights_, columns=self.support_, dtype=np.float64)
-        return products_and_sizes(K, self.dual_coef_)
+        cost: dict[str, int] = self._fitted().cost()
+        return cost
 
 
-def products_and_sizes(K: np.ndarray, table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return ``K @ table``, and for each row the largest sum of magnitudes in it.
+class TailSumsMixin:
+    """A learner that looks at the tail sums of its kernels, and reports them."""
 
-    Overwrites ``K``.
-    """
-    found = linear_scores(K, table, np.zeros(1))
-    return found, np.abs(K, out=K) @ np.max(np.abs(table), axis=1, initial=0.0)
+    @property
+    def tail_sums_(self: Any) -> np.ndarray:
+        """The tail sums of the kernels."""
+        sums: np.ndarray = self._fact("tail_sums")
+        return sums
+
+
+def kernel_names(bank: Any, n_kernels: int) -> tuple[str, ...]:
+    """Return how kernels are called; by numbers where matrices are given."""
+    if bank is None:
+        return tuple(f"kernel {m}" for m in range(n_kernels))
+    return tuple(bank.names)
 
 
 def warn_of_no_kernel(zero: bool = False, advice: str = _FEWER) -> None:

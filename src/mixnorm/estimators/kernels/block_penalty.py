@@ -10,6 +10,7 @@ import numpy as np
 
 from mixnorm.engines.multikernel import KernelPenalty
 from mixnorm.estimators._common.inputs import _check_integer, _check_number
+from mixnorm.estimators.kernels.base import TailSumsMixin, Training
 from mixnorm.estimators.kernels.stream import KernelStream
 
 
@@ -32,26 +33,23 @@ class BlockPenaltyClassifier(KernelStream):
                 f"q={q!r} must be at least 2: below that the penalty is not strongly convex."
             )
 
-    def _exponent(self, n_kernels: int) -> float:
+    def _exponent(self, n_kernels: int, n_classes: int) -> float:
         if self.q is None:
             return max(2.0, 2.0 * math.log(n_kernels))
         if isinstance(self.q, str):
-            return max(2.0, 2.0 * math.log(len(self.classes_)))
+            return max(2.0, 2.0 * math.log(n_classes))
         return float(self.q)
 
-    def _offsets(self, grams: Any, weight: np.ndarray) -> np.ndarray:
-        """Return what the size of each block costs, times ``beta``."""
-        raise NotImplementedError
+    def _penalty(
+        self, grams: Any, weight: np.ndarray, outputs: Any
+    ) -> tuple[KernelPenalty, dict[str, Any]]:
+        costs, facts = self._block_costs(grams, weight)
+        offsets = costs * float(np.sum(weight)) * float(self.C)
+        exponent = self._exponent(grams.n_kernels, len(outputs.classes))
+        return KernelPenalty(exponent, np.ones(grams.n_kernels), offsets), facts
 
-    def _block_costs(self, grams: Any, weight: np.ndarray) -> np.ndarray:
-        return float(self.beta) * self._offsets(grams, weight)
-
-    def _penalty(self, grams: Any, weight: np.ndarray) -> KernelPenalty:
-        offsets = self._block_costs(grams, weight) * float(np.sum(weight)) * float(self.C)
-        return KernelPenalty(self._exponent(grams.n_kernels), np.ones(grams.n_kernels), offsets)
-
-    def _unit(self, total: float) -> float:
-        return total * float(self.C)
+    def _unit(self, training: Training) -> float:
+        return float(np.sum(training.weight)) * float(self.C)
 
 
 class UFOMKLClassifier(BlockPenaltyClassifier):
@@ -153,11 +151,11 @@ class UFOMKLClassifier(BlockPenaltyClassifier):
         self.epochs = epochs
         self.random_state = random_state
 
-    def _offsets(self, grams: Any, weight: np.ndarray) -> np.ndarray:
-        return np.ones(grams.n_kernels)
+    def _block_costs(self, grams: Any, weight: np.ndarray) -> tuple[np.ndarray, dict[str, Any]]:
+        return float(self.beta) * np.ones(grams.n_kernels), {}
 
 
-class SMSDMKLClassifier(BlockPenaltyClassifier):
+class SMSDMKLClassifier(TailSumsMixin, BlockPenaltyClassifier):
     r"""SMSD-MKL: multi-class multiple kernel learning that penalises kernels by their tail sums.
 
     Minimises
@@ -271,6 +269,6 @@ class SMSDMKLClassifier(BlockPenaltyClassifier):
         super()._check_parameters()
         _check_integer(self, "tail", least=0)
 
-    def _offsets(self, grams: Any, weight: np.ndarray) -> np.ndarray:
-        self.tail_sums_ = np.asarray(grams.tail_sums(int(self.tail), weight), dtype=np.float64)
-        return self.tail_sums_
+    def _block_costs(self, grams: Any, weight: np.ndarray) -> tuple[np.ndarray, dict[str, Any]]:
+        sums = np.asarray(grams.tail_sums(int(self.tail), weight), dtype=np.float64)
+        return float(self.beta) * sums, {"tail_sums": sums}

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import column_or_1d
 
-from mixnorm._linear import even_ties
 from mixnorm.engines.multikernel import HingeTarget
+from mixnorm.estimators._common.classifier import DecisionFace
 from mixnorm.estimators._common.inputs import (
     check_class_weight,
     check_dense_targets,
@@ -18,16 +17,16 @@ from mixnorm.estimators._common.inputs import (
 )
 from mixnorm.estimators._common.validation import check_classification_targets
 from mixnorm.estimators.kernels.base import KernelLearner
+from mixnorm.models import ClassOutputs
 
 _LOSSES = ("hinge", "squared_hinge")
 
 
-class KernelClassifier(ClassifierMixin, KernelLearner):
+class KernelClassifier(DecisionFace, KernelLearner):
     """Labels in, labels out: Crammer and Singer's joint machine on a sum of kernels."""
 
     loss: str = "hinge"
     class_weight: Any
-    classes_: np.ndarray
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -37,51 +36,12 @@ class KernelClassifier(ClassifierMixin, KernelLearner):
                 f"loss={self.loss!r} is not known here; choose one of {list(_LOSSES)}."
             )
 
-    def _encoded(self, y: Any, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        self.classes_, labels, weight = encoded_labels(self, y, weight)
-        return labels, weight
+    def _encoded(self, y: Any, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray, ClassOutputs]:
+        classes, labels, weight = encoded_labels(self, y, weight)
+        return labels, weight, ClassOutputs(classes)
 
-    def _target(self, y: np.ndarray, caps: np.ndarray) -> HingeTarget:
-        return HingeTarget(y, caps, len(self.classes_), self.loss == "squared_hinge")
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Return the scores of the classes.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
-            New data; with ``kernel="precomputed"`` their kernels with the training rows, of shape
-            ``(n_kernels, n_samples, n_training)``.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes), or (n_samples,) for two classes
-            With two classes, positive means ``classes_[1]``.
-        """
-        scores = even_ties(*self._scores_and_sizes(X))
-        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Predict class labels.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
-            New data, as in :meth:`decision_function`.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        scores = even_ties(*self._scores_and_sizes(X))
-        labels: np.ndarray = self.classes_[scores.argmax(axis=1)]
-        return labels
-
-    def _restore(self, state: dict[str, Any], max_bytes: int) -> None:
-        super()._restore(state, max_bytes)
-        classes = self.classes_
-        if not isinstance(classes, np.ndarray) or classes.shape != (self.dual_coef_.shape[1],):
-            raise ValueError(f"classes_ must be an array of {self.dual_coef_.shape[1]} labels")
+    def _target(self, y: np.ndarray, caps: np.ndarray, outputs: ClassOutputs) -> HingeTarget:
+        return HingeTarget(y, caps, len(outputs.classes), self.loss == "squared_hinge")
 
 
 def encoded_labels(

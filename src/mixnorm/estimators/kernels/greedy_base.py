@@ -23,10 +23,12 @@ from mixnorm.estimators._common.progress import (
     with_callbacks,
 )
 from mixnorm.estimators._common.staged import check_size
-from mixnorm.estimators.kernels.base import products_and_sizes, warn_of_no_kernel
+from mixnorm.estimators._common.validation import validate_data
+from mixnorm.estimators.kernels.base import warn_of_no_kernel
 from mixnorm.estimators.kernels.greedy_stored import StoredKernelPathMixin
 from mixnorm.estimators.kernels.inputs import (
     KernelInputsMixin,
+    as_rows,
     check_targets,
     take_rows,
     weights_of,
@@ -39,6 +41,7 @@ from mixnorm.exceptions import (
 )
 from mixnorm.kernels import KernelBank, KernelStack, exact_factor
 from mixnorm.losses import Squared
+from mixnorm.models.kernel import products_and_sizes
 from mixnorm.pools import KernelPool
 
 _SCANS = ("auto", "exact", "factors")
@@ -376,6 +379,28 @@ class GreedyKernelLearner(
             for place, intercept in enumerate(intercepts)
         ]
         return scores, found[:, -1] + np.max(np.abs(intercepts))
+
+    def _new_rows(self, X: Any) -> Any:
+        """Return new rows as the bank takes them, checked."""
+        if self._raw():
+            X = as_rows(X)
+            validate_data(self, X, reset=False, skip_check_array=True)
+            return X
+        return validate_data(
+            self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]
+        )
+
+    def _new_stack(self, X: Any, n_kernels: int) -> KernelStack:
+        """Return given kernels of new rows with the training rows, checked."""
+        stack = KernelStack(X)
+        stack.check(square=False)
+        if stack.n_kernels != n_kernels or stack.shape[1] != self.n_features_in_:
+            raise ValueError(
+                f"X holds {stack.n_kernels} kernels of shape {stack.shape}, but this model was "
+                f"fitted on {n_kernels} kernels of {self.n_features_in_} training rows; give an "
+                f"array of shape ({n_kernels}, n_new, {self.n_features_in_})."
+            )
+        return stack
 
     def _nothing(self, X: Any) -> np.ndarray:
         """Return the products of a model without kernels, once the rows are checked."""

@@ -50,39 +50,31 @@ class KernelInputsMixin:
     def _validated(self, X: Any) -> Any:
         if self._precomputed:
             X = KernelStack(X)
-            self.__dict__.pop("feature_names_in_", None)
+            if hasattr(self, "feature_names_in_"):
+                del self.feature_names_in_
         elif isinstance(X, KernelStack):
             raise TypeError(
                 "X is a KernelStack, which holds kernel matrices; set kernel='precomputed'."
             )
         elif self._raw():
-            X = _table(X)
+            X = as_rows(X)
             validate_data(self, X, skip_check_array=True)
         else:
             X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
         return X
 
-    def _new_rows(self, X: Any) -> Any:
-        """Return new rows as the bank takes them, checked."""
-        if self._raw():
-            X = _table(X)
+    def _check_new(self: Any, X: Any) -> Any:
+        """Return new rows as the bank takes them, or their kernels with the training rows."""
+        model = self._fitted()
+        if model.bank is None:
+            return _new_stack(X, len(model.names), model.inputs.n_features)
+        if model.raw_rows:
+            X = as_rows(X)
             validate_data(self, X, reset=False, skip_check_array=True)
             return X
         return validate_data(
             self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]
         )
-
-    def _new_stack(self, X: Any, n_kernels: int) -> KernelStack:
-        """Return given kernels of new rows with the training rows, checked."""
-        stack = KernelStack(X)
-        stack.check(square=False)
-        if stack.n_kernels != n_kernels or stack.shape[1] != self.n_features_in_:
-            raise ValueError(
-                f"X holds {stack.n_kernels} kernels of shape {stack.shape}, but this model was "
-                f"fitted on {n_kernels} kernels of {self.n_features_in_} training rows; give an "
-                f"array of shape ({n_kernels}, n_new, {self.n_features_in_})."
-            )
-        return stack
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]
@@ -91,7 +83,20 @@ class KernelInputsMixin:
         return tags
 
 
-def _table(X: Any) -> Any:
+def _new_stack(X: Any, n_kernels: int, n_rows: int) -> KernelStack:
+    """Return given kernels of new rows with the training rows, checked."""
+    stack = KernelStack(X)
+    stack.check(square=False)
+    if stack.n_kernels != n_kernels or stack.shape[1] != n_rows:
+        raise ValueError(
+            f"X holds {stack.n_kernels} kernels of shape {stack.shape}, but this model was "
+            f"fitted on {n_kernels} kernels of {n_rows} training rows; give an "
+            f"array of shape ({n_kernels}, n_new, {n_rows})."
+        )
+    return stack
+
+
+def as_rows(X: Any) -> Any:
     """Return a table that goes to a bank as it is, and has rows."""
     X = X if hasattr(X, "shape") else np.asarray(X)
     if is_sparse(X):  # of which rows can be taken

@@ -10,6 +10,7 @@ import numpy as np
 
 from mixnorm.engines.multikernel import KernelPenalty
 from mixnorm.estimators._common.inputs import _check_integer, _check_number
+from mixnorm.estimators.kernels.base import TailSumsMixin
 from mixnorm.estimators.kernels.classifier import KernelClassifier
 
 
@@ -145,11 +146,13 @@ class MKLClassifier(KernelClassifier):
         super()._check_parameters()
         check_exponent(self.p)
 
-    def _penalty(self, grams: Any, weight: np.ndarray) -> KernelPenalty:
-        return KernelPenalty.of_weights(float(self.p), np.ones(grams.n_kernels))
+    def _penalty(
+        self, grams: Any, weight: np.ndarray, outputs: Any
+    ) -> tuple[KernelPenalty, dict[str, Any]]:
+        return KernelPenalty.of_weights(float(self.p), np.ones(grams.n_kernels)), {}
 
 
-class ConvMKLClassifier(KernelClassifier):
+class ConvMKLClassifier(TailSumsMixin, KernelClassifier):
     r"""Conv-MKL: multi-class multiple kernel learning on kernels divided by their tail sums.
 
     The tail sum :math:`r_m = \frac1n \sum_{j > \zeta} \lambda_j(K_m)` of eigenvalues bounds the
@@ -256,7 +259,9 @@ class ConvMKLClassifier(KernelClassifier):
                 "weight. 0.01 is a good start."
             )
 
-    def _penalty(self, grams: Any, weight: np.ndarray) -> KernelPenalty:
+    def _penalty(
+        self, grams: Any, weight: np.ndarray, outputs: Any
+    ) -> tuple[KernelPenalty, dict[str, Any]]:
         traces = np.average(grams.diagonals(), axis=1, weights=weight)
         sums = np.maximum(grams.tail_sums(int(self.tail), weight), float(self.floor) * traces)
         if not np.all(sums > 0.0):
@@ -265,5 +270,5 @@ class ConvMKLClassifier(KernelClassifier):
                 f"Kernel {nothing} of bank (or of X, if that holds kernels) is zero between all "
                 "rows and themselves, and cannot be divided by its tail sum; leave it out."
             )
-        self.tail_sums_ = sums
-        return KernelPenalty.of_weights(float(self.p), sums / math.exp(np.mean(np.log(sums))))
+        units = sums / math.exp(np.mean(np.log(sums)))
+        return KernelPenalty.of_weights(float(self.p), units), {"tail_sums": sums}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import numbers
 from typing import Any
 
 import numpy as np
@@ -12,10 +10,11 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from mixnorm._checks import check_array
 from mixnorm.engines.multikernel import KernelPenalty, SquaredTarget
 from mixnorm.estimators._common.inputs import check_number_targets, unit_of
-from mixnorm.estimators.kernels.base import KernelLearner
+from mixnorm.estimators.kernels.base import KernelLearner, Training
 from mixnorm.estimators.kernels.inputs import target_centre
 from mixnorm.estimators.kernels.mkl import check_exponent
-from mixnorm.models import check_floats
+from mixnorm.losses import Squared
+from mixnorm.models import NumberOutputs
 
 
 class MKLRegressor(MultiOutputMixin, RegressorMixin, KernelLearner):
@@ -101,27 +100,34 @@ class MKLRegressor(MultiOutputMixin, RegressorMixin, KernelLearner):
         check_exponent(self.p)
 
     _squares = True
+    _output_kind = NumberOutputs
 
-    def _penalty(self, grams: Any, weight: np.ndarray) -> KernelPenalty:
-        return KernelPenalty.of_weights(float(self.p), np.ones(grams.n_kernels))
+    def _penalty(
+        self, grams: Any, weight: np.ndarray, outputs: Any
+    ) -> tuple[KernelPenalty, dict[str, Any]]:
+        return KernelPenalty.of_weights(float(self.p), np.ones(grams.n_kernels)), {}
 
-    def _encoded(self, y: Any, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _encoded(self, y: Any, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray, NumberOutputs]:
         check_number_targets(y)
         y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
-        self._single = y.ndim == 1
         table = y.reshape(len(y), -1)
         kept = weight > 0.0
-        self._centre = target_centre(table[kept], weight[kept])
-        rest = table - self._centre
-        self._scale = unit_of(rest[kept])
-        self.intercept_ = float(self._centre[0]) if self._single else self._centre
-        return rest / self._scale, weight
+        centre = target_centre(table[kept], weight[kept])
+        rest = table - centre
+        unit = unit_of(rest[kept])
+        return rest / unit, weight, NumberOutputs(y.ndim == 1, unit, centre, Squared())
 
-    def _unit(self, total: float) -> float:
-        return 1.0 / self._scale**2
+    def _unit(self, training: Training) -> float:
+        return 1.0 / float(training.outputs.unit) ** 2
 
-    def _target(self, y: np.ndarray, caps: np.ndarray) -> SquaredTarget:
+    def _target(self, y: np.ndarray, caps: np.ndarray, outputs: Any) -> SquaredTarget:
         return SquaredTarget(y, caps)
+
+    @property
+    def intercept_(self) -> Any:
+        """The mean of the targets."""
+        outputs = self._fitted().outputs
+        return float(outputs.centre[0]) if outputs.single else outputs.centre
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict targets.
@@ -136,16 +142,5 @@ class MKLRegressor(MultiOutputMixin, RegressorMixin, KernelLearner):
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
         """
-        found: np.ndarray = self._scores(X) * self._scale + self._centre
-        return found[:, 0] if self._single else found
-
-    def _restore(self, state: dict[str, Any], max_bytes: int) -> None:
-        super()._restore(state, max_bytes)
-        check_floats(self._centre, (self.dual_coef_.shape[1],), "_centre")
-        if not isinstance(self._scale, numbers.Real) or not 0.0 < self._scale < math.inf:
-            raise ValueError(f"_scale must be positive and finite, got {self._scale!r}")
-        if not isinstance(self._single, bool) or (self._single and len(self._centre) != 1):
-            raise ValueError(f"_single must say whether there is one output, got {self._single!r}")
-        wanted = float(self._centre[0]) if self._single else self._centre
-        if not np.array_equal(self.intercept_, wanted):
-            raise ValueError("intercept_ must be the mean of the targets")
+        found: np.ndarray = self._fitted().outputs.labels(self._scores(X))
+        return found

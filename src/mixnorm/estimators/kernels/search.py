@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mixnorm.estimators._common.search import explained
+from mixnorm.estimators.kernels.base import TailSumsMixin
 from mixnorm.estimators.kernels.block_penalty import SMSDMKLClassifier, UFOMKLClassifier
 from mixnorm.estimators.kernels.mkl import ConvMKLClassifier, MKLClassifier
 from mixnorm.estimators.kernels.regressor import MKLRegressor
@@ -83,7 +84,7 @@ cost_, n_iter_, n_features_in_, feature_names_in_
         self.max_iter = max_iter
 
 
-class ConvMKLClassifierCV(KernelClassifierCV):
+class ConvMKLClassifierCV(TailSumsMixin, KernelClassifierCV):
     """:class:`ConvMKLClassifier` with ``C``, ``p`` and the tail chosen by cross-validation.
 
     Tail sums are those of the training rows of each fold.
@@ -156,7 +157,7 @@ objective_, cost_, n_iter_, n_features_in_, feature_names_in_
         self.max_iter = max_iter
 
 
-class SMSDMKLClassifierCV(KernelClassifierCV):
+class SMSDMKLClassifierCV(TailSumsMixin, KernelClassifierCV):
     """:class:`SMSDMKLClassifier` with ``C``, ``beta`` and the tail chosen by cross-validation.
 
     Tail sums are those of the training rows of each fold.

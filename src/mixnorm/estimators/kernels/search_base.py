@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn.base import is_classifier
 
 from mixnorm.engines import multikernel
 from mixnorm.estimators._common.inputs import check_shared_parameters
 from mixnorm.estimators._common.messages import warn_caller
 from mixnorm.estimators._common.progress import Progress, all_or_nothing, with_callbacks
-from mixnorm.estimators._common.search import row_folds, values_to_try
-from mixnorm.estimators.kernels.base import KernelLearner
+from mixnorm.estimators._common.search import SearchedMixin, row_folds, values_to_try
+from mixnorm.estimators.kernels.base import KernelLearner, Training
 from mixnorm.estimators.kernels.classifier import KernelClassifier
 from mixnorm.estimators.kernels.inputs import check_targets, row_costs
 from mixnorm.exceptions import InterruptedFitWarning
+from mixnorm.selection import SearchResult
 
 
-class KernelCV(KernelLearner):
+class KernelCV(SearchedMixin, KernelLearner):
     """Adds the search: kernels are computed once, and every fold goes along ``Cs``.
 
     A subclass names the learner, and for each of its parameters the list of values to try.
@@ -32,7 +35,7 @@ class KernelCV(KernelLearner):
     cv: Any
     Cs: Any
     warm_start = False  # fits of a search start anew
-    best_params_: dict[str, float]
+    search_: SearchResult
 
     # --- parameters
 
@@ -84,50 +87,34 @@ class KernelCV(KernelLearner):
             X = self._validated(X)
             check_targets(self, X, y)
             given = np.asarray(y)
-            y, weight = self._encoded(y, row_costs(sample_weight, X.shape[0]))
-            classifier = hasattr(self, "classes_")
-            nothing = np.zeros(len(given))
-            folds = row_folds(self.cv, nothing, given, classifier=classifier, weight=weight)
-            progress = Progress.of_fit(self, X, given, sample_weight, len(folds) + 1)
-            bank, grams = self._kernels_of(X, weight)
-            kept = np.flatnonzero(weight > 0.0)
-            places = np.full(len(weight), -1)
-            places[kept] = np.arange(len(kept))  # in the kernels, which have the rows that count
-            parts = [[places[rows][places[rows] >= 0] for rows in fold] for fold in folds]
-            self._search(grams, y[kept], weight[kept], parts, progress)
-            task = progress.task("refit", 10**6)
-            best = self._one(
-                {name: value for name, value in self.best_params_.items() if name != "C"},
-                self.best_params_["C"],
+            encoded = self._encoded(y, row_costs(sample_weight, X.shape[0]))
+            weight, nothing = encoded[1], np.zeros(len(given))
+            folds = row_folds(
+                self.cv, nothing, given, classifier=is_classifier(self), weight=weight
             )
-            best.__dict__.update(self._fitted_before())
-            best._learn(bank, _Remembering(grams), y, weight, task)
-            own = set(best.get_params(deep=False))
-            self.__dict__.update({k: v for k, v in vars(best).items() if k not in own})
+            progress = Progress.of_fit(self, X, given, sample_weight, len(folds) + 1)
+            training = self._training(X, *encoded)
+            places = np.full(len(weight), -1)  # in the kernels, which have the rows that count
+            places[training.rows] = np.arange(len(training.rows))
+            parts = [[places[rows][places[rows] >= 0] for rows in fold] for fold in folds]
+            self.search_ = self._search(training, parts, progress)
+            task = progress.task("refit", 10**6)
+            params = dict(self.search_.best_params)
+            best = self._one(params, params.pop("C"))
+            best._learn(replace(training, grams=_Remembering(training.grams)), task)
+            self.model_, self.report_ = best.model_, best.report_
             task.end(dict)
             progress.end(dict)
             return self
 
-    def _fitted_before(self) -> dict[str, Any]:
-        """Return what is known of the targets before the learner runs."""
-        return {
-            name: value
-            for name, value in vars(self).items()
-            if name not in self.get_params(deep=False)
-            and not name.startswith("_skl")
-            and name not in ("_callback_fit_ctx", "cv_results_", "best_params_", "best_score_")
-        }
-
-    def _search(
-        self, grams: Any, y: Any, weight: np.ndarray, folds: list[Any], progress: Progress
-    ) -> None:
-        """Set what was found by cross-validation."""
+    def _search(self, training: Training, folds: list[Any], progress: Progress) -> SearchResult:
+        """Return what was found by cross-validation."""
         grid, costs = self._grid(), self._costs()
         scores: list[np.ndarray] = []
         try:
             for train, test in folds:
                 task = progress.task("fold", len(grid) * len(costs))
-                scores.append(self._fold(grams, y, weight, train, test, task))
+                scores.append(self._fold(training, train, test, task))
                 task.end()
         except KeyboardInterrupt:
             if not scores:
@@ -146,39 +133,33 @@ class KernelCV(KernelLearner):
             )
         means = np.nanmean(table, axis=1)
         best = int(np.argmax(np.round(means, 12)))
-        self.best_params_, self.best_score_ = tried[best], float(means[best])
-        self.cv_results_ = {
+        results = {
             "params": tried,
             "mean_test_score": means,
             "std_test_score": np.nanstd(table, axis=1),
             "split_test_scores": table,
         }
+        return SearchResult(results, tried[best], float(means[best]))
 
     def _fold(
-        self,
-        grams: Any,
-        y: Any,
-        weight: np.ndarray,
-        train: np.ndarray,
-        test: np.ndarray,
-        task: Progress,
+        self, training: Training, train: np.ndarray, test: np.ndarray, task: Progress
     ) -> np.ndarray:
         """Return the scores of all candidates on one fold, in the order of the grid and ``Cs``."""
         if len(train) == 0:
             raise ValueError("A fold has no training rows of positive weight; give other folds.")
-        part = _Remembering(grams.take(train))
+        y, weight, outputs = training.y, training.weight, training.outputs
+        part = _Remembering(training.grams.take(train))
         shift = self._shift(y[train], weight[train])
         scores = []
         for params in self._grid():
             start = None
             for cost in self._costs():
                 one = self._one(params, cost)
-                one.__dict__.update(self._fitted_before())
-                target = one._target(y[train] - shift, cost * weight[train])
+                target = one._target(y[train] - shift, cost * weight[train], outputs)
                 found = multikernel.solve(
                     part,
                     target,
-                    one._penalty(part, weight[train]),
+                    one._penalty(part, weight[train], outputs)[0],
                     tol=float(self.tol),
                     max_iter=int(self.max_iter),
                     start=start,
@@ -187,7 +168,7 @@ class KernelCV(KernelLearner):
                     raise KeyboardInterrupt
                 start = found.weights, found.duals
                 used = np.flatnonzero(np.any(found.duals != 0.0, axis=1))
-                K = grams.combine(found.weights, rows=test, columns=train[used])
+                K = training.grams.combine(found.weights, rows=test, columns=train[used])
                 given = K @ found.duals[used] + shift
                 scores.append(self._score(y[test], given, weight[test]))
                 task.task("candidate").end()

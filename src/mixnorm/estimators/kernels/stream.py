@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import column_or_1d
 
 from mixnorm.engines.mirror import KernelLearner as Descent
+from mixnorm.engines.mirror import KernelLearnerState
 from mixnorm.estimators._common.inputs import (
     _check_integer,
     check_one_kind_of_label,
@@ -16,12 +19,12 @@ from mixnorm.estimators._common.inputs import (
 )
 from mixnorm.estimators._common.messages import warn_caller
 from mixnorm.estimators._common.progress import Iterations, all_or_nothing
-from mixnorm.estimators._common.validation import validate_data
-from mixnorm.estimators.kernels.base import warn_of_no_kernel
+from mixnorm.estimators.kernels.base import Training, warn_of_no_kernel
 from mixnorm.estimators.kernels.classifier import KernelClassifier
 from mixnorm.estimators.kernels.inputs import check_targets, row_costs, take_rows
 from mixnorm.exceptions import InterruptedFitWarning
 from mixnorm.kernels import KernelStack, gaussian_bank
+from mixnorm.models import ClassOutputs, FitReport, Inputs, KernelModel
 
 _SOLVERS = ("exact", "mirror")
 
@@ -36,12 +39,14 @@ class KernelStream(KernelClassifier):
     solver: str
     epochs: int
     random_state: Any
-    _met: int
+    #: What ``partial_fit`` goes on from, and a file keeps; after ``fit``, where it would start.
+    _resume: KernelLearnerState
 
-    def _block_costs(self, grams: Any, weight: np.ndarray) -> np.ndarray:
+    def _block_costs(self, grams: Any, weight: np.ndarray) -> tuple[np.ndarray, dict[str, Any]]:
+        """Return what the size of each block costs, and what to report of it."""
         raise NotImplementedError
 
-    def _exponent(self, n_kernels: int) -> float:
+    def _exponent(self, n_kernels: int, n_classes: int) -> float:
         raise NotImplementedError
 
     def _check_parameters(self) -> None:
@@ -64,66 +69,52 @@ class KernelStream(KernelClassifier):
         fitted = bank.fit(X, sample_weight=weight)
         return fitted, fitted.grams()
 
-    def _learn(self, bank: Any, grams: Any, y: Any, weight: np.ndarray, progress: Any) -> None:
-        for name in ("_descent", "mistakes_"):  # partial_fit starts anew after fit
-            self.__dict__.pop(name, None)
+    def _learn(self, training: Training, progress: Any) -> None:
         if self.solver == "exact":
-            super()._learn(bank, grams, y, weight, progress)
+            super()._learn(training, progress)
             return
-        if grams.factors is not None:
+        if training.grams.factors is not None:
             raise ValueError(
                 "solver='mirror' works on kernel matrices, and this bank has factors; take "
                 "solver='exact', or a bank without factors."
             )
-        kept = np.flatnonzero(weight > 0.0)
-        descent = self._new_descent(_stored(grams), weight[kept])
-        samples = descent.begin(grams, y[kept], weight[kept])
-        self._pass(descent, samples, progress)
-        self._keep_descent(descent, samples.A, bank, grams, kept)
+        descent, facts = self._new_descent(_stored(training.grams), training)
+        samples = descent.begin(training.grams, training.y, training.weight)
+        report = self._pass(descent, samples, progress)
+        if hasattr(self, "_resume"):  # partial_fit starts anew after fit
+            del self._resume
+        self.model_ = _model(descent, samples.A, training)
+        self.report_ = replace(report, facts=facts)
 
-    def _new_descent(self, grams: Any, weight: np.ndarray) -> Descent:
-        costs = self._block_costs(grams, weight)
-        return Descent(self._exponent(grams.n_kernels), costs, float(self.C), len(self.classes_))
+    def _new_descent(self, grams: Any, training: Training) -> tuple[Descent, dict[str, Any]]:
+        costs, facts = self._block_costs(grams, training.weight)
+        n_classes = len(training.outputs.classes)
+        exponent = self._exponent(grams.n_kernels, n_classes)
+        return Descent(exponent, costs, float(self.C), n_classes), facts
 
-    def _pass(self, descent: Descent, samples: Any, progress: Any) -> None:
+    def _pass(self, descent: Descent, samples: Any, progress: Any) -> FitReport:
         """Pass over the samples until the gap is small, or ``epochs`` are done."""
         random = random_generator(self.random_state)
         tell = Iterations(progress)
-        done = 0
+        done, converged, interrupted = 0, False, False
         try:
-            for epoch in range(1, int(self.epochs) + 1):
+            while done < int(self.epochs) and not converged:
                 descent.learn(samples, random.permutation(len(samples.labels)))
-                done = epoch
+                done += 1
                 descent.refresh(samples)
-                self.objective_, self.dual_gap_ = descent.objective_and_gap(samples)
-                tell.end(done, self.dual_gap_)
-                if self.dual_gap_ <= float(self.tol) * self.objective_:
-                    break
+                objective, gap = descent.objective_and_gap(samples)
+                tell.end(done, gap)
+                converged = gap <= float(self.tol) * objective
         except KeyboardInterrupt:
             # Signals are heard between passes: the last one may be whole and not yet counted.
             done = round(descent.rounds / descent.total)
             if done == 0:
                 raise
             descent.refresh(samples)
-            self.objective_, self.dual_gap_ = descent.objective_and_gap(samples)
+            objective, gap = descent.objective_and_gap(samples)
+            interrupted = True
             warn_caller(f"Interrupted after {done} epochs, which are kept.", InterruptedFitWarning)
-        self.n_iter_ = done
-
-    def _keep_descent(
-        self, descent: Descent, A: np.ndarray, bank: Any, grams: Any, rows: np.ndarray
-    ) -> None:
-        """Set the fitted attributes from what was learned by single samples."""
-        used = np.any(A != 0.0, axis=1)
-        if not np.any(used):
-            used = np.arange(len(used)) == 0
-        self.kernel_weights_ = descent.weights()
-        if not np.any(self.kernel_weights_):
-            warn_of_no_kernel()
-        self.support_ = rows[used]
-        self.dual_coef_ = np.ascontiguousarray(A[used])
-        self._set_predictor(bank, grams, np.flatnonzero(used))
-        names = None if bank is None else list(bank.names)
-        self.kernel_names_ = names or [f"kernel {m}" for m in range(len(self.kernel_weights_))]
+        return FitReport(objective, gap, done, bool(converged), interrupted)
 
     # --- samples as they come
 
@@ -157,49 +148,47 @@ class KernelStream(KernelClassifier):
                 "gives none; set kernel='bank', or call fit with solver='mirror'."
             )
         with all_or_nothing(self):
-            first = "_descent" not in vars(self)
-            X = self._stream_rows(X, first)
+            first = not isinstance(getattr(self, "_resume", None), KernelLearnerState)
+            X = self._validated(X) if first else self._check_new(X)
             check_targets(self, X, y)
             weight = row_costs(sample_weight, X.shape[0])
-            labels = self._stream_labels(y, classes, first)
-            self._stream(X, labels, weight * self._stream_factors(labels), first)
+            known, labels = self._stream_labels(y, classes, first)
+            weight = weight * self._stream_factors(known, labels)
+            if first:
+                self._begin(X, labels, weight, ClassOutputs(known))
+            else:
+                self._go_on(X, labels, weight)
             return self
 
-    def _stream_rows(self, X: Any, first: bool) -> Any:
-        if self._raw():
-            validate_data(self, X, reset=first, skip_check_array=True)
-            return X
-        return validate_data(
-            self, X, reset=first, accept_sparse="csr", dtype=[np.float64, np.float32]
-        )
-
-    def _stream_labels(self, y: Any, classes: Any, first: bool) -> np.ndarray:
+    def _stream_labels(self, y: Any, classes: Any, first: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Return all labels that can come, and the places of those that came among them."""
         check_one_kind_of_label(y)
         y = column_or_1d(y, warn=True)
         if y.dtype.kind == "f" and not np.all(np.isfinite(y)):
             raise ValueError("Input y contains NaN or infinity; labels must be known.")
         if first:
-            self.classes_ = np.unique(y if classes is None else np.asarray(classes))
-            if len(self.classes_) < 2:
+            known = np.unique(y if classes is None else np.asarray(classes))
+            if len(known) < 2:
                 raise ValueError(
                     "partial_fit needs at least 2 classes to begin with; give all labels that can "
                     "come as classes."
                 )
-        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
-            raise ValueError(
-                f"classes={classes!r} is not the same as in the first call, {self.classes_!r}."
-            )
-        places = np.searchsorted(self.classes_, y)
-        places = np.minimum(places, len(self.classes_) - 1)
-        unknown = self.classes_[places] != y
+        else:
+            known = self.classes_
+            if classes is not None and not np.array_equal(np.unique(classes), known):
+                raise ValueError(
+                    f"classes={classes!r} is not the same as in the first call, {known!r}."
+                )
+        places = np.minimum(np.searchsorted(known, y), len(known) - 1)
+        unknown = known[places] != y
         if np.any(unknown):
             raise ValueError(
                 f"y has the label {y[unknown][0]!r}, which is not among classes "
-                f"{self.classes_!r}; give all labels in the first call."
+                f"{known!r}; give all labels in the first call."
             )
-        return np.asarray(places)
+        return known, np.asarray(places)
 
-    def _stream_factors(self, labels: np.ndarray) -> np.ndarray:
+    def _stream_factors(self, known: np.ndarray, labels: np.ndarray) -> np.ndarray:
         """Return what the class of each sample counts."""
         if self.class_weight is None:
             return np.ones(len(labels))
@@ -208,60 +197,101 @@ class KernelStream(KernelClassifier):
                 f"class_weight={self.class_weight!r} counts all samples, and partial_fit does not "
                 "know those to come; give a dictionary of weights, or call fit."
             )
-        every = self.classes_
-        return np.asarray(class_factors(self.class_weight, every, np.ones(len(every)))[labels])
+        return np.asarray(class_factors(self.class_weight, known, np.ones(len(known)))[labels])
 
-    def _stream(self, X: Any, labels: np.ndarray, weight: np.ndarray, first: bool) -> None:
-        """Learn from samples, beside those learned from before."""
-        met = 0 if first else self._met
-        self._met, self.n_iter_ = met + len(labels), 1
+    def _begin(self, X: Any, labels: np.ndarray, weight: np.ndarray, outputs: ClassOutputs) -> None:
+        """Fix the kernels by the first samples, and learn from these."""
         kept = np.flatnonzero(weight > 0.0)
         if len(kept) == 0:
-            if first:
-                raise ValueError(
-                    f"class_weight={self.class_weight!r} leaves the first rows without weight; "
-                    "begin with rows that count."
-                )
+            raise ValueError(
+                f"class_weight={self.class_weight!r} leaves the first rows without weight; "
+                "begin with rows that count."
+            )
+        bank = gaussian_bank() if self.bank is None else self.bank
+        bank = bank.fit(take_rows(X, kept), sample_weight=weight[kept])
+        if bank.factors is not None:
+            raise ValueError(
+                "partial_fit works on kernel matrices, and this bank has factors; take one "
+                "without, or call fit."
+            )
+        inputs, raw = Inputs.of(self), self._raw()
+        grams = _stored(bank.grams())
+        rows = Training(bank, grams, labels[kept], weight[kept], kept, raw, inputs, outputs)
+        descent, facts = self._new_descent(grams, rows)
+        samples = descent.begin(grams, rows.y, rows.weight, growing=True)
+        descent.learn(samples, np.arange(len(kept)))
+        self._keep(descent, samples.A, rows, len(labels), facts)
+
+    def _go_on(self, X: Any, labels: np.ndarray, weight: np.ndarray) -> None:
+        """Learn from samples, beside those learned from before."""
+        model, met = self.model_, self._resume.met
+        kept = np.flatnonzero(weight > 0.0)
+        if len(kept) == 0:
+            self._resume = replace(self._resume, met=met + len(labels))
             return
-        X, labels, weight = take_rows(X, kept), labels[kept], weight[kept]
-        if first:
-            bank = gaussian_bank() if self.bank is None else self.bank
-            bank = bank.fit(X, sample_weight=weight)
-            if bank.factors is not None:
-                raise ValueError(
-                    "partial_fit works on kernel matrices, and this bank has factors; take one "
-                    "without, or call fit."
-                )
-            whole, past = bank, None
-            grams = _stored(bank.grams())
-            self._descent = self._new_descent(grams, weight)
-        else:
-            whole, past = self.bank_.append(X), self.bank_
-            n_past = past.n_samples
-            grams = _stored(whole.take(np.arange(n_past, whole.n_samples)).grams())
-        samples = self._descent.begin(grams, labels, weight, growing=True)
-        if past is not None:
-            samples.add_past(past.between(X), self.dual_coef_)
-        self._descent.learn(samples, np.arange(len(labels)))
-        A = samples.A if past is None else np.concatenate([self.dual_coef_, samples.A])
-        rows = met + kept if past is None else np.concatenate([self.support_, met + kept])
-        for name in ("dual_gap_", "objective_", "_last"):  # of an earlier fit
-            self.__dict__.pop(name, None)
-        self.mistakes_ = int(self._descent.mistakes)
-        self._keep_descent(self._descent, A, whole, grams, rows)
+        past: Any = model.bank
+        X = take_rows(X, kept)
+        whole = past.append(X)
+        grams = _stored(whole.take(np.arange(past.n_samples, whole.n_samples)).grams())
+        descent = Descent.going_on(self._resume, len(self.classes_))
+        samples = descent.begin(grams, labels[kept], weight[kept], growing=True)
+        samples.add_past(past.between(X), model.dual_coef)
+        descent.learn(samples, np.arange(len(kept)))
+        rows = Training(
+            whole,
+            grams,
+            labels[kept],
+            weight[kept],
+            np.concatenate([model.support, met + kept]),
+            model.raw_rows,
+            model.inputs,
+            model.outputs,
+        )
+        A = np.concatenate([model.dual_coef, samples.A])
+        self._keep(descent, A, rows, met + len(labels), self.report_.facts)
 
-    def _fitted_state(self) -> dict[str, Any]:
-        state = super()._fitted_state()
-        descent = state.pop("_descent", None)
-        if descent is not None:
-            state["_stream_state"] = descent.state()
-        return state
+    def _keep(
+        self, descent: Descent, A: np.ndarray, rows: Training, met: int, facts: dict[str, Any]
+    ) -> None:
+        """Keep what was learned from samples as they came; nothing is known of an optimum."""
+        facts = facts | {"mistakes": int(descent.mistakes)}
+        self._resume = descent.state(met)
+        self.model_ = _model(descent, A, rows)
+        self.report_ = FitReport(math.nan, math.nan, 1, False, False, facts=facts)
 
-    def _restore(self, state: dict[str, Any], max_bytes: int) -> None:
-        kept = state.pop("_stream_state", None)
-        super()._restore(state, max_bytes)
-        if kept is not None:
-            self._descent = Descent.from_state(kept, len(self.kernel_weights_), len(self.classes_))
+    # --- what is read off the report
+
+    @property
+    def objective_(self) -> float:
+        """What was minimised; unknown after ``partial_fit``."""
+        return self._known("objective")
+
+    @property
+    def dual_gap_(self) -> float:
+        """The objective is at most this much above its optimum; unknown after ``partial_fit``."""
+        return self._known("gap")
+
+    def _known(self, name: str) -> float:
+        value = float(getattr(self._reported(), name))
+        if math.isnan(value):
+            raise AttributeError(f"partial_fit meets each sample once, and knows no {name}")
+        return value
+
+    @property
+    def mistakes_(self) -> int:
+        """Samples that ``partial_fit`` met, and whose class was predicted wrong then."""
+        return int(self._fact("mistakes"))
+
+
+def _model(descent: Descent, A: np.ndarray, rows: Training) -> KernelModel:
+    """Return the model that was learned by single samples, with the coefficients of these."""
+    used = np.any(A != 0.0, axis=1)
+    if not np.any(used):
+        used = np.arange(len(used)) == 0
+    weights = descent.weights()
+    if not np.any(weights):
+        warn_of_no_kernel()
+    return rows.model(weights, A, used)
 
 
 def _stored(grams: Any) -> Any:

@@ -198,8 +198,10 @@ class KernelMulticlassSVC(KernelClassifier):
             )
         return 1.0 / float(n_columns * variance) if variance > 0.0 else 1.0
 
-    def _penalty(self, grams: Any, weight: np.ndarray) -> KernelPenalty:
-        return KernelPenalty.of_weights(np.inf, np.ones(grams.n_kernels))
+    def _penalty(
+        self, grams: Any, weight: np.ndarray, outputs: Any
+    ) -> tuple[KernelPenalty, dict[str, Any]]:
+        return KernelPenalty.of_weights(np.inf, np.ones(grams.n_kernels)), {}
 
 
 class LinearMulticlassSVC(LinearMixin, ClassifierFace, KernelClassifier):  # type: ignore[override]  # properties
@@ -263,6 +265,7 @@ class LinearMulticlassSVC(LinearMixin, ClassifierFace, KernelClassifier):  # typ
     (3, 4)
     """
 
+    model_: LinearModel  # type: ignore[assignment]
     warm_start = False
     kernel = "bank"
     bank = None

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
+import numbers
 from typing import Any
 
 import numpy as np
 
 from mixnorm.engines.tensor import REPRESENTATIONS
-from mixnorm.estimators.kernels.stored import check_facts
 from mixnorm.kernels import FeatureExpansion, PairExpansion, TensorExpansion, TensorKernel
 from mixnorm.models import Inputs, check_floats
 
@@ -115,3 +115,22 @@ def check_intercept(intercept: Any, n_outputs: int, *, single: bool = False) -> 
         check_floats(intercept, (n_outputs,), "the intercept")
     elif type(intercept) is not float or not math.isfinite(intercept):
         raise ValueError("the intercept must be a number")
+
+
+# Numbers that a fit reports, and what kind of number each is.
+_FACTS = {
+    "n_features_in_": numbers.Integral,
+    "n_iter_": numbers.Integral,
+    "dual_gap_": numbers.Real,
+    "objective_": numbers.Real,
+}
+
+
+def check_facts(model: Any) -> None:
+    """Raise unless the numbers that a fit reports are numbers."""
+    for name, kind in _FACTS.items():
+        value = vars(model).get(name)
+        if value is not None and (isinstance(value, bool) or not isinstance(value, kind)):
+            raise ValueError(f"{name} must be a number, got {value!r}")
+    if not model.n_features_in_ >= 1:
+        raise ValueError(f"n_features_in_ must be at least 1, got {model.n_features_in_!r}")

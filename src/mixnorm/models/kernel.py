@@ -1,0 +1,168 @@
+"""Kernels with weights, and rows with dual variables: scores are sums of both together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mixnorm._linear import even_ties, linear_scores
+from mixnorm.kernels import FittedBank
+from mixnorm.models.checks import check_floats
+from mixnorm.models.inputs import Inputs
+from mixnorm.models.outputs import ClassOutputs, NumberOutputs
+
+_ROWS = 2048  # of new data, that are compared with the support at a time
+
+
+@dataclass(frozen=True, eq=False)
+class KernelModel:
+    """A weighted sum of kernels, and a table of dual variables for the rows of the support.
+
+    Parameters
+    ----------
+    kernel_weights : ndarray of shape (n_kernels,)
+        The weights, none negative.
+    support : ndarray of shape (n_support,)
+        Training rows with dual variables.
+    dual_coef : ndarray of shape (n_support, n_scores)
+        Scores are the sum of kernels with the support times these, in the units of ``outputs``.
+    features : ndarray of shape (n_columns, n_scores), optional
+        Weights of the features of a bank with factors, those of kernels with weight side by side.
+    bank : FittedBank, optional
+        The kernels, and the rows of the support; None where kernel matrices are given.
+    names : tuple of str
+        How the kernels are called.
+    raw_rows : bool
+        Whether rows go to the bank as they are, since it knows what its columns are.
+    inputs : Inputs
+        The columns; of given matrices, the training rows.
+    outputs : ClassOutputs or NumberOutputs
+        What the scores mean.
+    """
+
+    kernel_weights: np.ndarray
+    support: np.ndarray
+    dual_coef: np.ndarray
+    features: np.ndarray | None
+    bank: FittedBank | None
+    names: tuple[str, ...]
+    raw_rows: bool
+    inputs: Inputs
+    outputs: ClassOutputs | NumberOutputs
+
+    def scores(self, X: Any) -> np.ndarray:
+        """Return the scores of new rows, or of a stack of their kernels with the training rows.
+
+        In double precision, whatever the bank has: scores of a row hardly depend on its company.
+        """
+        return finished(*self.sums(X), self.outputs)
+
+    def sums(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Return the sums behind the scores, and the largest sum of magnitudes in those of a row.
+
+        Kernels with weight, and the support, alone count.
+        """
+        if self.bank is None:
+            K = X.combine(self.kernel_weights, columns=self.support, dtype=np.float64)
+            return products_and_sizes(K, self.dual_coef)
+        parts = [self._sums_of_rows(self.bank, rows) for rows in blocks_of(X)]
+        sums, sizes = zip(*parts, strict=True)
+        return np.concatenate(sums), np.concatenate(sizes)
+
+    def _sums_of_rows(self, bank: FittedBank, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        if self.features is None:
+            K = bank.combine(X, self.kernel_weights, dtype=np.float64)
+            return products_and_sizes(K, self.dual_coef)
+        which = np.flatnonzero(self.kernel_weights > 0.0).tolist()
+        if len(which) == 0:
+            return np.zeros((X.shape[0], self.dual_coef.shape[1])), np.zeros(X.shape[0])
+        found = bank.feature_products(X, which, self.features)
+        return found[:, :-1], found[:, -1]
+
+    def cost(self) -> dict[str, int]:
+        """Return kernels, support vectors, numbers stored, and multiplications for a row."""
+        n_support = len(self.support)
+        if self.bank is None:
+            used = int(np.count_nonzero(self.kernel_weights))
+            return {
+                "kernels": used,
+                "support": n_support,
+                "floats": int(self.dual_coef.size) + used,
+                "multiplications": n_support * (used + self.dual_coef.shape[1]),
+            }
+        coef = self.dual_coef if self.features is None else self.features
+        return with_table(self.bank.cost(self.kernel_weights, n_support), coef)
+
+    def check(self, max_bytes: int) -> None:
+        """Raise for whatever ``scores`` could not work with; the parts may be a stranger's."""
+        weights = self.kernel_weights
+        check_floats(weights, (None,), "kernel_weights_")
+        check_floats(self.dual_coef, (None, None), "dual_coef_")
+        if not np.all((weights >= 0.0) & np.isfinite(weights)):
+            raise ValueError("kernel_weights_ must be finite and not negative")
+        if len(self.names) != len(weights):
+            raise ValueError(f"kernel_names_ must be {len(weights)} names")
+        n_support, n_scores = self.dual_coef.shape
+        self.outputs.check(n_scores)
+        check_rows(self, len(weights), n_support, max_bytes)
+        if self.bank is None or self.bank.factors is None:
+            if self.features is not None:
+                raise ValueError("a model without factors has no features")
+            return
+        ranks = self.bank.ranks(np.flatnonzero(weights).tolist())
+        shape = (sum(ranks), n_scores) if ranks else (0, 1)
+        check_floats(self.features, shape, "the weights of features")
+
+
+def blocks_of(X: Any) -> Iterator[Any]:
+    """Yield some rows of a table after the other."""
+    rows = getattr(X, "iloc", X)
+    for start in range(0, X.shape[0], _ROWS):
+        yield rows[start : start + _ROWS]
+
+
+def products_and_sizes(K: np.ndarray, table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return ``K @ table``, and for each row the largest sum of magnitudes in it.
+
+    Overwrites ``K``.
+    """
+    found = linear_scores(K, table, np.zeros(1))
+    return found, np.abs(K, out=K) @ np.max(np.abs(table), axis=1, initial=0.0)
+
+
+def finished(
+    sums: np.ndarray, sizes: np.ndarray, outputs: ClassOutputs | NumberOutputs
+) -> np.ndarray:
+    """Return sums of terms of some sizes as scores: classes tie, numbers have units."""
+    if isinstance(outputs, ClassOutputs):
+        return even_ties(sums, sizes)
+    return np.asarray(sums * outputs.unit + outputs.centre)
+
+
+def with_table(cost: dict[str, int], table: np.ndarray) -> dict[str, int]:
+    """Return the cost of kernels with that of a table that they are multiplied by."""
+    size = int(table.size)
+    added = {name: cost[name] + size for name in ("floats", "multiplications")}
+    return cost | added
+
+
+def check_rows(model: Any, n_kernels: int, n_support: int, max_bytes: int) -> None:
+    """Raise unless the training rows of a model of kernels, and its bank, fit its tables."""
+    model.inputs.check(1, max_bytes)
+    support, bank, width = model.support, model.bank, model.inputs.n_features
+    whole = isinstance(support, np.ndarray) and support.dtype.kind == "i"
+    if not whole or support.shape != (n_support,) or np.min(support, initial=0) < 0:
+        raise ValueError(f"support_ must be {n_support} whole numbers, none negative")
+    if bank is None:
+        if np.max(support, initial=0) >= width:
+            raise ValueError("support_ is not within the training rows")
+        return
+    if bank.n_kernels != n_kernels:
+        raise ValueError(f"the bank must have {n_kernels} kernels")
+    if bank.n_features_in != width:
+        raise ValueError(f"the bank is of {bank.n_features_in} columns")
+    if bank.factors is None and bank.n_samples != n_support:
+        raise ValueError(f"the bank must have {n_support} rows")
