@@ -1,6 +1,8 @@
 from mixnorm.models.checks import check_floats as check_floats
 from mixnorm.models.inputs import Inputs as Inputs
 from mixnorm.models.kernel import KernelModel as KernelModel
+from mixnorm.models.kernel_path import KernelPath as KernelPath
+from mixnorm.models.kernel_path import KernelPathModel as KernelPathModel
 from mixnorm.models.linear import LinearModel as LinearModel
 from mixnorm.models.linear_path import MixedNormPath as MixedNormPath
 from mixnorm.models.one_vs_rest import OneVsRestModel as OneVsRestModel

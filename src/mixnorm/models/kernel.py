@@ -107,8 +107,9 @@ class KernelModel:
             raise ValueError(f"kernel_names_ must be {len(weights)} names")
         n_support, n_scores = self.dual_coef.shape
         self.outputs.check(n_scores)
-        check_rows(self, len(weights), n_support, max_bytes)
-        if self.bank is None or self.bank.factors is None:
+        factored = self.bank is not None and self.bank.factors is not None
+        check_rows(self, len(weights), n_support, max_bytes, None if factored else n_support)
+        if self.bank is None or not factored:
             if self.features is not None:
                 raise ValueError("a model without factors has no features")
             return
@@ -149,8 +150,13 @@ def with_table(cost: dict[str, int], table: np.ndarray) -> dict[str, int]:
     return cost | added
 
 
-def check_rows(model: Any, n_kernels: int, n_support: int, max_bytes: int) -> None:
-    """Raise unless the training rows of a model of kernels, and its bank, fit its tables."""
+def check_rows(
+    model: Any, n_kernels: int, n_support: int, max_bytes: int, n_rows: int | None
+) -> None:
+    """Raise unless the training rows of a model of kernels, and its bank, fit its tables.
+
+    The bank must have ``n_rows``; any number if that is None.
+    """
     model.inputs.check(1, max_bytes)
     support, bank, width = model.support, model.bank, model.inputs.n_features
     whole = isinstance(support, np.ndarray) and support.dtype.kind == "i"
@@ -164,5 +170,5 @@ def check_rows(model: Any, n_kernels: int, n_support: int, max_bytes: int) -> No
         raise ValueError(f"the bank must have {n_kernels} kernels")
     if bank.n_features_in != width:
         raise ValueError(f"the bank is of {bank.n_features_in} columns")
-    if bank.factors is None and bank.n_samples != n_support:
-        raise ValueError(f"the bank must have {n_support} rows")
+    if n_rows not in (None, bank.n_samples):
+        raise ValueError(f"the bank must have {n_rows} rows")

@@ -13,7 +13,6 @@ ESTIMATORS = "estimators"
 MODELS = "tables"  # the room whose dataclasses may stand for a whole model, as estimators do
 _PARTS = (
     "engines.mirror",
-    "engines.sparse_kernels",
     "kernels",
     "losses",
     "models",

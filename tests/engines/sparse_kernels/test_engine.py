@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from sklearn.kernel_ridge import KernelRidge
 
-from mixnorm.engines.sparse_kernels import KernelPath, select
+from mixnorm.engines.sparse_kernels import select
 from mixnorm.engines.sparse_kernels.lasso import LassoRefit
 from mixnorm.kernels import GaussianKernel, KernelStack, exact_factor, kernel_geometry
 from mixnorm.losses import MarginSoftmax, MultinomialLogistic, Squared
+from mixnorm.models import KernelPath
 from mixnorm.pools import KernelPool
 
 

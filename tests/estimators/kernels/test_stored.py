@@ -365,7 +365,9 @@ def test_wrong_streams_are_refused():
 # --- parameters
 
 
-@pytest.mark.parametrize("model", [*MODELS, KernelMulticlassSVC()], ids=short)
+@pytest.mark.parametrize(
+    "model", [*MODELS, KernelMulticlassSVC(), GreedyMKLClassifier(n_kernels=2)], ids=short
+)
 def test_parameters_set_afterwards_change_nothing(model, tmp_path):
     X, _ = rows()
     model = fitted(model, X)

@@ -7,7 +7,6 @@ Open ``engine.py`` first. The engine may import ``kernels``, ``losses``, ``_core
 from mixnorm.engines.sparse_kernels.engine import (
     ALGORITHMS,
     STEPS,
-    KernelPath,
     block_minimiser,
     select,
 )
@@ -15,7 +14,6 @@ from mixnorm.engines.sparse_kernels.engine import (
 __all__ = [
     "ALGORITHMS",
     "STEPS",
-    "KernelPath",
     "block_minimiser",
     "select",
 ]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,9 +18,9 @@ from mixnorm.engines._core.corrective import Outcome
 from mixnorm.engines.sparse_kernels.lasso import LassoRefit, block_minimiser
 from mixnorm.engines.sparse_kernels.refit import GradientSteps, KernelModel, RidgeRefit
 from mixnorm.losses import SmoothLoss
-from mixnorm.models import Path, Round
+from mixnorm.models import KernelPath, Round
 
-__all__ = ["ALGORITHMS", "STEPS", "KernelPath", "block_minimiser", "select"]
+__all__ = ["ALGORITHMS", "STEPS", "block_minimiser", "select"]
 
 #: Group orthogonal matching pursuit, and Algorithms 1 and 2 of Jin, Yang and Mahdavi.
 ALGORITHMS = ("gomp", "l1", "l2")
@@ -32,31 +32,6 @@ _AT_MOST_ONE = 1.0 + 1e-6
 _ROOT = 2e-8
 # Losses that differ by less, in parts of that of the empty model, are the same but for rounding.
 _SAME = 1e-6
-
-
-@dataclass(frozen=True)
-class KernelPath(Path):
-    r"""The model after each round, as terms that kernels share.
-
-    Scores are :math:`b + \sum_j K_j B_j`, with :math:`B_j = \sum_t s_{jt} T_t` for the terms
-    :math:`T_t` of the rounds so far, one or more for each, and the ``weights`` :math:`s` of a
-    round, which have a row for each kernel of its support. Rounds of the path have ``gap``, the
-    duality gap over all kernels, where the algorithm has one.
-    """
-
-    terms: Any = None
-
-    def first(self, size: int) -> KernelPath:
-        """Return the path of the first ``size`` rounds."""
-        rounds = self.rounds[:size]
-        n_terms = rounds[-1].weights.shape[1] if rounds else 0
-        return replace(self, rounds=rounds, terms=self.terms[:n_terms])
-
-    def blocks(self, size: int) -> list[np.ndarray]:
-        """Return the tables :math:`B_j` of the model after ``size`` rounds."""
-        weights = self.rounds[size - 1].weights
-        terms = self.terms[: weights.shape[1]]
-        return [np.tensordot(row, terms, axes=1) for row in weights]
 
 
 def select(

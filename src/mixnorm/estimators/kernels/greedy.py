@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
-from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
+from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 
 from mixnorm._checks import check_array
-from mixnorm._linear import even_ties
+from mixnorm.estimators._common.classifier import DecisionFace
 from mixnorm.estimators._common.inputs import (
     check_class_weight,
     check_loss,
@@ -20,6 +21,7 @@ from mixnorm.estimators.kernels.classifier import encoded_labels
 from mixnorm.estimators.kernels.greedy_base import GreedyKernelLearner
 from mixnorm.estimators.kernels.inputs import target_centre
 from mixnorm.losses import MarginSoftmax, MultinomialLogistic, Squared
+from mixnorm.models import ClassOutputs, NumberOutputs
 
 
 class GreedyMKLRegressor(MultiOutputMixin, RegressorMixin, GreedyKernelLearner):
@@ -159,41 +161,62 @@ class GreedyMKLRegressor(MultiOutputMixin, RegressorMixin, GreedyKernelLearner):
         self.max_iter = max_iter
         self.warm_start = warm_start
 
+    _output_kind = NumberOutputs
+
     def _loss(self) -> Any:
         return Squared()
 
-    def _encoded(self, y: Any, weight: np.ndarray) -> tuple[np.ndarray, int, np.ndarray]:
+    def _encoded(
+        self, y: Any, weight: np.ndarray
+    ) -> tuple[np.ndarray, int, np.ndarray, NumberOutputs]:
         check_number_targets(y)
         y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
         table = y.reshape(len(y), -1)
-        begun = self.warm_start and hasattr(self, "_path")
-        if not begun:  # a path goes on in the units in which it began
+        previous = self._previous()
+        if previous is None:
             kept = weight > 0.0
-            centre = target_centre(table[kept], weight[kept])
-            self._unit = unit_of(table[kept] - centre)
+            unit = unit_of(table[kept] - target_centre(table[kept], weight[kept]))
+        else:  # a path goes on in the units in which it began
+            unit = previous.outputs.unit
         largest = float(np.max(np.abs(table)))
-        if not largest / self._unit < 1e152:
+        if not largest / unit < 1e152:
             raise ValueError(
                 f"y has the size {largest:.3g}, whose square is out of the range of floats in the "
-                f"unit {self._unit:.3g} that its deviations have; divide y by a power of ten, or "
+                f"unit {unit:.3g} that its deviations have; divide y by a power of ten, or "
                 "subtract its mean."
             )
-        self._single = y.ndim == 1
-        return table / self._unit, table.shape[1], weight
+        n_outputs = table.shape[1]
+        outputs = NumberOutputs(y.ndim == 1, unit, np.zeros(n_outputs), self._loss())
+        return table / unit, n_outputs, weight, outputs
 
     def _targets_of(self, y: Any) -> np.ndarray:
         y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
         return np.asarray(y.reshape(len(y), -1))
 
-    def _intercept(self, intercept: np.ndarray) -> Any:
-        found = intercept * self._unit
-        return float(found[0]) if self._single else found
+    @property
+    def intercept_(self) -> Any:
+        """The mean of the targets."""
+        found, outputs = super().intercept_, self._fitted().outputs
+        return float(found[0]) if outputs.single else found
 
-    def _predict_scores(self, scores: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        return scores[:, 0] if self._single else scores
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict targets.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            New data; with ``kernel="precomputed"`` their kernels with the training rows, of shape
+            ``(n_kernels, n_samples, n_training)``.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        """
+        found: np.ndarray = self._fitted().outputs.labels(self._scores(X))
+        return found
 
 
-class GreedyMKLClassifier(ClassifierMixin, GreedyKernelLearner):
+class GreedyMKLClassifier(DecisionFace, GreedyKernelLearner):
     r"""Classifier that chooses a few kernels out of thousands, shared by all classes.
 
     Kernels are chosen one at a time by the size of their part of the functional gradient
@@ -276,8 +299,6 @@ class GreedyMKLClassifier(ClassifierMixin, GreedyKernelLearner):
     (4, True)
     """
 
-    classes_: np.ndarray
-
     def __init__(
         self,
         bank: Any = None,
@@ -324,19 +345,20 @@ class GreedyMKLClassifier(ClassifierMixin, GreedyKernelLearner):
         known = {"logistic": MultinomialLogistic, "margin": MarginSoftmax, "squared": Squared}
         return check_loss(self.loss, known, classifier=True)
 
-    def _encoded(self, y: Any, weight: np.ndarray) -> tuple[np.ndarray, int, np.ndarray]:
-        begun = self.warm_start and hasattr(self, "_path")
-        known = self.classes_ if begun else None
-        self.classes_, labels, weight = encoded_labels(self, y, weight)
-        if known is not None and not np.array_equal(known, self.classes_):
+    def _encoded(
+        self, y: Any, weight: np.ndarray
+    ) -> tuple[np.ndarray, int, np.ndarray, ClassOutputs]:
+        classes, labels, weight = encoded_labels(self, y, weight)
+        known = classes if self._previous() is None else self.classes_
+        if not np.array_equal(known, classes):
             raise ValueError(
                 "warm_start=True continues a path, but y has other classes than the last fit: "
-                f"{self.classes_!r} instead of {known!r}. Set warm_start=False to start anew."
+                f"{classes!r} instead of {known!r}. Set warm_start=False to start anew."
             )
-        n_classes = len(self.classes_)
-        if self._loss().is_classifier:
-            return labels, n_classes, weight
-        return np.eye(n_classes)[labels], n_classes, weight
+        loss = copy.deepcopy(self._loss())
+        if loss.is_classifier:
+            return labels, len(classes), weight, ClassOutputs(classes, loss)
+        return np.eye(len(classes))[labels], len(classes), weight, ClassOutputs(classes)
 
     def _targets_of(self, y: Any) -> np.ndarray:
         y = np.asarray(y)
@@ -344,29 +366,9 @@ class GreedyMKLClassifier(ClassifierMixin, GreedyKernelLearner):
             raise ValueError(f"y has labels beside those of the fit, {self.classes_!r}.")
         return np.asarray(np.eye(len(self.classes_))[np.searchsorted(self.classes_, y)])
 
-    def _predict_scores(self, scores: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        labels: np.ndarray = self.classes_[even_ties(scores, sizes).argmax(axis=1)]
-        return labels
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Return the scores of the classes.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
-            New data, as in :meth:`predict`.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes), or (n_samples,) for two classes
-            With two classes, positive means ``classes_[1]``.
-        """
-        scores = self._scores(X)
-        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
-
     def _knows_probabilities(self) -> bool:
-        found = getattr(self, "_fitted_loss", None) or self._loss()
-        if found.is_classifier:
+        known = self.model_.outputs.loss if "model_" in vars(self) else self._loss()
+        if known is not None and known.is_classifier:
             return True
         raise AttributeError(
             f"loss={self.loss!r} knows no probabilities; set loss='logistic' or loss='margin'."
@@ -386,5 +388,4 @@ class GreedyMKLClassifier(ClassifierMixin, GreedyKernelLearner):
         ndarray of shape (n_samples, n_classes)
             Rows sum to one, columns in the order of ``classes_``.
         """
-        scores = self._scores(X)
-        return np.asarray(self._fitted_loss.proba(scores))
+        return np.asarray(self._fitted().outputs.probabilities(self._scores(X)))

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
 from mixnorm.engines import sparse_kernels
-from mixnorm.engines.sparse_kernels import ALGORITHMS, STEPS, KernelPath
+from mixnorm.engines.sparse_kernels import ALGORITHMS, STEPS
 from mixnorm.estimators._common.inputs import _check_integer, _check_number, check_shared_parameters
 from mixnorm.estimators._common.messages import warn_caller
 from mixnorm.estimators._common.progress import (
@@ -22,13 +19,10 @@ from mixnorm.estimators._common.progress import (
     all_or_nothing,
     with_callbacks,
 )
-from mixnorm.estimators._common.staged import check_size
-from mixnorm.estimators._common.validation import validate_data
-from mixnorm.estimators.kernels.base import warn_of_no_kernel
-from mixnorm.estimators.kernels.greedy_stored import StoredKernelPathMixin
+from mixnorm.estimators._common.staged import StagedMixin
+from mixnorm.estimators.kernels.base import kernel_names, warn_of_no_kernel
 from mixnorm.estimators.kernels.inputs import (
     KernelInputsMixin,
-    as_rows,
     check_targets,
     take_rows,
     weights_of,
@@ -40,8 +34,7 @@ from mixnorm.exceptions import (
     NotConvergedWarning,
 )
 from mixnorm.kernels import KernelBank, KernelStack, exact_factor
-from mixnorm.losses import Squared
-from mixnorm.models.kernel import products_and_sizes
+from mixnorm.models import Inputs, KernelPath, KernelPathModel
 from mixnorm.pools import KernelPool
 
 _SCANS = ("auto", "exact", "factors")
@@ -51,22 +44,14 @@ _STORED = 2**26
 _LITTLE = 2**27
 # Rows that weigh less, beside the heaviest, do not count.
 _LIGHT = 1e-30
-_ROWS = 2048  # of new data, that are compared with the training rows at a time
 
 
-class GreedyKernelLearner(
-    KernelInputsMixin, StoredKernelPathMixin, CallbackSupportMixin, BaseEstimator
-):
+class GreedyKernelLearner(KernelInputsMixin, StagedMixin, CallbackSupportMixin, BaseEstimator):
     """Base of the classifier and the regressor, which say what their loss and targets are."""
 
-    bank_: Any
-    n_features_in_: int
-    kernel_names_: list[str]
-    support_: np.ndarray
-    _path: KernelPath
-    _fitted_loss: Any
-    #: Targets of a regressor are divided by this unit; labels are left alone.
-    _unit: float = 1.0
+    model_: KernelPathModel
+    #: The settings without which a path cannot be continued.
+    _resume: tuple[str, float, str]
 
     # --- what a subclass says
 
@@ -74,12 +59,8 @@ class GreedyKernelLearner(
         """Return the loss object."""
         raise NotImplementedError
 
-    def _encoded(self, y: Any, weight: np.ndarray) -> tuple[Any, int, np.ndarray]:
-        """Return targets, the number of outputs, and weights by class and sample."""
-        raise NotImplementedError
-
-    def _predict_scores(self, scores: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        """Turn scores, which are sums of terms of some sizes, into predictions."""
+    def _encoded(self, y: Any, weight: np.ndarray) -> tuple[Any, int, np.ndarray, Any]:
+        """Return targets, how many scores there are, weights, and the outputs of the model."""
         raise NotImplementedError
 
     # --- checks
@@ -129,23 +110,26 @@ class GreedyKernelLearner(
         """
         self._check_parameters()
         with all_or_nothing(self):
-            start = getattr(self, "_path", None) if self.warm_start else None
+            previous = self._previous()
+            start = None if previous is None else previous.path
             X = self._validated(X)
             check_targets(self, X, y)
-            target, n_outputs, weight = self._encoded(y, weights_of(sample_weight, X.shape[0]))
+            target, n_outputs, weight, outputs = self._encoded(
+                y, weights_of(sample_weight, X.shape[0])
+            )
             kept = np.flatnonzero(weight > _LIGHT * np.max(weight))
             weight = weight[kept] / np.sum(weight[kept])
             bank, pool, names = self._kernels_of(X, kept, weight)
-            if start is not None:
-                self._check_continues(start, pool, n_outputs, names, kept)
+            if previous is not None:
+                self._check_continues(previous, pool, n_outputs, names, kept)
             wanted = self._wanted(pool.n_usable)
             left = wanted if start is None else max(0, wanted - len(start.rounds))
             whole = Progress.of_fit(self, X, y, sample_weight, left)
-            self.kernel_names_, self.support_ = names, kept
-            loss = self._fitted_loss = self._loss()
+            inputs, raw, loss = Inputs.of(self), self._raw(), self._loss()
 
-            def attributes(path: Any) -> dict[str, Any]:
-                return self._attributes(path, self._needed(path, bank))
+            def attributes(path: KernelPath) -> dict[str, Any]:
+                needed = self._needed(path, bank)
+                return {"model_": KernelPathModel(path, kept, needed, names, raw, inputs, outputs)}
 
             rounds = Rounds(whole, left, attributes)
             path = sparse_kernels.select(
@@ -156,7 +140,7 @@ class GreedyKernelLearner(
                 n_outputs=n_outputs,
                 weight=weight,
                 algorithm=self.algorithm,
-                alpha=self._penalty(),
+                alpha=self._penalty(outputs.unit),
                 step=self.step,
                 n_steps=wanted,
                 tol=float(self.tol),
@@ -164,14 +148,19 @@ class GreedyKernelLearner(
                 start=start,
                 on_round=rounds.end,
             )
-            self.__dict__.update(attributes(path))
+            self.model_ = attributes(path)["model_"]
+            self._resume = self._settings()
             self._report(path, wanted)
             whole.end(dict)
             return self
 
-    def _penalty(self) -> float:
+    def _previous(self) -> KernelPathModel | None:
+        """Return the model whose path is to be continued, if there is one."""
+        return getattr(self, "model_", None) if self.warm_start else None
+
+    def _penalty(self, unit: float) -> float:
         """Return the penalty in the units of the engine: a norm goes with the unit of targets."""
-        return float(self.alpha) / (self._unit if self.algorithm == "l1" else 1.0)
+        return float(self.alpha) / (unit if self.algorithm == "l1" else 1.0)
 
     def _wanted(self, available: int) -> int:
         """Return how many rounds to go, with a warning where there are too few kernels."""
@@ -187,15 +176,14 @@ class GreedyKernelLearner(
 
     def _kernels_of(
         self, X: Any, kept: np.ndarray, weight: np.ndarray
-    ) -> tuple[Any, KernelPool, list[str]]:
+    ) -> tuple[Any, KernelPool, tuple[str, ...]]:
         """Return the bank on the rows that count (None if kernels are given), and the pool."""
         if self._precomputed:
             stack = KernelStack(X)
             stack.check()
             self.n_features_in_ = stack.n_samples
             part = stack if len(kept) == stack.n_samples else stack.take(kept)
-            names = [f"kernel {m}" for m in range(stack.n_kernels)]
-            return None, KernelPool(part, weight), names
+            return None, KernelPool(part, weight), kernel_names(None, stack.n_kernels)
         given = KernelBank.per_feature() if self.bank is None else self.bank
         bank = given.fit(take_rows(X, kept), sample_weight=weight)
         if self.bank is None and hasattr(self, "feature_names_in_"):
@@ -208,37 +196,37 @@ class GreedyKernelLearner(
             # Nothing is stored beside the stand-ins.
             grams = replace(bank, memory=min(bank.memory, _LITTLE)).grams(partly=False)
             pool = KernelPool(grams, weight, bank.sketch(weight, int(self.rank)), bank.gram)
-        return bank, pool, list(bank.names)
+        return bank, pool, kernel_names(bank, bank.n_kernels)
 
     def _check_continues(
         self,
-        start: KernelPath,
+        previous: KernelPathModel,
         pool: KernelPool,
         n_outputs: int,
-        names: list[str],
+        names: tuple[str, ...],
         kept: np.ndarray,
     ) -> None:
         """Raise unless the path at hand can be continued with these kernels and rows."""
-        shape = start.terms.shape[1:]
-        if shape != (pool.grams.n_samples, n_outputs) or self.kernel_names_ != names:
+        shape, known = previous.path.terms.shape[1:], previous.names
+        if shape != (pool.grams.n_samples, n_outputs) or known != names:
             raise ValueError(
-                f"warm_start=True continues a path on {len(self.kernel_names_)} kernels and "
+                f"warm_start=True continues a path on {len(known)} kernels and "
                 f"{shape[0]} samples of {shape[1]} outputs, but there are {len(names)} kernels, or "
                 f"others, and {pool.grams.n_samples} samples of {n_outputs}. Set warm_start=False "
                 "to start anew."
             )
-        if not np.array_equal(self.support_, kept):
+        if not np.array_equal(previous.support, kept):
             raise ValueError(
                 "warm_start=True continues a path, but other rows have weight now. Set "
                 "warm_start=False to start anew."
             )
-        if self._recipe != self._settings():
+        if getattr(self, "_resume", None) != self._settings():
             raise ValueError(
                 "warm_start=True continues a path, but algorithm, alpha or loss has changed since. "
                 "Set warm_start=False to start anew."
             )
 
-    def _settings(self) -> tuple[Any, ...]:
+    def _settings(self) -> tuple[str, float, str]:
         return (self.algorithm, float(self.alpha), repr(self._loss()))
 
     def _report(self, path: KernelPath, wanted: int) -> None:
@@ -272,44 +260,6 @@ class GreedyKernelLearner(
         which = list(path.rounds[-1].support) if path.rounds else [0]
         return replace(bank.only(which), precision="float64")
 
-    def _attributes(self, path: KernelPath, bank: Any) -> dict[str, Any]:
-        """Return the fitted attributes that a path stands for, with the bank of its kernels."""
-        rounds, unit = path.rounds, self._unit
-        last = rounds[-1] if rounds else None
-        chosen = np.asarray(last.support if last else (), dtype=np.intp)
-        kernels = [step.atom for step in rounds]
-        return {
-            "_path": path,
-            "_recipe": self._settings(),
-            "bank_": bank,
-            "selected_kernels_": chosen,
-            "selected_names_": [self.kernel_names_[kernel] for kernel in chosen],
-            "dual_coef_": self._tables(path),
-            "null_loss_": path.null_loss * unit * unit,
-            "path_": {
-                "kernel": np.asarray(kernels, dtype=np.intp),
-                "n_kernels": np.asarray([len(step.support) for step in rounds], dtype=np.intp),
-                "loss": np.asarray([step.loss for step in rounds]) * unit * unit,
-                "objective": np.asarray([step.objective for step in rounds]) * unit * unit,
-                "gradient": np.asarray([step.gradient for step in rounds]) * unit,
-                "gap": np.asarray([step.gap for step in rounds]) * unit * unit,
-                "seconds": np.asarray([step.seconds for step in rounds]),
-            },
-            "n_iter_": max(1, sum(step.iterations for step in rounds)),
-            "intercept_": self._intercept(last.intercept if last else path.null_intercept),
-        }
-
-    def _intercept(self, intercept: np.ndarray) -> Any:
-        return intercept
-
-    def _tables(self, path: KernelPath) -> np.ndarray:
-        """Return the table of each kernel of the last model, in the units of the targets."""
-        if not path.rounds:
-            return np.zeros((0, *path.terms.shape[1:]))
-        return np.stack(path.blocks(len(path.rounds))) * self._unit
-
-    # --- smaller models
-
     def truncate(self, n_rounds: int) -> Self:
         """Return the fitted model of an earlier round, read off the path.
 
@@ -325,143 +275,10 @@ class GreedyKernelLearner(
         estimator
             A fitted copy; the model itself is unchanged.
         """
-        check_is_fitted(self)
-        if not self._path.rounds:
+        if not self._fitted().size:
             raise ValueError("truncate: the model has no kernels, and so no smaller model.")
-        size = check_size(n_rounds, len(self._path.rounds), "rounds", "n_kernels")
-        smaller = copy.copy(self)
-        path = self._path.first(size)
-        bank = self.bank_
-        if bank is not None:
-            bank = bank.only(range(len(path.rounds[-1].support)))
-        smaller.__dict__.update(smaller._attributes(path, bank))
-        if smaller.algorithm == "l2":
-            smaller.n_steps = size
-        else:
-            smaller.n_kernels = size
-        return smaller
-
-    # --- prediction
-
-    def _scores(self, X: Any) -> np.ndarray:
-        return self._scores_of(X, [len(self._fitted_path().rounds)])[0]
-
-    def _fitted_path(self) -> KernelPath:
-        check_is_fitted(self)
-        return self._path
-
-    def _scores_of(self, X: Any, sizes: list[int]) -> list[np.ndarray]:
-        """Return the scores of models of several sizes, for which each kernel is computed once."""
-        return self._scored(X, sizes)[0]
-
-    def _scored(self, X: Any, sizes: list[int]) -> tuple[list[np.ndarray], np.ndarray]:
-        """Return such scores, and the largest sum of magnitudes that any of a row is made of."""
-        path = self._fitted_path()
-        blocks = self._side_by_side(path, sizes)
-        if self._precomputed:
-            found = self._products_of_stack(X, blocks)
-        else:
-            X = self._new_rows(X)
-            rows = getattr(X, "iloc", X)
-            parts = [
-                self.bank_.products(rows[start : start + _ROWS], blocks, sizes=True)
-                if path.rounds
-                else self._nothing(rows[start : start + _ROWS])
-                for start in range(0, X.shape[0], _ROWS)
-            ]
-            found = np.concatenate(parts)
-        k = path.terms.shape[2]
-        intercepts = [
-            path.rounds[size - 1].intercept if size else path.null_intercept for size in sizes
-        ]
-        scores = [
-            (found[:, place * k : (place + 1) * k] + intercept) * self._unit
-            for place, intercept in enumerate(intercepts)
-        ]
-        return scores, found[:, -1] + np.max(np.abs(intercepts))
-
-    def _new_rows(self, X: Any) -> Any:
-        """Return new rows as the bank takes them, checked."""
-        if self._raw():
-            X = as_rows(X)
-            validate_data(self, X, reset=False, skip_check_array=True)
-            return X
-        return validate_data(
-            self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]
-        )
-
-    def _new_stack(self, X: Any, n_kernels: int) -> KernelStack:
-        """Return given kernels of new rows with the training rows, checked."""
-        stack = KernelStack(X)
-        stack.check(square=False)
-        if stack.n_kernels != n_kernels or stack.shape[1] != self.n_features_in_:
-            raise ValueError(
-                f"X holds {stack.n_kernels} kernels of shape {stack.shape}, but this model was "
-                f"fitted on {n_kernels} kernels of {self.n_features_in_} training rows; give an "
-                f"array of shape ({n_kernels}, n_new, {self.n_features_in_})."
-            )
-        return stack
-
-    def _nothing(self, X: Any) -> np.ndarray:
-        """Return the products of a model without kernels, once the rows are checked."""
-        self.bank_.combine(X, np.zeros(self.bank_.n_kernels))
-        return np.zeros((X.shape[0], self._path.terms.shape[2] + 1))
-
-    def _side_by_side(self, path: KernelPath, sizes: list[int]) -> list[np.ndarray]:
-        """Return for each kernel its tables in models of several sizes."""
-        n, k = path.terms.shape[1:]
-        blocks = [np.zeros((n, k * len(sizes))) for _ in self.selected_kernels_]
-        for place, size in enumerate(sizes):
-            tables = path.blocks(size) if size else []
-            for block, table in zip(blocks, tables, strict=False):  # later kernels come later
-                block[:, place * k : (place + 1) * k] = table
-        return blocks
-
-    def _products_of_stack(self, X: Any, blocks: list[np.ndarray]) -> np.ndarray:
-        stack = self._new_stack(X, len(self.kernel_names_))
-        n_columns = blocks[0].shape[1] if blocks else self._path.terms.shape[2]
-        found = np.zeros((stack.shape[0], n_columns + 1))
-        for kernel, block in zip(self.selected_kernels_, blocks, strict=True):
-            K = stack.matrices[kernel][:, self.support_].astype(np.float64)
-            scores, sizes = products_and_sizes(K, block)
-            found[:, :-1] += scores
-            found[:, -1] += sizes
-        return found
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Predict for new data.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
-            New data; with ``kernel="precomputed"`` their kernels with the training rows, of shape
-            ``(n_kernels, n_samples, n_training)``.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            Class labels, or predicted values.
-        """
-        (scores,), sizes = self._scored(X, [len(self._fitted_path().rounds)])
-        return self._predict_scores(scores, sizes)
-
-    def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
-        """Predict after 1, 2, ... rounds.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
-            New data, as in :meth:`predict`.
-
-        Yields
-        ------
-        ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            What ``truncate(m).predict(X)`` returns, for each ``m`` in turn.
-        """
-        sizes = list(range(1, 1 + len(self._fitted_path().rounds)))
-        found, magnitudes = self._scored(X, sizes) if sizes else ([], np.empty(0))
-        for scores in found:
-            yield self._predict_scores(scores, magnitudes)
+        parameter = "n_steps" if self.algorithm == "l2" else "n_kernels"
+        return self._truncated(n_rounds, parameter, "rounds")
 
     def rates(self, X: Any, y: Any) -> KernelRates:
         """Return how fast the loss falls along the path, and what the theory says of that.
@@ -481,33 +298,32 @@ class GreedyKernelLearner(
         KernelRates
             With ``correlation``, ``gamma``, ``predicted``, ``measured``, ``bound`` and more.
         """
-        path = self._fitted_path()
-        if not isinstance(self._fitted_loss, Squared):
-            raise ValueError(
-                f"rates are known for squared losses, and this model has {self._fitted_loss!r}."
-            )
-        if not path.rounds:
+        model: KernelPathModel = self._fitted()
+        given, n_outputs = model.bank is None, model.path.terms.shape[2]
+        loss = model.outputs.loss
+        if loss is not None and loss.is_classifier:
+            raise ValueError(f"rates are known for squared losses, and this model has {loss!r}.")
+        if not model.size:
             raise ValueError("the model has no kernels, and so no rate; lower alpha.")
         target = self._targets_of(y)
-        if target.shape[1] != path.terms.shape[2] or (
-            not self._precomputed and len(target) != X.shape[0]
-        ):
+        if target.shape[1] != n_outputs or (not given and len(target) != X.shape[0]):
             raise ValueError(
                 f"y has {len(target)} rows and {target.shape[1]} outputs; it must have one row for "
-                f"each of X and {path.terms.shape[2]} outputs, as in the fit."
+                f"each of X and {n_outputs} outputs, as in the fit."
             )
-        if self._precomputed and KernelStack(X).shape != (len(target), len(target)):
+        if given and KernelStack(X).shape != (len(target), len(target)):
             raise ValueError(
                 f"X has kernels of shape {KernelStack(X).shape} for {len(target)} targets; rates "
                 "need those between all pairs of the rows."
             )
-        sizes = list(range(len(path.rounds) + 1))
-        found = [scores - target for scores in self._scores_of(X, sizes)]
+        X = self._check_new(X)
+        sums, _ = model.sums(X, range(model.size + 1))
+        found = [each * model.outputs.unit - target for each in sums]
         losses = np.asarray([0.5 * np.sum(left * left) / len(target) for left in found])
-        if self._precomputed:
-            matrices = [KernelStack(X).matrices[kernel] for kernel in self.selected_kernels_]
+        if model.bank is None:
+            matrices = [X.matrices[kernel] for kernel in model.selected]
         else:
-            here = self.bank_.rebased(self._new_rows(X))
+            here = model.bank.rebased(X)
             matrices = [here.gram(place) for place in range(here.n_kernels)]
         wide = [np.asarray(matrix, dtype=np.float64) for matrix in matrices]
         return rates_of([exact_factor(matrix) for matrix in wide], -found[0], losses)
@@ -516,23 +332,73 @@ class GreedyKernelLearner(
         """Return the targets of some rows, one column per output."""
         raise NotImplementedError
 
+    # --- what is read off the model
+
+    @property
+    def selected_kernels_(self) -> np.ndarray:
+        """The chosen kernels, by their numbers in the bank."""
+        model: KernelPathModel = self._fitted()
+        return model.selected
+
+    @property
+    def selected_names_(self) -> list[str]:
+        """How the chosen kernels are called."""
+        model: KernelPathModel = self._fitted()
+        return [model.names[kernel] for kernel in model.selected]
+
+    @property
+    def path_(self) -> dict[str, np.ndarray]:
+        """One row per round."""
+        model: KernelPathModel = self._fitted()
+        return dict(model.curve)
+
+    @property
+    def dual_coef_(self) -> np.ndarray:
+        """What the chosen kernels with the support are multiplied by."""
+        model: KernelPathModel = self._fitted()
+        return model.tables
+
+    @property
+    def intercept_(self) -> Any:
+        """The predictions, or scores, of the model without kernels."""
+        model: KernelPathModel = self._fitted()
+        return model.intercept
+
+    @property
+    def kernel_names_(self) -> list[str]:
+        """How all kernels of the bank are called."""
+        model: KernelPathModel = self._fitted()
+        return list(model.names)
+
+    @property
+    def bank_(self) -> Any:
+        """The chosen kernels, with the rows that prediction needs."""
+        model: KernelPathModel = self._fitted()
+        return model.bank
+
+    @property
+    def support_(self) -> np.ndarray:
+        """The training rows that have weight."""
+        model: KernelPathModel = self._fitted()
+        return model.support
+
+    @property
+    def null_loss_(self) -> float:
+        """The training loss without kernels."""
+        model: KernelPathModel = self._fitted()
+        return model.null_loss
+
+    @property
+    def n_iter_(self) -> int:
+        """Iterations of all refits together."""
+        model: KernelPathModel = self._fitted()
+        return max(1, sum(step.iterations for step in model.path.rounds))
+
     @property
     def cost_(self) -> dict[str, int]:
         """What the model takes: kernels, support vectors, numbers stored, multiplications a row."""
-        path = self._fitted_path()
-        used, size = len(self.selected_kernels_), int(self.dual_coef_.size)
-        if self.bank_ is None or not path.rounds:
-            return {
-                "kernels": used,
-                "support": len(self.support_),
-                "floats": size,
-                "multiplications": size,
-            }
-        cost: dict[str, int] = self.bank_.cost(np.ones(used), len(self.support_))
-        return cost | {
-            "floats": cost["floats"] + size,
-            "multiplications": cost["multiplications"] + size,
-        }
+        model: KernelPathModel = self._fitted()
+        return model.cost()
 
 
 def _named(bank: Any, names: Any) -> list[str]:

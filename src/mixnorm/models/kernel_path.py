@@ -1,0 +1,230 @@
+"""A few kernels chosen one at a time: the path of models, and the model that stands at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+
+from mixnorm.kernels import FittedBank, KernelStack
+from mixnorm.models.checks import check_floats
+from mixnorm.models.inputs import Inputs
+from mixnorm.models.kernel import blocks_of, check_rows, finished, products_and_sizes, with_table
+from mixnorm.models.outputs import ClassOutputs, NumberOutputs
+from mixnorm.models.path import Path
+
+
+@dataclass(frozen=True)
+class KernelPath(Path):
+    r"""The model after each round, as terms that kernels share.
+
+    Scores are :math:`b + \sum_j K_j B_j`, with :math:`B_j = \sum_t s_{jt} T_t` for the terms
+    :math:`T_t` of the rounds so far, one or more for each, and the ``weights`` :math:`s` of a
+    round, which have a row for each kernel of its support. Rounds of the path have ``gap``, the
+    duality gap over all kernels, where the algorithm has one.
+    """
+
+    terms: Any = None
+
+    def first(self, size: int) -> KernelPath:
+        """Return the path of the first ``size`` rounds."""
+        rounds = self.rounds[:size]
+        n_terms = rounds[-1].weights.shape[1] if rounds else 0
+        return replace(self, rounds=rounds, terms=self.terms[:n_terms])
+
+    def blocks(self, size: int) -> list[np.ndarray]:
+        """Return the tables :math:`B_j` of the model after ``size`` rounds."""
+        weights = self.rounds[size - 1].weights
+        terms = self.terms[: weights.shape[1]]
+        return [np.tensordot(row, terms, axes=1) for row in weights]
+
+    def intercept(self, size: int) -> np.ndarray:
+        """Return the intercept of the model after ``size`` rounds."""
+        found: np.ndarray = self.rounds[size - 1].intercept if size else self.null_intercept
+        return found
+
+    def check_kernels(self, n_kernels: int) -> tuple[int, int]:
+        """Raise unless the parts fit one another; return the numbers of samples and outputs."""
+        check_floats(self.terms, (None, None, None), "the terms of the path")
+        n_samples, n_outputs = self.terms.shape[1:]
+        check_floats(self.null_intercept, (n_outputs,), "the intercept without kernels")
+        before: tuple[Any, ...] = ()
+        n_terms = 0
+        for step in self.rounds:
+            support = step.support
+            sound = (
+                all(type(kernel) is int and 0 <= kernel < n_kernels for kernel in support)
+                and len(set(support)) == len(support) > 0
+                and support[: len(before)] == before
+                and step.atom in support
+            )
+            if not sound:
+                raise ValueError("a round has kernels that are none, or not those of the last one")
+            check_floats(step.weights, (len(support), None), "the weights of a round")
+            if not n_terms < step.weights.shape[1] <= len(self.terms):
+                raise ValueError("a round has weights for terms that are none of its own")
+            n_terms = step.weights.shape[1]
+            check_floats(step.intercept, (n_outputs,), "the intercept of a round")
+            before = support
+        return n_samples, n_outputs
+
+
+@dataclass(frozen=True, eq=False)
+class KernelPathModel:
+    """Chosen kernels with a table for each, and the smaller models that led to them.
+
+    Parameters
+    ----------
+    path : KernelPath
+        The rounds, with targets in the units of the fit: ``outputs`` turns them outward.
+    support : ndarray of shape (n_support,)
+        The training rows that have weight.
+    bank : FittedBank, optional
+        The chosen kernels, with these rows; None where kernel matrices are given.
+    names : tuple of str
+        How all kernels that there were to choose from are called.
+    raw_rows : bool
+        Whether rows go to the bank as they are, since it knows what its columns are.
+    inputs : Inputs
+        The columns; of given matrices, the training rows.
+    outputs : ClassOutputs or NumberOutputs
+        What the scores mean.
+    """
+
+    path: KernelPath
+    support: np.ndarray
+    bank: FittedBank | None
+    names: tuple[str, ...]
+    raw_rows: bool
+    inputs: Inputs
+    outputs: ClassOutputs | NumberOutputs
+
+    @property
+    def size(self) -> int:
+        """Number of rounds."""
+        return len(self.path.rounds)
+
+    @cached_property
+    def selected(self) -> np.ndarray:
+        """The chosen kernels, in the order in which they came."""
+        return np.asarray(self.path.support(self.size), dtype=np.intp)
+
+    @cached_property
+    def tables(self) -> np.ndarray:
+        """The table of each chosen kernel, in the units of the targets."""
+        if not self.path.rounds:
+            return np.zeros((0, *self.path.terms.shape[1:]))
+        return np.stack(self.path.blocks(self.size)) * self.outputs.unit
+
+    @property
+    def intercept(self) -> np.ndarray:
+        """The intercept of every score, in the units of the targets."""
+        return self.path.intercept(self.size) * self.outputs.unit
+
+    @property
+    def null_loss(self) -> float:
+        """The training loss without kernels."""
+        return self.path.null_loss * self.outputs.unit * self.outputs.unit
+
+    @cached_property
+    def curve(self) -> dict[str, np.ndarray]:
+        """One row per round: the kernel, how many there are, losses, gradient, gap and seconds."""
+        rounds, unit = self.path.rounds, self.outputs.unit
+        return {
+            "kernel": np.asarray([step.atom for step in rounds], dtype=np.intp),
+            "n_kernels": np.asarray([len(step.support) for step in rounds], dtype=np.intp),
+            "loss": np.asarray([step.loss for step in rounds]) * unit * unit,
+            "objective": np.asarray([step.objective for step in rounds]) * unit * unit,
+            "gradient": np.asarray([step.gradient for step in rounds]) * unit,
+            "gap": np.asarray([step.gap for step in rounds]) * unit * unit,
+            "seconds": np.asarray([step.seconds for step in rounds]),
+        }
+
+    def scores(self, X: Any) -> np.ndarray:
+        """Return the scores of new rows, or of a stack of their kernels with the training rows."""
+        return next(self._scored(X, [self.size]))
+
+    def staged_scores(self, X: Any) -> Iterator[np.ndarray]:
+        """Yield the scores after 1, 2, ... rounds, for which each kernel is computed once."""
+        if self.path.rounds:
+            yield from self._scored(X, range(1, self.size + 1))
+
+    def _scored(self, X: Any, sizes: Sequence[int]) -> Iterator[np.ndarray]:
+        sums, magnitudes = self.sums(X, sizes)
+        for found in sums:
+            yield finished(found, magnitudes, self.outputs)
+
+    def sums(self, X: Any, sizes: Sequence[int]) -> tuple[list[np.ndarray], np.ndarray]:
+        """Return the sums behind the scores of models of several sizes.
+
+        And the largest sum of magnitudes that any of a row is made of.
+        """
+        found, k = self._products(X, self._side_by_side(sizes)), self.path.terms.shape[2]
+        intercepts = [self.path.intercept(size) for size in sizes]
+        sums = [
+            found[:, place * k : (place + 1) * k] + intercept
+            for place, intercept in enumerate(intercepts)
+        ]
+        return sums, found[:, -1] + np.max(np.abs(intercepts))
+
+    def _products(self, X: Any, blocks: list[np.ndarray]) -> np.ndarray:
+        """Return kernels times tables, added up, and a last column of magnitudes."""
+        if self.bank is None:
+            return self._products_of_stack(X, blocks)
+        bank = self.bank
+        return np.concatenate(
+            [
+                bank.products(rows, blocks, sizes=True) if blocks else self._nothing(bank, rows)
+                for rows in blocks_of(X)
+            ]
+        )
+
+    def _products_of_stack(self, X: KernelStack, blocks: list[np.ndarray]) -> np.ndarray:
+        n_columns = blocks[0].shape[1] if blocks else self.path.terms.shape[2]
+        found = np.zeros((X.shape[0], n_columns + 1))
+        for kernel, block in zip(self.selected, blocks, strict=True):
+            K = X.matrices[kernel][:, self.support].astype(np.float64)
+            scores, sizes = products_and_sizes(K, block)
+            found[:, :-1] += scores
+            found[:, -1] += sizes
+        return found
+
+    def _nothing(self, bank: FittedBank, X: Any) -> np.ndarray:
+        """Return the products of a model without kernels, once the rows are checked."""
+        bank.combine(X, np.zeros(bank.n_kernels))
+        return np.zeros((X.shape[0], self.path.terms.shape[2] + 1))
+
+    def _side_by_side(self, sizes: Sequence[int]) -> list[np.ndarray]:
+        """Return for each kernel its tables in models of several sizes."""
+        n, k = self.path.terms.shape[1:]
+        blocks = [np.zeros((n, k * len(sizes))) for _ in self.selected]
+        for place, size in enumerate(sizes):
+            tables = self.path.blocks(size) if size else []
+            for block, table in zip(blocks, tables, strict=False):  # later kernels come later
+                block[:, place * k : (place + 1) * k] = table
+        return blocks
+
+    def truncate(self, size: int) -> Self:
+        """Return the model after ``size`` rounds, with the kernels that it needs."""
+        path, bank = self.path.first(size), self.bank
+        if bank is not None:
+            bank = bank.only(range(len(path.support(size))))
+        return replace(self, path=path, bank=bank)
+
+    def cost(self) -> dict[str, int]:
+        """Return kernels, support vectors, numbers stored, and multiplications for a row."""
+        n_kernels, n_support = len(self.selected), len(self.support)
+        if self.bank is None or not self.path.rounds:
+            cost = {"kernels": n_kernels, "support": n_support, "floats": 0, "multiplications": 0}
+        else:
+            cost = self.bank.cost(np.ones(n_kernels), n_support)
+        return with_table(cost, self.tables)
+
+    def check(self, max_bytes: int) -> None:
+        """Raise for whatever ``scores`` could not work with; the parts may be a stranger's."""
+        n_support, n_outputs = self.path.check_kernels(len(self.names))
+        self.outputs.check(n_outputs)
+        check_rows(self, max(1, len(self.selected)), n_support, max_bytes, n_support)
