@@ -40,6 +40,9 @@ def check_fitted_bank(bank: FittedBank) -> None:
         bank.feature_names_in is None or len(bank.feature_names_in) == bank.n_features_in,
         "feature_names_in has not one name per column",
     )
+    steps = bank.preprocess if isinstance(bank.preprocess, list) else [bank.preprocess] * n_groups
+    known = (step is None or callable(getattr(step, "transform", None)) for step in steps)
+    _require(len(steps) == n_groups and all(known), "preprocess has no steps that transform rows")
     _check_groups(bank)
     _check_factors(bank)
 
