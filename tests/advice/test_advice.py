@@ -7,7 +7,7 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from benchmarks._advise_data import DESIGNS
+from benchmarks.advise.data import DESIGNS
 from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine
 
