@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from benchmarks.advise import command
 from benchmarks.advise.child import measure, slack
 from benchmarks.advise.data import DESIGNS, REAL

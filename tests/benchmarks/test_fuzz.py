@@ -7,10 +7,10 @@ import warnings
 
 import numpy as np
 import pytest
-from benchmarks.fuzz import cases, command
-from benchmarks.fuzz.verdict import Failure, judge, require_close, require_finite
 from rich.console import Console
 
+from benchmarks.fuzz import cases, command
+from benchmarks.fuzz.verdict import Failure, judge, require_close, require_finite
 from mixnorm.exceptions import MixnormWarning, ModelFileError
 
 

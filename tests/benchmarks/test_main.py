@@ -4,6 +4,7 @@ import ast
 from pathlib import Path
 
 import pytest
+
 from benchmarks.__main__ import __file__ as place
 from benchmarks.__main__ import main, packages
 

@@ -18,7 +18,6 @@ from benchmarks.mnist import data as mnist_data
 from benchmarks.mnist.methods import PEERS, Peer
 from benchmarks.mnist.report import STAGES, checks, status, tables
 from benchmarks.mnist.variants import VARIANTS, Variant, settings
-
 from mixnorm.datasets import load
 from mixnorm.datasets.deslant import _upright
 from mixnorm.exceptions import DatasetNotFoundError

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+
 from benchmarks.harness import terminal, tuning
 from benchmarks.harness.child import counting
 from benchmarks.harness.methods import Point, Ridged

@@ -23,7 +23,6 @@ from benchmarks.tensor.methods import tensor as tensor_of
 from benchmarks.tensor.newton import newton_path, of_features, of_tensor
 from benchmarks.tensor.paper import PROTOTYPE, SPLITS
 from benchmarks.tensor.report import FASTER, LOSSES, checks, tables
-
 from mixnorm import TensorKernelRegressor, datasets
 from mixnorm.engines import dual
 from mixnorm.exceptions import DatasetNotFoundError

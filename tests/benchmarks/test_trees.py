@@ -4,9 +4,10 @@ import io
 
 import numpy as np
 import pytest
+from rich.console import Console
+
 from benchmarks.trees import child, command
 from benchmarks.trees.boosters import Booster, leaf_depths, node_depths
-from rich.console import Console
 
 LIGHT = {
     "seconds": 2.0,

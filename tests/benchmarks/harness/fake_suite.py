@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+
 from benchmarks.harness.measure import cpu_seconds
 from benchmarks.harness.methods import Method, Point
 

@@ -7,13 +7,12 @@ from scipy import sparse
 
 pytest.importorskip("resource", reason="CPU limits need a POSIX system")
 
+from benchmarks.harness import splits
 from benchmarks.harness.jobs import Job, Store, execute, run_job
 from benchmarks.harness.measure import measured
 from benchmarks.harness.methods import bisect_penalty, used_rows
 from benchmarks.shareboost import bar
 from benchmarks.shareboost.results import Results
-
-from benchmarks.harness import splits
 
 
 @pytest.fixture

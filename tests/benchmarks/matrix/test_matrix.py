@@ -12,6 +12,7 @@ from rich.console import Console
 
 pytest.importorskip("resource", reason="CPU limits need a POSIX system")
 
+from benchmarks.matrix import data, gap, processes, report
 from benchmarks.matrix.child import OURS, OURS_SEARCH, solvers
 from benchmarks.matrix.classes import PEERS as CLASS_PEERS
 from benchmarks.matrix.classes import TRACE_PEERS
@@ -19,8 +20,6 @@ from benchmarks.matrix.data import Place
 from benchmarks.matrix.methods import CALLS, SIZE, Model, Solver, judged, loosest, search
 from benchmarks.matrix.ours import Search
 from benchmarks.matrix.tasks import PEERS as TASK_PEERS
-
-from benchmarks.matrix import data, gap, processes, report
 
 
 def problem(loss="squared", norm="l2,1", intercept=True):

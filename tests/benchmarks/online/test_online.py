@@ -15,6 +15,7 @@ from scipy import sparse
 pytest.importorskip("resource", reason="CPU seconds need a POSIX system")
 
 from benchmarks.harness.jobs import ROOT
+from benchmarks.online import child, command, data
 from benchmarks.online.data import Stream
 from benchmarks.online.learners import (
     METHODS,
@@ -27,8 +28,6 @@ from benchmarks.online.learners import (
     entries,
 )
 from benchmarks.online.report import checks, tables
-
-from benchmarks.online import child, command, data
 
 
 def record(rate=1000.0, mistakes=10, *, rows=100, batched=False, **more):

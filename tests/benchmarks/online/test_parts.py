@@ -14,10 +14,9 @@ from rich.console import Console
 pytest.importorskip("resource", reason="CPU seconds need a POSIX system")
 
 from benchmarks.harness.jobs import ROOT, Store, unpacked
+from benchmarks.online import bar, child, parts, raw_tables, units
 from benchmarks.online.data import Stream
 from benchmarks.online.learners import Learner, Outcome, River
-
-from benchmarks.online import bar, child, parts, raw_tables, units
 
 needs_git = pytest.mark.skipif(
     shutil.which("git") is None or not (ROOT / ".git").exists(), reason="needs the repository"

@@ -6,7 +6,6 @@ import pytest
 pytest.importorskip("resource", reason="CPU limits need a POSIX system")
 
 from benchmarks.harness.jobs import Job, Store
-
 from benchmarks.shareboost_paper import chars, pieces, products
 from benchmarks.shareboost_paper import classes as paper_classes
 
