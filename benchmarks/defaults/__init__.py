@@ -7,5 +7,5 @@ default path beside that of an earlier commit. ``--penguins N`` looks at what ``
 of N drawn tables (:mod:`benchmarks.defaults.penguins`), and ``--pools`` at penalties of other
 features than columns (:mod:`benchmarks.defaults.other_pools`).
 
-Start with ``command.py``; ``child.py`` is the process that measures.
+Start reading at ``command.py``; ``child.py`` is the process that measures.
 """

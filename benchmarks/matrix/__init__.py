@@ -5,6 +5,6 @@ takes at its solution. Parts: ``multitask`` (squared loss, l2,1), ``multiclass``
 l2,1 and linf,1), ``trace`` (trace norm), ``truth`` (small problems beside cvxpy). The part ``real``
 is of another kind: explained variance on real multi-task data, beside ridge regressions.
 
-Start with ``command.py``; ``gap.py`` takes the gap, ``ours.py``, ``tasks.py`` and ``classes.py``
-have the solvers.
+Start reading at ``command.py``; ``gap.py`` takes the gap, ``ours.py``, ``tasks.py`` and
+``classes.py`` have the solvers.
 """

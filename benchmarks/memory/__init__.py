@@ -5,5 +5,5 @@ compiled code is loaded, and then fits all of them. Printed is how far the resid
 is above what was resident just before it, data included: 0 is a fit that needs nothing beside
 ``X``, 1 is one that needs as much again. Pages of a memory map are loaded beforehand.
 
-Start with ``command.py``; ``child.py`` is the process that measures.
+Start reading at ``command.py``; ``child.py`` is the process that measures.
 """

@@ -4,5 +4,5 @@
 the second call in a process. Single fits and searches are apart: one fit is set beside one fit, and
 a search beside a search. Further parts learn from more rows than kernels can be stored for.
 
-Start with ``command.py``; ``methods.py`` has what is timed.
+Start reading at ``command.py``; ``methods.py`` has what is timed.
 """

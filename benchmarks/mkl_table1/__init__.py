@@ -3,5 +3,6 @@
 Random splits of 80 % and 20 %, 21 Gaussian kernels, parameters of every method chosen by
 cross-validation on the training rows. Results are kept for every split and method.
 
-Start with ``command.py``; ``methods.py`` has the methods, ``paper.py`` the figures of the paper.
+Start reading at ``command.py``; ``methods.py`` has the methods, ``paper.py`` the figures of the
+paper.
 """

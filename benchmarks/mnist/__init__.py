@@ -6,5 +6,5 @@ responses, rounds of the greedy engine. ``--device cuda`` has images and labels 
 ``--holdout`` leaves the test part alone: errors are those of 10,000 training images, by which the
 settings (``variants.py``) were chosen.
 
-Start with ``command.py``; ``child.py`` is the process that measures.
+Start reading at ``command.py``; ``child.py`` is the process that measures.
 """

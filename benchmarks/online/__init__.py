@@ -6,5 +6,6 @@ from. ``--parts`` has ``passes`` over images, letters and texts; ``tables``, the
 tables; ``affine``, what other units and origins of columns change in them; ``speed`` and ``first``,
 rows a second and the first call beside an earlier commit; and ``memory``.
 
-Start with ``command.py``; ``learners.py`` has what is run, ``parts.py`` all parts but ``passes``.
+Start reading at ``command.py``; ``learners.py`` has what is run, ``parts.py`` all parts but
+``passes``.
 """

@@ -1,5 +1,5 @@
 """ShareBoost beside other ways to a classifier that needs few features.
 
-Start with ``command.py``; ``ours.py`` and ``benchmarks/harness/peers.py`` have the methods,
+Start reading at ``command.py``; ``ours.py`` and ``benchmarks/harness/peers.py`` have the methods,
 ``bar.py`` the figures to reach.
 """

@@ -5,5 +5,5 @@
 these products. ``bits``: copies of the same features, which mixed norms spread over. ``pieces``:
 piecewise linear predictors of mnist beside a Gaussian SVM.
 
-Start with ``command.py``; each part has a module of its name.
+Start reading at ``command.py``; each part has a module of its name.
 """

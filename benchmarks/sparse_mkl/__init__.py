@@ -4,5 +4,5 @@ Gaussian kernels of ten widths on every column of additive designs: what a scan 
 takes, whether it finds the best, a model of 12, errors and costs beside others, all tuned by the
 same inner folds, and whether the relevant columns are found.
 
-Start with ``command.py``; ``methods.py`` has the methods, ``child.py`` the measuring process.
+Start reading at ``command.py``; ``methods.py`` has the methods, ``child.py`` the measuring process.
 """

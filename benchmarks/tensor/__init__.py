@@ -4,6 +4,6 @@
 by FISTA on the primal, to relative gaps of 1e-8 and 1e-3; by scikit-learn's Lasso and ridge on
 explicit features; other losses; up to 800 rows; and test errors over random splits.
 
-Start with ``command.py``; ``methods.py`` has the methods of the paths, ``models.py`` those of the
-tables.
+Start reading at ``command.py``; ``methods.py`` has the methods of the paths, ``models.py`` those of
+the tables.
 """

@@ -5,5 +5,5 @@ that they found most important, ours may read as many and has at most 300 stumps
 two. Small trees are tuned and fitted to cost no more than ours. Costs are operations per row: for
 the trees a comparison for each node passed and an addition for each tree.
 
-Start with ``command.py``; ``child.py`` has the methods.
+Start reading at ``command.py``; ``child.py`` has the methods.
 """
