@@ -135,7 +135,7 @@ def _once(part: str, name: str, order: dict[str, Any], store: Store, console: Co
     found = store.content.get(part, {})
     if name in found and found[name]["order"] == order:
         return
-    made = run_module([f"benchmarks._paper_{part}", json.dumps(order)], wall=A_DAY)
+    made = run_module([f"benchmarks.shareboost_paper.{part}", json.dumps(order)], wall=A_DAY)
     store.put(part, found | {name: {"order": order, **made}})
     console.print(f"{part}: {name:<40} {made['seconds']:.3g} s", highlight=False)
 

@@ -35,7 +35,7 @@ def digits(monkeypatch):
     X, y = load_digits(return_X_y=True)
     X = (X * 15).astype(np.uint8).reshape(-1, 8, 8)
     parts = (X[:600], y[:600], X[600:800], y[600:800])
-    monkeypatch.setattr(mnist_data._data, "parts", lambda name: parts)
+    monkeypatch.setattr(mnist_data.splits, "parts", lambda name: parts)
     return parts
 
 

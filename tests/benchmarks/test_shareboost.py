@@ -8,10 +8,11 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from benchmarks.harness import terminal, tuning
+from benchmarks.harness import tuning
 from benchmarks.harness.child import counting
 from benchmarks.harness.methods import Point, Ridged
 from benchmarks.harness.peers import PEERS, _Logistic
+from benchmarks.shareboost import report
 from benchmarks.shareboost.ours import OURS
 
 
@@ -124,4 +125,4 @@ def test_fits_that_do_not_converge_are_counted():
 
 @pytest.mark.parametrize(("ratio", "text"), [(None, ""), (0.123, ">0.12"), (333.4, ">333")])
 def test_ratios_in_words(ratio, text):
-    assert terminal._times(">", ratio) == text
+    assert report._times(">", ratio) == text

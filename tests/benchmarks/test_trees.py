@@ -138,7 +138,7 @@ def split():
     rng = np.random.default_rng(0)
     y = np.arange(500) % 2
     X = np.column_stack([rng.standard_normal(500), y]).astype(np.float32)
-    return child._data.Split(X, y, X[:100], y[:100])
+    return child.splits.Split(X, y, X[:100], y[:100])
 
 
 def test_small_trees_are_fitted_to_be_small(split):
