@@ -187,12 +187,13 @@ def check_shared_parameters(estimator: Any) -> None:
         if not isinstance(value, (bool, np.bool_)):
             raise TypeError(f"{name}={value!r} must be True or False.")
     if hasattr(estimator, "n_jobs"):
-        _check_jobs(estimator.n_jobs)
+        check_jobs(estimator.n_jobs)
     if hasattr(estimator, "random_state"):
         random_generator(estimator.random_state)
 
 
-def _check_jobs(n_jobs: Any) -> None:
+def check_jobs(n_jobs: Any) -> None:
+    """Raise a clear error for what is no number of jobs."""
     allowed = "None means one job, a whole number that many, and -1 one for each processor"
     if n_jobs is None:
         return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -11,17 +12,19 @@ from sklearn.utils.metaestimators import available_if
 
 from mixnorm.engines.proximal import SharedDesign
 from mixnorm.estimators._common.inputs import (
-    check_class_weight,
     check_dense_targets,
     check_one_kind_of_label,
     check_weights,
     class_factors,
 )
+from mixnorm.estimators._common.parameters import ClassWeight, Count, Loss, Norm, Switch, Tolerance
 from mixnorm.estimators._common.progress import Progress, all_or_nothing, with_callbacks
 from mixnorm.estimators._common.validation import check_classification_targets, validate_data
 from mixnorm.estimators.mixed_norm.base import (
     MixedNormPath,
     NormLearner,
+    Penalty,
+    Radius,
     Training,
     check_dual_loss,
     check_grid,
@@ -123,129 +126,8 @@ def _has_probabilities(estimator: Any) -> bool:
     return True
 
 
-class MixedNormClassifier(ClassifierMixin, OneDesign):
-    r"""Linear multi-class classifier under a matrix norm.
-
-    Minimises, with one column of weights per class,
-
-    .. math:: \sum_i w_i\, \ell(W^\top x_i + b, y_i) + \alpha\, \|W\|
-
-    with sample weights :math:`w_i` that sum to one and a free intercept :math:`b`; or, where
-    ``radius`` is given, the loss alone over :math:`\|W\| \le` ``radius``. With the norm
-    ``"l2,1"`` few features are in use, the same for all classes; with ``"trace"`` the weights
-    have low rank.
-
-    Parameters
-    ----------
-    norm : {"l1,1", "l2,1", "l2,2", "linf,1", "trace"} or norm object, default="l2,1"
-        The norm, by name or as an object of :mod:`mixnorm.norms`.
-    alpha : float, default=0.01
-        Weight of the norm beside the weighted mean loss, for the weights of the columns as given:
-        it is in units of the columns, unless ``standardize=True``. Not used where ``radius`` is
-        given.
-    radius : float, optional
-        Largest norm. Given, it replaces the penalty, and ``alpha`` does not count.
-    loss : {"logistic", "margin", "hinge", "squared_hinge"} or loss object, default="logistic"
-        The loss of all scores of a sample and its class.
-    class_weight : dict or "balanced", default=None
-        Weights of the classes by their labels, 1 where there is none, by which sample weights are
-        multiplied; ``"balanced"`` gives all classes the same weight in sum.
-    fit_intercept : bool, default=True
-        Fit an intercept, which the norm does not see.
-    standardize : bool, default=False
-        Measure columns in standard deviations, with the weights of the rows, and about their means;
-        constant columns get no weight. ``alpha``, ``radius`` and ``norm_value_`` are then those of
-        the weights of such columns. ``coef_`` and ``intercept_`` are for the columns as given.
-        Without an intercept columns are divided by the root of their mean square, about zero.
-    tol : float, default=1e-4
-        Largest relative duality gap: the gap divided by the loss of the best intercept alone.
-    max_iter : int, default=1000
-        Most iterations.
-    warm_start : bool, default=False
-        Start from the weights of the previous ``fit``.
-
-    Attributes
-    ----------
-    coef_ : ndarray of shape (n_classes, n_features), or (1, n_features) for two classes
-        Weights; for two classes those of ``classes_[1]`` less those of ``classes_[0]``.
-    intercept_ : ndarray of shape (n_classes,) or (1,)
-        Intercept; of more than two classes, intercepts that sum to zero.
-    classes_ : ndarray of shape (n_classes,)
-        Class labels.
-    support_ : ndarray of shape (n_selected,)
-        Features with a weight that is not zero.
-    rank_ : int
-        Numerical rank of ``coef_``.
-    dual_gap_ : float
-        Duality gap: ``objective_`` is at most this much above its optimum.
-    objective_ : float
-        What was minimised: the mean loss, plus ``alpha`` times the norm.
-    norm_value_ : float
-        The norm of the weights (of two columns of them, for two classes); with
-        ``standardize=True`` in standard units.
-    n_iter_ : int
-        Iterations.
-    n_features_in_ : int
-        Number of columns seen in ``fit``.
-    feature_names_in_ : ndarray of shape (n_features,)
-        Names of the columns, where all are strings.
-
-    See Also
-    --------
-    MixedNormClassifierCV : Chooses ``alpha`` by cross-validation.
-    ShareBoostClassifier : Chooses a given number of features greedily.
-
-    Notes
-    -----
-    The norm sees the scale of the columns, so that ``standardize=True`` is mostly right; it makes a
-    copy of ``X``. An iteration costs a product of
-    ``X`` with the residual, and several with the features in use. Data in float32 are worked on in
-    float32 where ``tol`` is at least 1e-5, all else in float64; if ``tol`` is at least 1e-4, steps
-    on dense data are taken on a copy of ``X`` in float32, while what they reach and its gap are
-    still computed in float64. Sparse matrices are never made dense. A keyboard interrupt keeps
-    the weights found so far, with a warning.
-
-    References
-    ----------
-    S. Kakade, S. Shalev-Shwartz, A. Tewari, "Regularization techniques for learning with
-    matrices", JMLR 13, 2012.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_digits
-    >>> from mixnorm import MixedNormClassifier
-    >>> X, y = load_digits(return_X_y=True)
-    >>> model = MixedNormClassifier("l2,1", alpha=0.05).fit(X / 16, y)
-    >>> len(model.support_) < 64, bool(model.score(X / 16, y) > 0.8)
-    (True, True)
-    >>> MixedNormClassifier("trace", radius=20.0).fit(X / 16, y).norm_value_ <= 20.0 + 1e-9
-    True
-    """
-
-    def __init__(
-        self,
-        norm: Any = "l2,1",
-        alpha: float = 0.01,
-        *,
-        radius: float | None = None,
-        loss: Any = "logistic",
-        class_weight: Any = None,
-        fit_intercept: bool = True,
-        standardize: bool = False,
-        tol: float = 1e-4,
-        max_iter: int = 1000,
-        warm_start: bool = False,
-    ) -> None:
-        self.norm = norm
-        self.alpha = alpha
-        self.radius = radius
-        self.loss = loss
-        self.class_weight = class_weight
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.tol = tol
-        self.max_iter = max_iter
-        self.warm_start = warm_start
+class NormClassifier(ClassifierMixin, OneDesign):
+    """Labels in, labels out: all but the parameters of the classifiers."""
 
     def _loss(self) -> Any:
         loss = check_dual_loss(as_loss(self.loss, JOINT), JOINT)
@@ -257,10 +139,6 @@ class MixedNormClassifier(ClassifierMixin, OneDesign):
                 f"choose one of {sorted(JOINT)}."
             )
         return loss
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_class_weight(self.class_weight)
 
     def _validated(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
         check_dense_targets(y)
@@ -396,3 +274,116 @@ class MixedNormClassifier(ClassifierMixin, OneDesign):
         """
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self.predict_proba(X)))
+
+
+@dataclass(eq=False, repr=False)
+class MixedNormClassifier(NormClassifier):
+    r"""Linear multi-class classifier under a matrix norm.
+
+    Minimises, with one column of weights per class,
+
+    .. math:: \sum_i w_i\, \ell(W^\top x_i + b, y_i) + \alpha\, \|W\|
+
+    with sample weights :math:`w_i` that sum to one and a free intercept :math:`b`; or, where
+    ``radius`` is given, the loss alone over :math:`\|W\| \le` ``radius``. With the norm
+    ``"l2,1"`` few features are in use, the same for all classes; with ``"trace"`` the weights
+    have low rank.
+
+    Parameters
+    ----------
+    norm : {"l1,1", "l2,1", "l2,2", "linf,1", "trace"} or norm object, default="l2,1"
+        The norm, by name or as an object of :mod:`mixnorm.norms`.
+    alpha : float, default=0.01
+        Weight of the norm beside the weighted mean loss, for the weights of the columns as given:
+        it is in units of the columns, unless ``standardize=True``. Not used where ``radius`` is
+        given.
+    radius : float, optional
+        Largest norm. Given, it replaces the penalty, and ``alpha`` does not count.
+    loss : {"logistic", "margin", "hinge", "squared_hinge"} or loss object, default="logistic"
+        The loss of all scores of a sample and its class.
+    class_weight : dict or "balanced", default=None
+        Weights of the classes by their labels, 1 where there is none, by which sample weights are
+        multiplied; ``"balanced"`` gives all classes the same weight in sum.
+    fit_intercept : bool, default=True
+        Fit an intercept, which the norm does not see.
+    standardize : bool, default=False
+        Measure columns in standard deviations, with the weights of the rows, and about their means;
+        constant columns get no weight. ``alpha``, ``radius`` and ``norm_value_`` are then those of
+        the weights of such columns. ``coef_`` and ``intercept_`` are for the columns as given.
+        Without an intercept columns are divided by the root of their mean square, about zero.
+    tol : float, default=1e-4
+        Largest relative duality gap: the gap divided by the loss of the best intercept alone.
+    max_iter : int, default=1000
+        Most iterations.
+    warm_start : bool, default=False
+        Start from the weights of the previous ``fit``.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_classes, n_features), or (1, n_features) for two classes
+        Weights; for two classes those of ``classes_[1]`` less those of ``classes_[0]``.
+    intercept_ : ndarray of shape (n_classes,) or (1,)
+        Intercept; of more than two classes, intercepts that sum to zero.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    support_ : ndarray of shape (n_selected,)
+        Features with a weight that is not zero.
+    rank_ : int
+        Numerical rank of ``coef_``.
+    dual_gap_ : float
+        Duality gap: ``objective_`` is at most this much above its optimum.
+    objective_ : float
+        What was minimised: the mean loss, plus ``alpha`` times the norm.
+    norm_value_ : float
+        The norm of the weights (of two columns of them, for two classes); with
+        ``standardize=True`` in standard units.
+    n_iter_ : int
+        Iterations.
+    n_features_in_ : int
+        Number of columns seen in ``fit``.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the columns, where all are strings.
+
+    See Also
+    --------
+    MixedNormClassifierCV : Chooses ``alpha`` by cross-validation.
+    ShareBoostClassifier : Chooses a given number of features greedily.
+
+    Notes
+    -----
+    The norm sees the scale of the columns, so that ``standardize=True`` is mostly right; it makes a
+    copy of ``X``. An iteration costs a product of
+    ``X`` with the residual, and several with the features in use. Data in float32 are worked on in
+    float32 where ``tol`` is at least 1e-5, all else in float64; if ``tol`` is at least 1e-4, steps
+    on dense data are taken on a copy of ``X`` in float32, while what they reach and its gap are
+    still computed in float64. Sparse matrices are never made dense. A keyboard interrupt keeps
+    the weights found so far, with a warning.
+
+    References
+    ----------
+    S. Kakade, S. Shalev-Shwartz, A. Tewari, "Regularization techniques for learning with
+    matrices", JMLR 13, 2012.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from mixnorm import MixedNormClassifier
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model = MixedNormClassifier("l2,1", alpha=0.05).fit(X / 16, y)
+    >>> len(model.support_) < 64, bool(model.score(X / 16, y) > 0.8)
+    (True, True)
+    >>> MixedNormClassifier("trace", radius=20.0).fit(X / 16, y).norm_value_ <= 20.0 + 1e-9
+    True
+    """
+
+    norm: Norm = "l2,1"
+    alpha: Penalty = 0.01
+    _: KW_ONLY
+    radius: Radius = None
+    loss: Loss = "logistic"
+    class_weight: ClassWeight = None
+    fit_intercept: Switch = True
+    standardize: Switch = False
+    tol: Tolerance = 1e-4
+    max_iter: Count = 1000
+    warm_start: Switch = False

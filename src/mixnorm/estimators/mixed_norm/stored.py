@@ -44,10 +44,6 @@ class StoredWeightsMixin:
         self._check_fitted(n_outputs)
         self.coef_ = self._shaped(coef, np.zeros(n_outputs))[0]
 
-    def _check_parameters(self) -> None:
-        """Raise a clear error for a parameter out of its range."""
-        raise NotImplementedError
-
     def _check_fitted(self: Any, n_outputs: int) -> None:
         """Raise unless intercept, labels and all that is fitted fit the number of outputs."""
         check_intercept(self.intercept_, n_outputs)
