@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -11,15 +11,15 @@ from sklearn.utils.validation import column_or_1d
 from mixnorm._linear import even_ties
 from mixnorm.engines.multikernel import HingeTarget
 from mixnorm.estimators._common.inputs import (
-    check_class_weight,
     check_dense_targets,
     check_one_kind_of_label,
     class_factors,
 )
+from mixnorm.estimators._common.parameters import OneOf
 from mixnorm.estimators._common.validation import check_classification_targets
 from mixnorm.estimators.kernels.base import KernelLearner
 
-_LOSSES = ("hinge", "squared_hinge")
+HingeLoss = Annotated[str, OneOf(("hinge", "squared_hinge"))]
 
 
 class KernelClassifier(ClassifierMixin, KernelLearner):
@@ -28,14 +28,6 @@ class KernelClassifier(ClassifierMixin, KernelLearner):
     loss: str = "hinge"
     class_weight: Any
     classes_: np.ndarray
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_class_weight(self.class_weight)
-        if not isinstance(self.loss, str) or self.loss not in _LOSSES:
-            raise ValueError(
-                f"loss={self.loss!r} is not known here; choose one of {list(_LOSSES)}."
-            )
 
     def _encoded(self, y: Any, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         self.classes_, labels, weight = encoded_labels(self, y, weight)

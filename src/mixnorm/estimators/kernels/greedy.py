@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import KW_ONLY, dataclass
+from typing import Annotated, Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
@@ -11,17 +12,26 @@ from sklearn.utils.metaestimators import available_if
 from mixnorm._checks import check_array
 from mixnorm._linear import even_ties
 from mixnorm.estimators._common.inputs import (
-    check_class_weight,
     check_loss,
     check_number_targets,
     unit_of,
 )
+from mixnorm.estimators._common.parameters import (
+    ClassWeight,
+    Count,
+    Loss,
+    Switch,
+    Tolerance,
+    Whole,
+    maybe,
+)
 from mixnorm.estimators.kernels.classifier import encoded_labels
-from mixnorm.estimators.kernels.greedy_base import GreedyKernelLearner
-from mixnorm.estimators.kernels.inputs import target_centre
+from mixnorm.estimators.kernels.greedy_base import Algorithm, GreedyKernelLearner, Price, Scan, Step
+from mixnorm.estimators.kernels.inputs import Bank, GivenKernels, target_centre
 from mixnorm.losses import MarginSoftmax, MultinomialLogistic, Squared
 
 
+@dataclass(eq=False, repr=False)
 class GreedyMKLRegressor(MultiOutputMixin, RegressorMixin, GreedyKernelLearner):
     r"""Regressor that chooses a few kernels out of thousands, shared by all outputs.
 
@@ -130,34 +140,19 @@ class GreedyMKLRegressor(MultiOutputMixin, RegressorMixin, GreedyKernelLearner):
     array([12])
     """
 
-    def __init__(
-        self,
-        bank: Any = None,
-        *,
-        kernel: str = "bank",
-        n_kernels: int = 10,
-        algorithm: str = "gomp",
-        alpha: float = 1e-3,
-        step: str = "line",
-        n_steps: int | None = None,
-        scan: str = "auto",
-        rank: int = 64,
-        tol: float = 1e-8,
-        max_iter: int = 5000,
-        warm_start: bool = False,
-    ) -> None:
-        self.bank = bank
-        self.kernel = kernel
-        self.n_kernels = n_kernels
-        self.algorithm = algorithm
-        self.alpha = alpha
-        self.step = step
-        self.n_steps = n_steps
-        self.scan = scan
-        self.rank = rank
-        self.tol = tol
-        self.max_iter = max_iter
-        self.warm_start = warm_start
+    bank: Bank = None
+    _: KW_ONLY
+    kernel: GivenKernels = "bank"
+    n_kernels: Count = 10
+    algorithm: Algorithm = "gomp"
+    alpha: Price = 1e-3
+    step: Step = "line"
+    n_steps: Annotated[int | None, maybe(Whole(least=1))] = None
+    scan: Scan = "auto"
+    rank: Count = 64
+    tol: Tolerance = 1e-8
+    max_iter: Count = 5000
+    warm_start: Switch = False
 
     def _loss(self) -> Any:
         return Squared()
@@ -193,6 +188,7 @@ class GreedyMKLRegressor(MultiOutputMixin, RegressorMixin, GreedyKernelLearner):
         return scores[:, 0] if self._single else scores
 
 
+@dataclass(eq=False, repr=False)
 class GreedyMKLClassifier(ClassifierMixin, GreedyKernelLearner):
     r"""Classifier that chooses a few kernels out of thousands, shared by all classes.
 
@@ -276,44 +272,24 @@ class GreedyMKLClassifier(ClassifierMixin, GreedyKernelLearner):
     (4, True)
     """
 
-    classes_: np.ndarray
+    bank: Bank = None
+    _: KW_ONLY
+    kernel: GivenKernels = "bank"
+    n_kernels: Count = 10
+    algorithm: Algorithm = "gomp"
+    loss: Loss = "squared"
+    alpha: Price = 1e-3
+    step: Step = "line"
+    n_steps: Annotated[int | None, maybe(Whole(least=1))] = None
+    class_weight: ClassWeight = None
+    scan: Scan = "auto"
+    rank: Count = 64
+    tol: Tolerance = 1e-8
+    max_iter: Count = 5000
+    warm_start: Switch = False
 
-    def __init__(
-        self,
-        bank: Any = None,
-        *,
-        kernel: str = "bank",
-        n_kernels: int = 10,
-        algorithm: str = "gomp",
-        loss: Any = "squared",
-        alpha: float = 1e-3,
-        step: str = "line",
-        n_steps: int | None = None,
-        class_weight: Any = None,
-        scan: str = "auto",
-        rank: int = 64,
-        tol: float = 1e-8,
-        max_iter: int = 5000,
-        warm_start: bool = False,
-    ) -> None:
-        self.bank = bank
-        self.kernel = kernel
-        self.n_kernels = n_kernels
-        self.algorithm = algorithm
-        self.loss = loss
-        self.alpha = alpha
-        self.step = step
-        self.n_steps = n_steps
-        self.class_weight = class_weight
-        self.scan = scan
-        self.rank = rank
-        self.tol = tol
-        self.max_iter = max_iter
-        self.warm_start = warm_start
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_class_weight(self.class_weight)
+    def _check_together(self) -> None:
+        super()._check_together()
         self._loss()
 
     def _loss(self) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -12,13 +13,74 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from mixnorm._checks import check_array
 from mixnorm.engines.multikernel import KernelPenalty, SquaredTarget
 from mixnorm.estimators._common.inputs import check_number_targets, unit_of
+from mixnorm.estimators._common.parameters import Count, Switch, Tolerance
 from mixnorm.estimators._common.stored import _check_floats
 from mixnorm.estimators.kernels.base import KernelLearner
-from mixnorm.estimators.kernels.inputs import target_centre
-from mixnorm.estimators.kernels.mkl import check_exponent
+from mixnorm.estimators.kernels.inputs import (
+    Bank,
+    Exponent,
+    GivenKernels,
+    LossWeight,
+    target_centre,
+)
 
 
-class MKLRegressor(MultiOutputMixin, RegressorMixin, KernelLearner):
+class KernelRegressor(MultiOutputMixin, RegressorMixin, KernelLearner):
+    """Numbers in, numbers out: squared losses on a sum of kernels."""
+
+    _squares = True
+
+    def _penalty(self, grams: Any, weight: np.ndarray) -> KernelPenalty:
+        return KernelPenalty.of_weights(float(self.p), np.ones(grams.n_kernels))
+
+    def _encoded(self, y: Any, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        check_number_targets(y)
+        y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+        self._single = y.ndim == 1
+        table = y.reshape(len(y), -1)
+        kept = weight > 0.0
+        self._centre = target_centre(table[kept], weight[kept])
+        rest = table - self._centre
+        self._scale = unit_of(rest[kept])
+        self.intercept_ = float(self._centre[0]) if self._single else self._centre
+        return rest / self._scale, weight
+
+    def _unit(self, total: float) -> float:
+        return 1.0 / self._scale**2
+
+    def _target(self, y: np.ndarray, caps: np.ndarray) -> SquaredTarget:
+        return SquaredTarget(y, caps)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict targets.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            New data; with ``kernel="precomputed"`` their kernels with the training rows, of shape
+            ``(n_kernels, n_samples, n_training)``.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        """
+        found: np.ndarray = self._scores(X) * self._scale + self._centre
+        return found[:, 0] if self._single else found
+
+    def _restore(self, state: dict[str, Any], max_bytes: int) -> None:
+        super()._restore(state, max_bytes)
+        _check_floats(self._centre, (self.dual_coef_.shape[1],), "_centre")
+        if not isinstance(self._scale, numbers.Real) or not 0.0 < self._scale < math.inf:
+            raise ValueError(f"_scale must be positive and finite, got {self._scale!r}")
+        if not isinstance(self._single, bool) or (self._single and len(self._centre) != 1):
+            raise ValueError(f"_single must say whether there is one output, got {self._single!r}")
+        wanted = float(self._centre[0]) if self._single else self._centre
+        if not np.array_equal(self.intercept_, wanted):
+            raise ValueError("intercept_ must be the mean of the targets")
+
+
+@dataclass(eq=False, repr=False)
+class MKLRegressor(KernelRegressor):
     r"""Kernel ridge regression that learns the weights of its kernels, shared by all outputs.
 
     Minimises
@@ -77,75 +139,11 @@ class MKLRegressor(MultiOutputMixin, RegressorMixin, KernelLearner):
     True
     """
 
-    def __init__(
-        self,
-        bank: Any = None,
-        *,
-        kernel: str = "bank",
-        p: float = 1.2,
-        C: float = 10.0,
-        tol: float = 1e-2,
-        max_iter: int = 200,
-        warm_start: bool = False,
-    ) -> None:
-        self.bank = bank
-        self.kernel = kernel
-        self.p = p
-        self.C = C
-        self.tol = tol
-        self.max_iter = max_iter
-        self.warm_start = warm_start
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_exponent(self.p)
-
-    _squares = True
-
-    def _penalty(self, grams: Any, weight: np.ndarray) -> KernelPenalty:
-        return KernelPenalty.of_weights(float(self.p), np.ones(grams.n_kernels))
-
-    def _encoded(self, y: Any, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        check_number_targets(y)
-        y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
-        self._single = y.ndim == 1
-        table = y.reshape(len(y), -1)
-        kept = weight > 0.0
-        self._centre = target_centre(table[kept], weight[kept])
-        rest = table - self._centre
-        self._scale = unit_of(rest[kept])
-        self.intercept_ = float(self._centre[0]) if self._single else self._centre
-        return rest / self._scale, weight
-
-    def _unit(self, total: float) -> float:
-        return 1.0 / self._scale**2
-
-    def _target(self, y: np.ndarray, caps: np.ndarray) -> SquaredTarget:
-        return SquaredTarget(y, caps)
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Predict targets.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
-            New data; with ``kernel="precomputed"`` their kernels with the training rows, of shape
-            ``(n_kernels, n_samples, n_training)``.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_outputs)
-        """
-        found: np.ndarray = self._scores(X) * self._scale + self._centre
-        return found[:, 0] if self._single else found
-
-    def _restore(self, state: dict[str, Any], max_bytes: int) -> None:
-        super()._restore(state, max_bytes)
-        _check_floats(self._centre, (self.dual_coef_.shape[1],), "_centre")
-        if not isinstance(self._scale, numbers.Real) or not 0.0 < self._scale < math.inf:
-            raise ValueError(f"_scale must be positive and finite, got {self._scale!r}")
-        if not isinstance(self._single, bool) or (self._single and len(self._centre) != 1):
-            raise ValueError(f"_single must say whether there is one output, got {self._single!r}")
-        wanted = float(self._centre[0]) if self._single else self._centre
-        if not np.array_equal(self.intercept_, wanted):
-            raise ValueError("intercept_ must be the mean of the targets")
+    bank: Bank = None
+    _: KW_ONLY
+    kernel: GivenKernels = "bank"
+    p: Exponent = 1.2
+    C: LossWeight = 10.0
+    tol: Tolerance = 1e-2
+    max_iter: Count = 200
+    warm_start: Switch = False
