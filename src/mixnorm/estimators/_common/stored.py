@@ -12,7 +12,7 @@ from sklearn.base import is_classifier
 
 from mixnorm._array import is_foreign, to_numpy
 from mixnorm.engines.greedy import Path, Round
-from mixnorm.estimators._common.inputs import check_loss, check_parameters
+from mixnorm.estimators._common.inputs import check_loss
 
 # Attributes that follow from the path and the parameters.
 _REBUILT = {"alpha_", "coef_", "cost_", "intercept_", "selected_", "null_loss_", "path_"}
@@ -45,7 +45,7 @@ class StoredPathMixin:
 
     def _restore(self: Any, state: dict[str, Any], max_bytes: int) -> None:
         """Take what ``_fitted_state`` returned, which may come from a stranger's file."""
-        check_parameters(self)
+        self._check_parameters()
         given = {name: getattr(self, parameter) for name, parameter in _GIVEN.items()}
         vars(self).update(given | state)
         continues = vars(self).pop("_continues")

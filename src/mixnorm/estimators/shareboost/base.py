@@ -36,6 +36,7 @@ from mixnorm.estimators._common.progress import CallbackSupportMixin, Progress, 
 from mixnorm.estimators._common.selector import ColumnSelectorMixin
 from mixnorm.estimators._common.stored import StoredPathMixin
 from mixnorm.estimators._common.validation import validate_data
+from mixnorm.estimators.shareboost.parameters import PathParameters
 from mixnorm.exceptions import (
     FewerFeaturesWarning,
     InterruptedFitWarning,
@@ -50,7 +51,12 @@ _GO_ON = " Set warm_start=True and call fit again to go on."
 
 
 class BaseShareBoost(
-    StoredPathMixin, ColumnSelectorMixin, CallbackSupportMixin, HostedMixin, BaseEstimator
+    PathParameters,
+    StoredPathMixin,
+    ColumnSelectorMixin,
+    CallbackSupportMixin,
+    HostedMixin,
+    BaseEstimator,
 ):
     """Base of the classifier and the regressor, which add a loss and the form of the targets.
 
@@ -61,49 +67,6 @@ class BaseShareBoost(
     #: Targets of a regressor are centred and divided by this unit; labels are left alone.
     _unit: float = 1.0
     _centre: Any = 0.0
-
-    def __init__(
-        self,
-        n_features_to_select: int | None = None,
-        *,
-        alpha: float | str = "auto",
-        penalty: Any = "ridge",
-        loss: Any = None,
-        rule: str = "joint",
-        swaps: int = 0,
-        backward: int = 0,
-        tune: int = 0,
-        atoms_per_round: int = 1,
-        pool: Any = None,
-        max_inputs: int | None = None,
-        rounds_per_input: int = 1,
-        cost_budget: float | None = None,
-        fit_intercept: bool = True,
-        scale: bool | str = "std",
-        tol: float = 1e-4,
-        max_iter: int = 500,
-        warm_start: bool = False,
-        random_state: Any = None,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.alpha = alpha
-        self.penalty = penalty
-        self.loss = loss
-        self.rule = rule
-        self.swaps = swaps
-        self.backward = backward
-        self.tune = tune
-        self.atoms_per_round = atoms_per_round
-        self.pool = pool
-        self.max_inputs = max_inputs
-        self.rounds_per_input = rounds_per_input
-        self.cost_budget = cost_budget
-        self.fit_intercept = fit_intercept
-        self.scale = scale
-        self.tol = tol
-        self.max_iter = max_iter
-        self.warm_start = warm_start
-        self.random_state = random_state
 
     def _fit(
         self,
@@ -251,7 +214,7 @@ class BaseShareBoost(
 
     def _begun(self) -> greedy.Path | None:
         """Return the path to continue, if there is one."""
-        return getattr(self, "_path", None) if getattr(self, "warm_start", False) else None
+        return getattr(self, "_path", None) if self.warm_start else None
 
     # The classifier and the regressor give these three.
 
@@ -287,7 +250,7 @@ class BaseShareBoost(
         """Warn of a path that was cut short or not solved to its tolerance."""
         done = len(path.rounds)
         if path.interrupted:
-            again = "" if not hasattr(self, "warm_start") else _GO_ON
+            again = _GO_ON if "warm_start" in self.get_params(deep=False) else ""
             warn_caller(
                 f"Interrupted after {done} of {wanted} rounds, which are kept.{again}",
                 InterruptedFitWarning,

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import copy
-import numbers
 from collections.abc import Iterator
-from dataclasses import replace
-from typing import Any, Self
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Annotated, Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -14,19 +13,29 @@ from sklearn.utils.validation import check_is_fitted
 from mixnorm.engines import boosting
 from mixnorm.engines.boosting import Path, Round
 from mixnorm.estimators._common.inputs import (
-    check_shared_parameters,
     check_weights,
     random_generator,
 )
 from mixnorm.estimators._common.messages import warn_caller
+from mixnorm.estimators._common.parameters import (
+    CheckedParameters,
+    Count,
+    Number,
+    Seed,
+    Whole,
+    maybe,
+)
 from mixnorm.estimators._common.progress import Progress, Rounds, all_or_nothing, with_callbacks
 from mixnorm.estimators._common.staged import StagedClassifier, check_classes, check_size
 from mixnorm.estimators._common.stored import _check_columns
 from mixnorm.exceptions import FewerFeaturesWarning, InterruptedFitWarning
 from mixnorm.pools import Cost
 
+_SHARE = "it is the share of the columns that a round looks at"
 
-class JointBoostClassifier(StagedClassifier):
+
+@dataclass(eq=False, repr=False)
+class JointBoostClassifier(CheckedParameters, StagedClassifier):
     r"""Multi-class classifier of boosted stumps, each shared by a subset of the classes.
 
     Gentle boosting. With labels :math:`z_i^c = \pm 1` (is row :math:`i` of class :math:`c`) and
@@ -107,18 +116,11 @@ class JointBoostClassifier(StagedClassifier):
     (True, True)
     """
 
-    def __init__(
-        self,
-        n_rounds: int = 100,
-        *,
-        n_bins: int | None = 255,
-        max_features: float = 1.0,
-        random_state: Any = None,
-    ) -> None:
-        self.n_rounds = n_rounds
-        self.n_bins = n_bins
-        self.max_features = max_features
-        self.random_state = random_state
+    n_rounds: Count = 100
+    _: KW_ONLY
+    n_bins: Annotated[int | None, maybe(Whole(least=2))] = 255
+    max_features: Annotated[float, Number(above=0, most=1, why=_SHARE)] = 1.0
+    random_state: Seed = None
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -138,7 +140,7 @@ class JointBoostClassifier(StagedClassifier):
         self
             The fitted classifier.
         """
-        _check_parameters(self)
+        self._check_parameters()
         with all_or_nothing(self):
             X, y, labels = self._check_training(X, y)
             weight = check_weights(sample_weight, X.shape[0], np.float64)
@@ -276,7 +278,7 @@ class JointBoostClassifier(StagedClassifier):
 
     def _restore(self, state: dict[str, Any], max_bytes: int) -> None:
         """Take what ``_fitted_state`` returned, which may come from a stranger's file."""
-        _check_parameters(self)
+        self._check_parameters()
         table = state.pop("_table")
         self.__dict__.update(state)
         check_classes(self.classes_)
@@ -286,27 +288,6 @@ class JointBoostClassifier(StagedClassifier):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_path")
-
-
-def _check_parameters(model: Any) -> None:
-    """Raise a clear error for a parameter out of its range."""
-    check_shared_parameters(model)
-    for name, least, others in (("n_rounds", 1, ""), ("n_bins", 2, " or None")):
-        value = getattr(model, name)
-        if others and value is None:
-            continue
-        if not isinstance(value, numbers.Integral) or isinstance(value, bool):
-            raise TypeError(f"{name}={value!r} must be a whole number{others}.")
-        if value < least:
-            raise ValueError(f"{name}={value!r} must be at least {least}{others}.")
-    share = model.max_features
-    if not isinstance(share, numbers.Real) or isinstance(share, bool):
-        raise TypeError(f"max_features={share!r} must be a number; it is a share of the columns.")
-    if not 0.0 < float(share) <= 1.0:
-        raise ValueError(
-            f"max_features={share!r} must be above 0 and at most 1: the share of the columns that "
-            "a round looks at."
-        )
 
 
 def _cost(rounds: tuple[Round, ...]) -> Cost:

@@ -16,7 +16,6 @@ from mixnorm.estimators._common.inputs import (
     check_loss,
     check_number_targets,
     check_one_kind_of_label,
-    check_parameters,
     check_weights,
 )
 from mixnorm.estimators._common.progress import all_or_nothing, with_callbacks
@@ -200,7 +199,7 @@ class ShareBoostClassifier(ClassifierMixin, BaseShareBoost):
         self
             The fitted classifier.
         """
-        check_parameters(self)
+        self._check_parameters()
         with all_or_nothing(self):
             X, pool = self._training_table(X)
             X, y, labels = self._check_training(X, y)
@@ -435,7 +434,7 @@ class ShareBoostRegressor(RegressorMixin, BaseShareBoost):
         self
             The fitted regressor.
         """
-        check_parameters(self)
+        self._check_parameters()
         with all_or_nothing(self):
             X, pool = self._training_table(X)
             X, y = self._check_training(X, y)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -13,11 +14,10 @@ from sklearn.utils.validation import check_is_fitted
 from mixnorm.engines.greedy import Path
 from mixnorm.estimators._common.arrays import check_scores, weighted
 from mixnorm.estimators._common.inputs import (
-    check_parameters,
-    check_shared_parameters,
     check_weights,
 )
 from mixnorm.estimators._common.messages import warn_caller
+from mixnorm.estimators._common.parameters import Jobs
 from mixnorm.estimators._common.progress import (
     Progress,
     all_or_nothing,
@@ -26,13 +26,15 @@ from mixnorm.estimators._common.progress import (
 from mixnorm.estimators._common.staged import StagedClassifier, check_classes, check_size
 from mixnorm.estimators.shareboost.base import _dense
 from mixnorm.estimators.shareboost.learners import ShareBoostClassifier
+from mixnorm.estimators.shareboost.parameters import GreedyParameters
 from mixnorm.pools import Cost, check_numpy, working_dtype
 
 # The labels of a class's own model.
 _REST, _OWN = False, True
 
 
-class OneVsRestGreedy(StagedClassifier):
+@dataclass(eq=False, repr=False)
+class OneVsRestGreedy(GreedyParameters, StagedClassifier):
     r"""Classifier in which every class chooses features of its own.
 
     The yardstick for sharing: each class is told from the rest by the same greedy engine as in
@@ -114,46 +116,8 @@ class OneVsRestGreedy(StagedClassifier):
     True
     """
 
-    def __init__(
-        self,
-        n_features_to_select: int | None = None,
-        *,
-        alpha: float | str = "auto",
-        penalty: Any = "ridge",
-        loss: Any = None,
-        rule: str = "joint",
-        swaps: int = 0,
-        backward: int = 0,
-        atoms_per_round: int = 1,
-        pool: Any = None,
-        max_inputs: int | None = None,
-        rounds_per_input: int = 1,
-        cost_budget: float | None = None,
-        fit_intercept: bool = True,
-        scale: bool | str = "std",
-        tol: float = 1e-4,
-        max_iter: int = 500,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.alpha = alpha
-        self.penalty = penalty
-        self.loss = loss
-        self.rule = rule
-        self.swaps = swaps
-        self.backward = backward
-        self.atoms_per_round = atoms_per_round
-        self.pool = pool
-        self.max_inputs = max_inputs
-        self.rounds_per_input = rounds_per_input
-        self.cost_budget = cost_budget
-        self.fit_intercept = fit_intercept
-        self.scale = scale
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    _: KW_ONLY
+    n_jobs: Jobs = None
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -173,10 +137,8 @@ class OneVsRestGreedy(StagedClassifier):
         self
             The fitted classifier.
         """
-        plain = self._plain()
-        check_parameters(plain)
-        check_shared_parameters(self)
-        plain._loss()
+        self._check_parameters()
+        self._plain()._loss()
         with all_or_nothing(self):
             X, y, labels = self._check_training(X, y)
             check_numpy(X, type(self).__name__)
