@@ -24,9 +24,6 @@ from mixnorm.estimators.kernels.stream import KernelStream, Solver
 class BlockPenaltyClassifier(KernelStream):
     """Half the square of a norm of block sizes, and a multiple of each."""
 
-    beta: float
-    q: Any
-
     def _exponent(self, n_kernels: int) -> float:
         if self.q is None:
             return max(2.0, 2.0 * math.log(n_kernels))

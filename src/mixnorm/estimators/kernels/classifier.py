@@ -26,7 +26,6 @@ class KernelClassifier(ClassifierMixin, KernelLearner):
     """Labels in, labels out: Crammer and Singer's joint machine on a sum of kernels."""
 
     loss: str = "hinge"
-    class_weight: Any
     classes_: np.ndarray
 
     def _encoded(self, y: Any, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

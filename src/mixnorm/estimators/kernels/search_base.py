@@ -28,8 +28,6 @@ class KernelCV(KernelLearner):
     #: From a parameter of the learner to the one that lists its values; ``C`` goes without saying.
     _lists: ClassVar[dict[str, str]]
 
-    cv: Any
-    Cs: Any
     warm_start = False  # fits of a search start anew
     best_params_: dict[str, float]
 

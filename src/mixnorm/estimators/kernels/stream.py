@@ -33,9 +33,6 @@ class KernelStream(KernelClassifier):
     them (``_exponent``).
     """
 
-    solver: str
-    epochs: int
-    random_state: Any
     _met: int
 
     def _block_costs(self, grams: Any, weight: np.ndarray) -> np.ndarray:

@@ -80,7 +80,6 @@ def _some_probabilities(estimator: Any) -> bool:
 class BaseMultiTask(RegressorMixin, NormLearner):
     """What the learner and its form with cross-validation share: data in, predictions out."""
 
-    losses: Any
     tasks_: list[Any]
     classes_: list[np.ndarray | None]
 

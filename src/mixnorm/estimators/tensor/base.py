@@ -97,7 +97,7 @@ class TensorKernelLearner(
 ):
     """Base of the learners with a tensor kernel.
 
-    A subclass has all parameters, and says what its targets and losses are.
+    A subclass has the parameters, and says what its targets and losses are.
     """
 
     representation_: str
