@@ -431,13 +431,12 @@ def _show_estimator(model: Any, place: str, size: int, screen: Screen) -> None:
 
 def _made_of_columns(model: Any, names: Any) -> list[str]:
     """Return the features of an estimator in words, where they are no plain columns."""
-    pool: Any = getattr(model, "_fitted_pool", None)
     path = getattr(model, "_path", None)
-    if path is None or not path.rounds or getattr(pool, "plain", True):
+    if path is None or not path.rounds or model._fitted_pool.plain:
         return []
     if names is None:
         names = [f"column {column}" for column in range(model.n_features_in_)]
-    return [str(pool.describe(atom, names)) for atom in path.rounds[-1].support]
+    return [str(model._fitted_pool.describe(atom, names)) for atom in path.rounds[-1].support]
 
 
 def advise(options: argparse.Namespace, screen: Screen, command: Sequence[str]) -> None:

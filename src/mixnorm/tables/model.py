@@ -80,7 +80,7 @@ class TableModel:
                 f"{estimator.n_features_in_}"
             )
         pool = estimator._fitted_pool
-        if getattr(pool, "plain", False) and getattr(pool, "groups", None) != encoder.groups:
+        if pool.plain and getattr(pool, "groups", None) != encoder.groups:
             raise ValueError("the estimator groups columns otherwise than the table does")
 
     @property
@@ -111,7 +111,7 @@ class TableModel:
         """Return a feature of the estimator in words, in the names and units of the table."""
         pool = self.estimator._fitted_pool
         groups = self.encoder.groups
-        if getattr(pool, "plain", False) and getattr(pool, "groups", None) == groups:
+        if pool.plain and getattr(pool, "groups", None) == groups:
             return self.encoder.names[int(atom)]
         return str(pool.describe(atom, self.encoder.column_names))
 

@@ -8,7 +8,6 @@ import numpy as np
 
 from mixnorm._array import is_foreign, namespace, to_numpy
 from mixnorm.estimators._common.arrays import constant, labels_at, weighted
-from mixnorm.pools import ColumnScorer, PoolScorer
 
 
 class Predictor:
@@ -42,7 +41,7 @@ class Predictor:
         classes = getattr(model, "classes_", None)
         self._classes = None if classes is None else to_numpy(classes)
         self._single = bool(getattr(model, "_single", False))
-        self._scores = _scorer(pool, support, weights, intercept, self.n_features_in_)
+        self._scores = pool.scorer(support, weights, intercept)
         self._parts = (pool, support, weights, intercept)
 
     def __call__(self, X: Any) -> Any:
@@ -85,15 +84,3 @@ class Predictor:
         if X.ndim > 1:
             return found
         return found[0] if found.ndim == 1 else found[0, :]
-
-
-def _scorer(
-    pool: Any, support: Any, weights: np.ndarray, intercept: np.ndarray, n_features: int
-) -> Any:
-    """Return the quickest way to the scores that the pool has."""
-    if hasattr(pool, "scorer"):
-        return pool.scorer(support, weights, intercept)
-    if getattr(pool, "plain", False):
-        index = np.asarray(pool.feature_indices(support, n_features), dtype=np.intp)
-        return ColumnScorer(index, weights, intercept)
-    return PoolScorer(pool, support, weights, intercept)

@@ -43,7 +43,7 @@ from mixnorm.exceptions import (
     LightRowsWarning,
     NotConvergedWarning,
 )
-from mixnorm.pools import Columns, Cost, scale_name, working_dtype
+from mixnorm.pools import Columns, as_pool, bind, scale_name, working_dtype
 
 # Rows that weigh less than this on average look like shares, not counts.
 _LIGHT = 0.1
@@ -91,9 +91,13 @@ class BaseShareBoost(
         n_rows = total_weight(sample_weight, X.shape[0])
         if sample_weight is not None and isinstance(self._given_alpha(), str):
             self._warn_of_light_rows(n_rows, weight)
-        drawn = {"random_state": self.random_state} if getattr(pool, "draws", False) else {}
-        data = pool.prepare(
-            X, weight=weight, scale=self.scale, fit_intercept=self.fit_intercept, **drawn
+        data = bind(
+            pool,
+            X,
+            weight=weight,
+            scale=self.scale,
+            fit_intercept=self.fit_intercept,
+            random_state=self.random_state,
         )
         wanted = self._wanted(int(data.n_usable))
         unit = self._alpha_unit()
@@ -108,7 +112,7 @@ class BaseShareBoost(
             whole = progress.task("refit", left)
 
         def attributes(path: greedy.Path) -> dict[str, Any]:
-            self._fitted_pool = getattr(data, "pool", pool)  # which may learn while rounds go by
+            self._fitted_pool = data.pool  # which may learn while rounds go by
             return self._attributes(outward(path, data, unit), loss, X)
 
         rounds = Rounds(whole, left, attributes)
@@ -134,7 +138,7 @@ class BaseShareBoost(
         """Return ``X`` with images made rows, and the pool to use, which knows their shape."""
         pool = self._pool()
         known = self._fitted_pool if self._begun() is not None else None
-        if getattr(known, "learned", False):  # the atoms of the path are those of this one
+        if known is not None and known.learned:  # the atoms of the path are those of this one
             return new_table(X, known), known
         X, shape = as_table(X, pool)
         if shape is None:
@@ -231,7 +235,7 @@ class BaseShareBoost(
         raise NotImplementedError
 
     def _pool(self) -> Any:
-        return Columns() if self.pool is None else self.pool
+        return Columns() if self.pool is None else as_pool(self.pool)
 
     def _wanted(self, available: int) -> int:
         """Return how many features to choose, with a warning where there are too few."""
@@ -286,7 +290,7 @@ class BaseShareBoost(
         with np.errstate(over="ignore", invalid="ignore"):
             weights, intercept = self._outputs(rounds[-1] if rounds else None, path)
         self._check_weights_fit(weights)
-        if getattr(pool, "plain", False):  # the weights are those of columns of X
+        if pool.plain:  # the weights are those of columns of X
             full = np.zeros((self.n_features_in_, intercept.shape[0]), dtype=weights.dtype)
             full[features] = weights
             weights = full
@@ -299,7 +303,7 @@ class BaseShareBoost(
             "coef_": follow(coef, like),
             "intercept_": bias if isinstance(bias, float) else follow(bias, like),
             "selected_": follow(selected, like),
-            "cost_": self._cost(support, np.atleast_2d(coef).shape[0]),
+            "cost_": pool.total_cost(support, self.n_features_in_, np.atleast_2d(coef).shape[0]),
             "null_loss_": _squared_units(path.null_loss, unit),
             "alpha_": follow(np.asarray([step.alpha for step in rounds]), like),
             "path_": {
@@ -319,19 +323,6 @@ class BaseShareBoost(
                 f"X has columns that are so small{beside} that their weights overflow. Multiply X "
                 "by a power of ten (StandardScaler brings all columns to one size)."
             )
-
-    def _cost(self, support: tuple[Any, ...], n_outputs: int) -> Cost:
-        """Return what a prediction costs: the atoms' columns, and a weight for each and output."""
-        pool = self._fitted_pool
-        if hasattr(pool, "total_cost"):
-            total: Cost = pool.total_cost(support, self.n_features_in_, n_outputs)
-            return total
-        if not hasattr(pool, "cost"):  # a pool of the user's own need not tell
-            return Cost(0, 0)
-        costs = [pool.cost(atom, self.n_features_in_) for atom in support]
-        widths = [pool.n_columns(atom, self.n_features_in_) for atom in support]
-        adds = sum(cost.multiply_adds for cost in costs) + n_outputs * sum(widths)
-        return Cost(adds, sum(cost.comparisons for cost in costs))
 
     def _outputs(self, step: greedy.Round | None, path: greedy.Path) -> tuple[Any, Any]:
         """Return a round's weights and intercept in the units of the targets."""
@@ -372,7 +363,7 @@ class BaseShareBoost(
             return constant(intercept, X)
         support = rounds[-1].support
         with np.errstate(over="ignore", invalid="ignore"):
-            if hasattr(pool, "scorer") and is_numpy(X):
+            if is_numpy(X):
                 return check_scores(pool.scorer(support, weights, intercept)(X))
             return check_scores(weighted(pool.evaluate(X, support), weights, intercept))
 
@@ -404,7 +395,7 @@ class BaseShareBoost(
     def pool_(self) -> Any:
         """The pool of the fit, with what it has learned from the data."""
         check_is_fitted(self)
-        return self._fitted_pool
+        return self._fitted_pool.given
 
     @property
     def atoms_(self) -> list[Any]:

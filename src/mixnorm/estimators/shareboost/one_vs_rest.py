@@ -27,7 +27,7 @@ from mixnorm.estimators._common.staged import StagedClassifier, check_classes, c
 from mixnorm.estimators.shareboost.base import _dense
 from mixnorm.estimators.shareboost.learners import ShareBoostClassifier
 from mixnorm.estimators.shareboost.parameters import GreedyParameters
-from mixnorm.pools import Cost, check_numpy, working_dtype
+from mixnorm.pools import Cost, bind, check_numpy, working_dtype
 
 # The labels of a class's own model.
 _REST, _OWN = False, True
@@ -158,11 +158,15 @@ class OneVsRestGreedy(GreedyParameters, StagedClassifier):
         plain = self._plain()
         weight = check_weights(sample_weight, X.shape[0], working_dtype(X))
         pool = plain._pool()
-        seed = {"random_state": self.random_state} if getattr(pool, "draws", False) else {}
-        data = pool.prepare(
-            X, weight=weight, scale=self.scale, fit_intercept=self.fit_intercept, **seed
+        data = bind(
+            pool,
+            X,
+            weight=weight,
+            scale=self.scale,
+            fit_intercept=self.fit_intercept,
+            random_state=self.random_state,
         )
-        pool = getattr(data, "pool", pool)  # with what it has learned from the data
+        pool = data.pool  # with what it has learned from the data
         plain.__dict__.update(self._inherited())
         own = range(len(self.classes_)) if len(self.classes_) > 2 else [1]
         progress = Progress.of_fit(self, X, y, sample_weight, len(own))
@@ -227,8 +231,6 @@ class OneVsRestGreedy(GreedyParameters, StagedClassifier):
     def _cost(self, models: list[Any], atoms: Sequence[Hashable]) -> Cost:
         """Return what a prediction costs: each atom once, and a weight for each class's columns."""
         pool = models[0]._fitted_pool
-        if not hasattr(pool, "cost"):  # a pool of the user's own need not tell
-            return Cost(0, 0)
         costs = [pool.cost(atom, self.n_features_in_) for atom in atoms]
         rounds = [model._path.rounds for model in models]
         weights = sum(len(steps[-1].weights) for steps in rounds if steps)
@@ -239,7 +241,7 @@ class OneVsRestGreedy(GreedyParameters, StagedClassifier):
     def coef_(self) -> np.ndarray:
         """Weights of the columns, a row per class."""
         check_is_fitted(self)
-        if not getattr(self.estimators_[0]._fitted_pool, "plain", False):
+        if not self.estimators_[0]._fitted_pool.plain:
             raise AttributeError(
                 f"{type(self).__name__} has no coef_ for pools whose atoms are no columns of X; "
                 "each of estimators_ has the weights of its own atoms."
@@ -447,8 +449,8 @@ def _padded(values: list[Any], length: int, filler: Any) -> list[Any]:
 
 def _evaluated(pool: Any, X: Any, atoms: Sequence[Any]) -> dict[Any, np.ndarray]:
     """Return the columns of every atom on new data."""
-    if not atoms or not hasattr(pool, "n_columns"):
-        return {atom: _dense(pool.evaluate(X, [atom])) for atom in atoms}
+    if not atoms:
+        return {}
     ends = np.cumsum([pool.n_columns(atom, X.shape[1]) for atom in atoms])
     parts = np.split(_dense(pool.evaluate(X, atoms)), ends[:-1], axis=1)
     return dict(zip(atoms, parts, strict=True))

@@ -22,7 +22,7 @@ from mixnorm.estimators._common.parameters import (
     Whole,
     maybe,
 )
-from mixnorm.pools import scale_name
+from mixnorm.pools import as_pool, scale_name
 
 ALPHA = Or(Number(least=0), ("auto",))
 _SIZE = Whole(least=1, why=f"None chooses at most {DEFAULT_SIZE}")
@@ -31,10 +31,8 @@ Times = Annotated[int, Whole(least=0)]
 
 def check_pool(pool: Any) -> None:
     """Raise a clear error for what is no pool."""
-    if pool is not None and (isinstance(pool, type) or not hasattr(pool, "prepare")):
-        raise TypeError(
-            f"pool={pool!r} is no pool; give None or an object of mixnorm.pools, Columns() say."
-        )
+    if pool is not None:
+        as_pool(pool, "pool=")
 
 
 @dataclass(eq=False, repr=False)

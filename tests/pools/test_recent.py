@@ -1,6 +1,6 @@
 """Columns that were asked for lately."""
 
-from mixnorm.pools.cache import Recent
+from mixnorm.pools.base import Recent
 
 
 def test_only_what_is_missing_is_made():
