@@ -20,15 +20,13 @@ _PASS = "import sys; from benchmarks.tricks.command import print_pass; print_pas
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add what can be chosen."""
-    parser.add_argument("--parts", default="powers,subnormals", help="powers, subnormals or both")
     parser.add_argument("--repeats", type=int, default=5)
 
 
 def main(args: argparse.Namespace) -> int:
     """Print one line per comparison: milliseconds with and without the trick, and their ratio."""
     print(f"{'':<40}{'with':>10}{'without':>10}{'ratio':>8}")
-    for part in args.parts.split(","):
-        {"powers": _powers, "subnormals": _subnormals}[part](args.repeats)
+    _powers(args.repeats)
     return 0
 
 
@@ -100,33 +98,3 @@ def print_pass(trick: str) -> None:
         norm = MixedNorm(inner=inner, outer=outer)
         model = MirrorDescentClassifier(norm).partial_fit(X[:50], y[:50], classes=np.arange(10))
         print(statistics.median(_timed(lambda m=model: m.partial_fit(X, y)) for _ in range(5)))
-
-
-def _subnormals(repeats: int) -> None:
-    from mixnorm import MKLClassifier
-    from mixnorm.kernels import KernelStack
-    from mixnorm.kernels.grams import subnormal
-
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((1500, 10))
-    y = (X[:, 0] * X[:, 1] > 0.0).astype(int)
-    distances = np.sum((X[:, None] - X[None]) ** 2, axis=2)
-    K = np.stack([np.exp(-gamma * distances) for gamma in (3.0, 5.0, 8.0)]).astype(np.float32)
-    part = float(np.mean((K > 0.0) & (np.finfo(np.float32).smallest_normal > K)))
-    stack, A = KernelStack(K), rng.standard_normal((1500, 3)).astype(np.float32)
-    work = {
-        "products": lambda: stack.products(A),
-        "combine": lambda: stack.combine(np.ones(3)),
-        "energies": lambda: stack.energies(A),
-        "tail sums": lambda: stack.tail_sums(20),
-        "MKLClassifier": lambda: MKLClassifier(kernel="precomputed", tol=0.1).fit(K, y),
-    }
-
-    def timed(applies: bool, function: Callable[[], object]) -> float:
-        subnormal._APPLIES = applies
-        return _timed(function)
-
-    print(f"float32 Gaussian kernels, {part:.0%} of the entries below the usual range")
-    for name, function in work.items():
-        pairs = [(timed(True, function), timed(False, function)) for _ in range(repeats + 1)]
-        _report(name, pairs[1:])
