@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from mixnorm._array import namespace
 from mixnorm.losses.arrays import clipped, inverse, ratio, total
-from mixnorm.losses.newton import damped_logistic, logistic, shrunken
+from mixnorm.losses.newton import damped_logistic, logistic
 from mixnorm.losses.scalar import (
     BoxDual,
     Scalar,
@@ -184,7 +184,7 @@ class Logistic(SmoothScalar, _Binary):
         xp = namespace(scores)
         weight = by_entry(weight)
         margins = target * scores
-        small = shrunken(margins)
+        small = xp.exp(-xp.abs(margins))
         losses = clipped(-margins, low=0.0) + xp.log1p(small)
         wrong = xp.where(margins > 0.0, small, 1.0) / (1.0 + small)
         return total(losses * weight), -target * wrong * weight
