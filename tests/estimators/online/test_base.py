@@ -780,8 +780,7 @@ def test_losses_that_cannot_be():
     X, y = rows(), np.arange(N) % 3
     with pytest.raises(ValueError, match="is no loss on labels"):
         MirrorDescentClassifier(loss=Squared()).fit(X, y)
-    with pytest.raises(TypeError, match="not known to online learning"):
-        MirrorDescentClassifier(loss=MulticlassSquaredHinge()).fit(X, y)
+    assert MirrorDescentClassifier(loss=MulticlassSquaredHinge()).fit(X, y).loss_ > 0.0
     with pytest.raises(ValueError, match="is not known"):
         MirrorDescentClassifier(loss="squared_hinge").fit(X, y)
     with pytest.raises(ValueError, match="not known|loss on classes"):

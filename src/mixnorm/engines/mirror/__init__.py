@@ -15,6 +15,7 @@ from mixnorm.engines.mirror.engine import (
     NotFiniteError,
     Plan,
     RowLearner,
+    are_compiled,
     build,
     by_blocks,
 )
@@ -30,6 +31,7 @@ __all__ = [
     "NotFiniteError",
     "Plan",
     "RowLearner",
+    "are_compiled",
     "build",
     "by_blocks",
     "layout",

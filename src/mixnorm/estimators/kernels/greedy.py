@@ -28,7 +28,7 @@ from mixnorm.estimators._common.parameters import (
 from mixnorm.estimators.kernels.classifier import encoded_labels
 from mixnorm.estimators.kernels.greedy_base import Algorithm, GreedyKernelLearner, Price, Scan, Step
 from mixnorm.estimators.kernels.inputs import Bank, GivenKernels, target_centre
-from mixnorm.losses import MarginSoftmax, MultinomialLogistic, Squared
+from mixnorm.losses import MarginSoftmax, MultinomialLogistic, Squared, as_loss
 
 
 @dataclass(eq=False, repr=False)
@@ -293,12 +293,10 @@ class GreedyMKLClassifier(ClassifierMixin, GreedyKernelLearner):
         self._loss()
 
     def _loss(self) -> Any:
-        if isinstance(self.loss, Squared) or (
-            isinstance(self.loss, str) and self.loss == "squared"
-        ):
-            return Squared()
         known = {"logistic": MultinomialLogistic, "margin": MarginSoftmax, "squared": Squared}
-        return check_loss(self.loss, known, classifier=True)
+        loss = as_loss(self.loss, known)
+        constant = getattr(loss, "constant_curvature", False)
+        return check_loss(loss, known, classifier=loss.is_classifier or not constant)
 
     def _encoded(self, y: Any, weight: np.ndarray) -> tuple[np.ndarray, int, np.ndarray]:
         begun = self.warm_start and hasattr(self, "_path")

@@ -38,7 +38,6 @@ from mixnorm.exceptions import (
     NotConvergedWarning,
 )
 from mixnorm.kernels import KernelBank, KernelStack, exact_factor
-from mixnorm.losses import Squared
 from mixnorm.pools import KernelPool
 
 Algorithm = Annotated[str, OneOf(ALGORITHMS)]
@@ -444,7 +443,7 @@ class GreedyKernelLearner(
             With ``correlation``, ``gamma``, ``predicted``, ``measured``, ``bound`` and more.
         """
         path = self._fitted_path()
-        if not isinstance(self._fitted_loss, Squared):
+        if not self._fitted_loss.constant_curvature:
             raise ValueError(
                 f"rates are known for squared losses, and this model has {self._fitted_loss!r}."
             )

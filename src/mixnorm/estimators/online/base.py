@@ -409,7 +409,8 @@ def descent_plan(
     ``first`` is their rate.
     """
     norm = as_norm(estimator.norm)
-    rule, rate = chosen_steps(estimator, by_feature and is_euclidean(norm), first)
+    euclidean = by_feature and is_euclidean(norm) and mirror.are_compiled(losses)
+    rule, rate = chosen_steps(estimator, euclidean, first)
     return mirror.Plan(
         norm,
         losses,

@@ -24,7 +24,7 @@ from mixnorm.estimators.online.base import (
     descent_plan,
     joined_labels,
 )
-from mixnorm.losses import JOINT, MulticlassHinge, as_loss
+from mixnorm.losses import JOINT, as_loss
 from mixnorm.norms import as_norm
 
 
@@ -301,7 +301,11 @@ class GroupPerceptron(OnlineClassifier):
 
 
 def _has_probabilities(model: MirrorDescentClassifier) -> bool:
-    return not isinstance(model._loss(), MulticlassHinge)
+    try:
+        model._loss().proba(np.zeros((1, 2)))
+    except TypeError:
+        return False
+    return True
 
 
 @dataclass(eq=False, repr=False)
@@ -423,7 +427,7 @@ class MirrorDescentClassifier(OnlineClassifier):
     hash_features: HashedColumns = None
 
     def _loss(self) -> Any:
-        known = {name: kind for name, kind in JOINT.items() if name != "squared_hinge"}
+        known = {name: kind for name, kind in JOINT.items() if kind.row_code is not None}
         loss = as_loss(self.loss, known)
         if not loss.is_classifier:
             raise ValueError(f"loss={loss!r} is no loss on labels; choose one of {sorted(known)}.")

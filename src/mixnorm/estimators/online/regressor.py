@@ -25,11 +25,7 @@ from mixnorm.estimators.online.base import (
 from mixnorm.losses import SCALAR, as_loss
 
 #: Losses of one score whose targets are numbers.
-REGRESSION = {
-    name: kind
-    for name, kind in SCALAR.items()
-    if name in ("absolute", "epsilon_insensitive", "huber", "squared")
-}
+REGRESSION = {name: kind for name, kind in SCALAR.items() if not kind.is_binary}
 
 
 @dataclass(eq=False, repr=False)
