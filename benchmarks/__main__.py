@@ -5,37 +5,27 @@ from __future__ import annotations
 import argparse
 import importlib
 import sys
+from pathlib import Path
 
-# Name on the command line -> module with ``add_arguments(parser)`` and ``main(args)``.
-BENCHMARKS = {
-    "advise": "benchmarks.advise",
-    "cli": "benchmarks.cli",
-    "defaults": "benchmarks.defaults",
-    "fuzz": "benchmarks.fuzz",
-    "matrix": "benchmarks.matrix",
-    "memory": "benchmarks.memory",
-    "mkl": "benchmarks.mkl",
-    "mkl-table1": "benchmarks.mkl_table1",
-    "mnist": "benchmarks.mnist",
-    "online": "benchmarks.online",
-    "shareboost": "benchmarks.shareboost",
-    "shareboost-paper": "benchmarks.shareboost_paper",
-    "sparse-mkl": "benchmarks.sparse_mkl",
-    "tensor": "benchmarks.tensor",
-    "trees": "benchmarks.trees",
-}
+
+def packages() -> dict[str, str]:
+    """Return the packages that have a command, by the name on the command line."""
+    folders = sorted(path.parent.name for path in Path(__file__).parent.glob("*/command.py"))
+    return {folder.replace("_", "-"): f"benchmarks.{folder}" for folder in folders}
 
 
 def main(argv: list[str] | None = None) -> int:
     """Parse the command line and run the benchmark it names."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    commands = parser.add_subparsers(dest="name", required=True, metavar="NAME")
-    for name, place in BENCHMARKS.items():
-        module = importlib.import_module(place)
-        summary = (module.__doc__ or "").splitlines()[0]
-        module.add_arguments(commands.add_parser(name, help=summary, description=module.__doc__))
+    names = parser.add_subparsers(dest="name", required=True, metavar="NAME")
+    commands = {}
+    for name, package in packages().items():
+        text = importlib.import_module(package).__doc__ or ""
+        commands[name] = importlib.import_module(f"{package}.command")
+        own = names.add_parser(name, help=text.splitlines()[0], description=text)
+        commands[name].add_arguments(own)
     args = parser.parse_args(argv)
-    status: int = importlib.import_module(BENCHMARKS[args.name]).main(args)
+    status: int = commands[args.name].main(args)
     return status
 
 

@@ -2,9 +2,5 @@
 
 Each input is a number. It seeds a generator that draws an estimator (or a pool, a norm, a loss, a
 kernel, a command) with parameters and data. ``verdict.py`` says what counts as a failure. Start
-reading at ``cases.py``, which knows all kinds of inputs; ``run.py`` is the command.
+reading at ``cases.py``, which knows all kinds of inputs; ``command.py`` runs them.
 """
-
-from benchmarks.fuzz.run import add_arguments, main
-
-__all__ = ["add_arguments", "main"]

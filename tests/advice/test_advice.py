@@ -7,11 +7,11 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from benchmarks._advise_data import DESIGNS
 from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine
 
 import mixnorm
+from benchmarks.advise.data import DESIGNS
 from mixnorm import advise
 from mixnorm.advice import Advice
 from mixnorm.cli import main

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from benchmarks._advise_child import measure, slack
-from benchmarks._advise_data import DESIGNS, REAL
 
-from benchmarks import advise
+from benchmarks.advise import command
+from benchmarks.advise.child import measure, slack
+from benchmarks.advise.data import DESIGNS, REAL
 
 
 def record(part="real", data="iris", seed=0, **more):
@@ -15,11 +15,11 @@ def record(part="real", data="iris", seed=0, **more):
 
 
 def test_right():
-    assert advise.right(record())
-    assert advise.right(record(errors={"l2,1": 0.11, "l2,2": 0.1}))
-    assert not advise.right(record(errors={"l2,1": 0.13, "l2,2": 0.1}))
-    assert not advise.right(record("designs", "noise"))
-    assert advise.right(record("designs", "noise", verdict="nothing"))
+    assert command.right(record())
+    assert command.right(record(errors={"l2,1": 0.11, "l2,2": 0.1}))
+    assert not command.right(record(errors={"l2,1": 0.13, "l2,2": 0.1}))
+    assert not command.right(record("designs", "noise"))
+    assert command.right(record("designs", "noise", verdict="nothing"))
 
 
 def test_bar():
@@ -30,18 +30,18 @@ def test_bar():
     }
     for name in REAL[:3]:
         found[f"{name}/1"]["errors"] = {"l2,1": 0.5, "l2,2": 0.1}
-    checks = {check.name: check.passed for check in advise.checks(found)}
+    checks = {check.name: check.passed for check in command.checks(found)}
     assert checks["advice is right, draw 0"] is True
     assert checks["advice is right, draw 1"] is False
     assert checks["isolet: seconds"] is None
     found["isolet/isolet/0"] = record("isolet", "isolet", wall_seconds=30.0)
-    assert list(advise.checks(found))[-1].passed is True
+    assert list(command.checks(found))[-1].passed is True
 
 
 def test_describe():
-    assert advise.describe(record()).startswith("right")
-    assert "l2,1 0.100" in advise.describe(record())
-    assert advise.describe({"status": "timeout"}) == "timeout"
+    assert command.describe(record()).startswith("right")
+    assert "l2,1 0.100" in command.describe(record())
+    assert command.describe({"status": "timeout"}) == "timeout"
 
 
 @pytest.mark.parametrize("name", DESIGNS)
@@ -55,4 +55,4 @@ def test_designs(name):
 def test_a_whole_order():
     found = measure("designs", "shared-support", 1)
     assert found["chosen"] == "l2,1"
-    assert advise.right({"part": "designs", "data": "shared-support"} | found)
+    assert command.right({"part": "designs", "data": "shared-support"} | found)

@@ -12,7 +12,7 @@ from rich.console import Console
 
 pytest.importorskip("resource", reason="CPU seconds need a POSIX system")
 
-from benchmarks import cli
+from benchmarks.cli import command
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def places(tmp_path, monkeypatch):
     y = (X[:, 1, 1] > 127) + (X[:, 2, 2] > 127)
     bunch = SimpleNamespace(X=X[:200], y=y[:200], X_test=X[200:], y_test=y[200:])
     monkeypatch.setattr("mixnorm.datasets.load", lambda name: bunch)
-    return cli.write_csv(tmp_path)
+    return command.write_csv(tmp_path)
 
 
 def python(code):
@@ -32,60 +32,62 @@ def python(code):
 
 class TestLines:
     def test_both_sides_read_fit_write_and_score(self, places):
-        found = dict(cli.lines(places, only_ours=False))
-        fit, predict = found[cli.WHOLE]
+        found = dict(command.lines(places, only_ours=False))
+        fit, predict = found[command.WHOLE]
         assert fit[fit.index("fit") + 1] == places["train"]
         assert predict[predict.index("predict") + 1 :][:2] == [places["model"], places["test"]]
         assert places["predictions"] in predict
-        for name in cli.SCRIPTS:
+        for name in command.SCRIPTS:
             (script,) = found[name]
             for role in ("train", "test", "predictions", "script_model"):
                 assert places[role] in script[-1]
-        assert all(name.startswith("mixnorm") for name, _ in cli.lines(places, only_ours=True))
+        assert all(name.startswith("mixnorm") for name, _ in command.lines(places, only_ours=True))
 
     @pytest.mark.parametrize("name", ["pandas + SelectKBest", "pandas + RFE"])
     def test_script(self, places, name, monkeypatch):
-        monkeypatch.setattr(cli, "SIZE", 3)
-        row = cli.measure(name, dict(cli.lines(places, only_ours=False))[name], 1, 120)
+        monkeypatch.setattr(command, "SIZE", 3)
+        row = command.measure(name, dict(command.lines(places, only_ours=False))[name], 1, 120)
         test = pd.read_csv(places["test"])["label"]
         guess = pd.read_csv(places["predictions"])["prediction"]
         assert row["error"] == pytest.approx(100 * float((guess != test).mean()))
         assert 0 < row["error"] < 50
 
     def test_our_line(self, places, monkeypatch):
-        monkeypatch.setattr(cli, "SIZE", 3)
-        row = cli.measure(cli.WHOLE, dict(cli.lines(places, only_ours=True))[cli.WHOLE], 1, 120)
+        monkeypatch.setattr(command, "SIZE", 3)
+        row = command.measure(
+            command.WHOLE, dict(command.lines(places, only_ours=True))[command.WHOLE], 1, 120
+        )
         test = pd.read_csv(places["test"])["label"]
         guess = pd.read_csv(places["predictions"]).iloc[:, 0]
         assert row["error"] == pytest.approx(100 * float((guess != test).mean()))
 
     def test_stream(self, places):
-        (stream,) = dict(cli.lines(places, only_ours=True))["mixnorm stream"]
-        row = cli.measure("stream", [stream], 1, 300)
+        (stream,) = dict(command.lines(places, only_ours=True))["mixnorm stream"]
+        row = command.measure("stream", [stream], 1, 300)
         assert 0 < row["error"] < 100
 
 
 class TestMeasure:
     def test_processes_add_up(self):
-        row = cli.measure("both", [python("print(1)"), python("print(0.25)")], 2, 60)
+        row = command.measure("both", [python("print(1)"), python("print(0.25)")], 2, 60)
         assert row["error"] == 25.0
         assert len(row["runs"]) == 2
         assert row["seconds"] == min(row["runs"])
         assert row["cpu"] > 0
 
     def test_failure_says_why(self):
-        row = cli.measure("bad", [python("raise ValueError('no luck')")], 1, 60)
+        row = command.measure("bad", [python("raise ValueError('no luck')")], 1, 60)
         assert row["failed"] == ["ValueError: no luck"]
-        assert "no luck" in cli.described(row)
+        assert "no luck" in command.described(row)
 
     def test_limit(self):
-        row = cli.measure("slow", [python("import time; time.sleep(60)")], 1, 0.2)
+        row = command.measure("slow", [python("import time; time.sleep(60)")], 1, 0.2)
         assert row == {"name": "slow", "limit": 0.2}
-        assert cli.described(row) == "> 0.2 s"
+        assert command.described(row) == "> 0.2 s"
 
     def test_error_in(self):
-        assert cli.error_in(json.dumps({"error": 0.1})) == {"error": 10.0}
-        assert cli.error_in("no number") == cli.error_in("{}") == {}
+        assert command.error_in(json.dumps({"error": 0.1})) == {"error": 10.0}
+        assert command.error_in("no number") == command.error_in("{}") == {}
 
 
 def test_table():
@@ -93,13 +95,13 @@ def test_table():
     rows = [
         {"name": "mixnorm reads", "seconds": 1.0} | figures,
         {"name": "pandas reads", "seconds": 3.0} | figures,
-        {"name": cli.WHOLE, "seconds": 2.0, "error": 20.0} | figures,
+        {"name": command.WHOLE, "seconds": 2.0, "error": 20.0} | figures,
         {"name": "pandas + abess", "seconds": 5.0, "error": 21.0} | figures,
         {"name": "pandas + RFE", "limit": 300.0},
         {"name": "pandas + SelectKBest", "failed": ["no"]},
     ]
     console = Console(width=200, record=True, file=io.StringIO())
-    console.print(cli.table(rows, {row["name"]: row for row in rows}))
+    console.print(command.table(rows, {row["name"]: row for row in rows}))
     text = console.export_text()
     assert "3.0 x" in text
     assert "2.5 x" in text

@@ -5,14 +5,15 @@ import pytest
 
 pytest.importorskip("pandas", reason="the command line reads tables with pandas")
 
-from benchmarks import _defaults_penguins, _tables
+from benchmarks.defaults import penguins
+from benchmarks.harness import drawn_tables
 
 
 def test_penguins_are_drawn_as_told():
-    table = _tables.penguins(0)
+    table = drawn_tables.penguins(0)
     assert [len(column) for column in table.values()] == [344] * 14
     male = table["sex"] == "male"
-    for name in _tables.MEASURED:
+    for name in drawn_tables.MEASURED:
         assert np.nanmean(table[name][male]) > np.nanmean(table[name][~male])
     assert 0.2 < 100 * np.mean([np.mean(column != column) for column in table.values()]) < 2.0
 
@@ -20,9 +21,9 @@ def test_penguins_are_drawn_as_told():
 @pytest.mark.parametrize("seed", [0, 1])
 def test_no_noise_and_a_fair_baseline(seed, monkeypatch):
     """A small version of the bar: the benchmark looks at 20 tables, with five folds."""
-    monkeypatch.setattr(_defaults_penguins, "FOLDS", 2)
-    record = _defaults_penguins.measure(seed)
-    assert not set(record["chosen"]) & set(_tables.NOISE)
+    monkeypatch.setattr(penguins, "FOLDS", 2)
+    record = penguins.measure(seed)
+    assert not set(record["chosen"]) & set(drawn_tables.NOISE)
     assert abs(record["baseline"] - record["tuned"]) < 0.9  # three rows
     assert abs(record["own"] - record["tuned"]) < 1.5
 
@@ -42,4 +43,4 @@ def record(chosen, baseline):
 def test_checks(records, passed):
     found = {f"penguins/{seed}": one for seed, one in enumerate(records)}
     found["iris/paths"] = {"status": "ok"}
-    assert [check.passed for check in _defaults_penguins.checks(found)] == passed
+    assert [check.passed for check in penguins.checks(found)] == passed

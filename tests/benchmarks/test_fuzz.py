@@ -7,16 +7,16 @@ import warnings
 
 import numpy as np
 import pytest
-from benchmarks.fuzz import add_arguments, cases, main, run
-from benchmarks.fuzz.verdict import Failure, judge, require_close, require_finite
 from rich.console import Console
 
+from benchmarks.fuzz import cases, command
+from benchmarks.fuzz.verdict import Failure, judge, require_close, require_finite
 from mixnorm.exceptions import MixnormWarning, ModelFileError
 
 
 def options(*given):
     parser = argparse.ArgumentParser()
-    add_arguments(parser)
+    command.add_arguments(parser)
     return parser.parse_args(given)
 
 
@@ -27,9 +27,9 @@ def quiet():
 def test_twenty_seconds(tmp_path):
     path = tmp_path / "fuzz.json"
     given = ("--inputs", "100000", "--seconds", "20", "--json", str(path))
-    status = main(options(*given), quiet())
+    status = command.main(options(*given), quiet())
     chunks = json.loads(path.read_text())["chunks"].values()
-    failures = [run.describe(record) for chunk in chunks for record in chunk["failures"]]
+    failures = [command.describe(record) for chunk in chunks for record in chunk["failures"]]
     assert failures == []
     assert status == 0
     assert sum(row["right"] for chunk in chunks for row in chunk["subjects"].values()) > 0
@@ -99,8 +99,8 @@ def test_a_process_that_dies_costs_one_input(monkeypatch):
             yield {"number": number, "seconds": 0.1, "subject": "a", "kind": "right"}, None
         yield {"errors": ""}, 0
 
-    monkeypatch.setattr(run, "_process", process)
-    records = list(run.try_inputs(0, [1, 2, 3], ()))
+    monkeypatch.setattr(command, "_process", process)
+    records = list(command.try_inputs(0, [1, 2, 3], ()))
     assert [record["number"] for record in records] == [1, 2, 3]
     assert [record["kind"] for record in records] == ["right", "failed", "right"]
     assert "never returned" in records[1]["message"]
@@ -115,14 +115,14 @@ def test_a_run_goes_on_where_it_ended(tmp_path, monkeypatch):
         return [{"number": n, "seconds": 0, "subject": "a", "kind": kind, "message": "bad"}
                 for n in numbers]  # fmt: skip
 
-    monkeypatch.setattr(run, "try_inputs", inputs)
-    monkeypatch.setattr(run, "_CHUNK", 2)
+    monkeypatch.setattr(command, "try_inputs", inputs)
+    monkeypatch.setattr(command, "_CHUNK", 2)
     path = str(tmp_path / "fuzz.json")
-    assert main(options("--inputs", "2", "--json", path), quiet()) == 0
-    assert main(options("--inputs", "4", "--json", path, "--resume"), quiet()) == 1
+    assert command.main(options("--inputs", "2", "--json", path), quiet()) == 0
+    assert command.main(options("--inputs", "4", "--json", path, "--resume"), quiet()) == 1
     assert sorted(tried) == [0, 1, 2, 3]
 
 
 def test_unknown_kinds_are_refused():
     with pytest.raises(SystemExit, match="Unknown kind 'nonsense'"):
-        main(options("--kinds", "nonsense"), quiet())
+        command.main(options("--kinds", "nonsense"), quiet())

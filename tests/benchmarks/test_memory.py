@@ -10,30 +10,30 @@ from scipy import sparse
 
 pytest.importorskip("resource", reason="the resident peak needs a POSIX system")
 
-from benchmarks import _memory_child, memory
+from benchmarks.memory import child, command
 
 
 class TestData:
     def test_draw(self):
-        X, y = _memory_child.draw(1500, 30)
-        again, _ = _memory_child.draw(1500, 30)
+        X, y = child.draw(1500, 30)
+        again, _ = child.draw(1500, 30)
         np.testing.assert_array_equal(X, again)
         assert (X.dtype, X.shape) == (np.uint8, (1500, 30))
-        assert np.mean(X != 0) == pytest.approx(_memory_child.DENSITY, abs=0.01)
-        assert len(np.unique(y)) == _memory_child.CLASSES
+        assert np.mean(X != 0) == pytest.approx(child.DENSITY, abs=0.01)
+        assert len(np.unique(y)) == child.CLASSES
 
-    @pytest.mark.parametrize("kind", _memory_child.KINDS)
+    @pytest.mark.parametrize("kind", child.KINDS)
     def test_kinds(self, kind, tmp_path):
-        X, _ = _memory_child.draw(50, 8)
-        found = _memory_child.KINDS[kind](X, tmp_path / "data")
+        X, _ = child.draw(50, 8)
+        found = child.KINDS[kind](X, tmp_path / "data")
         dense = found.toarray() if sparse.issparse(found) else np.asarray(found)
         unit = 1 if dense.dtype.kind in "ui" else 255
         np.testing.assert_allclose(dense * unit, X, rtol=1e-6)
         assert sparse.issparse(found) == (kind in ("CSR", "CSC"))
 
     def test_kinds_have_the_layout_of_their_name(self, tmp_path):
-        X, _ = _memory_child.draw(50, 8)
-        made = {kind: make(X, tmp_path / kind) for kind, make in _memory_child.KINDS.items()}
+        X, _ = child.draw(50, 8)
+        made = {kind: make(X, tmp_path / kind) for kind, make in child.KINDS.items()}
         assert made["float32"].flags.c_contiguous
         assert made["float32, Fortran"].flags.f_contiguous
         assert made["float64, Fortran"].flags.f_contiguous
@@ -52,15 +52,15 @@ class TestData:
     def test_bytes(self):
         X = sparse.csr_array(np.eye(4, dtype=np.float32))
         expected = 4 * 4 + X.indices.nbytes + X.indptr.nbytes
-        assert _memory_child.matrix_bytes(X) == expected
-        assert _memory_child.matrix_bytes(np.ones((3, 2))) == 48
+        assert child.matrix_bytes(X) == expected
+        assert child.matrix_bytes(np.ones((3, 2))) == 48
 
 
 class TestMeasure:
     def test_cases_are_known(self):
-        assert list(memory.CASES) == list(_memory_child.ESTIMATORS)
-        for kinds in memory.CASES.values():
-            assert set(kinds) <= set(_memory_child.KINDS)
+        assert list(command.CASES) == list(child.ESTIMATORS)
+        for kinds in command.CASES.values():
+            assert set(kinds) <= set(child.KINDS)
 
     def test_a_copy_is_seen(self, monkeypatch):
         """A fit that copies ``X`` is found to need it once more; one that does not, is not."""
@@ -74,10 +74,10 @@ class TestMeasure:
             def fit(self, X, y):
                 self.kept = X
 
-        monkeypatch.setitem(_memory_child.ESTIMATORS, "GroupPerceptron", {})
+        monkeypatch.setitem(child.ESTIMATORS, "GroupPerceptron", {})
         for kind, low, high in ((Copies, 0.9, 1.3), (Keeps, 0.0, 0.3)):
             monkeypatch.setattr(mixnorm, "GroupPerceptron", kind, raising=False)
-            found = _memory_child.measure("GroupPerceptron", "float32", 20_000, 500)
+            found = child.measure("GroupPerceptron", "float32", 20_000, 500)
             assert found["x_bytes"] == 4 * 20_000 * 500
             assert low <= found["peak_bytes"] / found["x_bytes"] <= high
 
@@ -90,13 +90,13 @@ class TestMeasure:
             def partial_fit(self, X, y):
                 calls.append(len(y))
 
-        monkeypatch.setitem(_memory_child.ESTIMATORS, "GroupPerceptron", {})
+        monkeypatch.setitem(child.ESTIMATORS, "GroupPerceptron", {})
         monkeypatch.setattr(mixnorm, "GroupPerceptron", Counts, raising=False)
-        _memory_child.measure("GroupPerceptron", "float64", 70, 5, call="partial_fit")
-        assert calls == [_memory_child.WARM_UP, 70]
+        child.measure("GroupPerceptron", "float64", 70, 5, call="partial_fit")
+        assert calls == [child.WARM_UP, 70]
 
     def test_process(self):
-        found = memory.measure("MirrorDescentClassifier", "uint8", 600, 20)
+        found = command.measure("MirrorDescentClassifier", "uint8", 600, 20)
         assert found["status"] == "ok", found.get("message")
         assert found["x_bytes"] == 600 * 20
 
@@ -117,7 +117,7 @@ class TestCommand:
                 raise RuntimeError("no such luck")
             return {"x_bytes": 2**20, "peak_bytes": 3 * 2**20, "seconds": 0.5}
 
-        monkeypatch.setattr(memory, "run_module", run_module)
+        monkeypatch.setattr(command, "run_module", run_module)
         assert main(self.options(path)) == 1
         assert ran == ["float32", "float64", "CSR"]
         assert "no such luck" in capsys.readouterr().out
@@ -141,7 +141,7 @@ class TestCommand:
             | {"x_bytes": 4 * 2**20, "peak_bytes": 2**20},
         }
         console = Console(width=200, record=True, file=io.StringIO())
-        console.print(memory.table(records))
+        console.print(command.table(records))
         text = console.export_text()
         assert "0.25" in text
         assert "failed" in text

@@ -14,10 +14,12 @@ from rich.console import Console
 
 pytest.importorskip("resource", reason="CPU seconds need a POSIX system")
 
-from benchmarks._harness import ROOT
-from benchmarks._mkl_data import WIDTHS, Kernels, Rows
-from benchmarks._mkl_limit import OutOfTime, limited
-from benchmarks._mkl_methods import (
+from benchmarks.harness.jobs import ROOT
+from benchmarks.harness.limit import OutOfTime, limited
+from benchmarks.mkl import child, command
+from benchmarks.mkl import data as mkl_data
+from benchmarks.mkl.data import WIDTHS, Kernels, Rows
+from benchmarks.mkl.methods import (
     COSTS,
     EXPONENTS,
     FOLDS,
@@ -28,46 +30,44 @@ from benchmarks._mkl_methods import (
     Outcome,
     folds,
 )
-from benchmarks._mkl_report import checks, in_stacks, tables
-
-from benchmarks import _mkl_child, _mkl_data, mkl
+from benchmarks.mkl.report import checks, in_stacks, tables
 
 
 def made(n=45, n_test=12, classes=3):
     rng = np.random.default_rng(0)
     y = np.arange(n + n_test) % classes
     X = rng.standard_normal((n + n_test, 4)) + 3 * np.eye(classes, 4)[y]
-    return _mkl_data.scaled(Rows(X[:n], y[:n], X[n:], y[n:]))
+    return mkl_data.scaled(Rows(X[:n], y[:n], X[n:], y[n:]))
 
 
 @pytest.fixture
 def kernels():
-    return _mkl_data.kernels(made())
+    return mkl_data.kernels(made())
 
 
 class TestData:
     def test_split(self, monkeypatch):
         X, y = np.arange(40.0).reshape(20, 2), np.repeat([3, 7], 10)
-        monkeypatch.setattr(_mkl_data, "_stored", lambda name: (X, y, X[:5], y[:5]))
-        found = _mkl_data.split("any", seed=1)
+        monkeypatch.setattr(mkl_data, "as_stored", lambda name: (X, y, X[:5], y[:5]))
+        found = mkl_data.split("any", seed=1)
         order = np.random.default_rng(1).permutation(25)
         labels = np.concatenate([y, y[:5]])[order]
         np.testing.assert_array_equal(np.concatenate([found.y, found.y_test]), labels == 7)
         assert len(found.y) == 20
         assert (found.X.min(axis=0) == -1).all()
         assert (found.X.max(axis=0) == 1).all()
-        few = _mkl_data.split("any", seed=1, rows=10)
+        few = mkl_data.split("any", seed=1, rows=10)
         np.testing.assert_array_equal(np.concatenate([few.y, few.y_test]), labels[:10] == 7)
         assert len(few.y) == 8
 
     def test_dna_stays_as_it_is(self, monkeypatch):
         X = np.random.default_rng(0).integers(0, 2, size=(20, 3))
-        monkeypatch.setattr(_mkl_data, "_stored", lambda name: (X, np.arange(20) % 2, None, None))
-        assert set(np.unique(_mkl_data.split("dna").X)) == {0.0, 1.0}
+        monkeypatch.setattr(mkl_data, "as_stored", lambda name: (X, np.arange(20) % 2, None, None))
+        assert set(np.unique(mkl_data.split("dna").X)) == {0.0, 1.0}
 
     def test_scaled_by_the_training_rows(self):
         X = np.array([[0.0, 5.0], [4.0, 5.0]])
-        found = _mkl_data.scaled(Rows(X, np.arange(2), np.array([[6.0, 9.0]]), np.arange(1)))
+        found = mkl_data.scaled(Rows(X, np.arange(2), np.array([[6.0, 9.0]]), np.arange(1)))
         np.testing.assert_array_equal(found.X, [[-1, 0], [1, 0]])
         np.testing.assert_array_equal(found.X_test, [[2, 0]])
 
@@ -91,14 +91,14 @@ class TestData:
     def test_everything(self, monkeypatch):
         X, y = np.arange(12.0).reshape(6, 2), np.array([3, 3, 5, 5, 3, 5])
         stored = (X[:4], y[:4], X[4:], y[4:])
-        monkeypatch.setattr(_mkl_data, "_stored", lambda name: stored)
-        found = _mkl_data.everything("any", 2)
+        monkeypatch.setattr(mkl_data, "as_stored", lambda name: stored)
+        found = mkl_data.everything("any", 2)
         np.testing.assert_allclose(found.X[:, 0], np.linspace(-1, 1, 6))
         np.testing.assert_array_equal(found.y, [0, 0, 1, 1, 0, 1])
         np.testing.assert_array_equal(found.X_test, found.X[:2])
 
     def test_synthetic(self):
-        found = _mkl_data.synthetic(300, 50)
+        found = mkl_data.synthetic(300, 50)
         assert (found.X.shape, found.X_test.shape) == ((300, 20), (50, 20))
         np.testing.assert_array_equal(np.unique(found.y), np.arange(5))
 
@@ -177,9 +177,9 @@ class Fake(Method):
 
 class TestChild:
     def test_figures(self, monkeypatch):
-        monkeypatch.setattr(_mkl_child, "split", lambda name: made())
+        monkeypatch.setattr(child, "split", lambda name: made())
         monkeypatch.setitem(METHODS, "fake", Fake())
-        found = _mkl_child.measure("stack", "any", "fake", 100.0)
+        found = child.measure("stack", "any", "fake", 100.0)
         assert found["status"] == "ok"
         assert (found["rows"], len(found["later_seconds"])) == (45, 5)
         assert found["accuracy"] == pytest.approx(100 / 3)
@@ -194,25 +194,25 @@ class TestChild:
                 pass
             return Outcome(inputs.y)
 
-        monkeypatch.setattr(_mkl_child, "split", lambda name: made())
-        monkeypatch.setattr(_mkl_child, "FEW", 5)
+        monkeypatch.setattr(child, "split", lambda name: made())
+        monkeypatch.setattr(child, "FEW", 5)
         monkeypatch.setattr(Fake, "run", forever)
         monkeypatch.setitem(METHODS, "fake", Fake())
-        found = _mkl_child.measure("stack", "any", "fake", 0.1)
+        found = child.measure("stack", "any", "fake", 0.1)
         assert found == {"status": "timeout", "limit": 0.1}
 
     def test_long_calls_are_made_once(self, monkeypatch, kernels):
-        monkeypatch.setattr(_mkl_child, "LONG", 0.0)
-        (_, first), later = _mkl_child.calls(Fake(), Fake().convert(kernels), 100.0)
+        monkeypatch.setattr(child, "LONG", 0.0)
+        (_, first), later = child.calls(Fake(), Fake().convert(kernels), 100.0)
         assert later == []
         assert first.seconds >= 0
 
     @pytest.mark.parametrize("part", ["large", "rows50k"])
     def test_many_rows(self, monkeypatch, part):
-        monkeypatch.setattr(_mkl_child, "everything", lambda name, tested: made(600, 30))
-        monkeypatch.setattr(_mkl_child, "SYNTHETIC", (600, 30))
-        monkeypatch.setattr(_mkl_child, "RANK", 20)
-        found = _mkl_child.measure(part, "any", "lp", 100.0)
+        monkeypatch.setattr(child, "everything", lambda name, tested: made(600, 30))
+        monkeypatch.setattr(child, "SYNTHETIC", (600, 30))
+        monkeypatch.setattr(child, "RANK", 20)
+        found = child.measure(part, "any", "lp", 100.0)
         assert (found["rows"], found["tested"], found["rank"]) == (600, 30, 20)
         assert found["accuracy"] > 50
         assert found["gap"] <= 0.01
@@ -330,7 +330,7 @@ class TestCommand:
                 raise RuntimeError("no such luck")
             return record(gap=0.001)
 
-        monkeypatch.setattr(mkl, "run_module", run_module)
+        monkeypatch.setattr(command, "run_module", run_module)
         assert main(self.options(path)) == 0
         order = {"part": "stack", "data": "segment", "limit": 300.0}
         assert ran == [order | {"method": name} for name in ("svc-average", "lp")]
@@ -350,7 +350,7 @@ class TestCommand:
             ran.append(json.loads(arguments[1]))
             raise subprocess.TimeoutExpired("python", wall)
 
-        monkeypatch.setattr(mkl, "run_module", run_module)
+        monkeypatch.setattr(command, "run_module", run_module)
         assert main(["mkl", "--part", "large,rows50k", "--check"]) == 1
         orders = [(order["part"], order["data"], order["method"]) for order in ran]
         assert orders == [("large", "letter", "lp"), ("rows50k", "synthetic", "lp")]
@@ -379,7 +379,7 @@ class TestCommand:
 
     def test_learners_are_not_imported(self):
         code = (
-            "import benchmarks.mkl, benchmarks.mkl_table1, json, sys; "
+            "import benchmarks.mkl.command, benchmarks.mkl_table1.command, json, sys; "
             "print(json.dumps(list(sys.modules)))"
         )
         made = subprocess.run(

@@ -11,18 +11,13 @@ from rich.console import Console
 
 pytest.importorskip("resource", reason="CPU seconds need a POSIX system")
 
-from benchmarks._mkl_data import TABLE1, Rows
-from benchmarks._mkl_table1_methods import GRIDS, METHODS, Grid, Problem, available
-from benchmarks._mkl_table1_report import Figure, Results, checks, flagged, tables
-
-from benchmarks import (
-    _mkl_data,
-    _mkl_table1_child,
-    _mkl_table1_methods,
-    _mkl_table1_paper,
-    _mkl_table1_run,
-    mkl_table1,
-)
+from benchmarks.mkl import data as mkl_data
+from benchmarks.mkl.data import TABLE1, Rows
+from benchmarks.mkl_table1 import child, command, processes
+from benchmarks.mkl_table1 import methods as mkl_table1_methods
+from benchmarks.mkl_table1 import paper as mkl_table1_paper
+from benchmarks.mkl_table1.methods import GRIDS, METHODS, Grid, Problem, available
+from benchmarks.mkl_table1.report import Figure, Results, checks, flagged, tables
 
 SMALL = Grid(Cs=(0.25, 16.0), tails=(2, 8), betas=(1e-3, 1e-1))
 
@@ -32,9 +27,9 @@ def given():
     rng = np.random.default_rng(0)
     y = np.arange(72) % 3
     X = rng.standard_normal((72, 4)) + 3 * np.eye(3, 4)[y]
-    rows = _mkl_data.scaled(Rows(X[:54], y[:54], X[54:], y[54:]))
-    kernels = _mkl_data.kernels(rows)
-    folds = _mkl_table1_methods.folds(rows.y, 3)
+    rows = mkl_data.scaled(Rows(X[:54], y[:54], X[54:], y[54:]))
+    kernels = mkl_data.kernels(rows)
+    folds = mkl_table1_methods.folds(rows.y, 3)
     return Problem(rows, kernels, folds, SMALL)
 
 
@@ -54,9 +49,9 @@ class TestGrids:
             y = np.arange(20) % 2
             return Rows(np.random.default_rng(0).uniform(size=(20, 2)), y, np.zeros((2, 2)), y[:2])
 
-        monkeypatch.setattr(_mkl_table1_methods, "split", split)
+        monkeypatch.setattr(mkl_table1_methods, "split", split)
         for data in ("iris", "satimage"):
-            found = _mkl_table1_methods.problem(data, 3, 2000, 4, "paper")
+            found = mkl_table1_methods.problem(data, 3, 2000, 4, "paper")
             assert len(found.folds) == 4
             assert found.grid is GRIDS["paper"]
         assert asked == [("iris", 3, 0), ("satimage", 3, 2000)]
@@ -67,7 +62,7 @@ class TestMethods:
     def test_every_method(self, given, name):
         if not available(name):
             pytest.skip("not installed")
-        found = _mkl_table1_child.record(name, given, 100.0)
+        found = child.record(name, given, 100.0)
         assert found["status"] == "ok", found
         assert found["accuracy"] > 60
         json.dumps(found)
@@ -79,7 +74,7 @@ class TestMethods:
         def machine(K, y, K_test, cost):
             return np.zeros(len(K_test), dtype=int)
 
-        facts = _mkl_table1_methods.single(machine)(given).facts
+        facts = mkl_table1_methods.single(machine)(given).facts
         assert (facts["C"], facts["width"]) == (0.25, 2.0**10)
 
     def test_the_best_of_all_widths_and_costs(self, given):
@@ -89,14 +84,14 @@ class TestMethods:
             right = cost == 16.0 and np.isin(K[0, 1], wanted.astype(float))
             return np.arange(len(K_test)) % 3 if right else np.full(len(K_test), -1)
 
-        facts = _mkl_table1_methods.single(machine)(given).facts
+        facts = mkl_table1_methods.single(machine)(given).facts
         assert (facts["C"], facts["width"]) == (16.0, 2.0**-3)
 
     def test_one_against_the_rest(self, given):
         from sklearn.svm import SVC
 
         K, K_test = (part[12].astype(float) for part in (given.kernels.K, given.kernels.K_test))
-        found = _mkl_table1_methods.against_rest(K, given.y, K_test, 16.0)
+        found = mkl_table1_methods.against_rest(K, given.y, K_test, 16.0)
         scores = [
             SVC(C=16.0, kernel="precomputed").fit(K, given.y == label).decision_function(K_test)
             for label in range(3)
@@ -110,8 +105,8 @@ class TestMethods:
         from sklearn.svm import SVC
 
         K, K_test = given.kernels.K, given.kernels.K_test
-        sums = _mkl_table1_methods.easy_sums(K, K_test, given.y, 0.5)
-        mine = _mkl_table1_methods.best_class(iter(sums), given.y, 16.0)
+        sums = mkl_table1_methods.easy_sums(K, K_test, given.y, 0.5)
+        mine = mkl_table1_methods.best_class(iter(sums), given.y, 16.0)
         tensors = [
             [torch.from_numpy(matrix.astype(float)) for matrix in part] for part in (K, K_test)
         ]
@@ -121,7 +116,7 @@ class TestMethods:
 
 class TestChild:
     def test_order(self, given, monkeypatch):
-        monkeypatch.setattr(_mkl_table1_child, "problem", lambda *order: given)
+        monkeypatch.setattr(child, "problem", lambda *order: given)
 
         def broken(given):
             raise ValueError("no such luck")
@@ -134,7 +129,7 @@ class TestChild:
         monkeypatch.setitem(METHODS, "slow", slow)
         order = {"data": "iris", "split": 0, "rows": 0, "folds": 3, "grid": "short"}
         wanted = ["broken", "average", "slow"]
-        found = list(_mkl_table1_child.work(order | {"methods": wanted, "limit": 2.0}))
+        found = list(child.work(order | {"methods": wanted, "limit": 2.0}))
         assert [r["method"] for r in found] == wanted
         assert [r["status"] for r in found] == ["failed", "ok", "timeout"]
         assert found[0]["message"] == "ValueError: no such luck"
@@ -147,11 +142,11 @@ class TestRun:
         return order | {"methods": ["average", "lmc", "l2"], "limit": 60.0} | more
 
     def test_a_process(self):
-        found = list(_mkl_table1_run.records(self.order(methods=["average"])))
+        found = list(processes.records(self.order(methods=["average"])))
         assert [(r["method"], r["status"]) for r in found] == [("average", "ok")]
 
     def test_what_fails(self):
-        found = list(_mkl_table1_run.records(self.order(data="nothing", methods=["average"])))
+        found = list(processes.records(self.order(data="nothing", methods=["average"])))
         assert found[0]["status"] == "failed"
         assert "nothing" in found[0]["message"]
 
@@ -165,16 +160,16 @@ class TestRun:
             if len(asked) == 1:
                 raise error
 
-        monkeypatch.setattr(_mkl_table1_run, "answers", answers)
-        found = list(_mkl_table1_run.records(self.order()))
+        monkeypatch.setattr(processes, "answers", answers)
+        found = list(processes.records(self.order()))
         assert asked == [["average", "lmc", "l2"], ["l2"]]
         status = "failed" if isinstance(error, RuntimeError) else "timeout"
         assert [r["status"] for r in found] == ["ok", status, "ok"]
 
     def test_silent_processes_are_ended(self, monkeypatch):
-        monkeypatch.setattr(_mkl_table1_run, "ADDED", 0.05)
-        monkeypatch.setattr(_mkl_table1_run, "PATIENCE", 0.0)
-        found = list(_mkl_table1_run.records(self.order(methods=["average"])))
+        monkeypatch.setattr(processes, "ADDED", 0.05)
+        monkeypatch.setattr(processes, "PATIENCE", 0.0)
+        found = list(processes.records(self.order(methods=["average"])))
         assert found == [{"method": "average", "status": "timeout", "limit": 60.0}]
 
 
@@ -203,13 +198,13 @@ FOUND = results(
 
 class TestPaper:
     def test_cells(self):
-        cell = _mkl_table1_paper.cell
+        cell = mkl_table1_paper.cell
         assert cell("vehicle", "gmnp").mean == 81.57
-        assert cell("segment", "smsd") == _mkl_table1_paper.Cell(97.62, 0.83)
+        assert cell("segment", "smsd") == mkl_table1_paper.Cell(97.62, 0.83)
         assert cell("satimage", "ufo").mean == 91.92
         assert cell("iris", "lmc").error == pytest.approx(7.82 / math.sqrt(50))
         assert cell("iris", "average") is None
-        assert len(_mkl_table1_paper._CELLS) == 9 * 9
+        assert len(mkl_table1_paper._CELLS) == 9 * 9
 
 
 class TestReport:
@@ -306,7 +301,7 @@ class TestCommand:
                 status = {"status": "failed", "message": "no such luck"} if failed else record(90.0)
                 yield status | {"method": method}
 
-        monkeypatch.setattr(mkl_table1, "records", records)
+        monkeypatch.setattr(command, "records", records)
         assert main(self.options(path, "--jobs", jobs)) == 0
         both = ("average", "conv")
         assert sorted(asked) == [("iris", 0, both), ("iris", 1, both)]
@@ -338,8 +333,8 @@ class TestCommand:
     def test_what_is_not_installed(self, tmp_path, monkeypatch, capsys):
         from benchmarks.__main__ import main
 
-        monkeypatch.setattr(mkl_table1, "available", lambda method: method != "conv")
-        monkeypatch.setattr(mkl_table1, "records", lambda order: iter(()))
+        monkeypatch.setattr(command, "available", lambda method: method != "conv")
+        monkeypatch.setattr(command, "records", lambda order: iter(()))
         assert main(self.options(tmp_path / "table1.json")) == 0
         assert "conv: not installed" in capsys.readouterr().out
 

@@ -13,11 +13,11 @@ from rich.console import Console
 
 pytest.importorskip("resource", reason="the peak of memory needs a POSIX system")
 
-from benchmarks._mnist_methods import PEERS, Peer
-from benchmarks._mnist_report import STAGES, checks, status, tables
-from benchmarks._mnist_settings import VARIANTS, Variant, settings
-
-from benchmarks import _mnist_child, _mnist_data, mnist
+from benchmarks.mnist import child, command
+from benchmarks.mnist import data as mnist_data
+from benchmarks.mnist.methods import PEERS, Peer
+from benchmarks.mnist.report import STAGES, checks, status, tables
+from benchmarks.mnist.variants import VARIANTS, Variant, settings
 from mixnorm.datasets import load
 from mixnorm.datasets.deslant import _upright
 from mixnorm.exceptions import DatasetNotFoundError
@@ -35,7 +35,7 @@ def digits(monkeypatch):
     X, y = load_digits(return_X_y=True)
     X = (X * 15).astype(np.uint8).reshape(-1, 8, 8)
     parts = (X[:600], y[:600], X[600:800], y[600:800])
-    monkeypatch.setattr(_mnist_data._data, "parts", lambda name: parts)
+    monkeypatch.setattr(mnist_data.splits, "parts", lambda name: parts)
     return parts
 
 
@@ -44,17 +44,17 @@ def small(digits, monkeypatch):
     """Have small settings."""
     upright = dataclasses.replace(DEFORMED, upright=True)
     variants = {"original": SMALL, "deformed": DEFORMED, "deformed-upright": upright}
-    monkeypatch.setattr(_mnist_child, "settings", lambda name, **given: variants[name])
+    monkeypatch.setattr(child, "settings", lambda name, **given: variants[name])
 
 
 class TestImages:
     def test_test_part(self, digits):
-        found = _mnist_data.load(rows=50)
+        found = mnist_data.load(rows=50)
         np.testing.assert_array_equal(found.X, digits[0][:50])
         np.testing.assert_array_equal(found.y_test, digits[3])
 
     def test_held_out_are_the_last(self, digits):
-        found = _mnist_data.load(holdout=True)
+        found = mnist_data.load(holdout=True)
         np.testing.assert_array_equal(found.X, digits[0][:500])
         np.testing.assert_array_equal(found.X_test, digits[0][500:])
         np.testing.assert_array_equal(found.y_test, digits[1][500:])
@@ -72,18 +72,18 @@ class TestImages:
         assert abs(far) < 0.25
 
     def test_copies_come_behind(self, digits):
-        images = _mnist_data.load(rows=20)
-        found = _mnist_data.with_copies(images, 2, {"elastic": 0.3})
+        images = mnist_data.load(rows=20)
+        found = mnist_data.with_copies(images, 2, {"elastic": 0.3})
         assert found.X.shape == (60, 8, 8)
         assert found.X.dtype == np.uint8
         np.testing.assert_array_equal(found.X[:20], images.X)
         np.testing.assert_array_equal(found.y, np.tile(images.y, 3))
         assert found.weight is None
-        assert _mnist_data.with_copies(images, 0, {}) is images
+        assert mnist_data.with_copies(images, 0, {}) is images
 
     def test_originals_may_weigh_more(self, digits):
-        images = _mnist_data.load(rows=20)
-        found = _mnist_data.set_upright(_mnist_data.with_copies(images, 2, {}, 3.0))
+        images = mnist_data.load(rows=20)
+        found = mnist_data.set_upright(mnist_data.with_copies(images, 2, {}, 3.0))
         np.testing.assert_array_equal(found.weight, np.repeat([3.0, 1.0], [20, 40]))
 
 
@@ -115,7 +115,7 @@ class TestSettings:
 class TestChild:
     @pytest.mark.parametrize("variant", ["original", "deformed", "deformed-upright"])
     def test_ours(self, small, variant):
-        found = _mnist_child.measure("mixnorm", variant)
+        found = child.measure("mixnorm", variant)
         assert found["images"] == (600 if variant == "original" else 1800)
         assert len(found["curve"]) == found["features"] == 4
         assert found["curve"][3] < found["curve"][0]
@@ -127,7 +127,7 @@ class TestChild:
         json.dumps(found)
 
     def test_stages_add_up(self, small):
-        seconds = _mnist_child.measure("mixnorm", "deformed", holdout=True)["seconds"]
+        seconds = child.measure("mixnorm", "deformed", holdout=True)["seconds"]
         stages = sum(seconds[stage] for stage in STAGES if stage not in ("whole", "warm-up"))
         assert min(seconds.values()) > 0
         assert stages <= seconds["whole"] < stages + 0.5
@@ -140,19 +140,19 @@ class TestChild:
         pool = Patches(**SMALL.patches)
         model = ShareBoostClassifier(4, alpha=1e-4, pool=pool, random_state=0).fit(X, y)
         errors = [100 * np.mean(found != y_test) for found in model.staged_predict(X_test)]
-        assert _mnist_child.measure("mixnorm", "original")["curve"] == pytest.approx(errors)
+        assert child.measure("mixnorm", "original")["curve"] == pytest.approx(errors)
 
     def test_tensors(self, small):
         pytest.importorskip("torch")
-        ours = _mnist_child.measure("mixnorm", "deformed")
-        found = _mnist_child.measure("mixnorm", "deformed", device="cpu:0")  # torch's name
+        ours = child.measure("mixnorm", "deformed")
+        found = child.measure("mixnorm", "deformed", device="cpu:0")  # torch's name
         # Copies differ by rounding, and so may templates.
         assert found["curve"] == pytest.approx(ours["curve"], abs=10)
         json.dumps(found)
 
     @pytest.mark.parametrize("method", ["svm", "network"])
     def test_peer(self, small, method):
-        found = _mnist_child.measure(method, "original")
+        found = child.measure(method, "original")
         assert (found["images"], found["judged"]) == (600, 200)
         assert found["error"] < 30
         assert found["rate"] > 0
@@ -161,7 +161,7 @@ class TestChild:
     def test_boosting(self, small):
         for name in ("lightgbm", "xgboost"):
             if PEERS[name].available():
-                assert _mnist_child.measure(name, "original")["error"] < 30
+                assert child.measure(name, "original")["error"] < 30
 
     def test_rows_of_a_peer(self):
         images = np.full((2, 3, 3), 255, dtype=np.uint8)
@@ -179,11 +179,11 @@ class TestChild:
                 return X
 
         model, X = Model(), np.zeros(5)
-        _mnist_child.predicted_by(model, X, _mnist_child.Clock("cpu"))
-        assert model.calls == _mnist_child.REPEATS + 1
-        monkeypatch.setattr(_mnist_child, "LONG", -1.0)
+        child.predicted_by(model, X, child.Clock("cpu"))
+        assert model.calls == child.REPEATS + 1
+        monkeypatch.setattr(child, "LONG", -1.0)
         again = Model()
-        assert _mnist_child.predicted_by(again, X, _mnist_child.Clock("cpu"))[0] is X
+        assert child.predicted_by(again, X, child.Clock("cpu"))[0] is X
         assert again.calls == 1
 
 
@@ -263,18 +263,20 @@ class TestCommand:
     def test_finished_with_the_settings_of_today(self):
         used = dataclasses.asdict(settings("original"))
         record = {"order": self.ORDER, "status": "ok", "settings": json.loads(json.dumps(used))}
-        assert mnist.finished(record, self.ORDER)
-        assert not mnist.finished(record | {"settings": used | {"alpha": 0.5}}, self.ORDER)
-        assert not mnist.finished(record | {"status": "failed"}, self.ORDER)
-        assert not mnist.finished(record, self.ORDER | {"quick": True})
+        assert command.finished(record, self.ORDER)
+        assert not command.finished(record | {"settings": used | {"alpha": 0.5}}, self.ORDER)
+        assert not command.finished(record | {"status": "failed"}, self.ORDER)
+        assert not command.finished(record, self.ORDER | {"quick": True})
 
     def arguments(self, *given):
         parser = argparse.ArgumentParser()
-        mnist.add_arguments(parser)
+        command.add_arguments(parser)
         return parser.parse_args(given)
 
     def test_orders(self):
-        places = [mnist.place(order) for order in mnist.orders(self.arguments("--peers", "svm"))]
+        places = [
+            command.place(order) for order in command.orders(self.arguments("--peers", "svm"))
+        ]
         assert places == [
             "test/paper/mixnorm-cpu",
             "test/original/mixnorm-cpu",
@@ -294,32 +296,32 @@ class TestCommand:
             "--variants",
             "deformed",
         )
-        (order,) = mnist.orders(self.arguments(*given))
-        assert mnist.place(order) == "holdout-quick/deformed/mixnorm-cuda"
+        (order,) = command.orders(self.arguments(*given))
+        assert command.place(order) == "holdout-quick/deformed/mixnorm-cuda"
 
     def test_environment(self):
-        found = mnist.environment(2)
+        found = command.environment(2)
         assert found["NUMBA_NUM_THREADS"] == found["OMP_NUM_THREADS"] == "2"
         assert found["SCIPY_ARRAY_API"] == "1"
 
     def test_unknown_names(self):
         with pytest.raises(SystemExit, match="Unknown peer 'forest'"):
-            mnist.main(self.arguments("--peers", "forest"))
+            command.main(self.arguments("--peers", "forest"))
         with pytest.raises(SystemExit, match="Unknown variant 'turned'"):
-            mnist.main(self.arguments("--variants", "turned"))
+            command.main(self.arguments("--variants", "turned"))
 
     def test_absent_and_late_peers(self, monkeypatch):
         monkeypatch.setitem(PEERS, "svm", Peer("no_such_library", lambda threads: None))
         order = {"method": "svm", "variant": "original", "device": "cpu"}
-        assert mnist.measure(order, 10.0)["status"] == "absent"
+        assert command.measure(order, 10.0)["status"] == "absent"
         order["method"] = "network"
-        assert mnist.measure(order, 1e-3) == {"order": order, "status": "timeout", "limit": 1e-3}
+        assert command.measure(order, 1e-3) == {"order": order, "status": "timeout", "limit": 1e-3}
 
     def test_failure_is_told(self, monkeypatch):
         failed = subprocess.CompletedProcess([], 1, "", "Traceback\nValueError: no images")
-        monkeypatch.setattr(mnist.subprocess, "run", lambda *a, **k: failed)
+        monkeypatch.setattr(command.subprocess, "run", lambda *a, **k: failed)
         order = {"method": "mixnorm", "variant": "original", "device": "cpu"}
-        assert "no images" in mnist.describe(mnist.measure(order, 1.0))
+        assert "no images" in command.describe(command.measure(order, 1.0))
 
     def test_what_is_stored_is_not_run_again(self, monkeypatch, tmp_path, capsys):
         from benchmarks.__main__ import main
@@ -327,11 +329,11 @@ class TestCommand:
         made = []
 
         def measure(order, limit):
-            made.append(mnist.place(order))
+            made.append(command.place(order))
             found = record(*[5.0] * 266) if order["method"] == "mixnorm" else {"status": "absent"}
             return found | {"order": order}
 
-        monkeypatch.setattr(mnist, "measure", measure)
+        monkeypatch.setattr(command, "measure", measure)
         path = tmp_path / "results.json"
         call = ["mnist", "--variants", "original", "--peers", "xgboost", "--json", str(path)]
         assert main(call) == 0
@@ -346,5 +348,5 @@ class TestCommand:
 
 def test_modules_need_no_peer():
     blocked = "import sys; sys.modules.update(dict.fromkeys(['lightgbm', 'xgboost', 'torch']))"
-    code = f"{blocked}; import benchmarks._mnist_child, benchmarks.mnist"
-    subprocess.run([sys.executable, "-c", code], cwd=mnist.ROOT, check=True)
+    code = f"{blocked}; import benchmarks.mnist.child, benchmarks.mnist.command"
+    subprocess.run([sys.executable, "-c", code], cwd=command.ROOT, check=True)

@@ -7,12 +7,13 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from benchmarks._child import counting
-from benchmarks._methods import Point, Ridged
-from benchmarks._ours import OURS
-from benchmarks._peers import PEERS, _Logistic
 
-from benchmarks import _report, _tuning
+from benchmarks.harness import tuning
+from benchmarks.harness.child import counting
+from benchmarks.harness.methods import Point, Ridged
+from benchmarks.harness.peers import PEERS, _Logistic
+from benchmarks.shareboost import report
+from benchmarks.shareboost.ours import OURS
 
 
 @pytest.fixture
@@ -45,22 +46,22 @@ class Known(Ridged):
 class TestTuning:
     def test_rows_are_stratified_and_no_more_than_asked(self):
         y = np.repeat([0, 1, 2], [6000, 3000, 3])
-        rows = _tuning.rows_to_tune(y, 900)
+        rows = tuning.rows_to_tune(y, 900)
         assert np.bincount(y[rows]).tolist() == [600, 300, 3]
         assert np.array_equal(rows, np.unique(rows))
-        assert len(_tuning.rows_to_tune(y[:800], 900)) == 800
+        assert len(tuning.rows_to_tune(y[:800], 900)) == 800
 
     def test_folds_drop_columns_that_do_not_vary(self, rows):
         X, y = rows
         X[:, 4] = 1.0
-        found = list(_tuning.folds(X, y))
+        found = list(tuning.folds(X, y))
         assert [X_in.shape[1] for X_in, *_ in found] == [11] * 3
         assert sum(len(y_out) for *_, y_out in found) == 300
         assert all(X_out.shape[1] == 11 for *_, X_out, _ in found)
 
     def test_fewest_errors_and_the_later_of_equals(self):
         wrong = Counter({(5, 0): 3, (5, 1): 2, (5, 2): 2, (10, 0): 1, (10, 1): 2, (10, 2): 5})
-        assert _tuning.best(wrong, (5, 10), ("a", "b", "c")) == [[5, "c"], [10, "a"]]
+        assert tuning.best(wrong, (5, 10), ("a", "b", "c")) == [[5, "c"], [10, "a"]]
 
     def test_each_size_has_its_value(self, rows):
         X, y = rows
@@ -81,7 +82,7 @@ def test_tuned_methods_run(rows, method):
     X, y = rows
     tuned = method.tune(X, y, 10)
     assert {size for size, _ in tuned["values"]} == {5, 10}
-    assert {value for _, value in tuned["values"]} <= set(_tuning.GRID)
+    assert {value for _, value in tuned["values"]} <= set(tuning.GRID)
     points = method.points(method.fit(X, y, 10, **tuned), 10)
     assert [(point.size, point.features) for point in points] == [(5, 5), (10, 10)]
     assert all(np.mean(point.predict(X) != y) < 0.15 for point in points)
@@ -124,4 +125,4 @@ def test_fits_that_do_not_converge_are_counted():
 
 @pytest.mark.parametrize(("ratio", "text"), [(None, ""), (0.123, ">0.12"), (333.4, ">333")])
 def test_ratios_in_words(ratio, text):
-    assert _report._times(">", ratio) == text
+    assert report._times(">", ratio) == text

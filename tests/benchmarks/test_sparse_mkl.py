@@ -14,64 +14,56 @@ from sklearn.exceptions import ConvergenceWarning
 
 pytest.importorskip("resource", reason="CPU seconds need a POSIX system")
 
-from benchmarks._sparse_mkl_data import WIDTHS
-from benchmarks._sparse_mkl_methods import (
-    METHODS,
-    Greedy,
-    Learner,
-    Model,
-    features_of,
-    inner_folds,
-)
-from benchmarks._sparse_mkl_report import checks, lines, tables
-
-from benchmarks import _sparse_mkl_child, _sparse_mkl_data, _sparse_mkl_methods, sparse_mkl
+from benchmarks.sparse_mkl import child, command, data, methods
+from benchmarks.sparse_mkl.data import WIDTHS
+from benchmarks.sparse_mkl.methods import METHODS, Greedy, Learner, Model, features_of, inner_folds
+from benchmarks.sparse_mkl.report import checks, lines, tables
 
 
 class TestData:
     def test_design(self):
-        X, y = _sparse_mkl_data.design(2000, 6, seed=0, relevant=4)
+        X, y = data.design(2000, 6, seed=0, relevant=4)
         truth = np.sin(2 * X[:, 0]) + X[:, 1] ** 2 / 2 + np.abs(X[:, 2]) + np.cos(X[:, 3])
         assert np.std(y - truth) == pytest.approx(0.1, rel=0.1)
 
     def test_outputs(self):
-        X, y = _sparse_mkl_data.design(50, 10, seed=0, outputs=3)
+        X, y = data.design(50, 10, seed=0, outputs=3)
         assert (X.shape, y.shape) == ((50, 10), (50, 3))
 
     def test_draws_share_the_test_rows(self):
-        first, second = (_sparse_mkl_data.table_rows(40, 9, draw, True) for draw in range(2))
+        first, second = (data.table_rows(40, 9, draw, True) for draw in range(2))
         np.testing.assert_array_equal(first.X_test, second.X_test)
         np.testing.assert_array_equal(first.y_test, second.y_test)
         assert not np.array_equal(first.X, second.X)
         shares = np.bincount(first.y_test) / len(first.y_test)
-        assert len(shares) == _sparse_mkl_data.CLASSES
+        assert len(shares) == data.CLASSES
         assert np.min(shares) > 0.05
 
     def test_kernels_are_those_of_the_bank(self):
-        X, _ = _sparse_mkl_data.design(20, 3, seed=0, relevant=1)
-        other, _ = _sparse_mkl_data.design(5, 3, seed=1, relevant=1)
-        bank = _sparse_mkl_data.bank(dtype="float64").fit(X)
-        found = _sparse_mkl_data.stack(X, X)
+        X, _ = data.design(20, 3, seed=0, relevant=1)
+        other, _ = data.design(5, 3, seed=1, relevant=1)
+        bank = data.bank(dtype="float64").fit(X)
+        found = data.stack(X, X)
         np.testing.assert_allclose(found, np.stack(bank.grams().matrices), atol=1e-12)
         which = [3, 17, 29]
         between = np.stack(bank.only(which).between(other).matrices)
-        np.testing.assert_allclose(_sparse_mkl_data.stack(other, X, which), between, atol=1e-12)
-        assert found.nbytes == _sparse_mkl_data.stack_bytes(30, 20)
+        np.testing.assert_allclose(data.stack(other, X, which), between, atol=1e-12)
+        assert found.nbytes == data.stack_bytes(30, 20)
 
     def test_error(self):
         y = np.array([0.0, 2.0])
-        assert _sparse_mkl_data.error(np.ones(2), y, classes=False) == 100.0
-        assert _sparse_mkl_data.error(np.array([0, 1]), np.array([0, 0]), classes=True) == 50.0
+        assert data.error(np.ones(2), y, classes=False) == 100.0
+        assert data.error(np.array([0, 1]), np.array([0, 0]), classes=True) == 50.0
 
 
 class TestMethods:
     @pytest.mark.parametrize("name", METHODS)
     def test_every_method(self, name, monkeypatch):
-        monkeypatch.setattr(_sparse_mkl_methods, "TREES", 30)
+        monkeypatch.setattr(methods, "TREES", 30)
         method = METHODS[name]
         if not method.available():
             pytest.skip(f"{method.needs} is not installed")
-        rows = _sparse_mkl_data.table_rows(120, 9, 0, method.classes)
+        rows = data.table_rows(120, 9, 0, method.classes)
         method.setup()
         inputs = method.convert(rows)
         with warnings.catch_warnings():
@@ -79,11 +71,11 @@ class TestMethods:
             model = method.run(inputs, **method.tune(inputs))
         found = model.predict(rows.X_test)
         assert found.shape == rows.y_test.shape
-        assert _sparse_mkl_data.error(found, rows.y_test, method.classes) < 75
+        assert data.error(found, rows.y_test, method.classes) < 75
         assert model.kernels is None or 1 <= model.kernels <= 9 * len(WIDTHS)
 
     def test_best_setting_of_the_folds(self):
-        rows = _sparse_mkl_data.table_rows(60, 9, 0, False)
+        rows = data.table_rows(60, 9, 0, False)
 
         class Guess(Learner):
             def on_fold(self, inputs, train, test):
@@ -98,7 +90,7 @@ class TestMethods:
                 for penalty in (3.0, 1.0):
                     yield (("penalty", penalty),), np.zeros(len(test))
 
-        assert Equal().tune(_sparse_mkl_data.table_rows(60, 9, 0, False)) == {"penalty": 3.0}
+        assert Equal().tune(data.table_rows(60, 9, 0, False)) == {"penalty": 3.0}
 
     def test_all_have_the_same_folds(self):
         y = np.repeat([0, 1, 2], 20)
@@ -109,14 +101,14 @@ class TestMethods:
         np.testing.assert_array_equal(np.bincount(y[parts[0][1]]), [7, 7, 6])
 
     def test_paths_are_tuned_as_a_grid_would_be(self):
-        rows = _sparse_mkl_data.table_rows(80, 9, 0, False)
+        rows = data.table_rows(80, 9, 0, False)
         method = Greedy(alphas=(1e-2, 1e-4), most=4)
         found = method.tune(rows)
         errors = {}
         for alpha in method.alphas:
             for rounds in range(1, 5):
                 errors[alpha, rounds] = sum(
-                    _sparse_mkl_data.error(
+                    data.error(
                         method.model(alpha, rounds)
                         .fit(rows.X[train], rows.y[train])
                         .predict(rows.X[test]),
@@ -167,12 +159,12 @@ class Fake(Learner):
 
 
 def measure(part, kernels=30, rows=60, method="gomp", **order):
-    return _sparse_mkl_child.measure(part, kernels, rows, method, **{"limit": 100.0} | order)
+    return child.measure(part, kernels, rows, method, **{"limit": 100.0} | order)
 
 
 class TestChild:
     def test_watched(self):
-        watched = _sparse_mkl_child.Watched(Pool(3.0, 1.0, 2.0), Pool(3.0, 1.0, 4.0))
+        watched = child.Watched(Pool(3.0, 1.0, 2.0), Pool(3.0, 1.0, 4.0))
         for _ in range(2):
             assert watched.top(None, "functional", 1, frozenset()) == [(0, 3.0)]
         assert watched.short == [0.25, 0.25]
@@ -383,10 +375,10 @@ class TestCommand:
         return main(["sparse-mkl", *options])
 
     def test_sizes(self):
-        assert sparse_mkl.sizes("500x500, 1000x2000") == ((500, 500), (1000, 2000))
+        assert command.sizes("500x500, 1000x2000") == ((500, 500), (1000, 2000))
         for wrong in ("500", "15x20", "0x20", "axb"):
             with pytest.raises(argparse.ArgumentTypeError, match="KERNELSxROWS"):
-                sparse_mkl.size(wrong)
+                command.size(wrong)
 
     def test_runs_resumes_and_reports(self, tmp_path, monkeypatch, capsys):
         ran, path = [], tmp_path / "found.json"
@@ -397,7 +389,7 @@ class TestCommand:
                 raise RuntimeError("no such luck")
             return row("gomp", 1.0) | {name: ran[-1][name] for name in ("draw", "kernels", "rows")}
 
-        monkeypatch.setattr(sparse_mkl, "run_module", run_module)
+        monkeypatch.setattr(command, "run_module", run_module)
         options = ["--part", "table", "--sizes", "500x500", "--repeats", "2"]
         options += ["--methods", "gomp", "--json", str(path)]
         assert self.main(*options) == 0
@@ -413,14 +405,14 @@ class TestCommand:
         assert len(found["summary"]) == 10
 
     def test_what_cannot_be_held_is_not_run(self, monkeypatch, capsys):
-        monkeypatch.setattr(sparse_mkl, "run_module", None)
+        monkeypatch.setattr(command, "run_module", None)
         monkeypatch.setitem(METHODS, "himalaya", Fake())
         options = ["--part", "table", "--sizes", "5000x2000", "--repeats", "1"]
         assert self.main(*options, "--methods", "himalaya") == 0
         assert "kernels of 149 GiB: not run" in capsys.readouterr().out
 
     def test_absent(self, monkeypatch, capsys):
-        monkeypatch.setattr(sparse_mkl, "run_module", None)
+        monkeypatch.setattr(command, "run_module", None)
         monkeypatch.setattr(type(METHODS["easymkl"]), "needs", "no_such_library")
         assert self.main("--part", "table", "--quick", "--methods", "easymkl") == 0
         assert "not installed" in capsys.readouterr().out

@@ -13,16 +13,16 @@ from scipy.optimize import minimize_scalar
 
 pytest.importorskip("resource", reason="CPU seconds need a POSIX system")
 
-from benchmarks._mkl_limit import OutOfTime
-from benchmarks._tensor_data import Part, Split
-from benchmarks._tensor_fista import Solved, cube_root, fista_path
-from benchmarks._tensor_methods import METHODS, Problem, gammas, kernel_of
-from benchmarks._tensor_methods import tensor as tensor_of
-from benchmarks._tensor_newton import newton_path, of_features, of_tensor
-from benchmarks._tensor_paper import PROTOTYPE, SPLITS
-from benchmarks._tensor_report import FASTER, LOSSES, checks, tables
-
-from benchmarks import _tensor_child, _tensor_data, _tensor_models, tensor
+from benchmarks.harness.limit import OutOfTime
+from benchmarks.tensor import child, command, models
+from benchmarks.tensor import data as tensor_data
+from benchmarks.tensor.data import Part, Split
+from benchmarks.tensor.fista import Solved, cube_root, fista_path
+from benchmarks.tensor.methods import METHODS, Problem, gammas, kernel_of
+from benchmarks.tensor.methods import tensor as tensor_of
+from benchmarks.tensor.newton import newton_path, of_features, of_tensor
+from benchmarks.tensor.paper import PROTOTYPE, SPLITS
+from benchmarks.tensor.report import FASTER, LOSSES, checks, tables
 from mixnorm import TensorKernelRegressor, datasets
 from mixnorm.engines import dual
 from mixnorm.exceptions import DatasetNotFoundError
@@ -38,13 +38,13 @@ def part(rows, columns=3, seed=0):
 def problem(degree=2, number=4, rows=14, **other):
     given = part(rows)
     return Problem(
-        given.X, _tensor_data.centred(given.y), kernel_of(degree), gammas(number), **other
+        given.X, tensor_data.centred(given.y), kernel_of(degree), gammas(number), **other
     )
 
 
 class TestData:
     def test_parts(self):
-        given = _tensor_data.split("synthetic", 3)
+        given = tensor_data.split("synthetic", 3)
         sizes = [len(one.y) for one in (given.train, given.valid, given.test)]
         assert sizes == [60, 60, 74]
         np.testing.assert_allclose(given.train.X.mean(axis=0), 0.0, atol=1e-12)
@@ -52,7 +52,7 @@ class TestData:
         assert abs(given.test.X.mean()) > 1e-6
 
     def test_centred(self):
-        y = _tensor_data.centred(np.array([1.0, 2.0, 6.0]))
+        y = tensor_data.centred(np.array([1.0, 2.0, 6.0]))
         assert y.mean() == pytest.approx(0.0, abs=1e-15)
         assert np.mean(y**2) == pytest.approx(1.0)
 
@@ -61,9 +61,9 @@ class TestData:
             datasets.load("wpbc", download_if_missing=False)
         except DatasetNotFoundError:
             pytest.skip("wpbc.npz is not stored here")
-        given = _tensor_data.split("wpbc", 0)
+        given = tensor_data.split("wpbc", 0)
         assert given.train.X.shape == (60, 32)
-        found = _tensor_child.on_split("wpbc", 0, "l4/3", 1, 100.0)
+        found = child.on_split("wpbc", 0, "l4/3", 1, 100.0)
         # As in the prototype, whose mean over ten splits has this one.
         assert found["raw"]["mse"] == pytest.approx(1213, abs=1)
         assert found["centred"]["mse"] == pytest.approx(1150, abs=1)
@@ -160,8 +160,8 @@ def given_split(rows=20):
 class TestModels:
     def test_same_as_the_estimator(self):
         given = part(20)
-        path = _tensor_models.tensor_path(kernel_of(2), given)
-        values = gammas(_tensor_models.NUMBER)
+        path = models.tensor_path(kernel_of(2), given)
+        values = gammas(models.NUMBER)
         for place in (20, 60):
             model = TensorKernelRegressor(
                 kernel_of(2), gamma=values[place], fit_intercept=False, standardize=False
@@ -171,53 +171,53 @@ class TestModels:
             assert path.about(place)["gap"] <= 1e-8
 
     def test_far(self):
-        assert _tensor_models.far(np.r_[np.zeros(99), 1.0]) == 1
-        assert _tensor_models.far(np.r_[np.zeros(50), np.ones(50)]) == 0
+        assert models.far(np.r_[np.zeros(99), 1.0]) == 1
+        assert models.far(np.r_[np.zeros(50), np.ones(50)]) == 0
 
     def test_ridge(self):
         given = part(20)
-        (path,) = _tensor_models.ridge(given, 2)
+        (path,) = models.ridge(given, 2)
         K = (1.0 + given.X @ given.X.T) ** 2
         scale = given.y @ K @ given.y / (given.y @ given.y)
-        penalty = scale / gammas(_tensor_models.NUMBER)[30]
+        penalty = scale / gammas(models.NUMBER)[30]
         fitted = K @ np.linalg.solve(K + penalty * np.eye(20), given.y)
         np.testing.assert_allclose(path.predict(given.X)[:, 30], fitted, rtol=1e-6)
 
     def test_lasso(self):
-        (path,) = _tensor_models.lasso(part(20), 1)
+        (path,) = models.lasso(part(20), 1)
         assert path.predict(part(5).X).shape == (5, 100)
         assert path.about(0)["count"] == 0
         assert path.about(99)["count"] == 4  # the constant is one
 
     def test_nothing_is_chosen_on_the_test_part(self):
         given = given_split()
-        paths = list(_tensor_models.ridge(given.train, 2))
-        first = _tensor_models.outcome(paths, given, 0.0)
+        paths = list(models.ridge(given.train, 2))
+        first = models.outcome(paths, given, 0.0)
         turned = Split(given.train, given.valid, Part(given.test.X, -given.test.y))
-        second = _tensor_models.outcome(paths, turned, 0.0)
+        second = models.outcome(paths, turned, 0.0)
         assert first["place"] == second["place"]
         assert first["mse"] != second["mse"]
 
     def test_the_best_path_counts(self):
         given = given_split()
-        bad = _tensor_models.Path(lambda X: np.full((len(X), 2), np.inf))
-        fair = _tensor_models.Path(lambda X: np.stack([X[:, 0] + 9.0, X[:, 2]], axis=1))
-        found = _tensor_models.outcome([bad, fair, bad], given, 0.0)
+        bad = models.Path(lambda X: np.full((len(X), 2), np.inf))
+        fair = models.Path(lambda X: np.stack([X[:, 0] + 9.0, X[:, 2]], axis=1))
+        found = models.outcome([bad, fair, bad], given, 0.0)
         assert found["place"] == 1
         assert found["valid"] == pytest.approx(np.mean((given.valid.X[:, 2] - given.valid.y) ** 2))
         with pytest.raises(ValueError, match="finite error"):
-            _tensor_models.outcome([bad], given, 0.0)
+            models.outcome([bad], given, 0.0)
 
     def test_widths_that_overflow_are_left_out(self):
         large = Part(part(8).X * 12.0, part(8).y)
-        widths = [path.facts["width"] for path in _tensor_models.exponential(large, 0)]
+        widths = [path.facts["width"] for path in models.exponential(large, 0)]
         assert widths
-        assert max(widths) < max(_tensor_models.WIDTHS)
+        assert max(widths) < max(models.WIDTHS)
 
 
 def measure(kind, **order):
     settings = {"limit": 100.0, "data": "synthetic", "kernel": 1, "gammas": 3, "method": "newton"}
-    return _tensor_child.measure(kind, **settings | order)
+    return child.measure(kind, **settings | order)
 
 
 class TestChild:
@@ -234,15 +234,15 @@ class TestChild:
     @pytest.mark.parametrize("loss", LOSSES)
     def test_losses(self, loss):
         order = {"data": "synthetic", "kernel": 2, "gammas": 3, "loss": loss}
-        given = _tensor_child.posed("losses", order)
+        given = child.posed("losses", order)
         signs = set(given.y) == {-1.0, 1.0}
-        assert signs == (loss in _tensor_child.SIGNS)
+        assert signs == (loss in child.SIGNS)
         METHODS["newton"].run(given)
-        assert _tensor_child.certified(given)["reached"] == 3
+        assert child.certified(given)["reached"] == 3
 
     def test_scaling(self):
         order = {"rows": 30, "kernel": "exponential", "gammas": 3}
-        given = _tensor_child.posed("scaling", order)
+        given = child.posed("scaling", order)
         assert given.X.shape == (30, 32)
         facts = METHODS["newton-sampled"].run(given)
         assert facts["representation"] == "sampled"
@@ -255,8 +255,8 @@ class TestChild:
         assert 1e-8 < found["gap"] <= 1e-3
 
     def test_short_calls_are_repeated(self, monkeypatch):
-        monkeypatch.setattr(_tensor_child, "AGAIN", 60.0)
-        monkeypatch.setattr(_tensor_child, "MOST_CALLS", 7)
+        monkeypatch.setattr(child, "AGAIN", 60.0)
+        monkeypatch.setattr(child, "MOST_CALLS", 7)
         assert len(measure("path")["later_seconds"]) == 7
 
     def test_what_is_not_gapped(self):
@@ -268,7 +268,7 @@ class TestChild:
             if len(values) > 2:  # all but the small problem
                 raise OutOfTime
 
-        monkeypatch.setattr("benchmarks._tensor_methods.fista_path", stopped)
+        monkeypatch.setattr("benchmarks.tensor.methods.fista_path", stopped)
         found = measure("path", method="fista", limit=5.0)
         assert found == {
             "status": "timeout",
@@ -281,8 +281,8 @@ class TestChild:
 
     def test_tables(self):
         order = {"data": "synthetic", "seed": 0, "model": "constant", "degree": 0}
-        found = _tensor_child.measure("tables", limit=100.0, **order)
-        given = _tensor_data.split("synthetic", 0)
+        found = child.measure("tables", limit=100.0, **order)
+        given = tensor_data.split("synthetic", 0)
         assert found["raw"]["mse"] == pytest.approx(np.mean(given.test.y**2))
         left = given.test.y - given.train.y.mean()
         assert found["centred"]["mse"] == pytest.approx(np.mean(left**2))
@@ -501,8 +501,8 @@ class TestCommand:
 
     def orders(self, *options):
         parser = argparse.ArgumentParser()
-        tensor.add_arguments(parser)
-        return list(tensor.orders(parser.parse_args(options)))
+        command.add_arguments(parser)
+        return list(command.orders(parser.parse_args(options)))
 
     def test_orders(self):
         found = self.orders()
@@ -520,14 +520,14 @@ class TestCommand:
         assert len(self.orders("--quick")) < len(found) / 2
 
     def test_gaps(self):
-        assert tensor.gaps("1e-8, 0.1") == (1e-8, 0.1)
+        assert command.gaps("1e-8, 0.1") == (1e-8, 0.1)
         with pytest.raises(argparse.ArgumentTypeError, match="between 0 and 1"):
-            tensor.gaps("2")
+            command.gaps("2")
 
     def test_degrees(self):
-        assert tensor.degrees("1, 4") == (1, 4)
+        assert command.degrees("1, 4") == (1, 4)
         with pytest.raises(argparse.ArgumentTypeError, match="1 to 4"):
-            tensor.degrees("5")
+            command.degrees("5")
 
     def test_runs_resumes_and_reports(self, tmp_path, monkeypatch, capsys):
         ran, place = [], tmp_path / "found.json"
@@ -539,7 +539,7 @@ class TestCommand:
             made = path_record(ran[-1]["kernel"], ran[-1]["method"], 1.0)
             return {name: made[name] for name in made.keys() - ran[-1].keys()}
 
-        monkeypatch.setattr(tensor, "run_module", run_module)
+        monkeypatch.setattr(command, "run_module", run_module)
         options = ["--part", "path", "--degrees", "1", "--methods", "newton,fista"]
         options += ["--gaps", "1e-8", "--json", str(place)]
         assert self.main(*options) == 0

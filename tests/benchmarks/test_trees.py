@@ -4,10 +4,10 @@ import io
 
 import numpy as np
 import pytest
-from benchmarks._boosters import Booster, leaf_depths, node_depths
 from rich.console import Console
 
-from benchmarks import _trees, trees
+from benchmarks.trees import child, command
+from benchmarks.trees.boosters import Booster, leaf_depths, node_depths
 
 LIGHT = {
     "seconds": 2.0,
@@ -31,33 +31,33 @@ FOUND = {
 
 
 def test_what_small_trees_may_cost():
-    assert trees.budgets(FOUND, "digits/10") == {"boxes": 60.0}
-    assert trees.budgets({}, "digits/10") == {}
+    assert command.budgets(FOUND, "digits/10") == {"boxes": 60.0}
+    assert command.budgets({}, "digits/10") == {}
 
 
 def test_the_better_of_the_two():
-    assert trees.best_peer(FOUND, "digits/10") == (4.0, "lightgbm")
-    assert trees.best_peer(FOUND, "digits/10", "boxes") == (12.0, "xgboost")
-    assert trees.best_peer(FOUND, "digits/10", "stumps") is None
-    assert trees.best_peer({}, "digits/10") is None
+    assert command.best_peer(FOUND, "digits/10") == (4.0, "lightgbm")
+    assert command.best_peer(FOUND, "digits/10", "boxes") == (12.0, "xgboost")
+    assert command.best_peer(FOUND, "digits/10", "stumps") is None
+    assert command.best_peer({}, "digits/10") is None
 
 
 def test_checks():
-    found = {check.name: check for check in trees.checks(FOUND)}
+    found = {check.name: check for check in command.checks(FOUND)}
     assert found["error of 300 stumps"].asked == "<= 4.50 %"
     assert found["error of 300 stumps"].passed
     assert found["3 boxes, 60 operations"].asked == "< 12.00 % (xgboost)"
     assert found["one row, 40 stumps"].passed
     worse = FOUND | {"digits/10/boxes": OURS | {"final": [60.0, 30.0, 1]}}
-    missed = [check.name for check in trees.checks(worse) if not check.passed]
+    missed = [check.name for check in command.checks(worse) if not check.passed]
     assert missed == ["error of 300 stumps", "1 boxes, 60 operations"]
     alone = FOUND | {name: peer | {"small": {}} for name, peer in FOUND.items() if "gb" in name}
-    assert "none so cheap" in [check.asked for check in trees.checks(alone)]
+    assert "none so cheap" in [check.asked for check in command.checks(alone)]
 
 
 def test_tables():
     console = Console(width=200, record=True, file=io.StringIO())
-    for table in trees.tables(FOUND):
+    for table in command.tables(FOUND):
         console.print(table)
     text = console.export_text()
     assert "12.00 xgboost" in text
@@ -72,24 +72,24 @@ def test_the_largest_model_within_the_stumps(monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.uniform(size=(300, 3))
     y = (X[:, 0] > 0.5) ^ (X[:, 1] > 0.4)
-    monkeypatch.setattr(_trees, "STUMPS", 5)
+    monkeypatch.setattr(child, "STUMPS", 5)
     boxes = ShareBoostClassifier(6, pool=Boxes()).fit(X, y)
-    small = _trees.within(boxes)
+    small = child.within(boxes)
     sizes = np.cumsum([len(atom) for atom in boxes.path_["feature"]])
     assert sizes[len(small.path_["loss"]) - 1] <= 5 < sizes[len(small.path_["loss"])]
     stumps = ShareBoostClassifier(6, pool=Stumps()).fit(X, y)
-    assert len(_trees.within(stumps).path_["loss"]) == 5
+    assert len(child.within(stumps).path_["loss"]) == 5
 
 
 def test_rows_to_tune_on_and_to_compare_on_are_apart():
     y = np.repeat(np.arange(5), 2000)
-    fitted, held, rest = _trees.set_aside(y)
+    fitted, held, rest = child.set_aside(y)
     assert not np.intersect1d(fitted, held).size
     assert np.bincount(y[fitted]).tolist() == [400] * 5
     assert np.bincount(y[held]).tolist() == [200] * 5
     assert len(rest) == 8000
     assert np.isin(fitted, rest).all()
-    again, *_ = _trees.set_aside(y)
+    again, *_ = child.set_aside(y)
     assert np.array_equal(fitted, again)
 
 
@@ -138,11 +138,11 @@ def split():
     rng = np.random.default_rng(0)
     y = np.arange(500) % 2
     X = np.column_stack([rng.standard_normal(500), y]).astype(np.float32)
-    return _trees._data.Split(X, y, X[:100], y[:100])
+    return child.splits.Split(X, y, X[:100], y[:100])
 
 
 def test_small_trees_are_fitted_to_be_small(split):
-    found = _trees.trees(split, Fake(), 1, {"boxes": 8.0, "stumps": 22.0, "tiny": 1.0})
+    found = child.trees(split, Fake(), 1, {"boxes": 8.0, "stumps": 22.0, "tiny": 1.0})
     # Without a limit, and within 22 operations, the cheapest model without errors on the rows held
     # out; within 8 operations one round, of the setting that then errs least.
     assert found["settings"] == {"bad": 3}

@@ -48,6 +48,7 @@ from mixnorm import (
     UFOMKLClassifierCV,
     estimators,
 )
+from mixnorm.estimators._common.parameters import parameter_kinds
 from mixnorm.exceptions import SortedRowsWarning
 from mixnorm.kernels import ExponentialTensorKernel, PowerSeriesTensorKernel, gaussian_bank
 
@@ -216,6 +217,12 @@ def test_clone_and_pickle(kind):
 
 
 # --- parameters and targets that all refuse in the same words
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_every_parameter_has_a_kind(kind):
+    """Checked by its kind, or marked as checked elsewhere."""
+    assert set(parameter_kinds(kind)) == set(kind().get_params(deep=False))
 
 
 def having(name):

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from mixnorm import losses
 from mixnorm._array import to_numpy
-from mixnorm.losses import DualLoss, Loss, SmoothLoss
-from mixnorm.losses.names import JOINT, SCALAR
+from mixnorm.losses import JOINT, SCALAR, DualLoss, Loss, SmoothLoss
 from mixnorm.testing import check_loss
 
 PUBLIC = [getattr(losses, name) for name in losses.__all__]

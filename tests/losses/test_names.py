@@ -2,8 +2,7 @@
 
 import pytest
 
-from mixnorm.losses import Hinge, Huber, MulticlassHinge, as_loss
-from mixnorm.losses.names import JOINT, SCALAR
+from mixnorm.losses import JOINT, SCALAR, Hinge, Huber, MulticlassHinge, as_loss
 
 
 def test_names_depend_on_the_table():

@@ -420,7 +420,8 @@ def test_costs_rank_by_gain_per_cost(rule):
     assert found[0][0] == 2
     assert priced.top(residual, rule, 1, NONE) == found[:1]
     assert [priced.price(atom) for atom in range(8)] == costs.tolist()
-    assert not hasattr(plain, "price")
+    assert priced.priced
+    assert not plain.priced
     cheap = priced.top(residual, rule, 8, NONE, budget=1.0)
     assert cheap == [pair for pair in found if costs[pair[0]] <= 1.0]
     assert priced.top(residual, rule, 8, NONE, budget=0.001) == []

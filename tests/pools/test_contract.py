@@ -10,7 +10,11 @@ from mixnorm import pools
 from mixnorm.testing import check_pool
 
 PUBLIC = [getattr(pools, name) for name in pools.__all__]
-CLASSES = [pool for pool in PUBLIC if inspect.isclass(pool) and hasattr(pool, "prepare")]
+CLASSES = [
+    pool
+    for pool in PUBLIC
+    if inspect.isclass(pool) and issubclass(pool, pools.Pool) and pool is not pools.Pool
+]
 WITH_DEFAULTS = [cls for cls in CLASSES if cls not in (pools.Union, pools.Patches)]
 # Those that cannot do without parameters, or deserve a second look with others.
 OTHERS = [

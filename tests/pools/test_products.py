@@ -13,8 +13,7 @@ from hypothesis.extra import numpy as hnp
 
 import mixnorm
 from mixnorm import ShareBoostClassifier, ShareBoostRegressor
-from mixnorm.pools import Cost, Products
-from mixnorm.pools import products as _products
+from mixnorm.pools import Cost, Products, product_tables
 
 NONE = frozenset()
 ALL = 10**6
@@ -105,7 +104,7 @@ def test_scores_equal_brute_force(X, seed, rule, silent, form, pool, scale, fit_
     options = {"scale": scale, "fit_intercept": fit_intercept}
     wanted = brute_force(pool, X, residual, rule, weight=weight, **options)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_products, "_DENSE_FROM", 0.6)
+        patch.setattr(product_tables, "_DENSE_FROM", 0.6)
         prepared = pool.prepare(form(X), weight=weight, **options)
     assert_scores(prepared, residual, rule, wanted)
 
@@ -117,8 +116,8 @@ def test_blocks_change_nothing(monkeypatch, rule, filled, n_outputs):
     X, residual = table(300, 45, filled=filled), residual_for(300, n_outputs)
     X = sp.csr_array(X) if filled < 1 else X
     wanted = Products().prepare(X).top(residual, rule, ALL, NONE)
-    monkeypatch.setattr(_products, "_STACK", 24)
-    monkeypatch.setattr(_products, "_SAMPLES", 64)
+    monkeypatch.setattr(product_tables, "_STACK", 24)
+    monkeypatch.setattr(product_tables, "_SAMPLES", 64)
     found = Products().prepare(X).top(residual, rule, ALL, NONE)
     assert len(found) == len(wanted) > 500
     assert dict(found) == pytest.approx(dict(wanted), rel=1e-9)
@@ -353,7 +352,7 @@ def test_compiled_sizes_equal_their_plain_twin(dtype, skip_constant):
 
     X = np.random.default_rng(0).choice(VALUES, size=(30, 9)).astype(dtype)
     X[:, 4], X[:, 5], X[:, 6] = 2.0, 0.0, np.where(X[:, 0] > 0, 1.0, -1.0)
-    starts = _products._starts(9)
+    starts = product_tables.pair_starts(9)
     wanted = twin_sizes(X, skip_constant)
     sizes = np.full(starts[-1], np.nan, dtype=dtype)
     for begin, stop in [(0, 4), (4, 9)]:
@@ -370,7 +369,7 @@ def test_compiled_norms_equal_their_plain_twin(squared):
     from mixnorm.pools.products_jit import sparse_norms
 
     X, residual = table(50, 8, filled=0.3), residual_for(50, 4)
-    starts = _products._starts(8)
+    starts = product_tables.pair_starts(8)
     norms = np.full(starts[-1], np.nan)
     for begin, stop in [(0, 3), (3, 8)]:
         sparse_norms(*compressed(X), starts, residual, squared, norms, begin, stop)

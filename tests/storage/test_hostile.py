@@ -88,7 +88,7 @@ WRONG = [
     ((*MODEL, "params", "depth"), 3, "has no 'depth'"),
     ((*MODEL, "params", "self"), 3, "has no 'self'"),
     ((*MODEL, "params", "random_state"), float("nan"), "NaN is no JSON number"),
-    ((*MODEL, "params", "alpha"), "big", "alpha='big' is not known"),
+    ((*MODEL, "params", "alpha"), "big", "alpha='big' must be a number"),
     ((*MODEL, "params", "alpha"), -1.0, "alpha=-1.0 must be at least 0"),
     ((*MODEL, "params", "alpha"), {"float": "nan"}, "alpha=nan"),
     ((*MODEL, "params", "max_iter"), {"float": "nan"}, "max_iter=nan must be a whole number"),

@@ -352,9 +352,9 @@ class Plain(Parameters):
 
 
 for name in ("shift_invariant", "smoothness", "lipschitz", "is_classifier", "is_binary"):
-    setattr(Plain, name, getattr(Squared, name))
+    setattr(Plain, name, getattr(Squared(), name))
 for name in ("encode", "value_and_residual", "proba", "predict"):
-    setattr(Plain, name, getattr(Squared, name))
+    setattr(Plain, name, getattr(Squared(), name))
 Plain = dataclass(Plain)
 
 

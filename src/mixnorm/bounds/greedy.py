@@ -104,7 +104,7 @@ def _checked(model: Any, X: Any, coef: np.ndarray) -> None:
         raise TypeError(
             f"{type(model).__name__} is no fitted ShareBoostClassifier, which the theorem is about."
         )
-    if not getattr(model.model_.pool, "plain", False):
+    if not model.model_.pool.plain:
         raise ValueError("The bound is for models on columns of X; this one has other features.")
     if is_sparse(X):
         raise TypeError("X is sparse; give X.toarray().")

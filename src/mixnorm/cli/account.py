@@ -124,13 +124,7 @@ class MeanGuess:
     def __init__(self, loss: Any, mean: float = 0.0, rows: int = 0) -> None:
         from mixnorm import losses
 
-        known = {
-            "absolute": losses.Absolute,
-            "epsilon_insensitive": losses.EpsilonInsensitive,
-            "huber": losses.Huber,
-            "squared": losses.Squared,
-        }
-        self._loss: Any = losses.as_loss(loss, known)
+        self._loss: Any = losses.as_loss(loss, losses.SCALAR)
         self._mean, self._rows = mean, rows
 
     def cost(self, targets: Sequence[float]) -> float:

@@ -433,7 +433,7 @@ def _show_estimator(model: Any, place: str, size: int, screen: Screen) -> None:
 def _made_of_columns(model: Any, names: Any) -> list[str]:
     """Return the features of an estimator in words, where they are no plain columns."""
     found = getattr(model, "model_", None)
-    if not isinstance(found, PathModel) or not found.size or getattr(found.pool, "plain", False):
+    if not isinstance(found, PathModel) or not found.size or found.pool.plain:
         return []
     if names is None:
         names = [f"column {column}" for column in range(found.inputs.n_features)]

@@ -48,7 +48,7 @@ class Data:
         What made the matrix.
     notes : list of str
         What was found out and done, one sentence each.
-    pool : {"columns", "stumps", "boxes", "products", "pieces"}
+    pool : str
         What features are made of the columns.
     """
 

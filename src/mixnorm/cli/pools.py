@@ -6,7 +6,8 @@ from typing import Any
 
 from mixnorm.exceptions import TableError
 
-#: What the features of a pool are called.
+#: The pools of ``mixnorm.pools`` that ``--pool`` names, in lower case, and what their features are
+#: called.
 WORDS = {
     "columns": "feature",
     "stumps": "stump",
@@ -28,16 +29,16 @@ def make_pool(name: str, groups: list[int] | None) -> Any:
 
     Parameters
     ----------
-    name : {"columns", "stumps", "boxes", "products", "pieces"}
-        What ``--pool`` says.
+    name : str
+        What ``--pool`` says, a key of ``WORDS``.
     groups : list of int, optional
         The feature that each column of the matrix belongs to, for a pool of columns.
     """
-    from mixnorm.pools import Boxes, Columns, Pieces, Products, Stumps
+    from mixnorm import pools
 
     if name == "columns":
-        return None if groups is None else Columns(groups=groups)
-    return {"stumps": Stumps, "boxes": Boxes, "products": Products, "pieces": Pieces}[name]()
+        return None if groups is None else pools.Columns(groups=groups)
+    return getattr(pools, name.capitalize())()
 
 
 def check_size(name: str, rows: int, columns: int) -> None:

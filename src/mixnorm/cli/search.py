@@ -287,7 +287,7 @@ class _Searcher:
             swaps=options.swaps,
             pool=pool,
             max_inputs=options.max_inputs,
-            random_state=options.seed if getattr(pool, "draws", False) else None,
+            random_state=options.seed,
         )
 
     def _fit(self, model: Any, weight: np.ndarray | None, notes: list[str]) -> bool:

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 from mixnorm._array import is_foreign, namespace, to_numpy
 from mixnorm.display.path import _require_matplotlib
 from mixnorm.models import PathModel
+from mixnorm.pools import Patches
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
@@ -254,27 +255,16 @@ def _chosen(estimator: Any, n_patches: int) -> list[tuple[Any, Any, int]]:
     pool = model.pool
     found, column = list[tuple[Any, Any, int]](), 0
     for atom in model.support:
-        member, own = _member(pool, atom)
-        if _has_pictures(member):
+        member, own = pool.member(atom)
+        if isinstance(member, Patches):
             found.append((member, own, column))
         column += pool.n_columns(atom, model.inputs.n_features)
     if not found:
         raise ValueError(
-            f"The pool of this {type(estimator).__name__} is {type(pool).__name__}, and no patch "
-            "was chosen from it. Fit with pool=mixnorm.pools.Patches() to have patches."
+            f"The pool of this {type(estimator).__name__} is {type(pool.given).__name__}, and no "
+            "patch was chosen from it. Fit with pool=mixnorm.pools.Patches() to have patches."
         )
     return found[:n_patches]
-
-
-def _member(pool: Any, atom: Any) -> tuple[Any, Any]:
-    """Return the pool that an atom of a union belongs to, and what the atom is there."""
-    while hasattr(pool, "pools"):
-        pool, atom = pool.pools[atom[0]], atom[1]
-    return pool, atom
-
-
-def _has_pictures(pool: Any) -> bool:
-    return hasattr(pool, "template") and hasattr(pool, "mask")
 
 
 def _weights(estimator: Any) -> np.ndarray:

@@ -6,10 +6,10 @@ Open ``base.py`` first, then ``squared.py``. The room imports no other, and noth
 
 from mixnorm.losses.base import DualLoss, Loss, SmoothLoss
 from mixnorm.losses.binary import Hinge, Logistic, SquaredHinge
+from mixnorm.losses.box import BoxDual
 from mixnorm.losses.multiclass_hinge import MulticlassHinge, MulticlassSquaredHinge
-from mixnorm.losses.names import JOINT, SCALAR, as_loss
+from mixnorm.losses.names import as_loss, by_name
 from mixnorm.losses.regression import Absolute, EpsilonInsensitive, Huber
-from mixnorm.losses.scalar import BoxDual, has_box_dual
 from mixnorm.losses.softmax import MarginSoftmax, MultinomialLogistic
 from mixnorm.losses.squared import Squared
 
@@ -32,5 +32,7 @@ __all__ = [
     "Squared",
     "SquaredHinge",
     "as_loss",
-    "has_box_dual",
 ]
+
+#: Losses of all scores of a sample and its class label, and losses of one score, by name.
+JOINT, SCALAR = (by_name(globals(), joint=joint) for joint in (True, False))

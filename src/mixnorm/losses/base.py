@@ -16,6 +16,9 @@ class Loss(Protocol):
     A loss on labels is joint: a sample's scores make one loss. Any other loss is scalar: it is
     taken score by score and summed over the outputs, its constants are those of one output, and
     its ``weight`` may also have shape ``(n_samples, n_outputs)``.
+
+    A loss may also declare ``degree``, ``scaled_parameter``, ``row_code`` and ``row_constants``, as
+    those of this package do; without them it is taken for one that has none of these.
     """
 
     #: Adding one constant to all scores of a sample leaves the loss unchanged.

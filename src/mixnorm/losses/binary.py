@@ -7,20 +7,15 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from mixnorm._array import namespace
-from mixnorm.losses.arrays import clipped, inverse, ratio, total
-from mixnorm.losses.newton import damped_logistic, logistic, shrunken
-from mixnorm.losses.scalar import (
-    BoxDual,
-    Scalar,
-    SmoothScalar,
-    balance_box,
-    by_entry,
-    inside,
-)
+from mixnorm.losses import codes
+from mixnorm.losses.arrays import clipped, inverse, total
+from mixnorm.losses.box import Box, BoxLoss, SmoothBoxLoss
+from mixnorm.losses.newton import damped_logistic, logistic
+from mixnorm.losses.scalar import Scalar, SmoothScalar, balance_box, by_entry, inside
 
 
 class _Binary(Scalar):
-    """What these share: their targets, and dual entries of the sign opposite to the target."""
+    """What these share: their targets and predictions."""
 
     is_binary: ClassVar[bool] = True
 
@@ -47,27 +42,32 @@ class _Binary(Scalar):
         xp = namespace(scores)
         return xp.where(scores >= 0.0, xp.ones_like(scores), -xp.ones_like(scores))
 
-    def balance(self, theta: Any, target: Any, weight: Any) -> Any:
-        """Return a point of the conjugate's domain near ``theta`` whose columns sum to zero."""
-        weight = by_entry(weight)
-        low, high = self._bounds(target, weight)
-        return balance_box(theta, low, high, weight)
 
-    def _bounds(self, target: Any, weight: Any) -> tuple[Any, Any]:
-        """Return the least and the largest dual entries: from zero to ``-weight target``."""
-        xp = namespace(target)
-        return xp.where(target > 0.0, -weight, 0.0), xp.where(target > 0.0, 0.0, weight)
+class MarginBox(_Binary, BoxLoss):
+    """A loss of the distance ``1 - y z`` of margins from one; a subclass gives its ``box``."""
 
-    def _margins(self, theta: Any, target: Any, weight: Any) -> Any | None:
-        """Return ``-target theta``, zero or more and at most the weight; None if it is not so."""
-        low, high = self._bounds(target, weight)
-        if not inside(theta, low, high, weight):
-            return None
-        return -target * clipped(theta, low=low, high=high)
+    row_code: ClassVar[int | None] = codes.MARGIN_BOX
+
+    def distance(self, scores: Any, target: Any) -> Any:
+        """Return by how much the margins are below one."""
+        return 1.0 - target * scores
+
+    def turned(self, theta: Any, target: Any) -> Any:
+        """Return ``-target theta``."""
+        return -target * theta
+
+    def origin(self, target: Any) -> float:
+        """Return minus one: the distance is zero at a margin of one, whatever the target."""
+        return -1.0
+
+    def bounds(self, target: Any, weight: Any) -> tuple[Any, Any]:
+        """Return the least and the largest dual entries, which targets of +1 turn round."""
+        xp, (low, high) = namespace(target), super().bounds(target, weight)
+        return xp.where(target > 0.0, -high, low), xp.where(target > 0.0, -low, high)
 
 
 @dataclass
-class Hinge(_Binary):
+class Hinge(MarginBox):
     r"""The hinge loss :math:`\max(0, 1 - y z)` for ``y`` of -1 or +1, summed over outputs.
 
     Examples
@@ -80,35 +80,12 @@ class Hinge(_Binary):
     1.75
     """
 
-    smoothness: ClassVar[float] = math.inf
-    lipschitz: ClassVar[float] = 1.0
-
-    def value_and_residual(self, scores: Any, target: Any, weight: Any) -> tuple[float, Any]:
-        """Return the weighted mean loss and ``-weight * target`` where the margin is below one."""
-        xp = namespace(scores)
-        short = clipped(1.0 - target * scores, low=0.0)
-        weight = by_entry(weight)
-        return total(short * weight), -target * xp.where(short > 0.0, weight, 0.0)
-
-    def conjugate(self, theta: Any, target: Any, weight: Any) -> float:
-        """Return ``sum y theta`` where ``-y theta`` is between zero and the weight."""
-        margins = self._margins(theta, target, by_entry(weight))
-        return math.inf if margins is None else -total(margins)
-
-    def prox_conjugate(self, theta: Any, step: Any, target: Any, weight: Any) -> Any:
-        """Return ``theta - step y``, clipped to the domain."""
-        low, high = self._bounds(target, by_entry(weight))
-        return clipped(theta - step * target, low=low, high=high)
-
-    def box_dual(self, target: Any, weight: Any) -> BoxDual:
-        """Return the line between zero and the weights."""
-        weight = by_entry(weight) + 0.0 * target
-        none = 0.0 * target
-        return BoxDual(target, none, none, *self._bounds(target, weight))
+    name: ClassVar[str] = "hinge"
+    box = Box(low=0.0, high=1.0)
 
 
 @dataclass
-class SquaredHinge(SmoothScalar, _Binary):
+class SquaredHinge(SmoothBoxLoss, MarginBox):
     r"""The squared hinge :math:`\max(0, 1 - y z)^2` for ``y`` of -1 or +1, summed over outputs.
 
     Examples
@@ -121,45 +98,8 @@ class SquaredHinge(SmoothScalar, _Binary):
     4.625
     """
 
-    smoothness: ClassVar[float] = 2.0
-    lipschitz: ClassVar[float] = math.inf
-
-    def value_and_residual(self, scores: Any, target: Any, weight: Any) -> tuple[float, Any]:
-        """Return the weighted mean loss and ``-2 weight target max(0, 1 - y z)``."""
-        short = clipped(1.0 - target * scores, low=0.0)
-        slope = short * by_entry(weight)
-        return total(short * slope), -2.0 * target * slope
-
-    def curvature(self, residual: Any, target: Any, weight: Any) -> Any:
-        """Return twice the weight where the margin is below one, and zero elsewhere."""
-        xp = namespace(residual)
-        return xp.where(residual != 0.0, 2.0 * by_entry(weight), 0.0)
-
-    def conjugate(self, theta: Any, target: Any, weight: Any) -> float:
-        """Return ``sum y theta + theta**2 / (4 w)`` where ``y theta`` is at most zero."""
-        weight = by_entry(weight)
-        margins = self._margins(theta, target, weight)
-        if margins is None:
-            return math.inf
-        weight = namespace(theta).broadcast_to(weight, theta.shape)
-        return total(margins * (0.25 * ratio(margins, weight) - 1.0))
-
-    def prox_conjugate(self, theta: Any, step: Any, target: Any, weight: Any) -> Any:
-        """Return ``2 w (theta - step y) / (2 w + step)``, zero where that has the sign of ``y``."""
-        twice = 2.0 * by_entry(weight)
-        margins = twice / (twice + step) * (step - target * theta)
-        return -target * clipped(margins, low=0.0)
-
-    def _bounds(self, target: Any, weight: Any) -> tuple[Any, Any]:
-        xp = namespace(target)
-        far = xp.full_like(target, math.inf)
-        return xp.where(target > 0.0, -far, 0.0), xp.where(target > 0.0, 0.0, far)
-
-    def box_dual(self, target: Any, weight: Any) -> BoxDual:
-        """Return the half of a parabola."""
-        weight = by_entry(weight) + 0.0 * target
-        none = 0.0 * target
-        return BoxDual(target, 0.5 / weight, none, *self._bounds(target, weight))
+    name: ClassVar[str] = "squared_hinge"
+    box = Box(curvature=0.5, low=0.0)
 
 
 @dataclass
@@ -176,6 +116,8 @@ class Logistic(SmoothScalar, _Binary):
     True
     """
 
+    name: ClassVar[str] = "logistic"
+    row_code: ClassVar[int] = codes.LOGISTIC
     smoothness: ClassVar[float] = 0.25
     lipschitz: ClassVar[float] = 1.0
 
@@ -184,7 +126,7 @@ class Logistic(SmoothScalar, _Binary):
         xp = namespace(scores)
         weight = by_entry(weight)
         margins = target * scores
-        small = shrunken(margins)
+        small = xp.exp(-xp.abs(margins))
         losses = clipped(-margins, low=0.0) + xp.log1p(small)
         wrong = xp.where(margins > 0.0, small, 1.0) / (1.0 + small)
         return total(losses * weight), -target * wrong * weight
@@ -198,9 +140,10 @@ class Logistic(SmoothScalar, _Binary):
         """Return ``sum Q ln(Q / w) + (w - Q) ln(1 - Q / w)`` with ``Q = -y theta``."""
         xp = namespace(theta)
         weight = by_entry(weight)
-        margins = self._margins(theta, target, weight)
-        if margins is None:
+        margins = -target * theta
+        if not inside(margins, 0.0, 1.0, weight):
             return math.inf
+        margins = clipped(margins, low=0.0, high=weight)
         part = margins * inverse(weight)
         rest = clipped(1.0 - part, low=0.0)
         least = float(xp.finfo(theta.dtype).smallest_normal)
@@ -214,6 +157,12 @@ class Logistic(SmoothScalar, _Binary):
         weight = by_entry(weight)
         rate = xp.broadcast_to(weight / step, theta.shape)
         return -target * weight * damped_logistic(target * theta / step, rate)
+
+    def balance(self, theta: Any, target: Any, weight: Any) -> Any:
+        """Return a point of the conjugate's domain near ``theta`` whose columns sum to zero."""
+        xp, weight = namespace(target), by_entry(weight)
+        low = xp.where(target > 0.0, -weight, 0.0)
+        return balance_box(theta, low, low + weight, weight)
 
     def proba(self, scores: Any) -> Any:
         """Return the probability of +1 for each score."""

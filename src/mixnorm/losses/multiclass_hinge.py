@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from mixnorm._array import device_of, namespace
-from mixnorm._params import Parameters
+from mixnorm.losses import codes
 from mixnorm.losses.arrays import clipped, ratio, slack, total
+from mixnorm.losses.declared import Declared
 from mixnorm.losses.labels import Labels, above_level, balance_shares, encode_labels, own, shares
 
 
-class _MulticlassHinge(Parameters):
+class _MulticlassHinge(Declared):
     """What the two share: targets, predictions, and the class that offends most."""
 
     shift_invariant: ClassVar[bool] = True
@@ -20,7 +21,6 @@ class _MulticlassHinge(Parameters):
     # of the square jumps as well.
     smoothness: ClassVar[float] = math.inf
     is_classifier: ClassVar[bool] = True
-    is_binary: ClassVar[bool] = False
 
     def encode(self, y: Any, n_outputs: int, like: Any) -> Labels:
         """Prepare labels ``0 .. n_outputs - 1``: their one-hot rows and flat positions."""
@@ -85,6 +85,8 @@ class MulticlassHinge(_MulticlassHinge):
     0.75
     """
 
+    name: ClassVar[str] = "hinge"
+    row_code: ClassVar[int | None] = codes.MULTICLASS_HINGE
     lipschitz: ClassVar[float] = math.sqrt(2.0)
 
     def value_and_residual(self, scores: Any, target: Labels, weight: Any) -> tuple[float, Any]:
@@ -136,6 +138,7 @@ class MulticlassSquaredHinge(_MulticlassHinge):
     1.125
     """
 
+    name: ClassVar[str] = "squared_hinge"
     lipschitz: ClassVar[float] = math.inf
 
     def value_and_residual(self, scores: Any, target: Labels, weight: Any) -> tuple[float, Any]:

@@ -6,30 +6,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from mixnorm.losses.base import Loss
-from mixnorm.losses.binary import Hinge, Logistic, SquaredHinge
-from mixnorm.losses.multiclass_hinge import MulticlassHinge, MulticlassSquaredHinge
-from mixnorm.losses.regression import Absolute, EpsilonInsensitive, Huber
-from mixnorm.losses.softmax import MarginSoftmax, MultinomialLogistic
-from mixnorm.losses.squared import Squared
+from mixnorm.losses.declared import Declared
 
-#: Losses of one score, summed over outputs.
-SCALAR: Mapping[str, type] = {
-    "absolute": Absolute,
-    "epsilon_insensitive": EpsilonInsensitive,
-    "hinge": Hinge,
-    "huber": Huber,
-    "logistic": Logistic,
-    "squared": Squared,
-    "squared_hinge": SquaredHinge,
-}
 
-#: Losses of all scores of a sample and its class label.
-JOINT: Mapping[str, type] = {
-    "hinge": MulticlassHinge,
-    "logistic": MultinomialLogistic,
-    "margin": MarginSoftmax,
-    "squared_hinge": MulticlassSquaredHinge,
-}
+def by_name(room: Mapping[str, Any], *, joint: bool) -> dict[str, type[Declared]]:
+    """Return the losses among the objects of a module under the names that they declare.
+
+    Joint ones are taken of all scores of a sample and its label, others of one score.
+    """
+    losses = [each for each in room.values() if isinstance(each, type)]
+    named = [each for each in losses if issubclass(each, Declared) and each.name]
+    return {str(each.name): each for each in named if each.is_classifier == joint}
 
 
 def as_loss(loss: Any, known: Mapping[str, type]) -> Loss:
@@ -37,6 +24,7 @@ def as_loss(loss: Any, known: Mapping[str, type]) -> Loss:
 
     Examples
     --------
+    >>> from mixnorm.losses import SCALAR, Huber
     >>> as_loss("huber", SCALAR)
     Huber(delta=1.0)
     >>> as_loss(Huber(delta=2.0), SCALAR)

@@ -8,7 +8,7 @@ from typing import Any
 from mixnorm._array import epsilon, is_numpy, namespace
 from mixnorm.losses.arrays import clipped
 
-# Logarithms of probabilities below this one are nothing beside one, and are no denormal numbers.
+# Logarithms of probabilities below this one are nothing beside one, and are finite.
 _LOWEST = -60.0
 _LEAST_RATE = 1e-30
 _MOST_STEPS = 60
@@ -45,7 +45,7 @@ def _damped_softmax(scores: Any, rate: Any) -> Any:
     xp = namespace(scores)
     n_outputs = scores.shape[1]
     scores = scores - xp.max(scores, axis=1, keepdims=True)
-    total = xp.sum(xp.exp(clipped(scores, low=_LOWEST)), axis=1, keepdims=True)
+    total = xp.sum(xp.exp(scores), axis=1, keepdims=True)
     level = xp.mean(scores, axis=1, keepdims=True) - rate / n_outputs + math.log(n_outputs)
     level = xp.maximum(level, xp.log(total) - rate / total)
     wanted = clipped(scores - level, low=_LOWEST)
@@ -105,7 +105,7 @@ def damped_logistic(score: Any, rate: Any) -> Any:
     reflected = score + 0.5 * rate < 0.0
     score = xp.where(reflected, -score - rate, score)
     half = 0.5 * rate
-    s = clipped(score + half * _omega_guess(clipped(-score, low=_LOWEST), half), low=0.0)
+    s = clipped(score + half * _omega_guess(-score, half), low=0.0)
     q = logistic(s)
     for _ in range(_MOST_STEPS):
         step = (score - s + rate * q) / (1.0 + rate * q * (1.0 - q))
@@ -119,11 +119,6 @@ def damped_logistic(score: Any, rate: Any) -> Any:
 
 def logistic(score: Any) -> Any:
     """Return ``1 / (1 + exp(score))``, never by way of an overflow."""
-    small = shrunken(score)
-    return namespace(score).where(score > 0.0, small, 1.0) / (1.0 + small)
-
-
-def shrunken(score: Any) -> Any:
-    """Return ``exp(-|score|)``, but no denormal number."""
     xp = namespace(score)
-    return xp.exp(clipped(-xp.abs(score), low=_LOWEST))
+    small = xp.exp(-xp.abs(score))
+    return xp.where(score > 0.0, small, 1.0) / (1.0 + small)

@@ -1,21 +1,19 @@
-"""What the losses of one score share: targets, weights, and duals that are intervals."""
+"""What the losses of one score share: targets, weights, and dual entries that sum to zero."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
 from typing import Any, ClassVar
 
 from mixnorm._array import device_of, namespace
-from mixnorm._params import Parameters
-from mixnorm.losses.arrays import clipped, slack
+from mixnorm.losses.arrays import clipped, ratio, slack
+from mixnorm.losses.declared import Declared
 
 
-class Scalar(Parameters):
+class Scalar(Declared):
     """A loss that is taken score by score, and summed over the outputs."""
 
     shift_invariant: ClassVar[bool] = False
-    is_classifier: ClassVar[bool] = False
-    is_binary: ClassVar[bool] = False
 
     def encode(self, y: Any, n_outputs: int, like: Any) -> Any:
         """Prepare targets of shape ``(n_samples, n_outputs)``, laid out output by output."""
@@ -38,7 +36,11 @@ class SmoothScalar(Scalar):
     """A scalar loss with second derivatives, all of which follow from the curvature."""
 
     smoothness: ClassVar[float]
-    constant_curvature: ClassVar[bool] = False
+
+    @property
+    def constant_curvature(self) -> bool:
+        """Whether the curvature does not depend on the scores."""
+        return False
 
     def curvature(self, residual: Any, target: Any, weight: Any) -> Any:
         """Return the second derivative in each score."""
@@ -63,55 +65,32 @@ class SmoothScalar(Scalar):
         return 0.5 * self.smoothness * n_outputs
 
 
-@dataclass(frozen=True)
-class BoxDual:
-    """A conjugate that is a parabola with a kink at zero, entry by entry, between two bounds.
-
-    Its value is ``slope theta + curvature theta**2 / 2 + kink |theta|`` for ``low <= theta <=
-    high``, and infinite elsewhere. A loss that has this form tells it by ``box_dual(target,
-    weight)``; engines then have one more way to minimise its dual.
-
-    Attributes
-    ----------
-    slope, curvature, kink, low, high : array
-        Of the shape of the targets; bounds may be infinite.
-    """
-
-    slope: Any
-    curvature: Any
-    kink: Any
-    low: Any
-    high: Any
-
-
-def has_box_dual(loss: Any) -> bool:
-    """Tell whether a loss tells the form of its own conjugate.
-
-    A class derived from such a loss, with another conjugate, inherits what is not true of it.
-    """
-    order = type(loss).__mro__
-    homes = {
-        name: next((place for place, kind in enumerate(order) if name in vars(kind)), len(order))
-        for name in ("box_dual", "conjugate")
-    }
-    return homes["box_dual"] < len(order) and homes["box_dual"] <= homes["conjugate"]
-
-
 def by_entry(weight: Any) -> Any:
     """Return weights that broadcast with scores: one per sample becomes a column."""
     return weight[:, None] if weight.ndim == 1 else weight
 
 
-def inside(theta: Any, low: Any, high: Any, weight: Any) -> bool:
-    """Tell whether dual entries lie between two bounds, but for rounding.
+def inside(theta: Any, low: float, high: float, weight: Any) -> bool:
+    """Tell whether dual entries lie between two bounds times the weights, but for rounding.
 
-    A bound may be infinite, except where the weight is zero; there only zero is inside.
+    Bounds may be infinite; yet where the weight is zero, only zero is inside.
     """
     xp = namespace(theta)
-    allowed = slack(weight)
-    off = (theta < low - allowed) | (theta > high + allowed)
-    off = off | ((weight <= 0.0) & (theta != 0.0))
+    off = (weight <= 0.0) & (theta != 0.0)
+    if math.isfinite(low):
+        off = off | (theta < low * weight - slack(weight))
+    if math.isfinite(high):
+        off = off | (theta > high * weight + slack(weight))
     return not bool(xp.any(off))
+
+
+def spread_sums(theta: Any, weight: Any) -> Any:
+    """Return ``theta`` less each output's sum, spread by weight."""
+    xp = namespace(theta)
+    weight = xp.broadcast_to(weight, theta.shape)
+    theta = xp.where(weight > 0.0, theta, 0.0)
+    sums = xp.broadcast_to(xp.sum(weight, axis=0), theta.shape)
+    return theta - ratio(weight, sums) * xp.sum(theta, axis=0)
 
 
 def balance_box(theta: Any, low: Any, high: Any, weight: Any) -> Any:

@@ -10,8 +10,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mixnorm._array import device_of, exponential, is_numpy, namespace
-from mixnorm._params import Parameters
+from mixnorm.losses import codes
 from mixnorm.losses.arrays import clipped, inverse, total
+from mixnorm.losses.declared import Declared
 from mixnorm.losses.labels import Labels, balance_shares, encode_labels, own, shares
 from mixnorm.losses.newton import damped_softmax
 
@@ -19,20 +20,25 @@ _LEAST = 1e-13
 _LARGEST_MARGIN = 100.0
 
 
-class _Softmax(Parameters):
+class _Softmax(Declared):
     """``ln sum_r exp(margin 1[r != y] - z_y + z_r)``, a cross-entropy of shifted scores.
 
     With ``u = z - margin * onehot(y)`` the loss is ``ln sum_r exp(u_r) - u_y``, so margin zero
     (multinomial logistic) and margin one (ShareBoost) are one piece of code.
     """
 
+    row_code: ClassVar[int | None] = codes.SOFTMAX
     shift_invariant: ClassVar[bool] = True
     smoothness: ClassVar[float] = 0.5
     lipschitz: ClassVar[float] = math.sqrt(2.0)
     constant_curvature: ClassVar[bool] = False
     is_classifier: ClassVar[bool] = True
-    is_binary: ClassVar[bool] = False
     margin: float
+
+    @property
+    def row_constants(self) -> tuple[float, ...]:
+        """The margin."""
+        return (self.margin,)
 
     def encode(self, y: Any, n_outputs: int, like: Any) -> Labels:
         """Prepare labels ``0 .. n_outputs - 1``: their one-hot rows and flat positions."""
@@ -218,6 +224,7 @@ class MarginSoftmax(_Softmax):
     True
     """
 
+    name: ClassVar[str] = "margin"
     margin: float = 1.0
 
 
@@ -235,4 +242,5 @@ class MultinomialLogistic(_Softmax):
     True
     """
 
+    name: ClassVar[str] = "logistic"
     margin: ClassVar[float] = 0.0  # type: ignore[misc]  # a constant here, a field above

@@ -14,7 +14,7 @@ from mixnorm.models.inputs import Inputs
 from mixnorm.models.outputs import ClassOutputs
 from mixnorm.models.path import Path, PathModel
 from mixnorm.models.scores import check_scores, weighted
-from mixnorm.pools import Cost
+from mixnorm.pools import Cost, Pool
 
 #: The labels of the two sides of a class's own model.
 REST, OWN = False, True
@@ -37,7 +37,7 @@ class OneVsRestModel:
     """
 
     paths: tuple[Path, ...]
-    pool: Any
+    pool: Pool
     inputs: Inputs
     outputs: ClassOutputs
 
@@ -131,8 +131,6 @@ class OneVsRestModel:
 
     def cost(self) -> Cost:
         """Return what a prediction costs: each atom once, and a weight for each class's columns."""
-        if not hasattr(self.pool, "cost"):  # a pool of the user's own need not tell
-            return Cost(0, 0)
         costs = [self.pool.cost(atom, self.inputs.n_features) for atom in self.atoms]
         weights = sum(len(model.weights) for model in self.members)
         adds = sum(cost.multiply_adds for cost in costs) + weights
@@ -161,8 +159,8 @@ def _padded(values: list[Any], length: int, filler: Any) -> list[Any]:
 
 def _evaluated(pool: Any, X: Any, atoms: Sequence[Any]) -> dict[Any, np.ndarray]:
     """Return the columns of every atom on new data."""
-    if not atoms or not hasattr(pool, "n_columns"):
-        return {atom: _dense(pool.evaluate(X, [atom])) for atom in atoms}
+    if not atoms:
+        return {}
     ends = np.cumsum([pool.n_columns(atom, X.shape[1]) for atom in atoms])
     parts = np.split(_dense(pool.evaluate(X, atoms)), ends[:-1], axis=1)
     return dict(zip(atoms, parts, strict=True))

@@ -15,7 +15,7 @@ from mixnorm.models.checks import check_floats
 from mixnorm.models.inputs import Inputs
 from mixnorm.models.outputs import ClassOutputs, NumberOutputs
 from mixnorm.models.scores import check_scores, constant, weighted
-from mixnorm.pools import Cost
+from mixnorm.pools import Cost, Pool
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class PathModel:
     """
 
     path: Path
-    pool: Any
+    pool: Pool
     inputs: Inputs
     outputs: ClassOutputs | NumberOutputs
 
@@ -145,7 +145,7 @@ class PathModel:
     def coef(self) -> tuple[np.ndarray, Any]:
         """``coef_`` and ``intercept_``: for every column of the data, where atoms are columns."""
         weights = self.weights
-        if getattr(self.pool, "plain", False):
+        if self.pool.plain:
             read = self.pool.feature_indices(self.support, self.inputs.n_features)
             full = np.zeros((self.inputs.n_features, weights.shape[1]), dtype=weights.dtype)
             full[read] = weights
@@ -173,7 +173,7 @@ class PathModel:
         if not self.path.rounds:
             return constant(self.intercept, X)
         with np.errstate(over="ignore", invalid="ignore"):
-            if is_numpy(X) and hasattr(self.pool, "scorer"):
+            if is_numpy(X):
                 scorer = self.pool.scorer(self.support, self.weights, self.intercept)
                 return check_scores(scorer(X))
             columns = self.pool.evaluate(X, self.support)
@@ -207,16 +207,7 @@ class PathModel:
     def cost(self) -> Cost:
         """Return what a prediction costs: the atoms' columns, and a weight for each and output."""
         n_outputs = np.atleast_2d(self.coef[0]).shape[0]
-        pool, support, width = self.pool, self.support, self.inputs.n_features
-        if hasattr(pool, "total_cost"):
-            total: Cost = pool.total_cost(support, width, n_outputs)
-            return total
-        if not hasattr(pool, "cost"):  # a pool of the user's own need not tell
-            return Cost(0, 0)
-        costs = [pool.cost(atom, width) for atom in support]
-        widths = [pool.n_columns(atom, width) for atom in support]
-        adds = sum(cost.multiply_adds for cost in costs) + n_outputs * sum(widths)
-        return Cost(adds, sum(cost.comparisons for cost in costs))
+        return self.pool.total_cost(self.support, self.inputs.n_features, n_outputs)
 
     def check(self, max_bytes: int) -> None:
         """Raise for whatever ``scores`` could not work with; the parts may be a stranger's."""

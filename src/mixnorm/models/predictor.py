@@ -10,7 +10,6 @@ from mixnorm._array import is_foreign, namespace
 from mixnorm.models.outputs import ClassOutputs, NumberOutputs
 from mixnorm.models.path import PathModel
 from mixnorm.models.scores import constant, labels_at, weighted
-from mixnorm.pools import ColumnScorer, PoolScorer
 
 
 class Predictor:
@@ -40,7 +39,8 @@ class Predictor:
         self.n_features_in_ = model.inputs.n_features
         self._classes = outputs.classes if isinstance(outputs, ClassOutputs) else None
         self._single = isinstance(outputs, NumberOutputs) and outputs.single
-        self._model, self._scores = model, _scorer(model)
+        self._model = model
+        self._scores = model.pool.scorer(model.support, model.weights, model.intercept)
 
     def __call__(self, X: Any) -> Any:
         """Predict for one row, or for several.
@@ -83,14 +83,3 @@ class Predictor:
         if X.ndim > 1:
             return found
         return found[0] if found.ndim == 1 else found[0, :]
-
-
-def _scorer(model: PathModel) -> Any:
-    """Return the quickest way to the scores that the pool has."""
-    pool, parts = model.pool, (model.weights, model.intercept)
-    if hasattr(pool, "scorer"):
-        return pool.scorer(model.support, *parts)
-    if getattr(pool, "plain", False):
-        read = pool.feature_indices(model.support, model.inputs.n_features)
-        return ColumnScorer(np.asarray(read, dtype=np.intp), *parts)
-    return PoolScorer(pool, model.support, *parts)

@@ -4,27 +4,26 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 
-from mixnorm._array import is_sparse, to_numpy
+from mixnorm._array import to_dense
 from mixnorm._chunks import chunks
-from mixnorm._params import Parameters
 from mixnorm._threads import threads_for
-from mixnorm.pools.columns import working_dtype
-from mixnorm.pools.cost import Cost
-from mixnorm.pools.scorers import BoxScorer, grouped
-from mixnorm.pools.stumps import (
-    Binned,
-    check_count,
-    check_input,
-    row_shares,
-    thresholds,
-    values_by_column,
+from mixnorm.pools.base import (
+    Cost,
+    Excluded,
+    Inputs,
+    Offers,
+    Pool,
+    TrainingData,
+    working_dtype,
 )
+from mixnorm.pools.scorers import BoxScorer, grouped
+from mixnorm.pools.stumps import Binned, all_thresholds, check_count, side_in_words
 
 # Best stumps of a round that are looked at more closely.
 _STUMPS = 8
@@ -38,7 +37,7 @@ Reach = tuple[frozenset[int], int]
 
 
 @dataclass
-class Boxes(Parameters):
+class Boxes(Pool):
     """Indicators of boxes: at most ``depth`` comparisons, all of them true.
 
     A stump bends one input at a time; a box lets inputs interact, as a leaf of a small tree does,
@@ -59,7 +58,9 @@ class Boxes(Parameters):
     one comparison more than a chosen box, the other side of a chosen stump, or either side of the
     eight best stumps; of these only the ``beam`` on which most of the residual lies. The comparison
     more is looked for in the 64 columns with the best stumps and in those that chosen boxes read.
-    Each box costs a pass over the samples inside, for every such column.
+    Each box costs a pass over the samples inside, for every such column. The table is kept as one
+    byte per entry, or two or four where bins are many. ``scale`` and ``fit_intercept`` have no
+    effect on indicators.
 
     An atom is a tuple of sides: ``((3, "<=", 2.5), (7, ">", 1.0))``.
 
@@ -78,67 +79,35 @@ class Boxes(Parameters):
     max_bins: int = 255
     beam: int = 24
 
-    plain: ClassVar[bool] = False
-    #: What is offered depends on the excluded atoms, since chosen boxes are made smaller.
+    #: Chosen boxes are made smaller.
     grows: ClassVar[bool] = True
 
-    def prepare(
-        self,
-        X: Any,
-        *,
-        weight: Any | None = None,
-        scale: bool | str = "std",
-        fit_intercept: bool = True,
-    ) -> PreparedBoxes:
-        """Bind the pool to data: thresholds are found, and rows sorted into bins.
-
-        Parameters
-        ----------
-        X : ndarray or sparse matrix of shape (n_samples, n_features)
-            The data; kept as one byte per entry, or two or four where bins are many.
-        weight : array of shape (n_samples,), optional
-            Weights of the rows in quantiles; rows of weight zero do not count.
-        scale : bool or str
-            Without effect: an indicator is never larger than one.
-        fit_intercept : bool
-            Without effect: no box is constant.
-        """
+    def _bound(self, data: TrainingData) -> PreparedBoxes:
+        """Find the thresholds, and sort rows into bins."""
         for name in ("depth", "max_bins", "beam"):
             check_count(getattr(self, name), f"Boxes({name}")
-        check_input(X, "Boxes")
-        dtype = working_dtype(X) if weight is None else weight.dtype
-        used = np.ones(X.shape[0], bool) if weight is None else to_numpy(weight) > 0
-        shares = row_shares(weight, used)
-        columns = values_by_column(X)
-        edges = [thresholds(column[used], self.max_bins, shares) for column in columns]
-        return PreparedBoxes(self, X, edges, used, np.dtype(dtype))
+        edges = all_thresholds(data, self.max_bins)
+        return PreparedBoxes(self, data.X, edges, data.used, np.dtype(data.dtype))
 
     def evaluate(self, X: Any, atoms: Sequence[Atom]) -> np.ndarray:
         """Return the indicators of ``atoms`` on new data: ``(n_samples, n_atoms)``."""
         found = np.ones((X.shape[0], len(atoms)), dtype=working_dtype(X))
         for place, atom in enumerate(atoms):
             for column, kind, threshold in atom:
-                part = X[:, [column]]
-                values = (part.toarray() if is_sparse(part) else np.asarray(part))[:, 0]
+                values = to_dense(X[:, [column]])[:, 0]
                 found[:, place] *= values <= threshold if kind == "<=" else values > threshold
         return found
 
-    def scorer(
-        self, atoms: Sequence[Atom], weights: np.ndarray, intercept: np.ndarray
-    ) -> BoxScorer:
+    def scorer(self, atoms: Sequence[Atom], weights: np.ndarray, intercept: np.ndarray) -> Any:
         """Return what computes the scores of rows without making the columns first."""
         return BoxScorer(atoms, weights, intercept)
-
-    def labels(self, atoms: Sequence[Atom]) -> list[Any]:
-        """Return how to name ``atoms``: their sides."""
-        return list(atoms)
 
     def describe(self, atom: Atom, names: Sequence[str]) -> str:
         """Return an atom in words, for columns of these names.
 
         A name may tell itself what lies below or above a threshold (``below``, ``above``).
         """
-        return " and ".join(_words(side, names[side[0]]) for side in atom)
+        return " and ".join(side_in_words(names[side[0]], *side[1:]) for side in atom)
 
     def feature_indices(self, atoms: Sequence[Atom], n_features: int) -> np.ndarray:
         """Return the columns that ``atoms`` read, in order."""
@@ -191,7 +160,6 @@ class PreparedBoxes(Binned):
         Of the columns handed out.
     """
 
-    #: ``top`` can be told how many columns beside ``inputs`` a box may read.
     counts_inputs: ClassVar[bool] = True
 
     def __init__(
@@ -199,24 +167,20 @@ class PreparedBoxes(Binned):
     ) -> None:
         super().__init__(X, edges, dtype)
         self._pool, self._used = pool, used
-
-    @property
-    def n_usable(self) -> int:
-        """Number of stumps; with more comparisons than one, about the number of boxes."""
-        count, most = len(self._edges), 2**31 - 1
-        for _ in range(min(self._pool.depth - 1, 31)):
-            count = min(2 * len(self._edges) * count, most)
-        return int(count)
+        # Of stumps; with more comparisons than one, about the number of boxes.
+        self.n_usable, most = len(self._edges), 2**31 - 1
+        for _ in range(min(pool.depth - 1, 31)):
+            self.n_usable = min(2 * len(self._edges) * self.n_usable, most)
 
     def top(
         self,
         residual: Any,
         rule: str,
         m: int,
-        exclude: frozenset[Hashable],
-        inputs: frozenset[int] | None = None,
+        exclude: Excluded,
+        inputs: Inputs = None,
         new_inputs: int = 0,
-    ) -> list[tuple[Atom, float]]:
+    ) -> Offers:
         """Return the best ``m`` boxes found, with their scores, best first.
 
         Of the sides that a box may get in one column, only the best is offered. With ``inputs``, a
@@ -355,13 +319,6 @@ def _turned(atom: Atom) -> Atom:
     """Return the other side of a stump."""
     ((column, kind, threshold),) = atom
     return ((column, ">" if kind == "<=" else "<=", threshold),)
-
-
-def _words(side: Side, name: Any) -> str:
-    _, kind, threshold = side
-    if kind == "<=":
-        return str(name.below(threshold)) if hasattr(name, "below") else f"{name} ≤ {threshold:.6g}"
-    return str(name.above(threshold)) if hasattr(name, "above") else f"{name} > {threshold:.6g}"
 
 
 def _is_side(side: Any, n_features: int) -> bool:

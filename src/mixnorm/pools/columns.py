@@ -8,12 +8,21 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mixnorm._array import device_of, namespace, tiny, to_numpy
-from mixnorm._params import Parameters
+from mixnorm._array import device_of, is_sparse, namespace, tiny, to_numpy
 from mixnorm.data import ColumnStatistics, column_statistics, scan
-from mixnorm.pools.cache import Recent
-from mixnorm.pools.cost import Cost
-from mixnorm.pools.curvature import Curvature, capped_gain
+from mixnorm.pools.base import (
+    Curvature,
+    Excluded,
+    Inputs,
+    Offers,
+    Pool,
+    PreparedPool,
+    Recent,
+    TrainingData,
+    best_places,
+    capped_gain,
+)
+from mixnorm.pools.scorers import ColumnScorer
 
 #: What columns may be divided by.
 SCALES = ("std", "max")
@@ -25,7 +34,7 @@ _RECENT = 16
 
 
 @dataclass
-class Columns(Parameters):
+class Columns(Pool):
     """The columns of ``X``; with ``groups``, blocks of columns that are chosen together.
 
     Parameters
@@ -56,54 +65,29 @@ class Columns(Parameters):
     groups: Sequence[Hashable] | None = None
     costs: Sequence[float] | Mapping[Any, float] | None = None
 
-    #: The columns of an atom are columns of ``X``, in the order of ``feature_indices``.
     plain: ClassVar[bool] = True
-    #: Arrays of other libraries are taken as they are.
     array_api: ClassVar[bool] = True
 
-    def prepare(
-        self,
-        X: Any,
-        *,
-        weight: Any | None = None,
-        scale: bool | str = "std",
-        fit_intercept: bool = True,
-    ) -> PreparedColumns:
-        """Bind the pool to data: column statistics are gathered, nothing is copied.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-            Dense of any array namespace, mapped from a file, or sparse.
-        weight : array of shape (n_samples,), optional
-            Weights of the rows in standard deviations; rows of weight zero do not count at all.
-        scale : {"std", "max"} or bool
-            Divide each column by its standard deviation (``"std"``, also True; without an intercept
-            by the root of its mean square), by its largest magnitude (``"max"``), or by nothing
-            (False).
-        fit_intercept : bool
-            With an intercept, constant columns are never chosen.
-        """
-        dtype = weight.dtype if weight is not None else working_dtype(X)
-        matrix = scan(X, dtype)
+    def _bound(self, data: TrainingData) -> PreparedColumns:
+        """Gather the statistics of the columns; nothing is copied."""
+        X, weight, fit_intercept = data.X, data.weight, data.fit_intercept
+        matrix = scan(X, data.dtype)
         if weight is None:
-            weight = _ones_like_rows(X, dtype)
+            weight = _ones_like_rows(X, data.dtype)
         found = column_statistics(matrix, weight)
         if not fit_intercept:
             found = found.about_zero()
         usable = found.high > found.low if fit_intercept else found.largest > 0
-        sizes = found.largest if scale_name(scale) == "max" else found.deviation
+        sizes = found.largest if scale_name(data.scale) == "max" else found.deviation
         # 1/size must be finite, or the column's weight could not be turned outward.
         usable = usable & (sizes > 4.0 * np.finfo(sizes.dtype).tiny)
-        if not scale and len(usable):
+        if not data.scale and len(usable):
             check_unscaled(np.where(usable, found.largest, 0.0), sizes.dtype)
-        scales = np.where(usable & bool(scale), sizes, 1.0).astype(sizes.dtype)
+        scales = np.where(usable & bool(data.scale), sizes, 1.0).astype(sizes.dtype)
         members = None if self.groups is None else _members(self.groups, len(usable))
-        if self.costs is None:
-            return PreparedColumns(matrix, members, usable, scales, found, weight)
         n_atoms = len(usable) if members is None else len(members)
-        prices = self._prices(self.costs, n_atoms)
-        return PricedColumns(matrix, members, usable, scales, found, weight, prices)
+        prices = None if self.costs is None else self._prices(self.costs, n_atoms)
+        return PreparedColumns(matrix, members, usable, scales, found, weight, prices)
 
     def _prices(self, costs: Any, n_atoms: int) -> np.ndarray:
         """Return the costs by atom, checked."""
@@ -136,7 +120,7 @@ class Columns(Parameters):
     def evaluate(self, X: Any, atoms: Sequence[int]) -> Any:
         """Return the unscaled columns of ``atoms`` on new data: ``(n_samples, total width)``."""
         index = self.feature_indices(atoms, X.shape[1])
-        if not hasattr(X, "toarray"):
+        if not is_sparse(X):
             xp = namespace(X)
             return xp.take(X, xp.asarray(index, device=device_of(X)), axis=1)
         return X[:, index]
@@ -152,10 +136,6 @@ class Columns(Parameters):
         """Return an atom in words, for columns of these names."""
         index = self.feature_indices([atom], len(names))
         return ", ".join(names[column] for column in index)
-
-    def cost(self, atom: int, n_features: int) -> Cost:
-        """Return what a row costs before the weights: nothing, for columns as they are."""
-        return Cost(0, 0)
 
     def n_columns(self, atom: Any, n_features: int) -> int:
         """Return how many columns ``atom`` has; raise for what is no atom of such data."""
@@ -174,11 +154,17 @@ class Columns(Parameters):
         parts = [members[atom] for atom in atoms]
         return np.concatenate(parts) if parts else np.empty(0, dtype=np.intp)
 
+    def scorer(self, atoms: Sequence[int], weights: np.ndarray, intercept: np.ndarray) -> Any:
+        """Return what computes the scores of rows, straight from the columns."""
+        if not self.plain:  # a subclass makes something of them
+            return super().scorer(atoms, weights, intercept)
+        width = 0 if self.groups is None else len(self.groups)
+        return ColumnScorer(self.feature_indices(atoms, width), weights, intercept)
 
-class PreparedColumns:
+
+class PreparedColumns(PreparedPool):
     """Columns bound to a matrix."""
 
-    #: ``top`` takes the curvature of the loss too, and then goes by the gains of Newton steps.
     takes_curvature: ClassVar[bool] = True
 
     def __init__(
@@ -189,8 +175,9 @@ class PreparedColumns:
         scales: np.ndarray,
         statistics: ColumnStatistics,
         weight: Any,
+        prices: np.ndarray | None = None,
     ) -> None:
-        self._matrix = matrix
+        self._matrix, self._prices = matrix, prices
         self._members = members
         self._usable = usable
         self._scales = scales
@@ -206,45 +193,40 @@ class PreparedColumns:
         self._bends: tuple[Any, Any] = (None, None)
         self._recent = Recent(_RECENT)
         self.n_atoms = len(usable) if members is None else len(members)
+        self.n_usable = int(np.count_nonzero(usable))
         if members is not None:
+            self.n_usable = sum(bool(np.any(usable[columns])) for columns in members)
             self._atom_of = np.empty(len(usable), dtype=np.intp)
             for atom, columns in enumerate(members):
                 self._atom_of[columns] = atom
 
     @property
-    def n_usable(self) -> int:
-        """Number of atoms that can be chosen: those with a column that varies."""
-        if self._members is None:
-            return int(np.count_nonzero(self._usable))
-        return sum(bool(np.any(self._usable[columns])) for columns in self._members)
+    def priced(self) -> bool:
+        """Whether atoms have prices."""
+        return self._prices is not None
 
     def top(
         self,
         residual: Any,
         rule: str,
         m: int,
-        exclude: frozenset[Hashable],
-        inputs: frozenset[int] | None = None,
+        exclude: Excluded,
+        inputs: Inputs = None,
         curvature: Curvature | None = None,
-    ) -> list[tuple[int, float]]:
+        budget: float | None = None,
+    ) -> Offers:
         """Return the ``m`` best atoms, with the norms of their gradients, best first.
 
         The best have the largest gradients by ``rule``: ``"l1"`` (magnitudes summed over the atom's
         columns and outputs) or ``"l2"``. With ``curvature`` they have the largest gains of Newton
-        steps. With ``inputs``, only atoms made of these columns.
+        steps. Where atoms have prices, gains count per price. With ``inputs``, only atoms made of
+        these columns; with ``budget``, only those that cost no more.
         """
-        scores, gains = self._scores(residual, rule, curvature)
-        return self._best(scores, gains, m, exclude, inputs)
-
-    def _best(
-        self,
-        scores: np.ndarray,
-        worth: np.ndarray,
-        m: int,
-        exclude: frozenset[Hashable],
-        inputs: frozenset[int] | None,
-    ) -> list[tuple[int, float]]:
-        """Return the ``m`` atoms that are worth most, with their scores."""
+        scores, worth = self._scores(residual, rule, curvature)
+        if self._prices is not None:
+            worth = worth / self._prices
+            if budget is not None:
+                worth[self._prices > budget] = -np.inf
         if exclude:
             worth[np.fromiter(exclude, dtype=np.intp)] = -np.inf
         if inputs is not None:
@@ -285,6 +267,10 @@ class PreparedColumns:
     def inputs(self, atom: int) -> frozenset[int]:
         """Return the columns of the data that ``atom`` reads."""
         return frozenset(self._index(atom))
+
+    def price(self, atom: int) -> float:
+        """Return what ``atom`` costs."""
+        return 1.0 if self._prices is None else float(self._prices[atom])
 
     def scale(self, atom: int) -> np.ndarray:
         """Return what the columns of ``atom`` were divided by."""
@@ -350,59 +336,6 @@ class PreparedColumns:
         return bend + (lacking + _LEAST_BEND * spread * spread)[:, None] * total
 
 
-class PricedColumns(PreparedColumns):
-    """Columns that have a price, bound to a matrix."""
-
-    def __init__(
-        self,
-        matrix: Any,
-        members: list[np.ndarray] | None,
-        usable: np.ndarray,
-        scales: np.ndarray,
-        statistics: ColumnStatistics,
-        weight: Any,
-        prices: np.ndarray,
-    ) -> None:
-        super().__init__(matrix, members, usable, scales, statistics, weight)
-        self._prices = prices
-
-    def top(
-        self,
-        residual: Any,
-        rule: str,
-        m: int,
-        exclude: frozenset[Hashable],
-        inputs: frozenset[int] | None = None,
-        curvature: Curvature | None = None,
-        budget: float | None = None,
-    ) -> list[tuple[int, float]]:
-        """Return the ``m`` atoms with the largest gains per price.
-
-        The norms of their gradients are returned with them. With ``budget``, only atoms that cost
-        no more.
-        """
-        scores, gains = self._scores(residual, rule, curvature)
-        worth = gains / self._prices
-        if budget is not None:
-            worth[self._prices > budget] = -np.inf
-        return self._best(scores, worth, m, exclude, inputs)
-
-    def price(self, atom: int) -> float:
-        """Return what ``atom`` costs."""
-        return float(self._prices[atom])
-
-
-def best_places(worth: np.ndarray, m: int) -> list[int]:
-    """Return where the ``m`` largest positive numbers lie, largest first, ties in order."""
-    if m == 1:
-        best = np.asarray([np.argmax(worth)]) if len(worth) else np.empty(0, dtype=np.intp)
-    else:
-        least = np.partition(worth, -m)[-m] if m < len(worth) else -np.inf
-        near = np.flatnonzero(worth >= least)
-        best = near[np.argsort(-worth[near], kind="stable")[:m]]
-    return [int(place) for place in best if worth[place] > 0.0]
-
-
 def scale_name(scale: Any) -> str:
     """Return ``"std"``, ``"max"``, or an empty text for columns as they are.
 
@@ -435,20 +368,8 @@ def check_unscaled(largest: np.ndarray, dtype: Any) -> None:
             )
 
 
-def working_dtype(X: Any) -> Any:
-    """Return the dtype to compute in: float32 for data that it holds exactly, else float64."""
-    if not hasattr(X, "toarray") and not isinstance(X, np.ndarray):
-        xp = namespace(X)
-        if xp.isdtype(X.dtype, "real floating"):
-            return xp.float32 if xp.finfo(X.dtype).bits <= 32 else xp.float64
-        small = xp.isdtype(X.dtype, "bool") or xp.iinfo(X.dtype).bits <= 16
-        return xp.float32 if small else xp.float64
-    narrow = X.dtype.kind in "fiub" and X.dtype.itemsize <= (4 if X.dtype.kind == "f" else 2)
-    return np.dtype(np.float32 if narrow else np.float64)
-
-
 def _ones_like_rows(X: Any, dtype: Any) -> Any:
-    if hasattr(X, "toarray"):
+    if is_sparse(X):
         return np.ones(X.shape[0], dtype=dtype)
     return namespace(X).ones((X.shape[0],), dtype=dtype, device=device_of(X))
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
 
 from mixnorm.kernels import Grams, Sketch, pivoted_factor
+from mixnorm.pools.base import Excluded, Inputs, Offers, PreparedPool
 
 # Kernels that are scored exactly at a time, and at most, where others were scored by stand-ins.
 _LEADERS = 2
@@ -22,7 +22,7 @@ _LEAST_DOUBT = 1e-4
 RULES = ("functional", "empirical", "l2")
 
 
-class KernelPool:
+class KernelPool(PreparedPool):
     r"""The kernels of a bank, bound to training rows, as atoms for a greedy engine.
 
     For the gradient :math:`G` of a loss in the scores, a kernel :math:`K_j` is scored by the norm
@@ -53,29 +53,22 @@ class KernelPool:
     [(1, 1.0)]
     """
 
+    tells_inputs = False
+
     def __init__(
         self, grams: Grams, weight: np.ndarray, sketch: Sketch | None = None, matrix: Any = None
     ) -> None:
         self.grams = grams
         self.weight = np.asarray(weight, dtype=np.float64)
         self.sketch = sketch
+        self.n_usable = grams.n_kernels
         self._matrix = matrix
         #: Kernels that were scored exactly, in all scans.
         self.n_exact = 0
 
-    @property
-    def n_usable(self) -> int:
-        """Number of kernels."""
-        return self.grams.n_kernels
-
     def top(
-        self,
-        residual: Any,
-        rule: str,
-        m: int,
-        exclude: frozenset[Hashable],
-        inputs: frozenset[int] | None = None,
-    ) -> list[tuple[int, float]]:
+        self, residual: Any, rule: str, m: int, exclude: Excluded, inputs: Inputs = None
+    ) -> Offers:
         """Return up to ``m`` kernels with their scores, best first, none of them excluded."""
         if rule not in RULES:
             raise ValueError(

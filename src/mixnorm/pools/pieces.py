@@ -4,22 +4,31 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 
 import numpy as np
 
 from mixnorm._array import to_dense
 from mixnorm._chunks import chunk_size, chunks
 from mixnorm._distinct import distinct, drawn
-from mixnorm._params import Parameters
 from mixnorm._threads import threads_for
-from mixnorm.pools.columns import best_places, check_unscaled, working_dtype
-from mixnorm.pools.cost import Cost
-from mixnorm.pools.products import check_numpy
+from mixnorm.pools.base import (
+    Cost,
+    Excluded,
+    Inputs,
+    Offers,
+    Pool,
+    PreparedPool,
+    TrainingData,
+    best_places,
+    check_numpy,
+    check_whole,
+    working_dtype,
+)
+from mixnorm.pools.columns import check_unscaled
 from mixnorm.pools.scorers import PieceScorer
-from mixnorm.pools.stumps import row_shares
 
 # Codes of rings are bytes, and one more than there are radii is needed.
 _MOST_RADII = 255
@@ -38,7 +47,7 @@ Atom = tuple[tuple[float, ...], float]
 
 
 @dataclass
-class Pieces(Parameters):
+class Pieces(Pool):
     r"""Pieces of piecewise linear functions: :math:`1[\|v - c\| < r]\,[v, 1]`.
 
     An atom ``(centre, radius)`` is a group of one column more than the data have: the columns of
@@ -56,7 +65,12 @@ class Pieces(Parameters):
     Distances take all columns as they are, so put them on one scale first. A round costs
     ``n (d + 1) k`` multiplications per centre, for ``d`` columns and ``k`` outputs: rows are sorted
     by distance once, and the gradients of rings are added up. Kept are a byte per row and centre,
-    and ``d + 1`` numbers per centre and radius. A sparse table is made dense.
+    and ``d + 1`` numbers per centre and radius; and two copies of the data. A sparse table is made
+    dense. ``random_state`` is the seed of the clustering.
+
+    With all scales but False, each column of a piece is divided by its largest magnitude: a piece
+    is local, and keeps the range of its rows. No ball holds all rows, so that ``fit_intercept`` has
+    no effect.
 
     Whether a row lies inside is decided in double precision, column after column and each row for
     itself, so that it comes out the same on any batch of rows and in either precision of the data.
@@ -79,59 +93,20 @@ class Pieces(Parameters):
     n_centers: int = 1500
     n_radii: int = 35
 
-    plain: ClassVar[bool] = False
-    #: Centres depend on the ``random_state`` given to ``prepare``.
-    draws: ClassVar[bool] = True
-
-    def prepare(
-        self,
-        X: Any,
-        *,
-        weight: Any | None = None,
-        scale: bool | str = "std",
-        fit_intercept: bool = True,
-        random_state: Any = None,
-    ) -> PreparedPieces:
-        """Bind the pool to data: centres and radii are found, and rows sorted into rings.
-
-        Parameters
-        ----------
-        X : ndarray or sparse matrix of shape (n_samples, n_features)
-            The data; two copies are kept.
-        weight : array of shape (n_samples,), optional
-            Weights of the rows for centres and radii; rows of weight zero do not count, nor for the
-            scale of a column.
-        scale : {"std", "max"} or bool
-            Divide each column of a piece by its largest magnitude, with all but False: a piece is
-            local, and keeps the range of its rows.
-        fit_intercept : bool
-            Without effect: no ball holds all rows.
-        random_state : int, RandomState instance or None
-            Seed of the clustering.
-        """
-        self._check()
-        check_numpy(X, "Pieces")
-        by_column = _by_column(X)
-        used = np.ones(X.shape[0], bool) if weight is None else np.asarray(weight) > 0
-        rows = by_column if used.all() else by_column[:, used]
+    def _bound(self, data: TrainingData) -> PreparedPieces:
+        """Find centres and radii, and sort rows into rings."""
+        check_whole(self.n_centers, "Pieces(n_centers")
+        check_whole(self.n_radii, "Pieces(n_radii", most=_MOST_RADII)
+        by_column = _by_column(data.X)
+        rows = by_column if data.used.all() else by_column[:, data.used]
         _check_sizes(rows)
-        if not scale and rows.size:
+        if not data.scale and rows.size:
             check_unscaled(np.abs(rows).max(axis=1), rows.dtype)
-        shares = row_shares(weight, used)
-        centres = self._centres(rows.T, shares, random_state)
-        dtype = by_column.dtype if weight is None else weight.dtype
+        centres = self._centres(rows.T, data.shares, data.random_state)
+        dtype, scale = np.dtype(data.dtype), bool(data.scale)
         return PreparedPieces(
-            by_column, used, shares, centres, self.n_radii, np.dtype(dtype), bool(scale)
+            by_column, data.used, data.shares, centres, self.n_radii, dtype, scale
         )
-
-    def _check(self) -> None:
-        for name, most in (("n_centers", None), ("n_radii", _MOST_RADII)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-                raise TypeError(f"Pieces({name}={value!r}) must be a whole number.")
-            if value < 1 or (most is not None and value > most):
-                allowed = "at least 1" if most is None else f"between 1 and {most}"
-                raise ValueError(f"Pieces({name}={value!r}) must be {allowed}.")
 
     def _centres(self, rows: np.ndarray, weight: Any, random_state: Any) -> np.ndarray:
         """Return centres, one per row, all different.
@@ -171,15 +146,9 @@ class Pieces(Parameters):
             values[inside, place, d] = 1.0
         return values.reshape(n_samples, -1)
 
-    def scorer(
-        self, atoms: Sequence[Atom], weights: np.ndarray, intercept: np.ndarray
-    ) -> PieceScorer:
+    def scorer(self, atoms: Sequence[Atom], weights: np.ndarray, intercept: np.ndarray) -> Any:
         """Return what computes the scores of rows without making the columns first."""
         return PieceScorer(atoms, weights, intercept, _inside)
-
-    def labels(self, atoms: Sequence[Atom]) -> list[Any]:
-        """Return how to name ``atoms``: pairs of centre and radius."""
-        return list(atoms)
 
     def describe(self, atom: Atom, names: Sequence[str]) -> str:
         """Return an atom in words, for columns of these names.
@@ -214,7 +183,7 @@ class Pieces(Parameters):
         return n_features + 1
 
 
-class PreparedPieces:
+class PreparedPieces(PreparedPool):
     """Pieces bound to data.
 
     Parameters
@@ -257,6 +226,7 @@ class PreparedPieces:
         self._numbers = {centre: number for number, centre in enumerate(self._centres)}
         self._find_rings(rows, shares, centres, n_radii)
         self._scales: dict[Atom, np.ndarray] = {}
+        self.n_usable = int(np.count_nonzero(self._usable))
 
     def _find_rings(
         self, rows: np.ndarray, shares: np.ndarray | None, centres: np.ndarray, n_radii: int
@@ -286,31 +256,16 @@ class PreparedPieces:
         np.maximum.accumulate(largest, axis=1, out=largest)
         self._inverse = 1.0 / _scales(largest[:, :-1], self._scale)
 
-    @property
-    def n_usable(self) -> int:
-        """Number of pieces that can be chosen."""
-        return int(np.count_nonzero(self._usable))
-
     def top(
-        self,
-        residual: Any,
-        rule: str,
-        m: int,
-        exclude: frozenset[Hashable],
-        inputs: frozenset[int] | None = None,
-    ) -> list[tuple[Atom, float]]:
+        self, residual: Any, rule: str, m: int, exclude: Excluded, inputs: Inputs = None
+    ) -> Offers:
         """Return the ``m`` pieces with the largest gradients, with their scores, best first."""
         scores = self._scores(residual, rule, exclude, inputs).reshape(-1)
         return self._named(best_places(scores, m), scores)
 
     def shortlist(
-        self,
-        residual: Any,
-        rule: str,
-        m: int,
-        exclude: frozenset[Hashable],
-        inputs: frozenset[int] | None = None,
-    ) -> list[tuple[Atom, float]]:
+        self, residual: Any, rule: str, m: int, exclude: Excluded, inputs: Inputs = None
+    ) -> Offers:
         """Return the best pieces of the ``m`` best centres, best first."""
         scores = self._scores(residual, rule, exclude, inputs)
         best = np.argmax(scores, axis=1)
@@ -318,7 +273,7 @@ class PreparedPieces:
         places = [centre * scores.shape[1] + int(best[centre]) for centre in chosen]
         return self._named(places, scores.reshape(-1))
 
-    def _named(self, places: Iterable[int], scores: np.ndarray) -> list[tuple[Atom, float]]:
+    def _named(self, places: Iterable[int], scores: np.ndarray) -> Offers:
         n_radii = self._radii.shape[1]
         found = []
         for place in places:
@@ -327,9 +282,7 @@ class PreparedPieces:
             found.append((atom, float(scores[place])))
         return found
 
-    def _scores(
-        self, residual: Any, rule: str, exclude: frozenset[Hashable], inputs: frozenset[int] | None
-    ) -> np.ndarray:
+    def _scores(self, residual: Any, rule: str, exclude: Excluded, inputs: Inputs) -> np.ndarray:
         """Return the scores by centre and radius; zero for pieces that are not wanted."""
         from mixnorm.pools.pieces_jit import ball_norms
 
@@ -381,8 +334,7 @@ class PreparedPieces:
 
 def _by_column(X: Any) -> np.ndarray:
     """Return the columns of a table as contiguous rows, in its working dtype."""
-    dense = to_dense(X)
-    return np.array(dense.T, dtype=working_dtype(X), order="C")
+    return np.array(to_dense(X).T, dtype=working_dtype(X), order="C")
 
 
 def _inside(by_column: np.ndarray, atom: Atom) -> np.ndarray:

@@ -33,7 +33,20 @@ def _in_double(weights: np.ndarray, intercept: np.ndarray) -> tuple[np.ndarray, 
     return np.ascontiguousarray(weights, np.float64), np.asarray(intercept, np.float64)
 
 
-class PoolScorer:
+class Scorer:
+    """Base of scores of chosen atoms."""
+
+    def row(self, x: np.ndarray) -> np.ndarray:
+        """Return the scores of one row."""
+        scores: np.ndarray = self(x[None, :])[0]
+        return scores
+
+    def __call__(self, X: Any) -> Any:
+        """Return the scores of some rows: ``(n_samples, n_outputs)``."""
+        raise NotImplementedError
+
+
+class PoolScorer(Scorer):
     """Scores of the atoms of any pool: its columns, weighted.
 
     Parameters
@@ -53,11 +66,6 @@ class PoolScorer:
     ) -> None:
         self._pool, self._atoms = pool, list(atoms)
         self._weights, self._intercept = weights, intercept
-
-    def row(self, x: np.ndarray) -> np.ndarray:
-        """Return the scores of one row."""
-        scores: np.ndarray = self(x[None, :])[0]
-        return scores
 
     def __call__(self, X: Any) -> np.ndarray:
         """Return the scores of some rows: ``(n_samples, n_outputs)``."""
@@ -89,7 +97,7 @@ class ColumnScorer:
 
     def __call__(self, X: np.ndarray) -> np.ndarray:
         """Return the scores of some rows: ``(n_samples, n_outputs)``."""
-        return linear_scores(X[:, self._index], self._weights, self._intercept)
+        return linear_scores(np.take(X, self._index, axis=1), self._weights, self._intercept)
 
 
 class StumpScorer:
@@ -149,7 +157,7 @@ class StumpScorer:
         return scores
 
 
-class PieceScorer:
+class PieceScorer(Scorer):
     """Scores of pieces: each adds its linear function to the rows in its ball.
 
     Parameters
@@ -176,11 +184,6 @@ class PieceScorer:
         self._intercept, weights = intercept.astype(np.float64), weights.astype(np.float64)
         shape = (len(self._atoms), -1, weights.shape[1])
         self._weights = weights.reshape(shape) if self._atoms else weights[None]
-
-    def row(self, x: np.ndarray) -> np.ndarray:
-        """Return the scores of one row."""
-        scores: np.ndarray = self(x[None, :])[0]
-        return scores
 
     def __call__(self, X: np.ndarray) -> np.ndarray:
         """Return the scores of some rows: ``(n_samples, n_outputs)``."""

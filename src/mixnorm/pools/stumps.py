@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 
 import numpy as np
 
-from mixnorm._array import is_numpy, is_sparse, to_dense, to_numpy
+from mixnorm._array import is_sparse, to_dense
 from mixnorm._chunks import chunks
-from mixnorm._params import Parameters
-from mixnorm.pools.columns import working_dtype
-from mixnorm.pools.cost import Cost
+from mixnorm.pools.base import (
+    Cost,
+    Excluded,
+    Inputs,
+    Offers,
+    Pool,
+    PreparedPool,
+    TrainingData,
+    best_places,
+    working_dtype,
+)
 from mixnorm.pools.scorers import StumpScorer, for_compiled
 
 # With more rows than this, thresholds are quantiles unless the user wants all of them.
@@ -26,7 +34,7 @@ Atom = tuple[int, float]
 
 
 @dataclass
-class Stumps(Parameters):
+class Stumps(Pool):
     """Indicators ``1[x_j <= threshold]`` of all columns ``j`` and all thresholds.
 
     A model of stumps bends each input as it likes, and still reads few of them.
@@ -42,7 +50,9 @@ class Stumps(Parameters):
     -----
     A round costs one pass over the table: the residuals are summed by the bin that a row falls
     into, and added up over bins. Thresholds lie half-way between two values. An atom is a pair of
-    column and threshold.
+    column and threshold. The table is kept as one byte per entry, or two or four where bins are
+    many. An indicator is never larger than one and never constant, so that ``scale`` and
+    ``fit_intercept`` have no effect.
 
     Examples
     --------
@@ -59,66 +69,29 @@ class Stumps(Parameters):
 
     max_bins: int | None = _BINS
 
-    plain: ClassVar[bool] = False
-
-    def prepare(
-        self,
-        X: Any,
-        *,
-        weight: Any | None = None,
-        scale: bool | str = "std",
-        fit_intercept: bool = True,
-    ) -> PreparedStumps:
-        """Bind the pool to data: thresholds are found, and rows sorted into bins.
-
-        Parameters
-        ----------
-        X : ndarray or sparse matrix of shape (n_samples, n_features)
-            The data; kept as one byte per entry, or two or four where bins are many.
-        weight : array of shape (n_samples,), optional
-            Weights of the rows in quantiles; rows of weight zero do not count.
-        scale : bool or str
-            Without effect: an indicator is never larger than one.
-        fit_intercept : bool
-            Without effect: no stump is constant.
-        """
+    def _bound(self, data: TrainingData) -> PreparedStumps:
+        """Find the thresholds, and sort rows into bins."""
         if self.max_bins is not None:
             check_count(self.max_bins, "Stumps(max_bins", "or None")
-        check_input(X, "Stumps")
-        dtype = working_dtype(X) if weight is None else weight.dtype
-        used = np.ones(X.shape[0], bool) if weight is None else to_numpy(weight) > 0
-        most = self.max_bins if np.count_nonzero(used) > _MANY_ROWS else None
-        shares = row_shares(weight, used)
-        edges = [thresholds(column[used], most, shares) for column in values_by_column(X)]
-        return PreparedStumps(X, edges, dtype)
+        most = self.max_bins if np.count_nonzero(data.used) > _MANY_ROWS else None
+        return PreparedStumps(data.X, all_thresholds(data, most), data.dtype)
 
     def evaluate(self, X: Any, atoms: Sequence[Atom]) -> np.ndarray:
         """Return the indicators of ``atoms`` on new data: ``(n_samples, n_atoms)``."""
         index = [column for column, _ in atoms]
-        part = X[:, index]
-        part = to_dense(part)
         thresholds = np.asarray([threshold for _, threshold in atoms], dtype=np.float64)
-        return np.asarray(part <= thresholds, dtype=working_dtype(X))
+        return np.asarray(to_dense(X[:, index]) <= thresholds, dtype=working_dtype(X))
 
-    def scorer(
-        self, atoms: Sequence[Atom], weights: np.ndarray, intercept: np.ndarray
-    ) -> StumpScorer:
+    def scorer(self, atoms: Sequence[Atom], weights: np.ndarray, intercept: np.ndarray) -> Any:
         """Return what computes the scores of rows without making the columns first."""
         return StumpScorer(atoms, weights, intercept)
-
-    def labels(self, atoms: Sequence[Atom]) -> list[Any]:
-        """Return how to name ``atoms``: pairs of column and threshold."""
-        return list(atoms)
 
     def describe(self, atom: Atom, names: Sequence[str]) -> str:
         """Return an atom in words, for columns of these names.
 
         A name may tell itself what lies below a threshold (``below``), in units of its own.
         """
-        name, threshold = names[atom[0]], atom[1]
-        if hasattr(name, "below"):
-            return str(name.below(threshold))
-        return f"{name} ≤ {threshold:.6g}"
+        return side_in_words(names[atom[0]], "<=", atom[1])
 
     def feature_indices(self, atoms: Sequence[Atom], n_features: int) -> np.ndarray:
         """Return the columns that ``atoms`` read, in order."""
@@ -149,7 +122,7 @@ class Stumps(Parameters):
         return 1
 
 
-class Binned:
+class Binned(PreparedPool):
     """A table of which only matters where entries lie among the thresholds of their columns.
 
     Parameters
@@ -196,45 +169,20 @@ class PreparedStumps(Binned):
 
     def __init__(self, X: Any, edges: list[np.ndarray], dtype: Any) -> None:
         super().__init__(X, edges, dtype)
+        self.n_usable = len(self._edges)
         self._column = np.repeat(np.arange(len(edges)), np.diff(self._starts))
 
-    @property
-    def n_usable(self) -> int:
-        """Number of stumps."""
-        return len(self._edges)
-
     def top(
-        self,
-        residual: Any,
-        rule: str,
-        m: int,
-        exclude: frozenset[Hashable],
-        inputs: frozenset[int] | None = None,
-    ) -> list[tuple[Atom, float]]:
+        self, residual: Any, rule: str, m: int, exclude: Excluded, inputs: Inputs = None
+    ) -> Offers:
         """Return the ``m`` stumps with the largest gradients, with their scores, best first."""
         scores = self._scores(residual, rule, exclude, inputs)
-        if m < len(scores):
-            near = np.flatnonzero(scores >= np.partition(scores, -m)[-m])
-        else:
-            near = np.arange(len(scores))
-        return self._named(near, scores, m)
-
-    def _named(self, places: np.ndarray, scores: np.ndarray, m: int) -> list[tuple[Atom, float]]:
-        """Return the best of some stumps as atoms with their scores."""
-        order = places[np.argsort(-scores[places], kind="stable")[:m]]
         return [
             ((int(self._column[place]), float(self._edges[place])), float(scores[place]))
-            for place in order
-            if scores[place] > 0.0
+            for place in best_places(scores, m)
         ]
 
-    def _scores(
-        self,
-        residual: Any,
-        rule: str,
-        exclude: frozenset[Hashable],
-        inputs: frozenset[int] | None,
-    ) -> np.ndarray:
+    def _scores(self, residual: Any, rule: str, exclude: Excluded, inputs: Inputs) -> np.ndarray:
         """Return the scores of all stumps; zero for those that are not wanted."""
         from mixnorm.pools.stumps_jit import threshold_scores
 
@@ -266,15 +214,6 @@ class PreparedStumps(Binned):
         return frozenset([atom[0]])
 
 
-def check_input(X: Any, pool: str) -> None:
-    """Raise for arrays of other libraries, naming the pool that cannot take them."""
-    if not is_sparse(X) and not is_numpy(X):
-        raise TypeError(
-            f"{pool} takes NumPy arrays and sparse matrices, not {type(X).__name__}; "
-            "convert X with numpy.asarray first."
-        )
-
-
 def check_count(value: Any, name: str, or_else: str = "") -> None:
     """Raise unless ``value`` is a whole number of at least one; ``name`` is of call and keyword."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
@@ -282,12 +221,18 @@ def check_count(value: Any, name: str, or_else: str = "") -> None:
         raise ValueError(f"{name}={value!r}) must be a whole number of at least 1{rest}.")
 
 
-def row_shares(weight: Any, used: np.ndarray) -> np.ndarray | None:
-    """Return the weights of the rows that count, which sum to one; None where all are alike."""
-    if weight is None:
-        return None
-    kept = to_numpy(weight)[used].astype(np.float64)
-    return None if len(kept) == 0 or np.all(kept == kept[0]) else kept / np.sum(kept)
+def side_in_words(name: Any, kind: str, threshold: float) -> str:
+    """Return a comparison in words; a name may tell itself what lies below or above a threshold."""
+    teller = getattr(name, "below" if kind == "<=" else "above", None)
+    if teller is not None:
+        return str(teller(threshold))
+    return f"{name} {'≤' if kind == '<=' else '>'} {threshold:.6g}"
+
+
+def all_thresholds(data: TrainingData, most: int | None) -> list[np.ndarray]:
+    """Return the thresholds of all columns, from the rows that count."""
+    columns = values_by_column(data.X)
+    return [thresholds(column[data.used], most, data.shares) for column in columns]
 
 
 def thresholds(

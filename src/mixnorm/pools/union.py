@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, cast
 
 import numpy as np
 
-from mixnorm._array import device_of, is_numpy, namespace
-from mixnorm._params import Parameters
-from mixnorm.pools.columns import working_dtype
-from mixnorm.pools.cost import Cost
-from mixnorm.pools.curvature import Curvature
-from mixnorm.pools.products import check_numpy
+from mixnorm._array import device_of, is_numpy, is_sparse, namespace, to_dense
+from mixnorm.pools.base import (
+    Cost,
+    Curvature,
+    Excluded,
+    Inputs,
+    Offers,
+    Pool,
+    PreparedPool,
+    TrainingData,
+    check_numpy,
+    working_dtype,
+)
+from mixnorm.pools.own import as_pool, bind
 
 # Of an atom whose pool knows no prices, beside one that does.
 _PRICE = 1.0
@@ -23,7 +31,7 @@ Atom = tuple[int, Any]
 
 
 @dataclass
-class Union(Parameters):
+class Union(Pool):
     """The atoms of several pools: ``(0, atom)`` for those of the first, and so on.
 
     Parameters
@@ -48,111 +56,76 @@ class Union(Parameters):
 
     pools: Sequence[Any]
 
-    plain: ClassVar[bool] = False
     _parts: ClassVar[str] = "pools"
 
     @property
-    def draws(self) -> bool:
-        """Whether a pool among them draws at random."""
-        return any(getattr(pool, "draws", False) for pool in self._members())
-
-    @property
-    def grows(self) -> bool:
+    def grows(self) -> bool:  # type: ignore[override]  # these depend on the members
         """Whether a pool among them offers what depends on the excluded atoms."""
-        return any(getattr(pool, "grows", False) for pool in self._members())
+        return any(pool.grows for pool in self._members())
 
     @property
-    def array_api(self) -> bool:
+    def array_api(self) -> bool:  # type: ignore[override]
         """Whether all pools among them take arrays of other libraries as they are."""
-        return all(getattr(pool, "array_api", False) for pool in self._members())
+        return all(pool.array_api for pool in self._members())
 
     @property
-    def takes_images(self) -> bool:
+    def takes_images(self) -> bool:  # type: ignore[override]
         """Whether a pool among them makes its columns of images."""
-        return any(getattr(pool, "takes_images", False) for pool in self._members())
+        return any(pool.takes_images for pool in self._members())
 
     @property
-    def shape(self) -> tuple[int, int] | None:
-        """Rows and columns of an image, where that is known."""
-        shapes = (getattr(pool, "shape", None) for pool in self._members())
-        return next((shape for shape in shapes if shape is not None), None)
-
-    @property
-    def learned(self) -> bool:
+    def learned(self) -> bool:  # type: ignore[override]
         """Whether a pool among them has learned its columns from data."""
-        return any(getattr(pool, "learned", False) for pool in self._members())
+        return any(pool.learned for pool in self._members())
+
+    @property
+    def shape(self) -> tuple[int, int] | None:  # type: ignore[override]
+        """Rows and columns of an image, where that is known."""
+        shapes = (pool.shape for pool in self._members())
+        return next((shape for shape in shapes if shape is not None), None)
 
     def for_images(self, shape: tuple[int, int]) -> Union:
         """Return the union for images of this shape."""
-        return Union(
-            [
-                pool.for_images(shape) if getattr(pool, "takes_images", False) else pool
-                for pool in self._members()
-            ]
-        )
+        return Union([pool.for_images(shape).given for pool in self._members()])
 
-    def _members(self) -> Sequence[Any]:
+    def member(self, atom: Atom) -> tuple[Pool, Any]:
+        """Return the pool that an atom comes from, and what the atom is there."""
+        return self._members()[atom[0]].member(atom[1])
+
+    def _members(self) -> list[Pool]:
         """Return the pools, if pools they are."""
         if isinstance(self.pools, str) or not isinstance(self.pools, Sequence) or not self.pools:
             raise TypeError(f"Union(pools={self.pools!r}) needs a list or tuple of pools.")
-        for pool in self.pools:
-            if isinstance(pool, type) or not hasattr(pool, "prepare"):
-                raise TypeError(f"Union: {pool!r} is no pool; give an object, Columns() say.")
-        return self.pools
+        return [as_pool(pool, "Union: ") for pool in self.pools]
 
-    def prepare(
-        self,
-        X: Any,
-        *,
-        weight: Any | None = None,
-        scale: bool | str = "std",
-        fit_intercept: bool = True,
-        random_state: Any = None,
-    ) -> PreparedUnion:
-        """Bind all pools to data.
-
-        Parameters
-        ----------
-        X : ndarray or sparse matrix of shape (n_samples, n_features)
-            The data, of a kind that all pools take.
-        weight : array of shape (n_samples,), optional
-            Sample weights.
-        scale : {"std", "max"} or bool
-        fit_intercept : bool
-            As for the pools.
-        random_state : int, RandomState instance or None
-            For the pools that draw at random.
-        """
-        if not self.array_api:
-            check_numpy(X, "Union")
-        options = {"weight": weight, "scale": scale, "fit_intercept": fit_intercept}
-        drawing = {**options, "random_state": random_state}
-        pools = [
-            pool.prepare(X, **(drawing if getattr(pool, "draws", False) else options))
+    def _bound(self, data: TrainingData) -> PreparedUnion:
+        """Bind all pools to the data."""
+        parts = [
+            bind(
+                pool,
+                data.X,
+                weight=data.weight,
+                scale=data.scale,
+                fit_intercept=data.fit_intercept,
+                random_state=data.random_state,
+            )
             for pool in self._members()
         ]
-        priced = any(hasattr(pool, "price") for pool in pools)
-        kind = PricedUnion if priced else PreparedUnion
-        prepared = kind(pools, list(self._members()), X.shape[1])
-        if any(hasattr(pool, "pool") for pool in pools):
-            pairs = zip(pools, self._members(), strict=True)
-            prepared.pool = Union([getattr(bound, "pool", member) for bound, member in pairs])
+        prepared = PreparedUnion(parts)
+        known = [part.pool.given for part in parts]
+        if any(own is not pool for own, pool in zip(known, self.pools, strict=True)):
+            prepared.pool = Union(known)
         return prepared
 
     def evaluate(self, X: Any, atoms: Sequence[Atom]) -> Any:
         """Return the unscaled columns of ``atoms`` on new data: ``(n_samples, total width)``."""
         widths = [self.n_columns(atom, X.shape[1]) for atom in atoms]
-        if self.array_api and not hasattr(X, "toarray") and not is_numpy(X):
+        if self.array_api and not is_sparse(X) and not is_numpy(X):
             return self._evaluate_elsewhere(X, atoms, widths)
         check_numpy(X, "Union")
         ends = np.cumsum(widths, dtype=np.intp)
         values: Any = None
-        for number, pool in enumerate(self._members()):
-            places = [place for place, atom in enumerate(atoms) if atom[0] == number]
-            if not places:
-                continue
-            part = pool.evaluate(X, [atoms[place][1] for place in places])
-            part = part.toarray() if hasattr(part, "toarray") else part
+        for places, part in self._evaluated(X, atoms):
             if values is None:
                 values = np.empty((X.shape[0], sum(widths)), dtype=part.dtype)
             elif part.dtype != values.dtype:
@@ -163,19 +136,22 @@ class Union(Parameters):
 
     def _evaluate_elsewhere(self, X: Any, atoms: Sequence[Atom], widths: list[int]) -> Any:
         """Do the same for an array of another library."""
-        xp, found = namespace(X), dict[int, Any]()
-        for number, pool in enumerate(self._members()):
-            places = [place for place, atom in enumerate(atoms) if atom[0] == number]
-            if not places:
-                continue
-            part, start = pool.evaluate(X, [atoms[place][1] for place in places]), 0
+        xp, found, dtype = namespace(X), dict[int, Any](), working_dtype(X)
+        for places, part in self._evaluated(X, atoms):
+            start = 0
             for place in places:
                 found[place] = part[:, start : start + widths[place]]
                 start += widths[place]
-        dtype = working_dtype(X)
         if not found:
             return xp.zeros((X.shape[0], 0), dtype=dtype, device=device_of(X))
         return xp.concat([xp.astype(found[p], dtype) for p in range(len(atoms))], axis=1)
+
+    def _evaluated(self, X: Any, atoms: Sequence[Atom]) -> Iterator[tuple[list[int], Any]]:
+        """Yield for each pool the places of its atoms, and their columns."""
+        for number, pool in enumerate(self._members()):
+            places = [place for place, atom in enumerate(atoms) if atom[0] == number]
+            if places:
+                yield places, to_dense(pool.evaluate(X, [atoms[place][1] for place in places]))
 
     def labels(self, atoms: Sequence[Atom]) -> list[Any]:
         """Return how to name ``atoms``: by pool, and by what the pool calls them."""
@@ -184,10 +160,7 @@ class Union(Parameters):
 
     def describe(self, atom: Atom, names: Sequence[str]) -> str:
         """Return an atom in the words of its pool, for columns of these names."""
-        pool = self._members()[atom[0]]
-        if hasattr(pool, "describe"):
-            return str(pool.describe(atom[1], names))
-        return str(pool.labels([atom[1]])[0])
+        return self._members()[atom[0]].describe(atom[1], names)
 
     def feature_indices(self, atoms: Sequence[Atom], n_features: int) -> np.ndarray:
         """Return the columns that ``atoms`` read, in order."""
@@ -197,9 +170,7 @@ class Union(Parameters):
 
     def cost(self, atom: Atom, n_features: int) -> Cost:
         """Return what a row costs before the weights."""
-        pool = self._members()[atom[0]]
-        cost: Cost = pool.cost(atom[1], n_features) if hasattr(pool, "cost") else Cost(0, 0)
-        return cost
+        return self._members()[atom[0]].cost(atom[1], n_features)
 
     def n_columns(self, atom: Any, n_features: int) -> int:
         """Return how many columns ``atom`` has; raise for what is no atom of these pools."""
@@ -213,65 +184,43 @@ class Union(Parameters):
         return int(pools[atom[0]].n_columns(atom[1], n_features))
 
 
-class PreparedUnion:
+class PreparedUnion(PreparedPool):
     """Several pools bound to the same data.
+
+    Where atoms have prices, the best have the largest score over the root of the price.
 
     Parameters
     ----------
-    pools : list
+    pools : list of PreparedPool
         The pools, bound to the data.
-    members : list
-        The pools themselves.
-    n_features : int
-        Columns of the data.
-
-    Attributes
-    ----------
-    pool : Union
-        Only where a pool has learned from the data: what evaluates the atoms on other data.
     """
 
-    pool: Union
-
-    def __init__(self, pools: list[Any], members: list[Any], n_features: int) -> None:
-        self._pools, self._members, self._n_features = pools, members, n_features
+    def __init__(self, pools: list[PreparedPool]) -> None:
+        self._pools = pools
+        self.n_usable = sum(int(pool.n_usable) for pool in pools)
 
     @property
-    def takes_curvature(self) -> bool:
+    def takes_curvature(self) -> bool:  # type: ignore[override]  # it depends on the members
         """Whether a pool can tell what Newton steps would gain."""
-        return any(getattr(pool, "takes_curvature", False) for pool in self._pools)
+        return any(pool.takes_curvature for pool in self._pools)
 
     @property
-    def n_usable(self) -> int:
-        """Number of atoms that can be chosen, of all pools."""
-        return sum(int(pool.n_usable) for pool in self._pools)
+    def priced(self) -> bool:
+        """Whether the atoms of a pool have prices."""
+        return any(pool.priced for pool in self._pools)
 
     def top(
-        self,
-        residual: Any,
-        rule: str,
-        m: int,
-        exclude: frozenset[Hashable],
-        inputs: frozenset[int] | None = None,
-        curvature: Curvature | None = None,
-    ) -> list[tuple[Atom, float]]:
-        """Return the ``m`` atoms with the largest gradients, with their scores, best first."""
-        return self._merged("top", residual, rule, m, exclude, inputs, curvature)
+        self, residual: Any, rule: str, m: int, exclude: Excluded, inputs: Inputs = None, **own: Any
+    ) -> Offers:
+        """Return the ``m`` best atoms with their scores; with ``budget``, none that costs more."""
+        return self._merged("top", residual, rule, m, exclude, inputs, **own)
 
-    def shortlist(
-        self,
-        residual: Any,
-        rule: str,
-        m: int,
-        exclude: frozenset[Hashable],
-        inputs: frozenset[int] | None = None,
-        curvature: Curvature | None = None,
-    ) -> list[tuple[Atom, float]]:
+    def shortlist(self, *args: Any, **limits: Any) -> Offers:
         """Return ``m`` good atoms, of all pools alike, the best first.
 
         Gradients of columns of different kinds say little about which gains more.
         """
-        return self._merged("shortlist", residual, rule, m, exclude, inputs, curvature)
+        return self._merged("shortlist", *args, **limits)
 
     def _merged(
         self,
@@ -279,34 +228,30 @@ class PreparedUnion:
         residual: Any,
         rule: str,
         m: int,
-        exclude: frozenset[Hashable],
-        inputs: frozenset[int] | None,
+        exclude: Excluded,
+        inputs: Inputs = None,
         curvature: Curvature | None = None,
         budget: float | None = None,
-    ) -> list[tuple[Atom, float]]:
+    ) -> Offers:
         """Ask all pools, and put what they offer in order."""
         found, places = list[tuple[Atom, float]](), list[int]()
         for number, pool in enumerate(self._pools):
             limits: dict[str, Any] = {} if inputs is None else {"inputs": inputs}
-            if budget is not None and hasattr(pool, "price"):
+            if budget is not None and pool.priced:
                 limits["budget"] = budget
             elif budget is not None and budget < _PRICE:
                 continue
-            if curvature is not None and getattr(pool, "takes_curvature", False):
+            if curvature is not None and pool.takes_curvature:
                 limits["curvature"] = curvature
             own = frozenset(atom for owner, atom in cast(Any, exclude) if owner == number)
-            offers = getattr(pool, method, pool.top)(residual, rule, m, own, **limits)
+            offers = getattr(pool, method)(residual, rule, m, own, **limits)
             found += [((number, atom), score) for atom, score in offers]
             places += range(len(offers))
-        worth = [-self._worth(offer) for offer in found]
+        worth = [-score / math.sqrt(self.price(atom)) for atom, score in found]
         # By worth alone, or turn by turn.
         keys = worth if method == "top" else list(zip(places, worth, strict=True))
         order = sorted(range(len(found)), key=keys.__getitem__)
         return [found[place] for place in order[:m]]
-
-    def _worth(self, offer: tuple[Atom, float]) -> float:
-        """Return what offers are ranked by."""
-        return offer[1]
 
     def columns(self, atom: Atom) -> Any:
         """Return the scaled columns of ``atom``, one per row: ``(width, n_samples)``."""
@@ -318,49 +263,8 @@ class PreparedUnion:
 
     def inputs(self, atom: Atom) -> frozenset[int]:
         """Return the columns that ``atom`` reads."""
-        pool = self._pools[atom[0]]
-        if hasattr(pool, "inputs"):
-            return frozenset(pool.inputs(atom[1]))
-        read = self._members[atom[0]].feature_indices([atom[1]], self._n_features)
-        return frozenset(np.asarray(read).tolist())
-
-
-class PricedUnion(PreparedUnion):
-    """Several pools bound to the same data, the atoms of some of which have a price.
-
-    Best means then the largest score over the root of the price.
-    """
-
-    def top(
-        self,
-        residual: Any,
-        rule: str,
-        m: int,
-        exclude: frozenset[Hashable],
-        inputs: frozenset[int] | None = None,
-        curvature: Curvature | None = None,
-        budget: float | None = None,
-    ) -> list[tuple[Atom, float]]:
-        """Return the ``m`` best atoms with their scores; with ``budget``, none that costs more."""
-        return self._merged("top", residual, rule, m, exclude, inputs, curvature, budget)
-
-    def shortlist(
-        self,
-        residual: Any,
-        rule: str,
-        m: int,
-        exclude: frozenset[Hashable],
-        inputs: frozenset[int] | None = None,
-        curvature: Curvature | None = None,
-        budget: float | None = None,
-    ) -> list[tuple[Atom, float]]:
-        """Return ``m`` good atoms; with ``budget``, none that costs more."""
-        return self._merged("shortlist", residual, rule, m, exclude, inputs, curvature, budget)
-
-    def _worth(self, offer: tuple[Atom, float]) -> float:
-        return offer[1] / math.sqrt(self.price(offer[0]))
+        return self._pools[atom[0]].inputs(atom[1])
 
     def price(self, atom: Atom) -> float:
         """Return what ``atom`` costs."""
-        pool = self._pools[atom[0]]
-        return float(pool.price(atom[1])) if hasattr(pool, "price") else _PRICE
+        return self._pools[atom[0]].price(atom[1])

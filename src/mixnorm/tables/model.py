@@ -80,7 +80,7 @@ class TableModel:
                 f"{estimator.n_features_in_}"
             )
         pool = estimator.model_.pool
-        if getattr(pool, "plain", False) and getattr(pool, "groups", None) != encoder.groups:
+        if pool.plain and getattr(pool, "groups", None) != encoder.groups:
             raise ValueError("the estimator groups columns otherwise than the table does")
 
     @property
@@ -110,7 +110,7 @@ class TableModel:
         """Return a feature of the estimator in words, in the names and units of the table."""
         pool = self.estimator.model_.pool
         groups = self.encoder.groups
-        if getattr(pool, "plain", False) and getattr(pool, "groups", None) == groups:
+        if pool.plain and getattr(pool, "groups", None) == groups:
             return self.encoder.names[int(atom)]
         return str(pool.describe(atom, self.encoder.column_names))
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mixnorm._array import device_of, is_sparse, namespace, to_dense, to_numpy
-from mixnorm.pools import working_dtype
+from mixnorm.pools import Pool, PreparedPool, as_pool, bind, working_dtype
 from mixnorm.testing.contract import require, require_close, require_parameters
 
 _RULES = ("l1", "l2")
@@ -24,21 +24,23 @@ _FEW = 5
 class _Case:
     """A pool bound to its data, with a residual to score its atoms for."""
 
-    pool: Any
+    pool: Pool
     X: Any
     weight: Any
     residual: Any
     options: dict[str, Any]
     max_atoms: int
 
-    def prepared(self, pool: Any | None = None) -> Any:
+    def prepared(self, pool: Any | None = None) -> PreparedPool:
         pool = self.pool if pool is None else pool
-        return pool.prepare(self.X, weight=self.weight, **self.options)
+        return bind(pool, self.X, weight=self.weight, **self.options)
 
     def eps(self) -> float:
         return float(np.finfo(to_numpy(self.weight).dtype).eps)
 
-    def top(self, prepared: Any, rule: str = "l1", **limits: Any) -> list[tuple[Any, float]]:
+    def top(
+        self, prepared: PreparedPool, rule: str = "l1", **limits: Any
+    ) -> list[tuple[Any, float]]:
         found: list[tuple[Any, float]] = prepared.top(
             self.residual, rule, self.max_atoms, frozenset(), **limits
         )
@@ -56,10 +58,9 @@ def check_pool(
     Scores are compared with the gradients of the columns that the pool hands out, these with what
     ``evaluate`` returns on the same data, and copies of the pool with the pool itself. What a pool
     need not have (``cost``, ``describe``; bound to data, ``inputs``, ``price`` and ``shortlist``)
-    is checked where it is there. Bound to data, a pool that learns from them has an attribute
-    ``pool``, which evaluates its atoms. A pool with a true attribute ``draws`` is given a
-    ``random_state``; one with a true attribute ``grows`` may offer others of its atoms when some
-    are excluded, or only some inputs wanted.
+    is checked too, or the default that stands in for it. Bound to data, a pool that learns from
+    them has an attribute ``pool``, which evaluates its atoms. A pool with a true attribute
+    ``grows`` may offer others of its atoms when some are excluded, or only some inputs wanted.
 
     Parameters
     ----------
@@ -85,7 +86,7 @@ def check_pool(
     >>> from mixnorm.pools import Columns
     >>> check_pool(Columns(groups=["a", "a", "b"]), np.arange(12.0).reshape(4, 3) % 5)
     """
-    rng = np.random.default_rng(random_state)
+    pool, rng = as_pool(pool), np.random.default_rng(random_state)
     weight = rng.uniform(0.5, 2.0, size=X.shape[0])
     weight /= weight.sum()
     # As at the optimum over the intercept: constant columns then have no gradient.
@@ -95,12 +96,14 @@ def check_pool(
     before = _snapshot(X)
     for scale in ("std", "max", False):
         for fit_intercept in (True, False):
-            options: dict[str, Any] = {"scale": scale, "fit_intercept": fit_intercept}
-            if getattr(pool, "draws", False):
-                options["random_state"] = random_state
+            options = {
+                "scale": scale,
+                "fit_intercept": fit_intercept,
+                "random_state": random_state,
+            }
             case = _Case(pool, X, *arrays, options, max_atoms)
             prepared = case.prepared()
-            case = replace(case, pool=getattr(prepared, "pool", pool))
+            case = replace(case, pool=prepared.pool or pool)
             _check_count(case, prepared)
             _check_columns(case, prepared)
             _check_atoms(case, prepared)
@@ -138,20 +141,19 @@ def _snapshot(X: Any) -> np.ndarray:
     return np.array(_dense(X))
 
 
-def _check_scores(case: _Case, prepared: Any, rule: str) -> None:
+def _check_scores(case: _Case, prepared: PreparedPool, rule: str) -> None:
     ranked = case.top(prepared, rule)
     require(len(ranked) <= case.max_atoms, case.pool, "top returns at most m atoms")
     require(len({atom for atom, _ in ranked}) == len(ranked), case.pool, "atoms differ, and hash")
     scores = np.asarray([score for _, score in ranked])
     require(np.all(scores > 0.0), case.pool, "scores of offered atoms are positive")
-    price = getattr(prepared, "price", lambda atom: 1.0)
-    worth = np.asarray([score / math.sqrt(price(atom)) for atom, score in ranked])
+    worth = np.asarray([score / math.sqrt(prepared.price(atom)) for atom, score in ranked])
     require(np.all(np.diff(worth) <= 0.0), case.pool, "top returns the best atom first")
     for atom, score in ranked:
         _check_score(case, prepared, rule, atom, score)
 
 
-def _check_score(case: _Case, prepared: Any, rule: str, atom: Any, score: float) -> None:
+def _check_score(case: _Case, prepared: PreparedPool, rule: str, atom: Any, score: float) -> None:
     residual = to_numpy(case.residual).astype(np.float64)
     rows = to_numpy(prepared.columns(atom)).astype(np.float64)
     gradient = rows @ residual
@@ -174,7 +176,7 @@ def _same(case: _Case, first: list[tuple[Any, float]], second: list[tuple[Any, f
     return bool(np.allclose(one, other, rtol=16.0 * case.eps(), atol=0.0))
 
 
-def _check_exclusion(case: _Case, prepared: Any, rule: str) -> None:
+def _check_exclusion(case: _Case, prepared: PreparedPool, rule: str) -> None:
     ranked = case.top(prepared, rule)
     if len(ranked) < 2:
         return
@@ -185,16 +187,14 @@ def _check_exclusion(case: _Case, prepared: Any, rule: str) -> None:
     left = prepared.top(case.residual, rule, case.max_atoms, excluded)
     offered = [atom for atom, _ in left]
     require(not excluded & set(offered), case.pool, "excluded atoms are not offered")
-    if getattr(case.pool, "grows", False):
+    if case.pool.grows:
         return
     wanted = [atom for atom, _ in ranked[1::2]]
     promise = "excluding atoms leaves the order of the others"
     require(offered[: len(wanted)] == wanted, case.pool, promise, f"got {offered}, not {wanted}")
 
 
-def _check_shortlist(case: _Case, prepared: Any, rule: str) -> None:
-    if not hasattr(prepared, "shortlist"):
-        return
+def _check_shortlist(case: _Case, prepared: PreparedPool, rule: str) -> None:
     listed = prepared.shortlist(case.residual, rule, 8, frozenset())
     atoms = [atom for atom, _ in listed]
     require(len(listed) <= 8, case.pool, "shortlist returns at most m atoms")
@@ -209,7 +209,7 @@ def _check_shortlist(case: _Case, prepared: Any, rule: str) -> None:
     require(not {atom for atom, _ in left} & set(atoms), case.pool, promise)
 
 
-def _check_inputs(case: _Case, prepared: Any, rule: str) -> None:
+def _check_inputs(case: _Case, prepared: PreparedPool, rule: str) -> None:
     keywords = inspect.signature(prepared.top).parameters
     require("inputs" in keywords, case.pool, "top takes the keyword inputs")
     ranked = case.top(prepared, rule)
@@ -226,7 +226,7 @@ def _check_inputs(case: _Case, prepared: Any, rule: str) -> None:
             _check_score(case, prepared, rule, atom, score)
         fitting = {atom for atom, _ in ranked if case.read(atom) <= inputs}
         offered = {atom for atom, _ in found}
-        missed = set() if getattr(case.pool, "grows", False) else fitting - offered
+        missed = set() if case.pool.grows else fitting - offered
         # Scores may round otherwise here, so that the last of a full list may be another.
         promise = "with inputs, top offers all atoms that read only these columns"
         require(not missed or len(offered) == case.max_atoms, case.pool, promise, f"not {missed}")
@@ -235,8 +235,8 @@ def _check_inputs(case: _Case, prepared: Any, rule: str) -> None:
     )
 
 
-def _check_prices(case: _Case, prepared: Any, rule: str) -> None:
-    if not hasattr(prepared, "price"):
+def _check_prices(case: _Case, prepared: PreparedPool, rule: str) -> None:
+    if not prepared.priced:
         return
     ranked = case.top(prepared, rule)
     prices = [prepared.price(atom) for atom, _ in ranked]
@@ -252,14 +252,14 @@ def _check_prices(case: _Case, prepared: Any, rule: str) -> None:
     require(not missed, case.pool, "with a budget, top offers what costs no more", f"not {missed}")
 
 
-def _check_count(case: _Case, prepared: Any) -> None:
+def _check_count(case: _Case, prepared: PreparedPool) -> None:
     count = getattr(prepared, "n_usable", None)
     good = isinstance(count, (int, np.integer)) and count >= len(case.top(prepared))
     promise = "n_usable, bound to data, is the number of atoms that can be chosen"
     require(good, case.pool, promise, f"got {count!r}")
 
 
-def _check_columns(case: _Case, prepared: Any) -> None:
+def _check_columns(case: _Case, prepared: PreparedPool) -> None:
     atoms = [atom for atom, _ in case.top(prepared)]
     blocks = [prepared.columns(atom) for atom in atoms]
     n_samples = case.X.shape[0]
@@ -290,7 +290,7 @@ def _check_columns(case: _Case, prepared: Any) -> None:
     require(len(labels) == len(atoms), case.pool, "labels names every atom", f"got {labels}")
 
 
-def _check_evaluation(case: _Case, prepared: Any) -> None:
+def _check_evaluation(case: _Case, prepared: PreparedPool) -> None:
     """Check what prediction relies on: that rows count by themselves, and short cuts agree."""
     pool, X = case.pool, case.X
     atoms = [atom for atom, _ in case.top(prepared)][:_FEW]
@@ -301,16 +301,15 @@ def _check_evaluation(case: _Case, prepared: Any) -> None:
     part, dense = _dense(pool.evaluate(X[rows, :], atoms)), _dense(values)
     promise = "evaluate looks at each row by itself"
     require_close(part, dense[rows], pool, promise, atol=_rounding(case, dense))
-    if hasattr(pool, "total_cost"):
-        cost = pool.total_cost(atoms, X.shape[1], 3)
-        good = all(type(count) is int and count >= 0 for count in cost)
-        require(good, pool, "total_cost counts operations", f"got {cost!r}")
-    if hasattr(pool, "scorer") and isinstance(X, np.ndarray):
+    cost = pool.total_cost(atoms, X.shape[1], 3)
+    good = all(type(count) is int and count >= 0 for count in cost)
+    require(good, pool, "total_cost counts operations", f"got {cost!r}")
+    if isinstance(X, np.ndarray):
         rng = np.random.default_rng(0)
         weights, intercept = rng.standard_normal((dense.shape[1], 3)), rng.standard_normal(3)
         scorer, scores = pool.scorer(atoms, weights, intercept), dense @ weights + intercept
         size = float(np.max(np.abs(dense) @ np.abs(weights))) + 4.0
-        atol = 64.0 * float(np.finfo(dense.dtype).eps) * size
+        atol = 64.0 * case.eps() * size
         require_close(scorer(X), scores, pool, "scorer gives the weighted sums", atol=atol)
         promise = "scorer.row gives the weighted sums of one row"
         require_close(scorer.row(X[0]), scores[0], pool, promise, atol=atol)
@@ -328,10 +327,10 @@ def _check_silent_rows(case: _Case) -> None:
         _check_scores(other, prepared, rule)
 
 
-def _check_copies(case: _Case, prepared: Any) -> None:
+def _check_copies(case: _Case, prepared: PreparedPool) -> None:
     wanted, again = case.top(prepared), case.top(prepared)
     require(_same(case, again, wanted), case.pool, "top gives the same again when called again")
-    for pool in (case.pool, *require_parameters(case.pool)):
+    for pool in (case.pool, *require_parameters(case.pool.given)):
         found = case.top(case.prepared(pool))
         require(
             _same(case, found, wanted),
@@ -340,7 +339,7 @@ def _check_copies(case: _Case, prepared: Any) -> None:
         )
 
 
-def _check_atoms(case: _Case, prepared: Any) -> None:
+def _check_atoms(case: _Case, prepared: PreparedPool) -> None:
     pool, d = case.pool, case.X.shape[1]
     names = [f"column {j}" for j in range(d)]
     atoms = [atom for atom, _ in case.top(prepared)]
@@ -360,9 +359,8 @@ def _check_atoms(case: _Case, prepared: Any) -> None:
         read = case.read(atom)
         promise = f"feature_indices({atom!r}) are columns of the data"
         require(read and read <= set(range(d)), pool, promise, f"got {sorted(read)}")
-        if hasattr(prepared, "inputs"):
-            promise = f"inputs({atom!r}) are the columns of feature_indices"
-            require(prepared.inputs(atom) == read, pool, promise, f"got {prepared.inputs(atom)}")
+        promise = f"inputs({atom!r}) are the columns of feature_indices"
+        require(prepared.inputs(atom) == read, pool, promise, f"got {prepared.inputs(atom)}")
         _check_words(case, atom, names)
         _check_reads(case, atom, read)
 
@@ -374,15 +372,13 @@ def _is_plain(atom: Any) -> bool:
 
 
 def _check_words(case: _Case, atom: Any, names: list[str]) -> None:
-    if hasattr(case.pool, "describe"):
-        words = case.pool.describe(atom, names)
-        good = type(words) is str and bool(words.strip()) and "\n" not in words
-        require(good, case.pool, f"describe({atom!r}) is one line of text", f"got {words!r}")
-    if hasattr(case.pool, "cost"):
-        cost = case.pool.cost(atom, case.X.shape[1])
-        counts = (cost.multiply_adds, cost.comparisons)
-        good = all(type(count) is int and count >= 0 for count in counts)
-        require(good, case.pool, f"cost({atom!r}) counts operations", f"got {cost!r}")
+    words = case.pool.describe(atom, names)
+    good = type(words) is str and bool(words.strip()) and "\n" not in words
+    require(good, case.pool, f"describe({atom!r}) is one line of text", f"got {words!r}")
+    cost = case.pool.cost(atom, case.X.shape[1])
+    counts = (cost.multiply_adds, cost.comparisons)
+    good = all(type(count) is int and count >= 0 for count in counts)
+    require(good, case.pool, f"cost({atom!r}) counts operations", f"got {cost!r}")
 
 
 def _check_reads(case: _Case, atom: Any, read: set[int]) -> None:

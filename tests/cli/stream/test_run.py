@@ -499,7 +499,7 @@ def test_help(mixnorm):
 def test_losses_are_those_of_the_estimators():
     from mixnorm.cli.arguments.parser import LOSSES
     from mixnorm.estimators.online.regressor import REGRESSION
-    from mixnorm.losses.names import JOINT
+    from mixnorm.losses import JOINT
 
     assert set(LOSSES["mirror"]) == set(JOINT) - {"squared_hinge"}
     assert set(LOSSES["regressor"]) == set(REGRESSION)

@@ -6,13 +6,16 @@ import numpy as np
 import pytest
 
 from mixnorm._array import namespace, to_numpy
+from mixnorm.pools import PreparedPool
 
 
-class SmallPool:
+class SmallPool(PreparedPool):
     """Columns and products of two, all of them computed: the slowest pool, and the plainest.
 
     ``calls`` has the arguments of every scan.
     """
+
+    tells_inputs = False
 
     def __init__(self, X, prices=None, linear=True):
         xp = namespace(X)
@@ -54,12 +57,16 @@ class SmallPool:
 class Products(SmallPool):
     """A pool that tells which columns its atoms read."""
 
+    tells_inputs = True
+
     def inputs(self, atom):
         return frozenset(atom)
 
 
 class Priced(Products):
     """A pool with prices."""
+
+    priced = True
 
     def price(self, atom):
         return self.prices[atom]

@@ -225,6 +225,8 @@ def test_interrupt_before_the_first_round_is_an_interrupt():
     loss, weight = MarginSoftmax(), np.full(len(X), 1 / len(X))
 
     class Interrupting:
+        columns = None
+
         def top(self, *args):
             raise KeyboardInterrupt
 

@@ -537,8 +537,6 @@ def test_what_cannot_be():
         build(Plan(TraceNorm(), [Squared()], "feature"), 3, 2)
     with pytest.raises(ValueError, match="has no ball"):
         build(Plan(PLAIN, [Squared()], "feature", radius=1.0), 3, 2)
-    with pytest.raises(TypeError, match="not known to online learning"):
-        build(Plan(PLAIN, [MulticlassSquaredHinge()]), 3, 2)
     with pytest.raises(ValueError, match="choose 'adaptive'"):
         by_blocks(RowLearner(Plan(PLAIN, [Squared()], "feature"), 3, 2))
     learner = build(Plan(PLAIN, [Squared()], "feature"), 3, 2)
@@ -552,13 +550,54 @@ def test_what_cannot_be():
         learner.weights(averaged=True)
 
 
-class OwnLoss(MarginSoftmax):
-    pass
+class DoubleLoss(MarginSoftmax):
+    def value_and_residual(self, scores, target, weight):
+        return super().value_and_residual(scores, target, 2.0 * weight)
+
+
+class SlowSoftmax(MarginSoftmax):
+    row_code = None
+
+
+class SlowHuber(Huber):
+    row_code = None
+
+
+class SlowHinge(Hinge):
+    row_code = None
 
 
 def test_a_loss_of_ones_own_is_not_taken_for_another():
-    with pytest.raises(TypeError, match="not known to online learning"):
-        build(Plan(PLAIN, [OwnLoss()]), 3, 2)
+    assert DoubleLoss().row_code is None
+    assert isinstance(build(Plan(PLAIN, [MulticlassSquaredHinge()]), 3, 2), BlockLearner)
+    assert isinstance(build(Plan(PLAIN, [DoubleLoss()]), 3, 2), BlockLearner)
+
+
+@pytest.mark.parametrize(
+    ("known", "own"),
+    [
+        (MarginSoftmax(0.5), SlowSoftmax(0.5)),
+        (Huber(0.5), SlowHuber(0.5)),
+        (Hinge(), SlowHinge()),
+    ],
+    ids=repr,
+)
+def test_losses_without_compiled_code(known, own):
+    rng = np.random.default_rng(0)
+    X, importance = rng.standard_normal((30, 4)), rng.uniform(size=30)
+    labels = rng.integers(3, size=30) if known.is_classifier else NO_LABELS
+    targets = no_targets(30)
+    if not known.is_classifier:
+        targets = rng.standard_normal((30, 3))
+        targets = np.sign(targets) if known.is_binary else targets
+    learners = [
+        BlockLearner(Plan(GROUP, [loss], "adaptive", scaled=True, intercept=True), 4, 3)
+        for loss in (known, own)
+    ]
+    found = [learner.learn(X, labels, targets, importance) for learner in learners]
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(learners[0].weights()[0], learners[1].weights()[0], atol=1e-9)
 
 
 @pytest.mark.parametrize("unit", [2.0**600, 2.0**-600])

@@ -13,13 +13,12 @@ from scipy import sparse
 from mixnorm import losses
 from mixnorm.engines import proximal
 from mixnorm.engines.proximal import LossMixture, SeparateDesign, SharedDesign
-from mixnorm.losses import names
 from mixnorm.norms import MixedNorm, SchattenNorm, TraceNorm, as_norm
 
 NORMS = ["l1,1", "l2,1", "linf,1", "l2,2", "trace"]
 LOSSES = {
-    **{name: cls() for name, cls in names.SCALAR.items()},
-    **{f"joint {name}": cls() for name, cls in names.JOINT.items()},
+    **{name: cls() for name, cls in losses.SCALAR.items()},
+    **{f"joint {name}": cls() for name, cls in losses.JOINT.items()},
 }
 SMOOTH = [name for name, loss in LOSSES.items() if np.isfinite(loss.smoothness)]
 KINKED = [name for name, loss in LOSSES.items() if not np.isfinite(loss.smoothness)]

@@ -9,7 +9,7 @@ from mixnorm import losses
 from mixnorm.engines import proximal
 from mixnorm.engines.proximal.design import SeparateDesign, SharedDesign
 from mixnorm.engines.proximal.problem import Problem, inner, relative_size
-from mixnorm.losses.names import JOINT, SCALAR
+from mixnorm.losses import JOINT, SCALAR
 from mixnorm.norms import MixedNorm, as_norm
 
 NORMS = ["l1,1", "l2,1", "linf,1", "l2,2", "trace"]

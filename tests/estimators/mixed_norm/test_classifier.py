@@ -17,8 +17,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 
 import mixnorm
 from mixnorm import MixedNormClassifier
-from mixnorm.losses import Logistic, MarginSoftmax, MulticlassHinge, Squared
-from mixnorm.losses.names import JOINT
+from mixnorm.losses import JOINT, Logistic, MarginSoftmax, MulticlassHinge, Squared
 from mixnorm.norms import MixedNorm, TraceNorm, as_norm
 
 NORMS = ["l1,1", "l2,1", "l2,2", "linf,1", "trace"]

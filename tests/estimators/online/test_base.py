@@ -734,10 +734,10 @@ WRONG = [
     (dict(radius=0.0), "radius=0.0 must be positive"),
     (dict(radius=-1), "radius=-1 must be positive"),
     (dict(radius=np.inf), "radius=inf must be"),
-    (dict(radius="1"), "radius='1' must be None or a number"),
+    (dict(radius="1"), "radius='1' must be a number or None"),
     (dict(eta0=0), "eta0=0 must be positive"),
     (dict(eta0=np.nan), "eta0=nan must be positive"),
-    (dict(eta0=True), "eta0=True must be None or a number"),
+    (dict(eta0=True), "eta0=True must be a number or None"),
     (dict(conservative=1.0), "conservative=1.0 must be"),
     (dict(conservative=-0.1), "conservative=-0.1 must be"),
     (dict(conservative=True), "conservative=True must be"),
@@ -780,8 +780,7 @@ def test_losses_that_cannot_be():
     X, y = rows(), np.arange(N) % 3
     with pytest.raises(ValueError, match="is no loss on labels"):
         MirrorDescentClassifier(loss=Squared()).fit(X, y)
-    with pytest.raises(TypeError, match="not known to online learning"):
-        MirrorDescentClassifier(loss=MulticlassSquaredHinge()).fit(X, y)
+    assert MirrorDescentClassifier(loss=MulticlassSquaredHinge()).fit(X, y).loss_ > 0.0
     with pytest.raises(ValueError, match="is not known"):
         MirrorDescentClassifier(loss="squared_hinge").fit(X, y)
     with pytest.raises(ValueError, match="not known|loss on classes"):

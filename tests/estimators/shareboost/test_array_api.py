@@ -28,9 +28,8 @@ from mixnorm import (
     save,
 )
 from mixnorm._array import is_foreign, to_numpy
-from mixnorm._params import Parameters
 from mixnorm.exceptions import FewerFeaturesWarning
-from mixnorm.pools import Columns, Products, Stumps
+from mixnorm.pools import Columns, Pool, Products, Stumps
 
 BOTH = [ShareBoostClassifier(tol=1e-10), ShareBoostRegressor(tol=1e-10)]
 # Both namespaces run the same steps in float64, to a tolerance far below this.
@@ -414,7 +413,7 @@ def test_one_vs_rest_takes_numpy_alone(iris, xp, dispatch):
 
 
 @dataclass
-class Templates(Parameters):
+class Templates(Pool):
     """Products with the first images of the training data, learned in ``prepare``."""
 
     count: int = 12

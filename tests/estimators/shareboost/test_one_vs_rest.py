@@ -291,8 +291,6 @@ def test_a_pool_of_the_users_own_is_prepared_once(digits):
 class Drawing(Squares):
     """A pool that wants a seed."""
 
-    draws = True
-
     def prepare(self, X, *, random_state, **options):
         self.seed = random_state
         return super().prepare(X, **options)
@@ -304,16 +302,17 @@ def test_pools_that_draw_get_the_seed(digits):
     assert pool.seed == 7
 
 
-class Bare(Squares):
-    """A pool that tells neither widths nor costs."""
+class Bare:
+    """A pool without a base class that tells no costs."""
 
-    n_columns = cost = property()  # hasattr is then False
+    prepare, evaluate = Squares().prepare, Squares().evaluate
+    feature_indices, n_columns = Squares().feature_indices, Squares().n_columns
 
 
 def test_a_pool_that_tells_little(digits):
     X, y = digits
     model = OneVsRestGreedy(2, pool=Bare()).fit(X, y)
-    assert model.cost_ == (0, 0)
+    assert model.cost_ == (10 * 2, 0)  # the weights alone
     assert np.array_equal(model.predict(X), OneVsRestGreedy(2).fit(X**2, y).predict(X**2))
 
 

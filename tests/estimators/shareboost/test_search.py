@@ -241,7 +241,7 @@ def test_one_standard_error_takes_the_best_penalty_of_the_smaller_size():
     [
         ([], ValueError, "alphas is empty"),
         ([1e-3, -1.0], ValueError, "-1.0, an entry of alphas, must be at least 0"),
-        (["best"], ValueError, "'best', an entry of alphas, is not known"),
+        (["best"], ValueError, "'best', an entry of alphas, must be a number or 'auto'"),
         ([None], TypeError, "None, an entry of alphas, must be a number"),
         (len, TypeError, "must be a list"),
     ],

@@ -177,7 +177,11 @@ def test_cheap_features_come_first():
 
 
 class NoPrices:
-    """A pool of the user's own that knows neither inputs nor prices."""
+    """A pool of the user's own that knows neither inputs nor prices, bound to data."""
+
+    evaluate = staticmethod(Columns().evaluate)
+    feature_indices = staticmethod(Columns().feature_indices)
+    n_columns = staticmethod(Columns().n_columns)
 
     def prepare(self, X, **options):
         data = Columns().prepare(X, **options)
@@ -189,11 +193,34 @@ class NoPrices:
         return Prepared()
 
 
-@pytest.mark.parametrize(("name", "missing"), [("max_inputs", "inputs"), ("cost_budget", "price")])
-def test_pools_that_cannot_keep_a_limit(name, missing):
+def test_pools_that_cannot_keep_a_limit():
     X, y = load_iris(return_X_y=True)
-    with pytest.raises(TypeError, match=f"no method {missing}"):
-        ShareBoostClassifier(pool=NoPrices(), **{name: 2}).fit(X, y)
+    with pytest.raises(TypeError, match="Prepared has no prices .*no method price"):
+        ShareBoostClassifier(pool=NoPrices(), cost_budget=2).fit(X, y)
+
+
+def test_the_pool_tells_the_inputs_that_the_bound_one_does_not():
+    X, y = load_iris(return_X_y=True)
+    model = ShareBoostClassifier(2, pool=NoPrices(), max_inputs=2).fit(X, y)
+    plain = ShareBoostClassifier(2, max_inputs=2).fit(X, y)
+    assert model.selected_.tolist() == plain.selected_.tolist()
+    assert np.array_equal(model.predict(X), plain.predict(X))
+    assert type(model.pool_) is NoPrices
+    assert model.cost_ == (2 * 3, 0)  # columns are free where a pool does not tell
+
+
+@pytest.mark.parametrize(
+    ("pool", "message"),
+    [
+        (Columns, r"pool=<class .* is no pool"),
+        ("columns", "pool='columns' is no pool"),
+        (type("Half", (), {"prepare": None, "evaluate": None})(), "Half has no method feature_ind"),
+    ],
+)
+def test_what_is_no_pool(pool, message):
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(TypeError, match=message):
+        ShareBoostClassifier(pool=pool).fit(X, y)
 
 
 # --- several features per round, and the way back

@@ -445,13 +445,13 @@ def test_class_weight():
 @pytest.mark.parametrize(
     ("params", "error", "words"),
     [
-        ({"kernel": "poly"}, TypeError, "no tensor kernel"),
-        ({"kernel": PolynomialTensorKernel}, TypeError, "no tensor kernel"),
+        ({"kernel": "poly"}, TypeError, "no TensorKernel; give one of"),
+        ({"kernel": PolynomialTensorKernel}, TypeError, "no TensorKernel"),
         ({"kernel": PolynomialTensorKernel(0)}, ValueError, "degree=0"),
         ({"gamma": 0.0}, ValueError, "gamma=0.0 must be positive"),
         ({"gamma": "auto"}, TypeError, "gamma='auto'"),
         ({"gamma": math.inf}, ValueError, "gamma=inf"),
-        ({"q": 2}, ValueError, "more than 2"),
+        ({"q": 2}, ValueError, "q=2 must be above 2 and at most 100"),
         ({"q": "four"}, TypeError, "q='four'"),
         ({"q": 1e3}, ValueError, "at most 100"),
         ({"q": 20, "representation": "tensor"}, ValueError, "even q up to 8"),

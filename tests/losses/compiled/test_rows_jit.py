@@ -6,60 +6,53 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mixnorm.losses import (
-    Absolute,
+    JOINT,
+    SCALAR,
     EpsilonInsensitive,
-    Hinge,
     Huber,
     Logistic,
     MarginSoftmax,
-    MulticlassHinge,
     MultinomialLogistic,
-    Squared,
-    SquaredHinge,
 )
+from mixnorm.losses.codes import MULTICLASS_HINGE, PERCEPTRON
 from mixnorm.losses.compiled import rows_jit as jit
 
-LABELS = [
-    (jit.MULTICLASS_HINGE, 0.0, MulticlassHinge()),
-    (jit.SOFTMAX, 0.0, MultinomialLogistic()),
-    (jit.SOFTMAX, 1.0, MarginSoftmax()),
-    (jit.SOFTMAX, 0.3, MarginSoftmax(0.3)),
-]
-NUMBERS = [
-    (jit.SQUARED, 0.0, Squared()),
-    (jit.ABSOLUTE, 0.0, Absolute()),
-    (jit.HUBER, 1.0, Huber()),
-    (jit.HUBER, 0.3, Huber(0.3)),
-    (jit.EPSILON_INSENSITIVE, 0.1, EpsilonInsensitive(0.1)),
-    (jit.EPSILON_INSENSITIVE, 2.0, EpsilonInsensitive(2.0)),
-    (jit.HINGE, 0.0, Hinge()),
-    (jit.SQUARED_HINGE, 0.0, SquaredHinge()),
-    (jit.LOGISTIC, 0.0, Logistic()),
-]
+LABELS = [kind() for kind in JOINT.values() if kind.row_code is not None]
+LABELS += [MarginSoftmax(0.3)]
+NUMBERS = [kind() for kind in SCALAR.values() if kind.row_code is not None]
+NUMBERS += [Huber(0.3), EpsilonInsensitive(2.0)]
 ONE = np.ones(1)
 finite = st.floats(-800.0, 800.0)
 
 
-@pytest.mark.parametrize(("code", "constant", "loss"), LABELS, ids=str)
+def constants(loss):
+    return np.array([*loss.row_constants, 0.0])
+
+
+def label_loss(loss, scores, label, residual):
+    return jit.label_loss(loss.row_code, constants(loss), scores, label, residual)
+
+
+@pytest.mark.parametrize("loss", LABELS, ids=str)
 @given(scores=st.lists(finite, min_size=1, max_size=9), label=st.integers(0, 8))
-def test_labels(code, constant, loss, scores, label):
+def test_labels(loss, scores, label):
     scores, label = np.asarray(scores), label % len(scores)
     residual = np.full(len(scores), np.nan)
-    found = jit.label_loss(code, constant, scores, label, residual)
+    found = label_loss(loss, scores, label, residual)
     encoded = loss.encode(np.array([label]), len(scores), scores[None])
     value, slope = loss.value_and_residual(scores[None], encoded, ONE)
     assert found == pytest.approx(value, rel=1e-12, abs=1e-12)
     assert abs(np.sum(residual)) < 1e-12
-    if code == jit.MULTICLASS_HINGE and len(set(scores)) < len(scores):
+    if loss.row_code == MULTICLASS_HINGE and len(set(scores)) < len(scores):
         return  # of several subgradients
     np.testing.assert_allclose(residual, slope[0], rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize(("code", "constant", "loss"), NUMBERS, ids=str)
+@pytest.mark.parametrize("loss", NUMBERS, ids=str)
 @given(score=finite, target=finite)
-def test_numbers(code, constant, loss, score, target):
+def test_numbers(loss, score, target):
     target = (1.0 if target > 0.0 else -1.0) if loss.is_binary else target
-    found, residual = jit.number_loss(code, constant, score, target)
+    found, residual = jit.number_loss(loss.row_code, constants(loss), score, target)
     scores = np.array([[score]])
     encoded = loss.encode(np.array([[target]]), 1, scores)
     value, slope = loss.value_and_residual(scores, encoded, ONE)
@@ -70,11 +63,11 @@ def test_numbers(code, constant, loss, score, target):
 @pytest.mark.parametrize("k", [1, 2, 7])
 def test_random_scores(k):
     rng = np.random.default_rng(k)
-    for code, constant, loss in LABELS:
+    for loss in LABELS:
         for _ in range(50):
             scores, label = rng.normal(size=k) * 3.0, int(rng.integers(k))
             residual = np.empty(k)
-            found = jit.label_loss(code, constant, scores, label, residual)
+            found = label_loss(loss, scores, label, residual)
             encoded = loss.encode(np.array([label]), k, scores[None])
             value, slope = loss.value_and_residual(scores[None], encoded, ONE)
             # The class adds 1e-13 to every term, against denormal numbers.
@@ -84,13 +77,13 @@ def test_random_scores(k):
 
 def test_perceptron():
     residual = np.full(3, np.nan)
-    assert jit.label_loss(jit.PERCEPTRON, 0.0, np.array([1.0, 3.0, 2.0]), 2, residual) == 1.0
+    assert jit.label_loss(PERCEPTRON, np.zeros(4), np.array([1.0, 3.0, 2.0]), 2, residual) == 1.0
     assert residual.tolist() == [0.0, 1.0, -1.0]
-    assert jit.label_loss(jit.PERCEPTRON, 0.0, np.array([1.0, 3.0, 2.0]), 1, residual) == 0.0
+    assert jit.label_loss(PERCEPTRON, np.zeros(4), np.array([1.0, 3.0, 2.0]), 1, residual) == 0.0
     assert residual.tolist() == [0.0, 0.0, 0.0]
     # Of several best classes the first is predicted.
-    assert jit.label_loss(jit.PERCEPTRON, 0.0, np.zeros(3), 0, residual) == 0.0
-    assert jit.label_loss(jit.PERCEPTRON, 0.0, np.zeros(3), 2, residual) == 1.0
+    assert jit.label_loss(PERCEPTRON, np.zeros(4), np.zeros(3), 0, residual) == 0.0
+    assert jit.label_loss(PERCEPTRON, np.zeros(4), np.zeros(3), 2, residual) == 1.0
     assert residual.tolist() == [1.0, 0.0, -1.0]
 
 
@@ -102,9 +95,9 @@ def test_best_class():
 
 def test_scores_far_apart():
     residual = np.empty(2)
-    assert jit.label_loss(jit.SOFTMAX, 0.0, np.array([1e300, -1e300]), 0, residual) == 0.0
-    assert jit.label_loss(jit.SOFTMAX, 0.0, np.array([1e5, 0.0]), 1, residual) == 1e5
+    assert label_loss(MultinomialLogistic(), np.array([1e300, -1e300]), 0, residual) == 0.0
+    assert label_loss(MultinomialLogistic(), np.array([1e5, 0.0]), 1, residual) == 1e5
     assert residual.tolist() == [1.0, -1.0]
     for sign in (-1.0, 1.0):
-        value, slope = jit.number_loss(jit.LOGISTIC, 0.0, 1e300 * sign, 1.0)
+        value, slope = jit.number_loss(Logistic.row_code, np.zeros(4), 1e300 * sign, 1.0)
         assert (value, slope) == ((0.0, 0.0) if sign > 0 else (1e300, -1.0))

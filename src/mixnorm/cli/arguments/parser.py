@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 from mixnorm import __version__
 from mixnorm.cli.arguments import examples, types
+from mixnorm.cli.pools import WORDS
 
 FORMATS = ("csv", "tsv", "parquet", "libsvm")
 TASKS = ("classification", "regression")
@@ -20,7 +21,6 @@ LOSSES: dict[str, tuple[str, ...]] = {
     "perceptron": (),
     "regressor": ("squared", "absolute", "huber", "epsilon_insensitive"),
 }
-POOLS = ("columns", "stumps", "boxes", "products", "pieces")
 RULES = ("joint", "l1", "l2", "line", "column", "exact")
 #: How far the search for a size goes when the user does not say.
 LONGEST = 30
@@ -146,7 +146,7 @@ def _add_learning(command: Any, features: str, *, limited: bool = True) -> None:
         )
     learning.add_argument(
         "--pool",
-        choices=POOLS,
+        choices=tuple(WORDS),
         default="columns",
         help="what features are: columns of the table (the default), stumps (a column is at most "
         "some threshold), boxes (one or two such conditions at once), products of two "

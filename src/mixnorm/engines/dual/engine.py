@@ -27,7 +27,7 @@ from mixnorm.engines.dual.interior import InteriorSteps
 from mixnorm.engines.dual.newton import NewtonSteps
 from mixnorm.engines.dual.problem import Descent, DualProblem, State, descend
 from mixnorm.engines.dual.squares import SquaresSteps
-from mixnorm.losses import DualLoss, Squared, has_box_dual
+from mixnorm.losses import DualLoss
 
 __all__ = [
     "SOLVERS",
@@ -164,7 +164,7 @@ def solve(
 
 def _descended(problem: Any, steps: Any, state: State, tol: float, max_iter: int) -> Descent:
     """Go down; where Newton's method goes astray between bounds, inside them."""
-    if not isinstance(steps, NewtonSteps) or not has_box_dual(problem.loss):
+    if not isinstance(steps, NewtonSteps) or getattr(problem.loss, "box_dual", None) is None:
         return descend(steps, state, tol, max_iter)
     end = descend(steps, state, tol, min(max_iter, _NEWTON))
     done = end.interrupted or end.state.gap <= tol * abs(end.state.primal)
@@ -180,19 +180,26 @@ def check_solver(solver: Any, loss: Any) -> None:
     """Raise for a solver that is not known, or not for a loss."""
     if not isinstance(solver, str) or solver not in SOLVERS:
         raise ValueError(f"solver={solver!r} is not known; choose one of {list(SOLVERS)}.")
-    if solver == "gradient" and not isinstance(loss, Squared):
+    if solver == "gradient" and not _is_square(loss):
         raise ValueError(
             f"solver='gradient' needs a smooth dual, which squared losses have and {loss!r} has "
             "not. Choose 'forward-backward', or 'newton', which is quicker."
         )
 
 
+def _is_square(loss: Any) -> bool:
+    """Tell whether a loss is a number times the squared difference of score and target."""
+    constant = getattr(loss, "constant_curvature", False)
+    return bool(constant) and getattr(loss, "degree", None) == 2
+
+
 def _posed(
     contraction: Contraction, loss: Any, target: np.ndarray, weight: np.ndarray, solver: str
 ) -> tuple[Any, Any]:
     """Return the problem, and what takes steps on it."""
-    if solver == "newton" and isinstance(loss, Squared):
-        squares = SquaresSteps(contraction, np.ascontiguousarray(target[:, 0]), weight)
+    if solver == "newton" and _is_square(loss):
+        curvature = loss.curvature(np.zeros_like(target), target, weight)[:, 0]
+        squares = SquaresSteps(contraction, np.ascontiguousarray(target[:, 0]), curvature)
         return squares, squares
     problem = DualProblem(contraction, loss, target, weight)
     steps = {

@@ -12,7 +12,7 @@ from mixnorm.engines.greedy.rules import NORMS, RULES, Choice, joint_gains
 
 if TYPE_CHECKING:
     from mixnorm.engines._core.corrective import Support
-    from mixnorm.engines.greedy.engine import PreparedPool
+    from mixnorm.pools import PreparedPool
 
 # Candidates of the cheap rule that a costlier rule looks at more closely.
 _SHORTLIST = 8
@@ -46,7 +46,7 @@ class Limits:
         """Whether it matters which columns an atom reads."""
         return self.inputs is not None or self.pace > 1
 
-    def check(self, pool: Any) -> None:
+    def check(self, pool: PreparedPool) -> None:
         """Raise for limits out of range, and for a pool that cannot tell what they limit."""
         if self.inputs is not None and self.inputs < 1:
             raise ValueError(f"max_inputs={self.inputs!r} must be at least 1.")
@@ -54,20 +54,20 @@ class Limits:
             raise ValueError(f"rounds_per_input={self.pace!r} must be at least 1.")
         if self.budget is not None and not 0.0 < self.budget < math.inf:
             raise ValueError(f"budget={self.budget!r} must be positive and finite.")
-        if self.counts_inputs and not hasattr(pool, "inputs"):
+        if self.counts_inputs and not pool.tells_inputs:
             raise TypeError(
-                f"{type(pool).__name__} cannot tell which columns an atom reads (it has no method "
-                "inputs), so that max_inputs and rounds_per_input cannot be kept. Leave them at "
-                "None and 1."
+                f"{type(pool.given).__name__} cannot tell which columns an atom reads (it has no "
+                "method inputs), so that max_inputs and rounds_per_input cannot be kept. Leave "
+                "them at None and 1."
             )
-        if self.budget is not None and not hasattr(pool, "price"):
+        if self.budget is not None and not pool.priced:
             raise TypeError(
-                f"{type(pool).__name__} has no prices (it has no method price), so that a budget "
-                "cannot be kept. Leave the budget at None, or give the pool prices, as in "
+                f"{type(pool.given).__name__} has no prices (it has no method price), so that a "
+                "budget cannot be kept. Leave the budget at None, or give the pool prices, as in "
                 "Columns(costs=...)."
             )
 
-    def left(self, pool: Any, chosen: Any, *, paced: bool = False) -> _Left:
+    def left(self, pool: PreparedPool, chosen: Any, *, paced: bool = False) -> _Left:
         """Return what is left beside the ``chosen`` atoms, by now if ``paced``."""
         used, inputs = None, self.inputs
         if self.counts_inputs:
@@ -86,7 +86,7 @@ class Limits:
 class _Left:
     """What may still come in: columns beside those in ``used``, and for how much."""
 
-    pool: Any
+    pool: PreparedPool
     inputs: int | None
     used: frozenset[int] | None
     money: float | None
@@ -113,7 +113,7 @@ class _Left:
         wishes: dict[str, Any] = {}
         if known_inputs:
             wishes["inputs"] = self.used
-        elif self.new_inputs < math.inf and getattr(self.pool, "counts_inputs", False):
+        elif self.new_inputs < math.inf and self.pool.counts_inputs:
             wishes |= {"inputs": self.used, "new_inputs": int(self.new_inputs)}
         if self.money is not None:
             wishes["budget"] = self.money
@@ -147,7 +147,7 @@ def choose_several(
     Gains count per price, where the pool has prices.
     """
     cheap, refine = RULES[rule]
-    by_gain = refine is not None and getattr(pool, "takes_curvature", False)
+    by_gain = refine is not None and pool.takes_curvature
     if refine is None and (support.problem.kink > 0.0 or limits.counts_inputs):
         refine = NORMS[rule]  # the pool's ranking knows nothing of these
     m = count if refine is None else max(_SHORTLIST, 2 * count)
@@ -231,7 +231,7 @@ def _offers(
     Those in ``misfits``, which the caller fills, are not offered again.
     """
     m = scan.m
-    ask = getattr(pool, "shortlist", pool.top) if m > 1 else pool.top
+    ask = pool.shortlist if m > 1 else pool.top
     residual = support.centred_residual()
     # No entry of a gradient is larger than its norm: what is below a kink cannot move.
     least = max(support.noise, support.problem.kink)
@@ -251,11 +251,10 @@ def _helpful(support: Support, pool: PreparedPool, atoms: list[Any]) -> list[Cho
     xp = namespace(support.residual)
     parts = [pool.columns(atom) for atom in atoms]
     rows, offsets = support.centred(xp.concat(parts))
-    price = getattr(pool, "price", lambda atom: 1.0)
     slopes, start, choices = support.slope_at_zero(rows), 0, []
     for atom, part in zip(atoms, parts, strict=True):
         at = slice(start, start + part.shape[0])
-        choices.append(Choice(atom, rows[at, :], slopes[at, :], offsets[at], price(atom)))
+        choices.append(Choice(atom, rows[at, :], slopes[at, :], offsets[at], pool.price(atom)))
         start = at.stop
     if support.problem.kink > 0.0:
         choices = [choice for choice in choices if choice.gradient > 0.0]

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 from mixnorm._array import namespace
 from mixnorm.engines._core.corrective import Outcome, Problem, Support
@@ -22,6 +22,7 @@ from mixnorm.engines.greedy.tuning import tune as tune_last
 from mixnorm.engines.penalties import Penalty, as_penalty
 from mixnorm.losses import SmoothLoss
 from mixnorm.models import Path, Round
+from mixnorm.pools import PreparedPool, as_prepared
 
 __all__ = ["PreparedPool", "select"]
 
@@ -32,44 +33,6 @@ _LAST = (1.0, 0.02)
 _EARLIER = (20.0, 0.1)
 # Columns that fit before more room is made, where a budget and not their number ends a run.
 _CAPACITY = 64
-
-
-class PreparedPool(Protocol):
-    """What the engine asks of a pool bound to its data.
-
-    The estimators ask for ``scale(atom)`` too, what each column of an atom was divided by, and for
-    ``n_usable``, the number of atoms that can be chosen.
-
-    Some pools can do more, and are asked for it where they can: ``shortlist``, with the arguments
-    of ``top``, gives atoms that are good and different from each other, for rules that look at
-    several; ``inputs(atom)``, the set of columns of the data that an atom reads, is needed to limit
-    these; ``price(atom)``, a positive number, is what gains are divided by, and what a budget is
-    spent on; ``adjust(atoms, slopes, bends)`` gives an adjustment of atoms that have parameters of
-    their own, for first and second derivatives of the loss in their columns, an atom per row. A
-    pool with a true attribute ``counts_inputs`` takes one more keyword in ``top``: ``new_inputs``,
-    how many columns beside ``inputs`` an atom may read.
-    """
-
-    def top(
-        self,
-        residual: Any,
-        rule: str,
-        m: int,
-        exclude: frozenset[Hashable],
-        inputs: frozenset[int] | None = None,
-    ) -> list[tuple[Any, float]]:
-        """Return up to ``m`` atoms with their scores, best first, none of them excluded.
-
-        With ``inputs``, only atoms that read no other columns of the data than these; asked for
-        only if the number of inputs is limited. A pool with prices goes by the score over the root
-        of the price, and takes one more keyword where there is a budget: ``budget``, what is left
-        of it.
-        """
-        ...
-
-    def columns(self, atom: Any) -> Any:
-        """Return the columns of ``atom``, one per row: ``(width, n_samples)``."""
-        ...
 
 
 def select(
@@ -105,7 +68,8 @@ def select(
     Parameters
     ----------
     pool : PreparedPool
-        Scores atoms and hands out their columns.
+        Scores atoms and hands out their columns. An object of another class will do, if it has
+        ``top`` and ``columns``; what else it may have is asked for where it is there.
     loss : SmoothLoss
         The loss; ``target`` is what its ``encode`` returned.
     n_atoms, n_outputs : int
@@ -161,7 +125,7 @@ def select(
     A round costs one scan of the pool, and a few products with the chosen columns: an L-BFGS
     method whose starting matrix is the factored per-output curvature of the chosen columns.
     """
-    limits = Limits(max_inputs, budget, rounds_per_input)
+    pool, limits = as_prepared(pool), Limits(max_inputs, budget, rounds_per_input)
     _check(rule, swaps, backward, tune, atoms_per_round, start)
     limits.check(pool)
     check_adjusts(pool, tune)

@@ -16,6 +16,7 @@ from mixnorm.engines._core.corrective import Support
 
 if TYPE_CHECKING:
     from mixnorm.engines.greedy.engine import Run
+    from mixnorm.pools import PreparedPool
 
 # The first step: steps of atoms that are found one by one are too long when taken together.
 _FIRST = 0.3
@@ -44,10 +45,10 @@ class Adjustment(Protocol):
         ...
 
 
-def check(pool: Any, sweeps: int) -> None:
+def check(pool: PreparedPool, sweeps: int) -> None:
     """Raise unless the pool can adjust its atoms."""
-    if sweeps and not hasattr(pool, "adjust"):
-        name = type(pool).__name__.removeprefix("Prepared")
+    if sweeps and not pool.adjustable:
+        name = type(pool.given).__name__.removeprefix("Prepared")
         raise TypeError(
             f"{name} has atoms that cannot be adjusted (it has no method adjust), "
             f"so that tune={sweeps} cannot be done. Set tune=0, or choose a pool of patches."
@@ -89,8 +90,7 @@ def _sweep(run: Run, length: float, tolerance: tuple[float, float]) -> Any:
     weights, residual = support.weights[first:, :], support.residual
     curvature = problem.loss.curvature(residual, problem.target, problem.weight)
     bends = (weights * weights) @ namespace(weights).broadcast_to(curvature, residual.shape).T
-    offer: Any = pool  # one that can adjust its atoms, as was checked
-    adjustment: Adjustment = offer.adjust(atoms, weights @ residual.T, bends)
+    adjustment: Adjustment = pool.adjust(atoms, weights @ residual.T, bends)
     try:
         for _ in range(_HALVINGS):
             trial = _loaded(run, adjustment.moved(length), atoms)

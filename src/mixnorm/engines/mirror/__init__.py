@@ -16,6 +16,7 @@ from mixnorm.engines.mirror.engine import (
     NotFiniteError,
     Plan,
     RowLearner,
+    are_compiled,
     build,
     by_blocks,
 )
@@ -32,6 +33,7 @@ __all__ = [
     "NotFiniteError",
     "Plan",
     "RowLearner",
+    "are_compiled",
     "build",
     "by_blocks",
     "layout",

@@ -14,11 +14,9 @@ from mixnorm.engines.mirror.plan import (
     Account,
     NotFiniteError,
     Plan,
-    compiled_loss,
-    joint_code,
+    row_loss,
 )
 from mixnorm.engines.mirror.row_learner import RowLearner, in_order
-from mixnorm.losses import compiled
 from mixnorm.norms import MixedNorm, SchattenNorm
 
 _SMALLER_SIDE = 256  # of matrices whose singular values come from a Gram matrix
@@ -250,28 +248,27 @@ class BlockLearner(Account):
         n_samples, scores = len(products), products + self._pace() * self.offset
         losses, residual = np.zeros(n_samples), np.zeros_like(scores)
         wrong = np.zeros(n_samples, dtype=np.int64)
-        joint = self.plan.joint
-        code, constant = joint_code(self.plan.losses[0]) if joint else (0, 0.0)
+        judges = [row_loss(loss) for loss in self.plan.losses]
+        if self.plan.joint:
+            for i in range(n_samples):
+                wrong[i] = np.argmax(scores[i]) != labels[i]
+                losses[i], residual[i] = judges[0](scores[i], labels[i])
+            return losses, wrong, residual
         for i in range(n_samples):
-            if joint:
-                wrong[i] = compiled.best_class(scores[i]) != labels[i]
-                losses[i] = compiled.label_loss(code, constant, scores[i], labels[i], residual[i])
-                continue
             outputs = range(self.n_outputs) if len(labels) == 0 else [int(labels[i])]
             for r in outputs:
                 target = float(targets[i, r if len(labels) == 0 else 0])
                 if math.isnan(target):
                     continue
-                code, constant = compiled_loss(
-                    self.plan.losses[r if len(self.plan.losses) > 1 else 0]
-                )
-                score = scores[i, r] + self.base[r]
-                based = self.plan.scaled and self.plan.intercept and code < compiled.HINGE
+                which = r if len(judges) > 1 else 0
+                is_binary = self.plan.losses[which].is_binary
+                score = scores[i, r : r + 1] + self.base[r]
+                based = self.plan.scaled and self.plan.intercept and not is_binary
                 if not based or self.heard[r] > 0.0:  # else nothing is known of its size
-                    own, residual[i, r] = compiled.number_loss(code, constant, score, target)
+                    own, residual[i, r : r + 1] = judges[which](score, target)
                     losses[i] += own
-                if code >= compiled.HINGE:
-                    wrong[i] += int(score * target <= 0.0)
+                if is_binary:
+                    wrong[i] += int(score[0] * target <= 0.0)
                 elif based and importance[i] > 0.0:
                     self._move_base(r, target, float(importance[i]))
         return losses, wrong, residual

@@ -16,7 +16,14 @@ import numpy as np
 
 from mixnorm.engines.mirror.block_learner import BlockLearner, by_blocks
 from mixnorm.engines.mirror.kernel_learner import KernelLearner, KernelLearnerState
-from mixnorm.engines.mirror.plan import ORIGINS, PERCEPTRON, RULES, NotFiniteError, Plan
+from mixnorm.engines.mirror.plan import (
+    ORIGINS,
+    PERCEPTRON,
+    RULES,
+    NotFiniteError,
+    Plan,
+    are_compiled,
+)
 from mixnorm.engines.mirror.row_learner import RowLearner
 from mixnorm.norms import MixedNorm
 
@@ -31,6 +38,7 @@ __all__ = [
     "NotFiniteError",
     "Plan",
     "RowLearner",
+    "are_compiled",
     "build",
     "by_blocks",
 ]
@@ -65,7 +73,7 @@ class Learner(Protocol):
 
 
 def build(plan: Plan, n_features: int, n_outputs: int) -> Any:
-    """Return the learner for a plan: by rows where the norm allows it."""
+    """Return the learner for a plan: by rows where the norm and the losses allow it."""
     norm = plan.smooth(n_features, n_outputs)
-    plain = isinstance(norm, MixedNorm) and norm.groups is None
-    return (RowLearner if plain else BlockLearner)(plan, n_features, n_outputs)
+    by_rows = isinstance(norm, MixedNorm) and norm.groups is None and are_compiled(plan.losses)
+    return (RowLearner if by_rows else BlockLearner)(plan, n_features, n_outputs)

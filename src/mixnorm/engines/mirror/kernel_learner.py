@@ -16,7 +16,6 @@ import numpy as np
 from mixnorm._chunks import chunks
 from mixnorm.engines.mirror import kernels_jit as jit
 from mixnorm.engines.multikernel import machine_jit
-from mixnorm.kernels.grams import with_subnormals_as_zero
 from mixnorm.models import KernelModel, check_floats
 
 
@@ -131,7 +130,6 @@ class KernelLearner:
             self.total += float(np.sum(importance))
         return Samples(grams, labels, importance, self.n_classes, growing)
 
-    @with_subnormals_as_zero
     def learn(self, samples: Samples, order: np.ndarray) -> None:
         """Pass over samples in an order."""
         n_kernels, _, n_samples = samples.sums.shape

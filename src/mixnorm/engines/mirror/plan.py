@@ -3,26 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from mixnorm.engines.mirror import layout as layout
-from mixnorm.losses import (
-    Absolute,
-    EpsilonInsensitive,
-    Hinge,
-    Huber,
-    Logistic,
-    MarginSoftmax,
-    MulticlassHinge,
-    MultinomialLogistic,
-    Squared,
-    SquaredHinge,
-    compiled,
-)
+from mixnorm.losses import compiled
 
 #: Step sizes: given, falling with the square root of the rounds, by the gradients seen, or by those
 #: of each feature; perceptrons need none, as their predictions do not depend on it.
@@ -40,20 +29,7 @@ ORIGINS = {"zero": layout.ZERO, "means": layout.MEANS, "marked": layout.MARKED}
 #: The loss of perceptrons: one for a mistake.
 PERCEPTRON = "perceptron"
 
-_SCALAR: dict[type, int] = {
-    Squared: compiled.SQUARED,
-    Absolute: compiled.ABSOLUTE,
-    Huber: compiled.HUBER,
-    EpsilonInsensitive: compiled.EPSILON_INSENSITIVE,
-    Hinge: compiled.HINGE,
-    SquaredHinge: compiled.SQUARED_HINGE,
-    Logistic: compiled.LOGISTIC,
-}
-_JOINT: dict[type, int] = {
-    MulticlassHinge: compiled.MULTICLASS_HINGE,
-    MarginSoftmax: compiled.SOFTMAX,
-    MultinomialLogistic: compiled.SOFTMAX,
-}
+_CONSTANTS = 4  # of a loss in the compiled loops
 
 
 class NotFiniteError(ValueError):
@@ -242,22 +218,46 @@ class Account:
             )
 
 
-def joint_code(loss: Any) -> tuple[int, float]:
-    """Return the number of a loss of several classes in the compiled loops, and its parameter."""
-    if loss == PERCEPTRON:
-        return compiled.PERCEPTRON, 0.0
-    return compiled_loss(loss)
+def row_code(loss: Any) -> int | None:
+    """Return the number of a loss in the compiled loops; None for a loss that is not in them."""
+    return compiled.PERCEPTRON if loss == PERCEPTRON else getattr(loss, "row_code", None)
 
 
-def compiled_loss(loss: Any) -> tuple[int, float]:
-    """Return the code of a loss, and its constant."""
-    for kinds in (_SCALAR, _JOINT):
-        for kind, code in kinds.items():
-            if type(loss) is kind:  # a class derived from it may be another loss
-                names = ("delta", "epsilon", "margin")
-                constant = next((getattr(loss, name) for name in names if hasattr(loss, name)), 0.0)
-                return code, float(constant)
-    raise TypeError(
-        f"{loss!r} is not known to online learning; choose one of "
-        f"{sorted(kind.__name__ for kind in (*_SCALAR, *_JOINT))} of mixnorm.losses."
-    )
+def are_compiled(losses: Sequence[Any]) -> bool:
+    """Tell whether the compiled loops know all of some losses."""
+    return all(row_code(loss) is not None for loss in losses)
+
+
+def row_constants(loss: Any) -> np.ndarray:
+    """Return what the compiled loops need to know of a loss."""
+    found = np.zeros(_CONSTANTS)
+    if loss != PERCEPTRON:
+        found[: len(loss.row_constants)] = loss.row_constants
+    return found
+
+
+def row_loss(loss: Any) -> Callable[[np.ndarray, Any], tuple[float, np.ndarray]]:
+    """Return a function of a sample's scores and its label or target.
+
+    It returns the loss and the derivatives, compiled where it can be. For a scalar loss the scores
+    are one.
+    """
+    code = row_code(loss)
+    if code is None:
+        return partial(_general_loss, loss)
+    constants = row_constants(loss)
+    if loss == PERCEPTRON or loss.is_classifier:
+
+        def label_loss(scores: np.ndarray, label: Any) -> tuple[float, np.ndarray]:
+            residual = np.empty(len(scores))
+            return compiled.label_loss(code, constants, scores, label, residual), residual
+
+        return label_loss
+    return lambda scores, target: compiled.number_loss(code, constants, scores[0], target)
+
+
+def _general_loss(loss: Any, scores: np.ndarray, target: Any) -> tuple[float, np.ndarray]:
+    scores = scores[None, :]
+    encoded = loss.encode(np.asarray([target]), scores.shape[1], scores)
+    value, residual = loss.value_and_residual(scores, encoded, np.ones(1))
+    return float(value), residual[0]

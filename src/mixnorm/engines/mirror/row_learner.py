@@ -14,15 +14,14 @@ from mixnorm.engines.mirror import rows_jit as jit
 from mixnorm.engines.mirror import sums_jit as sums_jit
 from mixnorm.engines.mirror.plan import (
     ORIGINS,
-    PERCEPTRON,
     RULES,
     Account,
     NotFiniteError,
     Plan,
-    compiled_loss,
+    row_code,
+    row_constants,
 )
 from mixnorm.engines.mirror.vectors_jit import BRANCHES
-from mixnorm.losses import compiled
 
 _BLOCK = 1 << 16  # entries of samples that are handed to the compiled loop at once
 
@@ -35,6 +34,7 @@ class RowLearner(Account):
     Examples
     --------
     >>> import numpy as np
+    >>> from mixnorm.engines.mirror import PERCEPTRON
     >>> from mixnorm.norms import MixedNorm
     >>> learner = RowLearner(Plan(MixedNorm(2, 1), [PERCEPTRON], rule="none"), 3, 2)
     >>> X, y = np.eye(3), np.array([0, 1, 1])
@@ -92,15 +92,11 @@ class RowLearner(Account):
         return column
 
     def _set_outputs(self) -> None:
-        losses = self.plan.losses
-        if losses[0] == PERCEPTRON:
-            found = [(compiled.PERCEPTRON, 0.0)]
-        else:
-            found = [compiled_loss(loss) for loss in losses]
-        if len(found) == 1:
-            found = found * self.n_outputs
-        self.loss_codes = np.asarray([code for code, _ in found], dtype=np.int64)
-        self.loss_constants = np.asarray([constant for _, constant in found], dtype=np.float64)
+        losses = list(self.plan.losses)
+        if len(losses) == 1:
+            losses = losses * self.n_outputs
+        self.loss_codes = np.asarray([row_code(loss) for loss in losses], dtype=np.int64)
+        self.loss_constants = np.array([row_constants(loss) for loss in losses], ndmin=2)
         self.codes[layout.OUTPUTS] = self.n_outputs
 
     def _set_tree(self) -> None:

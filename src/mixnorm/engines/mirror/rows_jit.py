@@ -81,7 +81,7 @@ from mixnorm.engines.mirror.vectors_jit import (
     shift,
     spread,
 )
-from mixnorm.losses.compiled import HINGE, best_class, label_loss, number_loss
+from mixnorm.losses.compiled import MARGIN_BOX, best_class, label_loss, number_loss
 
 WARM = 30.0  # samples after which steps have half their size, as units are not known before
 _LONG = 65536.0  # rounds of the present scale on the clock; a longer one would drop digits
@@ -166,7 +166,7 @@ def move_base(i, output, weight, codes, loss_codes, targets, outputs):  # type: 
     """Move the means of targets that are numbers."""
     for r in range(codes[OUTPUTS]):
         target = targets[i, 0 if output >= 0 else r]
-        if loss_codes[r] < HINGE and (output < 0 or r == output) and not math.isnan(target):
+        if loss_codes[r] < MARGIN_BOX and (output < 0 or r == output) and not math.isnan(target):
             outputs[HEARD, r] += weight
             outputs[BASE, r] += weight / outputs[HEARD, r] * (target - outputs[BASE, r])
 
@@ -175,7 +175,7 @@ def move_base(i, output, weight, codes, loss_codes, targets, outputs):  # type: 
 def widen(i, output, codes, loss_codes, residual, targets, outputs):  # type: ignore[no-untyped-def]
     """Note the largest derivatives and targets of outputs that are numbers."""
     for r in range(codes[OUTPUTS]):
-        if residual[r] != 0.0 and loss_codes[r] < HINGE:
+        if residual[r] != 0.0 and loss_codes[r] < MARGIN_BOX:
             target = abs(targets[i, 0 if output >= 0 else r] - outputs[BASE, r])
             first = outputs[SEEN_BEFORE, r] == 0.0
             outputs[SEEN_BEFORE, r] = 1.0
@@ -272,12 +272,12 @@ def judge(  # type: ignore[no-untyped-def]
         residual[r] = 0.0
         target = targets[i, 0 if output >= 0 else r]
         if (output < 0 or r == output) and not math.isnan(target):
-            if based and loss_codes[r] < HINGE and outputs[HEARD, r] == 0.0:
+            if based and loss_codes[r] < MARGIN_BOX and outputs[HEARD, r] == 0.0:
                 continue  # nothing is known of its size
             own, slope = number_loss(loss_codes[r], loss_constants[r], scores[r], target)
             loss += own
             residual[r] = slope
-            if loss_codes[r] >= HINGE and scores[r] * target <= 0.0:
+            if loss_codes[r] >= MARGIN_BOX and scores[r] * target <= 0.0:
                 missed += 1
     return loss, missed
 

@@ -27,7 +27,8 @@ def raise_to(values, exponent, out, held, other, count):  # type: ignore[no-unty
     """Write powers of the first ``count`` values, which are not negative.
 
     The relative error is about that of rounding, times the logarithm of the result. ``held`` and
-    ``other`` are scratch space.
+    ``other`` are scratch space. Passes over rows of 784 columns take 2.3 to 2.9 times as long with
+    the C library's ``pow`` (``python -m benchmarks tricks``).
     """
     split(values.view(np.int64), held.view(np.int64), out, count)
     power_series(held, exponent, out, other, count)

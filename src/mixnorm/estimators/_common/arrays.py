@@ -38,8 +38,8 @@ def check_within_reach(array: Any, name: str) -> None:
 
 def check_pool_takes(pool: Any, X: Any) -> None:
     """Raise a clear error for arrays of other libraries, unless the pool takes them."""
-    if not is_numpy(X) and not getattr(pool, "array_api", False):
-        check_numpy(X, type(pool).__name__)
+    if not is_numpy(X) and not pool.array_api:
+        check_numpy(X, type(pool.given).__name__)
 
 
 def as_table(X: Any, pool: Any) -> tuple[Any, tuple[int, int] | None]:
@@ -50,8 +50,7 @@ def as_table(X: Any, pool: Any) -> tuple[Any, tuple[int, int] | None]:
     if is_numpy(X) and X.ndim <= 2:  # the common case
         return X, None
     check_within_reach(X, "X")
-    takes = getattr(pool, "takes_images", False)
-    if isinstance(X, (list, tuple)) and takes:
+    if isinstance(X, (list, tuple)) and pool.takes_images:
         X = np.asarray(X)
     if not is_numpy(X) and not is_foreign(X):
         return X, None
@@ -65,10 +64,10 @@ def as_table(X: Any, pool: Any) -> tuple[Any, tuple[int, int] | None]:
             f"X has {X.ndim} dimensions (shape {shape}). Images have one channel: give grey ones "
             "of shape (n_samples, height, width) to a pool of patches, or one row per sample."
         )
-    if not takes:
+    if not pool.takes_images:
         raise ValueError(
             f"X has 3 dimensions (shape {shape}), as images have, and these are for pools of "
-            f"patches, not for {type(pool).__name__}. Flatten them to shape "
+            f"patches, not for {type(pool.given).__name__}. Flatten them to shape "
             f"({shape[0]}, {shape[1] * shape[2]}), or set pool=mixnorm.pools.Patches()."
         )
     return namespace(X).reshape(X, (shape[0], shape[1] * shape[2])), (shape[1], shape[2])
@@ -84,7 +83,7 @@ def new_table(X: Any, pool: Any) -> Any:
 
 def check_shape(shape: tuple[int, int], pool: Any) -> None:
     """Raise unless images have the shape that a fitted pool knows, if it knows one."""
-    known = getattr(pool, "shape", None)
+    known = None if pool is None else pool.shape
     if known is not None and shape != tuple(known):
         raise ValueError(
             f"X has images of {shape[0]} x {shape[1]} pixels, but the model was fitted on images "

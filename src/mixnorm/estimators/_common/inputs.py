@@ -11,10 +11,7 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 
 from mixnorm._array import device_of, follow, is_foreign, namespace, to_numpy
-from mixnorm.engines.greedy import RULES
-from mixnorm.engines.penalties import as_penalty
 from mixnorm.losses import SmoothLoss, as_loss
-from mixnorm.pools import scale_name
 
 #: Features chosen when the user does not say how many.
 DEFAULT_SIZE = 20
@@ -177,22 +174,8 @@ def _kind(value: Any) -> Any:
     return type(value)
 
 
-_SWITCHES = ("fit_intercept", "one_standard_error", "standardize", "warm_start")
-
-
-def check_shared_parameters(estimator: Any) -> None:
-    """Raise a clear error for bad values of parameters that many estimators have."""
-    for name in _SWITCHES:
-        value = getattr(estimator, name, False)
-        if not isinstance(value, (bool, np.bool_)):
-            raise TypeError(f"{name}={value!r} must be True or False.")
-    if hasattr(estimator, "n_jobs"):
-        _check_jobs(estimator.n_jobs)
-    if hasattr(estimator, "random_state"):
-        random_generator(estimator.random_state)
-
-
-def _check_jobs(n_jobs: Any) -> None:
+def check_jobs(n_jobs: Any) -> None:
+    """Raise a clear error for what is no number of jobs."""
     allowed = "None means one job, a whole number that many, and -1 one for each processor"
     if n_jobs is None:
         return
@@ -260,71 +243,6 @@ def class_factors(class_weight: Any, y: np.ndarray, weight: np.ndarray) -> np.nd
         raise ValueError(
             f"class_weight={class_weight!r}: {error}. Its keys are labels of y."
         ) from error
-
-
-def check_parameters(estimator: Any) -> None:
-    """Raise a clear error for a parameter out of its range."""
-    size = estimator.n_features_to_select
-    if size is not None and (not isinstance(size, numbers.Integral) or isinstance(size, bool)):
-        raise TypeError(
-            f"n_features_to_select={size!r} must be a whole number or None; "
-            f"None chooses at most {DEFAULT_SIZE}."
-        )
-    if size is not None and size < 1:
-        raise ValueError(f"n_features_to_select={size} must be at least 1.")
-    check_alpha(estimator.alpha)
-    _check_number(estimator, "tol", least=0.0)
-    _check_integer(estimator, "max_iter", least=1)
-    _check_integer(estimator, "swaps", least=0)
-    _check_integer(estimator, "backward", least=0)
-    _check_integer(estimator, "tune", least=0)
-    _check_integer(estimator, "atoms_per_round", least=1)
-    if estimator.max_inputs is not None:
-        _check_integer(estimator, "max_inputs", least=1)
-    _check_integer(estimator, "rounds_per_input", least=1)
-    if estimator.cost_budget is not None:
-        _check_number(estimator, "cost_budget", least=0.0)
-        if not estimator.cost_budget > 0:
-            raise ValueError(f"cost_budget={estimator.cost_budget!r} must be positive, or None.")
-    check_shared_parameters(estimator)
-    as_penalty(estimator.penalty)
-    scale_name(estimator.scale)
-    pool = estimator.pool
-    if pool is not None and (isinstance(pool, type) or not hasattr(pool, "prepare")):
-        raise TypeError(
-            f"pool={pool!r} is no pool; give None or an object of mixnorm.pools, Columns() say."
-        )
-    if not isinstance(estimator.rule, str) or estimator.rule not in RULES:
-        raise ValueError(f"rule={estimator.rule!r} is not known; choose one of {sorted(RULES)}.")
-
-
-def check_alpha(alpha: Any, name: str = "alpha") -> None:
-    """Raise a clear error unless ``alpha`` is a number of at least 0, or ``"auto"``."""
-    given = f"{name}={alpha!r}" if name.isidentifier() else f"{alpha!r}, {name},"
-    if isinstance(alpha, str):
-        if alpha != "auto":
-            raise ValueError(f"{given} is not known; give a number, or 'auto'.")
-        return
-    if not isinstance(alpha, numbers.Real) or isinstance(alpha, bool):
-        raise TypeError(f"{given} must be a number, or 'auto'.")
-    if not 0.0 <= float(alpha) < np.inf:
-        raise ValueError(f"{given} must be at least 0 and finite, or 'auto'.")
-
-
-def _check_number(estimator: Any, name: str, least: float) -> None:
-    value = getattr(estimator, name)
-    if not isinstance(value, numbers.Real) or isinstance(value, bool):
-        raise TypeError(f"{name}={value!r} must be a number.")
-    if not (least <= float(value) < np.inf):
-        raise ValueError(f"{name}={value!r} must be at least {least:g} and finite.")
-
-
-def _check_integer(estimator: Any, name: str, least: int) -> None:
-    value = getattr(estimator, name)
-    if not isinstance(value, numbers.Integral) or isinstance(value, bool):
-        raise TypeError(f"{name}={value!r} must be a whole number.")
-    if value < least:
-        raise ValueError(f"{name}={value!r} must be at least {least}.")
 
 
 def check_loss(loss: Any, known: dict[str, type], *, classifier: bool) -> Any:

@@ -9,16 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from mixnorm.losses import Absolute, EpsilonInsensitive, Huber, Squared
-
-# Losses of the difference of score and target: the power of a common factor that can be taken out,
-# and the parameter that is in units of the targets. A shift of score and target changes nothing.
-_OF_DIFFERENCES: dict[type, tuple[int, str | None]] = {
-    Absolute: (1, None),
-    EpsilonInsensitive: (1, "epsilon"),
-    Huber: (2, "delta"),
-    Squared: (2, None),
-}
 # The largest targets for which weights and predictions keep away from the largest number.
 _LARGEST = {"float64": 1e304, "float32": 1e34}
 # The smallest for which they keep some digits.
@@ -39,13 +29,13 @@ class Frame:
 
     def inside(self, loss: Any) -> Any:
         """Return the loss of targets in the unit."""
-        parameter = _OF_DIFFERENCES.get(type(loss), (2, None))[1]
+        parameter = getattr(loss, "scaled_parameter", None)
         if parameter is None or self.unit == 1.0:
             return loss
         given = float(getattr(loss, parameter))
         # No residual is larger than this many units.
         inside = given / self.unit if given < 1e100 * self.unit else 1e100
-        if isinstance(loss, Huber) and inside < float(np.finfo(np.float64).eps) and given > 0.0:
+        if degree_of(loss) == 2 and inside < float(np.finfo(np.float64).eps) and given > 0.0:
             raise ValueError(
                 f"{loss!r} beside targets that vary by {self.unit:.0e}: {parameter} is lost in "
                 f"their rounding. Give {parameter} in the units of the targets, or scale y."
@@ -65,6 +55,7 @@ def target_frame(
     Examples
     --------
     >>> import numpy as np
+    >>> from mixnorm.losses import Squared
     >>> y, weight = np.array([[1.0], [5.0]]), np.full(2, 0.5)
     >>> target_frame([Squared()], y, weight, fit_intercept=True, dtype=np.float64)
     Frame(centre=array([3.]), unit=2.0, degree=2)
@@ -73,28 +64,32 @@ def target_frame(
     numbers = np.asarray([not loss.is_binary for loss in losses])
     sizes = np.max(np.where(counts & numbers, np.abs(y), 0.0), axis=0, initial=0.0)
     check_sizes(sizes, np.dtype(dtype).name)
-    moved = np.asarray([type(loss) in _OF_DIFFERENCES for loss in losses])
+    moved = np.asarray([degree_of(loss) is not None for loss in losses])
     centre = np.zeros(y.shape[1])
     if fit_intercept:
         centre[moved] = np.sum(weight.reshape(len(y), -1) * np.where(counts, y, 0.0), axis=0)[moved]
-    degrees = {_OF_DIFFERENCES.get(type(loss), (0, None))[0] for loss in losses}
-    if degrees not in ({1}, {2}):
+    degrees = {degree_of(loss) for loss in losses}
+    degree = degrees.pop() if len(degrees) == 1 else None
+    if degree is None:
         _check_without_unit(sizes)
         return Frame(centre, 1.0, 2)
     spread = np.max(np.where(counts, np.abs(y - centre), 0.0), axis=0, initial=0.0)
     check_alike(spread, sizes)
-    return Frame(centre, float(np.max(spread, initial=0.0)) or 1.0, degrees.pop())
+    return Frame(centre, float(np.max(spread, initial=0.0)) or 1.0, degree)
 
 
 def degree_of(loss: Any) -> int | None:
     """Return the power of a factor of score and target that a loss has; None if it has none.
 
+    A shift of score and target changes nothing for a loss that has one.
+
     Examples
     --------
+    >>> from mixnorm.losses import Absolute, Squared
     >>> degree_of(Squared()), degree_of(Absolute())
     (2, 1)
     """
-    return _OF_DIFFERENCES[type(loss)][0] if type(loss) in _OF_DIFFERENCES else None
+    return getattr(loss, "degree", None)
 
 
 def safe_unit(y: np.ndarray) -> float:

@@ -10,7 +10,6 @@ from sklearn.base import BaseEstimator
 
 from mixnorm.engines import multikernel
 from mixnorm.estimators._common.fitted import ReportedMixin
-from mixnorm.estimators._common.inputs import _check_integer, _check_number, check_shared_parameters
 from mixnorm.estimators._common.messages import warn_caller
 from mixnorm.estimators._common.progress import (
     CallbackSupportMixin,
@@ -153,20 +152,6 @@ class KernelLearner(KernelInputsMixin, ReportedMixin, CallbackSupportMixin, Base
     def _n_tasks(self) -> int:
         """Return how many iterations a fit has at most."""
         return int(self.max_iter)
-
-    # --- checks
-
-    def _check_parameters(self) -> None:
-        check_shared_parameters(self)
-        self._check_kernel()
-        self._check_cost()
-        _check_number(self, "tol", least=0.0)
-        _check_integer(self, "max_iter", least=1)
-
-    def _check_cost(self) -> None:
-        _check_number(self, "C", least=0.0)
-        if not self.C > 0.0:
-            raise ValueError(f"C={self.C!r} must be positive: it is what the losses count.")
 
     # --- data
 

@@ -3,35 +3,27 @@
 from __future__ import annotations
 
 import math
-import numbers
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
 
 from mixnorm.engines.multikernel import KernelPenalty
-from mixnorm.estimators._common.inputs import _check_integer, _check_number
+from mixnorm.estimators._common.parameters import ClassWeight, Count, Seed, Switch, Tolerance
 from mixnorm.estimators.kernels.base import TailSumsMixin, Training
-from mixnorm.estimators.kernels.stream import KernelStream
+from mixnorm.estimators.kernels.inputs import (
+    Bank,
+    Beta,
+    BlockExponent,
+    GivenKernels,
+    LossWeight,
+    Tail,
+)
+from mixnorm.estimators.kernels.stream import KernelStream, Solver
 
 
 class BlockPenaltyClassifier(KernelStream):
     """Half the square of a norm of block sizes, and a multiple of each."""
-
-    beta: float
-    q: Any
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        _check_number(self, "beta", least=0.0)
-        q = self.q
-        if q is None or (isinstance(q, str) and q == "classes"):
-            return
-        if isinstance(q, (bool, str)) or not isinstance(q, numbers.Real):
-            raise TypeError(f"q={q!r} must be a number of at least 2, None or 'classes'.")
-        if not float(q) >= 2.0:
-            raise ValueError(
-                f"q={q!r} must be at least 2: below that the penalty is not strongly convex."
-            )
 
     def _exponent(self, n_kernels: int, n_classes: int) -> float:
         if self.q is None:
@@ -52,6 +44,7 @@ class BlockPenaltyClassifier(KernelStream):
         return float(np.sum(training.weight)) * float(self.C)
 
 
+@dataclass(eq=False, repr=False)
 class UFOMKLClassifier(BlockPenaltyClassifier):
     r"""UFO-MKL: multi-class multiple kernel learning with a group penalty on kernels.
 
@@ -122,39 +115,25 @@ class UFOMKLClassifier(BlockPenaltyClassifier):
     True
     """
 
-    def __init__(
-        self,
-        bank: Any = None,
-        *,
-        kernel: str = "bank",
-        C: float = 10.0,
-        beta: float = 1e-3,
-        q: Any = None,
-        class_weight: Any = None,
-        tol: float = 1e-2,
-        max_iter: int = 200,
-        warm_start: bool = False,
-        solver: str = "exact",
-        epochs: int = 10,
-        random_state: Any = None,
-    ) -> None:
-        self.bank = bank
-        self.kernel = kernel
-        self.C = C
-        self.beta = beta
-        self.q = q
-        self.class_weight = class_weight
-        self.tol = tol
-        self.max_iter = max_iter
-        self.warm_start = warm_start
-        self.solver = solver
-        self.epochs = epochs
-        self.random_state = random_state
+    bank: Bank = None
+    _: KW_ONLY
+    kernel: GivenKernels = "bank"
+    C: LossWeight = 10.0
+    beta: Beta = 1e-3
+    q: BlockExponent = None
+    class_weight: ClassWeight = None
+    tol: Tolerance = 1e-2
+    max_iter: Count = 200
+    warm_start: Switch = False
+    solver: Solver = "exact"
+    epochs: Count = 10
+    random_state: Seed = None
 
     def _block_costs(self, grams: Any, weight: np.ndarray) -> tuple[np.ndarray, dict[str, Any]]:
         return float(self.beta) * np.ones(grams.n_kernels), {}
 
 
+@dataclass(eq=False, repr=False)
 class SMSDMKLClassifier(TailSumsMixin, BlockPenaltyClassifier):
     r"""SMSD-MKL: multi-class multiple kernel learning that penalises kernels by their tail sums.
 
@@ -234,40 +213,20 @@ class SMSDMKLClassifier(TailSumsMixin, BlockPenaltyClassifier):
     True
     """
 
-    def __init__(
-        self,
-        bank: Any = None,
-        *,
-        kernel: str = "bank",
-        C: float = 100.0,
-        beta: float = 1e-2,
-        tail: int = 8,
-        q: Any = None,
-        class_weight: Any = None,
-        tol: float = 1e-2,
-        max_iter: int = 200,
-        warm_start: bool = False,
-        solver: str = "exact",
-        epochs: int = 10,
-        random_state: Any = None,
-    ) -> None:
-        self.bank = bank
-        self.kernel = kernel
-        self.C = C
-        self.beta = beta
-        self.tail = tail
-        self.q = q
-        self.class_weight = class_weight
-        self.tol = tol
-        self.max_iter = max_iter
-        self.warm_start = warm_start
-        self.solver = solver
-        self.epochs = epochs
-        self.random_state = random_state
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        _check_integer(self, "tail", least=0)
+    bank: Bank = None
+    _: KW_ONLY
+    kernel: GivenKernels = "bank"
+    C: LossWeight = 100.0
+    beta: Beta = 1e-2
+    tail: Tail = 8
+    q: BlockExponent = None
+    class_weight: ClassWeight = None
+    tol: Tolerance = 1e-2
+    max_iter: Count = 200
+    warm_start: Switch = False
+    solver: Solver = "exact"
+    epochs: Count = 10
+    random_state: Seed = None
 
     def _block_costs(self, grams: Any, weight: np.ndarray) -> tuple[np.ndarray, dict[str, Any]]:
         sums = np.asarray(grams.tail_sums(int(self.tail), weight), dtype=np.float64)

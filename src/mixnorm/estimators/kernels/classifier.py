@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from sklearn.utils.validation import column_or_1d
@@ -10,31 +10,22 @@ from sklearn.utils.validation import column_or_1d
 from mixnorm.engines.multikernel import HingeTarget
 from mixnorm.estimators._common.classifier import DecisionFace
 from mixnorm.estimators._common.inputs import (
-    check_class_weight,
     check_dense_targets,
     check_one_kind_of_label,
     class_factors,
 )
+from mixnorm.estimators._common.parameters import OneOf
 from mixnorm.estimators._common.validation import check_classification_targets
 from mixnorm.estimators.kernels.base import KernelLearner
 from mixnorm.models import ClassOutputs
 
-_LOSSES = ("hinge", "squared_hinge")
+HingeLoss = Annotated[str, OneOf(("hinge", "squared_hinge"))]
 
 
 class KernelClassifier(DecisionFace, KernelLearner):
     """Labels in, labels out: Crammer and Singer's joint machine on a sum of kernels."""
 
     loss: str = "hinge"
-    class_weight: Any
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_class_weight(self.class_weight)
-        if not isinstance(self.loss, str) or self.loss not in _LOSSES:
-            raise ValueError(
-                f"loss={self.loss!r} is not known here; choose one of {list(_LOSSES)}."
-            )
 
     def _encoded(self, y: Any, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray, ClassOutputs]:
         classes, labels, weight = encoded_labels(self, y, weight)

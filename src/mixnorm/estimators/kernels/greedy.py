@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
+from dataclasses import KW_ONLY, dataclass
+from typing import Annotated, Any
 
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
@@ -12,18 +13,27 @@ from sklearn.utils.metaestimators import available_if
 from mixnorm._checks import check_array
 from mixnorm.estimators._common.classifier import DecisionFace
 from mixnorm.estimators._common.inputs import (
-    check_class_weight,
     check_loss,
     check_number_targets,
     unit_of,
 )
+from mixnorm.estimators._common.parameters import (
+    ClassWeight,
+    Count,
+    Loss,
+    Switch,
+    Tolerance,
+    Whole,
+    maybe,
+)
 from mixnorm.estimators.kernels.classifier import encoded_labels
-from mixnorm.estimators.kernels.greedy_base import GreedyKernelLearner
-from mixnorm.estimators.kernels.inputs import target_centre
-from mixnorm.losses import MarginSoftmax, MultinomialLogistic, Squared
+from mixnorm.estimators.kernels.greedy_base import Algorithm, GreedyKernelLearner, Price, Scan, Step
+from mixnorm.estimators.kernels.inputs import Bank, GivenKernels, target_centre
+from mixnorm.losses import MarginSoftmax, MultinomialLogistic, Squared, as_loss
 from mixnorm.models import ClassOutputs, NumberOutputs
 
 
+@dataclass(eq=False, repr=False)
 class GreedyMKLRegressor(MultiOutputMixin, RegressorMixin, GreedyKernelLearner):
     r"""Regressor that chooses a few kernels out of thousands, shared by all outputs.
 
@@ -132,34 +142,19 @@ class GreedyMKLRegressor(MultiOutputMixin, RegressorMixin, GreedyKernelLearner):
     array([12])
     """
 
-    def __init__(
-        self,
-        bank: Any = None,
-        *,
-        kernel: str = "bank",
-        n_kernels: int = 10,
-        algorithm: str = "gomp",
-        alpha: float = 1e-3,
-        step: str = "line",
-        n_steps: int | None = None,
-        scan: str = "auto",
-        rank: int = 64,
-        tol: float = 1e-8,
-        max_iter: int = 5000,
-        warm_start: bool = False,
-    ) -> None:
-        self.bank = bank
-        self.kernel = kernel
-        self.n_kernels = n_kernels
-        self.algorithm = algorithm
-        self.alpha = alpha
-        self.step = step
-        self.n_steps = n_steps
-        self.scan = scan
-        self.rank = rank
-        self.tol = tol
-        self.max_iter = max_iter
-        self.warm_start = warm_start
+    bank: Bank = None
+    _: KW_ONLY
+    kernel: GivenKernels = "bank"
+    n_kernels: Count = 10
+    algorithm: Algorithm = "gomp"
+    alpha: Price = 1e-3
+    step: Step = "line"
+    n_steps: Annotated[int | None, maybe(Whole(least=1))] = None
+    scan: Scan = "auto"
+    rank: Count = 64
+    tol: Tolerance = 1e-8
+    max_iter: Count = 5000
+    warm_start: Switch = False
 
     _output_kind = NumberOutputs
 
@@ -216,6 +211,7 @@ class GreedyMKLRegressor(MultiOutputMixin, RegressorMixin, GreedyKernelLearner):
         return found
 
 
+@dataclass(eq=False, repr=False)
 class GreedyMKLClassifier(DecisionFace, GreedyKernelLearner):
     r"""Classifier that chooses a few kernels out of thousands, shared by all classes.
 
@@ -299,51 +295,31 @@ class GreedyMKLClassifier(DecisionFace, GreedyKernelLearner):
     (4, True)
     """
 
-    def __init__(
-        self,
-        bank: Any = None,
-        *,
-        kernel: str = "bank",
-        n_kernels: int = 10,
-        algorithm: str = "gomp",
-        loss: Any = "squared",
-        alpha: float = 1e-3,
-        step: str = "line",
-        n_steps: int | None = None,
-        class_weight: Any = None,
-        scan: str = "auto",
-        rank: int = 64,
-        tol: float = 1e-8,
-        max_iter: int = 5000,
-        warm_start: bool = False,
-    ) -> None:
-        self.bank = bank
-        self.kernel = kernel
-        self.n_kernels = n_kernels
-        self.algorithm = algorithm
-        self.loss = loss
-        self.alpha = alpha
-        self.step = step
-        self.n_steps = n_steps
-        self.class_weight = class_weight
-        self.scan = scan
-        self.rank = rank
-        self.tol = tol
-        self.max_iter = max_iter
-        self.warm_start = warm_start
+    bank: Bank = None
+    _: KW_ONLY
+    kernel: GivenKernels = "bank"
+    n_kernels: Count = 10
+    algorithm: Algorithm = "gomp"
+    loss: Loss = "squared"
+    alpha: Price = 1e-3
+    step: Step = "line"
+    n_steps: Annotated[int | None, maybe(Whole(least=1))] = None
+    class_weight: ClassWeight = None
+    scan: Scan = "auto"
+    rank: Count = 64
+    tol: Tolerance = 1e-8
+    max_iter: Count = 5000
+    warm_start: Switch = False
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_class_weight(self.class_weight)
+    def _check_together(self) -> None:
+        super()._check_together()
         self._loss()
 
     def _loss(self) -> Any:
-        if isinstance(self.loss, Squared) or (
-            isinstance(self.loss, str) and self.loss == "squared"
-        ):
-            return Squared()
         known = {"logistic": MultinomialLogistic, "margin": MarginSoftmax, "squared": Squared}
-        return check_loss(self.loss, known, classifier=True)
+        loss = as_loss(self.loss, known)
+        constant = getattr(loss, "constant_curvature", False)
+        return check_loss(loss, known, classifier=loss.is_classifier or not constant)
 
     def _encoded(
         self, y: Any, weight: np.ndarray

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from mixnorm.engines import sparse_kernels
 from mixnorm.engines.sparse_kernels import ALGORITHMS, STEPS
-from mixnorm.estimators._common.inputs import _check_integer, _check_number, check_shared_parameters
 from mixnorm.estimators._common.messages import warn_caller
+from mixnorm.estimators._common.parameters import Number, OneOf
 from mixnorm.estimators._common.progress import (
     CallbackSupportMixin,
     Progress,
@@ -37,7 +37,12 @@ from mixnorm.kernels import KernelBank, KernelStack, exact_factor
 from mixnorm.models import Inputs, KernelPath, KernelPathModel
 from mixnorm.pools import KernelPool
 
-_SCANS = ("auto", "exact", "factors")
+Algorithm = Annotated[str, OneOf(ALGORITHMS)]
+Price = Annotated[float, Number(least=0, why="it is what kernels cost")]
+Step = Annotated[str, OneOf(STEPS)]
+Scan = Annotated[str, OneOf(("auto", "exact", "factors"))]
+
+
 # Matrices of so many entries together are stored and scanned as they are.
 _STORED = 2**26
 # Bytes for matrices that are computed at use, some rows at a time.
@@ -63,28 +68,9 @@ class GreedyKernelLearner(KernelInputsMixin, StagedMixin, CallbackSupportMixin, 
         """Return targets, how many scores there are, weights, and the outputs of the model."""
         raise NotImplementedError
 
-    # --- checks
-
-    def _check_parameters(self) -> None:
-        check_shared_parameters(self)
-        self._check_kernel()
-        _check_integer(self, "n_kernels", least=1)
-        if not isinstance(self.algorithm, str) or self.algorithm not in ALGORITHMS:
-            raise ValueError(
-                f"algorithm={self.algorithm!r} is not known; choose one of {list(ALGORITHMS)}."
-            )
-        _check_number(self, "alpha", least=0.0)
+    def _check_together(self) -> None:
         if not self.alpha > 0.0 and self.algorithm != "l2":
             raise ValueError(f"alpha={self.alpha!r} must be positive: it is what kernels cost.")
-        for name, known in (("step", STEPS), ("scan", _SCANS)):
-            value = getattr(self, name)
-            if not isinstance(value, str) or value not in known:
-                raise ValueError(f"{name}={value!r} is not known; choose one of {list(known)}.")
-        if self.n_steps is not None:
-            _check_integer(self, "n_steps", least=1)
-        _check_integer(self, "rank", least=1)
-        _check_number(self, "tol", least=0.0)
-        _check_integer(self, "max_iter", least=1)
 
     # --- fit
 
@@ -301,7 +287,7 @@ class GreedyKernelLearner(KernelInputsMixin, StagedMixin, CallbackSupportMixin, 
         model: KernelPathModel = self._fitted()
         given, n_outputs = model.bank is None, model.path.terms.shape[2]
         loss = model.outputs.loss
-        if loss is not None and loss.is_classifier:
+        if loss is not None and not loss.constant_curvature:
             raise ValueError(f"rates are known for squared losses, and this model has {loss!r}.")
         if not model.size:
             raise ValueError("the model has no kernels, and so no rate; lower alpha.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from sklearn.utils import check_consistent_length
@@ -10,31 +10,52 @@ from sklearn.utils import check_consistent_length
 from mixnorm._array import is_sparse
 from mixnorm.engines.multikernel import check_row_costs
 from mixnorm.estimators._common.inputs import check_weights, weight_numbers
+from mixnorm.estimators._common.parameters import (
+    CheckedParameters,
+    ListOf,
+    Number,
+    Of,
+    OneOf,
+    Or,
+    Whole,
+    maybe,
+)
 from mixnorm.estimators._common.units import safe_unit
 from mixnorm.estimators._common.validation import validate_data
 from mixnorm.kernels import KernelBank, KernelStack
 
-_KINDS = ("bank", "precomputed")
+_EXPONENT = Number(
+    least=1, finite=False, why="1 for few kernels, 2 for many, numpy.inf for the average"
+)
+_ADVICE = (
+    "'bank' computes the kernels of bank, and 'precomputed' takes kernel matrices in place of X"
+)
+_BANK = "make one with mixnorm.kernels.KernelBank or gaussian_bank, or leave it at None"
+_FLOOR = "a kernel of tail sum zero would take all weight. 0.01 is a good start"
+_CONVEX = "below that the penalty is not strongly convex"
+
+# --- parameters of several learners; those in the plural list what a search tries
+
+Bank = Annotated[Any, maybe(Of(KernelBank, why=_BANK))]
+GivenKernels = Annotated[str, OneOf(("bank", "precomputed"), why=_ADVICE)]
+LossWeight = Annotated[float, Number(above=0, why="it is what the losses count")]
+LossWeights = Annotated[Any, ListOf(Number(above=0))]
+Exponent = Annotated[float, _EXPONENT]
+Exponents = Annotated[Any, ListOf(_EXPONENT)]
+Tail = Annotated[int, Whole(least=0)]
+Tails = Annotated[Any, ListOf(Whole(least=0))]
+Beta = Annotated[float, Number(least=0)]
+Betas = Annotated[Any, ListOf(Number(least=0))]
+Floor = Annotated[float, Number(above=0, why=_FLOOR)]
+BlockExponent = Annotated[Any, Or(Number(least=2, finite=False, why=_CONVEX), (None, "classes"))]
 
 
-class KernelInputsMixin:
+class KernelInputsMixin(CheckedParameters):
     """Rows or kernel matrices in, for estimators with the parameters ``bank`` and ``kernel``."""
 
     bank: Any
     kernel: Any
     n_features_in_: int
-
-    def _check_kernel(self) -> None:
-        if not isinstance(self.kernel, str) or self.kernel not in _KINDS:
-            raise ValueError(
-                f"kernel={self.kernel!r} is not known; 'bank' computes the kernels of bank, and "
-                "'precomputed' takes kernel matrices in place of X."
-            )
-        if self.bank is not None and not isinstance(self.bank, KernelBank):
-            raise TypeError(
-                f"bank={self.bank!r} is no KernelBank; make one with mixnorm.kernels.KernelBank or "
-                "gaussian_bank, or leave it at None."
-            )
 
     @property
     def _precomputed(self) -> bool:

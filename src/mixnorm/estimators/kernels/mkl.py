@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 import math
-import numbers
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
 
 from mixnorm.engines.multikernel import KernelPenalty
-from mixnorm.estimators._common.inputs import _check_integer, _check_number
+from mixnorm.estimators._common.parameters import ClassWeight, Count, Switch, Tolerance
 from mixnorm.estimators.kernels.base import TailSumsMixin
-from mixnorm.estimators.kernels.classifier import KernelClassifier
+from mixnorm.estimators.kernels.classifier import HingeLoss, KernelClassifier
+from mixnorm.estimators.kernels.inputs import Bank, Exponent, Floor, GivenKernels, LossWeight, Tail
 
 
-def check_exponent(p: Any) -> None:
-    """Raise a clear error for an exponent on the weights of kernels that is below one."""
-    if isinstance(p, bool) or not isinstance(p, numbers.Real):
-        raise TypeError(f"p={p!r} must be a number: the exponent on the weights of kernels.")
-    if not float(p) >= 1.0:
-        raise ValueError(
-            f"p={p!r} must be at least 1: 1 for few kernels, 2 for many, numpy.inf for the average."
-        )
-
-
+@dataclass(eq=False, repr=False)
 class MKLClassifier(KernelClassifier):
     r"""Multi-class kernel machine that learns the weights of its kernels, with a duality gap.
 
@@ -119,32 +111,16 @@ class MKLClassifier(KernelClassifier):
     True
     """
 
-    def __init__(
-        self,
-        bank: Any = None,
-        *,
-        kernel: str = "bank",
-        p: float = 1.2,
-        C: float = 10.0,
-        loss: str = "hinge",
-        class_weight: Any = None,
-        tol: float = 1e-2,
-        max_iter: int = 200,
-        warm_start: bool = False,
-    ) -> None:
-        self.bank = bank
-        self.kernel = kernel
-        self.p = p
-        self.C = C
-        self.loss = loss
-        self.class_weight = class_weight
-        self.tol = tol
-        self.max_iter = max_iter
-        self.warm_start = warm_start
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_exponent(self.p)
+    bank: Bank = None
+    _: KW_ONLY
+    kernel: GivenKernels = "bank"
+    p: Exponent = 1.2
+    C: LossWeight = 10.0
+    loss: HingeLoss = "hinge"
+    class_weight: ClassWeight = None
+    tol: Tolerance = 1e-2
+    max_iter: Count = 200
+    warm_start: Switch = False
 
     def _penalty(
         self, grams: Any, weight: np.ndarray, outputs: Any
@@ -152,6 +128,7 @@ class MKLClassifier(KernelClassifier):
         return KernelPenalty.of_weights(float(self.p), np.ones(grams.n_kernels)), {}
 
 
+@dataclass(eq=False, repr=False)
 class ConvMKLClassifier(TailSumsMixin, KernelClassifier):
     r"""Conv-MKL: multi-class multiple kernel learning on kernels divided by their tail sums.
 
@@ -221,43 +198,18 @@ class ConvMKLClassifier(TailSumsMixin, KernelClassifier):
     True
     """
 
-    def __init__(
-        self,
-        bank: Any = None,
-        *,
-        kernel: str = "bank",
-        p: float = 1.2,
-        tail: int = 8,
-        floor: float = 0.01,
-        C: float = 10.0,
-        loss: str = "hinge",
-        class_weight: Any = None,
-        tol: float = 1e-2,
-        max_iter: int = 200,
-        warm_start: bool = False,
-    ) -> None:
-        self.bank = bank
-        self.kernel = kernel
-        self.p = p
-        self.tail = tail
-        self.floor = floor
-        self.C = C
-        self.loss = loss
-        self.class_weight = class_weight
-        self.tol = tol
-        self.max_iter = max_iter
-        self.warm_start = warm_start
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_exponent(self.p)
-        _check_integer(self, "tail", least=0)
-        _check_number(self, "floor", least=0.0)
-        if not self.floor > 0.0:
-            raise ValueError(
-                f"floor={self.floor!r} must be positive: a kernel of tail sum zero would take all "
-                "weight. 0.01 is a good start."
-            )
+    bank: Bank = None
+    _: KW_ONLY
+    kernel: GivenKernels = "bank"
+    p: Exponent = 1.2
+    tail: Tail = 8
+    floor: Floor = 0.01
+    C: LossWeight = 10.0
+    loss: HingeLoss = "hinge"
+    class_weight: ClassWeight = None
+    tol: Tolerance = 1e-2
+    max_iter: Count = 200
+    warm_start: Switch = False
 
     def _penalty(
         self, grams: Any, weight: np.ndarray, outputs: Any

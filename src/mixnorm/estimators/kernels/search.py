@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import KW_ONLY, dataclass
+from typing import ClassVar
 
 import numpy as np
 
+from mixnorm.estimators._common.parameters import ClassWeight, Count, Folds, Tolerance
 from mixnorm.estimators._common.search import explained
 from mixnorm.estimators.kernels.base import TailSumsMixin
 from mixnorm.estimators.kernels.block_penalty import SMSDMKLClassifier, UFOMKLClassifier
+from mixnorm.estimators.kernels.classifier import HingeLoss
+from mixnorm.estimators.kernels.inputs import (
+    Bank,
+    Betas,
+    BlockExponent,
+    Exponents,
+    Floor,
+    GivenKernels,
+    LossWeights,
+    Tails,
+)
 from mixnorm.estimators.kernels.mkl import ConvMKLClassifier, MKLClassifier
-from mixnorm.estimators.kernels.regressor import MKLRegressor
+from mixnorm.estimators.kernels.regressor import KernelRegressor, MKLRegressor
 from mixnorm.estimators.kernels.search_base import KernelClassifierCV, KernelCV
 
 
+@dataclass(eq=False, repr=False)
 class MKLClassifierCV(KernelClassifierCV):
     """:class:`MKLClassifier` with ``C`` and ``p`` chosen by cross-validation.
 
@@ -60,30 +74,19 @@ cost_, n_iter_, n_features_in_, feature_names_in_
     _learner = MKLClassifier
     _lists: ClassVar[dict[str, str]] = {"p": "ps"}
 
-    def __init__(
-        self,
-        bank: Any = None,
-        *,
-        kernel: str = "bank",
-        Cs: Any = (0.1, 1.0, 10.0, 100.0, 1000.0),
-        ps: Any = (1.0, 1.2, 2.0),
-        cv: Any = 5,
-        loss: str = "hinge",
-        class_weight: Any = None,
-        tol: float = 1e-2,
-        max_iter: int = 200,
-    ) -> None:
-        self.bank = bank
-        self.kernel = kernel
-        self.Cs = Cs
-        self.ps = ps
-        self.cv = cv
-        self.loss = loss
-        self.class_weight = class_weight
-        self.tol = tol
-        self.max_iter = max_iter
+    bank: Bank = None
+    _: KW_ONLY
+    kernel: GivenKernels = "bank"
+    Cs: LossWeights = (0.1, 1.0, 10.0, 100.0, 1000.0)
+    ps: Exponents = (1.0, 1.2, 2.0)
+    cv: Folds = 5
+    loss: HingeLoss = "hinge"
+    class_weight: ClassWeight = None
+    tol: Tolerance = 1e-2
+    max_iter: Count = 200
 
 
+@dataclass(eq=False, repr=False)
 class ConvMKLClassifierCV(TailSumsMixin, KernelClassifierCV):
     """:class:`ConvMKLClassifier` with ``C``, ``p`` and the tail chosen by cross-validation.
 
@@ -129,34 +132,21 @@ objective_, cost_, n_iter_, n_features_in_, feature_names_in_
     _learner = ConvMKLClassifier
     _lists: ClassVar[dict[str, str]] = {"p": "ps", "tail": "tails"}
 
-    def __init__(
-        self,
-        bank: Any = None,
-        *,
-        kernel: str = "bank",
-        Cs: Any = (0.1, 1.0, 10.0, 100.0, 1000.0),
-        ps: Any = (1.2,),
-        tails: Any = (2, 8, 32),
-        floor: float = 0.01,
-        cv: Any = 5,
-        loss: str = "hinge",
-        class_weight: Any = None,
-        tol: float = 1e-2,
-        max_iter: int = 200,
-    ) -> None:
-        self.bank = bank
-        self.kernel = kernel
-        self.Cs = Cs
-        self.ps = ps
-        self.tails = tails
-        self.floor = floor
-        self.cv = cv
-        self.loss = loss
-        self.class_weight = class_weight
-        self.tol = tol
-        self.max_iter = max_iter
+    bank: Bank = None
+    _: KW_ONLY
+    kernel: GivenKernels = "bank"
+    Cs: LossWeights = (0.1, 1.0, 10.0, 100.0, 1000.0)
+    ps: Exponents = (1.2,)
+    tails: Tails = (2, 8, 32)
+    floor: Floor = 0.01
+    cv: Folds = 5
+    loss: HingeLoss = "hinge"
+    class_weight: ClassWeight = None
+    tol: Tolerance = 1e-2
+    max_iter: Count = 200
 
 
+@dataclass(eq=False, repr=False)
 class SMSDMKLClassifierCV(TailSumsMixin, KernelClassifierCV):
     """:class:`SMSDMKLClassifier` with ``C``, ``beta`` and the tail chosen by cross-validation.
 
@@ -202,32 +192,20 @@ objective_, cost_, n_iter_, n_features_in_, feature_names_in_
     _learner = SMSDMKLClassifier
     _lists: ClassVar[dict[str, str]] = {"beta": "betas", "tail": "tails"}
 
-    def __init__(
-        self,
-        bank: Any = None,
-        *,
-        kernel: str = "bank",
-        Cs: Any = (1.0, 10.0, 100.0, 1000.0),
-        betas: Any = (1e-3, 1e-2, 1e-1),
-        tails: Any = (2, 8, 32),
-        q: Any = None,
-        cv: Any = 5,
-        class_weight: Any = None,
-        tol: float = 1e-2,
-        max_iter: int = 200,
-    ) -> None:
-        self.bank = bank
-        self.kernel = kernel
-        self.Cs = Cs
-        self.betas = betas
-        self.tails = tails
-        self.q = q
-        self.cv = cv
-        self.class_weight = class_weight
-        self.tol = tol
-        self.max_iter = max_iter
+    bank: Bank = None
+    _: KW_ONLY
+    kernel: GivenKernels = "bank"
+    Cs: LossWeights = (1.0, 10.0, 100.0, 1000.0)
+    betas: Betas = (1e-3, 1e-2, 1e-1)
+    tails: Tails = (2, 8, 32)
+    q: BlockExponent = None
+    cv: Folds = 5
+    class_weight: ClassWeight = None
+    tol: Tolerance = 1e-2
+    max_iter: Count = 200
 
 
+@dataclass(eq=False, repr=False)
 class UFOMKLClassifierCV(KernelClassifierCV):
     """:class:`UFOMKLClassifier` with ``C`` and ``beta`` chosen by cross-validation.
 
@@ -269,31 +247,20 @@ cost_, n_iter_, n_features_in_, feature_names_in_
     _learner = UFOMKLClassifier
     _lists: ClassVar[dict[str, str]] = {"beta": "betas"}
 
-    def __init__(
-        self,
-        bank: Any = None,
-        *,
-        kernel: str = "bank",
-        Cs: Any = (0.1, 1.0, 10.0, 100.0, 1000.0),
-        betas: Any = (1e-4, 1e-3, 1e-2),
-        q: Any = None,
-        cv: Any = 5,
-        class_weight: Any = None,
-        tol: float = 1e-2,
-        max_iter: int = 200,
-    ) -> None:
-        self.bank = bank
-        self.kernel = kernel
-        self.Cs = Cs
-        self.betas = betas
-        self.q = q
-        self.cv = cv
-        self.class_weight = class_weight
-        self.tol = tol
-        self.max_iter = max_iter
+    bank: Bank = None
+    _: KW_ONLY
+    kernel: GivenKernels = "bank"
+    Cs: LossWeights = (0.1, 1.0, 10.0, 100.0, 1000.0)
+    betas: Betas = (1e-4, 1e-3, 1e-2)
+    q: BlockExponent = None
+    cv: Folds = 5
+    class_weight: ClassWeight = None
+    tol: Tolerance = 1e-2
+    max_iter: Count = 200
 
 
-class MKLRegressorCV(KernelCV, MKLRegressor):
+@dataclass(eq=False, repr=False)
+class MKLRegressorCV(KernelCV, KernelRegressor):
     """:class:`MKLRegressor` with ``C`` and ``p`` chosen by cross-validation.
 
     Parameters
@@ -332,24 +299,14 @@ objective_, cost_, n_iter_, n_features_in_, feature_names_in_
     _learner = MKLRegressor
     _lists: ClassVar[dict[str, str]] = {"p": "ps"}
 
-    def __init__(
-        self,
-        bank: Any = None,
-        *,
-        kernel: str = "bank",
-        Cs: Any = (0.1, 1.0, 10.0, 100.0, 1000.0),
-        ps: Any = (1.0, 1.2, 2.0),
-        cv: Any = 5,
-        tol: float = 1e-2,
-        max_iter: int = 200,
-    ) -> None:
-        self.bank = bank
-        self.kernel = kernel
-        self.Cs = Cs
-        self.ps = ps
-        self.cv = cv
-        self.tol = tol
-        self.max_iter = max_iter
+    bank: Bank = None
+    _: KW_ONLY
+    kernel: GivenKernels = "bank"
+    Cs: LossWeights = (0.1, 1.0, 10.0, 100.0, 1000.0)
+    ps: Exponents = (1.0, 1.2, 2.0)
+    cv: Folds = 5
+    tol: Tolerance = 1e-2
+    max_iter: Count = 200
 
     def _shift(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
         return np.asarray(np.average(y, axis=0, weights=weight))

@@ -11,7 +11,6 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from mixnorm.engines import multikernel
-from mixnorm.estimators._common.inputs import check_shared_parameters
 from mixnorm.estimators._common.messages import warn_caller
 from mixnorm.estimators._common.progress import Progress, all_or_nothing, with_callbacks
 from mixnorm.estimators._common.search import SearchedMixin, row_folds, values_to_try
@@ -32,24 +31,13 @@ class KernelCV(SearchedMixin, KernelLearner):
     #: From a parameter of the learner to the one that lists its values; ``C`` goes without saying.
     _lists: ClassVar[dict[str, str]]
 
-    cv: Any
-    Cs: Any
     warm_start = False  # fits of a search start anew
     search_: SearchResult
 
     # --- parameters
 
-    def _check_parameters(self) -> None:
-        check_shared_parameters(self)
-        for params in self._grid():
-            self._one(params)._check_parameters()
-        self._costs()
-
     def _costs(self) -> list[float]:
-        costs = values_to_try(self.Cs, "Cs")
-        if not all(cost > 0.0 and math.isfinite(cost) for cost in costs):
-            raise ValueError(f"Cs={self.Cs!r} must be positive and finite.")
-        return sorted(costs)
+        return sorted(values_to_try(self.Cs, "Cs"))
 
     def _grid(self) -> list[dict[str, Any]]:
         """Return what is tried but for ``C``."""

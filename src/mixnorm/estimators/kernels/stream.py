@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from sklearn.utils.validation import column_or_1d
@@ -12,12 +12,12 @@ from sklearn.utils.validation import column_or_1d
 from mixnorm.engines.mirror import KernelLearner as Descent
 from mixnorm.engines.mirror import KernelLearnerState
 from mixnorm.estimators._common.inputs import (
-    _check_integer,
     check_one_kind_of_label,
     class_factors,
     random_generator,
 )
 from mixnorm.estimators._common.messages import warn_caller
+from mixnorm.estimators._common.parameters import OneOf
 from mixnorm.estimators._common.progress import Iterations, all_or_nothing
 from mixnorm.estimators.kernels.base import Training, warn_of_no_kernel
 from mixnorm.estimators.kernels.classifier import KernelClassifier
@@ -26,7 +26,7 @@ from mixnorm.exceptions import InterruptedFitWarning
 from mixnorm.kernels import KernelStack, gaussian_bank
 from mixnorm.models import ClassOutputs, FitReport, Inputs, KernelModel
 
-_SOLVERS = ("exact", "mirror")
+Solver = Annotated[str, OneOf(("exact", "mirror"))]
 
 
 class KernelStream(KernelClassifier):
@@ -48,14 +48,6 @@ class KernelStream(KernelClassifier):
 
     def _exponent(self, n_kernels: int, n_classes: int) -> float:
         raise NotImplementedError
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if not isinstance(self.solver, str) or self.solver not in _SOLVERS:
-            raise ValueError(
-                f"solver={self.solver!r} is not known; choose one of {list(_SOLVERS)}."
-            )
-        _check_integer(self, "epochs", least=1)
 
     def _n_tasks(self) -> int:
         return int(self.max_iter if self.solver == "exact" else self.epochs)

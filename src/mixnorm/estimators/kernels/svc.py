@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-import numbers
-from typing import Any, Self
+from dataclasses import KW_ONLY, dataclass
+from typing import Annotated, Any, Self
 
 import numpy as np
 from sklearn.utils.extmath import safe_sparse_dot
@@ -14,16 +14,24 @@ from mixnorm._linear import even_ties
 from mixnorm.engines import multikernel
 from mixnorm.engines.multikernel import HingeTarget, KernelPenalty
 from mixnorm.estimators._common.classifier import ClassifierFace
-from mixnorm.estimators._common.inputs import _check_number
 from mixnorm.estimators._common.linear import LinearMixin
+from mixnorm.estimators._common.parameters import (
+    Anything,
+    ClassWeight,
+    Count,
+    Number,
+    Or,
+    Switch,
+    Tolerance,
+)
 from mixnorm.estimators._common.progress import (
     Iterations,
     Progress,
     all_or_nothing,
     with_callbacks,
 )
-from mixnorm.estimators.kernels.classifier import KernelClassifier, encoded_labels
-from mixnorm.estimators.kernels.inputs import check_targets, row_costs, take_rows
+from mixnorm.estimators.kernels.classifier import HingeLoss, KernelClassifier, encoded_labels
+from mixnorm.estimators.kernels.inputs import LossWeight, check_targets, row_costs, take_rows
 from mixnorm.kernels import (
     FactorGrams,
     GaussianKernel,
@@ -36,11 +44,15 @@ from mixnorm.kernels import (
 )
 from mixnorm.models import ClassOutputs, FitReport, Inputs, LinearModel
 
-_GAMMAS = ("scale", "auto")
+Gamma = Annotated[Any, Or(Number(above=0), ("scale", "auto"))]
+Scaling = Annotated[
+    float, Number(above=0, why="for a model without an intercept set fit_intercept=False")
+]
 _LARGEST = 1e140  # squares, summed over many columns, are still far from overflow
 _MOST_NUMBERS = 2**29  # of columns or of a kernel matrix, 4 GiB in float64
 
 
+@dataclass(eq=False, repr=False)
 class KernelMulticlassSVC(KernelClassifier):
     r"""Joint multi-class support vector machine on one kernel, with a duality gap.
 
@@ -109,41 +121,21 @@ class KernelMulticlassSVC(KernelClassifier):
 
     warm_start = False
 
-    def __init__(
-        self,
-        C: float = 10.0,
-        *,
-        kernel: Any = "rbf",
-        gamma: Any = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        loss: str = "hinge",
-        class_weight: Any = None,
-        tol: float = 1e-3,
-        max_iter: int = 200,
-        memory: int | str = 2**31,
-    ) -> None:
-        self.C = C
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.loss = loss
-        self.class_weight = class_weight
-        self.tol = tol
-        self.max_iter = max_iter
-        self.memory = memory
+    C: LossWeight = 10.0
+    _: KW_ONLY
+    kernel: Anything = "rbf"
+    gamma: Gamma = "scale"
+    degree: Anything = 3
+    coef0: Anything = 0.0
+    loss: HingeLoss = "hinge"
+    class_weight: ClassWeight = None
+    tol: Tolerance = 1e-3
+    max_iter: Count = 200
+    memory: Anything = 2**31
 
     bank = None
 
-    def _check_kernel(self) -> None:
-        gamma = self.gamma
-        if isinstance(gamma, str) and gamma in _GAMMAS:
-            pass
-        elif isinstance(gamma, (bool, str)) or not isinstance(gamma, numbers.Real):
-            raise ValueError(f"gamma={gamma!r} must be 'scale', 'auto' or a positive number.")
-        elif not 0.0 < float(gamma) < np.inf:
-            raise ValueError(f"gamma={gamma!r} must be positive and finite.")
+    def _check_together(self) -> None:
         PolynomialKernel(degree=self.degree, coef0=self.coef0).check()
         if not self._precomputed:
             as_kernel(self.kernel)
@@ -204,7 +196,8 @@ class KernelMulticlassSVC(KernelClassifier):
         return KernelPenalty.of_weights(np.inf, np.ones(grams.n_kernels)), {}
 
 
-class LinearMulticlassSVC(LinearMixin, ClassifierFace, KernelClassifier):  # type: ignore[override]  # properties
+@dataclass(eq=False, repr=False)
+class LinearMulticlassSVC(LinearMixin, ClassifierFace, KernelClassifier):
     r"""Joint multi-class linear support vector machine, with a duality gap.
 
     Crammer and Singer's machine on the columns themselves,
@@ -265,38 +258,18 @@ class LinearMulticlassSVC(LinearMixin, ClassifierFace, KernelClassifier):  # typ
     (3, 4)
     """
 
-    model_: LinearModel  # type: ignore[assignment]
     warm_start = False
     kernel = "bank"
     bank = None
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        loss: str = "hinge",
-        class_weight: Any = None,
-        tol: float = 1e-3,
-        max_iter: int = 200,
-    ) -> None:
-        self.C = C
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.loss = loss
-        self.class_weight = class_weight
-        self.tol = tol
-        self.max_iter = max_iter
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        _check_number(self, "intercept_scaling", least=0.0)
-        if not float(self.intercept_scaling) > 0.0:
-            raise ValueError(
-                f"intercept_scaling={self.intercept_scaling!r} must be positive; for a model "
-                "without an intercept set fit_intercept=False."
-            )
+    C: LossWeight = 1.0
+    _: KW_ONLY
+    fit_intercept: Switch = True
+    intercept_scaling: Scaling = 1.0
+    loss: HingeLoss = "hinge"
+    class_weight: ClassWeight = None
+    tol: Tolerance = 1e-3
+    max_iter: Count = 200
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:

@@ -6,15 +6,15 @@ import math
 import numbers
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from mixnorm.engines import proximal
-from mixnorm.estimators._common.inputs import _check_integer, _check_number, check_shared_parameters
 from mixnorm.estimators._common.linear import LinearMixin
 from mixnorm.estimators._common.messages import warn_caller
+from mixnorm.estimators._common.parameters import CheckedParameters, Number, maybe
 from mixnorm.estimators._common.progress import CallbackSupportMixin, Iterations, Progress
 from mixnorm.estimators._common.selector import ColumnSelectorMixin
 from mixnorm.estimators.mixed_norm.grid import alpha_grid, check_grid, collect, grid_size
@@ -27,11 +27,12 @@ from mixnorm.norms import as_norm
 __all__ = [
     "MixedNormPath",
     "NormLearner",
+    "Penalty",
+    "Radius",
     "Training",
     "alpha_grid",
     "check_dual_loss",
     "check_grid",
-    "check_norm_parameters",
     "grid_size",
     "weighted_rows",
     "working_dtypes",
@@ -39,37 +40,6 @@ __all__ = [
 
 # A smaller relative gap than this is lost in the rounding of float32.
 _LEAST_TOL_OF_FLOAT32 = 1e-5
-
-
-def check_norm_parameters(estimator: Any) -> None:
-    """Raise a clear error for a parameter out of its range; ``…CV`` forms lack some of them."""
-    check_shared_parameters(estimator)
-    as_norm(estimator.norm)
-    ball = getattr(estimator, "radius", None) is not None
-    if ball:
-        _check_number(estimator, "radius", least=0.0)
-    if hasattr(estimator, "alpha"):
-        _check_alpha(estimator, used=not ball)
-    _check_number(estimator, "tol", least=0.0)
-    _check_integer(estimator, "max_iter", least=1)
-
-
-def _check_alpha(estimator: Any, *, used: bool) -> None:
-    alpha = estimator.alpha
-    if isinstance(alpha, bool) or not isinstance(alpha, numbers.Real):
-        raise TypeError(f"alpha={alpha!r} must be a number: the weight of the norm.")
-    if alpha == 0:
-        if not used:  # a radius takes its place
-            return
-        raise ValueError(
-            f"alpha={alpha!r} must be positive: without a penalty there is no duality gap to stop "
-            "on. Give a small alpha, or use an estimator without penalty."
-        )
-    if not 0.0 < float(alpha) < math.inf:
-        raise ValueError(
-            f"alpha={alpha!r} must be positive and finite: it is the weight of the norm, and the "
-            "larger it is, the smaller are the weights. Give a positive number, 0.01 say."
-        )
 
 
 def able_norm(norm: Any, ability: str) -> Any:
@@ -117,7 +87,13 @@ def weighted_rows(weight: np.ndarray, *arrays: Any) -> tuple[Any, ...]:
     return weight[kept], *(array[np.flatnonzero(kept)] for array in arrays)
 
 
-class NormLearner(LinearMixin, ColumnSelectorMixin, CallbackSupportMixin, BaseEstimator):
+Penalty = Annotated[float, Number(least=0, why="it is the weight of the norm")]
+Radius = Annotated[float | None, maybe(Number(least=0))]
+
+
+class NormLearner(
+    CheckedParameters, LinearMixin, ColumnSelectorMixin, CallbackSupportMixin, BaseEstimator
+):
     """Base of the estimators that minimise a loss under a norm.
 
     A subclass has the parameters ``norm``, ``fit_intercept``, ``standardize``, ``tol`` and
@@ -134,8 +110,13 @@ class NormLearner(LinearMixin, ColumnSelectorMixin, CallbackSupportMixin, BaseEs
         """Return the fitted weights ``(n_features, n_outputs)`` and intercept, to start from."""
         return self.model_.coef.T, self.model_.intercept
 
-    def _check_parameters(self) -> None:
-        check_norm_parameters(self)
+    def _check_together(self) -> None:
+        super()._check_together()
+        if getattr(self, "alpha", None) == 0 and self.radius is None:
+            raise ValueError(
+                f"alpha={self.alpha!r} must be positive: without a penalty there is no duality gap "
+                "to stop on. Give a small alpha, or use an estimator without penalty."
+            )
 
     def _columns(self, X: Any, weight: np.ndarray) -> tuple[Any, dict[str, Any]]:
         """Return ``X`` in the units that the norm sees, and what ``Training`` must know of them."""

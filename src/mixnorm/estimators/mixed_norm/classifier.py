@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -10,16 +11,25 @@ import numpy as np
 from mixnorm.engines.proximal import SharedDesign
 from mixnorm.estimators._common.classifier import ClassifierFace
 from mixnorm.estimators._common.inputs import (
-    check_class_weight,
     check_dense_targets,
     check_one_kind_of_label,
     check_weights,
     class_factors,
 )
+from mixnorm.estimators._common.parameters import (
+    ClassWeight,
+    Count,
+    Loss,
+    Norm,
+    Switch,
+    Tolerance,
+)
 from mixnorm.estimators._common.progress import Progress, all_or_nothing, with_callbacks
 from mixnorm.estimators._common.validation import check_classification_targets, validate_data
 from mixnorm.estimators.mixed_norm.base import (
     NormLearner,
+    Penalty,
+    Radius,
     Training,
     check_dual_loss,
     check_grid,
@@ -113,7 +123,78 @@ class OneDesign(NormLearner):
         return path
 
 
-class MixedNormClassifier(ClassifierFace, OneDesign):
+class NormClassifier(ClassifierFace, OneDesign):
+    """Labels in, labels out: all but the parameters of the classifiers."""
+
+    def _loss(self) -> Any:
+        loss = check_dual_loss(as_loss(self.loss, JOINT), JOINT)
+        if not loss.is_classifier:
+            raise ValueError(f"loss={loss!r} is no loss on labels; choose one of {sorted(JOINT)}.")
+        if not loss.shift_invariant:  # for two classes only a difference of scores is kept
+            raise ValueError(
+                f"loss={loss!r} changes where a constant is added to all scores of a sample; "
+                f"choose one of {sorted(JOINT)}."
+            )
+        return loss
+
+    def _validated(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
+        check_dense_targets(y)
+        check_one_kind_of_label(y)
+        X, y = validate_data(
+            self, X, y, accept_sparse=("csc", "csr"), dtype=working_dtypes(self.tol, [self._loss()])
+        )
+        check_classification_targets(y)
+        return X, y
+
+    def _prepared(self, X: Any, y: np.ndarray, sample_weight: Any) -> tuple[Training, ClassOutputs]:
+        loss = self._loss()
+        weight = check_weights(sample_weight, X.shape[0], X.dtype)
+        classes, labels = np.unique(y, return_inverse=True)
+        weight, X, labels = weighted_rows(weight, X, labels)
+        if self.class_weight is not None:
+            factors = class_factors(self.class_weight, classes[labels], weight)
+            weight = check_weights(weight * factors, X.shape[0], X.dtype)
+            weight, X, labels = weighted_rows(weight, X, labels)
+        self._check_classes(classes, labels)
+        target = loss.encode(labels, len(classes), weight)
+        X, units = self._columns(X, weight)
+        training = Training(SharedDesign(X, len(classes)), loss, target, weight, **units)
+        known = copy.deepcopy(loss) if gives_probabilities(loss) else None
+        return training, ClassOutputs(classes, known)
+
+    def _check_classes(self, classes: np.ndarray, labels: np.ndarray) -> None:
+        """Raise unless two classes have weight, and a warm start has the same ones."""
+        present = classes[np.unique(labels)]
+        if len(present) < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs samples of at least 2 classes, but y holds only one "
+                f"class of positive weight: {present[0]!r}."
+            )
+        if not getattr(self, "warm_start", False) or "model_" not in vars(self):
+            return
+        known = self.classes_
+        if not np.array_equal(known, classes):
+            raise ValueError(
+                "warm_start=True starts from the last fit, but y has other classes: "
+                f"{classes!r} instead of {known!r}. Set warm_start=False to start anew."
+            )
+
+    def _turned(self, weights: np.ndarray, intercept: np.ndarray) -> tuple[Any, Any]:
+        if weights.shape[1] == 2:
+            return (weights[:, 1] - weights[:, 0])[None, :], intercept[1:] - intercept[:1]
+        # No loss sees a constant in all scores: the intercepts are those that sum to zero.
+        return super()._turned(weights, intercept - np.mean(intercept))
+
+    def _unturned(self) -> tuple[np.ndarray, np.ndarray]:
+        weights, intercept = super()._unturned()
+        if len(intercept) > 1:
+            return weights, intercept
+        halves = np.asarray([[-0.5, 0.5]])
+        return weights * halves, (intercept * halves)[0]
+
+
+@dataclass(eq=False, repr=False)
+class MixedNormClassifier(NormClassifier):
     r"""Linear multi-class classifier under a matrix norm.
 
     Minimises, with one column of weights per class,
@@ -212,97 +293,14 @@ class MixedNormClassifier(ClassifierFace, OneDesign):
     True
     """
 
-    def __init__(
-        self,
-        norm: Any = "l2,1",
-        alpha: float = 0.01,
-        *,
-        radius: float | None = None,
-        loss: Any = "logistic",
-        class_weight: Any = None,
-        fit_intercept: bool = True,
-        standardize: bool = False,
-        tol: float = 1e-4,
-        max_iter: int = 1000,
-        warm_start: bool = False,
-    ) -> None:
-        self.norm = norm
-        self.alpha = alpha
-        self.radius = radius
-        self.loss = loss
-        self.class_weight = class_weight
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.tol = tol
-        self.max_iter = max_iter
-        self.warm_start = warm_start
-
-    def _loss(self) -> Any:
-        loss = check_dual_loss(as_loss(self.loss, JOINT), JOINT)
-        if not loss.is_classifier:
-            raise ValueError(f"loss={loss!r} is no loss on labels; choose one of {sorted(JOINT)}.")
-        if not loss.shift_invariant:  # for two classes only a difference of scores is kept
-            raise ValueError(
-                f"loss={loss!r} changes where a constant is added to all scores of a sample; "
-                f"choose one of {sorted(JOINT)}."
-            )
-        return loss
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_class_weight(self.class_weight)
-
-    def _validated(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
-        check_dense_targets(y)
-        check_one_kind_of_label(y)
-        X, y = validate_data(
-            self, X, y, accept_sparse=("csc", "csr"), dtype=working_dtypes(self.tol, [self._loss()])
-        )
-        check_classification_targets(y)
-        return X, y
-
-    def _prepared(self, X: Any, y: np.ndarray, sample_weight: Any) -> tuple[Training, ClassOutputs]:
-        loss = self._loss()
-        weight = check_weights(sample_weight, X.shape[0], X.dtype)
-        classes, labels = np.unique(y, return_inverse=True)
-        weight, X, labels = weighted_rows(weight, X, labels)
-        if self.class_weight is not None:
-            factors = class_factors(self.class_weight, classes[labels], weight)
-            weight = check_weights(weight * factors, X.shape[0], X.dtype)
-            weight, X, labels = weighted_rows(weight, X, labels)
-        self._check_classes(classes, labels)
-        target = loss.encode(labels, len(classes), weight)
-        X, units = self._columns(X, weight)
-        training = Training(SharedDesign(X, len(classes)), loss, target, weight, **units)
-        known = copy.deepcopy(loss) if gives_probabilities(loss) else None
-        return training, ClassOutputs(classes, known)
-
-    def _check_classes(self, classes: np.ndarray, labels: np.ndarray) -> None:
-        """Raise unless two classes have weight, and a warm start has the same ones."""
-        present = classes[np.unique(labels)]
-        if len(present) < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs samples of at least 2 classes, but y holds only one "
-                f"class of positive weight: {present[0]!r}."
-            )
-        if not getattr(self, "warm_start", False) or "model_" not in vars(self):
-            return
-        known = self.classes_
-        if not np.array_equal(known, classes):
-            raise ValueError(
-                "warm_start=True starts from the last fit, but y has other classes: "
-                f"{classes!r} instead of {known!r}. Set warm_start=False to start anew."
-            )
-
-    def _turned(self, weights: np.ndarray, intercept: np.ndarray) -> tuple[Any, Any]:
-        if weights.shape[1] == 2:
-            return (weights[:, 1] - weights[:, 0])[None, :], intercept[1:] - intercept[:1]
-        # No loss sees a constant in all scores: the intercepts are those that sum to zero.
-        return super()._turned(weights, intercept - np.mean(intercept))
-
-    def _unturned(self) -> tuple[np.ndarray, np.ndarray]:
-        weights, intercept = super()._unturned()
-        if len(intercept) > 1:
-            return weights, intercept
-        halves = np.asarray([[-0.5, 0.5]])
-        return weights * halves, (intercept * halves)[0]
+    norm: Norm = "l2,1"
+    alpha: Penalty = 0.01
+    _: KW_ONLY
+    radius: Radius = None
+    loss: Loss = "logistic"
+    class_weight: ClassWeight = None
+    fit_intercept: Switch = True
+    standardize: Switch = False
+    tol: Tolerance = 1e-4
+    max_iter: Count = 1000
+    warm_start: Switch = False

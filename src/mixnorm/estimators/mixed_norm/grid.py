@@ -8,7 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from mixnorm.estimators._common.parameters import Number, Whole
 from mixnorm.models import MixedNormPath
+
+_NUMBER = Whole(least=1, why="it is the number of penalties")
+_RATIO = Number(above=0, below=1, why="it is the smallest penalty divided by the largest")
 
 
 def collect(
@@ -52,15 +56,8 @@ def check_grid(alphas: Any, alpha_ratio: Any) -> None:
     if isinstance(alphas, bool):
         raise TypeError(f"alphas={alphas!r} must be a whole number or a falling sequence.")
     if isinstance(alphas, numbers.Integral):
-        if alphas < 1:
-            raise ValueError(f"alphas={alphas} must be at least 1: the number of penalties.")
-        if not isinstance(alpha_ratio, numbers.Real) or isinstance(alpha_ratio, bool):
-            raise TypeError(f"alpha_ratio={alpha_ratio!r} must be a number between 0 and 1.")
-        if not 0.0 < float(alpha_ratio) < 1.0:
-            raise ValueError(
-                f"alpha_ratio={alpha_ratio!r} must be above 0 and below 1: the smallest penalty "
-                "divided by the largest."
-            )
+        _NUMBER.check("alphas", alphas)
+        _RATIO.check("alpha_ratio", alpha_ratio)
         return
     given = _numbers(alphas)
     if given.ndim != 1 or len(given) == 0:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from mixnorm.engines.proximal import SharedDesign, Solution
 from mixnorm.estimators._common.inputs import check_number_targets, check_weights
+from mixnorm.estimators._common.parameters import Count, Loss, Norm, Switch, Tolerance
 from mixnorm.estimators._common.regressor import RegressorMixin
 from mixnorm.estimators._common.units import target_frame
 from mixnorm.estimators._common.validation import validate_data
 from mixnorm.estimators.mixed_norm.base import (
+    Penalty,
+    Radius,
     Training,
     check_dual_loss,
     weighted_rows,
@@ -26,7 +29,82 @@ from mixnorm.models import LinearModel, NumberOutputs
 _REGRESSION = {name: SCALAR[name] for name in SCALAR if not SCALAR[name]().is_binary}
 
 
-class MixedNormRegressor(RegressorMixin, OneDesign):
+class NormRegressor(RegressorMixin, OneDesign):
+    """Numbers in, numbers out: all but the parameters of the regressors."""
+
+    def _loss(self) -> Any:
+        loss = check_dual_loss(as_loss(self.loss, _REGRESSION), _REGRESSION)
+        if loss.is_classifier or loss.is_binary:
+            raise ValueError(
+                f"loss={loss!r} is no regression loss; choose one of {sorted(_REGRESSION)}."
+            )
+        return loss
+
+    def _validated(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
+        check_number_targets(y)
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            accept_sparse=("csc", "csr"),
+            dtype=working_dtypes(self.tol, [self._loss()]),
+            multi_output=True,
+            y_numeric=True,
+        )
+        return X, np.asarray(y, dtype=np.float64)
+
+    def _prepared(
+        self, X: Any, y: np.ndarray, sample_weight: Any
+    ) -> tuple[Training, NumberOutputs]:
+        loss = self._loss()
+        weight = check_weights(sample_weight, X.shape[0], np.float64)
+        single = y.ndim == 1
+        weight, X, y = weighted_rows(weight, X, y.reshape(X.shape[0], -1))
+        n_outputs, intercept = y.shape[1], bool(self.fit_intercept)
+        frame = target_frame([loss] * n_outputs, y, weight, fit_intercept=intercept, dtype=X.dtype)
+        # The model is in the units of the targets.
+        outputs = NumberOutputs(single, 1.0, np.zeros(n_outputs), copy.deepcopy(loss))
+        loss = frame.inside(loss)
+        X, units = self._columns(X, weight)
+        weight = weight.astype(X.dtype, copy=False)
+        target = loss.encode((y - frame.centre) / frame.unit, n_outputs, weight)
+        design = SharedDesign(X, n_outputs)
+        training = Training(
+            design, loss, target, weight, frame.unit, frame.centre, frame.degree, **units
+        )
+        return training, outputs
+
+    def _model(self, found: Solution, outputs: Any) -> LinearModel:
+        model = super()._model(found, outputs)
+        if not outputs.single:
+            return model
+        # A single intercept has double precision, and so have the predictions.
+        return replace(model, intercept=model.intercept.astype(np.float64))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict for new data.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            New data.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            Predicted values.
+        """
+        found: np.ndarray = self._fitted().outputs.labels(self._scores(X))
+        return found
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+
+@dataclass(eq=False, repr=False)
+class MixedNormRegressor(NormRegressor):
     r"""Linear regressor for one or many outputs under a matrix norm.
 
     Minimises, with one column of weights per output,
@@ -110,95 +188,13 @@ class MixedNormRegressor(RegressorMixin, OneDesign):
     (5, True)
     """
 
-    def __init__(
-        self,
-        norm: Any = "l2,1",
-        alpha: float = 1.0,
-        *,
-        radius: float | None = None,
-        loss: Any = "squared",
-        fit_intercept: bool = True,
-        standardize: bool = False,
-        tol: float = 1e-4,
-        max_iter: int = 1000,
-        warm_start: bool = False,
-    ) -> None:
-        self.norm = norm
-        self.alpha = alpha
-        self.radius = radius
-        self.loss = loss
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.tol = tol
-        self.max_iter = max_iter
-        self.warm_start = warm_start
-
-    def _loss(self) -> Any:
-        loss = check_dual_loss(as_loss(self.loss, _REGRESSION), _REGRESSION)
-        if loss.is_classifier or loss.is_binary:
-            raise ValueError(
-                f"loss={loss!r} is no regression loss; choose one of {sorted(_REGRESSION)}."
-            )
-        return loss
-
-    def _validated(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
-        check_number_targets(y)
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            accept_sparse=("csc", "csr"),
-            dtype=working_dtypes(self.tol, [self._loss()]),
-            multi_output=True,
-            y_numeric=True,
-        )
-        return X, np.asarray(y, dtype=np.float64)
-
-    def _prepared(
-        self, X: Any, y: np.ndarray, sample_weight: Any
-    ) -> tuple[Training, NumberOutputs]:
-        loss = self._loss()
-        weight = check_weights(sample_weight, X.shape[0], np.float64)
-        single = y.ndim == 1
-        weight, X, y = weighted_rows(weight, X, y.reshape(X.shape[0], -1))
-        n_outputs, intercept = y.shape[1], bool(self.fit_intercept)
-        frame = target_frame([loss] * n_outputs, y, weight, fit_intercept=intercept, dtype=X.dtype)
-        # The model is in the units of the targets.
-        outputs = NumberOutputs(single, 1.0, np.zeros(n_outputs), copy.deepcopy(loss))
-        loss = frame.inside(loss)
-        X, units = self._columns(X, weight)
-        weight = weight.astype(X.dtype, copy=False)
-        target = loss.encode((y - frame.centre) / frame.unit, n_outputs, weight)
-        design = SharedDesign(X, n_outputs)
-        training = Training(
-            design, loss, target, weight, frame.unit, frame.centre, frame.degree, **units
-        )
-        return training, outputs
-
-    def _model(self, found: Solution, outputs: Any) -> LinearModel:
-        model = super()._model(found, outputs)
-        if not outputs.single:
-            return model
-        # A single intercept has double precision, and so have the predictions.
-        return replace(model, intercept=model.intercept.astype(np.float64))
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Predict for new data.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            New data.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            Predicted values.
-        """
-        found: np.ndarray = self._fitted().outputs.labels(self._scores(X))
-        return found
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
+    norm: Norm = "l2,1"
+    alpha: Penalty = 1.0
+    _: KW_ONLY
+    radius: Radius = None
+    loss: Loss = "squared"
+    fit_intercept: Switch = True
+    standardize: Switch = False
+    tol: Tolerance = 1e-4
+    max_iter: Count = 1000
+    warm_start: Switch = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -11,11 +12,23 @@ from sklearn.base import clone, is_classifier
 from mixnorm._array import is_sparse
 from mixnorm.estimators._common.inputs import check_weights
 from mixnorm.estimators._common.messages import warn_caller
+from mixnorm.estimators._common.parameters import (
+    Anything,
+    ClassWeight,
+    Count,
+    Folds,
+    Jobs,
+    Loss,
+    Norm,
+    Scoring,
+    Switch,
+    Tolerance,
+)
 from mixnorm.estimators._common.progress import Progress, all_or_nothing, with_callbacks
 from mixnorm.estimators._common.search import SearchedMixin, row_folds
 from mixnorm.estimators.mixed_norm.base import NormLearner, check_grid
-from mixnorm.estimators.mixed_norm.classifier import MixedNormClassifier
-from mixnorm.estimators.mixed_norm.regressor import MixedNormRegressor
+from mixnorm.estimators.mixed_norm.classifier import MixedNormClassifier, NormClassifier
+from mixnorm.estimators.mixed_norm.regressor import MixedNormRegressor, NormRegressor
 from mixnorm.estimators.mixed_norm.training import Training
 from mixnorm.exceptions import NotConvergedWarning
 from mixnorm.selection import SearchResult, choose_size, standard_error
@@ -38,7 +51,7 @@ class PenaltyByCrossValidation(SearchedMixin, NormLearner):
     @property
     def alphas_(self) -> np.ndarray:
         """The penalties tried, falling."""
-        return self.cv_results_["alpha"]
+        return np.asarray(self.cv_results_["alpha"])
 
     @property
     def alpha_max_(self) -> float:
@@ -197,7 +210,8 @@ def held_out_scores(
     return scores, cut
 
 
-class MixedNormClassifierCV(_OneDesignCV, MixedNormClassifier):
+@dataclass(eq=False, repr=False)
+class MixedNormClassifierCV(_OneDesignCV, NormClassifier):
     """Linear multi-class classifier under a matrix norm, its penalty chosen by cross-validation.
 
     One path over the same penalties is fitted per fold, every penalty is scored on the held-out
@@ -258,39 +272,24 @@ n_features_in_, feature_names_in_
 
     _kind = MixedNormClassifier
 
-    def __init__(
-        self,
-        norm: Any = "l2,1",
-        *,
-        alphas: Any = 50,
-        alpha_ratio: float = 1e-2,
-        loss: Any = "logistic",
-        cv: Any = None,
-        scoring: Any = None,
-        one_standard_error: bool = True,
-        n_jobs: int | None = None,
-        class_weight: Any = None,
-        fit_intercept: bool = True,
-        standardize: bool = False,
-        tol: float = 1e-4,
-        max_iter: int = 1000,
-    ) -> None:
-        self.norm = norm
-        self.alphas = alphas
-        self.alpha_ratio = alpha_ratio
-        self.loss = loss
-        self.cv = cv
-        self.scoring = scoring
-        self.one_standard_error = one_standard_error
-        self.n_jobs = n_jobs
-        self.class_weight = class_weight
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.tol = tol
-        self.max_iter = max_iter
+    norm: Norm = "l2,1"
+    _: KW_ONLY
+    alphas: Anything = 50
+    alpha_ratio: Anything = 1e-2
+    loss: Loss = "logistic"
+    cv: Folds = None
+    scoring: Scoring = None
+    one_standard_error: Switch = True
+    n_jobs: Jobs = None
+    class_weight: ClassWeight = None
+    fit_intercept: Switch = True
+    standardize: Switch = False
+    tol: Tolerance = 1e-4
+    max_iter: Count = 1000
 
 
-class MixedNormRegressorCV(_OneDesignCV, MixedNormRegressor):
+@dataclass(eq=False, repr=False)
+class MixedNormRegressorCV(_OneDesignCV, NormRegressor):
     """Linear regressor under a matrix norm, its penalty chosen by cross-validation.
 
     One path over the same penalties is fitted per fold, every penalty is scored on the held-out
@@ -350,31 +349,16 @@ n_features_in_, feature_names_in_
 
     _kind = MixedNormRegressor
 
-    def __init__(
-        self,
-        norm: Any = "l2,1",
-        *,
-        alphas: Any = 50,
-        alpha_ratio: float = 1e-2,
-        loss: Any = "squared",
-        cv: Any = None,
-        scoring: Any = None,
-        one_standard_error: bool = True,
-        n_jobs: int | None = None,
-        fit_intercept: bool = True,
-        standardize: bool = False,
-        tol: float = 1e-4,
-        max_iter: int = 1000,
-    ) -> None:
-        self.norm = norm
-        self.alphas = alphas
-        self.alpha_ratio = alpha_ratio
-        self.loss = loss
-        self.cv = cv
-        self.scoring = scoring
-        self.one_standard_error = one_standard_error
-        self.n_jobs = n_jobs
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.tol = tol
-        self.max_iter = max_iter
+    norm: Norm = "l2,1"
+    _: KW_ONLY
+    alphas: Anything = 50
+    alpha_ratio: Anything = 1e-2
+    loss: Loss = "squared"
+    cv: Folds = None
+    scoring: Scoring = None
+    one_standard_error: Switch = True
+    n_jobs: Jobs = None
+    fit_intercept: Switch = True
+    standardize: Switch = False
+    tol: Tolerance = 1e-4
+    max_iter: Count = 1000

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -13,11 +14,14 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length
 
+from mixnorm.estimators._common.parameters import Count, Loss, Norm, Switch, Tolerance
 from mixnorm.estimators._common.progress import Progress, all_or_nothing, with_callbacks
 from mixnorm.estimators._common.units import safe_unit
 from mixnorm.estimators._common.validation import validate_data
 from mixnorm.estimators.mixed_norm.base import (
     NormLearner,
+    Penalty,
+    Radius,
     check_grid,
     grid_size,
     working_dtypes,
@@ -317,6 +321,7 @@ class BaseMultiTask(RegressorMixin, NormLearner):
         return tags
 
 
+@dataclass(eq=False, repr=False)
 class MultiTaskLearner(BaseMultiTask):
     r"""Linear models for many tasks, learned together under one norm.
 
@@ -434,28 +439,16 @@ class MultiTaskLearner(BaseMultiTask):
     True
     """
 
-    def __init__(
-        self,
-        norm: Any = "l2,1",
-        losses: Any = "squared",
-        alpha: float = 0.1,
-        *,
-        radius: float | None = None,
-        fit_intercept: bool = True,
-        standardize: bool = False,
-        tol: float = 1e-4,
-        max_iter: int = 1000,
-        warm_start: bool = False,
-    ) -> None:
-        self.norm = norm
-        self.losses = losses
-        self.alpha = alpha
-        self.radius = radius
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.tol = tol
-        self.max_iter = max_iter
-        self.warm_start = warm_start
+    norm: Norm = "l2,1"
+    losses: Loss = "squared"
+    alpha: Penalty = 0.1
+    _: KW_ONLY
+    radius: Radius = None
+    fit_intercept: Switch = True
+    standardize: Switch = False
+    tol: Tolerance = 1e-4
+    max_iter: Count = 1000
+    warm_start: Switch = False
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:

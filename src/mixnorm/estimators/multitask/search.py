@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 
 from mixnorm._array import is_sparse
+from mixnorm.estimators._common.parameters import (
+    Anything,
+    Count,
+    Folds,
+    Jobs,
+    Loss,
+    Norm,
+    Scoring,
+    Switch,
+    Tolerance,
+)
 from mixnorm.estimators._common.progress import Progress, all_or_nothing, with_callbacks
 from mixnorm.estimators._common.search import fold_splitter, row_folds, warn_of_sorted_rows
 from mixnorm.estimators.mixed_norm import Training
@@ -27,6 +38,7 @@ Rows = np.ndarray | list[np.ndarray]
 Fold = tuple[Rows, Rows]
 
 
+@dataclass(eq=False, repr=False)
 class MultiTaskLearnerCV(PenaltyByCrossValidation, BaseMultiTask):
     r"""Linear models for many tasks under one norm, the penalty chosen by cross-validation.
 
@@ -107,34 +119,19 @@ class MultiTaskLearnerCV(PenaltyByCrossValidation, BaseMultiTask):
 
     _kind = MultiTaskLearner
 
-    def __init__(
-        self,
-        norm: Any = "l2,1",
-        losses: Any = "squared",
-        *,
-        alphas: Any = 50,
-        alpha_ratio: float = 1e-2,
-        cv: Any = None,
-        scoring: Any = None,
-        one_standard_error: bool = True,
-        n_jobs: int | None = None,
-        fit_intercept: bool = True,
-        standardize: bool = False,
-        tol: float = 1e-4,
-        max_iter: int = 1000,
-    ) -> None:
-        self.norm = norm
-        self.losses = losses
-        self.alphas = alphas
-        self.alpha_ratio = alpha_ratio
-        self.cv = cv
-        self.scoring = scoring
-        self.one_standard_error = one_standard_error
-        self.n_jobs = n_jobs
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.tol = tol
-        self.max_iter = max_iter
+    norm: Norm = "l2,1"
+    losses: Loss = "squared"
+    _: KW_ONLY
+    alphas: Anything = 50
+    alpha_ratio: Anything = 1e-2
+    cv: Folds = None
+    scoring: Scoring = None
+    one_standard_error: Switch = True
+    n_jobs: Jobs = None
+    fit_intercept: Switch = True
+    standardize: Switch = False
+    tol: Tolerance = 1e-4
+    max_iter: Count = 1000
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:

@@ -6,7 +6,7 @@ import math
 import numbers
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from scipy import sparse
@@ -16,10 +16,10 @@ from mixnorm._linear import linear_scores
 from mixnorm.engines import mirror
 from mixnorm.engines.mirror import layout, learn_row
 from mixnorm.estimators._common.inputs import (
-    check_shared_parameters,
     random_generator,
     weight_numbers,
 )
+from mixnorm.estimators._common.parameters import CheckedParameters, Number, OneOf, Whole, maybe
 from mixnorm.estimators._common.validation import validate_data
 from mixnorm.estimators.online.curve import Curve, read_curve
 from mixnorm.estimators.online.names import NamedRows, are_mappings
@@ -28,9 +28,21 @@ from mixnorm.norms import as_norm
 
 _SMALLEST = 1e-140  # norm of rows, above which squares keep their digits
 
+LearningRate = Annotated[str, OneOf(("auto", "fixed", "anytime", "adaptive", "feature"))]
+Size = Annotated[float | None, maybe(Number(above=0))]
+HashedColumns = Annotated[int | None, maybe(Whole(least=1))]
 
-class OnlineEstimator(NamedRows):
+
+class OnlineEstimator(CheckedParameters, NamedRows):
     """Rows in, account out; subclasses say what targets are."""
+
+    def _check_together(self) -> None:
+        norm, rule = as_norm(self.norm), getattr(self, "learning_rate", "auto")
+        if rule == "feature" and not is_euclidean(norm):  # also where few columns make it so
+            raise ValueError(
+                f"learning_rate='feature' goes with the norm 'l2,2' only, got {norm!r}; choose "
+                "'adaptive' for this norm."
+            )
 
     # --- what subclasses say
 
@@ -296,7 +308,7 @@ class OnlineEstimator(NamedRows):
 
     def _restore(self, state: dict[str, Any], max_bytes: int) -> None:
         """Take what ``_fitted_state`` returned, which may come from a stranger's file."""
-        check_online_parameters(self)
+        self._check_parameters()
         arrays, sizes = state.pop("_arrays"), state.pop("_sizes")
         kind, curve = state.pop("_kind"), state.pop("_curve")
         whole = isinstance(sizes, list) and [type(size) for size in sizes] == [int, int]
@@ -373,44 +385,6 @@ class Lean:
         )  # fmt: skip
 
 
-def check_online_parameters(estimator: Any) -> None:
-    """Raise a clear error for a parameter out of its range."""
-    check_shared_parameters(estimator)
-    norm = as_norm(estimator.norm)
-    for name in ("fit_intercept", "scale", "average", "shuffle"):
-        value = getattr(estimator, name)
-        if not isinstance(value, (bool, np.bool_)):
-            raise TypeError(f"{name}={value!r} must be True or False.")
-    hashed = getattr(estimator, "hash_features", None)
-    if hashed is not None and (
-        not isinstance(hashed, numbers.Integral) or isinstance(hashed, bool) or hashed < 1
-    ):
-        raise ValueError(f"hash_features={hashed!r} must be None or a whole number of columns.")
-    for name in ("radius", "eta0"):
-        value = getattr(estimator, name, None)
-        if value is None:
-            continue
-        if not isinstance(value, numbers.Real) or isinstance(value, bool):
-            raise TypeError(f"{name}={value!r} must be None or a number.")
-        if not 0.0 < float(value) < math.inf:
-            raise ValueError(f"{name}={value!r} must be positive and finite, or None.")
-    quiet = getattr(estimator, "conservative", 0.0)
-    if not isinstance(quiet, (int, float)) or isinstance(quiet, bool) or not 0.0 <= quiet < 1.0:
-        raise ValueError(f"conservative={quiet!r} must be a number from 0 to below 1.")
-    rule = getattr(estimator, "learning_rate", "auto")
-    rules = ("auto", "fixed", "anytime", "adaptive", "feature")
-    if not isinstance(rule, str) or rule not in rules:
-        raise ValueError(f"learning_rate={rule!r} is not known; choose one of {rules}.")
-    if rule == "feature" and not is_euclidean(norm):  # also where few columns make it so
-        raise ValueError(
-            f"learning_rate='feature' goes with the norm 'l2,2' only, got {norm!r}; choose "
-            "'adaptive' for this norm."
-        )
-    block = getattr(estimator, "block_size", 1)
-    if not isinstance(block, numbers.Integral) or isinstance(block, bool) or block < 1:
-        raise ValueError(f"block_size={block!r} must be a whole number of at least 1.")
-
-
 def chosen_steps(estimator: Any, euclidean: bool, first: float = 1.0) -> tuple[str, float]:
     """Return the rule and the rate for what the user left open.
 
@@ -435,7 +409,8 @@ def descent_plan(
     ``first`` is their rate.
     """
     norm = as_norm(estimator.norm)
-    rule, rate = chosen_steps(estimator, by_feature and is_euclidean(norm), first)
+    euclidean = by_feature and is_euclidean(norm) and mirror.are_compiled(losses)
+    rule, rate = chosen_steps(estimator, euclidean, first)
     return mirror.Plan(
         norm,
         losses,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import KW_ONLY, dataclass
+from typing import Annotated, Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -12,15 +13,18 @@ from sklearn.utils.validation import column_or_1d
 from mixnorm.engines import mirror
 from mixnorm.engines.mirror import scores_of
 from mixnorm.estimators._common.inputs import check_dense_targets, check_one_kind_of_label
+from mixnorm.estimators._common.parameters import Count, Loss, Norm, Number, Seed, Switch
 from mixnorm.estimators._common.validation import check_classification_targets
 from mixnorm.estimators.online.base import (
+    HashedColumns,
+    LearningRate,
     OnlineEstimator,
+    Size,
     as_rows,
-    check_online_parameters,
     descent_plan,
     joined_labels,
 )
-from mixnorm.losses import JOINT, MulticlassHinge, as_loss
+from mixnorm.losses import JOINT, as_loss
 from mixnorm.norms import as_norm
 
 
@@ -81,7 +85,7 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):
     ) -> Any:
         first = "_learner" not in vars(self)
         if first:
-            check_online_parameters(self)
+            self._check_parameters()
             self._begin()
         check_dense_targets(y)
         check_one_kind_of_label(y)
@@ -180,6 +184,7 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):
         return np.asarray(self.classes_[best])
 
 
+@dataclass(eq=False, repr=False)
 class GroupPerceptron(OnlineClassifier):
     r"""The multi-class perceptron whose weights are few shared features.
 
@@ -252,24 +257,14 @@ class GroupPerceptron(OnlineClassifier):
     True
     """
 
-    def __init__(
-        self,
-        norm: Any = "l2,1",
-        *,
-        fit_intercept: bool = False,
-        scale: bool = False,
-        average: bool = False,
-        shuffle: bool = True,
-        random_state: Any = None,
-        hash_features: int | None = None,
-    ) -> None:
-        self.norm = norm
-        self.fit_intercept = fit_intercept
-        self.scale = scale
-        self.average = average
-        self.shuffle = shuffle
-        self.random_state = random_state
-        self.hash_features = hash_features
+    norm: Norm = "l2,1"
+    _: KW_ONLY
+    fit_intercept: Switch = False
+    scale: Switch = False
+    average: Switch = False
+    shuffle: Switch = True
+    random_state: Seed = None
+    hash_features: HashedColumns = None
 
     def _is_centred(self) -> bool:
         return bool(self.scale)
@@ -306,9 +301,14 @@ class GroupPerceptron(OnlineClassifier):
 
 
 def _has_probabilities(model: MirrorDescentClassifier) -> bool:
-    return not isinstance(model._loss(), MulticlassHinge)
+    try:
+        model._loss().proba(np.zeros((1, 2)))
+    except TypeError:
+        return False
+    return True
 
 
+@dataclass(eq=False, repr=False)
 class MirrorDescentClassifier(OnlineClassifier):
     r"""Online classification under a norm, by mirror descent.
 
@@ -411,39 +411,23 @@ class MirrorDescentClassifier(OnlineClassifier):
     True
     """
 
-    def __init__(
-        self,
-        norm: Any = "l2,2",
-        loss: Any = "logistic",
-        *,
-        radius: float | None = None,
-        learning_rate: str = "auto",
-        eta0: float | None = None,
-        fit_intercept: bool = True,
-        scale: bool = True,
-        average: bool = False,
-        conservative: float = 0.01,
-        shuffle: bool = True,
-        random_state: Any = None,
-        block_size: int = 1,
-        hash_features: int | None = None,
-    ) -> None:
-        self.norm = norm
-        self.loss = loss
-        self.radius = radius
-        self.learning_rate = learning_rate
-        self.eta0 = eta0
-        self.fit_intercept = fit_intercept
-        self.scale = scale
-        self.average = average
-        self.conservative = conservative
-        self.shuffle = shuffle
-        self.random_state = random_state
-        self.block_size = block_size
-        self.hash_features = hash_features
+    norm: Norm = "l2,2"
+    loss: Loss = "logistic"
+    _: KW_ONLY
+    radius: Size = None
+    learning_rate: LearningRate = "auto"
+    eta0: Size = None
+    fit_intercept: Switch = True
+    scale: Switch = True
+    average: Switch = False
+    conservative: Annotated[float, Number(least=0, below=1)] = 0.01
+    shuffle: Switch = True
+    random_state: Seed = None
+    block_size: Count = 1
+    hash_features: HashedColumns = None
 
     def _loss(self) -> Any:
-        known = {name: kind for name, kind in JOINT.items() if name != "squared_hinge"}
+        known = {name: kind for name, kind in JOINT.items() if kind.row_code is not None}
         loss = as_loss(self.loss, known)
         if not loss.is_classifier:
             raise ValueError(f"loss={loss!r} is no loss on labels; choose one of {sorted(known)}.")

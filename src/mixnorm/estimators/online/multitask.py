@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -12,16 +13,20 @@ from sklearn.utils.validation import column_or_1d
 from mixnorm._checks import check_array
 from mixnorm.engines import mirror
 from mixnorm.estimators._common.inputs import check_number_targets, check_one_kind_of_label
+from mixnorm.estimators._common.parameters import Count, Loss, Norm, Seed, Switch
 from mixnorm.estimators.online.base import (
+    HashedColumns,
+    LearningRate,
     OnlineEstimator,
+    Size,
     as_rows,
-    check_online_parameters,
     descent_plan,
     joined_labels,
 )
 from mixnorm.losses import SCALAR, as_loss
 
 
+@dataclass(eq=False, repr=False)
 class OnlineMultiTaskLearner(OnlineEstimator):
     r"""Several tasks that share features (or directions), learned from examples as they come.
 
@@ -103,39 +108,23 @@ class OnlineMultiTaskLearner(OnlineEstimator):
     (50, 2)
     """
 
-    def __init__(
-        self,
-        norm: Any = "l2,1",
-        losses: Any = "squared",
-        *,
-        radius: float | None = None,
-        learning_rate: str = "auto",
-        eta0: float | None = None,
-        fit_intercept: bool = True,
-        scale: bool = True,
-        average: bool = False,
-        shuffle: bool = True,
-        random_state: Any = None,
-        block_size: int = 1,
-        hash_features: int | None = None,
-    ) -> None:
-        self.norm = norm
-        self.losses = losses
-        self.radius = radius
-        self.learning_rate = learning_rate
-        self.eta0 = eta0
-        self.fit_intercept = fit_intercept
-        self.scale = scale
-        self.average = average
-        self.shuffle = shuffle
-        self.random_state = random_state
-        self.block_size = block_size
-        self.hash_features = hash_features
+    norm: Norm = "l2,1"
+    losses: Loss = "squared"
+    _: KW_ONLY
+    radius: Size = None
+    learning_rate: LearningRate = "auto"
+    eta0: Size = None
+    fit_intercept: Switch = True
+    scale: Switch = True
+    average: Switch = False
+    shuffle: Switch = True
+    random_state: Seed = None
+    block_size: Count = 1
+    hash_features: HashedColumns = None
 
     # --- the plan
 
     _kept = (*OnlineEstimator._kept, "tasks_", "_low")
-    _low: list[float]
 
     def _rebuild(self, n_outputs: int) -> None:
         tasks, low = self.tasks_, self._low
@@ -214,10 +203,11 @@ class OnlineMultiTaskLearner(OnlineEstimator):
     ) -> OnlineMultiTaskLearner:
         first = "_learner" not in vars(self)
         if first:
-            check_online_parameters(self)
+            self._check_parameters()
             self._begin()
             self.tasks_ = np.empty(0, dtype=np.int64)
-            self._places, self._low = {}, []
+            self._places = {}
+            self._low: list[float] = []
         if y is None:
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -12,22 +13,22 @@ from mixnorm._checks import check_array
 from mixnorm.engines import mirror
 from mixnorm.engines.mirror import scores_of
 from mixnorm.estimators._common.inputs import check_number_targets
+from mixnorm.estimators._common.parameters import Count, Loss, Norm, Seed, Switch
 from mixnorm.estimators.online.base import (
+    HashedColumns,
+    LearningRate,
     OnlineEstimator,
+    Size,
     as_rows,
-    check_online_parameters,
     descent_plan,
 )
 from mixnorm.losses import SCALAR, as_loss
 
 #: Losses of one score whose targets are numbers.
-REGRESSION = {
-    name: kind
-    for name, kind in SCALAR.items()
-    if name in ("absolute", "epsilon_insensitive", "huber", "squared")
-}
+REGRESSION = {name: kind for name, kind in SCALAR.items() if not kind.is_binary}
 
 
+@dataclass(eq=False, repr=False)
 class MirrorDescentRegressor(RegressorMixin, OnlineEstimator):
     r"""Online regression under a norm, by mirror descent.
 
@@ -91,34 +92,19 @@ class MirrorDescentRegressor(RegressorMixin, OnlineEstimator):
     True
     """
 
-    def __init__(
-        self,
-        norm: Any = "l2,2",
-        loss: Any = "squared",
-        *,
-        radius: float | None = None,
-        learning_rate: str = "auto",
-        eta0: float | None = None,
-        fit_intercept: bool = True,
-        scale: bool = True,
-        average: bool = False,
-        shuffle: bool = True,
-        random_state: Any = None,
-        block_size: int = 1,
-        hash_features: int | None = None,
-    ) -> None:
-        self.norm = norm
-        self.loss = loss
-        self.radius = radius
-        self.learning_rate = learning_rate
-        self.eta0 = eta0
-        self.fit_intercept = fit_intercept
-        self.scale = scale
-        self.average = average
-        self.shuffle = shuffle
-        self.random_state = random_state
-        self.block_size = block_size
-        self.hash_features = hash_features
+    norm: Norm = "l2,2"
+    loss: Loss = "squared"
+    _: KW_ONLY
+    radius: Size = None
+    learning_rate: LearningRate = "auto"
+    eta0: Size = None
+    fit_intercept: Switch = True
+    scale: Switch = True
+    average: Switch = False
+    shuffle: Switch = True
+    random_state: Seed = None
+    block_size: Count = 1
+    hash_features: HashedColumns = None
 
     _kept = (*OnlineEstimator._kept, "_single")
 
@@ -175,7 +161,7 @@ class MirrorDescentRegressor(RegressorMixin, OnlineEstimator):
     ) -> MirrorDescentRegressor:
         first = "_learner" not in vars(self)
         if first:
-            check_online_parameters(self)
+            self._check_parameters()
             self._begin()
         check_number_targets(y)
         X = self._rows(given, reset=first)

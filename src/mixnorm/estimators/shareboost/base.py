@@ -27,6 +27,7 @@ from mixnorm.estimators._common.progress import CallbackSupportMixin, Progress, 
 from mixnorm.estimators._common.selector import ColumnSelectorMixin
 from mixnorm.estimators._common.staged import StagedMixin
 from mixnorm.estimators._common.validation import validate_data
+from mixnorm.estimators.shareboost.parameters import PathParameters
 from mixnorm.exceptions import (
     FewerFeaturesWarning,
     InterruptedFitWarning,
@@ -34,14 +35,16 @@ from mixnorm.exceptions import (
     NotConvergedWarning,
 )
 from mixnorm.models import Inputs, Path, PathModel, Predictor
-from mixnorm.pools import Columns, Cost, scale_name, working_dtype
+from mixnorm.pools import Columns, Cost, as_pool, bind, scale_name, working_dtype
 
 # Rows that weigh less than this on average look like shares, not counts.
 _LIGHT = 0.1
 _GO_ON = " Set warm_start=True and call fit again to go on."
 
 
-class BaseShareBoost(StagedMixin, ColumnSelectorMixin, CallbackSupportMixin, BaseEstimator):
+class BaseShareBoost(
+    PathParameters, StagedMixin, ColumnSelectorMixin, CallbackSupportMixin, BaseEstimator
+):
     """Base of the classifier and the regressor, which add a loss and the form of the targets.
 
     The engine computes where ``X`` is. The model is kept on the host, so that it can be stored and
@@ -51,49 +54,6 @@ class BaseShareBoost(StagedMixin, ColumnSelectorMixin, CallbackSupportMixin, Bas
     model_: PathModel
     #: What a path cannot be continued without: a hash of the settings of the fit.
     _resume: str
-
-    def __init__(
-        self,
-        n_features_to_select: int | None = None,
-        *,
-        alpha: float | str = "auto",
-        penalty: Any = "ridge",
-        loss: Any = None,
-        rule: str = "joint",
-        swaps: int = 0,
-        backward: int = 0,
-        tune: int = 0,
-        atoms_per_round: int = 1,
-        pool: Any = None,
-        max_inputs: int | None = None,
-        rounds_per_input: int = 1,
-        cost_budget: float | None = None,
-        fit_intercept: bool = True,
-        scale: bool | str = "std",
-        tol: float = 1e-4,
-        max_iter: int = 500,
-        warm_start: bool = False,
-        random_state: Any = None,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.alpha = alpha
-        self.penalty = penalty
-        self.loss = loss
-        self.rule = rule
-        self.swaps = swaps
-        self.backward = backward
-        self.tune = tune
-        self.atoms_per_round = atoms_per_round
-        self.pool = pool
-        self.max_inputs = max_inputs
-        self.rounds_per_input = rounds_per_input
-        self.cost_budget = cost_budget
-        self.fit_intercept = fit_intercept
-        self.scale = scale
-        self.tol = tol
-        self.max_iter = max_iter
-        self.warm_start = warm_start
-        self.random_state = random_state
 
     def _fit(
         self,
@@ -132,7 +92,7 @@ class BaseShareBoost(StagedMixin, ColumnSelectorMixin, CallbackSupportMixin, Bas
             whole = progress.task("refit", left)
 
         def attributes(path: Path) -> dict[str, Any]:
-            known = getattr(data, "pool", pool)  # which may learn while rounds go by
+            known = data.pool  # which may learn while rounds go by
             return {"model_": PathModel(outward(path, data, unit), known, Inputs.of(self), outputs)}
 
         rounds = Rounds(whole, left, attributes)
@@ -158,16 +118,20 @@ class BaseShareBoost(StagedMixin, ColumnSelectorMixin, CallbackSupportMixin, Bas
 
     def _bound(self, pool: Any, X: Any, weight: Any) -> Any:
         """Return the pool bound to the training data."""
-        drawn = {"random_state": self.random_state} if getattr(pool, "draws", False) else {}
-        return pool.prepare(
-            X, weight=weight, scale=self.scale, fit_intercept=self.fit_intercept, **drawn
+        return bind(
+            pool,
+            X,
+            weight=weight,
+            scale=self.scale,
+            fit_intercept=self.fit_intercept,
+            random_state=self.random_state,
         )
 
     def _training_table(self, X: Any) -> tuple[Any, Any]:
         """Return ``X`` with images made rows, and the pool to use, which knows their shape."""
         pool, previous = copy.deepcopy(self._pool()), self._previous()
         known = None if previous is None else previous.pool
-        if getattr(known, "learned", False):  # the atoms of the path are those of this one
+        if known is not None and known.learned:  # the atoms of the path are those of this one
             return new_table(X, known), known
         X, shape = as_table(X, pool)
         if shape is None:
@@ -248,8 +212,7 @@ class BaseShareBoost(StagedMixin, ColumnSelectorMixin, CallbackSupportMixin, Bas
 
     def _previous(self) -> PathModel | None:
         """Return the model whose path is to be continued, if there is one."""
-        going_on = getattr(self, "warm_start", False)
-        return getattr(self, "model_", None) if going_on else None
+        return getattr(self, "model_", None) if self.warm_start else None
 
     def _loss(self) -> Any:
         """Return the loss object that ``loss`` stands for."""
@@ -260,7 +223,7 @@ class BaseShareBoost(StagedMixin, ColumnSelectorMixin, CallbackSupportMixin, Bas
         raise NotImplementedError
 
     def _pool(self) -> Any:
-        return Columns() if self.pool is None else self.pool
+        return Columns() if self.pool is None else as_pool(self.pool)
 
     def _wanted(self, available: int) -> int:
         """Return how many features to choose, with a warning where there are too few."""
@@ -279,7 +242,7 @@ class BaseShareBoost(StagedMixin, ColumnSelectorMixin, CallbackSupportMixin, Bas
         """Warn of a path that was cut short or not solved to its tolerance."""
         done = len(path.rounds)
         if path.interrupted:
-            again = "" if not hasattr(self, "warm_start") else _GO_ON
+            again = _GO_ON if "warm_start" in self.get_params(deep=False) else ""
             warn_caller(
                 f"Interrupted after {done} of {wanted} rounds, which are kept.{again}",
                 InterruptedFitWarning,

@@ -2,26 +2,42 @@
 
 from __future__ import annotations
 
-import numbers
-from typing import Any, Self
+from dataclasses import KW_ONLY, dataclass
+from typing import Annotated, Any, Self
 
 import numpy as np
 
 from mixnorm.engines import boosting
 from mixnorm.estimators._common.inputs import (
-    check_shared_parameters,
     check_weights,
     random_generator,
 )
 from mixnorm.estimators._common.messages import warn_caller
+from mixnorm.estimators._common.parameters import (
+    CheckedParameters,
+    Count,
+    Number,
+    Seed,
+    Whole,
+    maybe,
+)
 from mixnorm.estimators._common.progress import Progress, Rounds, all_or_nothing, with_callbacks
 from mixnorm.estimators._common.staged import StagedClassifier
 from mixnorm.exceptions import FewerFeaturesWarning, InterruptedFitWarning
 from mixnorm.models import ClassOutputs, Inputs, StumpModel, StumpPath, StumpRound
 from mixnorm.pools import Cost
 
+_SHARE = "it is the share of the columns that a round looks at"
 
-class JointBoostClassifier(StagedClassifier):
+
+class _Boosted(StagedClassifier):
+    """Says what a fit leaves."""
+
+    model_: StumpModel
+
+
+@dataclass(eq=False, repr=False)
+class JointBoostClassifier(CheckedParameters, _Boosted):
     r"""Multi-class classifier of boosted stumps, each shared by a subset of the classes.
 
     Gentle boosting. With labels :math:`z_i^c = \pm 1` (is row :math:`i` of class :math:`c`) and
@@ -102,20 +118,11 @@ class JointBoostClassifier(StagedClassifier):
     (True, True)
     """
 
-    model_: StumpModel
-
-    def __init__(
-        self,
-        n_rounds: int = 100,
-        *,
-        n_bins: int | None = 255,
-        max_features: float = 1.0,
-        random_state: Any = None,
-    ) -> None:
-        self.n_rounds = n_rounds
-        self.n_bins = n_bins
-        self.max_features = max_features
-        self.random_state = random_state
+    n_rounds: Count = 100
+    _: KW_ONLY
+    n_bins: Annotated[int | None, maybe(Whole(least=2))] = 255
+    max_features: Annotated[float, Number(above=0, most=1, why=_SHARE)] = 1.0
+    random_state: Seed = None
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -135,7 +142,7 @@ class JointBoostClassifier(StagedClassifier):
         self
             The fitted classifier.
         """
-        _check_parameters(self)
+        self._check_parameters()
         with all_or_nothing(self):
             X, y = self._check_labels(X, y)
             weight = check_weights(sample_weight, X.shape[0], np.float64)
@@ -258,24 +265,3 @@ class JointBoostClassifier(StagedClassifier):
             A fitted copy; the model itself is unchanged.
         """
         return self._truncated(n_rounds, "n_rounds", "rounds")
-
-
-def _check_parameters(model: Any) -> None:
-    """Raise a clear error for a parameter out of its range."""
-    check_shared_parameters(model)
-    for name, least, others in (("n_rounds", 1, ""), ("n_bins", 2, " or None")):
-        value = getattr(model, name)
-        if others and value is None:
-            continue
-        if not isinstance(value, numbers.Integral) or isinstance(value, bool):
-            raise TypeError(f"{name}={value!r} must be a whole number{others}.")
-        if value < least:
-            raise ValueError(f"{name}={value!r} must be at least {least}{others}.")
-    share = model.max_features
-    if not isinstance(share, numbers.Real) or isinstance(share, bool):
-        raise TypeError(f"max_features={share!r} must be a number; it is a share of the columns.")
-    if not 0.0 < float(share) <= 1.0:
-        raise ValueError(
-            f"max_features={share!r} must be above 0 and at most 1: the share of the columns that "
-            "a round looks at."
-        )

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import copy
 import warnings
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
 
 from mixnorm.estimators._common.inputs import (
-    check_parameters,
-    check_shared_parameters,
     check_weights,
 )
 from mixnorm.estimators._common.messages import warn_caller
+from mixnorm.estimators._common.parameters import Jobs
 from mixnorm.estimators._common.progress import (
     Progress,
     all_or_nothing,
@@ -21,11 +21,19 @@ from mixnorm.estimators._common.progress import (
 )
 from mixnorm.estimators._common.staged import StagedClassifier
 from mixnorm.estimators.shareboost.learners import ShareBoostClassifier
+from mixnorm.estimators.shareboost.parameters import GreedyParameters
 from mixnorm.models import ClassOutputs, Inputs, OneVsRestModel, Path
 from mixnorm.pools import Cost, check_numpy, working_dtype
 
 
-class OneVsRestGreedy(StagedClassifier):
+class _OneVsRest(StagedClassifier):
+    """Says what a fit leaves."""
+
+    model_: OneVsRestModel
+
+
+@dataclass(eq=False, repr=False)
+class OneVsRestGreedy(GreedyParameters, _OneVsRest):
     r"""Classifier in which every class chooses features of its own.
 
     The yardstick for sharing: each class is told from the rest by the same greedy engine as in
@@ -107,48 +115,8 @@ class OneVsRestGreedy(StagedClassifier):
     True
     """
 
-    model_: OneVsRestModel
-
-    def __init__(
-        self,
-        n_features_to_select: int | None = None,
-        *,
-        alpha: float | str = "auto",
-        penalty: Any = "ridge",
-        loss: Any = None,
-        rule: str = "joint",
-        swaps: int = 0,
-        backward: int = 0,
-        atoms_per_round: int = 1,
-        pool: Any = None,
-        max_inputs: int | None = None,
-        rounds_per_input: int = 1,
-        cost_budget: float | None = None,
-        fit_intercept: bool = True,
-        scale: bool | str = "std",
-        tol: float = 1e-4,
-        max_iter: int = 500,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.alpha = alpha
-        self.penalty = penalty
-        self.loss = loss
-        self.rule = rule
-        self.swaps = swaps
-        self.backward = backward
-        self.atoms_per_round = atoms_per_round
-        self.pool = pool
-        self.max_inputs = max_inputs
-        self.rounds_per_input = rounds_per_input
-        self.cost_budget = cost_budget
-        self.fit_intercept = fit_intercept
-        self.scale = scale
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    _: KW_ONLY
+    n_jobs: Jobs = None
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -168,9 +136,8 @@ class OneVsRestGreedy(StagedClassifier):
         self
             The fitted classifier.
         """
+        self._check_parameters()
         plain = self._plain()
-        check_parameters(plain)
-        check_shared_parameters(self)
         plain._loss()
         with all_or_nothing(self):
             X, y = self._check_labels(X, y)
@@ -192,7 +159,7 @@ class OneVsRestGreedy(StagedClassifier):
         classes, labels = np.unique(y, return_inverse=True)
         pool = copy.deepcopy(plain._pool())
         data = plain._bound(pool, X, check_weights(sample_weight, X.shape[0], working_dtype(X)))
-        pool = getattr(data, "pool", pool)  # with what it has learned from the data
+        pool = data.pool  # with what it has learned from the data
         plain.n_features_in_ = self.n_features_in_
         outputs = ClassOutputs(classes, copy.deepcopy(plain._loss()))
         own = range(len(classes)) if len(classes) > 2 else [1]
@@ -239,7 +206,7 @@ class OneVsRestGreedy(StagedClassifier):
     def coef_(self) -> np.ndarray:
         """Weights of the columns, a row per class."""
         model = self._fitted()
-        if not getattr(model.pool, "plain", False):
+        if not model.pool.plain:
             raise AttributeError(
                 f"{type(self).__name__} has no coef_ for pools whose atoms are no columns of X; "
                 "each of estimators_ has the weights of its own atoms."

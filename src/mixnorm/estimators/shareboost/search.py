@@ -5,7 +5,8 @@ from __future__ import annotations
 import numbers
 import warnings
 from collections.abc import Callable, Iterable
-from typing import Any, Self
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone, is_classifier
@@ -13,16 +14,16 @@ from sklearn.base import clone, is_classifier
 from mixnorm._array import to_numpy
 from mixnorm.estimators._common.arrays import take_rows
 from mixnorm.estimators._common.inputs import (
-    check_alpha,
-    check_parameters,
     check_weights,
     weight_numbers,
 )
+from mixnorm.estimators._common.parameters import Anything, Folds, Jobs, Scoring, Switch
 from mixnorm.estimators._common.progress import Progress, all_or_nothing, with_callbacks
 from mixnorm.estimators._common.regressor import r2
 from mixnorm.estimators._common.search import SearchedMixin, row_folds
 from mixnorm.estimators.shareboost.base import BaseShareBoost
 from mixnorm.estimators.shareboost.learners import ShareBoostClassifier, ShareBoostRegressor
+from mixnorm.estimators.shareboost.parameters import ALPHA
 from mixnorm.exceptions import (
     FewerFeaturesWarning,
     InterruptedFitWarning,
@@ -32,64 +33,18 @@ from mixnorm.exceptions import (
 from mixnorm.selection import SearchResult, choose_size, standard_error
 
 
+@dataclass(eq=False, repr=False)
 class _SizeByCrossValidation(SearchedMixin, BaseShareBoost):
     """One path per penalty and fold, then one path on all data to the size that did best."""
 
-    search_: SearchResult
-
-    def __init__(
-        self,
-        n_features_to_select: int | None = None,
-        *,
-        alpha: float | str = "auto",
-        penalty: Any = "ridge",
-        loss: Any = None,
-        rule: str = "joint",
-        swaps: int = 0,
-        backward: int = 0,
-        tune: int = 0,
-        atoms_per_round: int = 1,
-        pool: Any = None,
-        max_inputs: int | None = None,
-        rounds_per_input: int = 1,
-        cost_budget: float | None = None,
-        fit_intercept: bool = True,
-        scale: bool | str = "std",
-        tol: float = 1e-4,
-        max_iter: int = 500,
-        random_state: Any = None,
-        alphas: Any = None,
-        cv: Any = None,
-        scoring: Any = None,
-        one_standard_error: bool = False,
-        n_jobs: int | None = None,
-    ) -> None:
-        super().__init__(
-            n_features_to_select,
-            alpha=alpha,
-            penalty=penalty,
-            loss=loss,
-            rule=rule,
-            swaps=swaps,
-            backward=backward,
-            tune=tune,
-            atoms_per_round=atoms_per_round,
-            pool=pool,
-            max_inputs=max_inputs,
-            rounds_per_input=rounds_per_input,
-            cost_budget=cost_budget,
-            fit_intercept=fit_intercept,
-            scale=scale,
-            tol=tol,
-            max_iter=max_iter,
-            random_state=random_state,
-        )
-        del self.warm_start  # every fit starts anew
-        self.alphas = alphas
-        self.cv = cv
-        self.scoring = scoring
-        self.one_standard_error = one_standard_error
-        self.n_jobs = n_jobs
+    # Not a parameter of a search: every fit starts anew.
+    warm_start: ClassVar[bool] = False  # type: ignore[misc]
+    _: KW_ONLY
+    alphas: Anything = None
+    cv: Folds = None
+    scoring: Scoring = None
+    one_standard_error: Switch = False
+    n_jobs: Jobs = None
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
@@ -111,7 +66,7 @@ class _SizeByCrossValidation(SearchedMixin, BaseShareBoost):
         self
             The fitted estimator.
         """
-        check_parameters(self)
+        self._check_parameters()
         alphas = self._alphas()
         with all_or_nothing(self):
             X, pool = self._training_table(X)
@@ -153,7 +108,7 @@ class _SizeByCrossValidation(SearchedMixin, BaseShareBoost):
         if not alphas:
             raise ValueError("alphas is empty; give at least one number or 'auto', or None.")
         for alpha in alphas:
-            check_alpha(alpha, "an entry of alphas")
+            ALPHA.check("an entry of alphas", alpha)
         return alphas
 
     def _scored(

@@ -5,20 +5,16 @@ from __future__ import annotations
 import math
 import numbers
 from dataclasses import dataclass, is_dataclass
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from mixnorm.engines import dual, tensor
-from mixnorm.estimators._common.inputs import (
-    _check_integer,
-    _check_number,
-    check_shared_parameters,
-    random_generator,
-)
+from mixnorm.estimators._common.inputs import random_generator
 from mixnorm.estimators._common.messages import warn_caller
+from mixnorm.estimators._common.parameters import CheckedParameters, Number, Of, OneOf, Whole, maybe
 from mixnorm.estimators._common.progress import (
     CallbackSupportMixin,
     Progress,
@@ -39,10 +35,15 @@ from mixnorm.exceptions import (
 from mixnorm.kernels import FeatureExpansion, PolynomialTensorKernel, TensorKernel
 from mixnorm.losses import as_loss
 
-# Exponents beyond have powers of columns that are no numbers.
-_MOST_Q = 100.0
+_KERNEL = "give one of mixnorm.kernels, PolynomialTensorKernel(degree=2) say, or leave it at None"
+_RIDGE = "2 is kernel ridge regression, and beyond 100 powers of columns are no numbers"
 # Parts of a kernel that are too little to stand in for it.
 _LITTLE = 0.5
+
+Kernel = Annotated[Any, maybe(Of(TensorKernel, why=_KERNEL))]
+Exponent = Annotated[float, Number(above=2, most=100, why=_RIDGE)]
+Representation = Annotated[str, OneOf(("auto", *tensor.REPRESENTATIONS))]
+Components = Annotated[int | None, maybe(Whole(least=1))]
 
 
 @dataclass(frozen=True)
@@ -91,23 +92,13 @@ class Fitted:
     found: dual.DualSolution
 
 
-class TensorKernelLearner(StoredTensorMixin, CallbackSupportMixin, BaseEstimator):
+class TensorKernelLearner(
+    StoredTensorMixin, CheckedParameters, CallbackSupportMixin, BaseEstimator
+):
     """Base of the learners with a tensor kernel.
 
-    A subclass has all parameters, and says what its targets and losses are.
+    A subclass has the parameters, and says what its targets and losses are.
     """
-
-    kernel: Any
-    q: float
-    gamma: float
-    loss: Any
-    standardize: bool
-    representation: str
-    n_components: int | None
-    solver: str
-    tol: float
-    max_iter: int
-    random_state: Any
 
     representation_: str
     kernel_: Any
@@ -133,43 +124,14 @@ class TensorKernelLearner(StoredTensorMixin, CallbackSupportMixin, BaseEstimator
 
     # --- checks
 
-    def _check_parameters(self) -> None:
-        if self.kernel is not None and not isinstance(self.kernel, TensorKernel):
-            raise TypeError(
-                f"kernel={self.kernel!r} is no tensor kernel; give one of mixnorm.kernels, "
-                "PolynomialTensorKernel(degree=2) say, or leave it at None."
-            )
+    def _check_together(self) -> None:
         if self.kernel is not None and not is_dataclass(self.kernel):
             raise TypeError(
                 f"kernel={self.kernel!r} is no dataclass; write @dataclass above its class, so "
                 "that it can be copied."
             )
         self._kernel().check()
-        self._check_gamma()
-        _check_number(self, "q", least=2.0)
-        if not 2.0 < float(self.q) <= _MOST_Q:
-            raise ValueError(
-                f"q={self.q!r} must be more than 2, which is kernel ridge regression, and at most "
-                f"{_MOST_Q:g}, where p is next to 1."
-            )
-        _check_number(self, "tol", least=0.0)
-        _check_integer(self, "max_iter", least=1)
-        if self.n_components is not None:
-            _check_integer(self, "n_components", least=1)
-        if not isinstance(self.standardize, (bool, np.bool_)):
-            raise TypeError(f"standardize={self.standardize!r} must be True or False.")
-        known = ["auto", *tensor.REPRESENTATIONS]
-        if not isinstance(self.representation, str) or self.representation not in known:
-            raise ValueError(
-                f"representation={self.representation!r} is not known; choose one of {known}."
-            )
         dual.check_solver(self.solver, self._loss())
-        check_shared_parameters(self)
-
-    def _check_gamma(self) -> None:
-        _check_number(self, "gamma", least=0.0)
-        if not self.gamma > 0.0:
-            raise ValueError(f"gamma={self.gamma!r} must be positive: it is what losses count.")
 
     def _loss(self) -> Any:
         known = self._known()

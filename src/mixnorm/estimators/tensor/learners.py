@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,25 @@ from sklearn.utils.metaestimators import available_if
 
 from mixnorm._checks import check_array
 from mixnorm._linear import even_ties
-from mixnorm.estimators._common.inputs import check_class_weight, check_number_targets, unit_of
+from mixnorm.estimators._common.inputs import check_number_targets, unit_of
+from mixnorm.estimators._common.parameters import (
+    Anything,
+    ClassWeight,
+    Count,
+    Loss,
+    Seed,
+    Switch,
+    Tolerance,
+)
 from mixnorm.estimators.kernels.classifier import encoded_labels
-from mixnorm.estimators.tensor.base import TensorKernelLearner
+from mixnorm.estimators.kernels.inputs import LossWeight
+from mixnorm.estimators.tensor.base import (
+    Components,
+    Exponent,
+    Kernel,
+    Representation,
+    TensorKernelLearner,
+)
 from mixnorm.estimators.tensor.stored import check_intercept
 from mixnorm.losses import SCALAR
 
@@ -21,7 +38,173 @@ _REGRESSION = {name: SCALAR[name] for name in SCALAR if not SCALAR[name]().is_bi
 _CLASSIFICATION = {name: SCALAR[name] for name in SCALAR if SCALAR[name]().is_binary}
 
 
-class TensorKernelRegressor(MultiOutputMixin, RegressorMixin, TensorKernelLearner):
+class TensorRegressor(MultiOutputMixin, RegressorMixin, TensorKernelLearner):
+    """Numbers in, numbers out: all but the parameters of the regressors."""
+
+    def _known(self) -> dict[str, type]:
+        return _REGRESSION
+
+    def _loss(self) -> Any:
+        loss = super()._loss()
+        if loss.is_binary:
+            raise ValueError(
+                f"loss={loss!r} is for labels; choose one of {sorted(_REGRESSION)}, or take "
+                "TensorKernelClassifier."
+            )
+        return loss
+
+    def _encoded(self, y: Any, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        check_number_targets(y)
+        y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+        self._single = y.ndim == 1
+        return y.reshape(len(y), -1), weight
+
+    def _middle(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        middle = np.zeros(y.shape[1])
+        if self.fit_intercept and self._loss().lipschitz < math.inf:
+            # What a few targets far off do not move.
+            middle = np.quantile(y, 0.5, axis=0, weights=weight, method="inverted_cdf")
+        elif self.fit_intercept:
+            middle = np.average(y, axis=0, weights=weight)
+        unit_of(y - middle)  # checks their size
+        self.intercept_ = float(middle[0]) if self._single else middle
+        return np.asarray(middle)
+
+    def _single_output(self) -> bool:
+        return bool(self._single)
+
+    def _restore(self, state: dict[str, Any], max_bytes: int) -> None:
+        if type(state.get("_single")) is not bool:
+            raise ValueError("_single must say whether there is one output")
+        super()._restore(state, max_bytes)
+        check_intercept(self.intercept_, len(self._unit), single=self._single)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict targets.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            New data.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        """
+        found = self._scores(X)
+        return found[:, 0] if self._single else found
+
+
+def _knows_probabilities(model: Any) -> bool:
+    """Tell whether the loss has class probabilities; the reason is raised if it has none."""
+    model._loss().proba(np.zeros((1, 1)))
+    return True
+
+
+class TensorClassifier(ClassifierMixin, TensorKernelLearner):
+    """Labels in, labels out: all but the parameters of the classifiers."""
+
+    classes_: np.ndarray
+
+    def _known(self) -> dict[str, type]:
+        return _CLASSIFICATION
+
+    def _loss(self) -> Any:
+        loss = super()._loss()
+        if not loss.is_binary:
+            raise ValueError(
+                f"loss={loss!r} is for numbers; choose one of {sorted(_CLASSIFICATION)}, or take "
+                "TensorKernelRegressor."
+            )
+        return loss
+
+    def _encoded(self, y: Any, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        self.classes_, labels, weight = encoded_labels(self, y, weight)
+        return signs(labels, len(self.classes_)), weight
+
+    def _single_output(self) -> bool:
+        return len(self.classes_) == 2
+
+    def _restore(self, state: dict[str, Any], max_bytes: int) -> None:
+        classes = state.get("classes_")
+        if not isinstance(classes, np.ndarray) or classes.ndim != 1 or len(classes) < 2:
+            raise ValueError("classes_ must be an array of at least 2 labels")
+        super()._restore(state, max_bytes)
+        if len(self._unit) != (1 if len(classes) == 2 else len(classes)):
+            raise ValueError(f"there must be scores for {len(classes)} classes")
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return the scores of the classes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            New data.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes), or (n_samples,) for two classes
+            With two classes, positive means ``classes_[1]``.
+        """
+        scores = self._scores(X)
+        return scores[:, 0] if self._single_output() else scores
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict class labels.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            New data.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        scores = self._scores(X)
+        labels: np.ndarray = self.classes_[chosen(scores)]
+        return labels
+
+    @available_if(_knows_probabilities)
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return class probabilities, with the logistic loss.
+
+        With more than two classes, those of each against the rest are divided by their sum.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            New data.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        scores = self._scores(X)
+        found = np.asarray(self._loss().proba(scores))
+        if self._single_output():
+            return np.concatenate([1.0 - found, found], axis=1)
+        total = found.sum(axis=1, keepdims=True)
+        even = np.full_like(found, 1.0 / found.shape[1])
+        return np.asarray(np.divide(found, total, out=even, where=total > 0.0))
+
+
+def signs(labels: np.ndarray, n_classes: int) -> np.ndarray:
+    """Return one column of -1 and 1 for two classes, or one for each of more."""
+    if n_classes == 2:
+        return np.where(labels == 1, 1.0, -1.0)[:, None]
+    return np.where(labels[:, None] == np.arange(n_classes), 1.0, -1.0)
+
+
+def chosen(scores: np.ndarray) -> np.ndarray:
+    """Return the classes with the largest scores, the first of those that tie but for rounding."""
+    if scores.shape[1] == 1:
+        return np.asarray(scores[:, 0] > 0.0, dtype=np.intp)
+    return np.asarray(even_ties(scores, np.max(np.abs(scores), axis=1)).argmax(axis=1))
+
+
+@dataclass(eq=False, repr=False)
+class TensorKernelRegressor(TensorRegressor):
     r"""Regression with an lp norm of the weights of all features of a tensor kernel.
 
     Minimises, for :math:`p = q / (q - 1)`,
@@ -123,96 +306,23 @@ class TensorKernelRegressor(MultiOutputMixin, RegressorMixin, TensorKernelLearne
     ['x0 x1', 'x2^3']
     """
 
-    def __init__(
-        self,
-        kernel: Any = None,
-        *,
-        q: float = 4,
-        gamma: float = 10.0,
-        loss: Any = "squared",
-        fit_intercept: bool = True,
-        standardize: bool = True,
-        representation: str = "auto",
-        n_components: int | None = None,
-        solver: str = "newton",
-        tol: float = 1e-8,
-        max_iter: int = 200,
-        random_state: Any = None,
-    ) -> None:
-        self.kernel = kernel
-        self.q = q
-        self.gamma = gamma
-        self.loss = loss
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.representation = representation
-        self.n_components = n_components
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
-
-    def _known(self) -> dict[str, type]:
-        return _REGRESSION
-
-    def _loss(self) -> Any:
-        loss = super()._loss()
-        if loss.is_binary:
-            raise ValueError(
-                f"loss={loss!r} is for labels; choose one of {sorted(_REGRESSION)}, or take "
-                "TensorKernelClassifier."
-            )
-        return loss
-
-    def _encoded(self, y: Any, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        check_number_targets(y)
-        y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
-        self._single = y.ndim == 1
-        return y.reshape(len(y), -1), weight
-
-    def _middle(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        middle = np.zeros(y.shape[1])
-        if self.fit_intercept and self._loss().lipschitz < math.inf:
-            # What a few targets far off do not move.
-            middle = np.quantile(y, 0.5, axis=0, weights=weight, method="inverted_cdf")
-        elif self.fit_intercept:
-            middle = np.average(y, axis=0, weights=weight)
-        unit_of(y - middle)  # checks their size
-        self.intercept_ = float(middle[0]) if self._single else middle
-        return np.asarray(middle)
-
-    def _single_output(self) -> bool:
-        return bool(self._single)
-
-    def _restore(self, state: dict[str, Any], max_bytes: int) -> None:
-        if type(state.get("_single")) is not bool:
-            raise ValueError("_single must say whether there is one output")
-        super()._restore(state, max_bytes)
-        check_intercept(self.intercept_, len(self._unit), single=self._single)
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Predict targets.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            New data.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_outputs)
-        """
-        found = self._scores(X)
-        return found[:, 0] if self._single else found
+    kernel: Kernel = None
+    _: KW_ONLY
+    q: Exponent = 4
+    gamma: LossWeight = 10.0
+    loss: Loss = "squared"
+    fit_intercept: Switch = True
+    standardize: Switch = True
+    representation: Representation = "auto"
+    n_components: Components = None
+    solver: Anything = "newton"
+    tol: Tolerance = 1e-8
+    max_iter: Count = 200
+    random_state: Seed = None
 
 
-def _knows_probabilities(model: Any) -> bool:
-    """Tell whether the loss has class probabilities; the reason is raised if it has none."""
-    model._loss().proba(np.zeros((1, 1)))
-    return True
-
-
-class TensorKernelClassifier(ClassifierMixin, TensorKernelLearner):
+@dataclass(eq=False, repr=False)
+class TensorKernelClassifier(TensorClassifier):
     r"""Classification with an lp norm of the weights of all features of a tensor kernel.
 
     With two classes it minimises, for :math:`p = q / (q - 1)`,
@@ -264,133 +374,16 @@ class TensorKernelClassifier(ClassifierMixin, TensorKernelLearner):
     True
     """
 
-    classes_: np.ndarray
-
-    def __init__(
-        self,
-        kernel: Any = None,
-        *,
-        q: float = 4,
-        gamma: float = 100.0,
-        loss: Any = "logistic",
-        class_weight: Any = None,
-        standardize: bool = True,
-        representation: str = "auto",
-        n_components: int | None = None,
-        solver: str = "newton",
-        tol: float = 1e-8,
-        max_iter: int = 200,
-        random_state: Any = None,
-    ) -> None:
-        self.kernel = kernel
-        self.q = q
-        self.gamma = gamma
-        self.loss = loss
-        self.class_weight = class_weight
-        self.standardize = standardize
-        self.representation = representation
-        self.n_components = n_components
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_class_weight(self.class_weight)
-
-    def _known(self) -> dict[str, type]:
-        return _CLASSIFICATION
-
-    def _loss(self) -> Any:
-        loss = super()._loss()
-        if not loss.is_binary:
-            raise ValueError(
-                f"loss={loss!r} is for numbers; choose one of {sorted(_CLASSIFICATION)}, or take "
-                "TensorKernelRegressor."
-            )
-        return loss
-
-    def _encoded(self, y: Any, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        self.classes_, labels, weight = encoded_labels(self, y, weight)
-        return signs(labels, len(self.classes_)), weight
-
-    def _single_output(self) -> bool:
-        return len(self.classes_) == 2
-
-    def _restore(self, state: dict[str, Any], max_bytes: int) -> None:
-        classes = state.get("classes_")
-        if not isinstance(classes, np.ndarray) or classes.ndim != 1 or len(classes) < 2:
-            raise ValueError("classes_ must be an array of at least 2 labels")
-        super()._restore(state, max_bytes)
-        if len(self._unit) != (1 if len(classes) == 2 else len(classes)):
-            raise ValueError(f"there must be scores for {len(classes)} classes")
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Return the scores of the classes.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            New data.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes), or (n_samples,) for two classes
-            With two classes, positive means ``classes_[1]``.
-        """
-        scores = self._scores(X)
-        return scores[:, 0] if self._single_output() else scores
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Predict class labels.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            New data.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        scores = self._scores(X)
-        labels: np.ndarray = self.classes_[chosen(scores)]
-        return labels
-
-    @available_if(_knows_probabilities)
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Return class probabilities, with the logistic loss.
-
-        With more than two classes, those of each against the rest are divided by their sum.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            New data.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
-        scores = self._scores(X)
-        found = np.asarray(self._loss().proba(scores))
-        if self._single_output():
-            return np.concatenate([1.0 - found, found], axis=1)
-        total = found.sum(axis=1, keepdims=True)
-        even = np.full_like(found, 1.0 / found.shape[1])
-        return np.asarray(np.divide(found, total, out=even, where=total > 0.0))
-
-
-def signs(labels: np.ndarray, n_classes: int) -> np.ndarray:
-    """Return one column of -1 and 1 for two classes, or one for each of more."""
-    if n_classes == 2:
-        return np.where(labels == 1, 1.0, -1.0)[:, None]
-    return np.where(labels[:, None] == np.arange(n_classes), 1.0, -1.0)
-
-
-def chosen(scores: np.ndarray) -> np.ndarray:
-    """Return the classes with the largest scores, the first of those that tie but for rounding."""
-    if scores.shape[1] == 1:
-        return np.asarray(scores[:, 0] > 0.0, dtype=np.intp)
-    return np.asarray(even_ties(scores, np.max(np.abs(scores), axis=1)).argmax(axis=1))
+    kernel: Kernel = None
+    _: KW_ONLY
+    q: Exponent = 4
+    gamma: LossWeight = 100.0
+    loss: Loss = "logistic"
+    class_weight: ClassWeight = None
+    standardize: Switch = True
+    representation: Representation = "auto"
+    n_components: Components = None
+    solver: Anything = "newton"
+    tol: Tolerance = 1e-8
+    max_iter: Count = 200
+    random_state: Seed = None

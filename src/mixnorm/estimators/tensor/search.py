@@ -4,16 +4,35 @@ from __future__ import annotations
 
 import math
 import numbers
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
 
 from mixnorm.engines import dual, tensor
 from mixnorm.estimators._common.messages import warn_caller
+from mixnorm.estimators._common.parameters import (
+    Anything,
+    ClassWeight,
+    Count,
+    Folds,
+    Loss,
+    Seed,
+    Switch,
+    Tolerance,
+)
 from mixnorm.estimators._common.progress import Progress, all_or_nothing, with_callbacks
 from mixnorm.estimators._common.search import explained, row_folds, values_to_try
-from mixnorm.estimators.tensor.base import TensorKernelLearner, Training, encoded_target
-from mixnorm.estimators.tensor.learners import TensorKernelClassifier, TensorKernelRegressor, chosen
+from mixnorm.estimators.tensor.base import (
+    Components,
+    Exponent,
+    Kernel,
+    Representation,
+    TensorKernelLearner,
+    Training,
+    encoded_target,
+)
+from mixnorm.estimators.tensor.learners import TensorClassifier, TensorRegressor, chosen
 from mixnorm.exceptions import InterruptedFitWarning, NotConvergedWarning
 
 # What gammas are tried where a number of them is given.
@@ -23,10 +42,8 @@ _LEAST, _MOST = 1e-2, 1e4
 class TensorKernelCV(TensorKernelLearner):
     """Adds the search: the kernel is computed once, and every fold goes along ``gammas``."""
 
-    gammas: Any
-    cv: Any
-
-    def _check_gamma(self) -> None:
+    def _check_together(self) -> None:
+        super()._check_together()
         self._gammas()
 
     def _gammas(self) -> np.ndarray:
@@ -170,7 +187,8 @@ class TensorKernelCV(TensorKernelLearner):
         raise NotImplementedError
 
 
-class TensorKernelRegressorCV(TensorKernelCV, TensorKernelRegressor):
+@dataclass(eq=False, repr=False)
+class TensorKernelRegressorCV(TensorKernelCV, TensorRegressor):
     """:class:`TensorKernelRegressor` with ``gamma`` chosen by cross-validation.
 
     The kernel is computed once, for all rows, and so are the units of the columns: no target is
@@ -211,42 +229,27 @@ objective_, dual_gap_, n_iter_, n_features_in_, feature_names_in_
     True
     """
 
-    def __init__(
-        self,
-        kernel: Any = None,
-        *,
-        q: float = 4,
-        gammas: Any = 100,
-        cv: Any = 5,
-        loss: Any = "squared",
-        fit_intercept: bool = True,
-        standardize: bool = True,
-        representation: str = "auto",
-        n_components: int | None = None,
-        solver: str = "newton",
-        tol: float = 1e-8,
-        max_iter: int = 200,
-        random_state: Any = None,
-    ) -> None:
-        self.kernel = kernel
-        self.q = q
-        self.gammas = gammas
-        self.cv = cv
-        self.loss = loss
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.representation = representation
-        self.n_components = n_components
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
+    kernel: Kernel = None
+    _: KW_ONLY
+    q: Exponent = 4
+    gammas: Anything = 100
+    cv: Folds = 5
+    loss: Loss = "squared"
+    fit_intercept: Switch = True
+    standardize: Switch = True
+    representation: Representation = "auto"
+    n_components: Components = None
+    solver: Anything = "newton"
+    tol: Tolerance = 1e-8
+    max_iter: Count = 200
+    random_state: Seed = None
 
     def _score(self, y: np.ndarray, given: np.ndarray, weight: np.ndarray) -> float:
         return explained(y, given, weight)
 
 
-class TensorKernelClassifierCV(TensorKernelCV, TensorKernelClassifier):
+@dataclass(eq=False, repr=False)
+class TensorKernelClassifierCV(TensorKernelCV, TensorClassifier):
     """:class:`TensorKernelClassifier` with ``gamma`` chosen by cross-validation.
 
     Parameters
@@ -277,36 +280,20 @@ objective_, dual_gap_, n_iter_, n_features_in_, feature_names_in_
     True
     """
 
-    def __init__(
-        self,
-        kernel: Any = None,
-        *,
-        q: float = 4,
-        gammas: Any = 30,
-        cv: Any = 5,
-        loss: Any = "logistic",
-        class_weight: Any = None,
-        standardize: bool = True,
-        representation: str = "auto",
-        n_components: int | None = None,
-        solver: str = "newton",
-        tol: float = 1e-8,
-        max_iter: int = 200,
-        random_state: Any = None,
-    ) -> None:
-        self.kernel = kernel
-        self.q = q
-        self.gammas = gammas
-        self.cv = cv
-        self.loss = loss
-        self.class_weight = class_weight
-        self.standardize = standardize
-        self.representation = representation
-        self.n_components = n_components
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
+    kernel: Kernel = None
+    _: KW_ONLY
+    q: Exponent = 4
+    gammas: Anything = 30
+    cv: Folds = 5
+    loss: Loss = "logistic"
+    class_weight: ClassWeight = None
+    standardize: Switch = True
+    representation: Representation = "auto"
+    n_components: Components = None
+    solver: Anything = "newton"
+    tol: Tolerance = 1e-8
+    max_iter: Count = 200
+    random_state: Seed = None
 
     def _score(self, y: np.ndarray, given: np.ndarray, weight: np.ndarray) -> float:
         total = float(np.sum(weight))

@@ -13,7 +13,6 @@ from mixnorm._array import is_sparse
 from mixnorm._distinct import distinct, drawn
 from mixnorm._threads import one_thread
 from mixnorm.kernels.functions.evaluate import Evaluator, Side
-from mixnorm.kernels.grams.subnormal import with_subnormals_as_zero
 
 # Rows that landmarks are chosen from, for each landmark.
 _CANDIDATES = 2
@@ -280,7 +279,6 @@ def exact_factor(K: np.ndarray, enough: float = 1e-14) -> np.ndarray:
     return pivoted_factor(K, enough)[0]
 
 
-@with_subnormals_as_zero
 def pivoted_factor(K: np.ndarray, enough: float = 1e-14) -> tuple[np.ndarray, np.ndarray]:
     """Return the factor of :func:`exact_factor`, and the rows at which it is triangular.
 

@@ -21,7 +21,6 @@ from mixnorm.kernels.grams.base import (
     support_of,
 )
 from mixnorm.kernels.grams.check import check_matrices
-from mixnorm.kernels.grams.subnormal import with_subnormals_as_zero
 from mixnorm.kernels.grams.tails import as_tails, tails_of
 
 # Entries of a sum that are worked on at a time: these stay in the cache while all kernels pass.
@@ -132,7 +131,6 @@ class KernelStack:
 
     # --- checks
 
-    @with_subnormals_as_zero
     def check(self, square: bool = True) -> None:
         """Raise a ValueError that names the first kernel that cannot be one, and why.
 
@@ -150,7 +148,6 @@ class KernelStack:
 
     # --- as Gram matrices
 
-    @with_subnormals_as_zero
     def combine(
         self, weights: Any, rows: Any = None, columns: Any = None, *, dtype: Any = None
     ) -> np.ndarray:
@@ -196,7 +193,6 @@ class KernelStack:
                 mirror(total, some.start, some.stop)
         return total
 
-    @with_subnormals_as_zero
     def energies(self, A: Any) -> np.ndarray:
         """Return the sums of ``A_i . A_j K_ij`` for every kernel, in float64.
 
@@ -217,7 +213,6 @@ class KernelStack:
                 found[m] += energy_of_rows(matrix, some, products)
         return found
 
-    @with_subnormals_as_zero
     def products(self, A: Any, which: Sequence[int] | None = None) -> np.ndarray:
         """Return each matrix, or those in ``which``, times ``A``.
 
@@ -259,7 +254,6 @@ class KernelStack:
                 np.take(matrix[index], index, axis=1, out=place)
         return KernelStack._of(taken, self.symmetric)
 
-    @with_subnormals_as_zero
     def tail_sums(self, tail: int | Sequence[int], sample_weight: Any = None) -> np.ndarray:
         """Return the tail sums of the kernels; see :func:`mixnorm.kernels.tail_sums`."""
         self.needs_square("tail_sums")

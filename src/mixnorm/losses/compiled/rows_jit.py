@@ -1,26 +1,18 @@
 """Losses of one sample, compiled: value and derivative in its scores.
 
-Engines that learn from a sample at a time call them. Each loss is that of the class named beside
-its code, and the tests hold the two together.
+Engines that learn from a sample at a time call them, with the code and the constants that a loss
+declares; the tests hold the two together.
 """
 
 from __future__ import annotations
 
 import math
 
-import numpy as np
 from numba import njit
 
-PERCEPTRON = 0  # one for a mistake; its derivative is that of the hinge of the class predicted
-MULTICLASS_HINGE = 1
-SOFTMAX = 2  # MarginSoftmax, and MultinomialLogistic with a margin of zero
-SQUARED = 3
-ABSOLUTE = 4
-HUBER = 5
-EPSILON_INSENSITIVE = 6
-HINGE = 7
-SQUARED_HINGE = 8
-LOGISTIC = 9
+from mixnorm.losses.codes import LOGISTIC, MARGIN_BOX, PERCEPTRON, SOFTMAX
+
+__all__ = ["MARGIN_BOX", "PERCEPTRON", "best_class", "box_loss", "label_loss", "number_loss"]
 
 
 @njit(cache=True, nogil=True)
@@ -34,16 +26,13 @@ def best_class(scores):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def label_loss(code, constant, scores, label, residual):  # type: ignore[no-untyped-def]
-    """Return the loss of a joint loss; write its derivative into ``residual``.
-
-    ``constant`` is the margin of the soft-max.
-    """
+def label_loss(code, constants, scores, label, residual):  # type: ignore[no-untyped-def]
+    """Return the loss of a joint loss; write its derivative into ``residual``."""
     n_outputs = scores.shape[0]
     if code == SOFTMAX:
         largest = -math.inf
         for r in range(n_outputs):
-            residual[r] = scores[r] + (constant if r != label else 0.0)
+            residual[r] = scores[r] + (constants[0] if r != label else 0.0)
             largest = max(largest, residual[r])
         own, total = residual[label] - largest, 0.0
         for r in range(n_outputs):
@@ -75,30 +64,33 @@ def label_loss(code, constant, scores, label, residual):  # type: ignore[no-unty
 
 
 @njit(cache=True, nogil=True)
-def number_loss(code, constant, score, target):  # type: ignore[no-untyped-def]
-    """Return a scalar loss of one score, and its derivative.
-
-    ``constant`` is Huber's bend, or the width of the insensitive tube.
-    """
-    if code >= HINGE:
+def number_loss(code, constants, score, target):  # type: ignore[no-untyped-def]
+    """Return a scalar loss of one score, and its derivative."""
+    if code == LOGISTIC:
         margin = target * score
-        if code == LOGISTIC:
-            if margin > 0.0:
-                small = math.exp(-margin)
-                return math.log1p(small), -target * small / (1.0 + small)
-            small = math.exp(margin)
-            return math.log1p(small) - margin, -target / (1.0 + small)
-        short = max(0.0, 1.0 - margin)
-        if code == HINGE:
-            return short, -target if short > 0.0 else 0.0
-        return short * short, -2.0 * target * short
-    error = score - target
-    size = abs(error)
-    if code == SQUARED or (code == HUBER and size <= constant):
-        return 0.5 * error * error, error
-    slope = float(np.sign(error))
-    if code == HUBER:
-        return constant * (size - 0.5 * constant), constant * slope
-    if code == ABSOLUTE:
-        return size, slope
-    return max(0.0, size - constant), slope if size > constant else 0.0
+        if margin > 0.0:
+            small = math.exp(-margin)
+            return math.log1p(small), -target * small / (1.0 + small)
+        small = math.exp(margin)
+        return math.log1p(small) - margin, -target / (1.0 + small)
+    if code == MARGIN_BOX:
+        loss, slope = box_loss(constants, 1.0 - target * score)
+        return loss, -target * slope
+    return box_loss(constants, score - target)
+
+
+@njit(cache=True, nogil=True)
+def box_loss(constants, distance):  # type: ignore[no-untyped-def]
+    """Return the loss of a :class:`~mixnorm.losses.box.Box` at a distance, and its derivative."""
+    curvature, kink, low, high = constants[0], constants[1], constants[2], constants[3]
+    rest = distance - min(max(distance, -kink), kink)
+    if (low == 0.0 and rest < 0.0) or (high == 0.0 and rest > 0.0):
+        return 0.0, 0.0
+    if curvature == 0.0:
+        slope = high if rest > 0.0 else (low if rest < 0.0 else 0.0)
+        return rest * slope, slope
+    free = rest / curvature
+    slope = min(max(free, low), high)
+    if slope == free:
+        return 0.5 * rest * slope, slope
+    return (rest - 0.5 * curvature * slope) * slope, slope

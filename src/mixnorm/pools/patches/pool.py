@@ -11,19 +11,18 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from mixnorm._array import device_of, is_double, namespace, to_dense, to_numpy
-from mixnorm._params import Parameters
-from mixnorm.pools.columns import working_dtype
-from mixnorm.pools.cost import Cost
+from mixnorm.pools.base import Cost, Pool, TrainingData, check_whole, working_dtype
 from mixnorm.pools.patches.masks import Bells, Scale, grid_of
 from mixnorm.pools.patches.prepared import PreparedPatches
 from mixnorm.pools.patches.responses import chosen_responses
 from mixnorm.pools.patches.templates import learn_templates, sample_images
+from mixnorm.pools.scorers import Scorer
 
 Atom = tuple[int, int]
 
 
 @dataclass(eq=False)
-class Patches(Parameters):
+class Patches(Pool):
     r"""Small templates, each looked for in some part of an image.
 
     The column of a template :math:`v` and a mask :math:`g` is :math:`\max(0, \max_p g_p
@@ -55,6 +54,12 @@ class Patches(Parameters):
         Most memory for the responses of all atoms, in GiB. Where they do not fit, they are kept in
         a byte (on a GPU, in half precision) each; the best atoms are then computed exactly before
         one of them is chosen, and chosen ones are always exact.
+
+    Notes
+    -----
+    ``random_state`` draws the patches that templates are learned from. With all scales but False,
+    each column is divided by its largest magnitude: responses of all patches have one unit, that of
+    the images.
 
     Examples
     --------
@@ -93,16 +98,11 @@ class Patches(Parameters):
 
     __hash__ = None  # type: ignore[assignment]  # what compares by value and changes has none
 
-    plain: ClassVar[bool] = False
-    #: Templates are learned from patches drawn at random.
-    draws: ClassVar[bool] = True
-    #: Arrays of other libraries are taken as they are.
     array_api: ClassVar[bool] = True
-    #: Data may be images, ``(n_samples, height, width)``.
     takes_images: ClassVar[bool] = True
 
     @property
-    def learned(self) -> bool:
+    def learned(self) -> bool:  # type: ignore[override]  # it depends on the templates
         """Whether there are templates."""
         return self.templates is not None
 
@@ -118,43 +118,13 @@ class Patches(Parameters):
             )
         return self
 
-    def prepare(
-        self,
-        X: Any,
-        *,
-        weight: Any | None = None,
-        scale: bool | str = "std",
-        fit_intercept: bool = True,
-        random_state: Any = None,
-    ) -> PreparedPatches:
-        """Bind the pool to images: learn templates and compute all responses.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, height * width)
-            Images as rows, of any array namespace.
-        weight : array of shape (n_samples,), optional
-            Weights of the rows for templates; rows of weight zero do not count, for scales too.
-        scale : {"std", "max"} or bool
-            Divide each column by its largest magnitude, with all but False: responses of all
-            patches have one unit, that of the images.
-        fit_intercept : bool
-            With an intercept, constant columns are never chosen.
-        random_state : int, RandomState instance or None
-            Draws the patches that templates are learned from.
-        """
-        X = to_dense(X)
+    def _bound(self, data: TrainingData) -> PreparedPatches:
+        """Learn templates and compute all responses."""
+        X = to_dense(data.X)
         _check_rows(X)
         _check_sizes(X)
-        learned = self.learn(X, weight=weight, random_state=random_state)
-        return PreparedPatches(
-            learned,
-            learned.scales(X.shape[1]),
-            X,
-            weight,
-            scale=bool(scale),
-            fit_intercept=fit_intercept,
-        )
+        learned = self.learn(X, weight=data.weight, random_state=data.random_state)
+        return PreparedPatches(learned, learned.scales(X.shape[1]), replace(data, X=X))
 
     def learn(self, X: Any, *, weight: Any | None = None, random_state: Any = None) -> Patches:
         """Return the pool with templates learned from images; as it is, if it has some.
@@ -198,12 +168,9 @@ class Patches(Parameters):
         sizes = self.size if isinstance(self.size, (tuple, list)) else (self.size,)
         if len(sizes) == 0:
             raise ValueError(f"Patches(size={self.size!r}) names no size; give one or more.")
-        for name, value in (*(("size", size) for size in sizes), ("n_templates", self.n_templates)):
-            if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-                raise TypeError(f"Patches({name}={value!r}) must be a whole number.")
-            least = 2 if name == "size" else 1
-            if value < least:
-                raise ValueError(f"Patches({name}={value!r}) must be at least {least}.")
+        for size in sizes:
+            check_whole(size, "Patches(size", least=2)
+        check_whole(self.n_templates, "Patches(n_templates")
         grid_of(self.masks)
         for name in ("spread", "reach", "max_gib"):
             value = getattr(self, name)
@@ -334,10 +301,6 @@ class Patches(Parameters):
         """Return what computes the scores of images, ready to be called many times."""
         return PatchScorer(self, atoms, weights, intercept)
 
-    def labels(self, atoms: Sequence[Atom]) -> list[Any]:
-        """Return how to name ``atoms``: pairs of template and mask."""
-        return list(atoms)
-
     def describe(self, atom: Atom, names: Sequence[str]) -> str:
         """Return an atom in words."""
         scale = self._scale(atom, len(names))
@@ -408,7 +371,7 @@ class PatchParts:
             self.weights.append(scale.weights(mask))
 
 
-class PatchScorer:
+class PatchScorer(Scorer):
     """Scores of chosen patches.
 
     Parameters
@@ -429,11 +392,6 @@ class PatchScorer:
         self._pool, self._atoms = pool, list(atoms)
         self._weights, self._intercept = weights, intercept
         self._parts: PatchParts | None = None
-
-    def row(self, x: np.ndarray) -> np.ndarray:
-        """Return the scores of one image."""
-        scores: np.ndarray = self(x[None, :])[0]
-        return scores
 
     def __call__(self, X: np.ndarray) -> np.ndarray:
         """Return the scores of some images: ``(n_samples, n_outputs)``."""

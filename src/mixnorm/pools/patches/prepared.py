@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
@@ -17,8 +17,15 @@ from mixnorm._array import (
     to_numpy,
 )
 from mixnorm._chunks import chunks
-from mixnorm.pools.cache import Recent
-from mixnorm.pools.columns import best_places, working_dtype
+from mixnorm.pools.base import (
+    Excluded,
+    Inputs,
+    Offers,
+    PreparedPool,
+    Recent,
+    TrainingData,
+    best_places,
+)
 from mixnorm.pools.patches.responses import all_responses, there
 
 if TYPE_CHECKING:
@@ -36,7 +43,7 @@ _ENTRIES_ELSEWHERE = 1 << 28
 _RECENT = 64
 
 
-class PreparedPatches:
+class PreparedPatches(PreparedPool):
     """Patches bound to images.
 
     Parameters
@@ -45,14 +52,9 @@ class PreparedPatches:
         The pool, with templates and shape.
     scales : list of Scale
         Its sizes and masks.
-    X : array of shape (n_samples, height * width)
-        The images.
-    weight : array of shape (n_samples,), optional
-        Rows of weight zero do not count for scales.
-    scale : bool
-        Whether columns are divided by their largest entries.
-    fit_intercept : bool
-        Whether constant columns are left out.
+    data : TrainingData
+        The images, as rows. With all scales but False, columns are divided by their largest
+        entries.
 
     Attributes
     ----------
@@ -60,43 +62,34 @@ class PreparedPatches:
         What evaluates the atoms on other images.
     """
 
-    def __init__(
-        self,
-        pool: Patches,
-        scales: list[Scale],
-        X: Any,
-        weight: Any,
-        *,
-        scale: bool,
-        fit_intercept: bool,
-    ) -> None:
+    adjustable: ClassVar[bool] = True
+    pool: Patches
+
+    def __init__(self, pool: Patches, scales: list[Scale], data: TrainingData) -> None:
+        X, weight, scale = data.X, data.weight, bool(data.scale)
         self.pool, self._X, self._scales = pool, X, scales
         self._shape = pool.shape_of(X.shape[1])
         self._plain, self._tuned = pool, dict[Any, Any]()
-        self._dtype = working_dtype(X) if weight is None else weight.dtype
+        self._dtype = data.dtype
         self._n_masks = scales[0].n_masks
         self._n_atoms = sum(part.n_templates for part in scales) * self._n_masks
         self._keep, self._sizes = scale, dict[Any, float]()
         self._recent = Recent(_RECENT)
         self._used = None
         if weight is not None and not bool(namespace(weight).all(weight > 0)):
-            self._used = np.flatnonzero(to_numpy(weight) > 0)
+            self._used = np.flatnonzero(data.used)
         self._steps: np.ndarray | None = None
         self._store = self._respond()
         low, high = self._ranges()
-        usable = high > (low if fit_intercept else 0.0)
+        usable = high > (low if data.fit_intercept else 0.0)
         least = np.finfo(np.float64 if is_double(self._dtype) else np.float32).tiny
         self._usable = usable & (high > 4.0 * least)
+        self.n_usable = int(np.count_nonzero(self._usable))
         self._largest = np.where(self._usable & scale, high, 1.0)
         units = 1.0 if self._steps is None else self._steps
         self._inverse = there(np.where(self._usable, units / self._largest, 0.0), X, self._dtype)
         with quick_products(self._store) as quick:
             self._rounded = quick or not self.exact
-
-    @property
-    def n_usable(self) -> int:
-        """Number of atoms that can be chosen."""
-        return int(np.count_nonzero(self._usable))
 
     @property
     def exact(self) -> bool:
@@ -173,13 +166,8 @@ class PreparedPatches:
         return [slice(a, min(a + step, self._n_atoms)) for a in range(0, self._n_atoms, step)]
 
     def top(
-        self,
-        residual: Any,
-        rule: str,
-        m: int,
-        exclude: frozenset[Hashable],
-        inputs: frozenset[int] | None = None,
-    ) -> list[tuple[Atom, float]]:
+        self, residual: Any, rule: str, m: int, exclude: Excluded, inputs: Inputs = None
+    ) -> Offers:
         """Return the ``m`` atoms with the largest gradients, with their scores, best first.
 
         Where responses or their products are rounded, the first ``2 m`` by these (eight at least)
@@ -190,13 +178,8 @@ class PreparedPatches:
         return self._ranked(places, scores, residual, rule)[:m]
 
     def shortlist(
-        self,
-        residual: Any,
-        rule: str,
-        m: int,
-        exclude: frozenset[Hashable],
-        inputs: frozenset[int] | None = None,
-    ) -> list[tuple[Atom, float]]:
+        self, residual: Any, rule: str, m: int, exclude: Excluded, inputs: Inputs = None
+    ) -> Offers:
         """Return the best atoms of the ``m`` best templates, best first."""
         scores = self._scores(residual, rule, exclude, inputs).reshape(-1, self._n_masks)
         chosen = best_places(scores.max(axis=1), self._looked_at(m))
@@ -208,9 +191,7 @@ class PreparedPatches:
         """Return how many atoms are looked at where ``m`` are wanted."""
         return max(8, 2 * m) if self._rounded else m
 
-    def _ranked(
-        self, places: list[int], scores: np.ndarray, residual: Any, rule: str
-    ) -> list[tuple[Atom, float]]:
+    def _ranked(self, places: list[int], scores: np.ndarray, residual: Any, rule: str) -> Offers:
         """Return atoms with their scores, best first; exact ones, whatever is stored."""
         atoms = [divmod(place, self._n_masks) for place in places]
         if not self._rounded or not atoms:
@@ -222,9 +203,7 @@ class PreparedPatches:
         ranked = sorted(zip(atoms, found, strict=True), key=lambda pair: -pair[1])
         return [(atom, score) for atom, score in ranked if score > 0.0]
 
-    def _scores(
-        self, residual: Any, rule: str, exclude: frozenset[Hashable], inputs: frozenset[int] | None
-    ) -> np.ndarray:
+    def _scores(self, residual: Any, rule: str, exclude: Excluded, inputs: Inputs) -> np.ndarray:
         """Return the scores of all atoms; zero for those that are not wanted."""
         if not self._n_atoms:
             return np.zeros(0)

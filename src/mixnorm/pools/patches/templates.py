@@ -9,7 +9,7 @@ import numpy as np
 
 from mixnorm._array import device_of, is_double, is_sparse, namespace, to_numpy
 from mixnorm._distinct import distinct, drawn
-from mixnorm.pools.columns import working_dtype
+from mixnorm.pools.base import working_dtype
 
 # Patches per template that k-means is given; more of them change little.
 _PER_TEMPLATE = 100

@@ -1,0 +1,109 @@
+"""The measuring process: reads one job, runs it, and appends what it finds to a file.
+
+``python -m benchmarks.harness.child JOB.json``; started by ``benchmarks.harness.jobs.run_job``.
+Every stage is written as soon as it is known, so a process stopped in its second call leaves the
+first one's result.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import json
+import statistics
+import sys
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.harness import splits
+from benchmarks.harness.measure import REPEATS, SHORT, limit_cpu, measured
+from benchmarks.harness.methods import Method
+
+# A second call is always made where times are compared (all training rows); elsewhere only errors
+# count, and it is made when it costs little. Fits above LONG seconds are called once.
+CHEAP, LONG = 5.0, 30.0
+
+
+def find_method(suite: str, name: str) -> Method:
+    """Return ``METHODS[name]`` of a suite given as an importable module."""
+    method: Method = importlib.import_module(suite).METHODS[name]
+    return method
+
+
+def run(job: dict[str, Any], report: Path) -> None:
+    """Carry out one job, appending a line of JSON per finished stage."""
+
+    def tell(**stage: Any) -> None:
+        with report.open("a") as file:
+            file.write(json.dumps(stage) + "\n")
+
+    method = find_method(job["suite"], job["method"])
+    split = splits.read(Path(job["folder"]), job["resampling"])
+    X = method.convert(split.X)
+    split = dataclasses.replace(split, X=X, X_test=method.convert(split.X_test))
+    _, cost = measured(method.setup)
+    tell(import_seconds=cost.seconds, x_bytes=splits.matrix_bytes(X), rows=len(split.y))
+
+    size = min(job["size"], method.most(X))
+    tuned = job.get("tuned")
+    if tuned is None:
+        limit_cpu(job["limit"])
+        (tuned, _), cost = measured(lambda: counting(lambda: method.tune(X, split.y, size)))
+        if tuned:
+            tell(search_seconds=cost.seconds, tuned=tuned)
+
+    limit_cpu(job["limit"])
+    (fitted, stopped), first = measured(
+        lambda: counting(lambda: method.fit(X, split.y, size, **tuned))
+    )
+    tell(
+        unconverged=stopped,
+        points=scores(method, fitted, size, split),
+        seconds=first.seconds,
+        first_seconds=first.seconds,
+        wall_seconds=first.wall,
+        peak_bytes=first.peak_bytes,
+        peak_total_bytes=first.total_bytes,
+        calls=1,
+    )
+    del fitted
+    if first.seconds < (LONG if job["resampling"] == 0 else CHEAP):
+        later: list[float] = []
+        while len(later) < (REPEATS if later and later[0] < SHORT else 1):
+            limit_cpu(job["limit"])
+            _, cost = measured(lambda: counting(lambda: method.fit(X, split.y, size, **tuned)))
+            later.append(cost.seconds)
+        tell(seconds=statistics.median(later), later_seconds=later, calls=1 + len(later))
+
+
+def counting(call: Callable[[], Any]) -> tuple[Any, int]:
+    """Return what ``call`` gives, and how many fits in it stopped before they had converged."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = call()
+    return result, sum(each.category.__name__ == "ConvergenceWarning" for each in caught)
+
+
+def scores(method: Method, fitted: Any, size: int, split: splits.Split) -> list[dict[str, Any]]:
+    """Test error in percent of every model the fit gave."""
+    points = []
+    for point in method.points(fitted, size):
+        wrong = np.asarray(point.predict(split.X_test)) != split.y_test
+        points.append(
+            {
+                "size": point.size,
+                "features": point.features,
+                "error": 100 * float(np.mean(wrong)),
+                "share": point.share,
+            }
+        )
+    return points
+
+
+if __name__ == "__main__":
+    order = json.loads(Path(sys.argv[1]).read_text())
+    run(order, Path(order["report"]))

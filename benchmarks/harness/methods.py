@@ -1,0 +1,159 @@
+"""What the harness asks of a method, ours or a peer's."""
+
+from __future__ import annotations
+
+import importlib.util
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from benchmarks.harness.splits import Matrix
+from benchmarks.harness.tuning import GRID, Chosen, best, folds, sizes_to
+
+
+@dataclass(frozen=True)
+class Point:
+    """One fitted model: the size asked for, the features it uses, and how it predicts.
+
+    ``share`` is the share of the fit's seconds that this size alone needs; below one only for
+    methods whose single fit gives several sizes.
+    """
+
+    size: int
+    features: int
+    predict: Callable[[Matrix], np.ndarray]
+    share: float = 1.0
+
+
+@dataclass(frozen=True)
+class Method:
+    """Base of all methods: stateless, so a name and its settings say everything.
+
+    ``path`` methods give every size up to the one asked for in one fit. ``only`` names the
+    datasets a method is run on (empty: all), ``largest`` the largest size per dataset, where more
+    would take longer than the limit; ``once`` methods are run on all training rows only, not on
+    resamplings.
+    """
+
+    needs: ClassVar[str] = ""
+    path: ClassVar[bool] = False
+    sparse: ClassVar[bool] = False
+    ours: ClassVar[bool] = False
+
+    only: tuple[str, ...] = ()
+    largest: Mapping[str, int] = field(default_factory=dict)
+    once: bool = False
+
+    def available(self) -> bool:
+        """Whether the library this method needs is installed."""
+        return not self.needs or importlib.util.find_spec(self.needs) is not None
+
+    def setup(self) -> None:
+        """Import what ``fit`` needs; timed as part of the first call's extra."""
+        if self.needs:
+            importlib.import_module(self.needs)
+
+    def convert(self, X: Matrix) -> Matrix:
+        """Give ``X`` the type and order the interface takes; not timed."""
+        return X
+
+    def most(self, X: Matrix) -> int:
+        """Return the largest size that makes sense: one feature per column."""
+        return int(X.shape[1])
+
+    def tune(self, X: Matrix, y: np.ndarray, size: int) -> dict[str, Any]:
+        """Find the settings that give ``size`` features; reported apart from the fit."""
+        return {}
+
+    def fit(self, X: Matrix, y: np.ndarray, size: int, **tuned: Any) -> Any:
+        """Fit once; this is what is timed."""
+        raise NotImplementedError
+
+    def points(self, fitted: Any, size: int) -> Sequence[Point]:
+        """Return the models of one fit; not timed."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Ridged(Method):
+    """A method with a ridge: its own, or (``tuned``) for each size the one that inner folds choose.
+
+    A tuned path is one path for each value chosen, as far as that value is needed.
+    """
+
+    tuned: bool = False
+
+    def fit_at(self, X: Matrix, y: np.ndarray, size: int, value: float | None) -> Any:
+        """Fit with a ridge on the scale of ``tuning``, or with the method's own (None)."""
+        raise NotImplementedError
+
+    def models(self, fitted: Any, size: int) -> Sequence[Point]:
+        """Return the models of ``fit_at``."""
+        raise NotImplementedError
+
+    def tune(self, X: Matrix, y: np.ndarray, size: int) -> dict[str, Any]:
+        if not self.tuned:
+            return {}
+        sizes = sizes_to(size) if self.path else [size]
+        wrong: Counter[tuple[int, int]] = Counter()
+        for X_in, y_in, X_out, y_out in folds(X, y):
+            for place, value in enumerate(GRID):
+                for point in self.models(self.fit_at(X_in, y_in, size, value), size):
+                    if point.size in sizes:
+                        wrong[point.size, place] += int(np.sum(point.predict(X_out) != y_out))
+        return {"values": best(wrong, sizes, GRID)}
+
+    def fit(self, X: Matrix, y: np.ndarray, size: int, **tuned: Any) -> Any:
+        values: Chosen = tuned.get("values") or [[size, None]]
+        runs = []
+        for value in dict.fromkeys(value for _, value in values):
+            sizes = [each for each, chosen in values if chosen == value]
+            began = time.process_time()
+            fitted = self.fit_at(X, y, max(sizes), value)
+            runs.append((sizes, fitted, time.process_time() - began))
+        return runs
+
+    def points(self, fitted: Any, size: int) -> Sequence[Point]:
+        total = sum(seconds for *_, seconds in fitted) or 1.0
+        found = []
+        for sizes, model, seconds in fitted:
+            part = seconds / total if len(fitted) > 1 else 1.0
+            for point in self.models(model, max(sizes)):
+                # Without a choice of values, every size of the path is one of the models.
+                if not self.tuned or point.size in sizes:
+                    share = part * point.share
+                    found.append(Point(point.size, point.features, point.predict, share))
+        return sorted(found, key=lambda point: point.size)
+
+
+def used_rows(coef: np.ndarray) -> int:
+    """Number of features with any non-zero weight, ``coef`` having one row per feature."""
+    return int(np.count_nonzero(np.any(coef != 0, axis=1)))
+
+
+def bisect_penalty(
+    count: Callable[[float], int], size: int, start: float, steps: int = 14
+) -> float:
+    """Return a penalty under which ``count`` is as large as possible without passing ``size``.
+
+    ``count`` falls as its argument grows and is 0 at ``start``. A geometric search: tenths until
+    too many features come in, then bisection of the exponent.
+    """
+    high, low = start, None
+    best, best_count = start, 0
+    for _ in range(steps):
+        penalty = high / 10 if low is None else float(np.sqrt(high * low))
+        found = count(penalty)
+        if best_count < found <= size:
+            best, best_count = penalty, found
+        if found == size:
+            break
+        if found > size:
+            low = penalty
+        else:
+            high = penalty
+    return best

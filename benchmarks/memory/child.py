@@ -1,0 +1,111 @@
+"""The measuring process of ``benchmarks.memory``: one fit on one kind of array.
+
+``python -m benchmarks.memory.child ORDER``; ORDER is JSON with estimator, kind, rows, columns and
+the call (``fit`` where it has none), and the last line of the output is JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from benchmarks.harness.measure import measured
+
+CLASSES = 10
+DENSITY = 0.2  # share of entries that are not zero, about that of mnist
+WARM_UP = 500  # rows of a fit before the one that counts, which loads compiled code
+
+# Settings of a short fit: what counts is the memory, not the model.
+ESTIMATORS: dict[str, dict[str, Any]] = {
+    "ShareBoostClassifier": {"n_features_to_select": 10},
+    "MixedNormClassifier": {"alpha": 0.02},
+    "MirrorDescentClassifier": {},
+}
+
+
+def draw(rows: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return grey levels from 0 to 255, a fifth of them not zero, and labels that they explain."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(1, 256, size=(rows, columns), dtype=np.uint8)
+    for start in range(0, rows, 1000):  # by blocks: random numbers take eight bytes each
+        block = X[start : start + 1000]
+        block[rng.random(block.shape) > DENSITY] = 0
+    weights = rng.standard_normal((min(20, columns), CLASSES)).astype(np.float32)
+    scores = X[:, : len(weights)].astype(np.float32) @ weights
+    return X, np.argmax(scores, axis=1)
+
+
+def single(X: np.ndarray, folder: Path) -> np.ndarray:
+    """Return single precision, from 0 to 1."""
+    return X / np.float32(255)
+
+
+def double(X: np.ndarray, folder: Path) -> np.ndarray:
+    """Return double precision, from 0 to 1."""
+    return X / 255
+
+
+def mapped(values: np.ndarray, folder: Path) -> np.ndarray:
+    """Return a read-only memory map of an array whose pages are all loaded."""
+    folder.mkdir(exist_ok=True)
+    np.save(folder / "X.npy", values)
+    found: np.ndarray = np.load(folder / "X.npy", mmap_mode="r")
+    for start in range(0, len(found), 1000):
+        found[start : start + 1000].sum()
+    return found
+
+
+# Kind -> the array that an estimator is given.
+KINDS: dict[str, Callable[[np.ndarray, Path], Any]] = {
+    "float32": single,
+    "float32, Fortran": lambda X, folder: np.asfortranarray(single(X, folder)),
+    "float64": double,
+    "float64, Fortran": lambda X, folder: np.asfortranarray(double(X, folder)),
+    "uint8": lambda X, folder: X,
+    "int32": lambda X, folder: X.astype(np.int32),
+    "read-only map": lambda X, folder: mapped(single(X, folder), folder),
+    "float64, read-only map": lambda X, folder: mapped(double(X, folder), folder),
+    "CSR": lambda X, folder: sparse.csr_array(single(X, folder)),
+    "CSC": lambda X, folder: sparse.csc_array(single(X, folder)),
+}
+
+
+def matrix_bytes(X: Any) -> int:
+    """Return the bytes of an array, dense or sparse."""
+    if sparse.issparse(X):
+        return int(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes)
+    return int(X.nbytes)
+
+
+def measure(
+    estimator: str, kind: str, rows: int, columns: int, call: str = "fit"
+) -> dict[str, Any]:
+    """Return the bytes of ``X``, and how far the resident peak of a fit is above what was there."""
+    import mixnorm
+
+    def fit(X: Any, y: np.ndarray) -> Any:
+        model = getattr(mixnorm, estimator)(**ESTIMATORS[estimator])
+        return getattr(model, call)(X, y)
+
+    with tempfile.TemporaryDirectory(prefix="mixnorm-bench-") as folder:
+        few, labels = draw(WARM_UP, columns)
+        fit(KINDS[kind](few, Path(folder) / "few"), labels)
+        drawn, y = draw(rows, columns)
+        X = KINDS[kind](drawn, Path(folder) / "all")
+        del drawn
+        _, cost = measured(lambda: fit(X, y))
+        size = matrix_bytes(X)
+    return {"x_bytes": size, "peak_bytes": cost.peak_bytes, "seconds": cost.seconds}
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")  # of the small fit that only loads code
+    print(json.dumps(measure(**json.loads(sys.argv[1]))))

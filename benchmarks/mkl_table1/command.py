@@ -1,0 +1,134 @@
+"""``python -m benchmarks mkl-table1``: the options, the runs and the report."""
+
+from __future__ import annotations
+
+import argparse
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from benchmarks.harness import terminal
+from benchmarks.harness.commands import carried_out, check_names, names, verdict
+from benchmarks.harness.jobs import Record, Store
+from benchmarks.harness.terminal import failure
+from benchmarks.mkl.data import TABLE1
+from benchmarks.mkl_table1.methods import GRIDS, METHODS, available
+from benchmarks.mkl_table1.processes import records
+from benchmarks.mkl_table1.report import checks, flagged, tables
+
+SETTINGS = ("grid", "folds", "rows")  # that all records of a file must share
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of ``python -m benchmarks mkl-table1``."""
+    add = parser.add_argument
+    add("--data", type=names, default=TABLE1, help="datasets, separated by commas (default: all)")
+    add("--methods", type=names, default=tuple(METHODS), help="methods, the same way")
+    add("--splits", type=int, default=20, help="random splits, seeds 0 and up (default: 20)")
+    add("--folds", type=int, default=3, help="of the training rows (default: 3)")
+    add("--grid", choices=tuple(GRIDS), default="short", help="parameters to try (default: short)")
+    add("--rows", type=int, default=2000, help="rows of satimage; 0 for all (default: 2000)")
+    add("--limit", type=float, default=600.0, help="CPU seconds for a method on a split (600)")
+    add("--jobs", type=int, default=1, help="splits at a time (default: 1)")
+    add("--json", type=Path, help="write results here as they come")
+    add("--resume", action="store_true", help="keep the results already in --json")
+    add("--no-runs", action="store_true", help="run nothing; report on what --json holds")
+    add("--check", action="store_true", help="exit with 1 if a measured figure misses the bar")
+
+
+def main(args: argparse.Namespace, console: Console | None = None) -> int:
+    """Run all splits; returns 1 when ``--check`` found a miss, 130 when interrupted."""
+    console = console or terminal.console()
+    check_names(data=(args.data, TABLE1), method=(args.methods, METHODS))
+    return carried_out(args, console, run, report)
+
+
+def same_settings(args: argparse.Namespace, store: Store) -> None:
+    """Keep the settings of a run; end with a message where results of others are there."""
+    now = {name: getattr(args, name) for name in SETTINGS}
+    before = store.content.get("settings", now)
+    if before != now:
+        raise SystemExit(f"{args.json} has results of {before}, not of {now}. Give another --json.")
+    store.put("settings", now)
+
+
+def run(args: argparse.Namespace, store: Store, console: Console) -> None:
+    """Do what is not in the store, split after split so that all sets come along."""
+    same_settings(args, store)
+    asked = [method for method in args.methods if available(method)]
+    for method in args.methods:
+        if method not in asked:
+            console.print(f"{method}: not installed")
+    keeper = Keeper(store, console)
+    orders = [
+        order
+        for split in range(args.splits)
+        for data in args.data
+        if (order := todo(args, data, split, asked, store))
+    ]
+    if args.jobs == 1:
+        for order in orders:
+            keeper.carry_out(order)
+        return
+    with ThreadPoolExecutor(args.jobs) as pool:
+        try:
+            list(pool.map(keeper.carry_out, orders))
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def todo(
+    args: argparse.Namespace, data: str, split: int, asked: list[str], store: Store
+) -> dict[str, Any] | None:
+    """Return what is left to do on one split; methods that failed are tried again."""
+    found = store.content.get("table1", {})
+    left = [
+        method
+        for method in asked
+        if found.get(f"{data}/{split}/{method}", {}).get("status") not in ("ok", "timeout")
+    ]
+    order = {"data": data, "split": split, "methods": left, "limit": args.limit}
+    return order | {name: getattr(args, name) for name in SETTINGS} if left else None
+
+
+class Keeper:
+    """Has orders carried out, and keeps and tells every record."""
+
+    def __init__(self, store: Store, console: Console) -> None:
+        self.store, self.console, self.lock = store, console, threading.Lock()
+
+    def carry_out(self, order: dict[str, Any]) -> None:
+        """Run the methods of one split in a process of their own."""
+        for record in records(order):
+            key = f"{order['data']}/{order['split']}/{record['method']}"
+            with self.lock:
+                found = self.store.content.get("table1", {})
+                self.store.put("table1", found | {key: record})
+                self.console.print(f"{key:<28} {describe(record)}", highlight=False)
+
+
+def describe(record: Record) -> str:
+    """One line about a finished method."""
+    if record["status"] == "failed":
+        return failure(record)
+    if record["status"] == "timeout":
+        return f"> {record['limit']:g} s"
+    facts = record["facts"]
+    chosen = {
+        name: facts[name] for name in ("C", "width", "beta", "tail", "lambda") if name in facts
+    }
+    told = ", ".join(f"{name} {value:g}" for name, value in chosen.items())
+    return f"{record['accuracy']:6.2f} %  {record['seconds']:7.2f} s  {told}"
+
+
+def report(store: Store, console: Console) -> bool:
+    """Print all tables, keep the summary; whether a measured figure misses the bar."""
+    found = store.content.get("table1", {})
+    for table in tables(found):
+        console.print(table)
+    far = flagged(found)
+    console.print(f"{len(far)} cells differ from the paper's: {', '.join(far) or 'none'}.")
+    return verdict(list(checks(found)), store, console, found.values())

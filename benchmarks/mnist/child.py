@@ -1,0 +1,233 @@
+"""The measuring process of ``benchmarks.mnist``: one variant of ours, or one peer.
+
+``python -m benchmarks.mnist.child ORDER``; ORDER is JSON, and so is the last line of the output.
+Seconds are those of a clock: several threads or a GPU work at once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import statistics
+import sys
+import time
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from benchmarks.harness.measure import peak_bytes
+from benchmarks.harness.version import source
+from benchmarks.mnist.data import Images, Upright, load, on_device, set_upright, with_copies
+from benchmarks.mnist.methods import PEERS
+from benchmarks.mnist.variants import SIZES, UPRIGHT_ADDS, Variant, settings
+
+# The fits that compile what the clock is not to see.
+WARM_ROWS, WARM_FEATURES, WARM_TEMPLATES = 300, 3, 10
+# Predictions are repeated unless the first took so long.
+LONG, REPEATS = 5.0, 3
+GIB = 2**30
+
+
+class Clock:
+    """Seconds by stage; waits for the GPU before it is read."""
+
+    def __init__(self, device: str) -> None:
+        self.device, self.seconds = device, dict[str, float]()
+
+    def now(self) -> float:
+        """Return seconds, all work that was begun being done."""
+        if self.device.startswith("cuda"):
+            import torch
+
+            torch.cuda.synchronize()
+        return time.perf_counter()
+
+    @contextlib.contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Add what is done inside to a stage."""
+        began = self.now()
+        yield
+        self.seconds[name] = self.seconds.get(name, 0.0) + self.now() - began
+
+
+def measure(
+    method: str,
+    variant: str,
+    *,
+    device: str = "cpu",
+    holdout: bool = False,
+    quick: bool = False,
+    threads: int = 2,
+) -> dict[str, Any]:
+    """Fit one method and return errors, seconds, rates and memory."""
+    chosen = settings(variant, quick=quick, device=device)
+    if method == "mixnorm":
+        with _dispatched(device):
+            return ours(chosen, device, holdout=holdout) | {"threads": threads, "source": source()}
+    return peer(method, chosen, threads, holdout=holdout) | {"threads": threads}
+
+
+@contextlib.contextmanager
+def _dispatched(device: str) -> Iterator[None]:
+    """Leave arrays in their namespace where they are not NumPy's."""
+    from sklearn import config_context
+
+    with config_context(array_api_dispatch=True) if device != "cpu" else contextlib.nullcontext():
+        yield
+
+
+# --- ours
+
+
+def ours(chosen: Variant, device: str, *, holdout: bool) -> dict[str, Any]:
+    """Fit ShareBoost stage by stage, and follow its path over the images it is judged by."""
+    clock = Clock(device)
+    with clock.stage("warm-up"):
+        warm_up(chosen, device)
+    began = clock.now()
+    with clock.stage("load"):
+        images = on_device(load(holdout=holdout, rows=chosen.rows), device)
+    with clock.stage("deform"):
+        images = with_copies(images, chosen.copies, chosen.deformations, chosen.weight)
+    with clock.stage("upright"):
+        images = set_upright(images) if chosen.upright else images
+    model = fitted(chosen, images, clock)
+    seconds = clock.seconds | {"whole": clock.now() - began}
+    return {
+        "images": len(images.X),
+        "judged": len(images.X_test),
+        "features": len(model.path_["loss"]),
+        "seconds": seconds,
+        "fit_seconds": sum(seconds[stage] for stage in ("templates", "responses", "rounds")),
+        "memory": peak_bytes() / GIB,
+        "settings": dataclasses.asdict(chosen),
+        **_gpu(device),
+        **path(model, images, clock, chosen.upright),
+    }
+
+
+def fitted(chosen: Variant, images: Images, clock: Clock) -> Any:
+    """Learn templates, then fit; the engine tells how much of that were rounds."""
+    from mixnorm import ShareBoostClassifier
+    from mixnorm.pools import Patches
+
+    with clock.stage("templates"):
+        rows = images.X.reshape(len(images.X), -1)
+        pool = Patches(**chosen.patches).learn(rows, random_state=0)
+    model = ShareBoostClassifier(
+        chosen.features, alpha=chosen.alpha, tune=chosen.tune, pool=pool, random_state=0
+    )
+    with clock.stage("responses"):
+        model.fit(images.X, images.y, sample_weight=images.weight)
+    rounds = float(np.sum(model.path_["seconds"]))
+    clock.seconds["responses"] -= rounds
+    clock.seconds["rounds"] = rounds
+    return model
+
+
+def warm_up(chosen: Variant, device: str) -> None:
+    """Compile all loops on small fits: responses as they are, and rounded for lack of memory."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 256, (WARM_ROWS, 28, 28), dtype=np.uint8)
+    y = np.arange(WARM_ROWS) % 10
+    images = on_device(Images(X, y, X, y), device)
+    images = with_copies(images, min(chosen.copies, 1), chosen.deformations, chosen.weight)
+    images = set_upright(images) if chosen.upright else images
+    patches = {**chosen.patches, "n_templates": WARM_TEMPLATES}
+    small = dataclasses.replace(chosen, features=WARM_FEATURES, patches=patches)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # noise has few different patches
+        pool = fitted(small, images, Clock(device)).pool
+        atoms = sum(map(len, pool.template_sets())) * int(np.prod(pool.masks))
+        # Less than four bytes for an entry, and more than the two of half precision.
+        tight = {**patches, "max_gib": 3 * atoms * len(images.X) / GIB}
+        model = fitted(dataclasses.replace(small, patches=tight), images, Clock(device))
+        model.predict(images.X_test)
+        list(model.staged_predict(images.X_test))
+
+
+def path(model: Any, images: Images, clock: Clock, upright: bool) -> dict[str, Any]:
+    """Return the errors of the whole path, in percent, and rates and costs of some models.
+
+    Where images are set upright first, that counts in both.
+    """
+    from mixnorm.datasets import deslant_images
+
+    truth = _host(images.y_test)
+    shown = deslant_images(images.X_test) if upright else images.X_test
+    predicted = model.staged_predict(shown)
+    extra = UPRIGHT_ADDS * int(np.prod(images.X_test.shape[1:])) if upright else 0
+    curve = [100 * float(np.mean(_host(labels) != truth)) for labels in predicted]
+    points = []
+    for size in sorted({*(size for size in SIZES if size < len(curve)), len(curve)}):
+        small = model.truncate(size)
+        whole = Upright(small) if upright else small
+        points.append(
+            {
+                "size": size,
+                "error": curve[size - 1],
+                "multiply_adds": int(small.cost_.multiply_adds) + extra,
+                "comparisons": int(small.cost_.comparisons),
+                "rate": predicted_by(whole, images.X_test, clock)[1],
+            }
+        )
+    return {"curve": curve, "points": points}
+
+
+# --- the others
+
+
+def peer(method: str, chosen: Variant, threads: int, *, holdout: bool) -> dict[str, Any]:
+    """Fit a classifier of another library on the same images as rows."""
+    clock, taken = Clock("cpu"), PEERS[method]
+    images = with_copies(
+        load(holdout=holdout, rows=chosen.rows), chosen.copies, chosen.deformations
+    )
+    X, X_test = taken.rows(images.X), taken.rows(images.X_test)
+    model = taken.make(threads)
+    with warnings.catch_warnings(), clock.stage("fit"):
+        warnings.simplefilter("ignore")
+        model.fit(X, images.y)
+    memory = peak_bytes() / GIB
+    labels, rate = predicted_by(model, X_test, clock)
+    found = {
+        "images": len(X),
+        "judged": len(X_test),
+        "fit_seconds": clock.seconds["fit"],
+        "error": 100 * float(np.mean(labels != images.y_test)),
+        "rate": rate,
+        "memory": memory,
+    }
+    vectors = getattr(model, "n_support_", None)
+    return found if vectors is None else found | {"vectors": int(np.sum(vectors))}
+
+
+def predicted_by(model: Any, X: Any, clock: Clock) -> tuple[Any, float]:
+    """Return labels, and images predicted a second; a first call counts only where it is long."""
+    spent: list[float] = []
+    while len(spent) <= REPEATS and (not spent or spent[0] <= LONG):
+        began = clock.now()
+        labels = model.predict(X)
+        spent.append(clock.now() - began)
+    return labels, len(X) / statistics.median(spent[1:] or spent)
+
+
+def _host(labels: Any) -> np.ndarray:
+    return np.asarray(labels.cpu() if hasattr(labels, "cpu") else labels)
+
+
+def _gpu(device: str) -> dict[str, Any]:
+    """Return which GPU it was, and how much of its memory was used."""
+    if not device.startswith("cuda"):
+        return {}
+    import torch
+
+    used = torch.cuda.max_memory_allocated() / GIB
+    return {"gpu": torch.cuda.get_device_name(), "gpu_memory": used}
+
+
+if __name__ == "__main__":
+    print(json.dumps(measure(**json.loads(sys.argv[1]))))

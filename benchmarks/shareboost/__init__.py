@@ -1,0 +1,5 @@
+"""ShareBoost beside other ways to a classifier that needs few features.
+
+Start reading at ``command.py``; ``ours.py`` and ``benchmarks/harness/peers.py`` have the methods,
+``bar.py`` the figures to reach.
+"""

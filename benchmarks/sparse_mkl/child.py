@@ -1,0 +1,258 @@
+"""The measuring process of ``benchmarks.sparse_mkl``: one order.
+
+``python -m benchmarks.sparse_mkl.child ORDER``; ORDER is JSON with part, kernels, rows, method and
+limit, and draw or rounds. The last line of the output is JSON.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import statistics
+import sys
+import time
+import warnings
+from typing import Any
+
+import numpy as np
+
+from benchmarks.harness.limit import OutOfTime, limited
+from benchmarks.harness.measure import cpu_seconds, measured
+from benchmarks.harness.version import source
+from benchmarks.mkl.child import calls
+from benchmarks.mkl.data import Rows
+from benchmarks.sparse_mkl.data import (
+    FEW_WIDTHS,
+    OUTPUTS,
+    TEST_SEED,
+    bank,
+    design,
+    error,
+    table_rows,
+)
+from benchmarks.sparse_mkl.methods import (
+    ALPHA,
+    METHODS,
+    Boosting,
+    Greedy,
+    Learner,
+    Model,
+    Splines,
+    features_of,
+)
+
+FEW = (60, 5)  # rows and columns of the call that loads and compiles
+RANK = 64  # of the stand-ins: the estimators' default
+LITTLE = 2**27  # bytes for kernels that are computed at use, as the estimators have it
+ALGORITHMS = {"functional": "gomp", "empirical": "l2"}  # of each rule
+ADDITIVE = {"relevant": 4, "tested": 2_000}
+BESIDE = {"boosting": Boosting(), "splines": Splines()}  # peers on additive designs
+
+
+class Watched:
+    """A pool that notes what scans take, and whether a slow twin finds the same kernel."""
+
+    def __init__(self, pool: Any, twin: Any = None) -> None:
+        self.pool, self.twin = pool, twin
+        self.seconds: list[float] = []
+        self.wall: list[float] = []
+        self.exact: list[int] = []
+        #: How far the kernel found is below the best one, in parts of that, where they differ.
+        self.short: list[float] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.pool, name)
+
+    def top(self, residual: Any, rule: str, m: int, exclude: Any) -> Any:
+        """Return what the pool finds."""
+        scored, wall, cpu = self.pool.n_exact, time.perf_counter(), cpu_seconds()
+        found = self.pool.top(residual, rule, m, exclude)
+        self.seconds.append(cpu_seconds() - cpu)
+        self.wall.append(time.perf_counter() - wall)
+        self.exact.append(self.pool.n_exact - scored)
+        if self.twin is not None:
+            best = self.twin.top(residual, rule, m, exclude)
+            if best and found and found[0][0] != best[0][0]:
+                own = float(self.twin.scores(residual, rule, [found[0][0]])[0])
+                self.short.append(1.0 - own / best[0][1])
+        return found
+
+
+def measure(part: str, kernels: int, rows: int, method: str, **order: Any) -> dict[str, Any]:
+    """Return what one order asks for; calls that take longer than the limit are stopped."""
+    limit = order["limit"]
+    try:
+        if part in ("scan", "agree"):
+            found = rounds(kernels, rows, method, order["rounds"], twin=part == "agree")
+        elif part == "fit":
+            X, y = design(rows, features_of(kernels), 0, outputs=OUTPUTS)
+            found = costs(METHODS[method], Rows(X, y, X[:0], y[:0]), limit, tuned=False)[1]
+        elif part == "table":
+            learner = METHODS[method]
+            given = table_rows(rows, features_of(kernels), order["draw"], learner.classes)
+            found = in_table(learner, given, limit)
+        else:
+            found = additive(kernels, rows, order["draw"], limit)
+    except OutOfTime:
+        return {"status": "timeout", "limit": limit}
+    ours = part != "table" or METHODS[method].ours
+    return {"status": "ok"} | found | ({"source": source()} if ours else {})
+
+
+# --- scans
+
+
+def rounds(kernels: int, rows: int, rule: str, number: int, *, twin: bool) -> dict[str, Any]:
+    """Choose kernels for several outputs by one rule, and return what the scans took."""
+    from mixnorm.engines import sparse_kernels
+    from mixnorm.losses import Squared
+
+    X, y = design(rows, features_of(kernels), 0, outputs=OUTPUTS)
+    weight, loss = np.full(rows, 1.0 / rows), Squared()
+    pool, made = pool_of(X, weight)
+    watched = Watched(pool, twin_of(X, weight) if twin else None)
+    y = (y - y.mean(axis=0)) / np.max(np.abs(y - y.mean(axis=0)))
+    path = sparse_kernels.select(
+        watched,
+        loss,
+        loss.encode(y, OUTPUTS, weight),
+        n_kernels=number,
+        n_outputs=OUTPUTS,
+        weight=weight,
+        algorithm=ALGORITHMS[rule],
+        alpha=ALPHA,
+        n_steps=number,
+    )
+    later = slice(1, None) if len(watched.seconds) > 1 else slice(None)  # the first one loads
+    return {
+        "rounds": len(path.rounds),
+        "scans": len(watched.seconds),
+        "seconds": statistics.median(watched.seconds[later]),
+        "wall_seconds": statistics.median(watched.wall[later]),
+        "most_seconds": max(watched.seconds[later]),
+        "first_seconds": watched.seconds[0],
+        "made_seconds": made,
+        "exact": statistics.mean(watched.exact),
+        "sketch_bytes": pool.sketch.nbytes,
+    } | ({"different": len(watched.short), "short": watched.short} if twin else {})
+
+
+def pool_of(X: np.ndarray, weight: np.ndarray) -> tuple[Any, float]:
+    """Return the kernels with their stand-ins, as the estimators scan them; and the CPU seconds."""
+    from mixnorm.pools import KernelPool
+
+    def make() -> Any:
+        known = bank().fit(X)
+        grams = dataclasses.replace(known, memory=LITTLE).grams(partly=False)
+        return KernelPool(grams, weight, known.sketch(weight, RANK), known.gram)
+
+    pool, cost = measured(make)
+    return pool, cost.seconds
+
+
+def twin_of(X: np.ndarray, weight: np.ndarray) -> Any:
+    """Return the same kernels without stand-ins: all are scored exactly in every scan."""
+    from mixnorm.pools import KernelPool
+
+    known = bank().fit(X)
+    return KernelPool(known.grams(partly=False), weight, matrix=known.gram)
+
+
+# --- fits
+
+
+def in_table(learner: Learner, rows: Rows, limit: float) -> dict[str, Any]:
+    """Return cost, kernels and held-out error of one method on one draw."""
+    model, found = costs(learner, rows, limit)
+    missed = error(np.asarray(model.predict(rows.X_test)), rows.y_test, learner.classes)
+    return found | {"used": model.kernels, "error": missed}
+
+
+@dataclasses.dataclass(frozen=True)
+class Tuned:
+    """A learner with what was chosen for it."""
+
+    learner: Learner
+    chosen: dict[str, Any]
+
+    def run(self, inputs: Any) -> Model:
+        """Fit once."""
+        return self.learner.run(inputs, **self.chosen)
+
+
+def costs(
+    learner: Learner, rows: Rows, limit: float, *, tuned: bool = True
+) -> tuple[Any, dict[str, Any]]:
+    """Search by inner folds, and fit at least twice where that is quick; return model and cost."""
+    _, loaded = measured(lambda: warmed(learner, rows))
+    with limited(limit):
+        inputs, made = measured(lambda: learner.convert(rows))
+    peaks, chosen, searched = [made.total_bytes], {}, {}
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        if tuned:
+            with limited(limit):
+                chosen, cost = measured(lambda: learner.tune(inputs))
+            peaks.append(cost.total_bytes)
+            searched = {"search_seconds": cost.seconds, "chosen": scalars(chosen)}
+        (model, first), later = calls(Tuned(learner, chosen), inputs, limit)
+    return model, searched | {
+        "seconds": statistics.median(later) if later else first.seconds,
+        "later_seconds": later,
+        "wall_seconds": first.wall,
+        # Kernels that are not stored are computed in every fit, and counted there.
+        "made_seconds": made.seconds if learner.stored else 0.0,
+        "extra_seconds": loaded.seconds + max(0.0, first.seconds - (later or [first.seconds])[0]),
+        "peak_bytes": max(*peaks, first.total_bytes),
+        "warned": sum("Converge" in one.category.__name__ for one in told),
+    }
+
+
+def scalars(chosen: dict[str, Any]) -> dict[str, Any]:
+    """Return what was chosen, less arrays."""
+    return {name: value for name, value in chosen.items() if not isinstance(value, np.ndarray)}
+
+
+def warmed(learner: Learner, rows: Rows) -> None:
+    """Import, load and compile what a call needs."""
+    n, d = FEW
+    X, y = rows.X[:n, :d], rows.y[:n]
+    learner.setup()
+    learner.run(learner.convert(Rows(X, y, X, y)))
+
+
+# --- additive designs
+
+
+def additive(kernels: int, rows: int, seed: int, limit: float) -> dict[str, Any]:
+    """Return the first columns that our learner finds, and errors and searches beside others."""
+    features, relevant = kernels // len(FEW_WIDTHS), ADDITIVE["relevant"]
+    X, y = design(rows, features, seed, relevant)
+    X_test, y_test = design(ADDITIVE["tested"], features, TEST_SEED + seed, relevant)
+    given = Rows(X, y, X_test, y_test)
+    ours = Greedy(widths=FEW_WIDTHS)
+    warmed(ours, given)
+    with limited(limit):
+        model, cost = measured(lambda: ours.run(given, **ours.tune(given)))
+    columns = [int(kernel) // len(FEW_WIDTHS) for kernel in model.fitted.selected_kernels_]
+    found = {
+        "seconds": cost.seconds,
+        "columns": list(dict.fromkeys(columns)),
+        "used": len(columns),
+        "error": error(model.predict(X_test), y_test, classes=False),
+    }
+    for name, peer in BESIDE.items():
+        warmed(peer, given)
+        with limited(limit):
+            other, cost = measured(lambda peer=peer: peer.run(given, **peer.tune(given)))
+        found[f"{name}_error"] = error(other.predict(X_test), y_test, classes=False)
+        found[f"{name}_seconds"] = cost.seconds
+    return found
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    with contextlib.redirect_stdout(sys.stderr):  # some libraries print
+        answer = measure(**json.loads(sys.argv[1]))
+    print(json.dumps(answer))

@@ -1,0 +1,203 @@
+"""``python -m benchmarks sparse-mkl``: the options, the runs and the report."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from benchmarks.harness import terminal
+from benchmarks.harness.commands import carried_out, check_names, names, verdict
+from benchmarks.harness.jobs import Record, Store, run_module
+from benchmarks.harness.terminal import failure
+from benchmarks.sparse_mkl.data import stack_bytes
+from benchmarks.sparse_mkl.methods import METHODS, features_of
+from benchmarks.sparse_mkl.report import RULES, checks, status, tables
+
+PARTS = ("scan", "agree", "fit", "table", "additive")
+# Seconds of a clock, times the limit and added, for all calls of a method.
+PATIENCE, ADDED = 4.0, 300.0
+A_DAY = 86_400.0  # for the slow twin, which has no limit
+
+Size = tuple[int, int]  # kernels and rows
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Sizes of all parts."""
+
+    full: Size
+    agree: Size
+    rounds: int
+    scans: int
+    sizes: tuple[Size, ...]
+    draws: int
+    seeds: int
+    additive: Size
+
+
+WHOLE = Plan(
+    full=(5000, 2000),
+    agree=(1000, 500),
+    rounds=100,
+    scans=12,
+    sizes=((500, 500), (500, 1000)),
+    draws=3,
+    seeds=20,
+    additive=(360, 800),
+)
+QUICK = Plan(
+    full=(500, 300),
+    agree=(100, 200),
+    rounds=20,
+    scans=6,
+    sizes=((300, 200),),
+    draws=1,
+    seeds=1,
+    additive=(360, 400),
+)
+
+
+def size(text: str) -> Size:
+    """Return the numbers of kernels and rows that a text such as ``500x1000`` tells."""
+    try:
+        kernels, rows = (int(part) for part in text.split("x"))
+        features_of(kernels)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not KERNELSxROWS, with ten kernels for each column ({error})"
+        ) from None
+    return kernels, rows
+
+
+def sizes(text: str) -> tuple[Size, ...]:
+    """Return sizes that are separated by commas."""
+    return tuple(size(part) for part in names(text))
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of ``python -m benchmarks sparse-mkl``."""
+    add = parser.add_argument
+    add(
+        "--part",
+        type=names,
+        default=PARTS,
+        help="scan: seconds a round; agree: the same by a slow twin; fit: 12 kernels of 5000; "
+        "table: beside others; additive: relevant columns (default: all)",
+    )
+    add(
+        "--sizes",
+        type=sizes,
+        help="of table: KERNELSxROWS, with commas (default: 500x500,500x1000)",
+    )
+    add("--methods", type=names, default=tuple(METHODS), help="of table (default: all)")
+    add("--repeats", type=int, help="draws of the training rows in table (default: 3)")
+    add("--agree", type=size, help="of agree; 5000x2000 takes hours (default: 1000x500)")
+    add("--rounds", type=int, help="of agree (default: 100)")
+    add("--seeds", type=int, help="of additive (default: 20)")
+    add("--quick", action="store_true", help="small sizes in all parts, which decide nothing")
+    add("--stack", type=float, default=4.0, help="most GiB of stored kernels (default: 4)")
+    add(
+        "--limit",
+        type=float,
+        default=300.0,
+        help="CPU seconds for a search, or a fit (default: 300)",
+    )
+    add("--json", type=Path, help="write results here as they come")
+    add("--resume", action="store_true", help="keep the results already in --json")
+    add("--no-runs", action="store_true", help="run nothing; report on what --json holds")
+    add("--check", action="store_true", help="exit with 1 if a measured figure misses the bar")
+
+
+def main(args: argparse.Namespace, console: Console | None = None) -> int:
+    """Run all methods; returns 1 when ``--check`` found a miss, 130 when interrupted."""
+    console = console or terminal.console()
+    check_names(part=(args.part, PARTS), method=(args.methods, METHODS))
+    return carried_out(args, console, run, report)
+
+
+def run(args: argparse.Namespace, store: Store, console: Console) -> None:
+    """Measure what is not in the store."""
+    for order in orders(args):
+        key = "/".join(str(value) for value in order.values())
+        found = store.content.get("sparse-mkl", {})
+        if found.get(key, {}).get("status") in ("ok", "timeout", "large"):
+            continue
+        record = measure(order, args.limit, args.stack * 2**30)
+        store.put("sparse-mkl", found | {key: record})
+        console.print(f"{key:<40} {describe(record)}", highlight=False)
+
+
+def orders(args: argparse.Namespace) -> Iterator[Record]:
+    """Yield what the measuring processes are to do."""
+    plan = QUICK if args.quick else WHOLE
+    if "scan" in args.part:
+        for rule in RULES:
+            yield _order("scan", plan.full, rule, rounds=plan.scans)
+    if "agree" in args.part:
+        for rule in RULES:
+            rounds = args.rounds or plan.rounds
+            yield _order("agree", args.agree or plan.agree, rule, rounds=rounds)
+    if "fit" in args.part:
+        yield _order("fit", plan.full, "gomp")
+    if "table" in args.part:
+        for each in args.sizes or plan.sizes:
+            for method in args.methods:
+                for draw in range(args.repeats or plan.draws):
+                    yield _order("table", each, method, draw=draw)
+    if "additive" in args.part:
+        for seed in range(args.seeds or plan.seeds):
+            yield _order("additive", plan.additive, "gomp", draw=seed)
+
+
+def _order(part: str, each: Size, method: str, **more: Any) -> Record:
+    return {"part": part, "kernels": each[0], "rows": each[1], "method": method} | more
+
+
+def measure(order: Record, limit: float, room: float) -> Record:
+    """Carry out one order in a process of its own; ``status`` says whether there are figures."""
+    if order["part"] == "table":
+        method = METHODS[order["method"]]
+        if not method.available():
+            return order | {"status": "absent"}
+        taken = stack_bytes(order["kernels"], order["rows"])
+        if method.stored and taken > room:
+            return order | {"status": "large", "stack_bytes": taken}
+    text = json.dumps(order | {"limit": limit})
+    wall = A_DAY if order["part"] == "agree" else PATIENCE * limit + ADDED
+    try:
+        made: Record = run_module(["benchmarks.sparse_mkl.child", text], wall)
+    except subprocess.TimeoutExpired:
+        return order | {"status": "timeout", "limit": limit}
+    except RuntimeError as error:
+        return order | {"status": "failed", "message": str(error)}
+    return order | made | {"load": os.getloadavg()[0]}
+
+
+def describe(record: Record) -> str:
+    """One line about a finished method."""
+    if record["status"] == "failed":
+        return failure(record)
+    if record["status"] != "ok":
+        return status(record)
+    text = f"{record['seconds']:.3g} s"
+    if "search_seconds" in record:
+        text = f"search {record['search_seconds']:.3g} s, fit {text}"
+    if "error" in record:
+        text += f", error {record['error']:.2f} %"
+    return text + (f", {record['different']} different" if "different" in record else "")
+
+
+def report(store: Store, console: Console) -> bool:
+    """Print all tables, keep the summary; whether a measured figure misses the bar."""
+    found = store.content.get("sparse-mkl", {})
+    for table in tables(found):
+        console.print(table)
+    return verdict(list(checks(found)), store, console, found.values())

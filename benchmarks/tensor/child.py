@@ -1,0 +1,108 @@
+"""The measuring process of ``benchmarks.tensor``: one order.
+
+``python -m benchmarks.tensor.child ORDER``; ORDER is JSON with part and limit, and what the part
+needs. The last line of the output is JSON.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import statistics
+import sys
+import warnings
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from benchmarks.harness.limit import OutOfTime, limited
+from benchmarks.harness.measure import measured
+from benchmarks.harness.version import source
+from benchmarks.mkl.child import calls
+from benchmarks.tensor.data import Part, Split, centred, split, synthetic
+from benchmarks.tensor.methods import METHODS, TOL, Problem, gammas, kernel_of, loss_of
+from benchmarks.tensor.models import MODELS, outcome
+
+SPLIT = 0  # whose training part is the problem of ``path`` and ``losses``
+SIGNS = ("hinge", "logistic")  # losses of the sign of the centred target
+# Calls of milliseconds are repeated for so many CPU seconds, or so many times.
+AGAIN, MOST_CALLS = 2.0, 50
+
+
+def measure(part: str, limit: float, **order: Any) -> dict[str, Any]:
+    """Return what one order asks for; calls that take longer than the limit are stopped."""
+    if part == "tables":
+        return on_split(limit=limit, **order)
+    method = METHODS[order["method"]]
+    problem, imported = measured(lambda: posed(part, order))
+    try:
+        found = {"status": "ok"} | timed(method, problem, limit)
+        found["extra_seconds"] += imported.seconds
+    except OutOfTime:
+        found = {"status": "timeout", "limit": limit}
+    if method.gapped:
+        found |= certified(problem)
+    return found | ({"source": source()} if method.ours else {})
+
+
+def posed(part: str, order: dict[str, Any]) -> Problem:
+    """Return the problem of an order."""
+    rows = synthetic(order["rows"]) if part == "scaling" else split(order["data"], SPLIT).train
+    loss = order.get("loss", "squared")
+    y = np.where(rows.y > rows.y.mean(), 1.0, -1.0) if loss in SIGNS else centred(rows.y)
+    values, tol = gammas(order["gammas"]), order.get("tol") or TOL
+    return Problem(rows.X, y, kernel_of(order["kernel"]), values, loss_of(loss), tol)
+
+
+def timed(method: Any, problem: Any, limit: float) -> dict[str, Any]:
+    """Solve at least twice where that is quick; return facts and the cost."""
+    facts: Any
+    _, loaded = measured(lambda: method.run(problem.few()))
+    (facts, first), later = calls(method, problem, limit)
+    while later and sum(later) < AGAIN and len(later) < MOST_CALLS:
+        later.append(measured(lambda: method.run(problem))[1].seconds)
+    return {**facts} | {
+        "seconds": statistics.median(later) if later else first.seconds,
+        "later_seconds": later,
+        "extra_seconds": loaded.seconds + max(0.0, first.seconds - (later or [first.seconds])[0]),
+        "peak_bytes": first.total_bytes,
+    }
+
+
+def certified(problem: Problem) -> dict[str, Any]:
+    """Return how many values of ``gamma`` were solved, the largest gap, and what they took."""
+    solved = problem.solved
+    return {
+        "done": len(solved),
+        "reached": sum(one.relative <= problem.tol for one in solved),
+        "gap": max((one.relative for one in solved), default=None),
+        "evaluations": sum(one.evaluations for one in solved),
+    }
+
+
+def on_split(data: str, seed: int, model: str, degree: int, limit: float) -> dict[str, Any]:
+    """Return the errors of one model on one split, with the target as it is and centred."""
+    given = split(data, seed)
+    found: dict[str, Any] = {"status": "ok", "source": source()}
+    try:
+        for target, middle in (("raw", 0.0), ("centred", float(given.train.y.mean()))):
+            with limited(limit):
+                result, cost = measured(partial(chosen, model, degree, given, middle))
+            found[target] = result | {"seconds": cost.seconds}
+    except OutOfTime:
+        return {"status": "timeout", "limit": limit}
+    return found
+
+
+def chosen(model: str, degree: int, given: Split, middle: float) -> dict[str, Any]:
+    """Learn a model of targets less a number, choose, and test."""
+    train = Part(given.train.X, given.train.y - middle)
+    return outcome(MODELS[model](train, degree), given, middle)
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    with contextlib.redirect_stdout(sys.stderr):  # some libraries print
+        answer = measure(**json.loads(sys.argv[1]))
+    print(json.dumps(answer))

@@ -1,0 +1,241 @@
+"""The methods of ``benchmarks.tensor`` that go along a path of ``gamma``, from rows to solutions.
+
+Building the kernel, or the features, is part of every call. ``gamma`` is normalised: the kernel is
+divided by its form at the targets over their square, so that one is between nothing and a perfect
+fit for any kernel.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from benchmarks.tensor.fista import Solved, fista_path
+from benchmarks.tensor.newton import newton_path, of_features, of_tensor
+
+Q = 4.0  # the dual exponent: p = 4/3
+TOL = 1e-8
+GAPS = (TOL, 1e-3)  # relative gaps to stop at: many digits, and enough to predict
+LEAST, MOST = 1e-2, 1e4  # values of gamma
+MOST_STEPS = 20_000  # of first-order methods on the dual, for one gamma
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Standardised rows with a target, a kernel and values of ``gamma``; and what is solved so far.
+
+    The list is filled as solutions come, so that a call that is stopped leaves those it has.
+    """
+
+    X: np.ndarray
+    y: np.ndarray
+    kernel: Any
+    gammas: np.ndarray
+    loss: Any = None
+    tol: float = TOL
+    solved: list[Solved] = field(default_factory=list)
+
+    def few(self) -> Problem:
+        """Return a small problem of the same kind, for the call that loads and compiles."""
+        chosen = np.concatenate([np.argsort(self.y)[:6], np.argsort(self.y)[-6:]])
+        X, y = self.X[chosen, :3], self.y[chosen]
+        return replace(self, X=X, y=y, gammas=self.gammas[:2], solved=[])
+
+
+def gammas(number: int) -> np.ndarray:
+    """Return so many values over six decades."""
+    return np.geomspace(LEAST, MOST, number)
+
+
+def kernel_of(name: str | int) -> Any:
+    """Return the polynomial kernel of a degree, or the exponential one."""
+    from mixnorm.kernels import ExponentialTensorKernel, PolynomialTensorKernel
+
+    return ExponentialTensorKernel() if name == "exponential" else PolynomialTensorKernel(int(name))
+
+
+def loss_of(name: str) -> Any:
+    """Return a loss for targets of mean square one, or for signs."""
+    from mixnorm import losses
+
+    made = {
+        "squared": losses.Squared,
+        "epsilon-insensitive": losses.EpsilonInsensitive,  # 0.1
+        "huber": losses.Huber,  # 1
+        "hinge": losses.Hinge,
+        "logistic": losses.Logistic,
+    }
+    return made[name]()
+
+
+def scale_of(contraction: Any, y: np.ndarray) -> float:
+    """Return what a kernel is divided by."""
+    return float(y @ (contraction.matrix(y) @ y)) / float(y @ y)
+
+
+def solutions(contraction: Any, problem: Problem, **options: Any) -> Any:
+    """Yield the dual solutions along the path, in units in which ``gamma`` means the same."""
+    from mixnorm.engines import dual
+    from mixnorm.losses import Squared
+
+    loss, y = problem.loss or Squared(), problem.y[:, None]
+    scaled = dual.Scaled(contraction, 1.0 / scale_of(contraction, problem.y))
+    target = loss.encode(y, 1, np.zeros_like(y))
+    return dual.path(scaled, loss, target, problem.gammas.tolist(), tol=problem.tol, **options)
+
+
+@dataclass(frozen=True)
+class Method:
+    """Base of the methods; ``run`` is what is timed, and returns facts for the record."""
+
+    ours: ClassVar[bool] = False
+    gapped: ClassVar[bool] = True  # solves the same problem, and certifies it
+
+    def run(self, problem: Problem) -> dict[str, Any]:
+        """Solve for all values of ``gamma``."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Dual(Method):
+    """mixnorm on the dual."""
+
+    ours: ClassVar[bool] = True
+
+    representation: str = "auto"
+    solver: str = "newton"
+
+    def run(self, problem: Problem) -> dict[str, Any]:
+        from mixnorm.engines import tensor
+
+        problem.solved.clear()
+        made = tensor.represent(
+            problem.kernel, problem.X, Q, name=self.representation, random_state=0
+        )
+        options: dict[str, Any] = {"solver": self.solver}
+        if self.solver != "newton":
+            options["max_iter"] = MOST_STEPS
+        for found in solutions(made.contraction, problem, **options):
+            problem.solved.append(
+                Solved(found.gamma, found.objective, found.gap, found.evaluations)
+            )
+        facts = {"representation": made.name, "error": made.error, "mass": made.mass}
+        features = getattr(made.contraction, "features", None)
+        return facts | ({} if features is None else {"features": len(features)})
+
+
+@dataclass(frozen=True)
+class Fista(Method):
+    """FISTA on the primal, on explicit features."""
+
+    extrapolate: bool = False
+
+    def run(self, problem: Problem) -> dict[str, Any]:
+        problem.solved.clear()
+        F = scaled_features(problem)
+        for found in fista_path(
+            F, problem.y, problem.gammas.tolist(), problem.tol, extrapolate=self.extrapolate
+        ):
+            problem.solved.append(found)
+        return {"features": F.shape[1]}
+
+
+@dataclass(frozen=True)
+class Textbook(Method):
+    """A textbook Newton method on the same dual, in NumPy.
+
+    ``"features"`` and ``"tensor"`` are made by NumPy; ``"same"`` is what ``newton`` is given.
+    """
+
+    representation: str = "features"
+
+    def run(self, problem: Problem) -> dict[str, Any]:
+        problem.solved.clear()
+        matrix, facts = getattr(self, f"_{self.representation}")(problem)
+        for found in newton_path(matrix, problem.y, problem.gammas.tolist(), problem.tol):
+            problem.solved.append(found)
+        return dict(facts)
+
+    def _features(self, problem: Problem) -> Any:
+        F = scaled_features(problem)
+        return of_features(F), {"features": F.shape[1]}
+
+    def _tensor(self, problem: Problem) -> Any:
+        K, pairs = tensor(problem), np.outer(problem.y, problem.y).ravel()
+        K *= float(problem.y @ problem.y) / float(pairs @ (K @ pairs))
+        return of_tensor(K), {}
+
+    def _same(self, problem: Problem) -> Any:
+        from mixnorm.engines import dual, tensor
+
+        made = tensor.represent(problem.kernel, problem.X, Q)
+        factor = 1.0 / scale_of(made.contraction, problem.y)
+        return dual.Scaled(made.contraction, factor).matrix, {"representation": made.name}
+
+
+@dataclass(frozen=True)
+class Lasso(Method):
+    """scikit-learn's path of the Lasso on the same features, its own penalties and tolerance."""
+
+    gapped: ClassVar[bool] = False
+
+    def run(self, problem: Problem) -> dict[str, Any]:
+        from sklearn.linear_model import lasso_path
+
+        F = np.asfortranarray(features(problem, Q))
+        lasso_path(F, problem.y, n_alphas=len(problem.gammas))
+        return {"features": F.shape[1]}
+
+
+@dataclass(frozen=True)
+class Ridge(Method):
+    """scikit-learn's kernel ridge regression on the Gram matrix of explicit features."""
+
+    gapped: ClassVar[bool] = False
+
+    def run(self, problem: Problem) -> dict[str, Any]:
+        from sklearn.kernel_ridge import KernelRidge
+
+        F = features(problem, 2.0)
+        K, y = F @ F.T, problem.y
+        for gamma in problem.gammas * (y @ y) / (y @ K @ y):
+            KernelRidge(alpha=1.0 / gamma, kernel="precomputed").fit(K, y)
+        return {"features": F.shape[1]}
+
+
+def features(problem: Problem, q: float) -> np.ndarray:
+    """Return explicit features, one in each column; their weights depend on the exponent."""
+    return np.ascontiguousarray(problem.kernel.features(problem.X, q).T)
+
+
+def scaled_features(problem: Problem) -> np.ndarray:
+    """Return explicit features in units in which ``gamma`` means the same."""
+    F = features(problem, Q)
+    sums = (problem.y @ F) ** 2
+    F *= (float(problem.y @ problem.y) / float(sums @ sums)) ** (1.0 / Q)
+    return F
+
+
+def tensor(problem: Problem) -> np.ndarray:
+    """Return the kernel of all four rows, as a matrix of ``n^2`` pairs by ``n^2`` pairs."""
+    columns = problem.kernel.columns(problem.X)
+    pairs = (columns[:, None] * columns).reshape(len(columns) ** 2, -1)
+    return np.asarray(problem.kernel.of_products(pairs @ pairs.T))
+
+
+METHODS: dict[str, Method] = {
+    "newton": Dual(),
+    "newton-features": Dual("features"),
+    "newton-tensor": Dual("tensor"),
+    "newton-sampled": Dual("sampled"),
+    "gradient": Dual(solver="gradient"),
+    "textbook-features": Textbook("features"),
+    "textbook-tensor": Textbook("tensor"),
+    "textbook-same": Textbook("same"),
+    "fista": Fista(),
+    "fista-extrapolated": Fista(extrapolate=True),
+    "lasso": Lasso(),
+    "ridge": Ridge(),
+}

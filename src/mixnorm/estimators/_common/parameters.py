@@ -1,0 +1,252 @@
+"""Parameters of estimators: a field of a dataclass, whose type says which values it takes.
+
+A parameter is one line, with its name, type, rule and default::
+
+    tol: Tolerance = 1e-4
+    alpha: Annotated[float, Number(above=0, why="it is the weight of the norm")] = 1.0
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import numbers
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field, fields
+from typing import Annotated, Any, get_type_hints
+
+import numpy as np
+
+from mixnorm.estimators._common.inputs import check_class_weight, check_jobs, random_generator
+from mixnorm.estimators._common.search import values_to_try
+from mixnorm.norms import as_norm
+
+
+class CheckedParameters:
+    """Checks the parameters of an estimator by their kinds."""
+
+    def _check_parameters(self) -> None:
+        """Raise a clear error for a parameter that its kind does not take."""
+        estimator: type = type(self)
+        for name, kind in parameter_kinds(estimator).items():
+            kind.check(name, getattr(self, name))
+        self._check_together()
+
+    def _check_together(self) -> None:
+        """Raise a clear error for parameters that do not go together."""
+
+
+@functools.cache
+def parameter_kinds(estimator: type) -> dict[str, Kind]:
+    """Return the kind of every parameter that has one.
+
+    Examples
+    --------
+    >>> from mixnorm import MixedNormClassifier
+    >>> parameter_kinds(MixedNormClassifier)["tol"]
+    Number(why='', least=0, above=None, most=None, below=None, finite=True)
+    """
+    hints = get_type_hints(estimator, include_extras=True)
+    return {
+        one.name: note
+        for one in fields(estimator)
+        for note in getattr(hints[one.name], "__metadata__", ())
+        if isinstance(note, Kind)
+    }
+
+
+# --- kinds
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a parameter may be: anything, if it is checked elsewhere.
+
+    A subclass says in ``noun`` and ``limits`` what a value must be, and in ``fits`` and ``within``
+    whether it is. ``why`` follows in the error, after a colon.
+    """
+
+    why: str = field(default="", kw_only=True)
+
+    noun = ""
+    limits = ""
+
+    def fits(self, value: Any) -> bool:
+        """Whether a value has the right type."""
+        return True
+
+    def within(self, value: Any) -> bool:
+        """Whether a value of the right type is allowed."""
+        return True
+
+    def check(self, name: str, value: Any, others: tuple[Any, ...] = ()) -> None:
+        """Raise a clear error for a wrong value; ``others`` would be right as well."""
+        if not self.fits(value):
+            unknown = isinstance(value, str) and any(isinstance(other, str) for other in others)
+            error, words = ValueError if unknown else TypeError, self.noun
+        elif not self.within(value):
+            error, words = ValueError, self.limits
+        else:
+            return
+        words = ", ".join([words, *(repr(other) for other in others[:-1])])
+        words += f" or {others[-1]!r}" if others else ""
+        raise error(f"{_given(name, value)} must be {words}{': ' if self.why else ''}{self.why}.")
+
+
+@dataclass(frozen=True)
+class Number(Kind):
+    """A number between bounds."""
+
+    least: float | None = None
+    above: float | None = None
+    most: float | None = None
+    below: float | None = None
+    finite: bool = True
+
+    noun = "a number"
+
+    @property
+    def limits(self) -> str:  # type: ignore[override]
+        """The bounds in words."""
+        upper = {"at most": self.most, "below": self.below}
+        bounds = {"at least": self.least, "above": self.above, **upper}
+        words = [f"{word} {bound:g}" for word, bound in bounds.items() if bound is not None]
+        if self.finite and self.most is None and self.below is None:
+            words = ["positive" if word == "above 0" else word for word in words] + ["finite"]
+        return " and ".join(words)
+
+    def fits(self, value: Any) -> bool:
+        """Whether a value is a number; True and False are not."""
+        return isinstance(value, numbers.Real) and not isinstance(value, bool)
+
+    def within(self, value: Any) -> bool:
+        """Whether a number is within the bounds."""
+        try:
+            value = float(value)
+        except OverflowError:  # a huge whole number
+            value = math.inf
+        return (
+            (self.least is None or value >= self.least)
+            and (self.above is None or value > self.above)
+            and (self.most is None or value <= self.most)
+            and (self.below is None or value < self.below)
+            and (not self.finite or abs(value) < math.inf)
+        )
+
+
+@dataclass(frozen=True)
+class Whole(Kind):
+    """A whole number from ``least`` up."""
+
+    least: int = 1
+
+    noun = "a whole number"
+
+    @property
+    def limits(self) -> str:  # type: ignore[override]
+        """The bound in words."""
+        return f"at least {self.least}"
+
+    def fits(self, value: Any) -> bool:
+        """Whether a value is a whole number; True and False are not."""
+        return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+
+    def within(self, value: Any) -> bool:
+        """Whether a number is large enough."""
+        return bool(value >= self.least)
+
+
+class Flag(Kind):
+    """True or False."""
+
+    noun = "True or False"
+
+    def fits(self, value: Any) -> bool:
+        """Whether a value is a truth value."""
+        return isinstance(value, (bool, np.bool_))
+
+
+@dataclass(frozen=True)
+class OneOf(Kind):
+    """One of some names."""
+
+    names: Collection[str]
+
+    def check(self, name: str, value: Any, others: tuple[Any, ...] = ()) -> None:
+        """Raise a clear error for what is not one of the names."""
+        if not isinstance(value, str) or value not in self.names:
+            advice = self.why or f"choose one of {list(self.names)}"
+            raise ValueError(f"{_given(name, value)} is not known; {advice}.")
+
+
+@dataclass(frozen=True)
+class Of(Kind):
+    """An object of a class; ``why`` says how to make one."""
+
+    kind: type
+
+    def check(self, name: str, value: Any, others: tuple[Any, ...] = ()) -> None:
+        """Raise a clear error for an object of another class."""
+        if not isinstance(value, self.kind):
+            raise TypeError(f"{_given(name, value)} is no {self.kind.__name__}; {self.why}.")
+
+
+@dataclass(frozen=True)
+class By(Kind):
+    """What a function takes without an error."""
+
+    function: Callable[[Any], Any]
+
+    def check(self, name: str, value: Any, others: tuple[Any, ...] = ()) -> None:
+        """Let the function raise its error."""
+        self.function(value)
+
+
+@dataclass(frozen=True)
+class Or(Kind):
+    """What another kind takes, or one of some values."""
+
+    kind: Kind
+    others: tuple[Any, ...]
+
+    def check(self, name: str, value: Any, others: tuple[Any, ...] = ()) -> None:
+        """Raise a clear error for what is neither."""
+        if not any(isinstance(value, type(other)) and value == other for other in self.others):
+            self.kind.check(name, value, self.others)
+
+
+def maybe(kind: Kind) -> Or:
+    """Return the kind that takes None as well."""
+    return Or(kind, (None,))
+
+
+@dataclass(frozen=True)
+class ListOf(Kind):
+    """Values to try, each of a kind; a single number is a list of one."""
+
+    kind: Kind
+
+    def check(self, name: str, value: Any, others: tuple[Any, ...] = ()) -> None:
+        """Raise a clear error for no list, or the first wrong entry."""
+        for entry in values_to_try(value, name):
+            self.kind.check(f"an entry of {name}", entry)
+
+
+def _given(name: str, value: Any) -> str:
+    return f"{name}={value!r}" if name.isidentifier() else f"{value!r}, {name},"
+
+
+# --- types that several families have
+
+ClassWeight = Annotated[Any, By(check_class_weight)]
+Count = Annotated[int, Whole(least=1)]
+Jobs = Annotated[int | None, By(check_jobs)]
+Norm = Annotated[Any, By(as_norm)]
+Seed = Annotated[Any, By(random_generator)]
+Switch = Annotated[bool, Flag()]
+Tolerance = Annotated[float, Number(least=0)]
+#: Checked elsewhere: by a rule between parameters, or by what takes them.
+Anything = Annotated[Any, Kind()]
+Folds = Annotated[Any, Kind()]
+Loss = Annotated[Any, Kind()]
+Scoring = Annotated[Any, Kind()]

@@ -1,0 +1,230 @@
+r"""Losses whose conjugate is a parabola with a kink, between two bounds; all else follows from it.
+
+With weight one, and ``u`` the distance of the score from the target, such a loss is
+
+.. math:: \ell(u) = \max_{low \le \theta \le high} u \theta - c \theta^2 / 2 - k |\theta|.
+
+The largest value is at ``theta = clip(s / c, low, high)`` with ``s = sign(u) max(0, |u| - k)``, and
+where the curvature ``c`` is zero at the bound on the side of ``s``. This is the derivative, and the
+value there is ``(s - c theta / 2) theta``.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import reduce
+from operator import and_
+from typing import Any, ClassVar
+
+from mixnorm._array import namespace
+from mixnorm.losses import codes
+from mixnorm.losses.arrays import clipped, ratio, total
+from mixnorm.losses.scalar import Scalar, SmoothScalar, balance_box, by_entry, inside, spread_sums
+
+
+@dataclass(frozen=True)
+class Box:
+    """The conjugate of a loss of one distance and of weight one, with ``low <= 0 <= high``."""
+
+    curvature: float = 0.0
+    kink: float = 0.0
+    low: float = -math.inf
+    high: float = math.inf
+
+
+@dataclass(frozen=True)
+class BoxDual:
+    """A conjugate that is a parabola with a kink at zero, entry by entry, between two bounds.
+
+    Its value is ``slope theta + curvature theta**2 / 2 + kink |theta|`` for ``low <= theta <=
+    high``, and infinite elsewhere. A loss that has this form tells it by ``box_dual(target,
+    weight)``; engines then have one more way to minimise its dual.
+
+    Attributes
+    ----------
+    slope, curvature, kink, low, high : array
+        Of the shape of the targets; bounds may be infinite.
+    """
+
+    slope: Any
+    curvature: Any
+    kink: Any
+    low: Any
+    high: Any
+
+
+class BoxLoss(Scalar):
+    """A loss of the difference of score and target; a subclass gives its ``box``."""
+
+    row_code: ClassVar[int | None] = codes.BOX
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "conjugate" in vars(cls) and "box_dual" not in vars(cls):
+            cls.box_dual = None  # type: ignore[assignment]  # another conjugate has no such form
+
+    @property
+    def box(self) -> Box:
+        """The conjugate, for weight one."""
+        raise NotImplementedError
+
+    @property
+    def row_constants(self) -> tuple[float, ...]:
+        """The constants of the box."""
+        return self.box.curvature, self.box.kink, self.box.low, self.box.high
+
+    @property
+    def smoothness(self) -> float:
+        """One over the curvature of the conjugate."""
+        return 1.0 / self.box.curvature if self.box.curvature > 0.0 else math.inf
+
+    @property
+    def lipschitz(self) -> float:
+        """The bound that is farther from zero."""
+        return max(-self.box.low, self.box.high)
+
+    # --- the distance from the target, which losses of margins measure otherwise
+
+    def distance(self, scores: Any, target: Any) -> Any:
+        """Return what the box is taken of."""
+        return scores - target
+
+    def turned(self, theta: Any, target: Any) -> Any:
+        """Return derivatives in distances from those in scores, or the other way round."""
+        return theta
+
+    def origin(self, target: Any) -> Any:
+        """Return the slope of the conjugate as a function of derivatives in distances."""
+        return target
+
+    def bounds(self, target: Any, weight: Any) -> tuple[Any, Any]:
+        """Return the least and the largest dual entries."""
+        return _times(self.box.low, weight), _times(self.box.high, weight)
+
+    def _full_curvature(self, weight: Any) -> Any:
+        """Return the curvature of the loss where neither bound nor kink holds."""
+        weight = by_entry(weight)
+        return weight if self.box.curvature == 1.0 else weight / self.box.curvature
+
+    # --- what follows
+
+    def value_and_residual(self, scores: Any, target: Any, weight: Any) -> tuple[float, Any]:
+        """Return the weighted mean loss and its derivative in the scores."""
+        box = self.box
+        s = _soft(self.distance(scores, target), box.kink)
+        if 0.0 in (box.low, box.high):
+            s = clipped(s, low=_zero_or_none(box.low), high=_zero_or_none(box.high))
+        if box.curvature == 0.0:
+            residual = _side(s, box.low, box.high) * by_entry(weight)
+            return total(s * residual), self.turned(residual, target)
+        low, high = (_some(box.curvature * bound) for bound in (box.low, box.high))
+        kept = clipped(s, low=low, high=high)
+        residual = kept * self._full_curvature(weight)
+        free = low is None and high is None
+        value = 0.5 * total(s * residual) if free else total((s - 0.5 * kept) * residual)
+        return value, self.turned(residual, target)
+
+    def conjugate(self, theta: Any, target: Any, weight: Any) -> float:
+        """Return ``sum slope theta + c theta**2 / (2 w) + kink |theta|`` between the bounds."""
+        xp, box, weight = namespace(theta), self.box, by_entry(weight)
+        theta, slope = self.turned(theta, target), self.origin(target)
+        if not inside(theta, box.low, box.high, weight):
+            return math.inf
+        if box.curvature > 0.0:
+            weight = xp.broadcast_to(weight, theta.shape)
+            slope = (0.5 * box.curvature) * ratio(theta, weight) + slope
+        value = total(theta * slope)
+        return value + box.kink * total(xp.abs(theta)) if box.kink > 0.0 else value
+
+    def prox_conjugate(self, theta: Any, step: Any, target: Any, weight: Any) -> Any:
+        """Return ``w (theta - step slope) / (w + c step)``, shrunk by the kink, and clipped."""
+        low, high = (
+            _times(bound, by_entry(weight)) if math.isfinite(bound) else None
+            for bound in (self.box.low, self.box.high)
+        )
+        # Nothing holds the array that is clipped, so that NumPy can write over it.
+        return self.turned(clipped(self._ridge(theta, step, target, weight), low, high), target)
+
+    def _ridge(self, theta: Any, step: Any, target: Any, weight: Any) -> Any:
+        """Return what the prox would be without bounds."""
+        if self.box.curvature == 0.0:
+            return self._moved(theta, step, target)
+        weight = by_entry(weight)
+        share = weight / (weight + self.box.curvature * step)
+        return share * self._moved(theta, step, target)
+
+    def _moved(self, theta: Any, step: Any, target: Any) -> Any:
+        """Return what the prox would be of a kinked line without bounds."""
+        return _soft(self.turned(theta, target) - step * self.origin(target), self.box.kink, step)
+
+    def balance(self, theta: Any, target: Any, weight: Any) -> Any:
+        """Return a point of the conjugate's domain near ``theta`` whose columns sum to zero."""
+        weight = by_entry(weight)
+        if math.isinf(self.box.low) and math.isinf(self.box.high):
+            return spread_sums(theta, weight)
+        low, high = self.bounds(target, weight)
+        return balance_box(theta, low, high, weight)
+
+    def box_dual(self, target: Any, weight: Any) -> BoxDual:
+        """Return the conjugate's form, entry by entry."""
+        none = 0.0 * target
+        weight = by_entry(weight) + none
+        curvature = self.box.curvature / weight if self.box.curvature > 0.0 else none
+        low, high = self.bounds(target, weight)
+        return BoxDual(target, curvature, none + self.box.kink, low, high)
+
+
+class SmoothBoxLoss(SmoothScalar, BoxLoss):
+    """A loss whose box has a curvature, and which has second derivatives therefore."""
+
+    @property
+    def constant_curvature(self) -> bool:
+        """Whether there is neither a bound nor a kink."""
+        return self.box == Box(self.box.curvature)
+
+    def curvature(self, residual: Any, target: Any, weight: Any) -> Any:
+        """Return the weight over ``c`` where no bound and no kink holds, and zero elsewhere."""
+        box, full, weight = self.box, self._full_curvature(weight), by_entry(weight)
+        if self.constant_curvature:
+            return full
+        theta, free = self.turned(residual, target), []
+        if box.kink > 0.0 or 0.0 in (box.low, box.high):
+            free.append(theta != 0.0)
+        if _some(box.low) is not None:
+            free.append(theta > box.low * weight)
+        if _some(box.high) is not None:
+            free.append(theta < box.high * weight)
+        return namespace(residual).where(reduce(and_, free), full, 0.0)
+
+
+def _soft(values: Any, kink: float, step: Any = 1.0) -> Any:
+    """Return values moved towards zero by ``kink * step``; the step is a number or an array."""
+    if kink == 0.0:
+        return values
+    return values - clipped(values, low=-(kink * step), high=kink * step)
+
+
+def _side(values: Any, low: float, high: float) -> Any:
+    """Return the bound on the side of each value, and zero at zero."""
+    xp = namespace(values)
+    sign = xp.sign(values)
+    if low in (0.0, -high):
+        return sign if high == 1.0 else high * sign
+    return xp.where(sign > 0.0, high * sign, -low * sign)
+
+
+def _some(bound: float) -> float | None:
+    """Return a bound that is neither zero nor infinite; None for others."""
+    return bound if 0.0 < abs(bound) < math.inf else None
+
+
+def _zero_or_none(bound: float) -> float | None:
+    return 0.0 if bound == 0.0 else None
+
+
+def _times(bound: float, weight: Any) -> Any:
+    """Return a bound times the weights; infinite whatever they are where it is."""
+    if math.isinf(bound):
+        return namespace(weight).full_like(weight, bound)
+    return bound * weight

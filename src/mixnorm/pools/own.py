@@ -1,0 +1,151 @@
+"""Pools of the user's own, without a base class, made to look like those of this package."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from typing import Any
+
+from mixnorm.pools.base import Offers, Pool, PreparedPool
+
+_POOL_NEEDS = ("prepare", "evaluate", "feature_indices", "n_columns")
+_PREPARED_NEEDS = ("top", "columns")
+# What is asked of the user's object where it has it, and of the base class otherwise.
+_POOL_MAY_HAVE = {name for name in vars(Pool) if name[0] != "_"} - {"given", "member", "prepare"}
+_PREPARED_MAY_HAVE = {"n_usable", "top", "columns", "scale", "inputs", "price", "adjust"}
+_PREPARED_MAY_HAVE |= {"takes_curvature", "counts_inputs"}
+
+
+def as_pool(pool: Any, name: str = "") -> Pool:
+    """Return a pool with all methods: the object itself, or one that asks it.
+
+    Parameters
+    ----------
+    pool : object
+        A pool of this package, or an object with the methods that a pool must have.
+    name : str
+        What stands before the object in errors, ``"pool="`` say.
+    """
+    if isinstance(pool, Pool):
+        return pool
+    if isinstance(pool, type) or not hasattr(pool, "prepare"):
+        raise TypeError(
+            f"{name}{pool!r} is no pool; give an object of mixnorm.pools, Columns() say."
+        )
+    _check_has(pool, _POOL_NEEDS, "a pool")
+    return OwnPool(pool)
+
+
+def as_prepared(prepared: Any) -> PreparedPool:
+    """Return a pool bound to data, with all methods: the object itself, or one that asks it."""
+    if isinstance(prepared, PreparedPool):
+        return prepared
+    _check_has(prepared, _PREPARED_NEEDS, "a pool bound to data")
+    return OwnPrepared(prepared)
+
+
+def bind(pool: Any, X: Any, **options: Any) -> PreparedPool:
+    """Bind any pool to data; ``options`` are the keywords of :meth:`Pool.prepare`.
+
+    The result knows the pool that evaluates its atoms on other data.
+    """
+    pool = as_pool(pool)
+    prepared = as_prepared(pool.prepare(X, **options))
+    prepared.pool = pool if prepared.pool is None else as_pool(prepared.pool)
+    prepared.n_features = X.shape[1]
+    return prepared
+
+
+@dataclass(repr=False)
+class OwnPool(Pool):
+    """A user's object as a pool.
+
+    Parameters
+    ----------
+    own : object
+        What has the methods that a pool must have, and some that it may have.
+    """
+
+    own: Any
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in _POOL_MAY_HAVE and hasattr(self.own, name):
+            return getattr(self.own, name)
+        return super().__getattribute__(name)
+
+    def __repr__(self) -> str:
+        return repr(self.own)
+
+    @property
+    def given(self) -> Any:
+        """The user's object."""
+        return self.own
+
+    def prepare(self, X: Any, *, random_state: Any = None, **options: Any) -> Any:
+        """Bind the pool to data; with the ``random_state`` if it takes one."""
+        takes = "random_state" in inspect.signature(self.own.prepare).parameters
+        if takes or getattr(self.own, "draws", False):
+            options["random_state"] = random_state
+        return self.own.prepare(X, **options)
+
+
+class OwnPrepared(PreparedPool):
+    """A user's object as a pool bound to data.
+
+    Parameters
+    ----------
+    own : object
+        What has ``top``, ``columns``, and some of the other methods.
+    """
+
+    def __init__(self, own: Any) -> None:
+        self.own = own
+        self.pool = getattr(own, "pool", None)
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in _PREPARED_MAY_HAVE and hasattr(self.own, name):
+            return getattr(self.own, name)
+        return super().__getattribute__(name)
+
+    @property
+    def given(self) -> Any:
+        """The user's object."""
+        return self.own
+
+    @property
+    def priced(self) -> bool:
+        """Whether the object has prices."""
+        return self._can("price", "priced")
+
+    @property
+    def adjustable(self) -> bool:  # type: ignore[override]  # it depends on the object
+        """Whether the object can adjust its atoms."""
+        return self._can("adjust", "adjustable")
+
+    @property
+    def tells_inputs(self) -> bool:
+        """Whether the object, or its pool, knows the columns that an atom reads."""
+        return hasattr(self.own, "inputs") or self.pool is not None
+
+    def shortlist(self, *args: Any, **limits: Any) -> Offers:
+        """Return the object's shortlist; its best atoms, where it has none of its own."""
+        method = getattr(self.own, "shortlist", None)
+        # An object that passes requests on to a pool of this package finds the default there.
+        own = getattr(method, "__func__", method) is not PreparedPool.shortlist
+        found: Offers = (method if method and own else self.own.top)(*args, **limits)
+        return found
+
+    def _can(self, method: str, flag: str) -> bool:
+        """Tell whether the object has a method, also where it passes requests on to others."""
+        if method in dir(self.own):
+            return True
+        return bool(getattr(self.own, flag, hasattr(self.own, method)))
+
+
+def _check_has(own: Any, names: tuple[str, ...], what: str) -> None:
+    missing = [name for name in names if not hasattr(own, name)]
+    if missing:
+        raise TypeError(
+            f"{type(own).__name__} has no method {missing[0]}, which {what} needs; it needs "
+            f"{', '.join(names)}."
+        )
