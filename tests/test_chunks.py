@@ -153,8 +153,14 @@ WORK = {
     "kernel stream": (kernel_stream, "engines.mirror.kernels_jit: one_pass"),
     "boosting": (boosting, "engines.boosting.boosting_jit: histograms _scan"),
     "descent": (lambda: descent("shared"), "engines.proximal.descent_jit: shared_epochs"),
-    "separate descent": (lambda: descent("separate"), "engines.proximal.descent_jit: separate_epochs"),
-    "descent on residuals": (lambda: descent("residual"), "engines.proximal.descent_jit: residual_epochs"),
+    "separate descent": (
+        lambda: descent("separate"),
+        "engines.proximal.descent_jit: separate_epochs",
+    ),
+    "descent on residuals": (
+        lambda: descent("residual"),
+        "engines.proximal.descent_jit: residual_epochs",
+    ),
 }
 
 

@@ -222,6 +222,8 @@ class PathModel:
         """Raise for whatever ``scores`` could not work with; the parts may be a stranger's."""
         n_outputs = self.path.check()
         self.outputs.check(n_outputs)
+        if self.outputs.loss is None:
+            raise ValueError("a path must have the loss of its fit")
         self.inputs.check(n_outputs, max_bytes)
         rounds, n_features = self.path.rounds, self.inputs.n_features
         atoms = {atom: None for step in rounds for atom in (step.atom, *step.support)}

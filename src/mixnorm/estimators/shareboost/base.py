@@ -21,7 +21,12 @@ from mixnorm.estimators._common.arrays import (
     new_table,
     outward,
 )
-from mixnorm.estimators._common.inputs import DEFAULT_SIZE, check_weights, total_weight
+from mixnorm.estimators._common.inputs import (
+    DEFAULT_SIZE,
+    check_parameters,
+    check_weights,
+    total_weight,
+)
 from mixnorm.estimators._common.messages import warn_caller
 from mixnorm.estimators._common.progress import CallbackSupportMixin, Progress, Rounds
 from mixnorm.estimators._common.selector import ColumnSelectorMixin
@@ -149,12 +154,17 @@ class BaseShareBoost(StagedMixin, ColumnSelectorMixin, CallbackSupportMixin, Bas
             **self._options(unit),
         )
         self.model_ = attributes(path)["model_"]
-        self._like = X[:0] if is_foreign(X) else None
+        vars(self).pop("_like", None)
+        if is_foreign(X):
+            self._like = X[:0]
         self._check_weights_fit()
         self._resume = self._settings()
         self._report(path, wanted)
         whole.end(dict)
         return self
+
+    def _check_parameters(self) -> None:
+        check_parameters(self)
 
     def _bound(self, pool: Any, X: Any, weight: Any) -> Any:
         """Return the pool bound to the training data."""
@@ -224,7 +234,7 @@ class BaseShareBoost(StagedMixin, ColumnSelectorMixin, CallbackSupportMixin, Bas
                 f"warm_start=True continues a path of {width} columns, but X has "
                 f"{n_columns}. Set warm_start=False to start anew."
             )
-        if self._resume != self._settings():
+        if getattr(self, "_resume", None) != self._settings():
             raise ValueError(
                 "warm_start=True continues a path, but pool, loss, alpha, penalty, backward, "
                 "fit_intercept or scale has changed since. Set warm_start=False to start anew."

@@ -135,11 +135,32 @@ class JointBoostClassifier(StagedClassifier):
         self
             The fitted classifier.
         """
-        _check_parameters(self)
+        self._check_parameters()
         with all_or_nothing(self):
             X, y = self._check_labels(X, y)
             weight = check_weights(sample_weight, X.shape[0], np.float64)
             return self._fit(X, y, weight, sample_weight)
+
+    def _check_parameters(self) -> None:
+        check_shared_parameters(self)
+        for name, least, others in (("n_rounds", 1, ""), ("n_bins", 2, " or None")):
+            value = getattr(self, name)
+            if others and value is None:
+                continue
+            if not isinstance(value, numbers.Integral) or isinstance(value, bool):
+                raise TypeError(f"{name}={value!r} must be a whole number{others}.")
+            if value < least:
+                raise ValueError(f"{name}={value!r} must be at least {least}{others}.")
+        share = self.max_features
+        if not isinstance(share, numbers.Real) or isinstance(share, bool):
+            raise TypeError(
+                f"max_features={share!r} must be a number; it is a share of the columns."
+            )
+        if not 0.0 < float(share) <= 1.0:
+            raise ValueError(
+                f"max_features={share!r} must be above 0 and at most 1: the share of the "
+                "columns that a round looks at."
+            )
 
     def _fit(self, X: Any, y: Any, weight: np.ndarray, sample_weight: Any) -> Self:
         classes, labels = np.unique(y, return_inverse=True)
@@ -258,24 +279,3 @@ class JointBoostClassifier(StagedClassifier):
             A fitted copy; the model itself is unchanged.
         """
         return self._truncated(n_rounds, "n_rounds", "rounds")
-
-
-def _check_parameters(model: Any) -> None:
-    """Raise a clear error for a parameter out of its range."""
-    check_shared_parameters(model)
-    for name, least, others in (("n_rounds", 1, ""), ("n_bins", 2, " or None")):
-        value = getattr(model, name)
-        if others and value is None:
-            continue
-        if not isinstance(value, numbers.Integral) or isinstance(value, bool):
-            raise TypeError(f"{name}={value!r} must be a whole number{others}.")
-        if value < least:
-            raise ValueError(f"{name}={value!r} must be at least {least}{others}.")
-    share = model.max_features
-    if not isinstance(share, numbers.Real) or isinstance(share, bool):
-        raise TypeError(f"max_features={share!r} must be a number; it is a share of the columns.")
-    if not 0.0 < float(share) <= 1.0:
-        raise ValueError(
-            f"max_features={share!r} must be above 0 and at most 1: the share of the columns that "
-            "a round looks at."
-        )

@@ -12,7 +12,6 @@ from mixnorm.estimators._common.arrays import check_within_reach, encoded
 from mixnorm.estimators._common.inputs import (
     check_loss,
     check_number_targets,
-    check_parameters,
     check_weights,
 )
 from mixnorm.estimators._common.progress import all_or_nothing, with_callbacks
@@ -198,7 +197,7 @@ class ShareBoostClassifier(StagedClassifierMixin, BaseShareBoost):
         self
             The fitted classifier.
         """
-        check_parameters(self)
+        self._check_parameters()
         with all_or_nothing(self):
             X, pool = self._training_table(X)
             X, y = self._check_training(X, y)
@@ -347,7 +346,7 @@ class ShareBoostRegressor(RegressorMixin, BaseShareBoost):
         self
             The fitted regressor.
         """
-        check_parameters(self)
+        self._check_parameters()
         with all_or_nothing(self):
             X, pool = self._training_table(X)
             X, y = self._check_training(X, y)

@@ -168,15 +168,18 @@ class OneVsRestGreedy(StagedClassifier):
         self
             The fitted classifier.
         """
+        self._check_parameters()
         plain = self._plain()
-        check_parameters(plain)
-        check_shared_parameters(self)
         plain._loss()
         with all_or_nothing(self):
             X, y = self._check_labels(X, y)
             check_numpy(X, type(self).__name__)
             self.model_ = self._fit_classes(plain, X, y, sample_weight)
             return self
+
+    def _check_parameters(self) -> None:
+        check_parameters(self._plain())
+        check_shared_parameters(self)
 
     def _plain(self) -> ShareBoostClassifier:
         """Return the estimator of one class, with the same parameters."""

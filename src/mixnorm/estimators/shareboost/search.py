@@ -14,7 +14,6 @@ from mixnorm._array import to_numpy
 from mixnorm.estimators._common.arrays import take_rows
 from mixnorm.estimators._common.inputs import (
     check_alpha,
-    check_parameters,
     check_weights,
     weight_numbers,
 )
@@ -111,7 +110,7 @@ class _SizeByCrossValidation(SearchedMixin, BaseShareBoost):
         self
             The fitted estimator.
         """
-        check_parameters(self)
+        self._check_parameters()
         alphas = self._alphas()
         with all_or_nothing(self):
             X, pool = self._training_table(X)
