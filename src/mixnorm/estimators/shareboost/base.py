@@ -10,7 +10,7 @@ import joblib
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from mixnorm._array import is_foreign, to_numpy
+from mixnorm._array import to_numpy
 from mixnorm.engines import greedy
 from mixnorm.engines.penalties import as_penalty
 from mixnorm.estimators._common.arrays import (
@@ -123,6 +123,7 @@ class BaseShareBoost(StagedMixin, ColumnSelectorMixin, CallbackSupportMixin, Bas
         n_rows = total_weight(sample_weight, X.shape[0])
         if sample_weight is not None and isinstance(self._given_alpha(), str):
             self._warn_of_light_rows(n_rows, weight)
+        self._remember(X, y)
         data = self._bound(pool, X, weight) if data is None else data
         wanted = self._wanted(int(data.n_usable))
         unit = self._alpha_unit(outputs)
@@ -154,9 +155,6 @@ class BaseShareBoost(StagedMixin, ColumnSelectorMixin, CallbackSupportMixin, Bas
             **self._options(unit),
         )
         self.model_ = attributes(path)["model_"]
-        vars(self).pop("_like", None)
-        if is_foreign(X):
-            self._like = X[:0]
         self._check_weights_fit()
         self._resume = self._settings()
         self._report(path, wanted)
