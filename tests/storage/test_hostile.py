@@ -11,7 +11,12 @@ from mixnorm.exceptions import ModelFileError
 
 MODEL = ("model", "estimator")
 STATE = (*MODEL, "state")
-PATH = (*STATE, "_path", "dataclass", "fields")
+LEARNED = (*STATE, "model_", "dataclass", "fields")
+PATH = (*LEARNED, "path", "dataclass", "fields")
+POOL = (*LEARNED, "pool", "dataclass", "fields")
+INPUTS = (*LEARNED, "inputs", "dataclass", "fields")
+OUTPUTS = (*LEARNED, "outputs", "dataclass", "fields")
+LOSS = (*OUTPUTS, "loss", "dataclass")
 ROUND = (*PATH, "rounds", "tuple", 2, "dataclass", "fields")
 GONE = "<gone>"  # as tools.edited understands it
 
@@ -36,7 +41,7 @@ def test_an_unedited_forgery_is_read(tools, whole, model, digits):
 # --- one thing wrong
 
 
-ARRAY = ("arrays", 2)  # the weights of the first round
+ARRAY = ("arrays", 3)  # the weights of the first round
 WRONG = [
     # the document
     (("model",), GONE, "other entries"),
@@ -131,62 +136,77 @@ WRONG = [
     ((*PATH, "null_loss"), "low", "Path.null_loss must be"),
     ((*PATH, "null_intercept"), 3.0, "intercept without features"),
     ((*PATH, "interrupted"), 1, "Path.interrupted must be"),
-    ((*STATE, "_path"), GONE, ""),
-    ((*STATE, "_path"), None, "_path must be a Path"),
+    ((*STATE, "model_"), GONE, "'model_' of ShareBoostClassifier is missing"),
+    ((*STATE, "model_"), None, "'model_' of ShareBoostClassifier is missing, or of another kind"),
+    ((*STATE, "model_", "dataclass", "class"), "models.OneVsRestModel", "has no 'path'"),
+    ((*STATE, "report_"), None, "'report_' of ShareBoostClassifier"),
+    ((*STATE, "search_"), None, "'search_' of ShareBoostClassifier"),
+    ((*STATE, "_resume"), 5, "'_resume' of ShareBoostClassifier"),
+    ((*STATE, "_sklearn_output_config"), {"dict": [["transform", "code"]]}, "_output_config"),
+    ((*LEARNED, "path"), None, "PathModel.path must be"),
+    ((*LEARNED, "path"), GONE, "path"),
+    ((*LEARNED, "inputs"), None, "PathModel.inputs must be"),
+    ((*LEARNED, "outputs"), None, "PathModel.outputs must be"),
+    ((*LEARNED, "outputs", "dataclass", "class"), "models.NumberOutputs", "no 'classes'"),
+    ((*LEARNED, "more"), 1, "PathModel has no 'more'"),
+    ((*LEARNED, "coef"), 1, "PathModel has no 'coef'"),
     ((*ROUND, "atom"), 64, "atom 64 lies outside the 64 columns"),
     ((*ROUND, "atom"), -1, "whole numbers from 0 up"),
     ((*ROUND, "atom"), 2**80, ""),
     ((*ROUND, "atom"), {"float": "nan"}, "whole numbers from 0 up"),
     ((*ROUND, "atom"), 1.5, "whole numbers from 0 up"),
-    ((*ROUND, "atom"), [1], "unhashable"),
+    ((*ROUND, "atom"), [1], "whole numbers from 0 up"),
+    ((*ROUND, "support"), {"tuple": [26, 42, [1]]}, "whole numbers|unhashable"),
     ((*ROUND, "support"), {"tuple": []}, "no atoms"),
     ((*ROUND, "support"), {"tuple": [1, 2]}, "rows of weights"),
     ((*ROUND, "support"), {"tuple": [1, 1, 2]}, "twice"),
     ((*ROUND, "support"), {"tuple": [1, 2, 64]}, "outside"),
     ((*ROUND, "support"), {"tuple": [1, 2, "3"]}, "whole numbers from 0 up"),
+    ((*ROUND, "support"), {"tuple": [2, 3, True]}, "whole numbers from 0 up"),
+    ((*ROUND, "support"), {"tuple": [26, 42, 21.0]}, "whole numbers from 0 up"),
     ((*ROUND, "support"), [1, 2, 3], "Round.support must be"),
     ((*ROUND, "loss"), None, "Round.loss must be"),
     ((*ROUND, "iterations"), {"float": "nan"}, "Round.iterations must be"),
     ((*ROUND, "weights"), [[0.0] * 10] * 3, "weights of a round"),
-    ((*STATE, "_fitted_pool", "dataclass", "fields", "groups"), [1, 2], "2 labels"),
-    ((*STATE, "_fitted_pool", "dataclass", "fields", "groups"), [None] * 64, "missing labels"),
-    ((*STATE, "_fitted_pool", "dataclass", "fields", "groups"), [[]] * 64, "unhashable"),
-    ((*STATE, "_fitted_pool", "dataclass", "fields", "groups"), [0] * 64, ""),
-    ((*STATE, "_fitted_pool", "dataclass", "fields", "groups"), 5, ""),
-    ((*STATE, "_fitted_pool"), 5, ""),
-    ((*STATE, "_fitted_pool"), GONE, ""),
-    ((*STATE, "_fitted_loss"), "margin", ""),
-    ((*STATE, "_fitted_loss"), None, ""),
-    ((*STATE, "_fitted_loss", "dataclass", "class"), "losses.Squared", ""),
-    ((*STATE, "_fitted_loss", "dataclass", "fields", "margin"), "x", "MarginSoftmax.margin must"),
-    ((*STATE, "_fitted_loss", "dataclass", "fields", "margin"), 1e9, "margin=1000000000.0 must"),
-    ((*STATE, "_fitted_loss", "dataclass", "fields", "margin"), {"float": "nan"}, "margin=nan"),
-    ((*STATE, "n_features_in_"), GONE, ""),
-    ((*STATE, "n_features_in_"), 0, "whole number from 1 up"),
-    ((*STATE, "n_features_in_"), -5, "whole number from 1 up"),
-    ((*STATE, "n_features_in_"), 3, "outside the 3 columns"),
-    ((*STATE, "n_features_in_"), 64.0, "whole number from 1 up"),
-    ((*STATE, "n_features_in_"), True, "whole number from 1 up"),
-    ((*STATE, "n_features_in_"), 10**12, "takes too much memory"),
-    ((*STATE, "n_features_in_"), 10**40, "takes too much memory"),
+    ((*POOL, "groups"), [1, 2], "2 labels"),
+    ((*POOL, "groups"), [None] * 64, "missing labels"),
+    ((*POOL, "groups"), [[]] * 64, "unhashable"),
+    ((*POOL, "groups"), [0] * 64, ""),
+    ((*POOL, "groups"), 5, ""),
+    ((*LEARNED, "pool"), 5, ""),
+    ((*LEARNED, "pool"), GONE, ""),
+    ((*OUTPUTS, "loss"), "margin", ""),
+    ((*OUTPUTS, "loss"), None, ""),
+    ((*LOSS, "class"), "losses.Squared", ""),
+    ((*LOSS, "fields", "margin"), "x", "MarginSoftmax.margin must"),
+    ((*LOSS, "fields", "margin"), 1e9, "margin=1000000000.0 must"),
+    ((*LOSS, "fields", "margin"), {"float": "nan"}, "margin=nan"),
+    ((*INPUTS, "n_features"), GONE, ""),
+    ((*INPUTS, "n_features"), 0, "whole number from 1 up"),
+    ((*INPUTS, "n_features"), -5, "whole number from 1 up"),
+    ((*INPUTS, "n_features"), 3, "outside the 3 columns"),
+    ((*INPUTS, "n_features"), 64.0, "Inputs.n_features must be"),
+    ((*INPUTS, "n_features"), True, "Inputs.n_features must be"),
+    ((*INPUTS, "n_features"), 10**12, "takes too much memory"),
+    ((*INPUTS, "n_features"), 10**40, "takes too much memory"),
     (
-        (*STATE, "n_features_in_"),
+        (*INPUTS, "n_features"),
         {"scalar": {"dtype": "<i8", "bytes": "0000000000000040"}},
-        "takes too much memory",
+        "whole number from 1 up",
     ),
-    ((*STATE, "feature_names_in_"), ["a"] * 64, "64 names"),
-    ((*STATE, "feature_names_in_"), {"objects": {"shape": [2], "items": ["a", "b"]}}, "64 names"),
-    ((*STATE, "feature_names_in_"), {"objects": {"shape": [64], "items": [1] * 64}}, "64 names"),
-    ((*STATE, "classes_"), list(range(10)), "classes_ must be"),
-    ((*STATE, "classes_"), {"objects": {"shape": [2], "items": [0, 1]}}, "classes_ must be"),
-    ((*STATE, "_continues"), GONE, ""),
-    ((*STATE, "_unit"), 2.0, "no unit"),
-    ((*STATE, "_centre"), {"float": "nan"}, "no unit"),
+    ((*INPUTS, "names"), ["a"] * 64, "Inputs.names must be"),
+    ((*INPUTS, "names"), {"tuple": ["a", "b"]}, "64 names"),
+    ((*INPUTS, "names"), {"tuple": [1] * 64}, "Inputs.names must be"),
+    ((*OUTPUTS, "classes"), list(range(10)), "ClassOutputs.classes must be"),
+    ((*OUTPUTS, "classes"), {"objects": {"shape": [2], "items": [0, 1]}}, "classes_ must be"),
+    ((*OUTPUTS, "unit"), 2.0, "ClassOutputs has no 'unit'"),
+    ((*OUTPUTS, "centre"), {"float": "nan"}, "ClassOutputs has no 'centre'"),
     # attributes that hide something
     *[
-        ((*STATE, name), 1, "cannot be a fitted attribute")
+        ((*STATE, name), 1, "of ShareBoostClassifier is missing, or of another kind")
         for name in ["__class__", "__dict__", "__init__", "__reduce__", "__getattr__", "predict",
-                     "fit", "_scores", "_restore", "get_params", "alpha", "rule", "set_output",
+                     "fit", "_scores", "_like", "coef_", "n_features_in_", "classes_", "get_params",
+                     "alpha", "rule", "set_output",
                      "not a name", "", "a.b", "__x", "_repr_html_", "_skl_callbacks",
                      "_metadata_request", "_callback_fit_ctx"]
     ],
@@ -200,15 +220,26 @@ def test_one_thing_wrong(tools, whole, place, value, match):
     refused(tools, whole, (place, value), match=match)
 
 
+SEARCH = (*STATE, "search_", "dataclass", "fields")
 REGRESSOR = [
-    (("_unit",), 0.0, "unit"),
-    (("_unit",), {"float": "inf"}, "unit"),
-    (("_unit",), "1", "unit"),
-    (("_single",), True, "one column"),
-    (("_single",), 0, "one column"),
-    (("_single",), GONE, "_single"),
-    (("_centre",), 0.0, "centre"),
-    (("_centre",), GONE, ""),
+    ((*OUTPUTS, "unit"), 0.0, "unit"),
+    ((*OUTPUTS, "unit"), {"float": "inf"}, "unit"),
+    ((*OUTPUTS, "unit"), "1", "unit"),
+    ((*OUTPUTS, "single"), True, "one column"),
+    ((*OUTPUTS, "single"), 0, "NumberOutputs.single must be"),
+    ((*OUTPUTS, "single"), GONE, "single"),
+    ((*OUTPUTS, "centre"), 0.0, "centre"),
+    ((*OUTPUTS, "centre"), GONE, "centre"),
+    ((*LOSS, "class"), "losses.MultinomialLogistic", "is no loss of numbers"),
+    ((*OUTPUTS, "loss"), None, ""),
+    ((*STATE, "search_"), GONE, "'search_' of ShareBoostRegressorCV is missing"),
+    ((*STATE, "search_"), {"dict": []}, "'search_' of ShareBoostRegressorCV"),
+    ((*SEARCH, "best_score"), "high", "SearchResult.best_score must be"),
+    ((*SEARCH, "best_params"), [], "SearchResult.best_params must be"),
+    ((*SEARCH, "cv_results"), [], "SearchResult.cv_results must be"),
+    ((*SEARCH, "cv_results"), {"dict": [["alpha", "x"]]}, ""),
+    ((*SEARCH, "cv_results"), {"dict": []}, "an entry for every candidate"),
+    ((*SEARCH, "more"), 1, "SearchResult has no 'more'"),
 ]
 
 
@@ -217,7 +248,7 @@ def test_one_thing_wrong_in_a_regressor(tools, digits, place, value, match):
     X, _ = digits
     model = ShareBoostRegressorCV(3, cv=2).fit(X, X[:, 20:22] ** 2)
     whole = tools.opened(tools.packed(model))
-    refused(tools, whole, ((*STATE, *place), value), match=match)
+    refused(tools, whole, (place, value), match=match)
 
 
 def test_missing_parameters_take_their_defaults(tools, whole, digits, model):
@@ -338,7 +369,9 @@ def test_strange_bytes_in_arrays(tools, digits):
     X, y = digits
     texts = ShareBoostClassifier(1).fit(X, np.array(["a", "b"])[y % 2])
     document, raw = tools.opened(tools.packed(texts))
-    place = document["model"]["estimator"]["state"]["classes_"]["array"]
+    place = document
+    for step in (*OUTPUTS, "classes", "array"):
+        place = place[step]
     start = sum(
         int(np.prod(each["shape"])) * np.dtype(each["dtype"]).itemsize
         for each in document["arrays"][:place]
@@ -357,7 +390,7 @@ def test_refusals_take_no_memory(tools, whole):
     files = [
         tools.forged(tools.edited(document, ((*ARRAY, "shape"), [2**40, 10])), raw),
         tools.forged(tools.edited(document, ((*ARRAY, "dtype"), "<U500000000")), raw),
-        tools.forged(tools.edited(document, ((*STATE, "n_features_in_"), 2**40)), raw),
+        tools.forged(tools.edited(document, ((*INPUTS, "n_features"), 2**40)), raw),
         tools.forged(b"[" * 1_000_000),
     ]
     for file in files:

@@ -9,8 +9,13 @@ import pytest
 
 from mixnorm import (
     GreedyMKLClassifier,
+    JointBoostClassifier,
+    LinearMulticlassSVC,
+    MixedNormRegressorCV,
     MKLClassifier,
     MKLRegressorCV,
+    MultiTaskLearner,
+    OneVsRestGreedy,
     ShareBoostClassifier,
     ShareBoostRegressorCV,
     UFOMKLClassifier,
@@ -18,7 +23,7 @@ from mixnorm import (
 from mixnorm.exceptions import ModelFileError, TableError
 from mixnorm.kernels import gaussian_bank
 from mixnorm.losses import MarginSoftmax
-from mixnorm.pools import Columns
+from mixnorm.pools import Columns, Stumps
 
 HOSTILE = [
     None, True, 0, -1, 1, 2**31, 2**63, 10**30, 0.5, -0.0, 1e308, "", "x", "margin", "<f8",
@@ -98,6 +103,22 @@ def kernel_victims(tools, digits):
     return [tools.opened(tools.packed(model)) for model in models]
 
 
+@pytest.fixture(scope="module")
+def linear_victims(tools, digits):
+    """Small models of the other families that leave frozen models, taken apart."""
+    X, y = digits[0][:120, 18:30] / 16.0, digits[1][:120] % 3
+    tasks = np.column_stack([y > 0, y > 1])
+    models = [
+        OneVsRestGreedy(2).fit(X, y),
+        JointBoostClassifier(3).fit(X, y),
+        ShareBoostClassifier(2, pool=Stumps(max_bins=4)).fit(X, y),
+        MixedNormRegressorCV("l2,1", alphas=[0.1, 0.01], cv=2).fit(X, X[:, :2] ** 2),
+        MultiTaskLearner("l2,1", "logistic", alpha=0.01).fit(X, tasks),
+        LinearMulticlassSVC().fit(X, y),
+    ]
+    return [tools.opened(tools.packed(model)) for model in models]
+
+
 @pytest.mark.parametrize("seed", range(10))
 def test_mutations_are_refused_or_predict(tools, victims, seed):
     assert 0 < count_of_read(tools, victims, seed) < 200  # both ends were met
@@ -107,6 +128,12 @@ def test_mutations_are_refused_or_predict(tools, victims, seed):
 @pytest.mark.parametrize("seed", range(10))
 def test_mutations_of_kernels(tools, kernel_victims, seed):
     assert 0 < count_of_read(tools, kernel_victims, seed) < 200
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("seed", range(10))
+def test_mutations_of_other_families(tools, linear_victims, seed):
+    assert 0 < count_of_read(tools, linear_victims, seed) < 200
 
 
 def count_of_read(tools, victims, seed):

@@ -1,6 +1,8 @@
 """What cannot be stored is refused with the name of the parameter and what to do."""
 
+import copy
 import functools
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -15,6 +17,7 @@ import mixnorm
 from mixnorm import ShareBoostClassifier, ShareBoostClassifierCV, estimators
 from mixnorm.exceptions import ModelFileError
 from mixnorm.losses import MarginSoftmax
+from mixnorm.models import ClassOutputs, Inputs
 from mixnorm.pools import Columns
 
 LEARNERS = [name for name in estimators.__all__ if hasattr(getattr(estimators, name), "fit")]
@@ -71,10 +74,16 @@ def test_a_generator_of_splits(tmp_path, digits):
 
 
 def test_fitted_attributes(tmp_path, digits):
-    model = ShareBoostClassifier(2).fit(*digits)
-    model.extra_ = {"here": object()}
-    with pytest.raises(ModelFileError, match=r"ShareBoostClassifier\.extra_\['here'\] = <object"):
+    model = ShareBoostClassifierCV(2, cv=2).fit(*digits)
+    model.best_params_["here"] = object()
+    with pytest.raises(ModelFileError, match=r"CV\.search_\.best_params\['here'\] = <object"):
         mixnorm.save(model, tmp_path / "model.mixnorm")
+
+
+def test_attributes_of_the_user_are_left_out(tools, model):
+    noted = copy.copy(model)
+    noted.extra_ = {"here": object()}
+    assert tools.packed(noted) == tools.packed(model)
 
 
 @pytest.mark.parametrize("name", LEARNERS)
@@ -116,10 +125,12 @@ def test_a_class_that_only_claims_to_be_ours(tmp_path, digits):
 def test_a_model_broken_since_its_fit(tmp_path, digits):
     # What could not be read again is not written, however it came about.
     model = ShareBoostClassifier(2).fit(*digits)
+    whole = model.model_
     for name, value, said in [
         ("alpha", -1.0, "alpha=-1.0 must be at least 0"),
-        ("classes_", np.arange(3), "classes_ must be"),
-        ("n_features_in_", 1, "outside the 1 columns"),
+        ("model_", replace(whole, outputs=ClassOutputs(np.arange(3))), "classes_ must be"),
+        ("model_", replace(whole, inputs=Inputs(1)), "outside the 1 columns"),
+        ("model_", None, "'model_' of ShareBoostClassifier is missing, or of another kind"),
     ]:
         kept = getattr(model, name)
         setattr(model, name, value)

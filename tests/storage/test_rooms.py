@@ -98,7 +98,7 @@ def test_a_model_with_an_unfitted_estimator(tools, table_model):
     table_model.estimator = ShareBoostClassifier(3, loss="logistic")
     found = tools.again(table_model)
     assert found.estimator.get_params() == table_model.estimator.get_params()
-    assert not hasattr(found.estimator, "_path")
+    assert not hasattr(found.estimator, "model_")
 
 
 def test_attributes_that_are_no_fields_are_refused(tmp_path, table_model):

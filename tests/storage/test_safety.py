@@ -96,7 +96,7 @@ def test_a_pickle_behind_our_first_lines(tmp_path, tools, marker, quiet_dumps):
     path = tmp_path / "model.mixnorm"
     bomb = quiet_dumps(Bomb(marker), 4)
     for content in (
-        b"mixnorm model 1\n" + bomb,
+        b"mixnorm model 2\n" + bomb,
         tools.sealed(bomb),
         tools.sealed(b"%d\n%s" % (len(bomb), bomb)),
     ):
@@ -134,6 +134,10 @@ NAMES = [
     "engines.greedy.Outcome",
     "engines.greedy.Problem",
     "engines.greedy.time.sleep",
+    "models.check_floats",
+    "models.Predictor",
+    "models.path.Path",
+    "selection.choose_size",
     "pools.working_dtype",
     "losses._base.Loss",
     "losses.Loss",
@@ -170,7 +174,7 @@ def test_names_of_other_things(tmp_path, tools, marker, content, name, kind):
 def test_names_of_python(tmp_path, tools, marker, content, name, part):
     place = ("model", "estimator", part)
     if part == "fields":
-        place = ("model", "estimator", "state", "_path", "dataclass", "fields")
+        place = ("model", "estimator", "state", "model_", "dataclass", "fields")
     value = {"dataclass": {"class": "losses.Squared", "fields": {}}}
     document, raw = tools.opened(content)
     path = tmp_path / "model.mixnorm"

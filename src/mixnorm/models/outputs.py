@@ -33,6 +33,11 @@ class ClassOutputs:
     unit: ClassVar[float] = 1.0
     centre: ClassVar[float] = 0.0
 
+    @property
+    def n_outputs(self) -> int:
+        """Number of classes."""
+        return len(self.classes)
+
     def labels(self, scores: Any) -> Any:
         """Return the label with the largest score of each row; of equal ones the first."""
         if scores.shape[1] == 1:
@@ -97,6 +102,11 @@ class NumberOutputs:
     centre: np.ndarray
     loss: Any
 
+    @property
+    def n_outputs(self) -> int:
+        """Number of numbers."""
+        return len(self.centre)
+
     def labels(self, scores: Any) -> Any:
         """Return the predictions."""
         return scores[:, 0] if self.single else scores
@@ -137,6 +147,11 @@ class TaskOutputs:
     classes: tuple[np.ndarray | None, ...]
     losses: tuple[Any, ...]
     single: bool
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of tasks."""
+        return len(self.names)
 
     def task_labels(self, task: int, scores: np.ndarray) -> np.ndarray:
         """Return the predictions of one task for its scores: numbers, or labels."""

@@ -213,12 +213,15 @@ class PathModel:
         """Raise for whatever ``scores`` could not work with; the parts may be a stranger's."""
         n_outputs = self.path.check()
         self.outputs.check(n_outputs)
+        if self.outputs.loss is None:
+            raise ValueError("a path must have the loss of its fit")
         self.inputs.check(n_outputs, max_bytes)
         rounds, n_features = self.path.rounds, self.inputs.n_features
-        atoms = {atom: None for step in rounds for atom in (step.atom, *step.support)}
-        widths = {atom: self.pool.n_columns(atom, n_features) for atom in atoms}
+        # By their texts, since 1 and True are one key.
+        atoms = {repr(atom): atom for step in rounds for atom in (step.atom, *step.support)}
+        widths = {text: self.pool.n_columns(atom, n_features) for text, atom in atoms.items()}
         for step in rounds:
-            _check_support(step, sum(widths[atom] for atom in step.support))
+            _check_support(step, sum(widths[repr(atom)] for atom in step.support))
 
 
 def squared_units(loss: float, unit: float) -> float:

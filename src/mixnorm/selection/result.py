@@ -23,3 +23,8 @@ class SearchResult:
     cv_results: dict[str, Any]
     best_params: dict[str, Any]
     best_score: float
+
+    def _check_stored(self) -> None:
+        """Raise unless every column has an entry for each candidate."""
+        if len({len(column) for column in self.cv_results.values()}) != 1:
+            raise ValueError("cv_results_ must have an entry for every candidate in each column")

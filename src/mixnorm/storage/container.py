@@ -2,7 +2,7 @@ r"""The bytes of a model file: a first line, a checksum, one JSON document, and 
 
 ::
 
-    mixnorm model 1\n
+    mixnorm model 2\n
     <SHA-256 of all that follows, in hexadecimal>\n
     <length of the JSON document in bytes>\n
     <JSON document><array 0><array 1>...

@@ -129,9 +129,7 @@ class Decoder:
         model = kind(**self._named(params, set(inspect.signature(kind).parameters), kind))
         if state is not None:
             restore(model, self._named(state, None, kind), self._left)
-            self._left -= sum(
-                part.nbytes for part in vars(model).values() if isinstance(part, np.ndarray)
-            )
+            self._left -= _rebuilt(model)
         return model
 
     def _dataclass(self, content: Any) -> Any:
@@ -193,6 +191,15 @@ def restore(model: Any, state: dict[str, Any], max_bytes: int) -> None:
         vars(model).update(state)
         _try(model, max_bytes)
     check_is_fitted(model)
+
+
+def _rebuilt(estimator: Any) -> int:
+    """Return how many bytes an estimator takes, or will, for what is not in the file."""
+    own = vars(estimator)
+    if "model_" in own:
+        inputs, outputs = own["model_"].inputs, own["model_"].outputs
+        return 8 * int(inputs.n_features) * int(outputs.n_outputs)
+    return sum(part.nbytes for part in own.values() if isinstance(part, np.ndarray))
 
 
 def _attach(estimator: Any, state: dict[str, Any], max_bytes: int) -> None:

@@ -25,8 +25,8 @@ DEEPEST = 100
 #: Whole numbers in this range are plain JSON numbers, larger ones hexadecimal text.
 LEAST_INTEGER, LARGEST_INTEGER = -(2**63), 2**64 - 1
 
-#: What a fit leaves on an estimator, beside what scikit-learn keeps of its columns.
-FITTED = ("model_", "report_", "search_", "_resume")
+#: What a fit leaves on an estimator, and set_output, beside what scikit-learn keeps of columns.
+FITTED = ("model_", "report_", "search_", "_resume", "_sklearn_output_config")
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 # What scikit-learn keeps on an estimator and what is no part of the fitted model: callbacks, the

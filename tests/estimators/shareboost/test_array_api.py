@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import sys
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -553,6 +554,7 @@ def test_learned_pools_in_model_files(digits, monkeypatch, tmp_path):
     images, y = digits
     # A model file names classes of mixnorm's own rooms alone.
     monkeypatch.setattr(Templates, "__module__", "mixnorm.pools._of_a_test")
+    monkeypatch.setitem(sys.modules, "mixnorm.pools._of_a_test", sys.modules[__name__])
     monkeypatch.setattr(mixnorm.pools, "Templates", Templates, raising=False)
     monkeypatch.setattr(mixnorm.pools, "__all__", [*mixnorm.pools.__all__, "Templates"])
     model = ShareBoostClassifier(3, pool=Templates(), warm_start=True).fit(images, y)

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
+from sklearn.base import is_classifier
 
 from mixnorm import ShareBoostClassifier, ShareBoostRegressor
 from mixnorm.engines.greedy import choice, rules
@@ -58,7 +59,7 @@ def fitted(X, y, rule="joint", weight=None, kind=ShareBoostClassifier, **options
 
 
 def scores_of(model, X):
-    return model.predict(X) if hasattr(model, "_single") else model.decision_function(X)
+    return model.decision_function(X) if is_classifier(model) else model.predict(X)
 
 
 def assert_same(model, X, other, X_other, tol, columns=None):

@@ -1,6 +1,7 @@
 """What the user does with JointBoost."""
 
 import io
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -22,6 +23,7 @@ from mixnorm.exceptions import (
     InterruptedFitWarning,
     ModelFileError,
 )
+from mixnorm.models import ClassOutputs, Inputs, StumpPath
 from mixnorm.storage import store
 
 
@@ -356,65 +358,40 @@ def test_a_stored_model_without_rounds():
     assert again(model).model_.path.exhausted
 
 
-def bad_feature(state, table):
-    table["feature"][0] = 99
+ROUND = {
+    "another column": {"feature": 99},
+    "a negative column": {"feature": -1},
+    "an infinite threshold": {"threshold": np.inf},
+    "shared by none": {"subset": np.zeros(0, dtype=np.intp)},
+    "shared by another class": {"subset": np.array([3], dtype=np.intp)},
+    "shared twice": {"subset": np.array([1, 1], dtype=np.intp)},
+    "constants of those who share": {"constants": np.ones(3)},
+    "another dtype": {"constants": np.zeros(3, dtype=np.float32)},
+    "few constants": {"constants": np.zeros(2)},
+    "no step": {"a": None},
+}
+MODEL = {
+    "another kind of path": {"path": (1, 2)},
+    "more scores": {"path": StumpPath((), 4)},
+    "no flag": {"path": StumpPath((), 3, interrupted=1)},
+    "other classes": {"outputs": ClassOutputs(np.arange(4))},
+    "no classes": {"outputs": ClassOutputs("abc")},
+    "no columns": {"inputs": Inputs(0)},
+}
 
 
-def negative_feature(state, table):
-    table["feature"][0] = -1
-
-
-def infinite_threshold(state, table):
-    table["threshold"][0] = np.inf
-
-
-def shared_by_none(state, table):
-    table["shared"][0] = False
-
-
-def constants_within(state, table):
-    table["constants"][table["shared"]] = 1.0
-
-
-def other_dtype(state, table):
-    table["a"] = table["a"].astype(np.float32)
-
-
-def short_column(state, table):
-    table["b"] = table["b"][:-1]
-
-
-def missing(state, table):
-    del table["loss"]
-
-
-def no_flag(state, table):
-    table["interrupted"] = 1
-
-
-def other_classes(state, table):
-    state["classes_"] = np.arange(4)
-
-
-def no_classes(state, table):
-    state["classes_"] = "abc"
-
-
-def no_width(state, table):
-    state["n_features_in_"] = 0
-
-
-DAMAGE = [bad_feature, negative_feature, infinite_threshold, shared_by_none, constants_within]
-DAMAGE += [other_dtype, short_column, missing, no_flag, other_classes, no_classes, no_width]
-
-
-@pytest.mark.parametrize("damage", DAMAGE)
-def test_a_damaged_state_is_refused(damage):
-    model = JointBoostClassifier(4).fit(*load_iris(return_X_y=True))
-    state = model._fitted_state()
-    damage(state, state["_table"])
-    with pytest.raises(ValueError):
-        JointBoostClassifier(4)._restore(state, 2**30)
+@pytest.mark.parametrize("damage", [*ROUND, *MODEL])
+def test_a_damaged_model_is_refused(damage, tmp_path):
+    estimator = JointBoostClassifier(4).fit(*load_iris(return_X_y=True))
+    model = estimator.model_
+    if damage in ROUND:
+        first, *others = model.path.rounds
+        path = replace(model.path, rounds=(replace(first, **ROUND[damage]), *others))
+        estimator.model_ = replace(model, path=path)
+    else:
+        estimator.model_ = replace(model, **MODEL[damage])
+    with pytest.raises(ModelFileError, match="could not be read again"):
+        mixnorm.save(estimator, tmp_path / "model.mixnorm")
 
 
 def test_a_broken_model_is_not_stored(tmp_path):

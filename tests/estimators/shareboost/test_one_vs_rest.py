@@ -1,7 +1,7 @@
 """One class against the rest: the paths of all classes, and what they use together."""
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -15,6 +15,7 @@ from mixnorm import OneVsRestGreedy, ShareBoostClassifier
 from mixnorm.estimators.shareboost.one_vs_rest import _report
 from mixnorm.exceptions import FewerFeaturesWarning, LightRowsWarning, ModelFileError
 from mixnorm.losses import MarginSoftmax
+from mixnorm.models import Inputs
 from mixnorm.pools import Columns, Stumps
 from mixnorm.pools.columns import PreparedColumns
 
@@ -291,15 +292,16 @@ def test_a_pool_of_the_users_own_is_prepared_once(digits):
 class Drawing(Squares):
     """A pool that wants a seed."""
 
+    seed = None
+
     def prepare(self, X, *, random_state, **options):
-        self.seed = random_state
+        Drawing.seed = random_state
         return super().prepare(X, **options)
 
 
 def test_pools_that_draw_get_the_seed(digits):
-    pool = Drawing()
-    OneVsRestGreedy(2, pool=pool, random_state=7).fit(*digits)
-    assert pool.seed == 7
+    OneVsRestGreedy(2, pool=Drawing(), random_state=7).fit(*digits)
+    assert Drawing.seed == 7
 
 
 class Bare:
@@ -439,50 +441,36 @@ def test_the_pool_and_loss_of_the_fit_are_stored(digits, tmp_path):
     assert np.array_equal(loaded.predict_proba(X), model.predict_proba(X))
 
 
-def other_classes(state):
-    state["classes_"] = np.arange(5)
+def more_outputs(model):
+    path = replace(model.paths[0], rounds=(), null_intercept=np.zeros(3))
+    return replace(model, paths=(path, *model.paths[1:]))
 
 
-def no_classes(state):
-    state["classes_"] = "abc"
+DAMAGE = {
+    "other classes": lambda model: replace(model, outputs=replace(model.outputs, classes=[5])),
+    "more classes": lambda model: replace(
+        model, outputs=replace(model.outputs, classes=np.arange(5))
+    ),
+    "no loss": lambda model: replace(model, outputs=replace(model.outputs, loss=None)),
+    "fewer paths": lambda model: replace(model, paths=model.paths[1:]),
+    "no paths": lambda model: replace(model, paths=(1, 2, 3)),
+    "another width": lambda model: replace(model, inputs=Inputs(1)),
+    "more outputs": more_outputs,
+}
 
 
-def fewer_paths(state):
-    state["_paths"] = state["_paths"][1:]
-
-
-def no_paths(state):
-    state["_paths"] = (1, 2, 3)
-
-
-def other_width(state):
-    state["n_features_in_"] = 1
-
-
-def more_outputs(state):
-    from dataclasses import replace
-
-    path = replace(state["_paths"][0], rounds=(), null_intercept=np.zeros(3))
-    state["_paths"] = (path, *state["_paths"][1:])
-
-
-@pytest.mark.parametrize(
-    "damage", [other_classes, no_classes, fewer_paths, no_paths, other_width, more_outputs]
-)
-def test_a_damaged_state_is_refused(damage):
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_damaged_model_is_refused(damage, tmp_path):
     model = OneVsRestGreedy(2).fit(*load_iris(return_X_y=True))
-    state = model._fitted_state()
-    damage(state)
-    with pytest.raises(ValueError):
-        OneVsRestGreedy(2)._restore(state, 2**30)
+    model.model_ = DAMAGE[damage](model.model_)
+    with pytest.raises(ModelFileError, match="could not be read again"):
+        mixnorm.save(model, tmp_path / "model.mixnorm")
 
 
 def test_a_file_that_would_take_too_much_memory():
-    model = OneVsRestGreedy(2).fit(*load_iris(return_X_y=True))
-    state = model._fitted_state()
-    state["n_features_in_"] = 10**9
+    model = OneVsRestGreedy(2).fit(*load_iris(return_X_y=True)).model_
     with pytest.raises(MemoryError, match="max_bytes"):
-        OneVsRestGreedy(2)._restore(state, 2**30)
+        replace(model, inputs=Inputs(10**9)).check(2**30)
 
 
 def test_a_broken_model_is_not_stored(tmp_path):

@@ -42,7 +42,7 @@ class DecisionFace(ClassifierMixin, FittedMixin):
     def classes_(self) -> Any:
         """Class labels."""
         classes = self._fitted().outputs.classes
-        return self._outward(classes) if classes.dtype.kind in "biuf" else classes
+        return self._outward(classes, "_like_y")
 
     def predict(self, X: Any) -> Any:
         """Predict the class with the largest score.

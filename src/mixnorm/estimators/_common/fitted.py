@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any, Self
 
 from sklearn.utils.validation import check_is_fitted
 
-from mixnorm._array import follow
+from mixnorm._array import follow, is_foreign
 from mixnorm.estimators._common.validation import validate_data
 from mixnorm.models import FitReport
 
-# An empty array of the namespace and device of the training data. It is not part of the model.
-_LIKE = "_like"
+# Empty arrays of the namespace and device of the training data, and of its targets, where these are
+# not NumPy's. They are not part of the model.
+_LIKE = ("_like", "_like_y")
 
 
 class FittedMixin:
@@ -42,19 +44,31 @@ class FittedMixin:
         """Return the scores of new data."""
         return self._fitted().scores(self._check_new(X))
 
-    def _outward(self, array: Any) -> Any:
+    def _remember(self, *data: Any) -> None:
+        """Remember the namespaces of the training data and its targets."""
+        for name, array in zip(_LIKE, data, strict=True):
+            vars(self).pop(name, None)
+            if is_foreign(array):
+                setattr(self, name, array[:0, ...])
+
+    def _outward(self, array: Any, like: str = "_like") -> Any:
         """Return an array of the model in the namespace and on the device of the training data."""
-        return follow(array, getattr(self, _LIKE, None))
+        return follow(array, getattr(self, like, None))
 
     def _with(self, model: Any) -> Self:
         """Return a copy with another model."""
-        made = object.__new__(type(self))  # not by way of a pickle, which forgets the namespace
-        vars(made).update(vars(self), model_=model)
+        made = copy.copy(self)
+        made.model_ = model
+        return made
+
+    def __copy__(self) -> Self:  # not by way of a pickle, which forgets the namespace
+        made = object.__new__(type(self))
+        vars(made).update(vars(self))
         return made
 
     def __getstate__(self) -> Any:
         state: Any = super().__getstate__()
-        return {name: value for name, value in state.items() if name != _LIKE}
+        return {name: value for name, value in state.items() if name not in _LIKE}
 
 
 class ReportedMixin(FittedMixin):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.base import TransformerMixin
@@ -20,6 +20,8 @@ class ColumnSelectorMixin(TransformerMixin):
     """
 
     n_features_in_: int
+    # What set_output has set.
+    _sklearn_output_config: dict[Literal["transform"], Literal["default", "pandas", "polars"]]
 
     @property
     def selected_(self) -> Any:

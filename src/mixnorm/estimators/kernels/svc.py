@@ -197,7 +197,7 @@ class KernelMulticlassSVC(KernelClassifier):
 
 
 @dataclass(eq=False, repr=False)
-class LinearMulticlassSVC(LinearMixin, ClassifierFace, KernelClassifier):
+class LinearMulticlassSVC(LinearMixin, ClassifierFace, KernelClassifier):  # type: ignore[misc]
     r"""Joint multi-class linear support vector machine, with a duality gap.
 
     Crammer and Singer's machine on the columns themselves,

@@ -10,7 +10,7 @@ import joblib
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from mixnorm._array import is_foreign, to_numpy
+from mixnorm._array import to_numpy
 from mixnorm.engines import greedy
 from mixnorm.engines.penalties import as_penalty
 from mixnorm.estimators._common.arrays import (
@@ -21,7 +21,11 @@ from mixnorm.estimators._common.arrays import (
     new_table,
     outward,
 )
-from mixnorm.estimators._common.inputs import DEFAULT_SIZE, check_weights, total_weight
+from mixnorm.estimators._common.inputs import (
+    DEFAULT_SIZE,
+    check_weights,
+    total_weight,
+)
 from mixnorm.estimators._common.messages import warn_caller
 from mixnorm.estimators._common.progress import CallbackSupportMixin, Progress, Rounds
 from mixnorm.estimators._common.selector import ColumnSelectorMixin
@@ -78,6 +82,7 @@ class BaseShareBoost(
         n_rows = total_weight(sample_weight, X.shape[0])
         if sample_weight is not None and isinstance(self._given_alpha(), str):
             self._warn_of_light_rows(n_rows, weight)
+        self._remember(X, y)
         data = self._bound(pool, X, weight) if data is None else data
         wanted = self._wanted(int(data.n_usable))
         unit = self._alpha_unit(outputs)
@@ -109,7 +114,6 @@ class BaseShareBoost(
             **self._options(unit),
         )
         self.model_ = attributes(path)["model_"]
-        self._like = X[:0] if is_foreign(X) else None
         self._check_weights_fit()
         self._resume = self._settings()
         self._report(path, wanted)
@@ -188,7 +192,7 @@ class BaseShareBoost(
                 f"warm_start=True continues a path of {width} columns, but X has "
                 f"{n_columns}. Set warm_start=False to start anew."
             )
-        if self._resume != self._settings():
+        if getattr(self, "_resume", None) != self._settings():
             raise ValueError(
                 "warm_start=True continues a path, but pool, loss, alpha, penalty, backward, "
                 "fit_intercept or scale has changed since. Set warm_start=False to start anew."
