@@ -11,7 +11,7 @@ ROOT = Path(mixnorm.__file__).parent
 # Modules that users import by their own name; everything else of another room comes from a package.
 OFFERED = {"mixnorm.engines.penalties", "mixnorm.engines.tensor", "mixnorm.engines.mirror.layout"}
 # Folders that hold at most so many modules each.
-FOLDERS, MOST = ("src/mixnorm",), 16
+FOLDERS, MOST = ("src/mixnorm", "tests", "benchmarks"), 16
 
 
 def room_of(name: str) -> str:

@@ -12,7 +12,6 @@ from typing import Any
 import array_api_compat
 import array_api_compat.numpy
 import numpy as np
-import scipy.sparse as sp
 
 
 def namespace(array: Any) -> Any:
@@ -64,7 +63,8 @@ def is_foreign(array: Any) -> bool:
 
 def is_sparse(X: Any) -> bool:
     """Tell whether ``X`` is a sparse matrix or a sparse array of SciPy."""
-    return bool(sp.issparse(X))
+    sparse = sys.modules.get("scipy.sparse")  # without it there is no sparse matrix
+    return sparse is not None and bool(sparse.issparse(X))
 
 
 def to_dense(X: Any) -> Any:

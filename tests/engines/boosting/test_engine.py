@@ -11,6 +11,7 @@ from sklearn.datasets import load_digits, load_iris, load_wine
 
 from mixnorm.engines import boosting as engine
 from mixnorm.engines.boosting import boosting_jit as jit
+from mixnorm.models import ClassOutputs, Inputs, StumpModel, StumpPath
 
 # Sums of some hundred terms of weights that sum to one.
 CLOSE = 1e-10
@@ -31,6 +32,15 @@ def run(X, y, weight=None, n_outputs=None, n_bins=None, **options):
     bins = engine.bin_columns(X, weight, n_bins)
     options = {"n_rounds": 10, "n_outputs": n_outputs or int(y.max()) + 1, **options}
     return engine.boost(bins, y[kept], weight[kept], **options)
+
+
+def model(X, rounds, n_outputs):
+    outputs = ClassOutputs(np.arange(max(2, n_outputs)))
+    return StumpModel(StumpPath(tuple(rounds), n_outputs), Inputs(X.shape[1]), outputs)
+
+
+def scores(X, rounds, n_outputs):
+    return model(X, rounds, n_outputs).scores(X)
 
 
 # --- the reference
@@ -104,7 +114,7 @@ def test_every_round_is_the_reference_round(name, weighted):
         assert step.error == pytest.approx(greedy_subset(X, Z, W), abs=CLOSE)
         H += h
         assert step.loss == pytest.approx((u[:, None] * np.exp(-Z * H)).sum() / 3, rel=1e-9)
-    assert engine.scores(X, path.rounds, 3) == pytest.approx(H, abs=CLOSE)
+    assert scores(X, path.rounds, 3) == pytest.approx(H, abs=CLOSE)
 
 
 def test_between_the_best_subset_and_the_best_single_class():
@@ -168,7 +178,7 @@ def test_the_loss_falls_in_every_round_and_by_as_much_as_it_must(name):
 def test_many_rounds_on_separable_data_stay_finite():
     X = np.arange(6.0)[:, None]
     path = run(X, np.array([0, 0, 1, 1, 2, 2]), n_rounds=4000)
-    H = engine.scores(X, path.rounds, 3)
+    H = scores(X, path.rounds, 3)
     assert np.isfinite(H).all()
     assert np.abs(H).max() > 800  # beyond what exp could take
     assert all(0.0 <= step.loss <= 1.0 and np.isfinite(step.error) for step in path.rounds)
@@ -387,8 +397,8 @@ def test_data_of_any_form_are_binned_alike():
         found = engine.bin_columns(other, uniform(len(X)))
         assert np.array_equal(found.codes, wanted.codes)
         path = run(other, y, n_rounds=3)
-        assert np.array_equal(engine.scores(other, path.rounds, 10),
-                              engine.scores(X, path.rounds, 10))  # fmt: skip
+        assert np.array_equal(scores(other, path.rounds, 10),
+                              scores(X, path.rounds, 10))  # fmt: skip
 
 
 # --- what must not matter
@@ -409,7 +419,7 @@ def test_monotone_transformations_of_columns(n_bins):
     other = np.column_stack([np.exp(X[:, 0] / 10), X[:, 1] ** 3, *(5 * X[:, 2:].T - 3)])
     one, two = (run(table, y, n_bins=n_bins, n_rounds=15) for table in (X, other))
     same(one, two)
-    assert np.array_equal(engine.scores(X, one.rounds, 3), engine.scores(other, two.rounds, 3))
+    assert np.array_equal(scores(X, one.rounds, 3), scores(other, two.rounds, 3))
 
 
 @pytest.mark.parametrize("n_bins", [None, 10])
@@ -426,8 +436,8 @@ def test_the_order_of_classes():
     X, y = data("wine", rows=150, columns=13)
     turn = np.array([2, 0, 1])
     one, two = run(X, y), run(X, turn[y])
-    found = engine.scores(X, two.rounds, 3)[:, turn]
-    assert found == pytest.approx(engine.scores(X, one.rounds, 3), abs=1e-9)
+    found = scores(X, two.rounds, 3)[:, turn]
+    assert found == pytest.approx(scores(X, one.rounds, 3), abs=1e-9)
 
 
 # --- how a run ends, and what it is offered
@@ -443,7 +453,7 @@ def test_nothing_more_to_gain():
 def test_columns_that_do_not_vary():
     path = run(np.ones((4, 2)), np.array([0, 1, 2, 0]))
     assert path.exhausted
-    assert engine.scores(np.ones((3, 2)), path.rounds, 3).tolist() == np.zeros((3, 3)).tolist()
+    assert scores(np.ones((3, 2)), path.rounds, 3).tolist() == np.zeros((3, 3)).tolist()
 
 
 def test_a_run_stops_when_asked():
@@ -512,7 +522,7 @@ def test_stages_end_in_the_scores():
     X, y = load_digits(return_X_y=True)
     X = np.tile(X, (3, 1))  # more than a block of rows
     path = run(X, np.tile(y, 3), n_rounds=7, n_bins=16)
-    stages = list(engine.staged_scores(X, path.rounds, 10))
+    stages = list(model(X, path.rounds, 10).staged_scores(X))
     for size, stage in enumerate(stages, start=1):
-        assert np.array_equal(stage, engine.scores(X, path.rounds[:size], 10))
-    assert np.array_equal(stages[-1][5:9], engine.scores(X[5:9], path.rounds, 10))
+        assert np.array_equal(stage, scores(X, path.rounds[:size], 10))
+    assert np.array_equal(stages[-1][5:9], scores(X[5:9], path.rounds, 10))

@@ -51,7 +51,7 @@ class KernelLearnerState:
             check_floats(values, (n_kernels,), f"{name} of the stream")
             if not np.all(values >= 0.0):
                 raise ValueError(f"{name} of the stream must not be negative")
-        sound = self.q >= 2.0 and min(self.cost, self.rounds, self.total) > 0.0
+        sound = self.q >= 2.0 and all(value > 0.0 for value in (self.cost, self.rounds, self.total))
         if not sound or self.met < len(model.support) or model.bank is None:
             raise ValueError("the numbers of the stream are out of range")
 

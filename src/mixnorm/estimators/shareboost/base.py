@@ -329,7 +329,7 @@ class BaseShareBoost(
     @property
     def pool_(self) -> Any:
         """The pool of the fit, with what it has learned from the data."""
-        return self._fitted().pool
+        return self._fitted().pool.given
 
     @property
     def atoms_(self) -> list[Any]:
