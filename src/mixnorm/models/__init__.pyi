@@ -6,6 +6,7 @@ from mixnorm.models.kernel_path import KernelPathModel as KernelPathModel
 from mixnorm.models.linear import LinearModel as LinearModel
 from mixnorm.models.linear_path import MixedNormPath as MixedNormPath
 from mixnorm.models.one_vs_rest import OneVsRestModel as OneVsRestModel
+from mixnorm.models.outputs import BinaryOutputs as BinaryOutputs
 from mixnorm.models.outputs import ClassOutputs as ClassOutputs
 from mixnorm.models.outputs import NumberOutputs as NumberOutputs
 from mixnorm.models.outputs import TaskOutputs as TaskOutputs
@@ -23,3 +24,5 @@ from mixnorm.models.stumps import StumpModel as StumpModel
 from mixnorm.models.stumps import StumpPath as StumpPath
 from mixnorm.models.stumps import StumpRound as StumpRound
 from mixnorm.models.stumps import read_column as read_column
+from mixnorm.models.tensor import TensorModel as TensorModel
+from mixnorm.models.tensor import framed as framed

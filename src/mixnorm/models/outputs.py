@@ -82,6 +82,39 @@ class ClassOutputs:
 
 
 @dataclass(frozen=True, eq=False)
+class BinaryOutputs(ClassOutputs):
+    """Classes that are each told from the rest: every score has a binary ``loss`` of its own."""
+
+    @property
+    def single(self) -> bool:
+        """Whether one score tells two classes apart."""
+        return len(self.classes) == 2
+
+    def labels(self, scores: Any) -> Any:
+        """Return the label with the largest score of each row; of equal ones the first."""
+        return ClassOutputs(self.classes).labels(scores)
+
+    def probabilities(self, scores: Any) -> np.ndarray:
+        """Return the probability of every class: of more than two, shares of each one's own."""
+        found = np.asarray(self.loss.proba(scores))
+        if self.single:
+            return np.concatenate([1.0 - found, found], axis=1)
+        total = found.sum(axis=1, keepdims=True)
+        even = np.full_like(found, 1.0 / found.shape[1])
+        return np.asarray(np.divide(found, total, out=even, where=total > 0.0))
+
+    def check(self, n_scores: int) -> None:
+        """Raise unless there is a score for each class, or one for two, with a binary loss."""
+        ClassOutputs(self.classes).check(n_scores)
+        if n_scores == 2:
+            raise ValueError("two classes must have one score")
+        if not getattr(self.loss, "is_binary", False):
+            raise ValueError(f"{self.loss!r} is no loss of two labels")
+        sample = np.ones((1, 1))
+        self.loss.encode(sample, 1, sample)  # checks parameters
+
+
+@dataclass(frozen=True, eq=False)
 class NumberOutputs:
     """Scores that are predicted numbers.
 

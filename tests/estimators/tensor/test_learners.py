@@ -205,7 +205,7 @@ def test_one_with_few_features():
         model = TensorKernelRegressor(
             PolynomialTensorKernel(3), q=q, gamma=100.0, representation="features"
         ).fit(X, y)
-        weights = np.abs(model._expansion.weights[:, 0])
+        weights = np.abs(model.model_.expansion.weights[:, 0])
         shares.append(np.mean(weights > 0.01 * weights.max()))
     assert shares == sorted(shares, reverse=True)
     assert shares[-1] < 0.25 * shares[0]

@@ -9,9 +9,9 @@ from typing import Annotated, Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
 from mixnorm.engines import dual, tensor
+from mixnorm.estimators._common.fitted import ReportedMixin
 from mixnorm.estimators._common.inputs import random_generator
 from mixnorm.estimators._common.messages import warn_caller
 from mixnorm.estimators._common.parameters import CheckedParameters, Number, Of, OneOf, Whole, maybe
@@ -26,7 +26,6 @@ from mixnorm.estimators._common.validation import validate_data
 from mixnorm.estimators.kernels.inputs import check_targets, weights_of
 from mixnorm.estimators.mixed_norm.base import check_dual_loss
 from mixnorm.estimators.tensor.features import FeatureWeight, top_features
-from mixnorm.estimators.tensor.stored import StoredTensorMixin
 from mixnorm.exceptions import (
     CoarseKernelWarning,
     InterruptedFitWarning,
@@ -34,6 +33,7 @@ from mixnorm.exceptions import (
 )
 from mixnorm.kernels import FeatureExpansion, PolynomialTensorKernel, TensorKernel
 from mixnorm.losses import as_loss
+from mixnorm.models import FitReport, Inputs, TensorModel, framed
 
 _KERNEL = "give one of mixnorm.kernels, PolynomialTensorKernel(degree=2) say, or leave it at None"
 _RIDGE = "2 is kernel ridge regression, and beyond 100 powers of columns are no numbers"
@@ -56,6 +56,9 @@ class Training:
     unit: float  # what weights were divided by
     kept: np.ndarray  # which of the given rows these are
     n_samples: int  # that were given
+    frame: np.ndarray  # divisors, centres and scales of the columns
+    inputs: Inputs
+    outputs: Any
 
 
 @dataclass(frozen=True)
@@ -92,30 +95,30 @@ class Fitted:
     found: dual.DualSolution
 
 
-class TensorKernelLearner(
-    StoredTensorMixin, CheckedParameters, CallbackSupportMixin, BaseEstimator
-):
+class TensorKernelLearner(CheckedParameters, ReportedMixin, CallbackSupportMixin, BaseEstimator):
     """Base of the learners with a tensor kernel.
 
     A subclass has the parameters, and says what its targets and losses are.
     """
 
-    representation_: str
-    kernel_: Any
-    dual_coef_: np.ndarray
-    _expansion: Any
-    _frame: np.ndarray  # divisors, centres and scales of the columns
-    _centre: np.ndarray
-    _unit: np.ndarray
+    model_: TensorModel
+    report_: FitReport
 
     # --- what a subclass says
 
-    def _encoded(self, y: Any, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return targets ``(n_samples, n_outputs)``, and weights; zero leaves a row out."""
+    def _encoded(self, y: Any, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray, Any]:
+        """Return targets ``(n_samples, n_outputs)``, weights, and what scores mean.
+
+        A weight of zero leaves a row out.
+        """
         raise NotImplementedError
 
     def _known(self) -> dict[str, type]:
         """Return the losses by name."""
+        raise NotImplementedError
+
+    def _loss(self) -> Any:
+        """Return the loss that the parameters name, checked."""
         raise NotImplementedError
 
     def _middle(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
@@ -133,7 +136,7 @@ class TensorKernelLearner(
         self._kernel().check()
         dual.check_solver(self.solver, self._loss())
 
-    def _loss(self) -> Any:
+    def _known_loss(self) -> Any:
         known = self._known()
         loss = check_dual_loss(as_loss(self.loss, known), known)
         if loss.is_classifier:
@@ -181,19 +184,15 @@ class TensorKernelLearner(
         """Check what is given, and settle the units of the columns."""
         X = validate_data(self, X, dtype=np.float64)
         check_targets(self, X, y)
-        y, weight = self._encoded(y, weights_of(sample_weight, X.shape[0]))
+        y, weight, outputs = self._encoded(y, weights_of(sample_weight, X.shape[0]))
         kept = np.flatnonzero(weight > 0.0)
         rows, count = X[kept], weight[kept]
         # Only the shares of rows matter to the problem; huge and tiny sums would be lost.
         unit = float(np.mean(count))
         count = count / unit
-        self._frame = _frame(rows, count) if self.standardize else _no_frame(X.shape[1])
-        return Training(self._framed(rows), y[kept], count, unit, kept, len(X))
-
-    def _framed(self, X: np.ndarray) -> np.ndarray:
-        """Return columns in units of their own."""
-        divisor, centre, scale = self._frame
-        return np.asarray((X / divisor - centre) / scale)
+        frame = _frame(rows, count) if self.standardize else _no_frame(X.shape[1])
+        about = (frame, Inputs.of(self), outputs)
+        return Training(framed(rows, frame), y[kept], count, unit, kept, len(X), *about)
 
     def _represented(self, rows: np.ndarray) -> tensor.Representation:
         made = tensor.represent(
@@ -217,8 +216,7 @@ class TensorKernelLearner(
         self, made: tensor.Representation, data: Training, gamma: float, progress: Progress
     ) -> None:
         """Solve a problem for every output, and keep what is found."""
-        self._centre = self._middle(data.y, data.weight)
-        outputs = self._outputs(made.contraction, data.y - self._centre, data.weight)
+        outputs = self._outputs(made.contraction, data.y - data.outputs.centre, data.weight)
         fitted: list[Fitted] = []
         for output in outputs:
             task = progress.task("output")
@@ -285,54 +283,89 @@ class TensorKernelLearner(
         outputs: list[Output],
         fitted: list[Fitted],
     ) -> None:
-        """Set the fitted attributes."""
+        """Keep the model, and what the solver said of it."""
+        units = np.array([output.unit for output in outputs])
         alphas = np.stack([one.alpha for one in fitted], axis=1)
-        self._unit = np.array([output.unit for output in outputs])
-        self._expansion = made.expansion(alphas)
-        self._norm = np.array([one.norm for one in fitted])
-        if isinstance(self._expansion, FeatureExpansion):
+        expansion = made.expansion(alphas)
+        norms = np.array([one.norm for one in fitted])
+        if isinstance(expansion, FeatureExpansion):
             # Dual variables may be huge beside the sums of features that they make.
             p = made.q / (made.q - 1.0)
-            self._norm = (np.abs(self._expansion.weights) ** p).sum(axis=0)
-        self.kernel_ = made.kernel
-        self.representation_ = made.name
-        self.kernel_error_, self.kernel_mass_ = made.error, made.mass
+            norms = (np.abs(expansion.weights) ** p).sum(axis=0)
         # In units of the kernel and the targets as they are.
-        logs = np.log(self._unit) / (made.q - 1.0) - made.q / (made.q - 1.0) * made.log_scale
+        logs = np.log(units) / (made.q - 1.0) - made.q / (made.q - 1.0) * made.log_scale
         whole = np.zeros((data.n_samples, len(fitted)))
         whole[data.kept] = alphas * np.exp(np.clip(logs, -700.0, 700.0))
         raw = np.array([one.gamma_raw / data.unit for one in fitted])
-        single = self._single_output()
-        self.dual_coef_ = whole[:, 0] if single else whole
-        self.gamma_raw_ = float(raw[0]) if single else raw
-        self.objective_ = float(sum(one.objective for one in fitted))
-        self.dual_gap_ = float(sum(one.gap for one in fitted))
-        self.n_iter_ = max(one.found.evaluations for one in fitted)
-        if not math.isfinite(self.objective_ + self.dual_gap_):
+        self.model_ = TensorModel(
+            expansion,
+            data.frame,
+            units,
+            norms,
+            made.q,
+            made.name,
+            whole,
+            data.inputs,
+            data.outputs,
+        )
+        self.report_ = FitReport(
+            float(sum(one.objective for one in fitted)),
+            float(sum(one.gap for one in fitted)),
+            max(one.found.evaluations for one in fitted),
+            all(one.found.converged for one in fitted),
+            any(one.found.interrupted for one in fitted),
+            facts={
+                "gamma_raw": float(raw[0]) if data.outputs.single else raw,
+                "kernel_error": float(made.error),
+                "kernel_mass": float(made.mass),
+            },
+        )
+        if not math.isfinite(self.report_.objective + self.report_.gap):
             raise ValueError(
                 "The kernel of the training rows vanishes beside their targets in the range of "
                 "floats; divide the columns of X by their size, or set standardize=True."
             )
 
-    def _single_output(self) -> bool:
-        """Tell whether there is one output."""
-        raise NotImplementedError
+    # --- what is read off the model
 
-    # --- prediction
+    def _check_new(self, X: Any) -> np.ndarray:
+        self._fitted()
+        found: np.ndarray = validate_data(self, X, reset=False, dtype=np.float64)
+        return found
 
-    def _scores(self, X: Any) -> np.ndarray:
-        """Return the scores of new rows, ``(n_rows, n_outputs)``."""
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=np.float64)
-        with np.errstate(over="ignore", invalid="ignore"):
-            scores = self._expansion.scores(self._framed(X))
-        bad = np.flatnonzero(~np.all(np.isfinite(scores), axis=1))
-        if len(bad):
-            raise ValueError(
-                f"Row {bad[0]} of X is so far from the training rows that its features are out of "
-                f"the range of floats ({len(bad)} of {len(X)} rows are). Look at these rows."
-            )
-        return np.asarray(scores * self._unit + self._centre)
+    @property
+    def kernel_(self) -> TensorKernel:
+        """The kernel, its parameters settled."""
+        kernel: TensorKernel = self._fitted().expansion.kernel
+        return kernel
+
+    @property
+    def representation_(self) -> str:
+        """How the kernel of the training rows was stored."""
+        name: str = self._fitted().representation
+        return name
+
+    @property
+    def dual_coef_(self) -> np.ndarray:
+        """The dual variables, in units of the kernel and the targets."""
+        model = self._fitted()
+        table: np.ndarray = model.dual_coef
+        return table[:, 0] if model.outputs.single else table
+
+    @property
+    def gamma_raw_(self) -> Any:
+        """What losses count, with targets and the kernel as they are."""
+        return self._reported().facts["gamma_raw"]
+
+    @property
+    def kernel_error_(self) -> float:
+        """What any entry of the kernel is off by at most, beside the largest."""
+        return float(self._reported().facts["kernel_error"])
+
+    @property
+    def kernel_mass_(self) -> float:
+        """The part of the kernel of a row with itself that is kept, on average."""
+        return float(self._reported().facts["kernel_mass"])
 
     def features(self, top: int = 20) -> list[FeatureWeight]:
         """Return the features with the largest weights.
@@ -352,10 +385,10 @@ class TensorKernelLearner(
             in the norm, its ``coefficient`` before the monomial of the standardised columns, and
             its ``share`` of the norm.
         """
-        check_is_fitted(self)
+        model = self._fitted()
         if not isinstance(top, numbers.Integral) or isinstance(top, bool) or top < 1:
             raise ValueError(f"top={top!r} must be a whole number of at least 1.")
-        return top_features(self, int(top))
+        return top_features(model, int(top))
 
 
 def encoded_target(output: Output) -> np.ndarray:

@@ -10,6 +10,7 @@ import numpy as np
 from mixnorm.engines.tensor import drawable
 from mixnorm.kernels import FeatureExpansion
 from mixnorm.kernels.tensor import MonomialList, drawn_features, weights_of_sums
+from mixnorm.models import TensorModel
 
 # Monomials that are looked at, where there are too many to list, and for each that is asked for.
 _LOOKED_AT, _FOR_EACH = 5000, 5
@@ -42,29 +43,29 @@ class FeatureWeight:
     share: float
 
 
-def top_features(model: Any, top: int) -> list[FeatureWeight]:
+def top_features(model: TensorModel, top: int) -> list[FeatureWeight]:
     """Return the features of a fitted model with the largest shares of its norm."""
     weights, exponents = _weights(model, top)
-    q = _exponent(model)
+    q = model.q
     p = q / (q - 1.0)
     # A factor of few columns has a norm of its own, which weights of features may exceed.
-    whole = np.maximum(model._norm, (np.abs(weights) ** p).sum(axis=0))
+    whole = np.maximum(model.norms, (np.abs(weights) ** p).sum(axis=0))
     norms = np.where(whole > 0.0, whole, np.inf)
     shares = (np.abs(weights) ** p / norms).mean(axis=1)
     order = np.argsort(-shares, kind="stable")[:top]
-    if not model._expansion.kernel.has_products:
-        return _by_number(model, order, weights[order] * model._unit, shares[order])
+    if not model.expansion.kernel.has_products:
+        return _by_number(model, order, weights[order] * model.units, shares[order])
     if exponents is None:
-        width = model._expansion.kernel.columns(np.zeros((1, model.n_features_in_))).shape[1]
-        powers = model._expansion.kernel.exponents(order.tolist(), width)
+        width = model.expansion.kernel.columns(np.zeros((1, model.inputs.n_features))).shape[1]
+        powers = model.expansion.kernel.exponents(order.tolist(), width)
     else:
         powers = exponents[order]
-    return _named(model, powers.astype(np.int64), weights[order] * model._unit, shares[order])
+    return _named(model, powers.astype(np.int64), weights[order] * model.units, shares[order])
 
 
-def _weights(model: Any, top: int) -> tuple[np.ndarray, np.ndarray | None]:
+def _weights(model: TensorModel, top: int) -> tuple[np.ndarray, np.ndarray | None]:
     """Return weights of features, and their exponents where they are not all that there are."""
-    expansion = model._expansion
+    expansion = model.expansion
     if isinstance(expansion, FeatureExpansion):
         return expansion.weights, expansion.exponents
     if not drawable(expansion.kernel):
@@ -72,14 +73,14 @@ def _weights(model: Any, top: int) -> tuple[np.ndarray, np.ndarray | None]:
             f"{expansion.kernel!r} tells nothing of its features. Give it log_rho(degrees) and "
             "draw_degrees(totals, rng), or degrees() where there is an end of them."
         )
-    q, rng = _exponent(model), np.random.default_rng(0)
+    q, rng = model.q, np.random.default_rng(0)
     most = max(_LOOKED_AT, _FOR_EACH * top)
     made = drawn_features(expansion.kernel, expansion.columns, q, most, rng)
     return weights_of_sums(made.features @ expansion.alpha, q), made.exponents
 
 
 def _by_number(
-    model: Any, order: np.ndarray, weights: np.ndarray, shares: np.ndarray
+    model: TensorModel, order: np.ndarray, weights: np.ndarray, shares: np.ndarray
 ) -> list[FeatureWeight]:
     """Return features of one's own, which have no name but their number."""
     return [
@@ -91,19 +92,18 @@ def _by_number(
 
 
 def _named(
-    model: Any, powers: np.ndarray, weights: np.ndarray, shares: np.ndarray
+    model: TensorModel, powers: np.ndarray, weights: np.ndarray, shares: np.ndarray
 ) -> list[FeatureWeight]:
     """Return monomials, with weights and coefficients in units of the kernel and the targets."""
-    kernel, unit = model._expansion.kernel, model._expansion.unit
-    width, degrees = model.n_features_in_, powers.sum(axis=1)
-    logs = (kernel.log_rho(degrees) + MonomialList(powers).log_counts()) / _exponent(model)
+    kernel, unit = model.expansion.kernel, model.expansion.unit
+    width, degrees = model.inputs.n_features, powers.sum(axis=1)
+    logs = (kernel.log_rho(degrees) + MonomialList(powers).log_counts()) / model.q
     logs = logs - degrees * np.log(unit)
     # Columns that the kernel adds to those of X are constants.
     constants = kernel.columns(np.zeros((1, width)))[0, width:]
     logs = logs + powers[:, width:] @ np.log(constants)
     whole = unit ** -float(kernel.homogeneous() or 0)
-    given = getattr(model, "feature_names_in_", None)
-    names = [f"x{j}" for j in range(width)] if given is None else list(given)
+    names = model.inputs.names or [f"x{j}" for j in range(width)]
     found = []
     for row, log, weight, share in zip(powers, logs, weights, shares, strict=True):
         parts = {names[j]: int(row[j]) for j in np.flatnonzero(row[:width])}
@@ -116,14 +116,9 @@ def _named(
     return found
 
 
-def _exponent(model: Any) -> float:
-    """Return the exponent of the fit, whatever the parameter is now."""
-    return float(getattr(model._expansion, "q", 4.0))
-
-
-def _shown(model: Any, values: np.ndarray) -> Any:
+def _shown(model: TensorModel, values: np.ndarray) -> Any:
     """Return one number where there is one output."""
-    return float(values[0]) if model._single_output() else values
+    return float(values[0]) if model.outputs.single else values
 
 
 def _monomial(found: dict[str, int]) -> str:

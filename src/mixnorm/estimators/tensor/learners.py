@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
-from sklearn.utils.metaestimators import available_if
+from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from mixnorm._checks import check_array
-from mixnorm._linear import even_ties
+from mixnorm.estimators._common.classifier import ClassifierFace
 from mixnorm.estimators._common.inputs import check_number_targets, unit_of
 from mixnorm.estimators._common.parameters import (
     Anything,
@@ -31,8 +31,8 @@ from mixnorm.estimators.tensor.base import (
     Representation,
     TensorKernelLearner,
 )
-from mixnorm.estimators.tensor.stored import check_intercept
 from mixnorm.losses import SCALAR
+from mixnorm.models import BinaryOutputs, NumberOutputs
 
 _REGRESSION = {name: SCALAR[name] for name in SCALAR if not SCALAR[name]().is_binary}
 _CLASSIFICATION = {name: SCALAR[name] for name in SCALAR if SCALAR[name]().is_binary}
@@ -41,11 +41,13 @@ _CLASSIFICATION = {name: SCALAR[name] for name in SCALAR if SCALAR[name]().is_bi
 class TensorRegressor(MultiOutputMixin, RegressorMixin, TensorKernelLearner):
     """Numbers in, numbers out: all but the parameters of the regressors."""
 
+    _output_kind = NumberOutputs
+
     def _known(self) -> dict[str, type]:
         return _REGRESSION
 
     def _loss(self) -> Any:
-        loss = super()._loss()
+        loss = self._known_loss()
         if loss.is_binary:
             raise ValueError(
                 f"loss={loss!r} is for labels; choose one of {sorted(_REGRESSION)}, or take "
@@ -53,11 +55,13 @@ class TensorRegressor(MultiOutputMixin, RegressorMixin, TensorKernelLearner):
             )
         return loss
 
-    def _encoded(self, y: Any, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _encoded(self, y: Any, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray, NumberOutputs]:
         check_number_targets(y)
         y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
-        self._single = y.ndim == 1
-        return y.reshape(len(y), -1), weight
+        table, kept = y.reshape(len(y), -1), weight > 0.0
+        count = weight[kept]
+        centre = self._middle(table[kept], count / float(np.mean(count)))
+        return table, weight, NumberOutputs(y.ndim == 1, 1.0, centre, copy.deepcopy(self._loss()))
 
     def _middle(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
         middle = np.zeros(y.shape[1])
@@ -67,17 +71,13 @@ class TensorRegressor(MultiOutputMixin, RegressorMixin, TensorKernelLearner):
         elif self.fit_intercept:
             middle = np.average(y, axis=0, weights=weight)
         unit_of(y - middle)  # checks their size
-        self.intercept_ = float(middle[0]) if self._single else middle
         return np.asarray(middle)
 
-    def _single_output(self) -> bool:
-        return bool(self._single)
-
-    def _restore(self, state: dict[str, Any], max_bytes: int) -> None:
-        if type(state.get("_single")) is not bool:
-            raise ValueError("_single must say whether there is one output")
-        super()._restore(state, max_bytes)
-        check_intercept(self.intercept_, len(self._unit), single=self._single)
+    @property
+    def intercept_(self) -> Any:
+        """The mean of the targets, their median, or zero."""
+        outputs = self._fitted().outputs
+        return float(outputs.centre[0]) if outputs.single else outputs.centre
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict targets.
@@ -91,26 +91,20 @@ class TensorRegressor(MultiOutputMixin, RegressorMixin, TensorKernelLearner):
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
         """
-        found = self._scores(X)
-        return found[:, 0] if self._single else found
+        found: np.ndarray = self._fitted().outputs.labels(self._scores(X))
+        return found
 
 
-def _knows_probabilities(model: Any) -> bool:
-    """Tell whether the loss has class probabilities; the reason is raised if it has none."""
-    model._loss().proba(np.zeros((1, 1)))
-    return True
-
-
-class TensorClassifier(ClassifierMixin, TensorKernelLearner):
+class TensorClassifier(ClassifierFace, TensorKernelLearner):
     """Labels in, labels out: all but the parameters of the classifiers."""
 
-    classes_: np.ndarray
+    _output_kind = BinaryOutputs
 
     def _known(self) -> dict[str, type]:
         return _CLASSIFICATION
 
     def _loss(self) -> Any:
-        loss = super()._loss()
+        loss = self._known_loss()
         if not loss.is_binary:
             raise ValueError(
                 f"loss={loss!r} is for numbers; choose one of {sorted(_CLASSIFICATION)}, or take "
@@ -118,75 +112,10 @@ class TensorClassifier(ClassifierMixin, TensorKernelLearner):
             )
         return loss
 
-    def _encoded(self, y: Any, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        self.classes_, labels, weight = encoded_labels(self, y, weight)
-        return signs(labels, len(self.classes_)), weight
-
-    def _single_output(self) -> bool:
-        return len(self.classes_) == 2
-
-    def _restore(self, state: dict[str, Any], max_bytes: int) -> None:
-        classes = state.get("classes_")
-        if not isinstance(classes, np.ndarray) or classes.ndim != 1 or len(classes) < 2:
-            raise ValueError("classes_ must be an array of at least 2 labels")
-        super()._restore(state, max_bytes)
-        if len(self._unit) != (1 if len(classes) == 2 else len(classes)):
-            raise ValueError(f"there must be scores for {len(classes)} classes")
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Return the scores of the classes.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            New data.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes), or (n_samples,) for two classes
-            With two classes, positive means ``classes_[1]``.
-        """
-        scores = self._scores(X)
-        return scores[:, 0] if self._single_output() else scores
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Predict class labels.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            New data.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        scores = self._scores(X)
-        labels: np.ndarray = self.classes_[chosen(scores)]
-        return labels
-
-    @available_if(_knows_probabilities)
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Return class probabilities, with the logistic loss.
-
-        With more than two classes, those of each against the rest are divided by their sum.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            New data.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
-        scores = self._scores(X)
-        found = np.asarray(self._loss().proba(scores))
-        if self._single_output():
-            return np.concatenate([1.0 - found, found], axis=1)
-        total = found.sum(axis=1, keepdims=True)
-        even = np.full_like(found, 1.0 / found.shape[1])
-        return np.asarray(np.divide(found, total, out=even, where=total > 0.0))
+    def _encoded(self, y: Any, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray, BinaryOutputs]:
+        classes, labels, weight = encoded_labels(self, y, weight)
+        outputs = BinaryOutputs(classes, copy.deepcopy(self._loss()))
+        return signs(labels, len(classes)), weight, outputs
 
 
 def signs(labels: np.ndarray, n_classes: int) -> np.ndarray:
@@ -194,13 +123,6 @@ def signs(labels: np.ndarray, n_classes: int) -> np.ndarray:
     if n_classes == 2:
         return np.where(labels == 1, 1.0, -1.0)[:, None]
     return np.where(labels[:, None] == np.arange(n_classes), 1.0, -1.0)
-
-
-def chosen(scores: np.ndarray) -> np.ndarray:
-    """Return the classes with the largest scores, the first of those that tie but for rounding."""
-    if scores.shape[1] == 1:
-        return np.asarray(scores[:, 0] > 0.0, dtype=np.intp)
-    return np.asarray(even_ties(scores, np.max(np.abs(scores), axis=1)).argmax(axis=1))
 
 
 @dataclass(eq=False, repr=False)

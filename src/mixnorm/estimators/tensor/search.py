@@ -8,6 +8,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
+from sklearn.base import is_classifier
 
 from mixnorm.engines import dual, tensor
 from mixnorm.estimators._common.messages import warn_caller
@@ -22,7 +23,7 @@ from mixnorm.estimators._common.parameters import (
     Tolerance,
 )
 from mixnorm.estimators._common.progress import Progress, all_or_nothing, with_callbacks
-from mixnorm.estimators._common.search import explained, row_folds, values_to_try
+from mixnorm.estimators._common.search import SearchedMixin, explained, row_folds, values_to_try
 from mixnorm.estimators.tensor.base import (
     Components,
     Exponent,
@@ -32,15 +33,29 @@ from mixnorm.estimators.tensor.base import (
     Training,
     encoded_target,
 )
-from mixnorm.estimators.tensor.learners import TensorClassifier, TensorRegressor, chosen
+from mixnorm.estimators.tensor.learners import TensorClassifier, TensorRegressor
 from mixnorm.exceptions import InterruptedFitWarning, NotConvergedWarning
+from mixnorm.models import ClassOutputs
+from mixnorm.selection import SearchResult
 
 # What gammas are tried where a number of them is given.
 _LEAST, _MOST = 1e-2, 1e4
 
 
-class TensorKernelCV(TensorKernelLearner):
+class TensorKernelCV(SearchedMixin, TensorKernelLearner):
     """Adds the search: the kernel is computed once, and every fold goes along ``gammas``."""
+
+    search_: SearchResult
+
+    @property
+    def gamma_(self) -> float:
+        """The value chosen."""
+        return float(self.best_params_["gamma"])
+
+    @property
+    def gammas_(self) -> np.ndarray:
+        """The values tried, in ascending order."""
+        return np.asarray(self.cv_results_["gamma"])
 
     def _check_together(self) -> None:
         super()._check_together()
@@ -79,24 +94,25 @@ class TensorKernelCV(TensorKernelLearner):
         with all_or_nothing(self):
             data = self._data(X, y, sample_weight)
             labels = np.asarray(y)
-            classifier = hasattr(self, "classes_")
             weight = np.zeros(data.n_samples)
             weight[data.kept] = data.weight
             nothing = np.zeros(len(labels))
-            splits = row_folds(self.cv, nothing, labels, classifier=classifier, weight=weight)
+            splits = row_folds(
+                self.cv, nothing, labels, classifier=is_classifier(self), weight=weight
+            )
             progress = Progress.of_fit(self, X, y, sample_weight, len(splits) + 1)
             made = self._represented(data.rows)
-            self._search(made, data, splits, progress)
+            self.search_ = self._search(made, data, splits, progress)
             task = progress.task("refit", data.y.shape[1])
-            self._learn(made, data, self.gamma_, task)
+            self._learn(made, data, self.search_.best_params["gamma"], task)
             task.end(dict)
             progress.end(dict)
             return self
 
     def _search(
         self, made: tensor.Representation, data: Training, splits: list[Any], progress: Progress
-    ) -> None:
-        """Set what was found by cross-validation."""
+    ) -> SearchResult:
+        """Return what was found by cross-validation."""
         scores: list[np.ndarray] = []
         held: list[tuple[np.ndarray, np.ndarray]] = []
         missed = np.zeros(len(self._gammas()), dtype=np.intp)
@@ -125,20 +141,21 @@ class TensorKernelCV(TensorKernelLearner):
             table = self._pooled(held, data)[:, None]
         means = np.nanmean(table, axis=1)
         best = int(np.argmax(np.round(means, 12)))
-        self.gammas_ = self._gammas()
-        self.gamma_, self.best_score_ = float(self.gammas_[best]), float(means[best])
+        gammas = self._gammas()
+        gamma = float(gammas[best])
         if missed[best]:
             warn_caller(
-                f"At gamma={self.gamma_:g}, which was chosen, {missed[best]} fits of folds did not "
+                f"At gamma={gamma:g}, which was chosen, {missed[best]} fits of folds did not "
                 f"reach the tolerance {self.tol:g}. Raise max_iter or tol.",
                 NotConvergedWarning,
             )
-        self.cv_results_ = {
-            "gamma": self.gammas_,
+        results = {
+            "gamma": gammas,
             "mean_test_score": means,
             "std_test_score": np.nanstd(table, axis=1),
             "split_test_scores": table,
         }
+        return SearchResult(results, {"gamma": gamma}, float(means[best]))
 
     def _fold(
         self, contraction: dual.Contraction, data: Training, train: np.ndarray, test: np.ndarray
@@ -297,5 +314,6 @@ objective_, dual_gap_, n_iter_, n_features_in_, feature_names_in_
 
     def _score(self, y: np.ndarray, given: np.ndarray, weight: np.ndarray) -> float:
         total = float(np.sum(weight))
-        right = chosen(given) == chosen(y)
+        places = ClassOutputs(np.arange(max(2, y.shape[1])))
+        right = places.labels(given) == places.labels(y)
         return float(np.sum(weight * right)) / total if total > 0.0 else math.nan

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,6 +59,13 @@ class FeatureExpansion:
             part[np.abs(part) < _NOISE * (np.abs(features) @ sizes)] = 0.0
             found[rows] = part
         return found
+
+    def cost(self) -> dict[str, int]:
+        """Return numbers stored, and multiplications for a row: one for each power of a column."""
+        floats = self.weights.size
+        if self.exponents is None:
+            return {"floats": floats, "multiplications": floats + len(self.weights)}
+        return {"floats": floats, "multiplications": floats + int(self.exponents.sum())}
 
 
 @dataclass
@@ -118,6 +126,13 @@ class TensorExpansion:
                 added = own[sets].sum(axis=0) + shift[i]
             found[i] += self.kernel.of_products(Z @ row, added) @ beta
 
+    def cost(self) -> dict[str, int]:
+        """Return numbers stored, and multiplications for a row."""
+        (n, width), n_outputs = self.columns.shape, self.alpha.shape[1]
+        n_sets = math.comb(n + int(self.q) - 2, int(self.q) - 1)
+        floats = self.columns.size + self.alpha.size
+        return {"floats": floats, "multiplications": n_sets * (width + n_outputs)}
+
 
 @dataclass
 class PairExpansion:
@@ -161,6 +176,13 @@ class PairExpansion:
             K = self.kernel.of_products((row * Z) @ self.columns.T, added)
             found[i] = np.sum((K @ self.alpha) * self.coef, axis=0)
         return found
+
+    def cost(self) -> dict[str, int]:
+        """Return numbers stored, and multiplications for a row."""
+        (n, width), (n_pairs, n_outputs) = self.columns.shape, self.coef.shape
+        floats = self.columns.size + self.alpha.size + self.coef.size
+        each = width + n * (width + n_outputs) + n_outputs
+        return {"floats": floats, "multiplications": n_pairs * each}
 
 
 def weights_of_sums(u: np.ndarray, q: float) -> np.ndarray:
