@@ -38,7 +38,6 @@ from mixnorm.engines.mirror.layout import (
     MODE,
     N_SCRATCH,
     OFFSET,
-    OFFSETS,
     ORIGIN,
     OUTPUTS,
     POWER,
@@ -50,7 +49,6 @@ from mixnorm.engines.mirror.layout import (
     S_RAW,
     S_VALUE,
     SCALED,
-    SEEN,
     SEEN_BEFORE,
     STEEPEST,
     TASKS,
@@ -61,10 +59,12 @@ from mixnorm.engines.mirror.layout import (
 from mixnorm.engines.mirror.origin_jit import measure, move_origin, note_names
 from mixnorm.engines.mirror.sums_jit import (
     add_outer,
+    count_average,
     matrix_of,
     note_average,
     rate_now,
     refresh,
+    restart_clock,
     scale_now,
     step_sums,
 )
@@ -73,6 +73,8 @@ from mixnorm.engines.mirror.vectors_jit import (
     count_entries,
     entry,
     fast_entry,
+    largest,
+    magnitude,
     pack,
     pack_stored,
     pack_whole,
@@ -256,6 +258,13 @@ def score(size, index, scale, output, codes, constants, theta, image, column, va
 
 
 @compiled
+def in_parts(importance):  # type: ignore[no-untyped-def]
+    """Return into how heavy parts a sample is cut, and how many they are."""
+    repeats = max(1, math.ceil(min(importance, _REPEATS)))
+    return importance / repeats, repeats
+
+
+@compiled
 def judge(  # type: ignore[no-untyped-def]
     i, output, based, codes, loss_codes, loss_constants, labels, targets, outputs, scores, residual
 ):
@@ -284,8 +293,8 @@ def judge(  # type: ignore[no-untyped-def]
 
 @compiled
 def step(  # type: ignore[no-untyped-def]
-    i, output, count, weight, warm, rate, index, targets, codes, constants, loss_codes, theta,
-    image, total, column, outputs, tree, levels, numbers, scratch, residual, products,
+    i, output, count, weight, rate, index, targets, codes, constants, loss_codes, theta, image,
+    total, column, outputs, tree, levels, numbers, scratch, residual, products,
 ):  # fmt: skip
     """Step against the derivatives of a sample in its scores; faint ones do not count."""
     n_columns, size, moved, places = column.shape[1], count, scratch[S_VALUE], index
@@ -300,8 +309,9 @@ def step(  # type: ignore[no-untyped-def]
             size, places = n_columns, np.empty(0, np.int64)
     if codes[AVERAGED]:
         note_average(size, places, codes, theta, image, total, column, numbers)
+    warm = 1.0
     if codes[SCALED]:  # a heavy part of a sample does not overshoot
-        weight = min(weight, 1.0)
+        weight, warm = min(weight, 1.0), numbers[WEIGHT] / (numbers[WEIGHT] + WARM)
     if theta is None:
         reach = warm * constants[RATE] * numbers[WEIGHT] / numbers[INPUTS]
         if codes[MODE] != LABELS:
@@ -320,6 +330,18 @@ def step(  # type: ignore[no-untyped-def]
             refresh(codes, constants, theta, image, total, column, tree, levels, numbers, scratch)
 
 
+@compiled
+def make_room(codes, n_columns):  # type: ignore[no-untyped-def]
+    """Return arrays to work in."""
+    n_outputs = codes[OUTPUTS]
+    index, everything = np.empty(n_columns + 1, np.int64), np.empty(0, np.int64)
+    scores, residual, products = np.zeros(n_outputs), np.zeros(n_outputs), np.zeros(n_outputs)
+    scratch = np.empty((N_SCRATCH, max(n_columns, n_outputs) + 1))
+    value = scratch[S_VALUE]
+    raw = scratch[S_RAW] if codes[SCALED] else value
+    return index, everything, scores, residual, products, scratch, raw, value
+
+
 @fast_entry
 def learn(  # type: ignore[no-untyped-def]
     dense, indptr, indices, data, labels, targets, importance, codes, constants, loss_codes,
@@ -334,12 +356,7 @@ def learn(  # type: ignore[no-untyped-def]
     stored = dense.shape[0] == 0
     n_samples = indptr.shape[0] - 1 if stored else dense.shape[0]
     n_outputs, n_columns = codes[OUTPUTS], column.shape[1]
-    index, everything = np.empty(n_columns + 1, np.int64), np.empty(0, np.int64)
-    scores, residual = np.zeros(n_outputs), np.zeros(n_outputs)
-    products = np.zeros(n_outputs)
-    scratch = np.empty((N_SCRATCH, max(n_columns, n_outputs) + 1))
-    value = scratch[S_VALUE]
-    raw = scratch[S_RAW] if codes[SCALED] else value
+    index, everything, scores, residual, products, scratch, raw, value = make_room(codes, n_columns)
     centred, based = codes[ORIGIN] != ZERO, codes[SCALED] == 1 and codes[INTERCEPT] == 1
     begin = end = 0
     for i in range(n_samples):
@@ -354,8 +371,7 @@ def learn(  # type: ignore[no-untyped-def]
         whole = is_whole(count, n_columns, codes)
         size, places = (n_columns, everything) if whole else (count, index)
         output = labels[i] if codes[MODE] == TASKS else -1
-        repeats = max(1, math.ceil(min(importance[i], _REPEATS)))
-        weight = importance[i] / repeats
+        weight, repeats = in_parts(importance[i])
         for turn in range(repeats):
             # Predict.
             rate = rate_now(codes, constants, numbers)
@@ -388,38 +404,27 @@ def learn(  # type: ignore[no-untyped-def]
             numbers[LOSS] += weight * loss
             numbers[WEIGHT] += weight
             if codes[AVERAGED]:
-                for r in range(n_outputs):
-                    outputs[OFFSETS, r] += weight * rate * outputs[OFFSET, r]
                 if numbers[CLOCK] > _LONG * scale:
-                    note_average(n_columns, everything, codes, theta, image, total, column, numbers)
-                    numbers[CLOCK] = 0.0
-                    column[SEEN] = 0.0
-                numbers[CLOCK] += weight * scale
+                    restart_clock(codes, theta, image, total, column, numbers)
+                count_average(weight, rate, scale, outputs, numbers)
             # Means, units and targets.
-            inputs, warm = 0.0, 1.0
             if codes[SCALED]:
                 inputs = move_origin(
                     size, places, scale, pace, weight / numbers[WEIGHT], codes, constants, theta,
                     image, total, column, outputs, tree, levels, numbers, scratch, products,
                 )  # fmt: skip
-                warm = numbers[WEIGHT] / (numbers[WEIGHT] + WARM)
-            elif codes[KIND] == FEATURES:
-                for e in range(size):
-                    inputs += abs(value[e])
+            else:
+                inputs = magnitude(size, value) if codes[KIND] == FEATURES else 0.0
             if based and codes[MODE] != LABELS:
                 move_base(i, output, weight, codes, loss_codes, targets, outputs)
             if codes[KIND] == FEATURES:
                 numbers[INPUTS] += weight * inputs
             # Step.
-            steepest = 0.0
-            for r in range(n_outputs):
-                steepest = max(steepest, abs(residual[r]))
-            if not steepest > constants[QUIET]:
+            if not largest(residual) > constants[QUIET]:
                 continue
-            if turn == 0:
-                numbers[UPDATES] += 1.0
+            numbers[UPDATES] += 1.0 if turn == 0 else 0.0
             step(
-                i, output, count, weight, warm, rate, index, targets, codes, constants,
+                i, output, count, weight, rate, index, targets, codes, constants,
                 loss_codes, theta, image, total, column, outputs, tree, levels, numbers, scratch,
                 residual, products,
             )  # fmt: skip

@@ -28,6 +28,8 @@ from mixnorm.engines.mirror.layout import (
     LAST_RATE,
     LINEAR,
     NONE,
+    OFFSET,
+    OFFSETS,
     OUTPUTS,
     POWER,
     RADIUS,
@@ -134,6 +136,23 @@ def note_average(count, index, codes, theta, image, total, column, numbers):  # 
             passed *= factor[j]
         for r in range(codes[OUTPUTS]):
             total[r, j] += passed * matrix[r, j]
+
+
+@compiled
+def restart_clock(codes, theta, image, total, column, numbers):  # type: ignore[no-untyped-def]
+    """Let the clock begin anew, as a long one would drop digits."""
+    everything = np.empty(0, np.int64)
+    note_average(column.shape[1], everything, codes, theta, image, total, column, numbers)
+    numbers[CLOCK] = 0.0
+    column[SEEN] = 0.0
+
+
+@compiled
+def count_average(weight, rate, scale, outputs, numbers):  # type: ignore[no-untyped-def]
+    """Let a round count in the sums of weights and of offsets."""
+    for r in range(outputs.shape[1]):
+        outputs[OFFSETS, r] += weight * rate * outputs[OFFSET, r]
+    numbers[CLOCK] += weight * scale
 
 
 @fast_entry

@@ -239,3 +239,21 @@ def move_means(gain, raw, mean, inverse, top, value):  # type: ignore[no-untyped
         total += abs(value[j])
         far += 1.0 if abs(away) > top[j] else 0.0
     return total, int(far)
+
+
+@compiled
+def largest(values):  # type: ignore[no-untyped-def]
+    """Return the largest magnitude; zero of no values."""
+    found = 0.0
+    for j in range(values.shape[0]):
+        found = max(found, abs(values[j]))
+    return found
+
+
+@compiled
+def magnitude(count, values):  # type: ignore[no-untyped-def]
+    """Return the sum of the magnitudes of the first ``count`` values."""
+    total = 0.0
+    for j in range(count):
+        total += abs(values[j])
+    return total
