@@ -1,23 +1,14 @@
-"""Tasks in all forms, and the problem that they become."""
+"""The problem that tasks become."""
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
-from scipy import sparse
 
 from mixnorm.engines.proximal import LossMixture, SeparateDesign, SharedDesign
-from mixnorm.estimators.multitask.problem import (
+from mixnorm.estimators.multitask.problem import build_problem, read_weights, task_losses
+from mixnorm.estimators.multitask.targets import (
     Targets,
-    build_problem,
-    find_task,
-    is_separate,
-    read_matrices,
-    read_separate,
     read_shared,
-    read_weights,
-    side_by_side,
-    task_losses,
 )
 from mixnorm.losses import Hinge, Huber, MultinomialLogistic, Squared
 
@@ -29,81 +20,10 @@ def columns(n_tasks=2, form="table"):
     return Targets(list(range(n_tasks)), [np.arange(4.0) + task for task in range(n_tasks)], form)
 
 
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
-        (X, False),
-        (X.tolist(), False),
-        (list(X), False),
-        (sparse.csr_array(X), False),
-        (pd.DataFrame(X), False),
-        ([], False),
-        ([X, X], True),
-        ((X, sparse.csr_array(X)), True),
-        ([X.tolist(), X.tolist()], True),
-        ([pd.DataFrame(X), X], True),
-        ({"a": X}, True),
-        ([X, X[0]], False),
-    ],
-)
-def test_one_matrix_or_several(given, expected):
-    assert is_separate(given) is expected
-
-
-def test_targets_beside_one_matrix():
-    Y = np.column_stack([np.arange(4.0), [0, 1, NAN, 1]])
-    for given in (Y, Y.tolist(), {0: Y[:, 0], 1: Y[:, 1]}):
-        targets = read_shared(given)
-        assert targets.names == [0, 1]
-        assert targets.form == ("frame" if isinstance(given, dict) else "table")
-        assert np.array_equal(np.column_stack(targets.columns), Y, equal_nan=True)
-    assert read_shared(Y[:, 0]).form == "column"
-    assert read_shared([1, 2, 3]).columns[0].tolist() == [1, 2, 3]
-
-
-@pytest.mark.parametrize("library", [pd, pl])
-def test_columns_of_a_frame_are_tasks(library):
-    frame = library.DataFrame({"cost": [1.0, 2.0, None], "kind": ["a", None, "b"]})
-    targets = read_shared(frame)
-    assert targets.names == ["cost", "kind"]
-    problem = build_problem([X[:3]], targets, {"cost": "squared", "kind": "hinge"}, None)
-    assert np.array_equal(problem.training.weight, [[0.5, 0.5], [0.5, 0.0], [0.0, 0.5]])
-    assert problem.outputs.classes[1].tolist() == ["a", "b"]
-    assert problem.y[[0, 2], 1].tolist() == [-1.0, 1.0]
-
-
-def test_numbers_beside_texts_stay_numbers():
-    problem = build_problem(
-        [X], read_shared([[1, "no"], [2, "yes"], [None, "yes"], [4, None]]),
-        ["squared", "logistic"], None,
-    )  # fmt: skip
-    assert problem.y[[0, 1, 3], 0].tolist() == [1.0, 2.0, 4.0]
-    assert problem.outputs.classes[1].dtype.kind == "U"
-
-
 def test_missing_values_of_pandas():
     frame = pd.DataFrame({"a": pd.array([1, None, 3, 2], dtype="Int64"), "b": [1, 2, 3, 4]})
     problem = build_problem([X], read_shared(frame), "squared", None)
     assert problem.training.weight[:, 0].tolist() == [1 / 3, 0, 1 / 3, 1 / 3]
-
-
-def test_targets_beside_several_matrices():
-    names, matrices, form = read_matrices({"b": X, "a": X[:2]})
-    assert (names, form) == (["b", "a"], "dict")
-    targets = read_separate(names, form, {"a": [1, 2], "b": np.ones((4, 1))})
-    assert [len(column) for column in targets.columns] == [4, 2]
-    assert matrices[1].shape == (2, 3)
-    assert read_matrices([X, X])[0] == [0, 1]
-
-
-def test_names_and_positions_of_tasks():
-    assert [find_task(task, ["a", "b"]) for task in ("b", 0, np.int64(1))] == [1, 0, 1]
-    assert find_task(0, [5, 0]) == 1  # a name comes before a position
-    for wrong in ("c", 2, -1, True, None):
-        with pytest.raises(ValueError, match=r"no task .*; the tasks are 'a', 'b'"):
-            find_task(wrong, ["a", "b"])
-    with pytest.raises(ValueError, match="no task 1"):
-        find_task(1, [5, 0])
 
 
 def test_losses_of_tasks():
@@ -276,39 +196,3 @@ def test_rows_without_weight_may_hold_anything():
     assert problem.y[3] == 2.0  # the mean, a shift of which is taken off
     with pytest.raises(ValueError, match="needs two labels, but y holds 1"):
         build_problem([X], read_shared([1, 1, 1, 2]), "hinge", weight)
-
-
-@pytest.mark.parametrize(
-    ("given", "y", "message"),
-    [
-        ([X, X], {0: [1] * 4}, "X is a list of tasks, but y is a dict"),
-        ({"a": X}, [[1] * 4], "X is a dict of tasks, but y is a list"),
-        ({"a": X}, {"b": [1] * 4}, "only one has 'a', 'b'"),
-        ([X, X], [[1] * 4], "list of 2 tasks, but y has 1"),
-        ([X, X], [[1] * 4, [1] * 3], "Task 1 has 4 rows in X and 3 in y"),
-        ([X, X], [[1] * 4, np.ones((4, 2))], "task 1 have shape"),
-    ],
-)
-def test_wrong_lists(given, y, message):
-    names, matrices, form = read_matrices(given)
-    with pytest.raises(ValueError, match=message):
-        build_problem(matrices, read_separate(names, form, y), "squared", None)
-
-
-def test_new_matrices_belong_to_known_tasks():
-    assert read_matrices({"b": X}, ["a", "b"])[0] == ["b"]
-    assert read_matrices([X, X], ["a", "b"])[0] == ["a", "b"]
-    with pytest.raises(ValueError, match="1 tasks, but 2 were fitted"):
-        read_matrices([X], ["a", "b"])
-    with pytest.raises(ValueError, match="no task 'c'"):
-        read_matrices({"c": X}, ["a", "b"])
-    with pytest.raises(ValueError, match="empty dictionary"):
-        read_matrices({})
-
-
-def test_tables_of_predictions():
-    number, text = np.array([1.5, 2.0]), np.array(["a", "bc"])
-    assert side_by_side([number, np.array([1, 0])]).dtype == np.float64
-    assert side_by_side([text, text]).dtype.kind == "U"
-    mixed = side_by_side([number, text])
-    assert mixed.tolist() == [[1.5, "a"], [2.0, "bc"]]

@@ -15,8 +15,9 @@ from sklearn.model_selection import (
 import mixnorm
 from mixnorm.engines import proximal
 from mixnorm.estimators import MultiTaskLearner, MultiTaskLearnerCV
-from mixnorm.estimators.multitask.problem import Targets, build_problem, read_shared
+from mixnorm.estimators.multitask.problem import build_problem
 from mixnorm.estimators.multitask.search import fold_weights, split_tasks
+from mixnorm.estimators.multitask.targets import Targets, read_shared
 
 NAN = np.nan
 

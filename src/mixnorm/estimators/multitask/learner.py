@@ -27,20 +27,22 @@ from mixnorm.estimators.mixed_norm.base import (
     working_dtypes,
 )
 from mixnorm.estimators.multitask.problem import (
-    Targets,
     TaskProblem,
     build_problem,
-    find_task,
     given_losses,
-    is_separate,
     missing,
     numbers_of,
+    read_weights,
+    task_losses,
+)
+from mixnorm.estimators.multitask.targets import (
+    Targets,
+    find_task,
+    is_separate,
     read_matrices,
     read_separate,
     read_shared,
-    read_weights,
     side_by_side,
-    task_losses,
 )
 from mixnorm.models import MixedNormPath, TaskOutputs, gives_probabilities
 

@@ -26,12 +26,8 @@ from mixnorm.estimators._common.search import fold_splitter, row_folds, warn_of_
 from mixnorm.estimators.mixed_norm import Training
 from mixnorm.estimators.mixed_norm.search import FOLD_EFFORT, PenaltyByCrossValidation
 from mixnorm.estimators.multitask.learner import BaseMultiTask, MultiTaskLearner
-from mixnorm.estimators.multitask.problem import (
-    TaskProblem,
-    read_separate,
-    side_by_side,
-    task_design,
-)
+from mixnorm.estimators.multitask.problem import TaskProblem, task_design
+from mixnorm.estimators.multitask.targets import read_separate, side_by_side
 
 # Rows of a fold, to train on and to score: of the one X, or of every task.
 Rows = np.ndarray | list[np.ndarray]
