@@ -25,7 +25,8 @@ from mixnorm.estimators._common.progress import Progress, all_or_nothing, with_c
 from mixnorm.estimators._common.search import fold_splitter, row_folds, warn_of_sorted_rows
 from mixnorm.estimators.mixed_norm import Training
 from mixnorm.estimators.mixed_norm.search import FOLD_EFFORT, PenaltyByCrossValidation
-from mixnorm.estimators.multitask.learner import BaseMultiTask, MultiTaskLearner
+from mixnorm.estimators.multitask.base import BaseMultiTask
+from mixnorm.estimators.multitask.learner import MultiTaskLearner
 from mixnorm.estimators.multitask.problem import TaskProblem, task_design
 from mixnorm.estimators.multitask.targets import read_separate, side_by_side
 

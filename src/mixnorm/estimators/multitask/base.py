@@ -1,0 +1,358 @@
+"""What all learners of many tasks share: data in, predictions and scores out."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.exceptions import UndefinedMetricWarning
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_consistent_length
+
+from mixnorm.estimators._common.progress import Progress, with_callbacks
+from mixnorm.estimators._common.units import safe_unit
+from mixnorm.estimators._common.validation import validate_data
+from mixnorm.estimators.mixed_norm.base import (
+    NormLearner,
+    check_grid,
+    grid_size,
+    working_dtypes,
+)
+from mixnorm.estimators.multitask.problem import (
+    TaskProblem,
+    build_problem,
+    given_losses,
+    missing,
+    numbers_of,
+    read_weights,
+    task_losses,
+)
+from mixnorm.estimators.multitask.targets import (
+    Targets,
+    find_task,
+    is_separate,
+    read_matrices,
+    read_separate,
+    read_shared,
+    side_by_side,
+)
+from mixnorm.models import MixedNormPath, TaskOutputs, gives_probabilities
+
+
+def _known_losses(estimator: Any) -> list[Any]:
+    """Return the losses of the tasks; before ``fit`` those given, for whichever tasks they are."""
+    if "model_" in vars(estimator):
+        return list(estimator.model_.outputs.losses)
+    given = estimator.losses
+    given = given.values() if isinstance(given, Mapping) else given
+    given = [given] if isinstance(given, str) or not isinstance(given, Iterable) else given
+    given = list(given)
+    return task_losses(given, range(len(given)))
+
+
+def _some_labels(estimator: Any) -> bool:
+    """Whether some task has labels; where none has, ``predict`` gives the scores."""
+    if not any(loss.is_binary for loss in _known_losses(estimator)):
+        raise AttributeError("decision_function is for tasks with labels; predict gives scores.")
+    return True
+
+
+def _some_probabilities(estimator: Any) -> bool:
+    """Whether the loss of some task has probabilities."""
+    if not any(gives_probabilities(loss) for loss in _known_losses(estimator)):
+        raise AttributeError(
+            "predict_proba is for tasks whose loss has probabilities, and none has: give a task "
+            "with two labels the loss 'logistic'."
+        )
+    return True
+
+
+class BaseMultiTask(RegressorMixin, NormLearner):
+    """What the learner and its form with cross-validation share: data in, predictions out."""
+
+    losses: Any
+    _output_kind: type = TaskOutputs
+
+    @property
+    def tasks_(self) -> list[Any]:
+        """The names of the tasks."""
+        return list(self._fitted().outputs.names)
+
+    @property
+    def classes_(self) -> list[np.ndarray | None]:
+        """For each task its two labels; None for tasks with numbers."""
+        return list(self._fitted().outputs.classes)
+
+    def _problem(self, X: Any, y: Any, sample_weight: Any) -> TaskProblem:
+        """Validate the data, and prepare all for the engine."""
+        if y is None:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None."
+            )
+        if is_separate(X):
+            names, matrices, form = read_matrices(X)
+            targets = read_separate(names, form, y)
+            matrices = self._validated(names, matrices)
+        else:
+            matrices = [self._matrix(X, reset=True)]
+            targets = read_shared(y)
+        return build_problem(
+            matrices,
+            targets,
+            self.losses,
+            sample_weight,
+            fit_intercept=bool(self.fit_intercept),
+            standardize=bool(self.standardize),
+        )
+
+    def _matrix(self, X: Any, *, reset: bool) -> Any:
+        dtype = working_dtypes(self.tol, given_losses(self.losses))
+        return validate_data(self, X, reset=reset, accept_sparse=("csc", "csr"), dtype=dtype)
+
+    def _validated(self, names: list[Any], matrices: list[Any]) -> list[Any]:
+        """Return the matrices of all tasks, checked against the first and of one dtype."""
+        found: list[Any] = []
+        for name, X in zip(names, matrices, strict=True):
+            try:
+                found.append(self._matrix(X, reset=not found))
+            except ValueError as error:
+                raise ValueError(
+                    f"Task {name!r}: {error} (All tasks have the same features.)"
+                ) from error
+        common = np.result_type(*(X.dtype for X in found))
+        return [X.astype(common, copy=False) for X in found]
+
+    # --- predictions
+
+    def _task_scores(self, X: Any, task: Any) -> Any:
+        """Return ``(tasks, scores, form)``: one array of scores for each task of ``X``."""
+        model = self._fitted()
+        names = model.outputs.names
+        if task is not None:
+            position = find_task(task, names)
+            return [position], [self._scores(X)[:, position]], "one"
+        if not is_separate(X):
+            return range(len(names)), list(self._scores(X).T), "table"
+        given, matrices, form = read_matrices(X, names)
+        places = [find_task(name, names) for name in given]
+        scores = [self._scores(own)[:, place] for own, place in zip(matrices, places, strict=True)]
+        return places, scores, form if form == "list" else given
+
+    def _in_form(self, columns: list[np.ndarray], form: Any) -> Any:
+        if form == "one" or (form == "table" and self._fitted().outputs.single):
+            return columns[0]
+        if form == "table":
+            return side_by_side(columns)
+        return columns if form == "list" else dict(zip(form, columns, strict=True))
+
+    def predict(self, X: Any, task: Any = None) -> Any:
+        """Predict for new data: numbers, or labels for tasks that have them.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), or list or dict of these
+            New data for all tasks, or for each task its own. A dictionary may hold some of the
+            tasks.
+        task : name or int, optional
+            Predict for this task alone.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_tasks), or list or dict of ndarray of shape (n_samples,)
+            In the form of ``X``. One column, (n_samples,), for one ``task`` and where ``y`` was
+            one column. A table of numbers and texts has the dtype object.
+        """
+        places, scores, form = self._task_scores(X, task)
+        labels = self._fitted().outputs.task_labels
+        found = [labels(place, own) for place, own in zip(places, scores, strict=True)]
+        return self._in_form(found, form)
+
+    @available_if(_some_labels)
+    def decision_function(self, X: Any, task: Any = None) -> Any:
+        """Return the scores of the tasks; for labels, positive means the second of the two.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), or list or dict of these
+            New data, as in ``predict``.
+        task : name or int, optional
+            The scores of this task alone.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_tasks), or list or dict of ndarray of shape (n_samples,)
+            In the form of ``X``, as in ``predict``.
+        """
+        _, scores, form = self._task_scores(X, task)
+        return self._in_form(scores, form)
+
+    @available_if(_some_probabilities)
+    def predict_proba(self, X: Any, task: Any = None) -> Any:
+        """Return the probabilities of the two labels of each task, for logistic losses.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), or list or dict of these
+            New data, as in ``predict``.
+        task : name or int, optional
+            The probabilities of this task alone.
+
+        Returns
+        -------
+        list or dict of ndarray of shape (n_samples, 2)
+            For each task its own, with columns in the order of its ``classes_``: a dictionary where
+            ``X`` is one, else a list, as scikit-learn has it for several outputs. One array for one
+            ``task`` and where ``y`` was one column.
+        """
+        places, scores, form = self._task_scores(X, task)
+        outputs: TaskOutputs = self._fitted().outputs
+        found = [
+            outputs.task_probabilities(place, own)
+            for place, own in zip(places, scores, strict=True)
+        ]
+        return found if form == "table" and not outputs.single else self._in_form(found, form)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the mean over tasks of R², or of the accuracy for tasks with labels.
+
+        Entries without a label do not count, nor tasks with none, nor R² of a single target.
+
+        Parameters
+        ----------
+        X, y
+            Data in one of the forms that ``fit`` takes.
+        sample_weight : array-like, list or dict, optional
+            Weights, as in ``fit``.
+
+        Returns
+        -------
+        float
+            NaN, with a warning, if no task has enough targets.
+        """
+        outputs: TaskOutputs = self._fitted().outputs
+        if is_separate(X):
+            names, _, form = read_matrices(X, outputs.names)
+            targets = read_separate(names, form, y)
+        else:
+            targets = read_shared(y)
+            check_consistent_length(X, targets.columns[0])
+            names = targets.names if targets.form == "frame" else list(outputs.names)
+        if len(targets.names) != len(names):
+            raise ValueError(
+                f"y has {len(targets.names)} columns for {len(names)} tasks; give one for each, or "
+                "a dictionary of some."
+            )
+        places, scores, _ = self._task_scores(X, None)
+        at = dict(zip(places, scores, strict=True))
+        wanted = [find_task(name, outputs.names) for name in names]
+        found = [outputs.task_labels(place, at[place]) for place in wanted]
+        labelled = [outputs.classes[place] is not None for place in wanted]
+        return _mean_score(targets, found, labelled, sample_weight)
+
+    def transform(self, X: Any) -> Any:
+        """Return the columns of ``X`` that some task uses.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), or list or dict of these
+            New data.
+
+        Returns
+        -------
+        {ndarray, sparse matrix} of shape (n_samples, n_selected), or list or dict of these
+            In the form of ``X``.
+        """
+        if not is_separate(X):
+            return super().transform(X)
+        names, matrices, form = read_matrices(X, self.tasks_)
+        found = [NormLearner.transform(self, own) for own in matrices]
+        return found if form == "list" else dict(zip(names, found, strict=True))
+
+    @with_callbacks
+    def path(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        alphas: Any = 50,
+        alpha_ratio: float = 1e-2,
+        sample_weight: Any = None,
+    ) -> MixedNormPath:
+        """Return the solutions for many penalties, each started from the one before.
+
+        ``alpha``, ``radius`` and ``warm_start`` do not count here, and the estimator stays as it
+        is, fitted or not.
+
+        Parameters
+        ----------
+        X, y
+            Training data, as in ``fit``.
+        alphas : int or sequence of float, default=50
+            Falling penalties, or how many to take, evenly spaced in logarithms, from the smallest
+            penalty that leaves no weights.
+        alpha_ratio : float, default=1e-2
+            The last of these divided by the first; not used where penalties are given.
+        sample_weight : array-like, list or dict, optional
+            Weights, as in ``fit``.
+
+        Returns
+        -------
+        MixedNormPath
+            ``alphas``, ``coefs``, ``intercepts``, ``gaps``, ``norm_values``, ``n_features``, ...
+        """
+        self._check_parameters()
+        check_grid(alphas, alpha_ratio)
+        scratch = copy.copy(self)  # what validation sets stays off the estimator
+        training = scratch._problem(X, y, sample_weight).training
+        progress = Progress.of_fit(self, X, y, sample_weight, grid_size(alphas))
+        path = scratch._walk(training, alphas, alpha_ratio, progress)
+        progress.end()
+        return path
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+
+def _mean_score(
+    targets: Targets, found: Sequence[np.ndarray], labels: Sequence[bool], sample_weight: Any
+) -> float:
+    """Return the mean of R² of tasks with numbers and of the accuracy of those with labels."""
+    weights = read_weights(sample_weight, targets)
+    scores = []
+    for task, (column, own) in enumerate(zip(targets.columns, found, strict=True)):
+        given = weights[task] if isinstance(weights, list) else weights
+        weight = np.where(missing(column), 0.0, 1.0 if given is None else given)
+        counts = weight > 0.0
+        if labels[task]:
+            right = np.asarray(column[counts] == own[counts], dtype=np.float64)
+            scores.append(right @ weight[counts] / weight.sum() if len(right) else np.nan)
+        else:
+            y = numbers_of(column, counts, targets.names[task])[counts]
+            scores.append(_r2(y, own[counts], weight[counts]))
+    if np.all(np.isnan(scores)):
+        warnings.warn(
+            "No task has a label, or two numbers for R²; the score is NaN.",
+            UndefinedMetricWarning,
+            stacklevel=3,
+        )
+        return float("nan")
+    return float(np.nanmean(scores))
+
+
+def _r2(y: np.ndarray, found: np.ndarray, weight: np.ndarray) -> float:
+    """Return R²; as in scikit-learn 1 or 0 for targets that do not vary."""
+    if len(y) < 2:
+        return float("nan")
+    unit = safe_unit(y)
+    y, found = y / unit, found / unit
+    left = weight @ (y - found) ** 2
+    all_ = weight @ (y - np.average(y, weights=weight)) ** 2
+    if all_ == 0.0:
+        return float(left == 0.0)
+    return float(1.0 - left / all_)
