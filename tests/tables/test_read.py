@@ -250,16 +250,6 @@ def test_names(read):
     assert "'a.3', 'column_3', 'column_5'" in note
 
 
-@given(st.lists(st.sampled_from(["", "a", "a.2", "column_1", "column_2", "b"]), max_size=8))
-def test_names_are_made_unique(names):
-    unique, changed = _read._unique(names)
-    assert len(set(unique)) == len(names)
-    assert all(unique)
-    assert [new for new, old in zip(unique, names, strict=True) if new != old] == changed
-    first = {name: names.index(name) for name in names if name}
-    assert all(unique[place] == name for name, place in first.items())
-
-
 def test_numbers_on_top(read):
     table = read("1,2\n3,4\n")
     assert table.frame.to_dict("list") == {"column_1": [1, 3], "column_2": [2, 4]}

@@ -8,11 +8,12 @@ from mixnorm.tables.columns import CategoryColumn, DateColumn, NumberColumn
 from mixnorm.tables.encoder import SparseEncoder, TableEncoder, remarks
 from mixnorm.tables.marks import table_mark
 from mixnorm.tables.model import Predictions, TableModel
-from mixnorm.tables.read import SparseTable, Table, read_table
+from mixnorm.tables.read import read_table
 from mixnorm.tables.rows.columns import DECIDED_AT, RowColumn
 from mixnorm.tables.rows.encoder import Features, RowEncoder, feature_names
 from mixnorm.tables.rows.model import StreamModel
 from mixnorm.tables.rows.reader import BadRow, Row, RowReader
+from mixnorm.tables.table import SparseTable, Table
 from mixnorm.tables.target import (
     Target,
     Task,

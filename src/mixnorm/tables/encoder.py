@@ -20,7 +20,7 @@ from mixnorm.tables.words import counted
 if TYPE_CHECKING:
     import pandas as pd
 
-    from mixnorm.tables.read import SparseTable
+    from mixnorm.tables.table import SparseTable
 
 # Whole numbers up to here are exact in single precision.
 _EXACT = 2.0**24

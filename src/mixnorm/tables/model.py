@@ -12,7 +12,7 @@ from mixnorm.exceptions import TableError
 from mixnorm.models import PathModel
 from mixnorm.tables.columns import Gaps, NumberColumn
 from mixnorm.tables.encoder import SparseEncoder, TableEncoder, shortened, unreadable
-from mixnorm.tables.read import SparseTable, Table
+from mixnorm.tables.table import SparseTable, Table
 from mixnorm.tables.target import Task, find_column
 from mixnorm.tables.words import counted
 

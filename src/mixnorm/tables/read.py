@@ -6,21 +6,17 @@ import codecs
 import io
 import os
 import re
-from collections import Counter
 from collections.abc import Collection
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from mixnorm.exceptions import TableError
 from mixnorm.tables import sniff
 from mixnorm.tables.marks import common_mark
+from mixnorm.tables.table import SparseTable, Table, to_table
 from mixnorm.tables.words import counted
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # Also with a space before or after, as in files whose columns are aligned.
 _MISSING = [text for mark in sniff.MISSING for text in (mark, f" {mark}", f"{mark} ")]
@@ -28,58 +24,8 @@ _MISSING = [text for mark in sniff.MISSING for text in (mark, f" {mark}", f"{mar
 _BLOCK = 1 << 22
 _LARGEST_BLOCK = 1 << 30
 # A line for Excel, which is no row.
-_SEPARATOR = re.compile(rb'(?:\xef\xbb\xbf)?"?sep=([\t -!#-~])"?\r?\n')
+SEPARATOR = re.compile(rb'(?:\xef\xbb\xbf)?"?sep=([\t -!#-~])"?\r?\n')
 _INSTALL = 'Reading tables needs pandas and pyarrow: pip install "mixnorm[cli]"'
-
-
-@dataclass
-class Table:
-    """A table as it was read.
-
-    Parameters
-    ----------
-    name : str
-        What to call it in messages.
-    frame : DataFrame
-        Its columns, with unique names.
-    notes : list of str
-        What was found out or done on reading, one sentence each.
-    kept : dict of str to list of str
-        Columns letter by letter, if any were asked for.
-    repeated : tuple of str
-        Names that more than one column has in the file; all but the first have others here.
-    """
-
-    name: str
-    frame: pd.DataFrame
-    notes: list[str] = field(default_factory=list)
-    kept: dict[str, list[str]] = field(default_factory=dict)
-    repeated: tuple[str, ...] = ()
-
-
-@dataclass
-class SparseTable:
-    """A LIBSVM file as it was read: a sparse matrix with the label of each row.
-
-    Parameters
-    ----------
-    name : str
-        What to call it in messages.
-    matrix : csr_array of shape (n_rows, n_columns)
-        The rows.
-    labels : ndarray of shape (n_rows,)
-        The first entry of each line.
-    zero_based : bool
-        Whether the file counts columns from 0.
-    notes : list of str
-        What was found out or done on reading, one sentence each.
-    """
-
-    name: str
-    matrix: Any
-    labels: Any
-    zero_based: bool
-    notes: list[str] = field(default_factory=list)
 
 
 def read_table(
@@ -206,7 +152,7 @@ def _read_parquet(content: memoryview, name: str, keep: Collection[str]) -> Tabl
     try:
         table = pq.ParquetFile(pa.BufferReader(pa.py_buffer(content))).read()
         table.validate(full=True)  # texts that are none would fail later
-        return _to_table(table, name, [], dict.fromkeys(keep, table))
+        return to_table(table, name, [], dict.fromkeys(keep, table))
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         reason = str(error).splitlines()[0]
         raise TableError(f"{name} cannot be read as Parquet ({reason}).") from error
@@ -249,7 +195,7 @@ class _Csv:
         if self.encoding == "utf-16":
             content = memoryview(_decode(content, "utf-16", name).encode())
             self.encoding = "utf-8-sig"
-        told = _SEPARATOR.match(content)
+        told = SEPARATOR.match(content)
         if told:
             self.delimiter, content = told[1].decode(), content[told.end() :]
         self.content = content
@@ -283,7 +229,7 @@ class _Csv:
         if not self.header:
             names = [f"column_{place}" for place in range(1, table.num_columns + 1)]
             table = table.rename_columns(names)
-        return _to_table(table, self.name, self.notes, kept)
+        return to_table(table, self.name, self.notes, kept)
 
     def _letter_by_letter(self, table: Any, keep: Collection[str]) -> dict[str, Any]:
         """Return tables in which the columns to keep are what the file says."""
@@ -426,91 +372,3 @@ def _decode(content: memoryview, encoding: str, name: str) -> str:
         return bytes(content).decode(encoding)
     except UnicodeDecodeError as error:
         raise TableError(f"{name} is damaged: not valid {encoding} text ({error}).") from error
-
-
-def _to_table(table: Any, name: str, notes: list[str], kept: dict[str, Any]) -> Table:
-    """Turn an Arrow table into a DataFrame with plain types and unique names.
-
-    ``kept`` holds, by the final name of a column, a table in which it is as it shall be copied.
-    """
-    import pyarrow as pa
-
-    columns = [_plain(column) for column in table.columns]
-    given = [text.strip() for text in table.column_names]
-    names, renamed = _unique(given)
-    letters = {
-        text: _letters(raw.column(names.index(text))) for text, raw in kept.items() if text in names
-    }
-    if renamed:
-        notes.append(f"Names that occur more than once, or are empty, became {_listed(renamed)}.")
-    arrow = pa.table(columns, names=names)
-    del table, columns
-    # The buffers of a column are freed as soon as it is converted.
-    frame = arrow.to_pandas(split_blocks=True, self_destruct=True, date_as_object=False)
-    return Table(name, frame, notes, letters, repeated_names(given))
-
-
-def _letters(column: Any) -> list[str]:
-    """Return the entries of an Arrow column as texts, missing ones as empty."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    try:
-        found = pc.cast(column, pa.string()).to_pylist()
-    except pa.ArrowException:  # a list, say
-        found = [None if entry is None else str(entry) for entry in column.to_pylist()]
-    return ["" if entry is None else entry for entry in found]
-
-
-def _plain(column: Any) -> Any:
-    """Return a column in a type that pandas knows well: times in hours, decimals as floats."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if isinstance(column.type, pa.BaseExtensionType):
-        column = pc.cast(column, column.type.storage_type)
-    kind = column.type
-    if pa.types.is_time(kind):
-        nanoseconds = pc.cast(pc.cast(column, pa.time64("ns")), pa.int64())
-        return pc.divide(pc.cast(nanoseconds, pa.float64(), safe=False), 3.6e12)
-    if pa.types.is_decimal(kind) or pa.types.is_float16(kind):
-        return pc.cast(column, pa.float64())
-    if pa.types.is_duration(kind):
-        return pc.divide(pc.cast(pc.cast(column, pa.int64()), pa.float64()), _per_second(kind.unit))
-    if pa.types.is_date(kind):
-        return pc.cast(column, pa.timestamp("s"))
-    if pa.types.is_timestamp(kind) and kind.tz is not None:  # pandas may not know the zone
-        return pc.cast(column, pa.timestamp(kind.unit, "UTC"))
-    return column
-
-
-def _per_second(unit: str) -> float:
-    return {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}[unit]
-
-
-def repeated_names(names: list[str]) -> tuple[str, ...]:
-    """Return the names that occur more than once, empty ones aside."""
-    return tuple(name for name, count in Counter(names).items() if name and count > 1)
-
-
-def _unique(names: list[str]) -> tuple[list[str], list[str]]:
-    """Return names that differ, and those that had to be changed."""
-    seen: set[str] = set()
-    unique, changed = [], []
-    taken = set(names)
-    for place, name in enumerate(names, start=1):
-        fresh = name or f"column_{place}"
-        count = 1
-        while fresh in seen or (fresh != name and fresh in taken):
-            count += 1
-            fresh = f"{name or f'column_{place}'}.{count}"
-        seen.add(fresh)
-        unique.append(fresh)
-        if fresh != name:
-            changed.append(fresh)
-    return unique, changed
-
-
-def _listed(names: list[str], most: int = 5) -> str:
-    shown = ", ".join(repr(name) for name in names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

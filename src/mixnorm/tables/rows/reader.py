@@ -11,10 +11,10 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Literal, NamedTuple
 
 from mixnorm.exceptions import TableError
-from mixnorm.tables import read as _read
 from mixnorm.tables import sniff
 from mixnorm.tables.lines import Lines, decoded
 from mixnorm.tables.marks import Mark, common_mark, text_mark
+from mixnorm.tables.read import SEPARATOR
 from mixnorm.tables.rows.columns import (
     RowColumn,
     adapt_columns,
@@ -22,6 +22,7 @@ from mixnorm.tables.rows.columns import (
     values_by_name,
 )
 from mixnorm.tables.rows.encoder import RowEncoder, as_number
+from mixnorm.tables.table import listed, repeated_names, unique_names
 from mixnorm.tables.target import Task, find_name
 from mixnorm.tables.values import level_text, text_number, value_text
 from mixnorm.tables.words import counted
@@ -369,7 +370,7 @@ class RowReader:
         lines = self.lines
         while lines.fill(1) and not lines.ahead[0].strip():
             lines.take(1)
-        told = _read._SEPARATOR.match(lines.ahead[0] + b"\n")
+        told = SEPARATOR.match(lines.ahead[0] + b"\n")
         if told:
             delimiter = told[1].decode()
             lines.take(1)
@@ -386,12 +387,11 @@ class RowReader:
             header = sniff.has_header(text, delimiter, expect)
         if header:
             lines.take(length)
-            self._repeated = _read.repeated_names(names)
-            names, renamed = _read._unique(names)
+            self._repeated = repeated_names(names)
+            names, renamed = unique_names(names)
             if renamed:
                 self.notes.append(
-                    f"Names that occur more than once, or are empty, became "
-                    f"{_read._listed(renamed)}."
+                    f"Names that occur more than once, or are empty, became {listed(renamed)}."
                 )
         elif known and len(known) == len(names):
             self.notes.append("The first row holds no names, so columns are those learned before.")
