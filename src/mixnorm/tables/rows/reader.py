@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from mixnorm.exceptions import TableError
 from mixnorm.tables import sniff
-from mixnorm.tables.lines import Lines, decoded
+from mixnorm.tables.lines import Lines
 from mixnorm.tables.marks import Mark, common_mark, text_mark
 from mixnorm.tables.read import SEPARATOR
 from mixnorm.tables.rows.columns import (
@@ -22,27 +21,18 @@ from mixnorm.tables.rows.columns import (
     values_by_name,
 )
 from mixnorm.tables.rows.encoder import RowEncoder, as_number
+from mixnorm.tables.rows.records import MOST_LINES, BadRecord, csv_entries, json_object, told_format
 from mixnorm.tables.table import listed, repeated_names, unique_names
 from mixnorm.tables.target import Task, find_name
 from mixnorm.tables.values import level_text, text_number, value_text
 from mixnorm.tables.words import counted
 
-STREAMED = ("csv", "tsv", "jsonl")
-Format = Literal["csv", "tsv", "jsonl"]
-# Lines of one record of a CSV file, whose quoted entries may have line breaks.
-_MOST_LINES = 1000
 # Texts whose meaning is remembered.
 _MOST_TEXTS = 100_000
 # Names that a message may list.
 _MOST_NAMES = 100
 # Malformed rows whose line and reason are remembered.
 _MOST_BAD = 5
-_ENDINGS: dict[str, Format] = {
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".tsv": "tsv",
-    ".tab": "tsv",
-}
 
 
 class Row(NamedTuple):
@@ -68,14 +58,6 @@ class BadRow(NamedTuple):
 
     line: int
     reason: str
-
-
-class _Bad(Exception):
-    """A row that cannot be read, and how many lines it has."""
-
-    def __init__(self, reason: str, used: int = 1) -> None:
-        super().__init__(reason)
-        self.used = used
 
 
 class RowReader:
@@ -181,7 +163,7 @@ class RowReader:
         self.unfinished: BadRow | None = None
         self.is_last, self.before_last = False, (0, "")
         try:
-            self.kind = self._format(file_format, str(source))
+            self.kind = told_format(self.lines, file_format, str(source))
             lined = self.kind == "jsonl"
             self._row_at = self._object if lined else self._record
             self._entries_at = self._object_entries if lined else self._record_entries
@@ -220,7 +202,7 @@ class RowReader:
             reason = ""
             try:
                 found, used = self._row_at(done)
-            except _Bad as bad:
+            except BadRecord as bad:
                 if self.strict and rows:
                     break
                 found, used, reason = None, bad.used, str(bad)
@@ -284,10 +266,10 @@ class RowReader:
     def first_entries(self) -> list[Any]:
         """Return the entries of rows that were read and not taken, those that can be read."""
         found, place = list[Any](), 0
-        while place < min(len(self.lines.ahead), _MOST_LINES):
+        while place < min(len(self.lines.ahead), MOST_LINES):
             try:
                 entries, used = self._entries_at(place)
-            except _Bad as bad:
+            except BadRecord as bad:
                 entries, used = None, bad.used
             if used == 0:
                 break
@@ -334,30 +316,6 @@ class RowReader:
             self.bad.append(BadRow(line, reason))
 
     # What the source is.
-
-    def _format(self, given: str | None, source: str) -> Format:
-        """Return the format: given, told by the name, or by the first lines."""
-        self.lines.fill(2)
-        head = b"\n".join(self.lines.ahead)[: sniff.HEAD]
-        if not head.strip():
-            raise TableError(sniff.EMPTY.format(self.name))
-        if given in STREAMED:
-            return given  # type: ignore[return-value]
-        stem = source.lower()
-        for ending in (".gz", ".bz2", ".xz"):
-            stem = stem.removesuffix(ending)
-        told = _ENDINGS.get(os.path.splitext(stem)[1])
-        if told is not None:
-            return told
-        if _is_object(head.lstrip().split(b"\n")[0]):
-            return "jsonl"
-        kind = sniff.file_format(head, self.name)
-        if kind != "csv":
-            raise TableError(
-                f"{self.name} is {kind}, which is not read line by line; give CSV, TSV or JSON "
-                "lines, or use mixnorm fit."
-            )
-        return "csv"
 
     def _begin(
         self,
@@ -414,11 +372,11 @@ class RowReader:
     def _first_names(self) -> tuple[list[str], int]:
         """Return the entries of the first row, and how many lines it has."""
         try:
-            entries, used = self._fields(0)
+            entries, used = csv_entries(self.lines, 0, self.delimiter)
             while not used:
                 self.lines.fill(len(self.lines.ahead) + 1)
-                entries, used = self._fields(0)
-        except _Bad as bad:
+                entries, used = csv_entries(self.lines, 0, self.delimiter)
+        except BadRecord as bad:
             raise TableError(f"{self.name} is no table: in line 1, {bad}.") from bad
         names = [name.strip() for name in entries or ()]
         if any("\r" in name for name in names) and not self.lines.ahead[0].count(b'"'):
@@ -461,42 +419,14 @@ class RowReader:
 
     def _record_entries(self, place: int) -> tuple[list[str] | None, int]:
         """Return the entries of a row, as many as the header has, and how many lines it has."""
-        entries, used = self._fields(place)
+        entries, used = csv_entries(self.lines, place, self.delimiter)
         if entries is not None and len(entries) != len(self.columns):
             count = counted(len(entries), "entry", "entries")
-            raise _Bad(
+            raise BadRecord(
                 f"{count} where the header has {len(self.columns)} (delimiter {self.delimiter!r})",
                 used,
             )
         return entries, used
-
-    def _fields(self, place: int) -> tuple[list[str] | None, int]:
-        """Return the entries of the row that begins in a line ahead, and how many lines it has."""
-        text = decoded(self.lines.ahead[place])
-        if '"' in text:
-            return self._quoted(place)
-        if not text.strip() and self.delimiter not in text:
-            return None, 1
-        return text.split(self.delimiter), 1
-
-    def _quoted(self, place: int) -> tuple[list[str] | None, int]:
-        """Return the entries of a row with quotes, which may have several lines."""
-        used = 0
-
-        def lines() -> Iterator[str]:
-            nonlocal used
-            for line in self.lines.ahead[place : place + _MOST_LINES]:
-                used += 1
-                yield decoded(line) + "\n"
-
-        try:
-            return next(csv.reader(lines(), delimiter=self.delimiter, strict=True)), used
-        except csv.Error as error:
-            if "unexpected end" not in str(error):
-                raise _Bad(f"a quote is wrong ({error})") from error
-            if used == _MOST_LINES or self.lines.ended:
-                raise _Bad("a quote is never closed") from error
-            return None, 0
 
     def _label(self, text: str, used: int = 1) -> str | float | None:
         """Return a target; None where it is missing."""
@@ -510,7 +440,7 @@ class RowReader:
         if self.task == "regression":
             number = text_number(bare, self._style_of(bare))
             if number is None or not math.isfinite(number):
-                raise _Bad(f"the target {bare[:40]!r} is no number", used)
+                raise BadRecord(f"the target {bare[:40]!r} is no number", used)
             return number
         if len(self._labels) >= _MOST_TEXTS:
             self._labels.clear()
@@ -530,7 +460,7 @@ class RowReader:
     def _object_entries(self, place: int) -> tuple[dict[str, Any] | None, int]:
         """Return the object in a line ahead; None for an empty line."""
         line = self.lines.ahead[place]
-        return (_json(line) if line.strip() else None), 1
+        return (json_object(line) if line.strip() else None), 1
 
     def _object(self, place: int) -> tuple[Any, int]:
         """Return the parts of the row in a line ahead; None for an empty line."""
@@ -555,28 +485,5 @@ class RowReader:
         number = as_number(value)
         bad = number is None or not math.isfinite(number)
         if isinstance(value, (dict, list)) or (bad and self.task == "regression"):
-            raise _Bad(f"the target {str(value)[:40]!r} is no number or text")
+            raise BadRecord(f"the target {str(value)[:40]!r} is no number or text")
         return value_text(value) if self.task == "classification" else number
-
-
-def _json(line: bytes) -> dict[str, Any]:
-    """Return the object in a line."""
-    try:
-        found = json.loads(decoded(line))
-        if b"\\ud" in line.lower():  # half a character is no text
-            json.dumps(found, ensure_ascii=False).encode()
-    except json.JSONDecodeError as error:
-        raise _Bad(f"no JSON ({error})") from error
-    except (ValueError, RecursionError) as error:
-        raise _Bad("no JSON that can be used") from error
-    if not isinstance(found, dict):
-        raise _Bad(f"no JSON object but a {type(found).__name__}")
-    return found
-
-
-def _is_object(line: bytes) -> bool:
-    try:
-        _json(line)
-    except _Bad:
-        return False
-    return True
