@@ -19,7 +19,7 @@ from sklearn.datasets import load_iris
 import mixnorm as package
 from mixnorm.cli.arguments.parser import STREAMED as PARSED
 from mixnorm.tables import StreamModel
-from mixnorm.tables.rows import reader as _rows
+from mixnorm.tables.rows import records as _rows
 
 from .conftest import state
 
