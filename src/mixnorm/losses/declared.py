@@ -29,9 +29,9 @@ class Declared(Parameters):
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         if not {"value_and_residual", "distance"}.isdisjoint(vars(cls)):
-            for told in ("degree", "row_code"):
-                if told not in vars(cls):
-                    setattr(cls, told, None)
+            for trait in ("degree", "row_code"):
+                if trait not in vars(cls):
+                    setattr(cls, trait, None)
 
     @property
     def row_constants(self) -> tuple[float, ...]:

@@ -175,7 +175,7 @@ def _kind(value: Any) -> Any:
 
 
 def check_jobs(n_jobs: Any) -> None:
-    """Raise a clear error for what is no number of jobs."""
+    """Raise a clear error unless ``n_jobs`` is None or a number of jobs."""
     allowed = "None means one job, a whole number that many, and -1 one for each processor"
     if n_jobs is None:
         return

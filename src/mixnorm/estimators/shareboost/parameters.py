@@ -30,7 +30,7 @@ Times = Annotated[int, Whole(least=0)]
 
 
 def check_pool(pool: Any) -> None:
-    """Raise a clear error for what is no pool."""
+    """Raise a clear error unless an object can be used as a pool."""
     if pool is not None:
         as_pool(pool, "pool=")
 
