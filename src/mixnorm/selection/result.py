@@ -1,9 +1,14 @@
-"""What a search by cross-validation found."""
+"""What a search found."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+
+from mixnorm.selection.choice import mean_scores, standard_error
 
 
 @dataclass(frozen=True, eq=False)
@@ -13,18 +18,107 @@ class SearchResult:
     Parameters
     ----------
     cv_results : dict
-        A row per candidate: its parameters, the score of every fold, their mean and spread.
-    best_params : dict
-        Parameters of the chosen candidate.
-    best_score : float
-        Its mean held-out score.
+        A row per candidate under scikit-learn's names: ``params``, the score of every fold, their
+        mean, spread and rank.
+    chains : ndarray of int
+        The chain of each candidate; within a chain candidates go from simple to complex.
+    facts : dict of ndarray of shape (n_folds, n_candidates)
+        Other numbers of each fit.
+    n_splits : int
+        The number of folds with scores.
+    interrupted : bool
+        Whether somebody stopped the search.
+    best_index : int
+        The row of the chosen candidate; -1 before the choice.
+    predictions : tuple of tuple of ndarray
+        By candidate and fold, what is predicted for the held-out rows, if that was kept.
     """
 
     cv_results: dict[str, Any]
-    best_params: dict[str, Any]
-    best_score: float
+    chains: np.ndarray
+    facts: dict[str, np.ndarray]
+    n_splits: int
+    interrupted: bool = False
+    best_index: int = -1
+    predictions: tuple[Any, ...] = field(default=(), repr=False)
+
+    @classmethod
+    def of(
+        cls,
+        params: Sequence[Mapping[str, Any]],
+        scores: Mapping[str, np.ndarray],
+        chains: np.ndarray,
+        facts: dict[str, np.ndarray],
+        **others: Any,
+    ) -> Self:
+        """Return the result whose ``scores`` are, by metric, of shape ``(n_folds, n_candidates)``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> scores = {"score": np.array([[0.5, 0.75], [0.5, 0.25]])}
+        >>> found = SearchResult.of([{"C": 1.0}, {"C": 2.0}], scores, np.zeros(2, np.intp), {})
+        >>> found.cv_results["mean_test_score"], found.cv_results["rank_test_score"]
+        (array([0.5, 0.5]), array([1, 1], dtype=int32))
+        """
+        names = list(dict.fromkeys(name for row in params for name in row))
+        columns: dict[str, Any] = {"params": [dict(row) for row in params]}
+        columns |= {f"param_{name}": _column([row.get(name) for row in params]) for name in names}
+        for metric, table in scores.items():
+            columns |= _columns_of(metric, table)
+        n_splits = len(next(iter(scores.values())))
+        return cls(columns, chains, facts, n_splits, **others)
+
+    def scores(self, metric: str = "score") -> np.ndarray:
+        """Return the scores of all folds, of shape ``(n_folds, n_candidates)``."""
+        return np.stack([self.cv_results[f"split{k}_test_{metric}"] for k in range(self.n_splits)])
+
+    @property
+    def best_params(self) -> dict[str, Any]:
+        """Parameters of the chosen candidate."""
+        params: dict[str, Any] = self.cv_results["params"][self.best_index]
+        return params
+
+    @property
+    def best_score(self) -> float:
+        """Mean held-out score of the chosen candidate."""
+        return float(self.cv_results["mean_test_score"][self.best_index])
 
     def _check_stored(self) -> None:
-        """Raise unless every column has an entry for each candidate."""
-        if len({len(column) for column in self.cv_results.values()}) != 1:
+        """Raise unless every column has an entry for each candidate, and one is chosen."""
+        sizes = {len(column) for column in self.cv_results.values()} | {len(self.chains)}
+        if len(sizes) != 1:
             raise ValueError("cv_results_ must have an entry for every candidate in each column")
+        if not 0 <= self.best_index < sizes.pop():
+            raise ValueError("best_index_ must be the row of a candidate in cv_results_")
+        if "mean_test_score" not in self.cv_results or "params" not in self.cv_results:
+            raise ValueError("cv_results_ must have the columns params and mean_test_score")
+
+
+def _columns_of(metric: str, table: np.ndarray) -> dict[str, np.ndarray]:
+    """Return the columns of one metric, from scores of shape ``(n_folds, n_candidates)``."""
+    from scipy.stats import rankdata
+
+    mean = mean_scores(table)
+    rank = np.asarray(rankdata(np.nan_to_num(-mean, nan=np.inf), method="min"), dtype=np.int32)
+    known = np.isfinite(mean)
+    spread = np.full(len(mean), np.nan)
+    spread[known] = np.nanstd(table[:, known], axis=0)
+    return {
+        **{f"split{fold}_test_{metric}": row for fold, row in enumerate(table)},
+        f"mean_test_{metric}": mean,
+        f"std_test_{metric}": spread,
+        f"rank_test_{metric}": rank,
+        "standard_error" if metric == "score" else f"standard_error_{metric}": standard_error(
+            table
+        ),
+    }
+
+
+def _column(values: list[Any]) -> np.ndarray:
+    """Return the values of a parameter: numbers as such, others as objects."""
+    column = np.asarray(values) if all(isinstance(v, (int, float)) for v in values) else None
+    if column is None:
+        column = np.empty(len(values), dtype=object)
+        column[:] = values
+    return column

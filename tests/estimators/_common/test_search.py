@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 from sklearn.model_selection import KFold, TimeSeriesSplit
 
-from mixnorm.estimators._common.search import row_folds, warn_of_sorted_rows
+from mixnorm.estimators._common.folds import row_folds, warn_of_sorted_rows
 
 
 def test_which_rows_count_as_sorted():

@@ -64,8 +64,8 @@ def test_results_are_those_of_separate_fits(data):
     model = MixedNormClassifierCV(alphas=4, cv=folds, tol=1e-6).fit(X, y)
     results = model.cv_results_
     assert list(pd.DataFrame(results).columns) == [
-        "alpha", "mean_test_score", "std_test_score", "standard_error",
-        "split0_test_score", "split1_test_score", "split2_test_score",
+        "params", "param_alpha", "split0_test_score", "split1_test_score", "split2_test_score",
+        "mean_test_score", "std_test_score", "rank_test_score", "standard_error", "alpha",
     ]  # fmt: skip
     for fold, (train, test) in enumerate(folds.split(X, y)):
         for position, alpha in enumerate(model.alphas_):

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from mixnorm._array import follow, is_foreign
 from mixnorm.estimators._common.validation import validate_data
 from mixnorm.models import FitReport
+from mixnorm.selection import FixedScores
 
 # Empty arrays of the namespace and device of the training data, and of its targets, where these are
 # not NumPy's. They are not part of the model.
@@ -42,7 +43,8 @@ class FittedMixin:
 
     def _scores(self, X: Any) -> Any:
         """Return the scores of new data."""
-        return self._fitted().scores(self._check_new(X))
+        model = self._fitted()
+        return model.scores(X if isinstance(model, FixedScores) else self._check_new(X))
 
     def _remember(self, *data: Any) -> None:
         """Remember the namespaces of the training data and its targets."""

@@ -1,49 +1,31 @@
-"""Helpers of searches by cross-validation: values to try, folds, and shares of variance."""
+"""Estimators that choose their parameters by cross-validation: one fit serves them all."""
 
 from __future__ import annotations
 
+import copy
 import math
 import numbers
-from collections.abc import Iterable
-from typing import Any
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn.base import is_classifier
+from sklearn.utils import metadata_routing
 
 from mixnorm._array import to_numpy
 from mixnorm.estimators._common.arrays import take_rows
 from mixnorm.estimators._common.fitted import FittedMixin
+from mixnorm.estimators._common.folds import fold_splitter, row_folds
 from mixnorm.estimators._common.messages import warn_caller
+from mixnorm.estimators._common.progress import Progress, all_or_nothing, with_callbacks
 from mixnorm.estimators._common.regressor import r2
-from mixnorm.exceptions import SortedRowsWarning
-from mixnorm.selection import SearchResult
+from mixnorm.exceptions import InterruptedFitWarning, NotConvergedWarning
+from mixnorm.selection import Candidate, SearchResult, choose, search
 
-# Rows of a fold, and of the rest, that are enough to tell sorted targets from chance.
-_FEW = 5
-
-
-class SearchedMixin(FittedMixin):
-    """An estimator whose fit begins with a search, which it keeps as ``search_``."""
-
-    search_: SearchResult
-
-    def _searched(self) -> SearchResult:
-        self._fitted()
-        return self.search_
-
-    @property
-    def cv_results_(self) -> dict[str, Any]:
-        """Parameters and held-out scores of every candidate."""
-        return self._searched().cv_results
-
-    @property
-    def best_params_(self) -> dict[str, Any]:
-        """Parameters of the chosen candidate."""
-        return self._searched().best_params
-
-    @property
-    def best_score_(self) -> float:
-        """Mean held-out score of the chosen candidate."""
-        return self._searched().best_score
+#: The fact of a candidate whose fit ended before its tolerance.
+UNFINISHED = "unfinished"
 
 
 def values_to_try(given: Any, name: str) -> list[Any]:
@@ -61,111 +43,286 @@ def values_to_try(given: Any, name: str) -> list[Any]:
     return values
 
 
-def row_folds(
-    cv: Any, X: Any, y: Any, groups: Any = None, *, classifier: bool, weight: Any = None
-) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return the rows to learn from and the rows to score of every fold of ``cv``.
-
-    Rows of weight zero count for nothing: a splitter does not see them, and they are in no fold.
-    Folds that are given as lists of rows stay as they are. Warns where the targets of a regression
-    look sorted.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> [test.tolist() for _, test in row_folds(2, np.zeros(4), np.zeros(4), classifier=False)]
-    [[0, 1], [2, 3]]
-    """
-    from sklearn.model_selection import TimeSeriesSplit
-
-    kept = None if weight is None else np.flatnonzero(np.asarray(weight) > 0.0)
-    given = isinstance(cv, Iterable) and not hasattr(cv, "split")
-    if kept is not None and len(kept) < len(y) and not given:
-        parts = (take_rows(X, kept), y[kept], None if groups is None else np.asarray(groups)[kept])
-        inner = row_folds(cv, *parts, classifier=classifier)
-        return [(kept[train], kept[test]) for train, test in inner]
-    splitter = fold_splitter(cv, y, classifier=classifier)
-    n_samples = int(np.shape(y)[0])
-    try:
-        splits = list(splitter.split(X, y, groups))
-    except (TypeError, ValueError) as error:
-        if given:
-            raise ValueError(f"{_shown(cv)} must give pairs of training and test rows.") from error
-        raise ValueError(
-            f"{_shown(cv)} cannot split these rows: {error} Give other folds, or more rows."
-        ) from error
-    if not splits:
-        raise ValueError(f"{_shown(cv)} gives no folds; give at least one.")
-    folds = [
-        (_row_numbers(cv, train, n_samples), _row_numbers(cv, test, n_samples))
-        for train, test in splits
-    ]
-    if not classifier and not isinstance(splitter, TimeSeriesSplit):
-        warn_of_sorted_rows(y, [test for _, test in folds])
-    return folds
-
-
-def fold_splitter(cv: Any, y: Any = None, *, classifier: bool = False) -> Any:
-    """Return the splitter that ``cv`` stands for, as scikit-learn has it."""
-    from sklearn.model_selection import check_cv
-
-    allowed = (
-        "give None, a number of folds of at least 2, a splitter of sklearn.model_selection, or a "
-        "list of pairs of training and test rows"
-    )
-    whole = isinstance(cv, numbers.Integral) and not isinstance(cv, bool)
-    known = cv is None or whole or hasattr(cv, "split") or isinstance(cv, Iterable)
-    if isinstance(cv, (str, bytes)) or not known:
-        raise TypeError(f"cv={cv!r} is no way to split rows; {allowed}.")
-    if whole and cv < 2:
-        raise ValueError(f"cv={cv!r} is less than two folds; {allowed}.")
-    return check_cv(cv, y, classifier=classifier)
-
-
-def _shown(cv: Any) -> str:
-    return f"cv, a {type(cv).__name__}," if len(repr(cv)) > 60 else f"cv={cv!r}"
-
-
-def _row_numbers(cv: Any, given: Any, n_samples: int) -> np.ndarray:
-    rows = np.asarray(given)
-    if rows.dtype == bool and rows.shape == (n_samples,):
-        rows = np.flatnonzero(rows)
-    if rows.ndim != 1 or len(rows) == 0:
-        raise ValueError(f"{_shown(cv)} gives a fold with no rows to learn from or to score.")
-    if rows.dtype.kind not in "iu" or rows.min() < -n_samples or rows.max() >= n_samples:
-        raise ValueError(
-            f"{_shown(cv)} gives rows that X does not have; give row numbers from 0 to "
-            f"{n_samples - 1}."
-        )
-    return np.asarray(rows, dtype=np.intp) % n_samples
-
-
-def warn_of_sorted_rows(y: Any, tests: Iterable[np.ndarray]) -> None:
-    """Warn if a test fold has no target in the range of the others; for one column of numbers."""
-    targets = to_numpy(y)
-    if targets.dtype.kind not in "iuf" or targets.size != len(targets):
-        return
-    targets = targets.reshape(-1)
-    for fold, rows in enumerate(tests):
-        held = np.zeros(len(targets), dtype=bool)
-        held[rows] = True
-        own, others = (part[~np.isnan(part)] for part in (targets[held], targets[~held]))
-        if min(len(own), len(others)) < _FEW:
-            continue
-        vary = own.min() < own.max() and others.min() < others.max()
-        if vary and (own.min() > others.max() or own.max() < others.min()):
-            warn_caller(
-                f"Fold {fold + 1} of cv holds the targets from {own.min():.4g} to "
-                f"{own.max():.4g}, and no other row has one in that range: the rows seem to be "
-                "sorted by y, and scores then tell little. Shuffle the rows, with "
-                "cv=KFold(5, shuffle=True, random_state=0) say.",
-                SortedRowsWarning,
-            )
-            return
-
-
 def explained(y: np.ndarray, given: np.ndarray, weight: np.ndarray) -> float:
     """Return the share of variance explained, the mean over outputs; NaN for less than two rows."""
     if np.count_nonzero(weight > 0.0) < 2:  # one row does not vary
         return math.nan
     return r2(y, given, weight)
+
+
+@dataclass(eq=False)
+class RowProblem(ABC):
+    """The rows of a search, and how candidates are scored on those held out.
+
+    A subclass fits the candidates.
+
+    Parameters
+    ----------
+    estimator : estimator
+        The learner without cross-validation, which has seen the columns of ``X`` but has no model.
+    X : {array, sparse matrix}
+        All rows.
+    y : array of shape (n_samples,) or (n_samples, n_outputs)
+        Their targets.
+    weight : ndarray of shape (n_samples,) or None
+        Their weights.
+    """
+
+    estimator: Any
+    X: Any
+    y: Any
+    weight: np.ndarray | None
+    #: The number of candidates of each chain, at most.
+    chains: Sequence[int] = field(default=(), init=False)
+
+    @abstractmethod
+    def fold(self, train: Any, test: Any) -> Callable[[int], Iterator[Candidate]]:
+        """Return what gives the candidates of a chain, fitted on the rows ``train``."""
+
+    def splits(self, cv: Any, groups: Any) -> list[tuple[Any, Any]]:
+        """Return the rows of every fold, to learn from and to score."""
+        splits = row_folds(
+            cv,
+            self.X,
+            to_numpy(self.y),
+            groups,
+            classifier=is_classifier(self.estimator),
+            weight=self.weight,
+        )
+        if self.weight is not None and not all(
+            np.any(self.weight[train] > 0.0) for train, _ in splits
+        ):
+            raise ValueError(
+                "In a fold of cv, sample_weight is zero for all rows to learn from. Shuffle the "
+                "rows, give fewer folds, or leave rows of weight zero out."
+            )
+        return splits
+
+    def score(self, candidate: Candidate) -> float:
+        """Return the accuracy, or the share of variance explained; NaN where rows do not say."""
+        found = to_numpy(candidate.model.outputs.labels(candidate.scores))
+        y = to_numpy(self.y)[candidate.rows]
+        weight = np.ones(len(y)) if self.weight is None else self.weight[candidate.rows]
+        if not is_classifier(self.estimator):
+            return explained(y, found, weight)
+        total = float(np.sum(weight))
+        return float(np.sum(weight * (found == y))) / total if total > 0.0 else math.nan
+
+    def held_out(self, candidate: Candidate) -> tuple[Any, Any]:
+        """Return ``X`` and ``y`` of the held-out rows, for a scorer."""
+        return take_rows(self.X, candidate.rows), take_rows(self.y, candidate.rows)
+
+    def fitted(self, candidate: Candidate) -> Any:
+        """Return an estimator with the model of a candidate, for a scorer."""
+        estimator = copy.copy(self.estimator)
+        estimator.model_ = candidate.model
+        return estimator
+
+
+@dataclass(frozen=True, eq=False)
+class _Scorer:
+    """Scores candidates as one of scikit-learn's scorers does."""
+
+    problem: RowProblem
+    scorer: Callable[..., float]
+    metadata: dict[str, Any]
+
+    def __call__(self, candidate: Candidate) -> float:
+        X, y = self.problem.held_out(candidate)
+        own = {name: take_rows(column, candidate.rows) for name, column in self.metadata.items()}
+        return float(self.scorer(self.problem.fitted(candidate), X, y, **own))
+
+
+class SearchedMixin(FittedMixin):
+    """An estimator whose fit begins with a search, which it keeps as ``search_``.
+
+    A subclass has the parameters ``cv``, ``scoring``, ``one_standard_error`` and ``n_jobs``.
+    """
+
+    # Groups are for the splitter.
+    __metadata_request__fit: ClassVar = {"groups": metadata_routing.UNUSED}
+
+    search_: SearchResult
+    cv: Any
+    scoring: Any
+    one_standard_error: bool
+    n_jobs: int | None
+
+    # --- what a subclass says
+
+    def _search_problem(self, X: Any, y: Any, sample_weight: Any) -> Any:
+        """Return the search problem, once the data are checked."""
+        raise NotImplementedError
+
+    def _refit(self, problem: Any, params: dict[str, Any], progress: Progress) -> None:
+        """Fit with the chosen parameters on all rows."""
+        raise NotImplementedError
+
+    def _more_columns(self, found: SearchResult) -> dict[str, Any]:
+        """Return columns of ``cv_results_`` under other names than scikit-learn's."""
+        return {}
+
+    # --- fit
+
+    @with_callbacks
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, **params: Any
+    ) -> Self:
+        """Choose the parameters by cross-validation, then fit with the best on all rows.
+
+        An interrupt (Ctrl-C) during the search chooses by the folds that are done.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training data, as the learner without cross-validation takes them.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Labels or targets.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the samples, in the fits and in the scores.
+        groups : array-like of shape (n_samples,), optional
+            Labels for splitters that keep groups of samples together.
+        **params : dict
+            What the scorer requests, where scikit-learn's metadata routing is enabled.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        self._check_parameters()  # type: ignore[attr-defined]
+        groups, metadata = self._routed(sample_weight, groups, params)
+        with all_or_nothing(self):
+            problem = self._search_problem(X, y, sample_weight)
+            splits = problem.splits(self.cv, groups)
+            scorer = self._scorer()
+            score = problem.score if scorer is None else _Scorer(problem, scorer, metadata)
+            progress = Progress.of_fit(self, X, y, sample_weight, len(splits) + 1)
+            found = search(
+                problem,
+                splits,
+                scoring={"score": score},
+                n_jobs=self.n_jobs,
+                progress=progress,
+            )
+            best = choose(found, one_standard_error=bool(self.one_standard_error))
+            results = found.cv_results | self._more_columns(found)
+            self.search_ = replace(found, best_index=best, cv_results=results)
+            self._report_search(len(splits))
+            self._refit(problem, self.search_.best_params, progress)
+            progress.end(dict)
+            return self
+
+    def _plain(self, learner: Callable[..., Any], **params: Any) -> Any:
+        """Return the learner without cross-validation, with the same parameters and some others.
+
+        It knows the columns that this estimator has seen.
+        """
+        own: dict[str, Any] = self.get_params(deep=False)  # type: ignore[attr-defined]
+        known = learner().get_params(deep=False)
+        plain = learner(**{name: own[name] for name in known if name in own} | params)
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self, name):
+                setattr(plain, name, getattr(self, name))
+        return plain
+
+    def _report_search(self, n_splits: int) -> None:
+        """Warn of a search that was cut short, and of fits of the chosen candidate that were."""
+        found = self.search_
+        if found.interrupted:
+            warn_caller(
+                f"Interrupted in fold {min(found.n_splits + 1, n_splits)} of {n_splits}; the "
+                f"parameters are chosen by what was done before.",
+                InterruptedFitWarning,
+            )
+        cut = found.facts.get(UNFINISHED)
+        n_cut = 0 if cut is None else int(np.nansum(cut[:, found.best_index]))
+        if n_cut:
+            chosen = ", ".join(
+                f"{name}={_shown(value)}" for name, value in found.best_params.items()
+            )
+            warn_caller(
+                f"At {chosen}, which was chosen, the fits of {n_cut} folds took more effort than "
+                f"max_iter={self.max_iter} allows, and did not reach "  # type: ignore[attr-defined]
+                f"tol={self.tol:g}. Raise max_iter or tol, or scale X.",  # type: ignore[attr-defined]
+                NotConvergedWarning,
+            )
+
+    # --- scorers, and who is given groups and weights
+
+    def _scorer(self) -> Callable[..., float] | None:
+        from sklearn.metrics import check_scoring
+
+        return None if self.scoring is None else check_scoring(self, scoring=self.scoring)
+
+    def get_metadata_routing(self) -> Any:
+        """Return which metadata the splitter and the scorer take.
+
+        Returns
+        -------
+        MetadataRouter
+        """
+        router = metadata_routing.MetadataRouter(owner=self).add_self_request(self)
+        users = {
+            "split": ("splitter", fold_splitter(self.cv, classifier=is_classifier(self))),
+            "score": ("scorer", self._scorer()),
+        }
+        for method, (name, user) in users.items():
+            if user is not None:
+                mapping = metadata_routing.MethodMapping().add(caller="fit", callee=method)
+                router.add(method_mapping=mapping, **{name: user})
+        return router
+
+    def _routed(
+        self, sample_weight: Any, groups: Any, params: dict[str, Any]
+    ) -> tuple[Any, dict[str, Any]]:
+        """Return the groups for the splitter and the metadata for the scorer."""
+        from sklearn import get_config
+
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        if not get_config()["enable_metadata_routing"]:
+            if params:
+                raise TypeError(
+                    f"fit does not take {', '.join(sorted(params))}; scorers are given such "
+                    "metadata where sklearn.set_config(enable_metadata_routing=True) is set."
+                )
+            return groups, weights
+        given = params | weights | ({} if groups is None else {"groups": groups})
+        routed = metadata_routing.process_routing(self, "fit", **given)
+        scored = routed.scorer.score if self.scoring is not None else {}
+        return routed.splitter.split.get("groups"), dict(scored)
+
+    # --- what is read off the search
+
+    def _searched(self) -> SearchResult:
+        self._fitted()
+        return self.search_
+
+    @property
+    def cv_results_(self) -> dict[str, Any]:
+        """Parameters and held-out scores of every candidate."""
+        return self._searched().cv_results
+
+    @property
+    def best_index_(self) -> int:
+        """The row of the chosen candidate in ``cv_results_``."""
+        return self._searched().best_index
+
+    @property
+    def best_params_(self) -> dict[str, Any]:
+        """Parameters of the chosen candidate."""
+        return self._searched().best_params
+
+    @property
+    def best_score_(self) -> float:
+        """Mean held-out score of the chosen candidate."""
+        return self._searched().best_score
+
+    @property
+    def n_splits_(self) -> int:
+        """The number of folds that the choice rests on."""
+        return self._searched().n_splits
+
+
+def _shown(value: Any) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else str(value)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Self
+from functools import partial
+from typing import Any
 
 import numpy as np
-from sklearn.base import clone, is_classifier
 
 from mixnorm._array import is_sparse
 from mixnorm.estimators._common.inputs import check_weights
-from mixnorm.estimators._common.messages import warn_caller
 from mixnorm.estimators._common.parameters import (
     Anything,
     ClassWeight,
@@ -24,17 +23,73 @@ from mixnorm.estimators._common.parameters import (
     Switch,
     Tolerance,
 )
-from mixnorm.estimators._common.progress import Progress, all_or_nothing, with_callbacks
-from mixnorm.estimators._common.search import SearchedMixin, row_folds
+from mixnorm.estimators._common.progress import Progress
+from mixnorm.estimators._common.search import UNFINISHED, RowProblem, SearchedMixin
 from mixnorm.estimators.mixed_norm.base import NormLearner, check_grid
 from mixnorm.estimators.mixed_norm.classifier import MixedNormClassifier, NormClassifier
 from mixnorm.estimators.mixed_norm.regressor import MixedNormRegressor, NormRegressor
 from mixnorm.estimators.mixed_norm.training import Training
-from mixnorm.exceptions import NotConvergedWarning
-from mixnorm.selection import SearchResult, choose_size, standard_error
+from mixnorm.selection import Candidate, SearchResult
 
 # Evaluations of the loss for each iteration that is allowed, along the whole path of a fold.
 FOLD_EFFORT = 6.0
+
+
+class PenaltyProblem(RowProblem):
+    """The rows of a search over penalties: one chain, from the largest penalty to the smallest.
+
+    Parameters
+    ----------
+    estimator, X, y, weight
+        As in :class:`RowProblem`.
+    training : Training
+        All rows, as the engine takes them.
+    outputs : ClassOutputs, NumberOutputs or TaskOutputs
+        What the scores of the model mean.
+    alphas : int or sequence of float
+        The penalties, or how many.
+    alpha_ratio : float
+        The last penalty divided by the first.
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        weight: np.ndarray | None,
+        training: Training,
+        outputs: Any,
+        alphas: Any,
+        alpha_ratio: float,
+    ) -> None:
+        super().__init__(estimator, X, y, weight)
+        self.training, self.outputs = training, outputs
+        self.alpha_max, self.alphas = estimator._grid(training, alphas, alpha_ratio)
+        self.chains = (len(self.alphas),)
+
+    def fold(self, train: Any, test: Any) -> Callable[[int], Iterator[Candidate]]:
+        """Return what goes along the penalties, fitted on the rows ``train``."""
+        return partial(self._path, train, test)
+
+    def _path(self, train: np.ndarray, test: np.ndarray, chain: int) -> Iterator[Candidate]:
+        weight = None if self.weight is None else self.weight[train]
+        training, outputs = self.estimator._prepared(self.X[train], self.y[train], weight)
+        held_out = self.X[test]
+        for found in self._solutions(training):
+            model = self.estimator._model(found, outputs)
+            yield self._candidate(found, test, model.scores(held_out), model)
+
+    def _solutions(self, training: Training) -> Iterator[Any]:
+        for found in self.estimator._solutions(training, self.alphas, FOLD_EFFORT):
+            if found.interrupted:  # one fold's path cut short would bias the choice
+                raise KeyboardInterrupt
+            yield found
+
+    def _candidate(self, found: Any, rows: Any, scores: np.ndarray, model: Any) -> Candidate:
+        unfinished = found.exhausted and not found.converged
+        facts = {UNFINISHED: float(unfinished)}
+        return Candidate({"alpha": float(found.alpha)}, rows, scores, model, facts)
 
 
 class PenaltyByCrossValidation(SearchedMixin, NormLearner):
@@ -62,152 +117,30 @@ class PenaltyByCrossValidation(SearchedMixin, NormLearner):
         super()._check_parameters()
         check_grid(self.alphas, self.alpha_ratio)
 
-    def _plain(self) -> Any:
-        """Return the estimator without cross-validation, with the same parameters."""
-        own = self.get_params(deep=False)
-        known = self._kind().get_params(deep=False)
-        return clone(self._kind(**{name: own[name] for name in known if name in own}))
+    def _more_columns(self, found: SearchResult) -> dict[str, Any]:
+        return {"alpha": found.cv_results["param_alpha"]}
 
-    def _scorer(self) -> Callable[..., float] | None:
-        from sklearn.metrics import check_scoring
-
-        return None if self.scoring is None else check_scoring(self, scoring=self.scoring)
-
-    def _choose(
-        self,
-        alphas: np.ndarray,
-        jobs: list[tuple[Callable[..., Any], tuple[Any, ...]]],
-        progress: Progress,
-    ) -> SearchResult:
-        """Run the folds, each a function and its arguments, and return scores and choice.
-
-        A fold gives the held-out scores of all penalties, in the order of ``alphas``, and which of
-        their fits took more effort than is allowed.
-        """
-        from sklearn.utils.parallel import Parallel, delayed
-
-        calls = (delayed(function)(*arguments) for function, arguments in jobs)
-        curves: list[list[float]] = []
-        exhausted = np.zeros(len(alphas), dtype=np.intp)
-        task = progress.task("fold")
-        for curve, cut in Parallel(n_jobs=self.n_jobs, return_as="generator")(calls):
-            curves.append(curve)
-            exhausted += cut
-            task.end()
-            if len(curves) < len(jobs):
-                task = progress.task("fold")
-        scores = np.asarray(curves, dtype=np.float64)
-        # Falling penalties are growing models, so that the rule prefers large penalties.
-        chosen = choose_size(scores, one_standard_error=bool(self.one_standard_error), what="alpha")
-        if exhausted[chosen]:
-            warn_caller(
-                f"At alpha={alphas[chosen]:.3g}, which was chosen, {exhausted[chosen]} fits of "
-                f"folds took more effort than max_iter={self.max_iter} allows, and did not reach "
-                f"tol={self.tol:g}. Raise max_iter or tol, or scale X.",
-                NotConvergedWarning,
-            )
-        cv_results = {
-            "alpha": alphas,
-            "mean_test_score": scores.mean(axis=0),
-            "std_test_score": scores.std(axis=0),
-            "standard_error": standard_error(scores),
-            **{f"split{fold}_test_score": curve for fold, curve in enumerate(scores)},
-        }
-        best = float(cv_results["mean_test_score"][chosen])
-        return SearchResult(cv_results, {"alpha": float(alphas[chosen])}, best)
-
-    def _refit(
-        self, training: Training, outputs: Any, alpha_max: float, progress: Progress
-    ) -> None:
-        """Fit on all data with the penalty that was chosen."""
+    def _refit(self, problem: PenaltyProblem, params: dict[str, Any], progress: Progress) -> None:
         task = progress.task("refit", int(self.max_iter))
-        found = self._solve(
-            training, alpha=self.search_.best_params["alpha"], radius=None, progress=task
-        )
-        self._keep(found, outputs, alpha_max=alpha_max)
+        found = self._solve(problem.training, radius=None, progress=task, **params)
+        self._keep(found, problem.outputs, alpha_max=problem.alpha_max)
         task.end(dict)
 
 
 class _OneDesignCV(PenaltyByCrossValidation):
     """Cross-validation where all outputs have one ``X``, split by rows."""
 
-    @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
-        """Choose the penalty by cross-validation, then fit on all data.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training data.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Labels or targets.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights of the samples, in the fits and in the scores.
-        groups : array-like of shape (n_samples,), optional
-            Labels for splitters that keep groups of samples together.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
-        self._check_parameters()
-        with all_or_nothing(self):
-            X, y = self._validated(X, y)
-            if sample_weight is not None:
-                sample_weight = check_weights(sample_weight, X.shape[0], np.float64)
-            training, outputs = self._prepared(X, y, sample_weight)
-            alpha_max, alphas = self._grid(training, self.alphas, self.alpha_ratio)
-            jobs = self._folds(X, y, sample_weight, groups, alphas)
-            progress = Progress.of_fit(self, X, y, sample_weight, len(jobs) + 1)
-            self.search_ = self._choose(alphas, jobs, progress)
-            self._refit(training, outputs, alpha_max, progress)
-            progress.end(dict)
-            return self
-
-    def _folds(
-        self, X: Any, y: np.ndarray, sample_weight: Any, groups: Any, alphas: np.ndarray
-    ) -> list[Any]:
-        splits = row_folds(
-            self.cv, X, y, groups, classifier=is_classifier(self), weight=sample_weight
-        )
-        plain, scorer = self._plain(), self._scorer()
+    def _search_problem(self, X: Any, y: Any, sample_weight: Any) -> PenaltyProblem:
+        X, y = self._validated(X, y)
+        weight = None
+        if sample_weight is not None:
+            weight = check_weights(sample_weight, X.shape[0], np.float64)
+        training, outputs = self._prepared(X, y, weight)
         rows = X.tocsr() if is_sparse(X) else X
-        data = (rows, y, sample_weight, alphas, scorer)
-        return [(held_out_scores, (clone(plain), *data, *split)) for split in splits]
-
-
-def held_out_scores(
-    model: Any,
-    X: Any,
-    y: np.ndarray,
-    sample_weight: np.ndarray | None,
-    alphas: np.ndarray,
-    scorer: Callable[..., float] | None,
-    train: np.ndarray,
-    test: np.ndarray,
-) -> tuple[list[float], list[bool]]:
-    """Fit a path on the training rows and score every penalty on the others.
-
-    Also tells which fits took more effort than is allowed.
-    """
-    weight = None if sample_weight is None else sample_weight[train]
-    held = {} if sample_weight is None else {"sample_weight": sample_weight[test]}
-    training, outputs = model._prepared(X[train], y[train], weight)
-    model.n_features_in_ = X.shape[1]
-    held_X, held_y = X[test], y[test]
-    scores: list[float] = []
-    cut: list[bool] = []
-    for found in model._solutions(training, alphas, FOLD_EFFORT):
-        if found.interrupted:  # one fold's path cut short would bias the choice
-            raise KeyboardInterrupt
-        model.model_ = model._model(found, outputs)
-        cut.append(found.exhausted and not found.converged)
-        if scorer is None:
-            scores.append(float(model.score(held_X, held_y, **held)))
-        else:
-            scores.append(float(scorer(model, held_X, held_y, **held)))
-    return scores, cut
+        plain = self._plain(self._kind)
+        return PenaltyProblem(
+            plain, rows, y, weight, training, outputs, self.alphas, self.alpha_ratio
+        )
 
 
 @dataclass(eq=False, repr=False)
