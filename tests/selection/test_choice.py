@@ -1,4 +1,4 @@
-"""Choosing the size of a model from held-out scores."""
+"""Choosing a candidate from held-out scores."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import sem
 
-from mixnorm.selection import choose_size, standard_error
+from mixnorm.selection import SearchResult, choose, standard_error
 
 TABLES = arrays(
     float,
@@ -16,9 +16,22 @@ TABLES = arrays(
 )
 
 
+def result(scores, chains=None):
+    scores = np.asarray(scores, dtype=float)
+    chains = np.zeros(scores.shape[1], np.intp) if chains is None else np.asarray(chains)
+    params = [{"size": size} for size in range(scores.shape[1])]
+    return SearchResult.of(params, {"score": scores}, chains, {})
+
+
 def test_standard_error_is_that_of_the_mean():
     scores = np.random.default_rng(0).standard_normal((5, 4))
     np.testing.assert_allclose(standard_error(scores), sem(scores, axis=0))
+
+
+def test_standard_error_leaves_out_what_is_not_a_number():
+    scores = np.random.default_rng(0).standard_normal((5, 2))
+    scores[[0, 3], 0] = np.nan
+    np.testing.assert_allclose(standard_error(scores), sem(scores, axis=0, nan_policy="omit"))
 
 
 def test_one_fold_has_no_standard_error():
@@ -27,17 +40,17 @@ def test_one_fold_has_no_standard_error():
 
 @given(TABLES)
 def test_the_best_mean_wins(scores):
-    size = choose_size(scores)
+    best = choose(result(scores))
     mean = scores.mean(axis=0)
-    assert type(size) is int
-    assert mean[size] == mean.max()
-    assert np.all(mean[:size] < mean[size])  # the smallest of the best
+    assert type(best) is int
+    assert mean[best] == pytest.approx(mean.max(), rel=1e-12, abs=1e-12)
+    assert np.all(mean[:best] < mean.max() - 1e-12)  # the first of the best
 
 
 @given(TABLES)
 def test_one_standard_error_rule(scores):
-    size = choose_size(scores, one_standard_error=True)
-    best, mean = choose_size(scores), scores.mean(axis=0)
+    size = choose(result(scores), one_standard_error=True)
+    best, mean = choose(result(scores)), scores.mean(axis=0)
     least = mean[best] - standard_error(scores)[best]
     assert type(size) is int
     assert size <= best
@@ -45,40 +58,36 @@ def test_one_standard_error_rule(scores):
     assert np.all(mean[:size] < least)
 
 
-def test_the_error_of_the_best_size_counts():
-    """The first size varies a lot, but that buys it nothing."""
+def test_one_standard_error_stays_in_the_chain_of_the_best():
+    scores = [[0.8, 0.9, 0.8, 0.95], [0.9, 0.9, 0.9, 0.85]]
+    found = result(scores, [0, 0, 1, 1])
+    assert choose(found) == 1  # 0.9 in both; the first of equal ones
+    assert choose(found, one_standard_error=True) == 1
+    later = result([[0.8, 0.7, 0.8, 0.95], [0.9, 0.7, 0.9, 0.86]], [0, 0, 1, 1])
+    assert choose(later) == 3
+    assert choose(later, one_standard_error=True) == 3
+    wide = result([[0.8, 0.7, 0.8, 1.0], [0.9, 0.7, 0.9, 0.8]], [0, 0, 1, 1])
+    assert choose(wide, one_standard_error=True) == 2  # not the candidate 0 of another chain
+
+
+def test_the_error_of_the_best_candidate_counts():
+    """The first candidate varies a lot, but that buys it nothing."""
     scores = np.array([[0.0, 0.90, 0.95], [1.0, 0.91, 0.95], [0.5, 0.92, 0.95]])
-    assert choose_size(scores) == 2
-    assert choose_size(scores, one_standard_error=True) == 2
-    scores[:, 2] = [0.90, 0.95, 1.00]
-    assert choose_size(scores, one_standard_error=True) == 2
-    scores[:, 2] = [0.85, 0.95, 1.05]
-    assert choose_size(scores, one_standard_error=True) == 1
+    assert choose(result(scores), one_standard_error=True) == 2
 
 
-@pytest.mark.parametrize("one_standard_error", [False, True])
-def test_ties_go_to_the_smaller_size(one_standard_error):
-    scores = np.array([[0.2, 0.7, 0.7, 0.7], [0.2, 0.7, 0.7, 0.7]])
-    assert choose_size(scores, one_standard_error=one_standard_error) == 1
+def test_folds_without_a_score_do_not_count():
+    found = result([[np.nan, 0.5, 0.4], [0.9, np.nan, 0.4]])
+    assert choose(found) == 0
+    assert found.cv_results["mean_test_score"].tolist() == [0.9, 0.5, 0.4]
 
 
 def test_nothing_to_choose_from():
-    scores = np.array([[0.1, np.nan], [np.nan, 0.2]])
-    with pytest.raises(ValueError, match="Every size has a fold whose score is NaN"):
-        choose_size(scores)
-    with pytest.raises(ValueError, match=r"Every alpha has .* Check the scoring function"):
-        choose_size(scores, what="alpha")
+    with pytest.raises(ValueError, match="No candidate has a held-out score that is a number"):
+        choose(result(np.full((2, 3), np.nan)))
 
 
-@pytest.mark.parametrize("unit", [1e300, 1e-300])
-def test_scores_of_any_size(unit):
-    scores = np.array([[0.5, 0.8, 0.82, 0.81], [0.6, 0.9, 0.90, 0.92]])
-    np.testing.assert_allclose(standard_error(unit * scores), unit * standard_error(scores))
-    chosen = choose_size(scores, one_standard_error=True)
-    assert choose_size(unit * scores, one_standard_error=True) == chosen
-
-
-@pytest.mark.parametrize("scores", [np.empty((0, 3)), np.empty((3, 0)), np.zeros(3), 1.0])
-def test_scores_of_another_shape_are_refused(scores):
-    with pytest.raises(ValueError, match=r"scores must have the shape \(n_folds, n_sizes\)"):
-        choose_size(scores)
+def test_scores_of_any_size():
+    scores = np.array([[1e300, 2e300], [1e300, 4e300]])
+    assert choose(result(scores)) == 1
+    assert np.all(np.isfinite(standard_error(scores)))

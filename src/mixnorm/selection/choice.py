@@ -9,8 +9,8 @@ import numpy as np
 if TYPE_CHECKING:
     from mixnorm.selection.result import SearchResult
 
-# Means that differ by rounding count as equal.
-_DIGITS = 12
+# Means that differ by less, beside the best or beside one, count as equal: that is rounding.
+_ROUNDING = 1e-12
 
 
 def standard_error(scores: np.ndarray) -> np.ndarray:
@@ -33,13 +33,24 @@ def standard_error(scores: np.ndarray) -> np.ndarray:
     array([1., 0.])
     """
     counts = np.sum(~np.isnan(scores), axis=0)
+    error, several = np.zeros(scores.shape[1]), counts > 1
+    error[several] = spread(scores[:, several], ddof=1) / np.sqrt(counts[several])
+    return error
+
+
+def spread(scores: np.ndarray, ddof: int = 0) -> np.ndarray:
+    """Return the standard deviation of the scores of each candidate over the folds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> spread(np.array([[0.0, 1.0], [2.0, np.nan]]))
+    array([1., 0.])
+    """
     # Squares of scores beyond 1e154 are infinite. A power of two changes no digit.
     largest = np.max(np.abs(scores), where=np.isfinite(scores), initial=0.0)
     unit = np.exp2(np.floor(np.log2(largest))) if largest > 0 else 1.0
-    error, several = np.zeros(scores.shape[1]), counts > 1
-    spread = np.nanstd(scores[:, several] / unit, axis=0, ddof=1)
-    error[several] = unit * (spread / np.sqrt(counts[several]))
-    return error
+    return np.asarray(unit * np.nanstd(scores / unit, axis=0, ddof=ddof))
 
 
 def mean_scores(scores: np.ndarray) -> np.ndarray:
@@ -93,7 +104,8 @@ def choose(result: SearchResult, *, metric: str = "score", one_standard_error: b
             "give fewer folds (cv) or more rows: a fold needs test rows of positive weight, and at "
             "least two of them for a regression."
         )
-    best = int(np.nanargmax(np.round(means, _DIGITS)))
+    top = float(np.nanmax(means))
+    best = int(np.argmax(means >= top - _ROUNDING * max(1.0, abs(top))))
     if not one_standard_error:
         return best
     near = means >= means[best] - standard_error(scores)[best]

@@ -71,8 +71,7 @@ def search(
     folds: list[_Chains] = []
     interrupted = False
     try:
-        for fold in run(problem, splits, evaluate, progress):
-            folds.append(fold)
+        folds.extend(run(problem, splits, evaluate, progress))  # keeps what came before an error
     except KeyboardInterrupt:
         if not any(chain for fold in folds for chain in fold):
             raise
@@ -85,7 +84,9 @@ def _evaluated(
 ) -> _Scored:
     values = {name: float(score(candidate)) for name, score in scoring.items()}
     found = candidate.model.outputs.labels(candidate.scores) if keep_predictions else None
-    unscored = candidate if all(math.isnan(value) for value in values.values()) else None
+    rows_known = isinstance(candidate.rows, np.ndarray)
+    nothing = all(math.isnan(value) for value in values.values())
+    unscored = candidate if nothing and rows_known else None
     return _Scored(candidate.params, values, candidate.facts, found, unscored)
 
 
@@ -176,14 +177,16 @@ def _table(
             [part[min(place, len(part) - 1)] if part else None for part in parts]
             for place in range(len(longest))
         ]
-    scores = _numbers(columns, lambda one: one.values)
-    if columns and all(np.all(np.isnan(table)) for table in scores.values()):
+    scores = {name: _numbers(columns, len(folds), _value(name)) for name in scoring}
+    unscored = [one for column in columns for one in column if one and one.unscored]
+    if unscored and all(np.all(np.isnan(table)) for table in scores.values()):
         scores = _joined_scores(columns, scoring)
+    names = {name: None for column in columns for one in column if one for name in one.facts}
     return SearchResult.of(
         params,
         scores,
         np.asarray(chains, dtype=np.intp),
-        _numbers(columns, lambda one: one.facts),
+        {name: _numbers(columns, len(folds), _fact(name)) for name in names},
         predictions=tuple(
             tuple(None if one is None else one.prediction for one in column) for column in columns
         ),
@@ -192,17 +195,23 @@ def _table(
 
 
 def _numbers(
-    columns: list[list[_Scored | None]], pick: Callable[[_Scored], Mapping[str, float]]
-) -> dict[str, np.ndarray]:
-    """Return tables ``(n_folds, n_candidates)`` by name; NaN for a candidate that a fold lacks."""
-    names = {name: None for column in columns for one in column if one for name in pick(one)}
-    tables = {}
-    for name in names:
-        rows = [
-            [math.nan if one is None else pick(one)[name] for one in column] for column in columns
-        ]
-        tables[name] = np.asarray(rows, dtype=np.float64).T
-    return tables
+    columns: list[list[_Scored | None]], n_folds: int, pick: Callable[[_Scored], float]
+) -> np.ndarray:
+    """Return a table ``(n_folds, n_candidates)``, with NaN for a candidate that a fold lacks."""
+    table = np.full((n_folds, len(columns)), np.nan)
+    for place, column in enumerate(columns):
+        for fold, one in enumerate(column):
+            if one is not None:
+                table[fold, place] = pick(one)
+    return table
+
+
+def _value(name: str) -> Callable[[_Scored], float]:
+    return lambda one: one.values[name]
+
+
+def _fact(name: str) -> Callable[[_Scored], float]:
+    return lambda one: one.facts.get(name, math.nan)
 
 
 def _joined_scores(
@@ -212,13 +221,13 @@ def _joined_scores(
 
     Leaving one row out does that to the share of variance explained.
     """
-    joined = [
-        _joined([one.unscored for one in column if one and one.unscored]) for column in columns
-    ]
-    return {
-        name: np.asarray([[score(candidate) for candidate in joined]])
-        for name, score in scoring.items()
-    }
+    tables = {name: np.full((1, len(columns)), np.nan) for name in scoring}
+    for place, column in enumerate(columns):
+        parts = [one.unscored for one in column if one and one.unscored]
+        for name, score in scoring.items():
+            if parts:
+                tables[name][0, place] = score(_joined(parts))
+    return tables
 
 
 def _joined(parts: Sequence[Candidate]) -> Candidate:

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from mixnorm.selection.choice import mean_scores, standard_error
+from mixnorm.selection.choice import mean_scores, spread, standard_error
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,16 +102,15 @@ def _columns_of(metric: str, table: np.ndarray) -> dict[str, np.ndarray]:
     mean = mean_scores(table)
     rank = np.asarray(rankdata(np.nan_to_num(-mean, nan=np.inf), method="min"), dtype=np.int32)
     known = np.isfinite(mean)
-    spread = np.full(len(mean), np.nan)
-    spread[known] = np.nanstd(table[:, known], axis=0)
+    deviation = np.full(len(mean), np.nan)
+    deviation[known] = spread(table[:, known])
+    error = "standard_error" if metric == "score" else f"standard_error_{metric}"
     return {
         **{f"split{fold}_test_{metric}": row for fold, row in enumerate(table)},
         f"mean_test_{metric}": mean,
-        f"std_test_{metric}": spread,
+        f"std_test_{metric}": deviation,
         f"rank_test_{metric}": rank,
-        "standard_error" if metric == "score" else f"standard_error_{metric}": standard_error(
-            table
-        ),
+        error: standard_error(table),
     }
 
 

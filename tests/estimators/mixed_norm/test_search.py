@@ -160,7 +160,7 @@ def test_wrong_parameters(data):
         (dict(one_standard_error="yes"), TypeError, "one_standard_error='yes' must be True or"),
         (dict(cv=[]), ValueError, "gives no folds"),
         (dict(norm=MixedNorm(2, 1.5)), TypeError, "which a penalty needs. Mixed norms with outer"),
-        (dict(alphas=2, cv=2, scoring=_no_score), ValueError, "Every alpha has a fold whose score"),
+        (dict(alphas=2, cv=2, scoring=_no_score), ValueError, "No candidate has a held-out score"),
         (dict(tol=-1), ValueError, "tol=-1"),
     ]:
         model = MixedNormClassifierCV(**params)

@@ -112,6 +112,10 @@ class RowProblem(ABC):
         """Return ``X`` and ``y`` of the held-out rows, for a scorer."""
         return take_rows(self.X, candidate.rows), take_rows(self.y, candidate.rows)
 
+    def metadata(self, candidate: Candidate, given: dict[str, Any]) -> dict[str, Any]:
+        """Return the held-out part of metadata of all rows, for a scorer."""
+        return {name: take_rows(column, candidate.rows) for name, column in given.items()}
+
     def fitted(self, candidate: Candidate) -> Any:
         """Return an estimator with the model of a candidate, for a scorer."""
         estimator = copy.copy(self.estimator)
@@ -129,7 +133,7 @@ class _Scorer:
 
     def __call__(self, candidate: Candidate) -> float:
         X, y = self.problem.held_out(candidate)
-        own = {name: take_rows(column, candidate.rows) for name, column in self.metadata.items()}
+        own = self.problem.metadata(candidate, self.metadata)
         return float(self.scorer(self.problem.fitted(candidate), X, y, **own))
 
 

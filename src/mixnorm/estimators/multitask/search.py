@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from mixnorm._array import is_sparse
+from mixnorm.estimators._common.folds import fold_splitter, row_folds, warn_of_sorted_rows
 from mixnorm.estimators._common.parameters import (
     Anything,
     Count,
@@ -21,14 +22,13 @@ from mixnorm.estimators._common.parameters import (
     Switch,
     Tolerance,
 )
-from mixnorm.estimators._common.progress import Progress, all_or_nothing, with_callbacks
-from mixnorm.estimators._common.search import fold_splitter, row_folds, warn_of_sorted_rows
 from mixnorm.estimators.mixed_norm import Training
-from mixnorm.estimators.mixed_norm.search import FOLD_EFFORT, PenaltyByCrossValidation
+from mixnorm.estimators.mixed_norm.search import PenaltyByCrossValidation, PenaltyProblem
 from mixnorm.estimators.multitask.base import BaseMultiTask
 from mixnorm.estimators.multitask.learner import MultiTaskLearner
 from mixnorm.estimators.multitask.problem import TaskProblem, task_design
 from mixnorm.estimators.multitask.targets import read_separate, side_by_side
+from mixnorm.selection import Candidate
 
 # Rows of a fold, to train on and to score: of the one X, or of every task.
 Rows = np.ndarray | list[np.ndarray]
@@ -130,79 +130,14 @@ class MultiTaskLearnerCV(PenaltyByCrossValidation, BaseMultiTask):
     tol: Tolerance = 1e-4
     max_iter: Count = 1000
 
-    @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
-        """Choose the penalty by cross-validation, then fit on all data.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features), or list or dict of these
-            Training data of all tasks, or for each task its own.
-        y : array-like of shape (n_samples,) or (n_samples, n_tasks), or list or dict
-            Targets, as in :class:`MultiTaskLearner`.
-        sample_weight : array-like of shape (n_samples,) or (n_samples, n_tasks), list or dict, \
-optional
-            Weights, in the fits and in the scores.
-        groups : array-like of shape (n_samples,), or list or dict of these, optional
-            Labels for splitters that keep groups of samples together.
-
-        Returns
-        -------
-        self
-            The fitted learner.
-        """
-        self._check_parameters()
-        with all_or_nothing(self):
-            problem = self._problem(X, y, sample_weight)
-            alpha_max, alphas = self._grid(problem.training, self.alphas, self.alpha_ratio)
-            scales = self._null_losses(problem, alpha_max)
-            folds = [
-                fold
-                for fold in split_tasks(self.cv, problem, groups)
-                if np.any(fold_weights(problem, fold)[1][:, scales > 0.0])
-            ]
-            if not folds:
-                raise ValueError(
-                    f"cv={self.cv!r} holds out no label of a task that keeps others to learn from. "
-                    "Give more data, or leave out tasks with few labels or targets that do not "
-                    "vary."
-                )
-            plain = self._plain()
-            plain.n_features_in_ = self.n_features_in_
-            data = (
-                plain,
-                problem,
-                scales,
-                alphas,
-                self._scorer(),
-                sample_weight is not None,
-            )
-            progress = Progress.of_fit(self, X, y, sample_weight, len(folds) + 1)
-            jobs = [(held_out_scores, (*data, fold)) for fold in folds]
-            self.search_ = self._choose(alphas, jobs, progress)
-            self._refit(problem.training, problem.outputs, alpha_max, progress)
-            progress.end(dict)
-            return self
+    def _search_problem(self, X: Any, y: Any, sample_weight: Any) -> _TaskSearch:
+        problem = self._problem(X, y, sample_weight)
+        weighted = sample_weight is not None
+        plain = self._plain(MultiTaskLearner)
+        return _TaskSearch(plain, problem, weighted, self.alphas, self.alpha_ratio)
 
     def _scorer(self) -> Callable[..., float] | None:
         return _own_score if self.scoring == "score" else super()._scorer()
-
-    def _null_losses(self, problem: TaskProblem, alpha_max: float) -> np.ndarray:
-        """Return the loss of each task's best intercept; zero where its targets do not vary."""
-        training = problem.training
-        above = np.asarray([2.0 * alpha_max or 1.0])
-        null = next(iter(self._solutions(training, above)))
-        intercept = training.inward(null.weights, null.intercept)[1]
-        y = ((problem.y - training.centre) / training.unit).astype(training.weight.dtype)
-        weight = np.broadcast_to(training.weight.reshape(len(y), -1), y.shape)
-        losses = np.zeros(y.shape[1])
-        for task, loss in enumerate(problem.inside):
-            own, used = weight[:, task], y[weight[:, task] > 0.0, task]
-            if np.ptp(used) > 0.0:
-                target = loss.encode(y[:, task], 1, own)
-                scores = np.full((len(y), 1), intercept[task])
-                losses[task] = loss.value_and_residual(scores, target, own)[0]
-        return losses
 
 
 def _own_score(model: Any, X: Any, y: Any, **options: Any) -> float:
@@ -295,37 +230,97 @@ def _counted(rows: Rows, shape: tuple[int, ...]) -> np.ndarray:
     return np.stack([np.bincount(own, minlength=shape[0]) for own in rows], axis=1)
 
 
-def held_out_scores(
-    model: Any,
-    problem: TaskProblem,
-    scales: np.ndarray,
-    alphas: np.ndarray,
-    scorer: Callable[..., float] | None,
-    weighted: bool,
-    fold: Fold,
-) -> tuple[list[float], list[bool]]:
-    """Fit a path with the training weights of a fold and score every penalty on the rest."""
-    fitted, held = fold_weights(problem, fold)
-    training = _with_weights(model, problem, fitted)
-    scored = np.any(held > 0.0, axis=0) & (scales > 0.0)
-    share = np.where(scored, 1.0 / (np.where(scored, scales, 1.0) * scored.sum()), 0.0)
-    held = np.asfortranarray(held * share.astype(held.dtype))
-    data = None if scorer is None else _held_data(problem, fold[1], scored, weighted)
-    scores: list[float] = []
-    cut: list[bool] = []
-    for found in model._solutions(training, alphas, FOLD_EFFORT):
-        if found.interrupted:  # one fold's path cut short would bias the choice
-            raise KeyboardInterrupt
-        cut.append(found.exhausted and not found.converged)
-        if scorer is None or data is None:
+class _TaskSearch(PenaltyProblem):
+    """The rows of all tasks, and the penalties: rows held out get weight zero."""
+
+    def __init__(
+        self,
+        estimator: Any,
+        problem: TaskProblem,
+        weighted: bool,
+        alphas: Any,
+        alpha_ratio: float,
+    ) -> None:
+        training, outputs = problem.training, problem.outputs
+        super().__init__(estimator, None, None, None, training, outputs, alphas, alpha_ratio)
+        self.problem, self.weighted = problem, weighted
+        self.null_losses = self._null_losses()
+
+    def splits(self, cv: Any, groups: Any) -> list[Fold]:
+        """Return the folds in which some task is scored."""
+        folds = [
+            fold
+            for fold in split_tasks(cv, self.problem, groups)
+            if np.any(fold_weights(self.problem, fold)[1][:, self.null_losses > 0.0])
+        ]
+        if not folds:
+            raise ValueError(
+                f"cv={cv!r} holds out no label of a task that keeps others to learn from. Give "
+                "more data, or leave out tasks with few labels or targets that do not vary."
+            )
+        return folds
+
+    def _path(self, train: Rows, test: Rows, chain: int) -> Iterator[Candidate]:
+        problem = self.problem
+        fitted, held = fold_weights(problem, (train, test))
+        training = _with_weights(self.estimator, problem, fitted)
+        rows = _Held(test, held, self.null_losses)
+        for found in self._solutions(training):
             weights, intercept = training.inward(found.weights, found.intercept)
-            outputs = training.design.scores(weights) + intercept
-            value, _ = training.loss.value_and_residual(outputs, training.target, held)
-            scores.append(1.0 - float(value))
-        else:
-            model.model_ = model._model(found, problem.outputs)
-            scores.append(float(scorer(model, data[0], data[1], **data[2])))
-    return scores, cut
+            scores = training.design.scores(weights) + intercept
+            yield self._candidate(found, rows, scores, self.estimator._model(found, self.outputs))
+
+    def score(self, candidate: Candidate) -> float:
+        """Return the mean over tasks of one minus the loss beside that of the best intercept."""
+        training, weight = self.training, candidate.rows.shares()
+        value, _ = training.loss.value_and_residual(candidate.scores, training.target, weight)
+        return 1.0 - float(value)
+
+    def held_out(self, candidate: Candidate) -> tuple[Any, Any]:
+        """Return ``X`` and ``y`` of the held-out rows of the tasks that are scored."""
+        return _held_data(self.problem, candidate.rows)
+
+    def metadata(self, candidate: Candidate, given: dict[str, Any]) -> dict[str, Any]:
+        """Return the weights of the held-out rows, for a scorer."""
+        return _held_weights(self.problem, candidate.rows) if self.weighted else {}
+
+    def _null_losses(self) -> np.ndarray:
+        """Return the loss of each task's best intercept; zero where its targets do not vary."""
+        training, problem = self.training, self.problem
+        above = np.asarray([2.0 * self.alpha_max or 1.0])
+        null = next(iter(self.estimator._solutions(training, above)))
+        intercept = training.inward(null.weights, null.intercept)[1]
+        y = ((problem.y - training.centre) / training.unit).astype(training.weight.dtype)
+        weight = np.broadcast_to(training.weight.reshape(len(y), -1), y.shape)
+        losses = np.zeros(y.shape[1])
+        for task, loss in enumerate(problem.inside):
+            own, used = weight[:, task], y[weight[:, task] > 0.0, task]
+            if np.ptp(used) > 0.0:
+                target = loss.encode(y[:, task], 1, own)
+                scores = np.full((len(y), 1), intercept[task])
+                losses[task] = loss.value_and_residual(scores, target, own)[0]
+        return losses
+
+
+@dataclass(frozen=True, eq=False)
+class _Held:
+    """What a fold holds out: its rows, their weights, and the losses to compare with."""
+
+    rows: Rows
+    weight: np.ndarray
+    null_losses: np.ndarray
+
+    @property
+    def scored(self) -> np.ndarray:
+        """The tasks that are scored, as a mask."""
+        return np.any(self.weight > 0.0, axis=0) & (self.null_losses > 0.0)
+
+    def shares(self) -> np.ndarray:
+        """Return weights with which the sum of losses is the mean of relative losses."""
+        scored = self.scored
+        share = np.zeros(len(scored))
+        share[scored] = 1.0 / (self.null_losses[scored] * scored.sum())
+        return np.asfortranarray(self.weight * share.astype(self.weight.dtype))
 
 
 def _with_weights(model: Any, problem: TaskProblem, fitted: np.ndarray) -> Training:
@@ -342,26 +337,32 @@ def _with_weights(model: Any, problem: TaskProblem, fitted: np.ndarray) -> Train
     return replace(problem.training, weight=fitted, design=design, **units)
 
 
-def _held_data(
-    problem: TaskProblem, rows: Rows, scored: np.ndarray, weighted: bool
-) -> tuple[Any, Any, dict[str, Any]]:
-    """Return what was held out of the tasks that are scored: ``X``, ``y`` and weights."""
-    targets, weight, tasks = problem.targets, problem.training.weight, np.flatnonzero(scored)
-    own = rows if isinstance(rows, list) else [rows] * len(targets.names)
+def _held_data(problem: TaskProblem, held: _Held) -> tuple[Any, Any]:
+    """Return what is held out of the tasks that are scored: ``X`` and ``y``."""
+    targets, tasks, own = problem.targets, np.flatnonzero(held.scored), _rows_of_tasks(held)
     y = {targets.names[task]: targets.columns[task][own[task]] for task in tasks}
-    options: dict[str, Any] = {}
-    if weighted and weight.ndim == 1:
-        options["sample_weight"] = weight[rows]
-    elif weighted:
-        options["sample_weight"] = {targets.names[task]: weight[own[task], task] for task in tasks}
     if not targets.shared:
         X = {targets.names[task]: _rows(problem.matrices[task], own[task]) for task in tasks}
-        return X, y, options
+        return X, y
     X = _rows(problem.matrices[0], own[0])
     if len(tasks) < len(targets.names):
-        return X, y, options
+        return X, y
     columns: Sequence[np.ndarray] = list(y.values())
-    return X, columns[0] if targets.form == "column" else side_by_side(columns), options
+    return X, columns[0] if targets.form == "column" else side_by_side(columns)
+
+
+def _held_weights(problem: TaskProblem, held: _Held) -> dict[str, Any]:
+    """Return the weights of these rows: one each, or one for each of the tasks that are scored."""
+    weight, own = problem.training.weight, _rows_of_tasks(held)
+    if weight.ndim == 1:
+        return {"sample_weight": weight[own[0]]}
+    names = problem.targets.names
+    tasks = np.flatnonzero(held.scored)
+    return {"sample_weight": {names[task]: weight[own[task], task] for task in tasks}}
+
+
+def _rows_of_tasks(held: _Held) -> list[np.ndarray]:
+    return held.rows if isinstance(held.rows, list) else [held.rows] * len(held.null_losses)
 
 
 def _rows(X: Any, rows: np.ndarray) -> Any:
