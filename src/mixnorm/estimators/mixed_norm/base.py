@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Annotated, Any
 
 import numpy as np
@@ -14,7 +14,15 @@ from sklearn.base import BaseEstimator
 from mixnorm.engines import proximal
 from mixnorm.estimators._common.linear import LinearMixin
 from mixnorm.estimators._common.messages import warn_caller
-from mixnorm.estimators._common.parameters import CheckedParameters, Number, maybe
+from mixnorm.estimators._common.parameters import (
+    CheckedParameters,
+    Count,
+    Norm,
+    Number,
+    Switch,
+    Tolerance,
+    maybe,
+)
 from mixnorm.estimators._common.progress import CallbackSupportMixin, Iterations, Progress
 from mixnorm.estimators._common.selector import ColumnSelectorMixin
 from mixnorm.estimators.mixed_norm.grid import alpha_grid, check_grid, collect, grid_size
@@ -91,13 +99,29 @@ Penalty = Annotated[float, Number(least=0, why="it is the weight of the norm")]
 Radius = Annotated[float | None, maybe(Number(least=0))]
 
 
+@dataclass(eq=False, repr=False)
+class NormParameters:
+    """The parameters of every estimator that minimises a loss under a norm."""
+
+    norm: Norm = "l2,1"
+    _: KW_ONLY
+    fit_intercept: Switch = True
+    standardize: Switch = False
+    tol: Tolerance = 1e-4
+    max_iter: Count = 1000
+
+
 class NormLearner(
-    CheckedParameters, LinearMixin, ColumnSelectorMixin, CallbackSupportMixin, BaseEstimator
+    NormParameters,
+    CheckedParameters,
+    LinearMixin,
+    ColumnSelectorMixin,
+    CallbackSupportMixin,
+    BaseEstimator,
 ):
     """Base of the estimators that minimise a loss under a norm.
 
-    A subclass has the parameters ``norm``, ``fit_intercept``, ``standardize``, ``tol`` and
-    ``max_iter``, and turns weights outward and inward with the methods below.
+    A subclass turns weights outward and inward with the methods below.
     """
 
     # --- what a subclass may say

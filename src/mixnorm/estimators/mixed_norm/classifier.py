@@ -18,11 +18,8 @@ from mixnorm.estimators._common.inputs import (
 )
 from mixnorm.estimators._common.parameters import (
     ClassWeight,
-    Count,
     Loss,
-    Norm,
     Switch,
-    Tolerance,
 )
 from mixnorm.estimators._common.progress import Progress, all_or_nothing, with_callbacks
 from mixnorm.estimators._common.validation import check_classification_targets, validate_data
@@ -293,14 +290,9 @@ class MixedNormClassifier(NormClassifier):
     True
     """
 
-    norm: Norm = "l2,1"
     alpha: Penalty = 0.01
     _: KW_ONLY
     radius: Radius = None
     loss: Loss = "logistic"
     class_weight: ClassWeight = None
-    fit_intercept: Switch = True
-    standardize: Switch = False
-    tol: Tolerance = 1e-4
-    max_iter: Count = 1000
     warm_start: Switch = False

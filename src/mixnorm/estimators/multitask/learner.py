@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
-from mixnorm.estimators._common.parameters import Count, Loss, Norm, Switch, Tolerance
+from mixnorm.estimators._common.parameters import Loss, Switch
 from mixnorm.estimators._common.progress import Progress, all_or_nothing, with_callbacks
 from mixnorm.estimators.mixed_norm.base import Penalty, Radius
 from mixnorm.estimators.multitask.base import BaseMultiTask
@@ -129,15 +129,10 @@ class MultiTaskLearner(BaseMultiTask):
     True
     """
 
-    norm: Norm = "l2,1"
     losses: Loss = "squared"
     alpha: Penalty = 0.1
     _: KW_ONLY
     radius: Radius = None
-    fit_intercept: Switch = True
-    standardize: Switch = False
-    tol: Tolerance = 1e-4
-    max_iter: Count = 1000
     warm_start: Switch = False
 
     @with_callbacks
