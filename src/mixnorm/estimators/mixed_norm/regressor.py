@@ -17,12 +17,12 @@ from mixnorm.estimators._common.validation import validate_data
 from mixnorm.estimators.mixed_norm.base import (
     Penalty,
     Radius,
-    Training,
     check_dual_loss,
     weighted_rows,
     working_dtypes,
 )
 from mixnorm.estimators.mixed_norm.classifier import OneDesign
+from mixnorm.estimators.mixed_norm.training import Training
 from mixnorm.losses import SCALAR, as_loss
 from mixnorm.models import LinearModel, NumberOutputs
 

@@ -24,8 +24,9 @@ from mixnorm.estimators._common.search import (
     SearchedMixin,
     SearchParameters,
 )
-from mixnorm.estimators.mixed_norm.base import NormLearner, NormParameters, check_grid
+from mixnorm.estimators.mixed_norm.base import NormLearner, NormParameters
 from mixnorm.estimators.mixed_norm.classifier import MixedNormClassifier, NormClassifier
+from mixnorm.estimators.mixed_norm.grid import check_grid
 from mixnorm.estimators.mixed_norm.regressor import MixedNormRegressor, NormRegressor
 from mixnorm.estimators.mixed_norm.training import Training
 from mixnorm.selection import Candidate, SearchResult

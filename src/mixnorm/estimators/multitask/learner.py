@@ -6,7 +6,6 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 from mixnorm.estimators._common.parameters import Loss, Switch
-from mixnorm.estimators._common.progress import Progress, all_or_nothing, with_callbacks
 from mixnorm.estimators.mixed_norm.base import Penalty, Radius
 from mixnorm.estimators.multitask.base import BaseMultiTask
 
@@ -135,7 +134,6 @@ class MultiTaskLearner(BaseMultiTask):
     radius: Radius = None
     warm_start: Switch = False
 
-    @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit all tasks.
 
@@ -156,13 +154,5 @@ optional
         self
             The fitted learner.
         """
-        self._check_parameters()
-        with all_or_nothing(self):
-            problem = self._problem(X, y, sample_weight)
-            progress = Progress.of_fit(self, X, y, sample_weight, int(self.max_iter))
-            found = self._solve(
-                problem.training, alpha=self.alpha, radius=self.radius, progress=progress
-            )
-            self._keep(found, problem.outputs)
-            progress.end(dict)
-            return self
+        fitted: Self = super().fit(X, y, sample_weight)
+        return fitted
