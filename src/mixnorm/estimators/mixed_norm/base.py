@@ -248,7 +248,7 @@ class NormLearner(
 
     def _start(self, training: Training) -> tuple[Any, Any] | None:
         """Return the solution of the last fit, if ``warm_start`` asks for it."""
-        if not getattr(self, "warm_start", False) or "model_" not in vars(self):
+        if not getattr(self, "warm_start", False) or not self.__sklearn_is_fitted__():
             return None
         weights, intercept = self._unturned()
         wanted = (training.design.n_features, training.design.n_outputs)

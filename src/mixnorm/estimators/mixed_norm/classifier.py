@@ -99,7 +99,7 @@ class NormClassifier(ClassifierFace, OneDesign):
                 f"{type(self).__name__} needs samples of at least 2 classes, but y holds only one "
                 f"class of positive weight: {present[0]!r}."
             )
-        if not getattr(self, "warm_start", False) or "model_" not in vars(self):
+        if not getattr(self, "warm_start", False) or not self.__sklearn_is_fitted__():
             return
         known = self.classes_
         if not np.array_equal(known, classes):

@@ -39,7 +39,7 @@ from mixnorm.models import TaskOutputs, gives_probabilities
 
 def _known_losses(estimator: Any) -> list[Any]:
     """Return the losses of the tasks; before ``fit`` those given, for whichever tasks they are."""
-    if "model_" in vars(estimator):
+    if estimator.__sklearn_is_fitted__():
         return list(estimator.model_.outputs.losses)
     given = estimator.losses
     given = given.values() if isinstance(given, Mapping) else given
