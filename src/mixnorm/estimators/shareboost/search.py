@@ -13,10 +13,7 @@ from sklearn.base import clone, is_classifier
 
 from mixnorm._array import to_numpy
 from mixnorm.estimators._common.arrays import take_rows
-from mixnorm.estimators._common.inputs import (
-    check_weights,
-    weight_numbers,
-)
+from mixnorm.estimators._common.inputs import check_weights, weight_numbers
 from mixnorm.estimators._common.parameters import Anything, Folds, Jobs, Scoring, Switch
 from mixnorm.estimators._common.progress import Progress, all_or_nothing, with_callbacks
 from mixnorm.estimators._common.regressor import r2
