@@ -69,6 +69,8 @@ class OneVsRestGreedy(GreedyParameters, _OneVsRest):
         Weights, zero for columns that a class does not use; only for pools whose atoms are columns.
     intercept_ : ndarray of shape (n_classes,) or (1,)
         Intercept.
+    options_ : GreedyOptions
+        The options in use: those given, or the defaults.
     cost_ : Cost
         Operations per row: each feature that is used is computed once.
     null_loss_ : float
