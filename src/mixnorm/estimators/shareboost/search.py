@@ -267,8 +267,8 @@ class ShareBoostClassifierCV(_SizeByCrossValidation, ShareBoostClassifier):
         ``"standard_error"`` and ``"split0_test_score"``, ... for every size and penalty.
     best_score_ : float
         Mean held-out score of the chosen size and penalty.
-    alpha_, options_, selected_, path_, coef_, intercept_, null_loss_, classes_, n_iter_, n_features_in_, \
-feature_names_in_
+    alpha_, options_, selected_, path_, coef_, intercept_, null_loss_, classes_, n_iter_, \
+n_features_in_, feature_names_in_
         As in :class:`ShareBoostClassifier`, for the model fitted on all data.
 
     Examples
