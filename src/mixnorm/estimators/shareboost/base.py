@@ -21,13 +21,15 @@ from mixnorm.estimators._common.arrays import (
     new_table,
     outward,
 )
-from mixnorm.estimators._common.inputs import (
-    DEFAULT_SIZE,
-    check_weights,
-    total_weight,
-)
+from mixnorm.estimators._common.inputs import DEFAULT_SIZE, check_weights, total_weight
 from mixnorm.estimators._common.messages import warn_caller
-from mixnorm.estimators._common.progress import CallbackSupportMixin, Progress, Rounds
+from mixnorm.estimators._common.progress import (
+    CallbackSupportMixin,
+    Progress,
+    Rounds,
+    all_or_nothing,
+    with_callbacks,
+)
 from mixnorm.estimators._common.selector import ColumnSelectorMixin
 from mixnorm.estimators._common.staged import StagedMixin
 from mixnorm.estimators._common.validation import validate_data
@@ -39,7 +41,7 @@ from mixnorm.exceptions import (
     NotConvergedWarning,
 )
 from mixnorm.models import Inputs, Path, PathModel, Predictor
-from mixnorm.pools import Columns, Cost, as_pool, bind, scale_name, working_dtype
+from mixnorm.pools import Columns, as_pool, bind, scale_name, working_dtype
 
 # Rows that weigh less than this on average look like shares, not counts.
 _LIGHT = 0.1
@@ -59,6 +61,30 @@ class BaseShareBoost(
     #: What a path cannot be continued without: a hash of the settings of the fit.
     _resume: str
 
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Choose features and fit.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training data.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Class labels of any type, or targets.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the samples.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        self._check_parameters()
+        with all_or_nothing(self):
+            X, pool = self._training_table(X)
+            X, y = self._check_training(X, y)
+            return self._fit(X, y, sample_weight, pool)
+
     def _fit(
         self,
         X: Any,
@@ -73,7 +99,7 @@ class BaseShareBoost(
         The rounds are tasks of a fit of their own, or of the task below the given ``progress``.
         ``data`` is the pool bound to ``X``, where somebody has done that already.
         """
-        previous = self._previous()
+        options, previous = self.options_, self._previous()
         if previous is not None:
             self._check_continues(previous, X.shape[1])
         check_pool_takes(pool, X)
@@ -88,9 +114,9 @@ class BaseShareBoost(
         unit = self._alpha_unit(outputs)
         start = None if previous is None else inward(previous.path, data, weight, unit)
         left = wanted if start is None else max(0, wanted - len(start.rounds))
-        if self.backward:
-            left = 2 * (wanted + self.backward) - 1  # there and back
-        left += self.tune
+        if options.backward:
+            left = 2 * (wanted + options.backward) - 1  # there and back
+        left += options.tune
         if progress is None:
             whole = Progress.of_fit(self, X, y, sample_weight, left)
         else:
@@ -126,7 +152,7 @@ class BaseShareBoost(
             pool,
             X,
             weight=weight,
-            scale=self.scale,
+            scale=self.options_.scale,
             fit_intercept=self.fit_intercept,
             random_state=self.random_state,
         )
@@ -145,21 +171,14 @@ class BaseShareBoost(
 
     def _options(self, unit: float) -> dict[str, Any]:
         """Return what the engine needs of the parameters."""
-        alpha = self._given_alpha()
+        alpha, options = self._given_alpha(), self.options_.get_params(deep=False)
+        del options["scale"]  # the pool has applied it
         return {
             "alpha": alpha if isinstance(alpha, str) else float(alpha) * unit,
-            "penalty": self.penalty,
-            "rule": self.rule,
-            "swaps": self.swaps,
-            "backward": self.backward,
-            "tune": self.tune,
-            "atoms_per_round": self.atoms_per_round,
             "max_inputs": self.max_inputs,
-            "rounds_per_input": self.rounds_per_input,
             "budget": self.cost_budget,
             "fit_intercept": self.fit_intercept,
-            "tol": self.tol,
-            "max_iter": self.max_iter,
+            **options,
         }
 
     def _given_alpha(self) -> Any:
@@ -172,15 +191,16 @@ class BaseShareBoost(
         The loss goes with the square of their unit, and not every penalty does.
         """
         # Inverses of smaller units may overflow, and beside a penalty of 1e200 no weight is left.
-        return float(max(outputs.unit, 1e-200) ** (as_penalty(self.penalty).degree - 2))
+        return float(max(outputs.unit, 1e-200) ** (as_penalty(self.options_.penalty).degree - 2))
 
     def _settings(self) -> str:
         """Return what a path cannot be continued without, in a form that compares."""
-        alpha = self._given_alpha()
+        alpha, options = self._given_alpha(), self.options_
         alpha = alpha if isinstance(alpha, str) else float(alpha)
-        flags = (alpha, int(self.backward), bool(self.fit_intercept), scale_name(self.scale))
+        scale = scale_name(options.scale)
+        flags = (alpha, int(options.backward), bool(self.fit_intercept), scale)
         try:  # a pickle of the same objects may differ, by what they share
-            return str(joblib.hash((self._pool(), self._loss(), self.penalty, *flags)))
+            return str(joblib.hash((self._pool(), self._loss(), options.penalty, *flags)))
         except (pickle.PicklingError, AttributeError, TypeError):  # a class made in a function
             return f"of its own: {id(self)}"
 
@@ -197,9 +217,10 @@ class BaseShareBoost(
                 "warm_start=True continues a path, but pool, loss, alpha, penalty, backward, "
                 "fit_intercept or scale has changed since. Set warm_start=False to start anew."
             )
-        if self.backward:
+        backward = self.options_.backward
+        if backward:
             raise ValueError(
-                f"warm_start=True cannot continue a path made with backward={self.backward}: the "
+                f"warm_start=True cannot continue a path made with backward={backward}: the "
                 "way back goes over all sizes again. Set warm_start=False to start anew."
             )
 
@@ -220,6 +241,10 @@ class BaseShareBoost(
 
     def _loss(self) -> Any:
         """Return the loss object that ``loss`` stands for."""
+        raise NotImplementedError
+
+    def _check_training(self, X: Any, y: Any) -> tuple[Any, Any]:
+        """Return training data, checked."""
         raise NotImplementedError
 
     def _targets(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, int, Any]:
@@ -258,10 +283,12 @@ class BaseShareBoost(
                 FewerFeaturesWarning,
             )
         if not path.converged:
+            options = self.options_
             gap = max(step.gap for step in path.rounds if not step.converged)
             warn_caller(
-                f"A corrective step stopped after max_iter={self.max_iter} with an estimated gain "
-                f"of {gap:.1e} left (tol {self.tol:g}). Raise max_iter, raise alpha, or raise tol.",
+                f"A corrective step stopped after max_iter={options.max_iter} with an estimated "
+                f"gain of {gap:.1e} left (tol {options.tol:g}). Raise max_iter, raise alpha, or "
+                "raise tol.",
                 NotConvergedWarning,
             )
 
@@ -295,30 +322,9 @@ class BaseShareBoost(
         return intercept if isinstance(intercept, float) else self._outward(intercept)
 
     @property
-    def selected_(self) -> Any:
-        """The chosen columns, in the order in which they were chosen."""
-        return self._outward(self._fitted().selected)
-
-    @property
     def alpha_(self) -> Any:
         """The weight of the penalty in the model of each size."""
         return self._outward(np.asarray([step.alpha for step in self._fitted().path.rounds]))
-
-    @property
-    def path_(self) -> dict[str, np.ndarray]:
-        """One row per round: the feature, the loss, its gradient and the seconds."""
-        return dict(self._fitted().curve)
-
-    @property
-    def null_loss_(self) -> float:
-        """Training loss with no features."""
-        return float(self._fitted().null_loss)
-
-    @property
-    def cost_(self) -> Cost:
-        """What a prediction costs."""
-        cost: Cost = self._fitted().cost()
-        return cost
 
     @property
     def n_iter_(self) -> int:

@@ -9,21 +9,15 @@ from typing import Any, Self
 
 import numpy as np
 
-from mixnorm.estimators._common.inputs import (
-    check_weights,
-)
+from mixnorm.estimators._common.inputs import check_weights
 from mixnorm.estimators._common.messages import warn_caller
 from mixnorm.estimators._common.parameters import Jobs
-from mixnorm.estimators._common.progress import (
-    Progress,
-    all_or_nothing,
-    with_callbacks,
-)
+from mixnorm.estimators._common.progress import Progress, all_or_nothing, with_callbacks
 from mixnorm.estimators._common.staged import StagedClassifier
 from mixnorm.estimators.shareboost.learners import ShareBoostClassifier
 from mixnorm.estimators.shareboost.parameters import GreedyParameters
 from mixnorm.models import ClassOutputs, Inputs, OneVsRestModel, Path
-from mixnorm.pools import Cost, check_numpy, working_dtype
+from mixnorm.pools import check_numpy, working_dtype
 
 
 class _OneVsRest(StagedClassifier):
@@ -48,11 +42,12 @@ class OneVsRestGreedy(GreedyParameters, _OneVsRest):
     ----------
     n_features_to_select : int, optional
         Number of features of each class. None chooses 20, or all if there are fewer.
-    alpha, penalty, loss, rule, swaps, backward, atoms_per_round, pool, fit_intercept, scale
-        As in :class:`ShareBoostClassifier`, for the path of each class. The pool is prepared once
-        for all classes, which is why there is no ``tune``: it would adjust the features of all.
-    max_inputs, rounds_per_input, cost_budget, tol, max_iter, random_state
-        As in :class:`ShareBoostClassifier`; columns and costs are counted for each class alone.
+    alpha, loss, pool, max_inputs, cost_budget, fit_intercept, random_state
+        As in :class:`ShareBoostClassifier`, for the path of each class: columns and costs are
+        counted for each class alone. The pool is prepared once for all classes.
+    options : GreedyOptions, optional
+        As in :class:`ShareBoostClassifier`, with ``tune=0``: the classes share one prepared pool,
+        whose features none of them may adjust.
     n_jobs : int, default=None
         Classes fitted at the same time, in processes; None means 1, -1 all processors.
 
@@ -74,6 +69,8 @@ class OneVsRestGreedy(GreedyParameters, _OneVsRest):
         Weights, zero for columns that a class does not use; only for pools whose atoms are columns.
     intercept_ : ndarray of shape (n_classes,) or (1,)
         Intercept.
+    options_ : GreedyOptions
+        The options in use: those given, or the defaults.
     cost_ : Cost
         Operations per row: each feature that is used is computed once.
     null_loss_ : float
@@ -117,6 +114,13 @@ class OneVsRestGreedy(GreedyParameters, _OneVsRest):
 
     _: KW_ONLY
     n_jobs: Jobs = None
+
+    def _check_together(self) -> None:
+        tune = self.options_.tune
+        if tune:
+            raise ValueError(
+                f"tune={tune} adjusts features that the classes share. OneVsRestGreedy takes 0."
+            )
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -219,32 +223,10 @@ class OneVsRestGreedy(GreedyParameters, _OneVsRest):
         return np.concatenate([member.coef[1] for member in self._fitted().members])
 
     @property
-    def selected_(self) -> np.ndarray:
-        """The columns that are read."""
-        selected: np.ndarray = self._fitted().selected
-        return selected
-
-    @property
     def n_features_used_(self) -> np.ndarray:
         """How many different features all classes together use, after 1, 2, ... rounds."""
         used: np.ndarray = self._fitted().n_used
         return used
-
-    @property
-    def path_(self) -> dict[str, np.ndarray]:
-        """One row per round."""
-        return dict(self._fitted().curve)
-
-    @property
-    def null_loss_(self) -> float:
-        """The mean training loss of all classes with no features."""
-        return float(self._fitted().null_loss)
-
-    @property
-    def cost_(self) -> Cost:
-        """What a prediction costs."""
-        cost: Cost = self._fitted().cost()
-        return cost
 
     @property
     def n_iter_(self) -> int:
@@ -288,24 +270,16 @@ class OneVsRestGreedy(GreedyParameters, _OneVsRest):
         return self._truncated(n_features, "n_features_to_select", "features per class")
 
 
-class _Silent:
-    """Progress that nobody follows: a class's model is of no use to a callback alone."""
-
-    def task(self, name: str, n_tasks: int = 0) -> Self:
-        return self
-
-    def end(self, attributes: Any = None) -> bool:
-        return False
-
-
 def _fit_class(
     plain: ShareBoostClassifier, pool: Any, data: Any, X: Any, own: np.ndarray, sample_weight: Any
 ) -> tuple[Path, list[tuple[type[Warning], str]]]:
-    """Return the path of one class, and what its fit warned of."""
+    """Return the path of one class, and what its fit warned of.
+
+    No callback follows the rounds: a class's model is of no use to one alone.
+    """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        silent: Any = _Silent()
-        plain._fit(X, own, sample_weight, pool, silent, data)
+        plain._fit(X, own, sample_weight, pool, data=data)
     return plain.model_.path, [(warning.category, str(warning.message)) for warning in caught]
 
 

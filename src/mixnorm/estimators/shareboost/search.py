@@ -13,10 +13,7 @@ from sklearn.base import clone, is_classifier
 
 from mixnorm._array import to_numpy
 from mixnorm.estimators._common.arrays import take_rows
-from mixnorm.estimators._common.inputs import (
-    check_weights,
-    weight_numbers,
-)
+from mixnorm.estimators._common.inputs import check_weights, weight_numbers
 from mixnorm.estimators._common.parameters import Anything, Folds, Jobs, Scoring, Switch
 from mixnorm.estimators._common.progress import Progress, all_or_nothing, with_callbacks
 from mixnorm.estimators._common.regressor import r2
@@ -246,8 +243,7 @@ class ShareBoostClassifierCV(_SizeByCrossValidation, ShareBoostClassifier):
     ----------
     n_features_to_select : int, optional
         The largest number of features to try. None tries up to 20, or what ``cost_budget`` allows.
-    alpha, penalty, loss, rule, swaps, backward, tune, atoms_per_round, pool, max_inputs, \
-rounds_per_input, cost_budget, fit_intercept, scale, tol, max_iter, random_state
+    alpha, loss, pool, max_inputs, cost_budget, fit_intercept, random_state, options
         As in :class:`ShareBoostClassifier`.
     alphas : list of float or "auto", optional
         Values of ``alpha`` to try, each with a path per fold; None tries ``alpha`` alone.
@@ -271,8 +267,8 @@ rounds_per_input, cost_budget, fit_intercept, scale, tol, max_iter, random_state
         ``"standard_error"`` and ``"split0_test_score"``, ... for every size and penalty.
     best_score_ : float
         Mean held-out score of the chosen size and penalty.
-    alpha_, selected_, path_, coef_, intercept_, null_loss_, classes_, n_iter_, n_features_in_, \
-feature_names_in_
+    alpha_, options_, selected_, path_, coef_, intercept_, null_loss_, classes_, n_iter_, \
+n_features_in_, feature_names_in_
         As in :class:`ShareBoostClassifier`, for the model fitted on all data.
 
     Examples
@@ -296,8 +292,7 @@ class ShareBoostRegressorCV(_SizeByCrossValidation, ShareBoostRegressor):
     ----------
     n_features_to_select : int, optional
         The largest number of features to try. None tries up to 20, or what ``cost_budget`` allows.
-    alpha, penalty, loss, rule, swaps, backward, tune, atoms_per_round, pool, max_inputs, \
-rounds_per_input, cost_budget, fit_intercept, scale, tol, max_iter, random_state
+    alpha, loss, pool, max_inputs, cost_budget, fit_intercept, random_state, options
         As in :class:`ShareBoostRegressor`.
     alphas : list of float or "auto", optional
         Values of ``alpha`` to try, each with a path per fold; None tries ``alpha`` alone.
@@ -321,7 +316,7 @@ rounds_per_input, cost_budget, fit_intercept, scale, tol, max_iter, random_state
         ``"standard_error"`` and ``"split0_test_score"``, ... for every size and penalty.
     best_score_ : float
         Mean held-out score of the chosen size and penalty.
-    alpha_, selected_, path_, coef_, intercept_, null_loss_, n_iter_, n_features_in_, \
+    alpha_, options_, selected_, path_, coef_, intercept_, null_loss_, n_iter_, n_features_in_, \
 feature_names_in_
         As in :class:`ShareBoostRegressor`, for the model fitted on all data.
 
