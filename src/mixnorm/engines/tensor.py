@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy import linalg
 
-from mixnorm.engines.dual.engine import (
+from mixnorm.engines.dual import (
     Contraction,
     FeatureContraction,
     LowRankContraction,

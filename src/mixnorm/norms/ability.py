@@ -38,6 +38,18 @@ class Ability(Generic[P, R]):
         return MethodType(self._method, owner)
 
 
+def has_ability(norm: object, name: str) -> bool:
+    """Tell whether a norm can do what a method of that name does.
+
+    Examples
+    --------
+    >>> from mixnorm.norms import MixedNorm
+    >>> has_ability(MixedNorm(2, 1), "prox"), has_ability(MixedNorm(2, 1), "mirror")
+    (True, False)
+    """
+    return hasattr(norm, name)
+
+
 def ability(
     holds: Callable[[Any], bool], who: str
 ) -> Callable[[Callable[Concatenate[Any, P], R]], Ability[P, R]]:

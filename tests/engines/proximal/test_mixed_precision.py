@@ -71,7 +71,7 @@ def test_a_path_is_its_solutions_one_by_one(norm):
 def test_what_single_precision_cannot_do_is_done_in_double(monkeypatch):
     """Offsets of ten million leave no digits for what the columns tell apart."""
     problem = posed(LOSSES[0], offset=1e7)
-    solver = MixedSolver(problem, proximal.engine._smooth_solver)
+    solver = MixedSolver(problem, proximal.engine._build_smooth_solver)
     gap = solver.gap()
     for _ in range(40):
         if gap <= 1e-4:

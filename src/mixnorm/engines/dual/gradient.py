@@ -10,14 +10,14 @@ import math
 
 import numpy as np
 
-from mixnorm.engines.dual.problem import DualProblem, State
+from mixnorm.engines.dual.problem import DualProblem, State, Steps
 
 # Of the line search: what a step must gain, and what it is multiplied by where it does not.
 _DELTA, _THETA = 0.5, 0.5
 _HALVINGS = 100
 
 
-class ForwardBackwardSteps:
+class ForwardBackwardSteps(Steps):
     r"""Gradient steps on the norm, proximal steps on the conjugates of the losses.
 
     A step :math:`\lambda` is short enough where the norm's part of the dual is at most

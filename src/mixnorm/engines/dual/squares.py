@@ -12,7 +12,7 @@ import numpy as np
 
 from mixnorm.engines.dual.contraction import Contraction
 from mixnorm.engines.dual.newton import solved
-from mixnorm.engines.dual.problem import State
+from mixnorm.engines.dual.problem import State, Steps
 
 # What a step must gain, in parts of what its slope promises.
 _ARMIJO = 1e-4
@@ -21,7 +21,7 @@ _FLAT = 1e-10
 _TRIES = 40
 
 
-class SquaresSteps:
+class SquaresSteps(Steps):
     """Damped Newton steps for one ``gamma``.
 
     Parameters

@@ -16,19 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from mixnorm.engines._core.result import Result
 from mixnorm.engines.multikernel import reduced_jit
-from mixnorm.engines.multikernel.machine import HingeTarget, SquaredTarget, bytes_beside
+from mixnorm.engines.multikernel.machine import HingeTarget, SquaredTarget
 from mixnorm.engines.multikernel.penalty import KernelPenalty
-
-__all__ = [
-    "HingeTarget",
-    "KernelPenalty",
-    "KernelSolution",
-    "SquaredTarget",
-    "bytes_beside",
-    "check_row_costs",
-    "solve",
-]
 
 # Part of the tolerance that a machine is solved to, and part of the present gap before that.
 _INNER, _LOOSE = 0.5, 0.1
@@ -52,9 +43,9 @@ _OFF = 4.0  # times the precision: what entries of kernels may be off by
 _COARSE = 3.0  # times the tolerance, for parts of the rows, where weights are hard to learn
 
 
-@dataclass(frozen=True)
-class KernelSolution:
-    """What the engine found, and how far from the optimum it can be at most.
+@dataclass(frozen=True, kw_only=True)
+class KernelSolution(Result):
+    """What the engine found; its iterations are machines, its history has relative gaps.
 
     Attributes
     ----------
@@ -62,20 +53,8 @@ class KernelSolution:
         The scores are ``sum_m weights_m K_m @ duals``.
     weights : ndarray of shape (n_kernels,)
         Weights of the kernels, none negative.
-    objective : float
-        What was minimised: the penalty, plus the losses.
-    gap : float
-        Duality gap: the objective is at most this much above the optimum.
     energies : ndarray of shape (n_kernels,)
         The sums of ``duals_i . duals_j K_ij`` for every kernel.
-    iterations : int
-        Machines solved.
-    converged : bool
-        Whether the gap is at most the tolerance times the objective.
-    interrupted : bool
-        Whether a keyboard interrupt ended the work.
-    history : tuple of float
-        The gap, in parts of the objective, after each iteration.
     coefs : ndarray of shape (n_columns, n_outputs), or None
         Weights of the columns of the factors of a single kernel, where these tell the scores
         better than ``duals``.
@@ -83,13 +62,7 @@ class KernelSolution:
 
     duals: np.ndarray
     weights: np.ndarray
-    objective: float
-    gap: float
     energies: np.ndarray
-    iterations: int
-    converged: bool
-    interrupted: bool
-    history: tuple[float, ...]
     coefs: np.ndarray | None = None
 
 
@@ -188,9 +161,8 @@ class _Search:
         self._kept: list[tuple[np.ndarray, Any]] = []
         self._cross = np.zeros((grams.n_kernels, 0, 0))
         self._bend = np.zeros((0, 0))
-        self._failures = (
-            0  # machines in a row that did not reach their gap, nor lowered that of all
-        )
+        # Machines in a row that did not reach their gap, nor lowered that of all.
+        self._failures = 0
 
     @property
     def finished(self) -> bool:
@@ -268,14 +240,14 @@ class _Search:
         """Solve the machine for the present weights, and set the next ones."""
         gap = self._inner_gap()
         self.iterations += 1
-        energies = self.machine.energies()
+        energies: np.ndarray = self.grams.energies(self.machine.A)
         _check_energies(energies, self.machine.A, self.grams)
         sizes = self.penalty.sizes(self.weights, energies)
         if self.machine.coefs is not None:
             sizes = np.sqrt(self.penalty.scales) * np.linalg.norm(self.machine.coefs)
         objective = self.penalty.value(sizes) + self.machine.loss()
         with np.errstate(over="ignore", invalid="ignore"):
-            gain = self.machine.gain(self.machine.A)
+            gain = self.target.gain(self.machine.A)
         if not math.isfinite(objective) or not math.isfinite(gain):
             raise ValueError(_TOO_LARGE)
         self.bound = max(self.bound, gain - self.penalty.conjugate(energies))
@@ -286,16 +258,15 @@ class _Search:
         if objective < self.least:
             self.least = objective
             self._keep(objective, energies)
+        self.history.append((self.least - self.bound) / max(self.least, 1e-300))
         if self.best is not None:  # the bound may have become better
             self.best = replace(
                 self.best,
                 gap=max(0.0, self.least - self.bound),
                 iterations=self.iterations,
                 converged=self.finished,
+                history=tuple(self.history),
             )
-        self.history.append((self.least - self.bound) / max(self.least, 1e-300))
-        if self.best is not None:
-            self.best = replace(self.best, history=tuple(self.history))
         lower = len(self.history) < 2 or self.history[-1] < _LOWER * self.history[-2]
         self._failures = self._failures + 1 if self._failed and not lower else 0
         if gap > 0.5 * (objective - self.bound):
@@ -364,8 +335,6 @@ class _Search:
             energies=energies,
             iterations=self.iterations,
             converged=False,
-            interrupted=False,
-            history=(),
             coefs=self.machine.coefs,
         )
 
@@ -397,7 +366,9 @@ class _Search:
             self.bound, float(linear @ t - 0.5 * t @ bend @ t) - penalty.conjugate(found)
         )
         duals = sum(length * other for length, (other, _) in zip(t, self._kept, strict=True))
-        kept = np.arange(count) if count <= _KEPT else np.delete(np.arange(count), _least(t))
+        kept = np.arange(count)
+        if count > _KEPT:  # the newest stays
+            kept = np.delete(kept, np.argmin(t[:-1]))
         self._kept = [self._kept[j] for j in kept]
         self._cross, self._bend = cross[:, kept][:, :, kept], bend[np.ix_(kept, kept)]
         return weights, np.ascontiguousarray(duals)
@@ -407,11 +378,6 @@ _TOO_LARGE = (
     "The kernels, targets or weights of samples are so large that sums of them overflow; divide "
     "them by a power of ten, or normalise the kernels."
 )
-
-
-def _least(t: np.ndarray) -> int:
-    """Return the place of the smallest entry, the last one not considered."""
-    return int(np.argmin(t[:-1]))
 
 
 def _check_energies(energies: np.ndarray, A: np.ndarray, grams: Any) -> None:

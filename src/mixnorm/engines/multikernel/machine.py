@@ -8,7 +8,7 @@ goes on from when the weights change. The scores are the kernel times ``A``.
 from __future__ import annotations
 
 import math
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from scipy import linalg
@@ -45,42 +45,43 @@ def bytes_beside(n_samples: int, dtype: Any, squares: bool) -> int:
     return 3 * n_samples**2 * (8 if double else np.dtype(dtype).itemsize)
 
 
-class Machine(Protocol):
-    """What the weights of kernels are learned with."""
+class Target:
+    """What a machine is to meet; the dual objective has a linear part and a bilinear one."""
 
-    A: np.ndarray
+    #: What the loss of each sample counts.
+    caps: np.ndarray
+    n_outputs: int
+    #: Whether multiples of dual variables may be infeasible.
+    bounded = False
 
-    def solve(self, weights: np.ndarray, target: float) -> float:
-        """Go on until the gap, for these weights of the kernels, is at most ``target``."""
-        ...
+    def __len__(self) -> int:
+        return len(self.caps)
 
-    def energies(self) -> np.ndarray:
-        """Return the sums of ``A_i . A_j K_ij`` for every kernel."""
-        ...
+    def linear(self, A: np.ndarray) -> float:
+        """Return the linear part of :meth:`gain`."""
+        raise NotImplementedError
 
-    #: Weights of the columns of factors, where the scores come from these and not from ``A``.
-    coefs: np.ndarray | None
-
-    def loss(self) -> float:
-        """Return the weighted sum of losses at the scores of the last weights."""
-        ...
+    def curvature(self, A: np.ndarray, B: np.ndarray) -> float:
+        """Return the bilinear part of :meth:`gain`, as a positive form."""
+        raise NotImplementedError
 
     def gain(self, A: np.ndarray) -> float:
-        """Return the dual objective at ``A``, less what the kernels take of it."""
-        ...
+        """Return the dual objective but for the kernels."""
+        return self.linear(A) - 0.5 * self.curvature(A, A)
+
+    def allowed(self, duals: np.ndarray) -> np.ndarray:
+        """Return a copy with the nearest dual variables that are feasible: by default, the same."""
+        return np.array(duals, dtype=np.float64, order="C")
 
 
-class HingeTarget:
+class HingeTarget(Target):
     """Labels, and what a sample's hinge loss counts."""
 
     def __init__(self, labels: np.ndarray, caps: np.ndarray, n_classes: int, squared: bool) -> None:
         self.labels = np.ascontiguousarray(labels, dtype=np.int64)
         self.caps = np.ascontiguousarray(caps, dtype=np.float64)
-        self.n_outputs, self.squared = n_classes, squared
+        self.n_outputs, self.squared, self.bounded = n_classes, squared, not squared
         self._rows = np.arange(len(self.labels))
-
-    def __len__(self) -> int:
-        return len(self.labels)
 
     def take(self, rows: np.ndarray, factor: float) -> HingeTarget:
         """Return the target of some of the rows, which count ``factor`` times as much."""
@@ -99,13 +100,6 @@ class HingeTarget:
         jit.hinges(F, self.labels, lost)
         return float(np.sum(self.caps * (lost * lost if self.squared else lost)))
 
-    def gain(self, A: np.ndarray) -> float:
-        """Return the dual objective but for the kernels."""
-        own = A[self._rows, self.labels]
-        if not self.squared:
-            return float(np.sum(own))
-        return float(np.sum(own - own * own / (4.0 * self.caps)))
-
     def guess(self) -> np.ndarray:
         """Return feasible dual variables that treat all other classes alike."""
         duals = np.repeat(-self.caps[:, None] / self.n_outputs, self.n_outputs, axis=1)
@@ -114,14 +108,9 @@ class HingeTarget:
 
     def allowed(self, duals: np.ndarray) -> np.ndarray:
         """Return the nearest dual variables that these labels and weights allow."""
-        found = np.array(duals, dtype=np.float64, order="C")
+        found = super().allowed(duals)
         jit.project_rows(found, self.labels, self.caps, self.squared, 0.0)
         return found
-
-    @property
-    def bounded(self) -> bool:
-        """Whether multiples of dual variables may be infeasible."""
-        return not self.squared
 
     def linear(self, A: np.ndarray) -> float:
         """Return the linear part of :meth:`gain`."""
@@ -136,15 +125,12 @@ class HingeTarget:
         )
 
 
-class SquaredTarget:
+class SquaredTarget(Target):
     """Outputs to be met in squares: ``cap / 2 * |y - f|^2`` for a sample."""
 
     def __init__(self, Y: np.ndarray, caps: np.ndarray) -> None:
         self.Y, self.caps = np.asarray(Y, dtype=np.float64), np.asarray(caps, dtype=np.float64)
         self.n_outputs = self.Y.shape[1]
-
-    def __len__(self) -> int:
-        return len(self.Y)
 
     def take(self, rows: np.ndarray, factor: float) -> SquaredTarget:
         """Return the target of some of the rows, which count ``factor`` times as much."""
@@ -157,16 +143,6 @@ class SquaredTarget:
     def loss(self, F: np.ndarray) -> float:
         """Return the sum of the losses of scores ``(n_outputs, n_samples)``."""
         return float(0.5 * np.sum(self.caps[:, None] * (self.Y - F.T) ** 2))
-
-    def gain(self, A: np.ndarray) -> float:
-        """Return the dual objective but for the kernels."""
-        return float(np.sum(A * self.Y) - 0.5 * np.sum(A * A / self.caps[:, None]))
-
-    def allowed(self, duals: np.ndarray) -> np.ndarray:
-        """Return a copy, as all dual variables are allowed."""
-        return np.array(duals, dtype=np.float64, order="C")
-
-    bounded = False  # any multiple of dual variables is feasible
 
     def guess(self) -> np.ndarray:
         """Return dual variables as they are where all scores are zero."""
@@ -181,20 +157,21 @@ class SquaredTarget:
         return float(np.sum(A * B / self.caps[:, None]))
 
 
-class _Base:
-    """What machines share."""
+class Machine:
+    """What the weights of kernels are learned with; ``A`` are its dual variables."""
 
-    F: np.ndarray  # scores (n_outputs, n_samples) for the last weights
+    #: Scores ``(n_outputs, n_samples)`` for the last weights.
+    F: np.ndarray
+    #: Weights of the columns of factors, where the scores come from these and not from ``A``.
     coefs: np.ndarray | None = None
 
     def __init__(self, grams: Any, target: Any) -> None:
         self.grams, self.target = grams, target
         self.A = np.zeros((len(target), target.n_outputs))
 
-    def energies(self) -> np.ndarray:
-        """Return the sums of ``A_i . A_j K_ij`` for every kernel."""
-        found: np.ndarray = self.grams.energies(self.A)
-        return found
+    def solve(self, weights: np.ndarray, target: float) -> float:
+        """Go on until the gap, for these weights of the kernels, is at most ``target``."""
+        raise NotImplementedError
 
     def image(self) -> Any:
         """Return what :meth:`pair` needs of the present dual variables."""
@@ -228,13 +205,8 @@ class _Base:
         lost: float = self.target.loss(F)
         return lost
 
-    def gain(self, A: np.ndarray) -> float:
-        """Return the dual objective at ``A``, less what the kernels take of it."""
-        gained: float = self.target.gain(A)
-        return gained
 
-
-class MatrixMachine(_Base):
+class MatrixMachine(Machine):
     """Crammer and Singer's machine on a kernel matrix."""
 
     def __init__(self, grams: Any, target: HingeTarget) -> None:
@@ -290,7 +262,7 @@ class MatrixMachine(_Base):
         return self._last[1]
 
 
-class FeatureMachine(_Base):
+class FeatureMachine(Machine):
     """The same machine where kernels are known by factors.
 
     Where these have few columns, rows are improved by way of them. Where they have many, the kernel
@@ -316,7 +288,8 @@ class FeatureMachine(_Base):
         last = math.inf
         for _ in range(_MOST_FEATURE_ROUNDS):
             # Anew every time, as what is added up in single precision drifts.
-            U = np.ascontiguousarray(self._sums().T * column_weights)
+            sums = X.T @ self.A.astype(X.dtype)
+            U = np.ascontiguousarray(sums.T * column_weights)
             self.F = _features_product(X, U)
             gap = jit.gaps(self.F, self.A, given.labels, given.caps, given.squared, parts)
             if gap <= target:
@@ -368,9 +341,6 @@ class FeatureMachine(_Base):
             return slice(None), self.features
         return used, np.ascontiguousarray(self.features[:, used])
 
-    def _sums(self) -> np.ndarray:
-        return np.asarray(self.features.T @ self.A.astype(self.features.dtype))
-
 
 class RowBlock:
     """The kernel matrix of some rows, computed from factors; what is known is not computed again.
@@ -405,29 +375,24 @@ class RowBlock:
         return K
 
 
-class RidgeMachine(_Base):
+class RidgeMachine(Machine):
     """Squared loss: one system of equations, solved exactly."""
 
     def solve(self, weights: np.ndarray, target: float) -> float:
         """Solve the machine for these weights; the gap is zero but for rounding."""
         given = self.target
-        if self.grams.factors is not None:
-            self._by_features(weights)
+        if self.grams.factors is None:
+            K = self.grams.combine(weights, dtype=np.float64)
+            self.A = ridge(K, given.caps, given.Y)
+            self.F = _product(K, self.A)
             return 0.0
-        K = self.grams.combine(weights, dtype=np.float64)
-        self.A = ridge(K, given.caps, given.Y)
-        self.F = _product(K, self.A)
-        return 0.0
-
-    def _by_features(self, weights: np.ndarray) -> None:
-        """Solve in as many unknowns as there are columns of factors."""
-        given = self.target
-        X, kernel_of = self.grams.columns()
+        X, kernel_of = self.grams.columns()  # in as many unknowns as there are columns
         roots = np.sqrt(np.asarray(weights)[kernel_of])
         used = np.flatnonzero(roots > 0.0)
         Z = X[:, used].astype(np.float64) * roots[used]
         self.A = ridge_of_features(Z, given.caps, given.Y)
         self.F = np.ascontiguousarray((given.Y - self.A / given.caps[:, None]).T)
+        return 0.0
 
 
 def ridge_of_features(Z: np.ndarray, caps: np.ndarray, Y: np.ndarray) -> np.ndarray:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
-from typing import Any, Protocol
 
 import numpy as np
 
@@ -41,29 +40,34 @@ def dual_exponent(exponent: float) -> float:
     return {1.0: math.inf, 2.0: 2.0}.get(exponent, 1.0)
 
 
-class Quadratic(Protocol):
+def sum_of_norms(weights: np.ndarray, exponent: float) -> float:
+    """Return the sum of the norms of the rows."""
+    return float(np.sum(row_norms(weights, exponent), dtype=np.float64))
+
+
+class Quadratic:
     """A quadratic in weights of shape ``(n_rows, n_outputs)``, which it holds and moves."""
 
     weights: np.ndarray
 
     def epochs(self, alpha: float, exponent: float, count: int) -> None:
         """Go over all rows ``count`` times."""
-        ...
+        raise NotImplementedError
 
     def move(self, weights: np.ndarray) -> None:
         """Go to other weights."""
-        ...
+        raise NotImplementedError
 
     def value(self) -> float:
-        """Return the quadratic, up to nothing: it is the modelled loss."""
-        ...
+        """Return the modelled loss."""
+        raise NotImplementedError
 
     def gradient(self) -> np.ndarray:
         """Return the gradient at the weights."""
-        ...
+        raise NotImplementedError
 
 
-class GramQuadratic:
+class GramQuadratic(Quadratic):
     """The quadratic of a model: ``value + <gradient, D> + kappa/2 <D, G D>`` around ``weights``."""
 
     def __init__(
@@ -127,7 +131,7 @@ def _padded(array: np.ndarray) -> np.ndarray:
     return padded
 
 
-class ResidualQuadratic:
+class ResidualQuadratic(Quadratic):
     """Least squares held by its residual: better than products when columns outnumber rows.
 
     ``columns``, ``(n_rows, n_samples)``, and ``residual``, ``(n_samples, n_outputs)``, carry the
@@ -196,15 +200,31 @@ def descend(
     return done
 
 
-def gap_of(quadratic: Any, alpha: float, exponent: float) -> float:
+def gap_of(quadratic: Quadratic, alpha: float, exponent: float) -> float:
     """Return the duality gap of least squares with these values (a model of any other loss)."""
     weights, gradient = quadratic.weights, quadratic.gradient()
     largest = float(np.max(row_norms(gradient, dual_exponent(exponent)), initial=0.0))
-    scale = 1.0 if largest <= alpha else alpha / largest
-    penalty = alpha * float(np.sum(row_norms(weights, exponent), dtype=np.float64))
+    penalty = alpha * sum_of_norms(weights, exponent)
     inner = float(np.vdot(weights, gradient))
-    value = max(0.0, float(quadratic.value()))
-    return value * (1.0 - scale) ** 2 + scale * inner + penalty
+    return least_squares_gap(float(quadratic.value()), inner, largest, alpha, penalty)
+
+
+def least_squares_gap(
+    value: float, inner: float, dual: float, alpha: float, penalty: float
+) -> float:
+    """Return the duality gap of least squares under a norm.
+
+    Parameters
+    ----------
+    value, penalty : float
+        The loss, and ``alpha`` times the norm of the weights.
+    inner, dual : float
+        Inner product of weights and gradient, and the dual norm of the gradient.
+    alpha : float
+        Weight of the norm.
+    """
+    scale = 1.0 if dual <= alpha else alpha / dual
+    return max(0.0, value) * (1.0 - scale) ** 2 + scale * inner + penalty
 
 
 def _extrapolate(
@@ -229,5 +249,4 @@ def _extrapolate(
 
 
 def _objective(quadratic: Quadratic, alpha: float, exponent: float) -> float:
-    norms = row_norms(quadratic.weights, exponent)
-    return quadratic.value() + alpha * float(np.sum(norms, dtype=np.float64))
+    return quadratic.value() + alpha * sum_of_norms(quadratic.weights, exponent)

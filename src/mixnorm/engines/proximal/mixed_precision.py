@@ -34,7 +34,7 @@ def suits(problem: Problem, tol: float) -> bool:
     return design.n_samples * design.n_features >= _FEWEST and design.moderate()
 
 
-class Twin:
+class DoublePrecisionProblem:
     """The problem in double precision, and the point there."""
 
     def __init__(self, problem: Problem) -> None:
@@ -80,7 +80,8 @@ class MixedSolver:
     problem : Problem
         The problem in double precision.
     build : callable
-        Returns a solver, given a problem, a point to start from or None, and a twin or None.
+        Returns a solver, given a problem, a point to start from or None, and the problem in double
+        precision or None.
     start : Point, optional
         Where to start.
     """
@@ -91,27 +92,27 @@ class MixedSolver:
         self.problem = problem
         self._build = build
         self._rough = _rounded_problem(problem)
-        self._twin: Twin | None = Twin(problem)
-        begun = None
+        self._double: DoublePrecisionProblem | None = DoublePrecisionProblem(problem)
+        first = None
         if start is not None:
-            begun = self._rough.start(_single(start.weights), _single(start.intercept))
-        self._solver = build(self._rough, begun, self._twin)
+            first = self._rough.start(_single(start.weights), _single(start.intercept))
+        self._solver = build(self._rough, first, self._double)
         self._least, self._waited = math.inf, 0
 
     @property
     def point(self) -> Point:
         """The point, in double precision."""
-        point: Point = self._solver.point if self._twin is None else self._twin.point
+        point: Point = self._solver.point if self._double is None else self._double.point
         return point
 
     def pose(self, problem: Problem) -> None:
         """Go on with another ``alpha``."""
         self.problem = problem
         self._least, self._waited = math.inf, 0
-        if self._twin is None:
+        if self._double is None:
             self._solver.pose(problem)
             return
-        self._twin.pose(problem)
+        self._double.pose(problem)
         self._rough = replace(self._rough, alpha=problem.alpha)
         self._solver.pose(self._rough)
 
@@ -124,8 +125,8 @@ class MixedSolver:
         """Do one iteration, in double precision once single precision has got no further."""
         self._waited = 0 if gap < _PROGRESS * self._least else self._waited + 1
         self._least = min(gap, self._least)
-        if self._twin is not None and self._waited >= _PATIENCE:
-            self._solver, self._twin = self._build(self.problem, self._twin.point, None), None
+        if self._double is not None and self._waited >= _PATIENCE:
+            self._solver, self._double = self._build(self.problem, self._double.point, None), None
         self._solver.step(gap, tol)
 
 

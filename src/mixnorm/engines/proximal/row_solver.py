@@ -10,17 +10,19 @@ from __future__ import annotations
 
 import numpy as np
 
+from mixnorm.engines._core.line_search import backtrack
 from mixnorm.engines.proximal.descent import (
     GramQuadratic,
     Quadratic,
     ResidualQuadratic,
     descend,
     row_norms,
+    sum_of_norms,
 )
 from mixnorm.engines.proximal.design import Block, DenseBlock
 from mixnorm.engines.proximal.loss_model import Model
 from mixnorm.engines.proximal.manifold import SmoothPart, Step, newton_step
-from mixnorm.engines.proximal.mixed_precision import Twin
+from mixnorm.engines.proximal.mixed_precision import DoublePrecisionProblem
 from mixnorm.engines.proximal.preconditioner import precondition
 from mixnorm.engines.proximal.problem import Point, Problem
 from mixnorm.engines.proximal.stepper import Stepper
@@ -34,30 +36,35 @@ _EXACT_EPOCHS = 1000
 _EPOCH = 0.25  # of the effort of evaluating the loss is an epoch
 _SETTLED = 2  # iterations before Newton steps are tried
 _SHORTEST = 0.03  # part of a Newton step; shorter ones are left to the next proximal step
-_AGE = 12  # iterations that a model of the curvature serves
 _FACTORS = 2e7  # entries of the Gram matrices of all outputs together that are still few
 
 
 class RowSolver(Stepper):
     """The solver for penalties that add up over rows."""
 
+    model_age = 12
+
     def __init__(
-        self, problem: Problem, start: Point | None = None, twin: Twin | None = None
+        self,
+        problem: Problem,
+        start: Point | None = None,
+        double: DoublePrecisionProblem | None = None,
     ) -> None:
         self._exponent = float(problem.norm.row_exponent)
         self._outputs: np.ndarray | None = None
-        super().__init__(problem, start, twin)
+        super().__init__(problem, start, double)
 
     def step(self, gap: float, tol: float) -> None:
         """Do one iteration, ``gap`` being what is left and ``tol`` what is allowed."""
         grown = self._choose_rows()
         if self.problem.quadratic:
-            self._prepare(exact=True)
+            if not self._holds_residual():
+                self._prepare(exact=True)
             self._descend_exactly(0.3 * tol if not grown else max(0.3 * tol, 0.1 * gap))
         else:
             self._prepare(exact=False)
-            steps = self._pace.steps(gap, tol)
-            self._pace.take(steps)
+            steps = self._schedule.steps(gap, tol)
+            self._schedule.take(steps)
             self._proximal_steps(steps)
             self._count += 1
             if self._count > _SETTLED:  # earlier it would work on the wrong rows
@@ -86,35 +93,23 @@ class RowSolver(Stepper):
             self._work_on(np.union1d(wanted, near))
         return missing
 
-    def _prepare(self, *, exact: bool) -> None:
-        """Have the block and the model of the working set at hand, the model not too old."""
-        self._age += 1
-        if self._block is None:
-            self._block = self.problem.design.block(self._rows)
-        if exact and self._holds_residual():
-            return
-        if self._model is None or (not exact and self._age > _AGE):
-            self._model = Model(
-                self._block,
-                self._curvature(self._block.size),
-                fit_intercept=self.problem.fit_intercept,
-                exact=exact,
-            )
-            self._outputs = self.problem.second_order(self.point).outputs(self._model.totals)
-            self._age = 0
-
     def _holds_residual(self) -> bool:
         """Whether least squares is better held by its residual than by products of columns."""
-        dense = isinstance(self._block, DenseBlock) and self.problem.weight.ndim == 1
+        dense = isinstance(self._known_block, DenseBlock) and self.problem.weight.ndim == 1
         return dense and len(self._rows) > self.problem.design.n_samples
 
-    def _curvature(self, size: int) -> np.ndarray:
+    def _use_model(self, model: Model) -> None:
+        self._outputs = self.problem.second_order(self.point).outputs(model.totals)
+
+    def _curvature(self, *, exact: bool) -> np.ndarray:
         """Return row curvatures: a column for all outputs, or one each where that is better."""
         found = self.problem.second_order(self.point).diagonal()
         outputs = self.problem.design.n_outputs
         if not self.problem.design.shared:
             return np.broadcast_to(found, (found.shape[0], outputs))
-        few = outputs * size**2 <= _FACTORS and (self.problem.quadratic or outputs <= 8)
+        few = outputs * len(self._rows) ** 2 <= _FACTORS and (
+            self.problem.quadratic or outputs <= 8
+        )
         if found.shape[1] == 1 or few:
             return found
         return np.asarray(np.max(found, axis=1, keepdims=True))
@@ -123,7 +118,7 @@ class RowSolver(Stepper):
 
     def _descend_exactly(self, tol: float) -> None:
         """Minimise over the working set where the model is the loss itself."""
-        problem, point, block = self.problem, self.point, self._block
+        problem, point, block = self.problem, self.point, self._known_block
         before = point.weights[self._rows]
         quadratic: Quadratic
         if self._model is None and isinstance(block, DenseBlock):
@@ -139,7 +134,7 @@ class RowSolver(Stepper):
         done = descend(quadratic, alpha, self._exponent, tol=tol, max_epochs=_EXACT_EPOCHS)
         problem.effort.spent += _EPOCH * done
         step = quadratic.weights - before
-        scores = self._known_block.scores(step)
+        scores = block.scores(step)
         intercept = self._follow(scores)
         self.point = self._arrived(point, quadratic.weights, intercept, scores + intercept)
 
@@ -183,8 +178,8 @@ class RowSolver(Stepper):
         point, rows = self.point, self._rows[used]
         before = point.value + self._penalty(weights)
         slack = 4.0 * float(np.finfo(weights.dtype).eps) * abs(before)
-        length = 1.0
-        while length > _SHORTEST:
+
+        def trial(length: float) -> Point | None:
             part = weights.dtype.type(length)
             straight = weights + part * found.weights
             reached = smooth.retract(straight)
@@ -195,11 +190,12 @@ class RowSolver(Stepper):
             full = point.weights.copy()
             full[rows] = reached
             moved = self.problem.at(full, point.intercept + part * found.intercept, scores)
-            if moved.value + self._penalty(reached) <= before + 1e-4 * length * found.slope + slack:
-                self.point = moved
-                return
-            length *= 0.5
+            enough = before + 1e-4 * length * found.slope + slack
+            return moved if moved.value + self._penalty(reached) <= enough else None
+
+        moved, _ = backtrack(trial, least=_SHORTEST)
+        if moved is not None:
+            self.point = moved
 
     def _penalty(self, weights: np.ndarray) -> float:
-        norms = row_norms(weights, self._exponent)
-        return float(self.problem.alpha or 0.0) * float(np.sum(norms, dtype=np.float64))
+        return float(self.problem.alpha or 0.0) * sum_of_norms(weights, self._exponent)
