@@ -12,15 +12,14 @@ import numpy as np
 from mixnorm._array import device_of, exponential, is_numpy, namespace
 from mixnorm.losses import codes
 from mixnorm.losses.arrays import clipped, inverse, total
-from mixnorm.losses.declared import Declared
-from mixnorm.losses.labels import Labels, balance_shares, encode_labels, own, shares
+from mixnorm.losses.labels import Joint, Labels, balance_shares, own, shares
 from mixnorm.losses.newton import damped_softmax
 
 _LEAST = 1e-13
 _LARGEST_MARGIN = 100.0
 
 
-class _Softmax(Declared):
+class _Softmax(Joint):
     """``ln sum_r exp(margin 1[r != y] - z_y + z_r)``, a cross-entropy of shifted scores.
 
     With ``u = z - margin * onehot(y)`` the loss is ``ln sum_r exp(u_r) - u_y``, so margin zero
@@ -28,11 +27,9 @@ class _Softmax(Declared):
     """
 
     row_code: ClassVar[int | None] = codes.SOFTMAX
-    shift_invariant: ClassVar[bool] = True
     smoothness: ClassVar[float] = 0.5
     lipschitz: ClassVar[float] = math.sqrt(2.0)
     constant_curvature: ClassVar[bool] = False
-    is_classifier: ClassVar[bool] = True
     margin: float
 
     @property
@@ -44,7 +41,7 @@ class _Softmax(Declared):
         """Prepare labels ``0 .. n_outputs - 1``: their one-hot rows and flat positions."""
         if not 0.0 <= self.margin <= _LARGEST_MARGIN:
             raise ValueError(f"margin={self.margin!r} must lie between 0 and {_LARGEST_MARGIN:g}.")
-        return encode_labels(y, n_outputs, like)
+        return super().encode(y, n_outputs, like)
 
     def value_and_residual(self, scores: Any, target: Labels, weight: Any) -> tuple[float, Any]:
         """Return the weighted mean loss and ``weight * (softmax(u) - onehot)``."""
@@ -182,10 +179,6 @@ class _Softmax(Declared):
         e = math.exp(self.margin)
         p = q * (e - (e - 1.0) * q)
         return p / xp.sum(p, axis=1, keepdims=True)
-
-    def predict(self, scores: Any) -> Any:
-        """Return the index of the largest score of each row."""
-        return namespace(scores).argmax(scores, axis=1)
 
 
 def _curved(direction: np.ndarray, rows: np.ndarray, scale: np.ndarray) -> np.ndarray:

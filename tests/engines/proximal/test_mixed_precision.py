@@ -79,7 +79,7 @@ def test_what_single_precision_cannot_do_is_done_in_double(monkeypatch):
         solver.step(gap, 1e-4)
         gap = solver.gap()
     assert gap <= 1e-4
-    assert solver._twin is None
+    assert solver._double is None
     monkeypatch.setattr(mixed_precision, "LEAST_TOL", 1.0)
     plain = solve(problem, tol=1e-5)
     assert problem.objective(solver.point) <= plain.objective + gap

@@ -7,7 +7,7 @@ scalar ones the identity.
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -18,16 +18,8 @@ _LARGEST = 1500  # unknowns of a reduced system that is solved directly
 _FLAT = 1e-9  # eigenvalues of M below this part of the largest count as zero
 
 
-class Preconditioner(Protocol):
-    """An approximate inverse Hessian."""
-
-    def solve(self, weights: np.ndarray, intercept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the inverse applied to gradients in the weights and in the intercept."""
-        ...
-
-
-class _WithIntercept:
-    """What all share: the intercept is eliminated by the model's means."""
+class Preconditioner:
+    """An approximate inverse Hessian; the intercept is eliminated by the model's means."""
 
     def __init__(self, model: Model, outputs: np.ndarray | None) -> None:
         self._means = model.means
@@ -48,7 +40,7 @@ class _WithIntercept:
         raise NotImplementedError
 
 
-class OutputwisePreconditioner(_WithIntercept):
+class OutputwisePreconditioner(Preconditioner):
     """One factor per Gram matrix, or per eigenvector of ``M``, and a ridge for each row."""
 
     def __init__(self, model: Model, outputs: np.ndarray | None, ridge: np.ndarray) -> None:
@@ -72,7 +64,7 @@ class OutputwisePreconditioner(_WithIntercept):
         return found if self._turn is None else np.ascontiguousarray(found @ self._turn.T)
 
 
-class ReducedPreconditioner(_WithIntercept):
+class ReducedPreconditioner(Preconditioner):
     """A factor of the model in few unknowns, each a direction in the outputs of one row.
 
     ``rows`` says which row an unknown belongs to, ``directions`` how it moves that row's weights.

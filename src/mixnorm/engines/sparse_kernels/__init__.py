@@ -4,12 +4,8 @@ Open ``engine.py`` first. The engine may import ``kernels``, ``losses``, ``_core
 ``multikernel``.
 """
 
-from mixnorm.engines.sparse_kernels.engine import (
-    ALGORITHMS,
-    STEPS,
-    block_minimiser,
-    select,
-)
+from mixnorm.engines.sparse_kernels.engine import ALGORITHMS, STEPS, select
+from mixnorm.engines.sparse_kernels.lasso import block_minimiser
 
 __all__ = [
     "ALGORITHMS",

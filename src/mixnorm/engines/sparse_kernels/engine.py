@@ -15,12 +15,10 @@ from typing import Any
 import numpy as np
 
 from mixnorm.engines._core.corrective import Outcome
-from mixnorm.engines.sparse_kernels.lasso import LassoRefit, block_minimiser
+from mixnorm.engines.sparse_kernels.lasso import LassoRefit
 from mixnorm.engines.sparse_kernels.refit import GradientSteps, KernelModel, RidgeRefit
 from mixnorm.losses import SmoothLoss
 from mixnorm.models import KernelPath, Round
-
-__all__ = ["ALGORITHMS", "STEPS", "block_minimiser", "select"]
 
 #: Group orthogonal matching pursuit, and Algorithms 1 and 2 of Jin, Yang and Mahdavi.
 ALGORITHMS = ("gomp", "l1", "l2")
@@ -94,7 +92,7 @@ def select(
     if algorithm != "l2" and not 0.0 < alpha < math.inf:
         raise ValueError(f"alpha={alpha!r} must be positive and finite: it is what kernels cost.")
     given = (pool, loss, target, weight, n_outputs)
-    model: Any
+    model: KernelModel
     if algorithm == "gomp":
         model = RidgeRefit(*given, alpha=alpha, tol=tol, max_iter=max_iter)
     elif algorithm == "l1":
