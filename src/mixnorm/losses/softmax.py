@@ -118,7 +118,15 @@ class _Softmax(Joint):
         scale = inverse(weight)
         if is_numpy(residual):
             rows = np.ascontiguousarray(shares.T)
-            return lambda direction: _curved(direction, rows, scale)
+
+            def compiled(direction: np.ndarray) -> np.ndarray:
+                from mixnorm.losses.softmax_jit import curve
+
+                found = np.array(direction.T, dtype=rows.dtype, order="C")
+                curve(found, rows, scale)
+                return found.T
+
+            return compiled
 
         def product(direction: Any) -> Any:
             weighted = shares * direction
@@ -159,12 +167,6 @@ class _Softmax(Joint):
         """Return a point of the conjugate's domain near ``theta`` whose columns sum to zero."""
         return balance_shares(theta, target, weight)
 
-    def _softmax(self, scores: Any) -> Any:
-        xp = namespace(scores)
-        with np.errstate(over="ignore"):  # what is infinitely far below has no share
-            exponential = xp.exp(scores - xp.max(scores, axis=1, keepdims=True))
-        return exponential / xp.sum(exponential, axis=1, keepdims=True)
-
     def proba(self, scores: Any) -> Any:
         """Return the class probabilities for which ``scores`` minimise the expected loss.
 
@@ -173,21 +175,14 @@ class _Softmax(Joint):
         largest probability. The derivation is in the maths pages.
         """
         xp = namespace(scores)
-        q = self._softmax(scores)
+        with np.errstate(over="ignore"):  # what is infinitely far below has no share
+            q = xp.exp(scores - xp.max(scores, axis=1, keepdims=True))
+        q = q / xp.sum(q, axis=1, keepdims=True)
         if self.margin == 0.0:
             return q
         e = math.exp(self.margin)
         p = q * (e - (e - 1.0) * q)
         return p / xp.sum(p, axis=1, keepdims=True)
-
-
-def _curved(direction: np.ndarray, rows: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    """Return the Hessian times ``direction``, by a compiled loop over blocks of samples."""
-    from mixnorm.losses.softmax_jit import curve
-
-    found = np.array(direction.T, dtype=rows.dtype, order="C")
-    curve(found, rows, scale)
-    return found.T
 
 
 @dataclass

@@ -138,11 +138,8 @@ class Labelled(Blocks):
 
     def split(self, W: Any) -> list[Any]:
         """Gather the blocks; a zero, or a row of zeros, fills them up."""
-        return self._gathered(W if self._by_rows else namespace(W).reshape(W, (-1, 1)))
-
-    def _gathered(self, flat: Any) -> list[Any]:
-        """Return the rows of a matrix that belong to a block side by side."""
-        xp = namespace(flat)
+        xp = namespace(W)
+        flat = W if self._by_rows else xp.reshape(W, (-1, 1))
         zero = xp.zeros((1, flat.shape[1]), dtype=flat.dtype, device=device_of(flat))
         flat = xp.concat([flat, zero], axis=0)
         return [
@@ -178,7 +175,10 @@ def block_norms(blocks: Blocks, W: Any, p: float) -> tuple[Any, float]:
         return zeros, 1.0
     with np.errstate(over="ignore", under="ignore"):
         norms = blocks.norms(W, p)
-    least, largest = _safe(W)
+    # Between these bounds the squares of the largest norm keep all their digits.
+    info = xp.finfo(W.dtype)
+    least = math.sqrt(float(info.smallest_normal)) / float(info.eps)
+    largest = math.sqrt(float(info.max)) * float(info.eps)
     if least < float(xp.max(norms)) < largest:
         return norms, 1.0
     size = peak(W)
@@ -186,13 +186,6 @@ def block_norms(blocks: Blocks, W: Any, p: float) -> tuple[Any, float]:
         return norms, 1.0
     unit = power_of_two(size)
     return blocks.norms(W / unit, p), unit
-
-
-def _safe(W: Any) -> tuple[float, float]:
-    """Return between which bounds the largest norm has squares that keep all their digits."""
-    info = namespace(W).finfo(W.dtype)
-    eps = float(info.eps)
-    return math.sqrt(float(info.smallest_normal)) / eps, math.sqrt(float(info.max)) * eps
 
 
 class Layouts:

@@ -60,9 +60,7 @@ def leading_pair(A: Any) -> Triplets:
         return _lanczos(A)[0]
     xp = namespace(A)
     right = xp.linalg.eigh(A.T @ A)[1][:, -1:]
-    left = A @ right
-    values = _lengths(left)
-    return Triplets(left / values, values, right)
+    return _with_left(A, right)
 
 
 def above(A: Any, level: float, start: Any = None) -> Triplets:
@@ -123,6 +121,11 @@ def _dense(A: Any, level: float) -> Triplets:
         return svd(A)
     count = _count(squares, level * level)
     right = xp.flip(right[:, right.shape[1] - count :], axis=1)
+    return _with_left(A, right)
+
+
+def _with_left(A: Any, right: Any) -> Triplets:
+    """Return triplets with these right vectors."""
     left = A @ right
     values = _lengths(left)
     return Triplets(left / values, values, right)

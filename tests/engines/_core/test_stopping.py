@@ -27,9 +27,9 @@ def test_idle_steps_in_a_row_end_the_search():
 
 def test_only_an_interrupt_is_kept_back():
     best = BestPoint(0, patience=1)
-    with best:
-        raise KeyboardInterrupt
-    assert best.interrupted
-    with pytest.raises(ValueError, match="wrong"), best:
+    with pytest.raises(ValueError, match="wrong"), best.until_interrupted():
         raise ValueError("wrong")
     assert not best.interrupted
+    with best.until_interrupted():
+        raise KeyboardInterrupt
+    assert best.interrupted

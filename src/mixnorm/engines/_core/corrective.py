@@ -46,11 +46,6 @@ class Problem:
         """What a gradient must exceed to move a weight from zero."""
         return self.alpha * self.penalty.kink
 
-    @property
-    def settles(self) -> bool:
-        """Whether a constant added to all weights of a row is left to the penalty, not the loss."""
-        return self.loss.shift_invariant and self.alpha > 0.0 and not self.penalty.least_at_mean
-
 
 @dataclass(frozen=True)
 class Outcome:
@@ -486,8 +481,9 @@ class Support:
 
     def _settle(self) -> None:
         """Subtract from each row the constant that costs least, which the loss does not see."""
-        if self.problem.settles:
+        problem = self.problem
+        if problem.loss.shift_invariant and problem.alpha > 0 and not problem.penalty.least_at_mean:
             first = int(self.has_intercept)
             weights = self.weights[first:, :]
-            weights = weights - self.problem.penalty.shift(weights)
+            weights = weights - problem.penalty.shift(weights)
             self.weights = self._xp.concat([self.weights[:first, :], weights])

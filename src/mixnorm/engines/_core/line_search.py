@@ -1,9 +1,11 @@
-"""Backtracking: shorter and shorter steps until one helps."""
+"""Backtracking: shorter and shorter steps until one helps; and how far a step may go at most."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TypeVar
+
+import numpy as np
 
 Found = TypeVar("Found")
 
@@ -37,3 +39,15 @@ def backtrack(
             return found, tries
         length *= shrink
     return None, tries
+
+
+def room(distance: np.ndarray, move: np.ndarray) -> float:
+    """Return how many times a move can be made before one of some distances is used up.
+
+    Examples
+    --------
+    >>> room(np.array([1.0, 2.0, np.inf]), np.array([-2.0, 1.0, -1.0]))
+    0.5
+    """
+    down = (move < 0.0) & np.isfinite(distance)
+    return float(np.min(-distance[down] / move[down], initial=np.inf))

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from types import TracebackType
-from typing import Generic, Self, TypeVar
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Generic, TypeVar
 
 Point = TypeVar("Point")
 
 
 class BestPoint(Generic[Point]):
     """The point with the smallest gap so far, and how many steps in a row came no further.
-
-    As a context it ends at a keyboard interrupt and keeps what it has.
 
     Parameters
     ----------
@@ -24,7 +23,7 @@ class BestPoint(Generic[Point]):
     Examples
     --------
     >>> best = BestPoint("start", patience=2)
-    >>> with best:
+    >>> with best.until_interrupted():
     ...     best.note("first", 3.0, progress=True)
     ...     best.note("second", 5.0, progress=False)
     ...     raise KeyboardInterrupt
@@ -50,14 +49,10 @@ class BestPoint(Generic[Point]):
         """Whether too many steps in a row came no further."""
         return self.idle >= self.patience
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> bool:
-        self.interrupted = isinstance(error, KeyboardInterrupt)
-        return self.interrupted
+    @contextmanager
+    def until_interrupted(self) -> Iterator[None]:
+        """End what is inside at a keyboard interrupt, and keep what was found."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            self.interrupted = True

@@ -80,17 +80,13 @@ class FeatureContraction(Contraction):
     def matrix(self, alpha: np.ndarray) -> np.ndarray:
         """Return the matrix, by blocks of features, each of which adds a Gram matrix."""
         step = max(1, _BLOCK // max(1, self.n))
-        if len(self.features) <= step:
-            return self._part(self.features, alpha)
         V = np.zeros((self.n, self.n))
         for start in range(0, len(self.features), step):
-            V += self._part(self.features[start : start + step], alpha)
+            part = self.features[start : start + step]
+            u = np.abs(part @ alpha)
+            W = part * (u if self.q == 4.0 else u ** (0.5 * self.q - 1.0))[:, None]
+            V += W.T @ W
         return V
-
-    def _part(self, part: np.ndarray, alpha: np.ndarray) -> np.ndarray:
-        u = np.abs(part @ alpha)
-        W = part * (u if self.q == 4.0 else u ** (0.5 * self.q - 1.0))[:, None]
-        return np.asarray(W.T @ W)
 
     def diagonal(self) -> np.ndarray:
         """Return the kernel of each row with itself."""

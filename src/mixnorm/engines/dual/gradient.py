@@ -42,7 +42,8 @@ class ForwardBackwardSteps(Steps):
     def _searched(self, state: State) -> tuple[State, int]:
         smooth = state.norm / self.problem.q
         for number in range(1, _HALVINGS):
-            trial = self._trial(state)
+            ahead = self.problem.prox(state.alpha - self.length * state.scores, self.length)
+            trial = self.problem.state(ahead)
             move = trial.alpha - state.alpha
             above = trial.norm / self.problem.q - smooth - float(state.scores @ move)
             distance = float(move @ move)
@@ -52,10 +53,6 @@ class ForwardBackwardSteps(Steps):
                 return trial, number
             self.length *= _THETA
         return state, _HALVINGS
-
-    def _trial(self, state: State) -> State:
-        moved = self.problem.prox(state.alpha - self.length * state.scores, self.length)
-        return self.problem.state(moved)
 
 
 class GradientSteps(ForwardBackwardSteps):

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import lapack
 
-from mixnorm.engines._core.line_search import backtrack
+from mixnorm.engines._core.line_search import backtrack, room
 from mixnorm.engines.dual.newton import solved
 from mixnorm.engines.dual.problem import DualProblem, State, Steps
 from mixnorm.losses import BoxDual
@@ -184,8 +184,8 @@ class InteriorSteps(Steps):
         """Return how far variables, and multipliers, may go."""
         dx, under, over = moves
         parts = self.parts
-        primal = min(_most(parts.below(), dx), _most(parts.above(), -dx))
-        multipliers = min(_most(parts.under, under), _most(parts.over, over))
+        primal = min(room(parts.below(), dx), room(parts.above(), -dx))
+        multipliers = min(room(parts.under, under), room(parts.over, over))
         return min(1.0, _SHORT_OF * primal), min(1.0, _SHORT_OF * multipliers)
 
 
@@ -236,9 +236,3 @@ def first_iterate(x: np.ndarray, low: np.ndarray, high: np.ndarray, state: State
     x = np.minimum(np.maximum(x, low + room), high - room)
     mean = max(state.gap, 1e-8 * abs(state.primal), 1e-300) / len(x)
     return _Parts(x, low, high, mean / (x - low), mean / (high - x))
-
-
-def _most(distance: np.ndarray, move: np.ndarray) -> float:
-    """Return how many times a move can be made before a distance is used up."""
-    down = (move < 0.0) & np.isfinite(distance)
-    return float(np.min(-distance[down] / move[down], initial=np.inf))

@@ -122,7 +122,7 @@ def descend(steps: Steps, state: State, tol: float, max_iter: int) -> Descent:
     """Take steps until the gap is small, or no step makes it smaller; keep the best point."""
     evaluations, best = 1, BestPoint(state, steps.patience)
     best.note(state, state.gap, progress=True)
-    with best:
+    with best.until_interrupted():
         while not (
             best.gap <= tol * abs(best.point.primal) or evaluations >= max_iter or best.given_up
         ):

@@ -39,12 +39,9 @@ class SquaresSteps(Steps):
         self.ridge = 1.0 / weight
         self.q = contraction.q
 
+    @np.errstate(over="ignore", invalid="ignore")
     def state(self, alpha: np.ndarray, V: np.ndarray | None = None) -> State:
         """Return a point, whose values are infinite where numbers overflow."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            return self._state(alpha, V)
-
-    def _state(self, alpha: np.ndarray, V: np.ndarray | None) -> State:
         V = self.contraction.matrix(alpha) if V is None else V
         f = V @ alpha
         norm = float(alpha @ f)

@@ -121,12 +121,14 @@ def solve(
         while search.iterations < max_iter and not (search.finished or search.in_vain):
             search.advance()
     except KeyboardInterrupt:
-        if search.best is None:
+        best = search.best
+        if best is None:
             raise
-        return replace(search.best, interrupted=True)
-    if search.best is None:
+        return replace(best, interrupted=True)
+    best = search.best
+    if best is None:
         raise ValueError(f"max_iter={max_iter!r} must be at least 1.")
-    return search.pruned(search.best)
+    return search.pruned(best)
 
 
 def check_row_costs(costs: np.ndarray, what: str, remedy: str) -> None:
@@ -157,7 +159,7 @@ class _Search:
         self.iterations, self.inner = 0, _INNER
         self.further, self.last = _FURTHER, math.inf
         self.history: list[float] = []
-        self.best: KernelSolution | None = None
+        self._found: dict[str, Any] | None = None  # the best point
         self._kept: list[tuple[np.ndarray, Any]] = []
         self._cross = np.zeros((grams.n_kernels, 0, 0))
         self._bend = np.zeros((0, 0))
@@ -167,7 +169,21 @@ class _Search:
     @property
     def finished(self) -> bool:
         """Whether the tolerance is met."""
-        return self.best is not None and self.least - self.bound <= self.enough
+        return self._found is not None and self.least - self.bound <= self.enough
+
+    @property
+    def best(self) -> KernelSolution | None:
+        """The best solution so far; the bound may have become better since it was found."""
+        if self._found is None:
+            return None
+        return KernelSolution(
+            **self._found,
+            objective=self.least,
+            gap=max(0.0, self.least - self.bound),
+            iterations=self.iterations,
+            converged=self.finished,
+            history=tuple(self.history),
+        )
 
     @property
     def in_vain(self) -> bool:
@@ -257,16 +273,13 @@ class _Search:
         self.last = objective
         if objective < self.least:
             self.least = objective
-            self._keep(objective, energies)
+            self._found = {
+                "duals": self.machine.A.copy(),
+                "weights": self.weights.copy(),
+                "energies": energies,
+                "coefs": self.machine.coefs,
+            }
         self.history.append((self.least - self.bound) / max(self.least, 1e-300))
-        if self.best is not None:  # the bound may have become better
-            self.best = replace(
-                self.best,
-                gap=max(0.0, self.least - self.bound),
-                iterations=self.iterations,
-                converged=self.finished,
-                history=tuple(self.history),
-            )
         lower = len(self.history) < 2 or self.history[-1] < _LOWER * self.history[-2]
         self._failures = self._failures + 1 if self._failed and not lower else 0
         if gap > 0.5 * (objective - self.bound):
@@ -325,18 +338,6 @@ class _Search:
         # With fixed weights the gap is that of the machine, and only rounding keeps it up.
         self._failed = gap > wanted or self.penalty.fixed
         return gap
-
-    def _keep(self, objective: float, energies: np.ndarray) -> None:
-        self.best = KernelSolution(
-            duals=self.machine.A.copy(),
-            weights=self.weights.copy(),
-            objective=objective,
-            gap=max(0.0, objective - self.bound),
-            energies=energies,
-            iterations=self.iterations,
-            converged=False,
-            coefs=self.machine.coefs,
-        )
 
     def _combine(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the best weights and dual variables among combinations of those met so far."""

@@ -18,6 +18,8 @@ from typing import Any
 import numpy as np
 from scipy import linalg
 
+from mixnorm.engines._core.line_search import room
+
 _MOST_STEPS = 150
 _IN_VAIN = 15  # steps without a lower gap, after which rounding is what is left
 _BOUNDARY = 0.99  # part of the way to the boundary
@@ -156,12 +158,7 @@ class _Run:
 
     def _room(self, move: tuple[np.ndarray, ...]) -> float:
         """Return how far a direction can be followed until a slack or a multiplier is zero."""
-        most = 1e30
-        for value, change in ((self.slack, move[2]), (self.duals, move[3])):
-            falls = change < 0.0
-            if np.any(falls):
-                most = min(most, float(np.min(-value[falls] / change[falls])))
-        return most
+        return min(1e30, room(self.slack, move[2]), room(self.duals, move[3]))
 
     def _system(self, ratio: np.ndarray) -> Any:
         """Return the Cholesky factor of the equations in ``W``, its classes one after another."""

@@ -17,6 +17,7 @@ from mixnorm._chunks import chunks
 from mixnorm.engines.multikernel import machine_jit as jit
 from mixnorm.engines.multikernel.ascent import FALL, PART, SELECTIVE, Ascent, Memory, rows_at_work
 from mixnorm.engines.multikernel.interior import interior, interior_seconds
+from mixnorm.engines.multikernel.newton import product
 from mixnorm.kernels import pivoted_factor
 
 # Rows up to which the sum of kernels is kept in double precision.
@@ -177,33 +178,33 @@ class Machine:
         """Return what :meth:`pair` needs of the present dual variables."""
         if self.grams.factors is None:
             return self.grams.products(self.A)
+        return self._column_sums(self.A)
+
+    def _column_sums(self, A: np.ndarray) -> np.ndarray:
         X, _ = self.grams.columns()
-        return np.asarray(X.T @ self.A.astype(X.dtype), dtype=np.float64)
+        return np.asarray(X.T @ A.astype(X.dtype), dtype=np.float64)
 
     def pair(self, image: Any, A: np.ndarray) -> np.ndarray:
         """Return ``A_i . B_j K_ij`` summed, for every kernel, where ``image`` is that of ``B``."""
         if self.grams.factors is None:
             return np.asarray(np.einsum("mnc,nc->m", image, A, dtype=np.float64))
-        X, kernel_of = self.grams.columns()
-        sums = np.sum(np.asarray(X.T @ A.astype(X.dtype), dtype=np.float64) * image, axis=1)
-        return np.bincount(kernel_of, weights=sums, minlength=self.grams.n_kernels)
+        sums = np.sum(self._column_sums(A) * image, axis=1)
+        return np.bincount(self.grams.columns()[1], weights=sums, minlength=self.grams.n_kernels)
 
     def loss(self) -> float:
         """Return the weighted sum of losses at the scores of the last weights."""
-        lost: float = self.target.loss(self.F)
-        return lost
+        return float(self.target.loss(self.F))
 
     def loss_of(self, weights: np.ndarray, A: np.ndarray) -> float:
         """Return the weighted sum of losses for some weights and dual variables."""
         if self.grams.factors is None:
             dtype = np.float64 if len(A) <= _DOUBLE_ROWS else self.grams.dtype
-            F = _product(self.grams.combine(weights, dtype=dtype), A)
+            F = product(self.grams.combine(weights, dtype=dtype), A)
         else:
             X, kernel_of = self.grams.columns()
             sums = (X.T @ A.astype(X.dtype)).T * weights[kernel_of].astype(X.dtype)
             F = _features_product(X, sums)
-        lost: float = self.target.loss(F)
-        return lost
+        return float(self.target.loss(F))
 
 
 class MatrixMachine(Machine):
@@ -218,7 +219,7 @@ class MatrixMachine(Machine):
     def solve(self, weights: np.ndarray, target: float) -> float:
         """Go on until the gap is at most ``target``."""
         K = self._sum(weights)
-        self.F, self.coefs = _product(K, self.A), None
+        self.F, self.coefs = product(K, self.A), None
         one = self.grams.factors is not None and self.grams.n_kernels == 1
         rank = min(len(K), self.grams.factors[0].shape[1] if one else len(K))
         patience = interior_seconds(len(K), rank, self.target.n_outputs)
@@ -246,7 +247,7 @@ class MatrixMachine(Machine):
         found.A[np.abs(found.A) < _NOTHING * np.max(np.abs(found.A))] = 0.0
         for excess in _EXCESSES:  # margins that rounding left below one are lifted above it
             A = given.allowed(found.A * (1.0 + excess))
-            F = _product(K, A)
+            F = product(K, A)
             reached = float(jit.gaps(F, A, given.labels, given.caps, given.squared, parts))
             if reached < gap:
                 self.A, self.F, gap = A, F, reached
@@ -384,7 +385,7 @@ class RidgeMachine(Machine):
         if self.grams.factors is None:
             K = self.grams.combine(weights, dtype=np.float64)
             self.A = ridge(K, given.caps, given.Y)
-            self.F = _product(K, self.A)
+            self.F = product(K, self.A)
             return 0.0
         X, kernel_of = self.grams.columns()  # in as many unknowns as there are columns
         roots = np.sqrt(np.asarray(weights)[kernel_of])
@@ -421,16 +422,6 @@ def _solved(system: np.ndarray, right: np.ndarray) -> np.ndarray:
             "take kernels in float64."
         ) from None
     return np.asarray(linalg.cho_solve(factor, right, check_finite=False))
-
-
-def _product(K: np.ndarray, A: np.ndarray) -> np.ndarray:
-    """Return the scores ``(n_outputs, n_samples)`` in double precision."""
-    support = np.flatnonzero(np.any(A != 0.0, axis=1))
-    if len(support) == 0:
-        return np.zeros(A.shape[::-1])
-    part = A[support].T.astype(K.dtype)
-    rows = K if len(support) == len(K) else K[support]
-    return np.ascontiguousarray(part @ rows, dtype=np.float64)
 
 
 def _features_product(X: np.ndarray, U: np.ndarray) -> np.ndarray:

@@ -170,21 +170,10 @@ def sweep(K, F, A, labels, caps, squared, order, threshold):  # type: ignore[no-
 
 
 @njit(cache=True)
-def choose(parts, threshold, order):  # type: ignore[no-untyped-def]
-    """Write the places of parts above the threshold; return how many these are."""
-    count = 0
-    for i in range(parts.shape[0]):
-        if parts[i] > threshold:
-            order[count] = i
-            count += 1
-    return count
-
-
-@njit(cache=True)
-def shuffle(order, count, seed):  # type: ignore[no-untyped-def]
-    """Shuffle the first entries; return the seed of the next time."""
+def shuffle(order, seed):  # type: ignore[no-untyped-def]
+    """Shuffle the entries; return the seed of the next time."""
     state = np.uint64(seed)
-    for i in range(count - 1, 0, -1):
+    for i in range(order.shape[0] - 1, 0, -1):
         # Knuth's multiplier; the high bits are those that look random.
         state = state * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
         j = (state >> np.uint64(33)) % np.uint64(i + 1)
@@ -201,17 +190,17 @@ def ascend(K, F, A, labels, caps, squared, goal, passes, selective, seed, at_onc
     this function is run by Python (``py_func``), and a compiled sweep has ``at_once`` rows.
     """
     n = A.shape[0]
-    parts, order = np.empty(n), np.empty(n, dtype=np.int64)
+    parts = np.empty(n)
     updates = 0
     for _ in range(passes):
         total = gaps(F, A, labels, caps, squared, parts)
         if total <= goal:
             break
         threshold = selective * total / n
-        count = choose(parts, threshold, order)
-        seed = float(shuffle(order, count, seed))
-        for begin in range(0, count, at_once):
-            some = order[begin : min(begin + at_once, count)]
+        order = np.flatnonzero(parts > threshold)
+        seed = float(shuffle(order, seed))
+        for begin in range(0, order.shape[0], at_once):
+            some = order[begin : begin + at_once]
             updates += sweep(K, F, A, labels, caps, squared, some, threshold)
     return updates, seed
 

@@ -26,12 +26,10 @@ from mixnorm.engines.proximal.mixed_precision import (
     suits,
 )
 from mixnorm.engines.proximal.multiplier_solver import MultiplierSolver
-from mixnorm.engines.proximal.problem import Point, Problem, relative_size
+from mixnorm.engines.proximal.problem import Point, Problem, Solver, relative_size
 from mixnorm.engines.proximal.row_solver import RowSolver
 from mixnorm.losses import DualLoss
 from mixnorm.norms import Norm, as_norm, has_ability
-
-Solver = RowSolver | MatrixSolver | MixedSolver | MultiplierSolver
 
 # Iterations after which a gap that is hardly smaller is taken to be a matter of rounding.
 PATIENCE, _PROGRESS = 60, 0.99
@@ -301,7 +299,7 @@ def _build_solver(problem: Problem, start: Point | None, tol: float) -> Solver:
 
 def _build_smooth_solver(
     problem: Problem, start: Point | None, double: DoublePrecisionProblem | None = None
-) -> RowSolver | MatrixSolver:
+) -> Solver:
     rows = problem.radius is None and has_ability(problem.norm, "row_exponent")
     return (RowSolver if rows else MatrixSolver)(problem, start, double)
 
@@ -314,7 +312,7 @@ def _run(
     exact = solver.point.scores.dtype == np.float64
     enough = tol * scale * (1.0 if exact else _SAFE)
     best, least = BestPoint(solver.point, PATIENCE), math.inf
-    with best:
+    with best.until_interrupted():
         for count in range(max_iter + 1):
             gap = solver.gap()
             progress = gap < _PROGRESS * least

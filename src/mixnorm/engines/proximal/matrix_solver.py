@@ -13,7 +13,6 @@ import numpy as np
 
 from mixnorm.engines.proximal.descent import least_squares_gap
 from mixnorm.engines.proximal.loss_model import Model
-from mixnorm.engines.proximal.mixed_precision import DoublePrecisionProblem
 from mixnorm.engines.proximal.problem import Point, Problem
 from mixnorm.engines.proximal.stepper import Stepper, next_momentum
 from mixnorm.norms import has_ability
@@ -74,17 +73,9 @@ class MatrixSolver(Stepper):
 
     model_age = 6
 
-    def __init__(
-        self,
-        problem: Problem,
-        start: Point | None = None,
-        double: DoublePrecisionProblem | None = None,
-    ) -> None:
-        self._eigenvalue = 0.0
-        self._data_steps: DataSteps | None = None
-        self._proximal: Proximal | None = None
-        self._wanted = 0.0
-        super().__init__(problem, start, double)
+    _eigenvalue = _wanted = 0.0
+    _data_steps: DataSteps | None = None
+    _proximal: Proximal | None = None
 
     def pose(self, problem: Problem) -> None:
         """Go on with another ``alpha``."""

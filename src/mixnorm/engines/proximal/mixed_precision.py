@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from mixnorm.engines.proximal.design import SharedDesign
-from mixnorm.engines.proximal.problem import Point, Problem
+from mixnorm.engines.proximal.problem import Point, Problem, Solver
 
 LEAST_TOL = 1e-4  # relative gap that steps in single precision reach with ease
 _FEWEST = 2**16  # entries of the data for which it is worth its while
@@ -34,17 +34,13 @@ def suits(problem: Problem, tol: float) -> bool:
     return design.n_samples * design.n_features >= _FEWEST and design.moderate()
 
 
-class DoublePrecisionProblem:
+class DoublePrecisionProblem(Solver):
     """The problem in double precision, and the point there."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         self.point = problem.null()
         self.theta = self.gradient = np.empty(0)
-
-    def pose(self, problem: Problem) -> None:
-        """Go on with another ``alpha``."""
-        self.problem = problem
 
     def lift(self, rough: Point) -> tuple[Point, np.ndarray, np.ndarray]:
         """Take a point over; return it with its dual point and gradient, rounded again."""
@@ -67,12 +63,8 @@ class DoublePrecisionProblem:
         )
         return rounded, _single(self.theta), _single(self.gradient)
 
-    def gap(self) -> float:
-        """Return the duality gap at the point."""
-        return self.problem.gap(self.point, self.theta, self.gradient)
 
-
-class MixedSolver:
+class MixedSolver(Solver):
     """A solver whose steps are in single precision, as long as they help.
 
     Parameters
@@ -87,7 +79,7 @@ class MixedSolver:
     """
 
     def __init__(
-        self, problem: Problem, build: Callable[..., Any], start: Point | None = None
+        self, problem: Problem, build: Callable[..., Solver], start: Point | None = None
     ) -> None:
         self.problem = problem
         self._build = build
@@ -97,17 +89,12 @@ class MixedSolver:
         if start is not None:
             first = self._rough.start(_single(start.weights), _single(start.intercept))
         self._solver = build(self._rough, first, self._double)
+        self.point = self._double.point
         self._least, self._waited = math.inf, 0
-
-    @property
-    def point(self) -> Point:
-        """The point, in double precision."""
-        point: Point = self._solver.point if self._double is None else self._double.point
-        return point
 
     def pose(self, problem: Problem) -> None:
         """Go on with another ``alpha``."""
-        self.problem = problem
+        super().pose(problem)
         self._least, self._waited = math.inf, 0
         if self._double is None:
             self._solver.pose(problem)
@@ -118,8 +105,7 @@ class MixedSolver:
 
     def gap(self) -> float:
         """Return the duality gap at the point."""
-        found: float = self._solver.gap()
-        return found
+        return self._solver.gap()
 
     def step(self, gap: float, tol: float) -> None:
         """Do one iteration, in double precision once single precision has got no further."""
@@ -128,6 +114,7 @@ class MixedSolver:
         if self._double is not None and self._waited >= _PATIENCE:
             self._solver, self._double = self._build(self.problem, self._double.point, None), None
         self._solver.step(gap, tol)
+        self.point = self._solver.point if self._double is None else self._double.point
 
 
 def _single(array: np.ndarray) -> np.ndarray:

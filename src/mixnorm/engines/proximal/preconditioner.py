@@ -23,8 +23,11 @@ class Preconditioner:
 
     def __init__(self, model: Model, outputs: np.ndarray | None) -> None:
         self._means = model.means
-        self._totals = np.where(model.totals > 0.0, model.totals, 1.0)
-        self._outputs = None if outputs is None else _pseudo_inverse(outputs, model.gram.dtype)
+        self._totals = model.positive_totals
+        self._outputs = outputs
+        if outputs is not None:
+            inverse = np.linalg.pinv(outputs, rcond=_FLAT, hermitian=True)
+            self._outputs = np.asarray(inverse, dtype=model.gram.dtype)
 
     def solve(self, weights: np.ndarray, intercept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the inverse applied to gradients in the weights and in the intercept."""
@@ -113,10 +116,6 @@ def precondition(
     if ridge is None:
         ridge = np.full(len(model.diagonal), 1e-5 * float(np.max(model.diagonal, initial=0.0)))
     return OutputwisePreconditioner(model, outputs, ridge.astype(model.gram.dtype))
-
-
-def _pseudo_inverse(matrix: np.ndarray, dtype: Any) -> np.ndarray:
-    return np.asarray(np.linalg.pinv(matrix, rcond=_FLAT, hermitian=True), dtype=dtype)
 
 
 def _factored(matrix: np.ndarray, ridge: np.ndarray) -> Any:

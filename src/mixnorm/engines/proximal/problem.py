@@ -43,6 +43,27 @@ class Point:
     residual: np.ndarray
 
 
+class Solver:
+    """A point, the dual point there and its gradient, which steps improve."""
+
+    problem: Problem
+    point: Point
+    theta: np.ndarray
+    gradient: np.ndarray
+
+    def pose(self, problem: Problem) -> None:
+        """Go on with another ``alpha``."""
+        self.problem = problem
+
+    def gap(self) -> float:
+        """Return the duality gap at the point."""
+        return self.problem.gap(self.point, self.theta, self.gradient)
+
+    def step(self, gap: float, tol: float) -> None:
+        """Do one iteration, ``gap`` being what is left and ``tol`` what is allowed."""
+        raise NotImplementedError
+
+
 @dataclass(frozen=True)
 class Problem:
     """A loss of scores under a norm: ``F(XW + b) + alpha * norm(W)``, or ``norm(W) <= radius``.

@@ -22,9 +22,8 @@ from mixnorm.engines.proximal.descent import (
 from mixnorm.engines.proximal.design import Block, DenseBlock
 from mixnorm.engines.proximal.loss_model import Model
 from mixnorm.engines.proximal.manifold import SmoothPart, Step, newton_step
-from mixnorm.engines.proximal.mixed_precision import DoublePrecisionProblem
 from mixnorm.engines.proximal.preconditioner import precondition
-from mixnorm.engines.proximal.problem import Point, Problem
+from mixnorm.engines.proximal.problem import Point
 from mixnorm.engines.proximal.stepper import Stepper
 
 _FEWEST = 64  # rows of the first working set
@@ -44,15 +43,11 @@ class RowSolver(Stepper):
 
     model_age = 12
 
-    def __init__(
-        self,
-        problem: Problem,
-        start: Point | None = None,
-        double: DoublePrecisionProblem | None = None,
-    ) -> None:
-        self._exponent = float(problem.norm.row_exponent)
-        self._outputs: np.ndarray | None = None
-        super().__init__(problem, start, double)
+    _outputs: np.ndarray | None = None
+
+    @property
+    def _exponent(self) -> float:
+        return float(self.problem.norm.row_exponent)
 
     def step(self, gap: float, tol: float) -> None:
         """Do one iteration, ``gap`` being what is left and ``tol`` what is allowed."""
@@ -63,9 +58,7 @@ class RowSolver(Stepper):
             self._descend_exactly(0.3 * tol if not grown else max(0.3 * tol, 0.1 * gap))
         else:
             self._prepare(exact=False)
-            steps = self._schedule.steps(gap, tol)
-            self._schedule.take(steps)
-            self._proximal_steps(steps)
+            self._proximal_steps(self._schedule.steps(gap, tol))
             self._count += 1
             if self._count > _SETTLED:  # earlier it would work on the wrong rows
                 self._newton_step()

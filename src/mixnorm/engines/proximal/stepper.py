@@ -14,7 +14,7 @@ import numpy as np
 from mixnorm.engines.proximal.design import Block
 from mixnorm.engines.proximal.loss_model import Model
 from mixnorm.engines.proximal.mixed_precision import UNBALANCED, DoublePrecisionProblem
-from mixnorm.engines.proximal.problem import Point, Problem, inner
+from mixnorm.engines.proximal.problem import Point, Problem, Solver, inner
 
 _ATTEMPTS = 12  # at making the model an upper bound
 _LEAST_KAPPA = 0.02
@@ -33,8 +33,10 @@ class StepSchedule:
     >>> schedule = StepSchedule(most=5)
     >>> schedule.steps(gap=1.0, tol=0.1)
     5
-    >>> schedule.see(1.0), schedule.take(5), schedule.see(1e-5)
-    (None, None, None)
+    >>> schedule.see(1.0)
+    >>> schedule.steps(gap=1.0, tol=0.1)
+    5
+    >>> schedule.see(1e-5)
     >>> schedule.steps(gap=1.0, tol=0.1)
     3
     """
@@ -44,10 +46,6 @@ class StepSchedule:
         self._rate = _SLOWEST
         self._before, self._taken = 0.0, 0
 
-    def take(self, count: int) -> None:
-        """Note that this many steps are being taken."""
-        self._taken = count
-
     def see(self, gap: float) -> None:
         """Look at the gap, and at what the steps taken did to it."""
         if self._taken > 0 and self._before > 0.0:
@@ -56,11 +54,12 @@ class StepSchedule:
         self._before, self._taken = gap, 0
 
     def steps(self, gap: float, tol: float) -> int:
-        """Return the steps that should bring the gap well below the tolerance."""
-        if not (tol > 0.0 and math.isfinite(gap)):
-            return self._most
-        wanted = math.log(max(gap / (_MARGIN * tol), 1.0)) / -math.log(self._rate)
-        return min(self._most, max(2, math.ceil(wanted)))
+        """Return the steps that should bring the gap well below the tolerance; they are taken."""
+        self._taken = self._most
+        if tol > 0.0 and math.isfinite(gap):
+            wanted = math.log(max(gap / (_MARGIN * tol), 1.0)) / -math.log(self._rate)
+            self._taken = min(self._most, max(2, math.ceil(wanted)))
+        return self._taken
 
 
 def next_momentum(momentum: float) -> tuple[float, float]:
@@ -69,7 +68,7 @@ def next_momentum(momentum: float) -> tuple[float, float]:
     return following, (momentum - 1.0) / following
 
 
-class Stepper:
+class Stepper(Solver):
     """A point, the rows that may change, and a model of the loss on them.
 
     Gradients and gaps come from ``double``, the problem in double precision, where it is given.
@@ -102,7 +101,7 @@ class Stepper:
 
     def pose(self, problem: Problem) -> None:
         """Go on with another ``alpha``."""
-        self.problem = problem
+        super().pose(problem)
         self._before, self._momentum = self._anchor, _FAR
         self._anchor, self._count = self.point, 0
 
@@ -118,16 +117,9 @@ class Stepper:
 
     def gap(self) -> float:
         """Return the duality gap at the point."""
-        if self._double is not None:
-            gap = self._double.gap()
-        else:
-            gap = self.problem.gap(self.point, self.theta, self.gradient)
+        gap = super().gap() if self._double is None else self._double.gap()
         self._schedule.see(gap)
         return gap
-
-    def step(self, gap: float, tol: float) -> None:
-        """Do one iteration, ``gap`` being what is left and ``tol`` what is allowed."""
-        raise NotImplementedError
 
     def _minimise_model(self, start: np.ndarray, value: float, gradient: np.ndarray) -> np.ndarray:
         """Return weights of the rows that about minimise the model plus the norm."""

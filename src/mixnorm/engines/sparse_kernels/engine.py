@@ -119,8 +119,7 @@ def select(
         if not run.rounds:
             raise
         run.interrupted = True
-    found = run.path()
-    return replace(found, terms=found.terms.copy())  # without the room for more
+    return run.path()
 
 
 class _Run:
@@ -131,7 +130,6 @@ class _Run:
         self.n_kernels, self.n_rounds = n_kernels, n_rounds
         self.rounds: list[Round] = []
         self._terms = np.empty((0, *model.scores.shape))
-        self._n_terms = 0
         self.interrupted = self.exhausted = False
         self._null = (model.value, model.intercept)
 
@@ -142,25 +140,15 @@ class _Run:
             *self._null,
             interrupted=self.interrupted,
             exhausted=self.exhausted,
-            terms=self._terms[: self._n_terms],
+            terms=self._terms,
         )
-
-    def _append(self, terms: np.ndarray) -> None:
-        """Add terms; the paths handed out so far go on to share the memory of theirs."""
-        count = self._n_terms + len(terms)
-        if count > len(self._terms):
-            grown = np.empty((max(count, 2 * len(self._terms)), *self._terms.shape[1:]))
-            grown[: self._n_terms] = self._terms[: self._n_terms]
-            self._terms = grown
-        self._terms[self._n_terms : count] = terms
-        self._n_terms = count
 
     def go_on_from(self, start: KernelPath) -> None:
         """Take up a path where it ended."""
         start = start.first(self.n_rounds)
         last = start.rounds[-1]
         self.rounds = list(start.rounds)
-        self._append(start.terms)
+        self._terms = start.terms
         self.model.load(list(last.support), start.blocks(len(start.rounds)), last.intercept)
         if not abs(self.model.value - last.loss) <= _SAME * self._null[0]:
             raise ValueError(
@@ -227,11 +215,11 @@ class _Run:
     def _record(self, kernel: int, score: float, outcome: Outcome, began: float) -> None:
         model = self.model
         terms, shares, add = model.terms()
-        earlier = np.zeros((len(shares), self._n_terms))
+        earlier = np.zeros((len(shares), len(self._terms)))
         if add and self.rounds:
             before = self.rounds[-1].weights
             earlier[: len(before)] = before
-        self._append(terms)
+        self._terms = np.concatenate([self._terms, terms])
         above = self.rounds[-1].objective if self.rounds else self._null[0]
         fell = model.objective <= above + _SAME * self._null[0]
         self.rounds.append(
