@@ -243,11 +243,7 @@ class AbsoluteSum(Parameters, Penalty):
 
 
 #: The penalties that go by a name.
-PENALTIES: dict[str, type[Penalty]] = {
-    "l1": AbsoluteSum,
-    "linf,1": SmoothMaxNorm,
-    "ridge": Ridge,
-}
+PENALTIES: dict[str, type[Penalty]] = {"l1": AbsoluteSum, "linf,1": SmoothMaxNorm, "ridge": Ridge}
 
 
 def as_penalty(penalty: Any) -> Penalty:

@@ -15,7 +15,7 @@ from mixnorm.losses.arrays import clipped, inverse, total
 from mixnorm.losses.labels import Joint, Labels, balance_shares, own, shares
 from mixnorm.losses.newton import damped_softmax
 
-_LEAST = 1e-13
+_LEAST_TERM = 1e-13
 _LARGEST_MARGIN = 100.0
 
 
@@ -55,7 +55,7 @@ class _Softmax(Joint):
         shifted -= xp.max(shifted, axis=1, keepdims=True)
         label = own(shifted, target)
         shifted = exponential(shifted)
-        shifted += _LEAST  # smaller terms would become denormal numbers, a hundred times slower
+        shifted += _LEAST_TERM  # smaller terms would be denormal numbers, a hundred times slower
         total = shifted @ target.ones  # a product with ones is the quickest sum along rows
         losses = xp.log(total) - label
         value = float(xp.sum(losses * weight, dtype=xp.float64))

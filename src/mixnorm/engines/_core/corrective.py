@@ -298,8 +298,7 @@ class Support:
     def curvature(self, fresh: bool = False) -> CurvatureFactor:
         """Return the curvature model, rebuilt if it is missing or if ``fresh`` is asked for."""
         self._refresh_if(1 if fresh else math.inf)
-        factor: CurvatureFactor = self._factor  # type: ignore[assignment]  # never None now
-        return factor
+        return self._factor  # type: ignore[return-value]  # never None now
 
     def set_alpha(self, alpha: float) -> None:
         """Change the weight of the penalty; the weights stay as they are."""

@@ -99,7 +99,7 @@ def path(
             raise ValueError(f"gamma={gamma!r} must be positive and finite.")
         problem, steps = _pose(contraction, loss, target, float(gamma) * weight, solver)
         state = problem.start() if state is None else problem.moved(state)
-        end = _descend(problem, steps, state, tol, max_iter)
+        end = _descend(steps, state, tol, max_iter)
         state = end.state
         gap = 0.0 if state.gap < 0.0 else state.gap
         yield DualSolution(
@@ -137,19 +137,16 @@ def solve(
     return replace(best, iterations=spent, interrupted=last.interrupted)
 
 
-def _descend(
-    problem: DualProblem | SquaresSteps, steps: Steps, state: State, tol: float, max_iter: int
-) -> Descent:
+def _descend(steps: Steps, state: State, tol: float, max_iter: int) -> Descent:
     """Go down; where Newton's method goes astray between bounds, inside them."""
-    if not isinstance(problem, DualProblem) or not isinstance(steps, NewtonSteps):
-        return descend(steps, state, tol, max_iter)
-    if getattr(problem.loss, "box_dual", None) is None:
+    if not isinstance(steps, NewtonSteps) or getattr(steps.problem.loss, "box_dual", None) is None:
         return descend(steps, state, tol, max_iter)
     end = descend(steps, state, tol, min(max_iter, _NEWTON))
     done = end.interrupted or end.state.gap <= tol * abs(end.state.primal)
     if done or end.evaluations >= max_iter:
         return end
-    more = descend(InteriorSteps(problem, state), state, tol, max_iter - end.evaluations)
+    inside = InteriorSteps(steps.problem, state)
+    more = descend(inside, state, tol, max_iter - end.evaluations)
     best = more.state if more.state.gap < end.state.gap else end.state
     evaluations = end.evaluations + more.evaluations
     return Descent(best, evaluations, more.interrupted, end.history + more.history)
@@ -168,8 +165,7 @@ def check_solver(solver: Any, loss: DualLoss) -> None:
 
 def _is_square(loss: DualLoss) -> bool:
     """Tell whether a loss is a number times the squared difference of score and target."""
-    constant = getattr(loss, "constant_curvature", False)
-    return bool(constant) and getattr(loss, "degree", None) == 2
+    return getattr(loss, "constant_curvature", False) and getattr(loss, "degree", None) == 2
 
 
 def _pose(

@@ -17,7 +17,7 @@ from mixnorm.engines.dual.problem import State, Steps
 # What a step must gain, in parts of what its slope promises.
 _ARMIJO = 1e-4
 # Slopes that are so small beside the value are rounding.
-_FLAT = 1e-10
+_FLAT_SLOPE = 1e-10
 _TRIES = 40
 
 
@@ -85,7 +85,7 @@ class SquaresSteps(Steps):
             if trial.value <= state.value + _ARMIJO * t * slope:
                 return trial, number
             # Near the optimum the value says nothing any more, and the gap still does.
-            if abs(slope) < _FLAT * abs(state.value) and trial.gap < state.gap:
+            if abs(slope) < _FLAT_SLOPE * abs(state.value) and trial.gap < state.gap:
                 return trial, number
             end = float(self.gradient(trial.alpha, trial.scores) @ d)
             t *= min(0.6, max(0.1, -slope / (end - slope) if end > slope else 0.6))

@@ -3,16 +3,7 @@
 Open ``engine.py`` first. The engine may import ``pools``, ``losses`` and ``_core``.
 """
 
-from mixnorm.engines.greedy.engine import (
-    PreparedPool,
-    Run,
-    select,
-)
+from mixnorm.engines.greedy.engine import PreparedPool, Run, select
 from mixnorm.engines.greedy.rules import RULES
 
-__all__ = [
-    "RULES",
-    "PreparedPool",
-    "Run",
-    "select",
-]
+__all__ = ["RULES", "PreparedPool", "Run", "select"]

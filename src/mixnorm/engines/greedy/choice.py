@@ -217,11 +217,7 @@ def _candidates(support: Support, pool: PreparedPool, scan: Scan, left: _Left) -
 
 
 def _offers(
-    support: Support,
-    pool: PreparedPool,
-    scan: Scan,
-    misfits: set[Hashable],
-    wishes: dict[str, Any],
+    support: Support, pool: PreparedPool, scan: Scan, misfits: set[Hashable], wishes: dict[str, Any]
 ) -> Iterator[list[Any]]:
     """Ask the pool for its ``m`` best atoms, and for more of them as long as one goes on asking.
 

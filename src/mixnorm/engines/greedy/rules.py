@@ -82,8 +82,7 @@ def joint_gains(support: Support, choices: list[Choice]) -> list[float]:
         total = namespace(gains).sum(gains, axis=0)
     else:
         total = capped_gain(gains, _touched(support, blocks))
-    values: list[float] = to_numpy(total).tolist()
-    return values
+    return [float(gain) for gain in to_numpy(total)]
 
 
 def _touched(support: Support, blocks: list[Any]) -> Any:

@@ -16,7 +16,7 @@ from mixnorm.engines.multikernel.newton import NewtonSteps
 _PASSES, _ROUNDS = 20, 3
 _MOST_ROUNDS = 500
 # Systems of equations that Newton steps may solve; a run that needs more is badly conditioned.
-_MOST_DIRECTIONS = 500
+_MOST_SYSTEMS = 500
 # After so many rounds in which the gap does not fall to this part, rounding is what is left.
 _IN_VAIN, _LOWER = 60, 0.9
 # At work are all rows if it would be more than this part of them; otherwise the gap of those is
@@ -61,7 +61,7 @@ class Ascent:
             gap, updates = self._passes(goal)
             since = 0 if gap < _LOWER * lowest else since + 1
             lowest = min(gap, lowest)
-            if gap <= goal or since > _IN_VAIN or steps.directions > _MOST_DIRECTIONS:
+            if gap <= goal or since > _IN_VAIN or steps.directions > _MOST_SYSTEMS:
                 break
             ahead = _SECONDS_PER_UPDATE * forecast.updates_ahead(gap, updates, goal)
             if ahead > patience and since:

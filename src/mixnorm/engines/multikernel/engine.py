@@ -22,10 +22,10 @@ from mixnorm.engines.multikernel.machine import HingeTarget, SquaredTarget
 from mixnorm.engines.multikernel.penalty import KernelPenalty
 
 # Part of the tolerance that a machine is solved to, and part of the present gap before that.
-_INNER, _LOOSE = 0.5, 0.1
+_INNER_TOL, _LOOSE = 0.5, 0.1
 _MOST_COST = 1e30  # that the loss of a row is multiplied by; one over this is the least
 _ROUNDING = 1e-12  # least relative gap to ask for
-_HALF, _LEAST = 0.5, 1e-9  # of what can be gained, and of what is there to lose
+_HALF, _LEAST_GAIN = 0.5, 1e-9  # of what can be gained, and of what is there to lose
 _LIFTED = 1e-6  # of the largest weight: zeros of a start, which would stay
 _SHRUNK = 1e-3  # to what part weights may shrink at a time
 _FURTHER = 1.6  # times the step from weights to those that touch, in logarithms
@@ -156,7 +156,7 @@ class _Search:
         self.least = math.inf  # the best objective
         self.nothing: float = target.loss(np.zeros((target.n_outputs, len(target))))
         self.expected: float | None = None  # the objective, as a part of the rows has it
-        self.iterations, self.inner = 0, _INNER
+        self.iterations, self.inner = 0, _INNER_TOL
         self.further, self.last = _FURTHER, math.inf
         self.history: list[float] = []
         self._found: dict[str, Any] | None = None  # the best point
@@ -200,7 +200,7 @@ class _Search:
         enough = self.tol * self.least
         if np.any(self.penalty.offsets):
             return enough
-        return min(enough, max(_HALF * (self.nothing - self.bound), _LEAST * self.nothing))
+        return min(enough, max(_HALF * (self.nothing - self.bound), _LEAST_GAIN * self.nothing))
 
     def begin(self, start: tuple[np.ndarray, np.ndarray] | None) -> None:
         """Set weights and dual variables to start from."""

@@ -28,7 +28,7 @@ _NOTHING = 1e-15  # of the largest singular value of the columns
 
 
 # Most unknowns; about how many steps it takes, and how long a step takes beside its products.
-_MOST_UNKNOWNS, _STEPS, _OVERHEAD = 800, 25, 5e-4
+_MOST_UNKNOWNS, _USUAL_STEPS, _OVERHEAD = 800, 25, 5e-4
 _SECONDS_PER_PRODUCT = 5e-10
 
 
@@ -38,7 +38,7 @@ def interior_seconds(n_samples: int, n_columns: int, n_outputs: int) -> float:
     if unknowns > _MOST_UNKNOWNS:
         return math.inf
     products = n_samples * unknowns**2 + unknowns**3 / 3.0
-    return _STEPS * (_OVERHEAD + _SECONDS_PER_PRODUCT * products)
+    return _USUAL_STEPS * (_OVERHEAD + _SECONDS_PER_PRODUCT * products)
 
 
 @dataclass

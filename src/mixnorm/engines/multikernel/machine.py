@@ -26,13 +26,13 @@ _MOST_FEATURE_ROUNDS = 5000
 # Kernels below this part of the largest weight are left out of a round, until gaps fall too slowly.
 _LIGHT, _STALLED = 1e-3, 0.9
 # Sweeps over the rows that are worked on, before sums are computed anew, unless few rows change.
-_SWEEPS, _FEW = 20, 0.1
+_SWEEPS, _FEW_CHANGES = 20, 0.1
 # Entries of columns for all scores of a row, over rows at work, from which the matrix of these is
 # worth while; and its most rows.
 _WIDE, _MOST_BLOCK_ROWS = 4.0, 8000
 # Part of a gap that is asked of the interior-point method, whose dual variables alone are kept;
 # what is zero among these but for rounding; and by what parts they are raised.
-_SAFE, _NOTHING = 0.1, 1e-13
+_INTERIOR_PART, _NOTHING = 0.1, 1e-13
 _EXCESSES = (0.0, 1e-14, 1e-12, 1e-10, 1e-8)
 
 
@@ -241,7 +241,7 @@ class MatrixMachine(Machine):
     def _by_interior(self, K: np.ndarray, target: float, gap: float) -> float:
         """Solve for dual variables by an interior-point method, and go on from there."""
         factor, _ = pivoted_factor(np.asarray(K, dtype=np.float64))
-        found = interior(factor, self.target, _SAFE * target)
+        found = interior(factor, self.target, _INTERIOR_PART * target)
         parts = np.empty(len(K))
         given = self.target
         found.A[np.abs(found.A) < _NOTHING * np.max(np.abs(found.A))] = 0.0
@@ -315,7 +315,7 @@ class FeatureMachine(Machine):
                         Z, column_weights[used], squares, part, rest, self.A, given.labels,
                         given.caps, given.squared, order[some], threshold,
                     )  # fmt: skip
-                if updates < _FEW * len(order):
+                if updates < _FEW_CHANGES * len(order):
                     break
         return float(gap)
 

@@ -4,14 +4,7 @@ Open ``engine.py`` first. The engine may import ``losses`` and ``norms``.
 """
 
 from mixnorm.engines.proximal.design import SeparateDesign, SharedDesign
-from mixnorm.engines.proximal.engine import (
-    PATH_EFFORT,
-    PATIENCE,
-    Solution,
-    alpha_max,
-    path,
-    solve,
-)
+from mixnorm.engines.proximal.engine import PATH_EFFORT, PATIENCE, Solution, alpha_max, path, solve
 from mixnorm.engines.proximal.mixture import LossMixture
 
 __all__ = [

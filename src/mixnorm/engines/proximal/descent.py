@@ -17,7 +17,7 @@ from mixnorm.engines.proximal.loss_model import Model
 
 _WIDTH = 8
 _DEPTH = 5  # epochs between extrapolations, and steps that these combine
-_SMALL = 1e-250  # sums of squared changes that are nearly lost
+_LOST = 1e-250  # sums of squared changes that are nearly lost
 
 
 def row_norms(weights: np.ndarray, exponent: float) -> np.ndarray:
@@ -89,16 +89,12 @@ class GramQuadratic(Quadratic):
 
         cut, kind = self._gram.dtype.type(alpha), kind_of(exponent)
         outputs, epoch = self.weights.shape[1], len(self._gram) * self.weights.size
-        parts = [part.stop - part.start for part in chunks(count, epoch)]
-        if not self._shared:
-            for some in parts:
-                separate_epochs(
-                    self._gram, self.weights, self._gradient, self._steps, cut, kind, some
-                )
-            return
-        weights, gradient = _padded(self.weights), _padded(self._gradient)
-        for some in parts:
-            shared_epochs(self._gram, weights, gradient, self._steps, cut, kind, some)
+        weights, gradient, compiled = self.weights, self._gradient, separate_epochs
+        if self._shared:
+            weights, gradient, compiled = _padded(weights), _padded(gradient), shared_epochs
+        for part in chunks(count, epoch):
+            some = part.stop - part.start
+            compiled(self._gram, weights, gradient, self._steps, cut, kind, some)
         self.weights = np.ascontiguousarray(weights[:, :outputs])
         self._gradient = np.ascontiguousarray(gradient[:, :outputs])
 
@@ -234,7 +230,7 @@ def _extrapolate(
     changes = np.stack([(b - a).ravel() for a, b in pairwise(steps)])
     cross = (changes @ changes.T).astype(np.float64)
     size = float(np.trace(cross))
-    if not _SMALL < size < 1.0 / _SMALL:
+    if not _LOST < size < 1.0 / _LOST:
         return
     cross[np.diag_indices_from(cross)] += 1e-10 * size
     shares = np.linalg.solve(cross, np.ones(len(cross)))

@@ -20,11 +20,7 @@ from mixnorm.engines._core.result import Result
 from mixnorm.engines._core.stopping import BestPoint
 from mixnorm.engines.proximal.design import Design
 from mixnorm.engines.proximal.matrix_solver import MatrixSolver
-from mixnorm.engines.proximal.mixed_precision import (
-    DoublePrecisionProblem,
-    MixedSolver,
-    suits,
-)
+from mixnorm.engines.proximal.mixed_precision import DoublePrecisionProblem, MixedSolver, suits
 from mixnorm.engines.proximal.multiplier_solver import MultiplierSolver
 from mixnorm.engines.proximal.problem import Point, Problem, Solver, relative_size
 from mixnorm.engines.proximal.row_solver import RowSolver
@@ -36,10 +32,10 @@ PATIENCE, _PROGRESS = 60, 0.99
 # Evaluations of the loss for each iteration that is allowed; most iterations take far fewer.
 EFFORT = 20.0
 PATH_EFFORT = 40.0  # for all penalties of a path together
-_FEW = 1000  # iterations, below which their number alone is the limit
+_FEW_ITERATIONS = 1000  # iterations, below which their number alone is the limit
 # Times the effort that is left to it on average, that one penalty of a path may take.
-_SHARE = 2.0
-_LEAST = 0.1  # of the average effort, that every penalty may take
+_LARGEST_SHARE = 2.0
+_LEAST_SHARE = 0.1  # of the average effort, that every penalty may take
 _PENALTIES = 50  # of a path that may take as much effort as one penalty alone
 # Part of the tolerance that float32 works to, as its scores drift.
 _SAFE = 0.95
@@ -159,7 +155,7 @@ def solve(
     )
     _check(problem)
     solver = _build_solver(problem, start and _starting_point(problem, start), tol)
-    problem.effort.limit = problem.effort.spent + EFFORT * max(max_iter, _FEW)
+    problem.effort.limit = problem.effort.spent + EFFORT * max(max_iter, _FEW_ITERATIONS)
     return _run(solver, tol, max_iter, on_iteration)
 
 
@@ -194,12 +190,12 @@ def path(
     _check(problem)
     solver: Solver | None = None
     count = len(alphas) if isinstance(alphas, Sized) else _PENALTIES
-    whole = effort * max(max_iter, _FEW) * max(1.0, count / _PENALTIES)
+    whole = effort * max(max_iter, _FEW_ITERATIONS) * max(1.0, count / _PENALTIES)
     for place, alpha in enumerate(alphas):
         problem = problem.with_alpha(float(alpha))
         spent, left = problem.effort.spent, max(count - place, 1)
-        allowed = (whole - spent) * min(1.0, _SHARE / left)
-        problem.effort.limit = spent + max(allowed, _LEAST * whole / count)
+        allowed = (whole - spent) * min(1.0, _LARGEST_SHARE / left)
+        problem.effort.limit = spent + max(allowed, _LEAST_SHARE * whole / count)
         if solver is None:
             solver = _build_solver(problem, None, tol)
         solver.pose(problem)

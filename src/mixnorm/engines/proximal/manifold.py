@@ -87,10 +87,7 @@ class SmoothPart:
             return rows, np.eye(n_outputs, dtype=dtype)[outputs]
         rows, outputs = np.nonzero(~self._tied)
         free = np.eye(n_outputs, dtype=dtype)[outputs]
-        return (
-            np.concatenate([np.arange(n_rows), rows]),
-            np.concatenate([self._signs, free]),
-        )
+        return (np.concatenate([np.arange(n_rows), rows]), np.concatenate([self._signs, free]))
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from mixnorm.engines.proximal.design import SharedDesign
 from mixnorm.engines.proximal.problem import Point, Problem, Solver
 
 LEAST_TOL = 1e-4  # relative gap that steps in single precision reach with ease
-_FEWEST = 2**16  # entries of the data for which it is worth its while
+_FEWEST_ENTRIES = 2**16  # entries of the data for which it is worth its while
 _PATIENCE, _PROGRESS = 6, 0.9
 UNBALANCED = 1e-5  # what the derivative in the intercept may be where a gap is taken
 
@@ -31,7 +31,7 @@ def suits(problem: Problem, tol: float) -> bool:
         return False
     if not isinstance(design, SharedDesign) or design.dtype != np.float64 or design.sparse:
         return False
-    return design.n_samples * design.n_features >= _FEWEST and design.moderate()
+    return design.n_samples * design.n_features >= _FEWEST_ENTRIES and design.moderate()
 
 
 class DoublePrecisionProblem(Solver):

@@ -14,8 +14,8 @@ from scipy.linalg import cho_factor, cho_solve
 
 from mixnorm.engines.proximal.loss_model import Model
 
-_LARGEST = 1500  # unknowns of a reduced system that is solved directly
-_FLAT = 1e-9  # eigenvalues of M below this part of the largest count as zero
+_MOST_UNKNOWNS = 1500  # unknowns of a reduced system that is solved directly
+_NULL = 1e-9  # eigenvalues of M below this part of the largest count as zero
 
 
 class Preconditioner:
@@ -26,7 +26,7 @@ class Preconditioner:
         self._totals = model.positive_totals
         self._outputs = outputs
         if outputs is not None:
-            inverse = np.linalg.pinv(outputs, rcond=_FLAT, hermitian=True)
+            inverse = np.linalg.pinv(outputs, rcond=_NULL, hermitian=True)
             self._outputs = np.asarray(inverse, dtype=model.gram.dtype)
 
     def solve(self, weights: np.ndarray, intercept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -74,11 +74,7 @@ class ReducedPreconditioner(Preconditioner):
     """
 
     def __init__(
-        self,
-        model: Model,
-        outputs: np.ndarray | None,
-        rows: np.ndarray,
-        directions: np.ndarray,
+        self, model: Model, outputs: np.ndarray | None, rows: np.ndarray, directions: np.ndarray
     ) -> None:
         super().__init__(model, outputs)
         self._rows, self._directions = rows, directions
@@ -111,7 +107,7 @@ def precondition(
     """Return an approximate inverse: in the unknowns, if there are few, else in all weights."""
     if len(model.gram) > 1:
         outputs = None
-    if unknowns is not None and len(unknowns[0]) <= _LARGEST:
+    if unknowns is not None and len(unknowns[0]) <= _MOST_UNKNOWNS:
         return ReducedPreconditioner(model, outputs, *unknowns)
     if ridge is None:
         ridge = np.full(len(model.diagonal), 1e-5 * float(np.max(model.diagonal, initial=0.0)))

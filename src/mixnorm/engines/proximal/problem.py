@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from mixnorm.engines._core.line_search import backtrack
 from mixnorm.engines.proximal.design import Design
+
+Found = TypeVar("Found")
 
 # Newton steps for the intercept alone; it has few unknowns and a smooth loss.
 _INTERCEPT_STEPS = 50
@@ -120,21 +122,20 @@ class Problem:
         scores += intercept
         return self.at(weights, intercept, scores)
 
-    def _remember(self, name: str, compute: Callable[[], Any]) -> Any:
+    def _remember(self, name: str, compute: Callable[[], Found]) -> Found:
         """Return what was computed under a name before, for any penalty."""
         if name not in self._memory:
             self._memory[name] = compute()
-        return self._memory[name]
+        found: Found = self._memory[name]
+        return found
 
     def null(self) -> Point:
         """Return the point with no weights and the best intercept."""
-        null: Point = self._remember("null", self._find_null)[0]
-        return null
+        return self._remember("null", self._find_null)[0]
 
     def null_dual(self) -> np.ndarray:
         """Return the dual point that goes with no weights."""
-        theta: np.ndarray = self._remember("null", self._find_null)[1]
-        return theta
+        return self._remember("null", self._find_null)[1]
 
     def score_scale(self) -> float:
         """Return a size of scores at which the loss changes: what the null model misses by."""
@@ -209,8 +210,7 @@ class Problem:
         """Return the residual, moved so that it sums to zero where there is an intercept."""
         if not self.fit_intercept:
             return point.residual
-        balanced: np.ndarray = self.loss.balance(point.residual, self.target, self.weight)
-        return balanced
+        return np.asarray(self.loss.balance(point.residual, self.target, self.weight))
 
     def objective(self, point: Point) -> float:
         """Return what is minimised."""
@@ -318,7 +318,7 @@ class SecondOrder:
 
 def relative_size(problem: Problem) -> float:
     """Return the objective with no weights, by which gaps are divided; 1 where it is zero."""
-    return float(problem._remember("size", lambda: _size(problem)))
+    return problem._remember("size", lambda: _size(problem))
 
 
 def _size(problem: Problem) -> float:

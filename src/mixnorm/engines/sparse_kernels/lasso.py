@@ -19,7 +19,7 @@ _FLAT = 1e-6
 # Penalties below this share of the root of the loss are lost in rounding.
 _NEXT_TO_NOTHING = 1e-20
 # Shorter and shorter steps that are tried.
-_HALVINGS = 5
+_TRIES = 5
 # Rounds of blocks after which Newton steps that fail are replaced.
 _PATIENT = 20
 # Rounds of blocks after which the gap must have fallen to this part, or the solver gives up.
@@ -249,7 +249,7 @@ class LassoRefit(KernelModel):
         before = self._penalised(self._coefs)
         old, scores = list(self._coefs), self.scores
         length = 1.0
-        for _ in range(_HALVINGS):
+        for _ in range(_TRIES):
             for place, step in zip(active, steps, strict=True):
                 self._coefs[place] = old[place] + length * step
             self.set_scores(scores + length * change)
