@@ -56,11 +56,11 @@ class Penalty(Protocol):
 
     def curvature_at_zero(self, n_outputs: int) -> float:
         """Return the second derivative of the smooth part in a weight of a row of zeros."""
-        ...
+        return 0.0
 
     def max_norm_smoothness(self, n_outputs: int) -> float:
         """Return ``c`` with smooth part at most ``c max_r |w_r|^2`` for every row ``w``."""
-        ...
+        return 0.0
 
     def shift(self, weights: Any) -> Any:
         """Return the constant per row, ``(n_rows, 1)``, whose subtraction costs least."""
@@ -223,14 +223,6 @@ class AbsoluteSum(Parameters, Penalty):
     def curvature(self, weights: Any) -> Any:
         """Return ``1 / (1 + |w|)``; there is no Hessian to speak of."""
         return 1.0 / (1.0 + namespace(weights).abs(weights))
-
-    def curvature_at_zero(self, n_outputs: int) -> float:
-        """Return 0."""
-        return 0.0
-
-    def max_norm_smoothness(self, n_outputs: int) -> float:
-        """Return 0."""
-        return 0.0
 
     def shift(self, weights: Any) -> Any:
         """Return the medians; between two middle values, the point nearest to zero."""

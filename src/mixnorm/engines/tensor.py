@@ -10,12 +10,7 @@ from typing import Any
 import numpy as np
 from scipy import linalg
 
-from mixnorm.engines.dual import (
-    Contraction,
-    FeatureContraction,
-    LowRankContraction,
-    TensorContraction,
-)
+from mixnorm.engines import dual
 from mixnorm.kernels import TensorKernel
 from mixnorm.kernels.tensor import (
     FeatureExpansion,
@@ -79,7 +74,7 @@ class Representation:
     q: float
     unit: float
     columns: np.ndarray
-    contraction: Contraction
+    contraction: dual.Contraction
     error: float = 0.0
     mass: float = 1.0
     exponents: np.ndarray | None = None
@@ -99,7 +94,7 @@ class Representation:
         """
         parts = (self.kernel, self.q, self.unit)
         contraction = self.contraction
-        if isinstance(contraction, FeatureContraction):
+        if isinstance(contraction, dual.FeatureContraction):
             return FeatureExpansion(*parts, contraction.weights(alpha), self.exponents)
         if self.factor is not None:
             return self._pair_expansion(alpha, self.factor)
@@ -158,18 +153,18 @@ def represent(
     parts = (name, kernel, float(q), unit, columns)
     if name == "features":
         features = _finite(kernel.features_of_columns(columns, q), kernel)
-        return Representation(*parts, FeatureContraction(features, q))
+        return Representation(*parts, dual.FeatureContraction(features, q))
     if name == "tensor":
         half = int(q) // 2
         gram = tensor_gram(kernel, columns, half)
-        return Representation(*parts, TensorContraction(gram, len(columns), half))
+        return Representation(*parts, dual.TensorContraction(gram, len(columns), half))
     if name == "sampled":
         made = drawn_features(kernel, columns, q, n_components or _DRAWN, _generator(random_state))
         error, mass = float(np.max(1.0 - made.mass)), float(np.mean(made.mass))
-        drawn = FeatureContraction(_finite(made.features, kernel), q)
+        drawn = dual.FeatureContraction(_finite(made.features, kernel), q)
         return Representation(*parts, drawn, error, mass, made.exponents)
     pairs = pair_factor(kernel, columns, n_components or _RANK)
-    contraction = LowRankContraction(_matrices(pairs.factor, len(columns)))
+    contraction = dual.LowRankContraction(_matrices(pairs.factor, len(columns)))
     return Representation(*parts, contraction, pairs.error, pairs.mass, factor=pairs)
 
 

@@ -221,13 +221,9 @@ class _Search:
             return self._guess()
         rows = np.sort(np.random.default_rng(n).choice(n, size, replace=False))
         factor = n / size
-        part = _Search(
-            self.grams.take(rows),
-            self.target.take(rows, factor),
-            self.penalty,
-            self.tol * (_COARSE if self.penalty.sharp else 1.0),
-            None,
-        )
+        tol = self.tol * (_COARSE if self.penalty.sharp else 1.0)
+        grams, target = self.grams.take(rows), self.target.take(rows, factor)
+        part = _Search(grams, target, self.penalty, tol, None)
         part.begin(None)
         while part.iterations < 30 and not (part.finished or part.in_vain):
             part.advance()

@@ -143,16 +143,8 @@ def solve(
     """
     if (alpha is None) == (radius is None):
         raise ValueError("Give alpha (a penalty) or radius (a ball), and not both.")
-    problem = Problem(
-        design,
-        loss,
-        target,
-        weight,
-        as_norm(norm),
-        fit_intercept=fit_intercept,
-        alpha=alpha,
-        radius=radius,
-    )
+    given = (design, loss, target, weight, as_norm(norm))
+    problem = Problem(*given, fit_intercept=fit_intercept, alpha=alpha, radius=radius)
     _check(problem)
     solver = _build_solver(problem, start and _starting_point(problem, start), tol)
     problem.effort.limit = problem.effort.spent + EFFORT * max(max_iter, _FEW_ITERATIONS)

@@ -151,13 +151,10 @@ class RowSolver(Stepper):
             return
         weights = weights[used]
         smooth = SmoothPart(weights, self._exponent)
-        ridge = smooth.ridge()
-        factor = precondition(
-            self._known_model.part(used),
-            self._outputs,
-            None if ridge is None else ridge * weights.dtype.type(self.problem.alpha),
-            smooth.unknowns(),
-        )
+        ridge, model = smooth.ridge(), self._known_model.part(used)
+        if ridge is not None:
+            ridge = ridge * weights.dtype.type(self.problem.alpha)
+        factor = precondition(model, self._outputs, ridge, smooth.unknowns())
         block = self._known_block.part(used)
         found = newton_step(self.problem, block, factor, self.point, weights, smooth)
         if not found.slope < 0.0:

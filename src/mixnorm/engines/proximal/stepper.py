@@ -137,12 +137,8 @@ class Stepper(Solver):
         """Have the model of the rows at hand, and not too old."""
         self._age += 1
         if self._model is None or (not exact and self._age > self.model_age):
-            self._model = Model(
-                self._known_block,
-                self._curvature(exact=exact),
-                fit_intercept=self.problem.fit_intercept,
-                exact=exact,
-            )
+            curvature, intercept = self._curvature(exact=exact), self.problem.fit_intercept
+            self._model = Model(self._known_block, curvature, fit_intercept=intercept, exact=exact)
             self._age = 0
             self._use_model(self._model)
 

@@ -141,12 +141,10 @@ class RidgeRefit(KernelModel):
         else:
             self._K += self.pool.matrix(kernel)
 
-    def _product(self, A: np.ndarray) -> np.ndarray:
-        return np.asarray(self._Z @ (self._Z.T @ A) if self._by_factors else self._K @ A)
-
     def _settle(self) -> None:
         """Score by the table that is kept."""
-        parts = self._product(self._dual)
+        A, Z = self._dual, self._Z
+        parts = np.asarray(Z @ (Z.T @ A) if self._by_factors else self._K @ A)
         self.set_scores(self.intercept + parts)
         self.objective = self.value + 0.5 * self.alpha * float(np.sum(parts * self._dual))
 
