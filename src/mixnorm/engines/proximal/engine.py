@@ -43,7 +43,7 @@ _SAFE = 0.95
 
 @dataclass(frozen=True, kw_only=True)
 class Solution(Result):
-    """What the engine found; its history begins with the gap before any iteration.
+    """What the engine found, and how far from the optimum it can be at most.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class Solution(Result):
     alpha, radius : float or None
         The weight of the norm, or the radius of its ball.
     value : float
-        The loss; the objective is the loss plus ``alpha * norm``.
+        The loss.
     norm_value : float
         The norm of the weights.
     scale : float
@@ -63,6 +63,16 @@ class Solution(Result):
         The gap divided by that.
     exhausted : bool
         Whether the iterations took more evaluations of the loss than are allowed.
+    objective, gap : float
+        The loss plus ``alpha * norm``, and the duality gap: the objective is at most that much
+        above the optimum.
+    iterations : int
+        Iterations done.
+    converged, interrupted : bool
+        Whether the relative gap is at most the tolerance, and whether a keyboard interrupt ended
+        the work.
+    history : tuple of float
+        The gap after each iteration, the first before any.
     """
 
     weights: np.ndarray
