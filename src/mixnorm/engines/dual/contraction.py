@@ -8,7 +8,6 @@ training rows, the norm :math:`\alpha^\top V \alpha = \|u\|_q^q`, and the Hessia
 from __future__ import annotations
 
 from itertools import permutations
-from typing import Self
 
 import numpy as np
 from scipy.linalg import blas
@@ -206,9 +205,9 @@ class LowRankContraction(Contraction):
         sides = self._sides(alpha)
         return np.asarray(V + 2.0 * (sides.T @ sides))
 
-    def take(self, rows: np.ndarray) -> Self:
+    def take(self, rows: np.ndarray) -> LowRankContraction:
         """Return the contraction of some of the rows."""
-        return type(self)(np.ascontiguousarray(self.factor[:, rows][:, :, rows]))
+        return LowRankContraction(np.ascontiguousarray(self.factor[:, rows][:, :, rows]))
 
 
 class Scaled(Contraction):

@@ -92,8 +92,7 @@ class MatrixSolver(Stepper):
         elif self.problem.quadratic:
             self._prepare(exact=True)
             self._wanted, self._kappa = 0.3 * tol, 1.0
-            moved = self._bounded_step(self.point)
-            self.point = self.point if moved is None else moved
+            self.point = self._bounded_step(self.point) or self.point
         else:
             self._prepare(exact=False)
             self._wanted = max(0.3 * tol, _INEXACT * gap)

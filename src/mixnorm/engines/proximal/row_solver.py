@@ -8,6 +8,8 @@ settled. The duality gap of the whole problem ends it.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from mixnorm.engines._core.line_search import backtrack
@@ -26,22 +28,49 @@ from mixnorm.engines.proximal.preconditioner import precondition
 from mixnorm.engines.proximal.problem import Point
 from mixnorm.engines.proximal.stepper import Stepper
 
-_FEWEST = 64  # rows of the first working set
-_NEAR = 0.97  # of what lets a row in, and it stays
-_SPARE = 16
-_LOOSE = 1.2  # times as many rows as needed are too many
-_EPOCHS = 6  # of descent on a model that is only a model
-_EXACT_EPOCHS = 1000
-_EPOCH = 0.25  # of the effort of evaluating the loss is an epoch
-_SETTLED = 2  # iterations before Newton steps are tried
-_SHORTEST = 0.03  # part of a Newton step; shorter ones are left to the next proximal step
-_FACTORS = 2e7  # entries of the Gram matrices of all outputs together that are still few
+
+@dataclass(frozen=True)
+class Settings:
+    """The numbers that shape the work of a :class:`RowSolver`.
+
+    Attributes
+    ----------
+    fewest : int
+        Rows of the first working set.
+    near : float
+        A row stays in the working set while it has this part of what lets a row in.
+    loose, spare : float, int
+        The working set is cut once it has ``loose`` times as many rows as are needed, and ``spare``
+        more.
+    epochs, exact_epochs : int
+        Epochs of descent on a model that is only a model, and most where it is the loss.
+    epoch_effort : float
+        An epoch costs this part of an evaluation of the loss.
+    settled : int
+        Iterations before Newton steps are tried.
+    shortest : float
+        Part of a Newton step; shorter ones are left to the next proximal step.
+    few_entries : float
+        Up to so many entries, each output has a Gram matrix of its own.
+    """
+
+    fewest: int = 64
+    near: float = 0.97
+    loose: float = 1.2
+    spare: int = 16
+    epochs: int = 6
+    exact_epochs: int = 1000
+    epoch_effort: float = 0.25
+    settled: int = 2
+    shortest: float = 0.03
+    few_entries: float = 2e7
 
 
 class RowSolver(Stepper):
     """The solver for penalties that add up over rows."""
 
     model_age = 12
+    settings = Settings()
 
     _outputs: np.ndarray | None = None
 
@@ -60,7 +89,7 @@ class RowSolver(Stepper):
             self._prepare(exact=False)
             self._proximal_steps(self._schedule.steps(gap, tol))
             self._count += 1
-            if self._count > _SETTLED:  # earlier it would work on the wrong rows
+            if self._count > self.settings.settled:  # earlier it would work on the wrong rows
                 self._newton_step()
                 self._stop_momentum()
         self.refresh()
@@ -73,7 +102,7 @@ class RowSolver(Stepper):
         duals = np.asarray(self.problem.norm.row_duals(self.gradient))
         active = np.any(self.point.weights != 0.0, axis=1)
         support = np.flatnonzero(active)
-        limit = max(_FEWEST, 2 * len(support))
+        limit = max(self.settings.fewest, 2 * len(support))
         scores = np.where(active, np.inf, duals)
         wanted = np.flatnonzero(scores > alpha * (1.0 - 1e-9))
         if len(wanted) > limit:
@@ -81,8 +110,8 @@ class RowSolver(Stepper):
         held = np.zeros(len(duals), dtype=bool)
         held[self._rows] = True
         missing = not np.all(held[wanted])
-        if missing or len(self._rows) > _LOOSE * len(wanted) + _SPARE:
-            near = self._rows[scores[self._rows] > _NEAR * alpha]  # they may come back
+        if missing or len(self._rows) > self.settings.loose * len(wanted) + self.settings.spare:
+            near = self._rows[scores[self._rows] > self.settings.near * alpha]  # they may come back
             self._work_on(np.union1d(wanted, near))
         return missing
 
@@ -100,7 +129,7 @@ class RowSolver(Stepper):
         outputs = self.problem.design.n_outputs
         if not self.problem.design.shared:
             return np.broadcast_to(found, (found.shape[0], outputs))
-        few = outputs * len(self._rows) ** 2 <= _FACTORS and (
+        few = outputs * len(self._rows) ** 2 <= self.settings.few_entries and (
             self.problem.quadratic or outputs <= 8
         )
         if found.shape[1] == 1 or few:
@@ -124,8 +153,9 @@ class RowSolver(Stepper):
             gradient = self.gradient[self._rows]
             quadratic = GramQuadratic(self._known_model, 1.0, before, point.value, gradient)
         alpha = float(problem.alpha or 0.0)
-        done = descend(quadratic, alpha, self._exponent, tol=tol, max_epochs=_EXACT_EPOCHS)
-        problem.effort.spent += _EPOCH * done
+        most = self.settings.exact_epochs
+        done = descend(quadratic, alpha, self._exponent, tol=tol, max_epochs=most)
+        problem.effort.spent += self.settings.epoch_effort * done
         step = quadratic.weights - before
         scores = block.scores(step)
         intercept = self._follow(scores)
@@ -140,7 +170,7 @@ class RowSolver(Stepper):
 
     def _minimise_model(self, start: np.ndarray, value: float, gradient: np.ndarray) -> np.ndarray:
         quadratic = GramQuadratic(self._known_model, self._kappa, start, value, gradient)
-        quadratic.epochs(float(self.problem.alpha or 0.0), self._exponent, _EPOCHS)
+        quadratic.epochs(float(self.problem.alpha or 0.0), self._exponent, self.settings.epochs)
         return quadratic.weights
 
     def _newton_step(self) -> None:
@@ -183,9 +213,7 @@ class RowSolver(Stepper):
             enough = before + 1e-4 * length * found.slope + slack
             return moved if moved.value + self._penalty(reached) <= enough else None
 
-        moved, _ = backtrack(trial, least=_SHORTEST)
-        if moved is not None:
-            self.point = moved
+        self.point = backtrack(trial, least=self.settings.shortest)[0] or point
 
     def _penalty(self, weights: np.ndarray) -> float:
         return float(self.problem.alpha or 0.0) * sum_of_norms(weights, self._exponent)
