@@ -84,7 +84,8 @@ class FeatureContraction(Contraction):
             part = self.features[start : start + step]
             u = np.abs(part @ alpha)
             W = part * (u if self.q == 4.0 else u ** (0.5 * self.q - 1.0))[:, None]
-            V += W.T @ W
+            product = W.T @ W
+            V = product if start == 0 else V + product
         return V
 
     def diagonal(self) -> np.ndarray:
