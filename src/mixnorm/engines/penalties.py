@@ -19,20 +19,23 @@ __all__ = ["AbsoluteSum", "Penalty", "Ridge", "SmoothMaxNorm", "as_penalty"]
 
 @runtime_checkable
 class Penalty(Protocol):
-    """What the greedy engine may ask of a penalty; ``alpha`` is the engine's business."""
+    """What the greedy engine may ask of a penalty; ``alpha`` is the engine's business.
+
+    A class that inherits from this one has the defaults.
+    """
 
     #: Weight of ``sum |W|`` in it; zero where the penalty is smooth.
-    kink: ClassVar[float]
+    kink: ClassVar[float] = 0.0
     #: It grows like this power of the weights, at least where they are large.
     degree: ClassVar[int]
     #: The curvature does not depend on the weights.
-    constant_curvature: ClassVar[bool]
+    constant_curvature: ClassVar[bool] = False
     #: Of weights that differ by a constant per row, those of mean zero cost least.
-    least_at_mean: ClassVar[bool]
+    least_at_mean: ClassVar[bool] = False
 
     def check(self) -> None:
         """Raise a ValueError for parameters out of their range."""
-        ...
+        return
 
     def value(self, weights: Any) -> float:
         """Return the penalty, kinks included; zero for weights that are zero."""
@@ -53,11 +56,11 @@ class Penalty(Protocol):
 
     def curvature_at_zero(self, n_outputs: int) -> float:
         """Return the second derivative of the smooth part in a weight of a row of zeros."""
-        ...
+        return 0.0
 
     def max_norm_smoothness(self, n_outputs: int) -> float:
         """Return ``c`` with smooth part at most ``c max_r |w_r|^2`` for every row ``w``."""
-        ...
+        return 0.0
 
     def shift(self, weights: Any) -> Any:
         """Return the constant per row, ``(n_rows, 1)``, whose subtraction costs least."""
@@ -65,7 +68,7 @@ class Penalty(Protocol):
 
 
 @dataclass
-class Ridge(Parameters):
+class Ridge(Parameters, Penalty):
     r"""The sum of squares, :math:`\|W\|_F^2`.
 
     Examples
@@ -75,13 +78,9 @@ class Ridge(Parameters):
     5.0
     """
 
-    kink: ClassVar[float] = 0.0
     degree: ClassVar[int] = 2
     constant_curvature: ClassVar[bool] = True
     least_at_mean: ClassVar[bool] = True
-
-    def check(self) -> None:
-        """There are no parameters."""
 
     def value(self, weights: Any) -> float:
         """Return the sum of squares."""
@@ -110,7 +109,7 @@ class Ridge(Parameters):
 
 
 @dataclass
-class SmoothMaxNorm(Parameters):
+class SmoothMaxNorm(Parameters, Penalty):
     r"""A smooth :math:`\ell_{\infty,1}` norm: the largest magnitude of each row, added up.
 
     .. math:: \frac1\beta \sum_j \ln \frac{1}{2k} \sum_{r=1}^{k}
@@ -139,10 +138,7 @@ class SmoothMaxNorm(Parameters):
 
     beta: float = 10.0
 
-    kink: ClassVar[float] = 0.0
     degree: ClassVar[int] = 1
-    constant_curvature: ClassVar[bool] = False
-    least_at_mean: ClassVar[bool] = False
 
     def check(self) -> None:
         """Raise unless ``beta`` is positive and finite."""
@@ -202,7 +198,7 @@ class SmoothMaxNorm(Parameters):
 
 
 @dataclass
-class AbsoluteSum(Parameters):
+class AbsoluteSum(Parameters, Penalty):
     r"""The sum of magnitudes, :math:`\sum_{jr} |W_{jr}|`: single weights become exactly zero.
 
     Examples
@@ -214,11 +210,6 @@ class AbsoluteSum(Parameters):
 
     kink: ClassVar[float] = 1.0
     degree: ClassVar[int] = 1
-    constant_curvature: ClassVar[bool] = False
-    least_at_mean: ClassVar[bool] = False
-
-    def check(self) -> None:
-        """There are no parameters."""
 
     def value(self, weights: Any) -> float:
         """Return the sum of magnitudes."""
@@ -233,14 +224,6 @@ class AbsoluteSum(Parameters):
         """Return ``1 / (1 + |w|)``; there is no Hessian to speak of."""
         return 1.0 / (1.0 + namespace(weights).abs(weights))
 
-    def curvature_at_zero(self, n_outputs: int) -> float:
-        """Return 0."""
-        return 0.0
-
-    def max_norm_smoothness(self, n_outputs: int) -> float:
-        """Return 0."""
-        return 0.0
-
     def shift(self, weights: Any) -> Any:
         """Return the medians; between two middle values, the point nearest to zero."""
         xp = namespace(weights)
@@ -252,11 +235,7 @@ class AbsoluteSum(Parameters):
 
 
 #: The penalties that go by a name.
-PENALTIES: dict[str, type[Penalty]] = {
-    "l1": AbsoluteSum,
-    "linf,1": SmoothMaxNorm,
-    "ridge": Ridge,
-}
+PENALTIES: dict[str, type[Penalty]] = {"l1": AbsoluteSum, "linf,1": SmoothMaxNorm, "ridge": Ridge}
 
 
 def as_penalty(penalty: Any) -> Penalty:

@@ -10,12 +10,7 @@ from typing import Any
 import numpy as np
 from scipy import linalg
 
-from mixnorm.engines.dual.engine import (
-    Contraction,
-    FeatureContraction,
-    LowRankContraction,
-    TensorContraction,
-)
+from mixnorm.engines import dual
 from mixnorm.kernels import TensorKernel
 from mixnorm.kernels.tensor import (
     FeatureExpansion,
@@ -79,7 +74,7 @@ class Representation:
     q: float
     unit: float
     columns: np.ndarray
-    contraction: Contraction
+    contraction: dual.Contraction
     error: float = 0.0
     mass: float = 1.0
     exponents: np.ndarray | None = None
@@ -99,7 +94,7 @@ class Representation:
         """
         parts = (self.kernel, self.q, self.unit)
         contraction = self.contraction
-        if isinstance(contraction, FeatureContraction):
+        if isinstance(contraction, dual.FeatureContraction):
             return FeatureExpansion(*parts, contraction.weights(alpha), self.exponents)
         if self.factor is not None:
             return self._pair_expansion(alpha, self.factor)
@@ -158,22 +153,19 @@ def represent(
     parts = (name, kernel, float(q), unit, columns)
     if name == "features":
         features = _finite(kernel.features_of_columns(columns, q), kernel)
-        return Representation(*parts, FeatureContraction(features, q))
+        return Representation(*parts, dual.FeatureContraction(features, q))
     if name == "tensor":
         half = int(q) // 2
-        return Representation(
-            *parts, TensorContraction(tensor_gram(kernel, columns, half), len(columns), half)
-        )
+        gram = tensor_gram(kernel, columns, half)
+        return Representation(*parts, dual.TensorContraction(gram, len(columns), half))
     if name == "sampled":
         made = drawn_features(kernel, columns, q, n_components or _DRAWN, _generator(random_state))
         error, mass = float(np.max(1.0 - made.mass)), float(np.mean(made.mass))
-        contraction = FeatureContraction(_finite(made.features, kernel), q)
-        return Representation(*parts, contraction, error, mass, made.exponents)
-    factor = pair_factor(kernel, columns, n_components or _RANK)
-    return Representation(
-        *parts, LowRankContraction(_matrices(factor.factor, len(columns))), factor.error,
-        factor.mass, None, factor,
-    )  # fmt: skip
+        drawn = dual.FeatureContraction(_finite(made.features, kernel), q)
+        return Representation(*parts, drawn, error, mass, made.exponents)
+    pairs = pair_factor(kernel, columns, n_components or _RANK)
+    contraction = dual.LowRankContraction(_matrices(pairs.factor, len(columns)))
+    return Representation(*parts, contraction, pairs.error, pairs.mass, factor=pairs)
 
 
 def choose(kernel: TensorKernel, columns: np.ndarray, q: float) -> str:
@@ -188,7 +180,8 @@ def choose(kernel: TensorKernel, columns: np.ndarray, q: float) -> str:
     half = int(q) // 2
     if _even(q) and q <= MOST_ARGUMENTS and kernel.has_products:
         tensor = 4.0 * math.comb(n + half - 1, half) ** 2  # bytes that are read
-        if fits and (count < n or _seconds(n, count) <= _read(tensor)):
+        reading = tensor / (_CACHED if tensor < _CACHE else _READ)
+        if fits and (count < n or n * n * count / _PRODUCTS <= reading):
             return "features"
         if 2.0 * tensor <= _TENSOR_ROOM:
             return "tensor"
@@ -203,14 +196,6 @@ def choose(kernel: TensorKernel, columns: np.ndarray, q: float) -> str:
         f"drawn, which q={q:g} needs. Give it log_rho(degrees) and draw_degrees(totals, rng), take "
         "fewer rows, or q=4."
     )
-
-
-def _seconds(n: int, count: float) -> float:
-    return n * n * count / _PRODUCTS
-
-
-def _read(size: float) -> float:
-    return size / (_CACHED if size < _CACHE else _READ)
 
 
 def drawable(kernel: TensorKernel) -> bool:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from mixnorm._array import device_of, epsilon, namespace
 from mixnorm.losses.arrays import clipped, ratio, slack
+from mixnorm.losses.declared import Declared
 
 
 @dataclass(frozen=True)
@@ -18,15 +19,25 @@ class Labels:
     ones: Any  # one per class
 
 
-def encode_labels(y: Any, n_outputs: int, like: Any) -> Labels:
-    """Prepare labels ``0 .. n_outputs - 1``: their one-hot rows and flat positions."""
-    xp, device = namespace(like), device_of(like)
-    y = xp.astype(xp.asarray(y, device=device), xp.int64)
-    classes = xp.arange(n_outputs, dtype=xp.int64, device=device)
-    one_hot = xp.astype(classes[:, None] == y[None, :], like.dtype)
-    rows = xp.arange(y.shape[0], dtype=xp.int64, device=device)
-    ones = xp.ones((n_outputs,), dtype=like.dtype, device=device)
-    return Labels(one_hot.T, y * y.shape[0] + rows, ones)
+class Joint(Declared):
+    """A loss of all scores of a sample and its class label."""
+
+    shift_invariant: ClassVar[bool] = True
+    is_classifier: ClassVar[bool] = True
+
+    def encode(self, y: Any, n_outputs: int, like: Any) -> Labels:
+        """Prepare labels ``0 .. n_outputs - 1``: their one-hot rows and flat positions."""
+        xp, device = namespace(like), device_of(like)
+        y = xp.astype(xp.asarray(y, device=device), xp.int64)
+        classes = xp.arange(n_outputs, dtype=xp.int64, device=device)
+        one_hot = xp.astype(classes[:, None] == y[None, :], like.dtype)
+        rows = xp.arange(y.shape[0], dtype=xp.int64, device=device)
+        ones = xp.ones((n_outputs,), dtype=like.dtype, device=device)
+        return Labels(one_hot.T, y * y.shape[0] + rows, ones)
+
+    def predict(self, scores: Any) -> Any:
+        """Return the index of the largest score of each row."""
+        return namespace(scores).argmax(scores, axis=1)
 
 
 def own(scores: Any, target: Labels) -> Any:

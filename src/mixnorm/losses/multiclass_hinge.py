@@ -9,22 +9,15 @@ from typing import Any, ClassVar
 from mixnorm._array import device_of, namespace
 from mixnorm.losses import codes
 from mixnorm.losses.arrays import clipped, ratio, slack, total
-from mixnorm.losses.declared import Declared
-from mixnorm.losses.labels import Labels, above_level, balance_shares, encode_labels, own, shares
+from mixnorm.losses.labels import Joint, Labels, above_level, balance_shares, own, shares
 
 
-class _MulticlassHinge(Declared):
-    """What the two share: targets, predictions, and the class that offends most."""
+class _MulticlassHinge(Joint):
+    """What the two share: the class that offends most, and the best constant."""
 
-    shift_invariant: ClassVar[bool] = True
     # The class that offends most may change from one score to the next, so that the derivative
     # of the square jumps as well.
     smoothness: ClassVar[float] = math.inf
-    is_classifier: ClassVar[bool] = True
-
-    def encode(self, y: Any, n_outputs: int, like: Any) -> Labels:
-        """Prepare labels ``0 .. n_outputs - 1``: their one-hot rows and flat positions."""
-        return encode_labels(y, n_outputs, like)
 
     def proba(self, scores: Any) -> Any:
         """Raise: scores of this loss say nothing of probabilities."""
@@ -32,10 +25,6 @@ class _MulticlassHinge(Declared):
             f"{type(self).__name__} has no class probabilities; "
             "losses.MultinomialLogistic and losses.MarginSoftmax have them."
         )
-
-    def predict(self, scores: Any) -> Any:
-        """Return the index of the largest score of each row."""
-        return namespace(scores).argmax(scores, axis=1)
 
     def _worst(self, scores: Any, target: Labels) -> tuple[Any, Any]:
         """Return each row's hinge loss, and its derivative ``onehot(worst) - onehot(label)``."""

@@ -12,15 +12,14 @@ import numpy as np
 from mixnorm._array import device_of, exponential, is_numpy, namespace
 from mixnorm.losses import codes
 from mixnorm.losses.arrays import clipped, inverse, total
-from mixnorm.losses.declared import Declared
-from mixnorm.losses.labels import Labels, balance_shares, encode_labels, own, shares
+from mixnorm.losses.labels import Joint, Labels, balance_shares, own, shares
 from mixnorm.losses.newton import damped_softmax
 
-_LEAST = 1e-13
+_LEAST_TERM = 1e-13
 _LARGEST_MARGIN = 100.0
 
 
-class _Softmax(Declared):
+class _Softmax(Joint):
     """``ln sum_r exp(margin 1[r != y] - z_y + z_r)``, a cross-entropy of shifted scores.
 
     With ``u = z - margin * onehot(y)`` the loss is ``ln sum_r exp(u_r) - u_y``, so margin zero
@@ -28,11 +27,9 @@ class _Softmax(Declared):
     """
 
     row_code: ClassVar[int | None] = codes.SOFTMAX
-    shift_invariant: ClassVar[bool] = True
     smoothness: ClassVar[float] = 0.5
     lipschitz: ClassVar[float] = math.sqrt(2.0)
     constant_curvature: ClassVar[bool] = False
-    is_classifier: ClassVar[bool] = True
     margin: float
 
     @property
@@ -44,7 +41,7 @@ class _Softmax(Declared):
         """Prepare labels ``0 .. n_outputs - 1``: their one-hot rows and flat positions."""
         if not 0.0 <= self.margin <= _LARGEST_MARGIN:
             raise ValueError(f"margin={self.margin!r} must lie between 0 and {_LARGEST_MARGIN:g}.")
-        return encode_labels(y, n_outputs, like)
+        return super().encode(y, n_outputs, like)
 
     def value_and_residual(self, scores: Any, target: Labels, weight: Any) -> tuple[float, Any]:
         """Return the weighted mean loss and ``weight * (softmax(u) - onehot)``."""
@@ -58,7 +55,7 @@ class _Softmax(Declared):
         shifted -= xp.max(shifted, axis=1, keepdims=True)
         label = own(shifted, target)
         shifted = exponential(shifted)
-        shifted += _LEAST  # smaller terms would become denormal numbers, a hundred times slower
+        shifted += _LEAST_TERM  # smaller terms would be denormal numbers, a hundred times slower
         total = shifted @ target.ones  # a product with ones is the quickest sum along rows
         losses = xp.log(total) - label
         value = float(xp.sum(losses * weight, dtype=xp.float64))
@@ -121,7 +118,15 @@ class _Softmax(Declared):
         scale = inverse(weight)
         if is_numpy(residual):
             rows = np.ascontiguousarray(shares.T)
-            return lambda direction: _curved(direction, rows, scale)
+
+            def compiled(direction: np.ndarray) -> np.ndarray:
+                from mixnorm.losses.softmax_jit import curve
+
+                found = np.array(direction.T, dtype=rows.dtype, order="C")
+                curve(found, rows, scale)
+                return found.T
+
+            return compiled
 
         def product(direction: Any) -> Any:
             weighted = shares * direction
@@ -162,12 +167,6 @@ class _Softmax(Declared):
         """Return a point of the conjugate's domain near ``theta`` whose columns sum to zero."""
         return balance_shares(theta, target, weight)
 
-    def _softmax(self, scores: Any) -> Any:
-        xp = namespace(scores)
-        with np.errstate(over="ignore"):  # what is infinitely far below has no share
-            exponential = xp.exp(scores - xp.max(scores, axis=1, keepdims=True))
-        return exponential / xp.sum(exponential, axis=1, keepdims=True)
-
     def proba(self, scores: Any) -> Any:
         """Return the class probabilities for which ``scores`` minimise the expected loss.
 
@@ -176,25 +175,14 @@ class _Softmax(Declared):
         largest probability. The derivation is in the maths pages.
         """
         xp = namespace(scores)
-        q = self._softmax(scores)
+        with np.errstate(over="ignore"):  # what is infinitely far below has no share
+            q = xp.exp(scores - xp.max(scores, axis=1, keepdims=True))
+        q = q / xp.sum(q, axis=1, keepdims=True)
         if self.margin == 0.0:
             return q
         e = math.exp(self.margin)
         p = q * (e - (e - 1.0) * q)
         return p / xp.sum(p, axis=1, keepdims=True)
-
-    def predict(self, scores: Any) -> Any:
-        """Return the index of the largest score of each row."""
-        return namespace(scores).argmax(scores, axis=1)
-
-
-def _curved(direction: np.ndarray, rows: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    """Return the Hessian times ``direction``, by a compiled loop over blocks of samples."""
-    from mixnorm.losses.softmax_jit import curve
-
-    found = np.array(direction.T, dtype=rows.dtype, order="C")
-    curve(found, rows, scale)
-    return found.T
 
 
 @dataclass

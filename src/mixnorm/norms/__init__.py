@@ -3,6 +3,7 @@
 Open ``base.py`` first, then ``mixed.py``. The room imports no other.
 """
 
+from mixnorm.norms.ability import has_ability
 from mixnorm.norms.base import Norm, conjugate
 from mixnorm.norms.mixed import MixedNorm
 from mixnorm.norms.names import as_norm
@@ -16,4 +17,5 @@ __all__ = [
     "TraceNorm",
     "as_norm",
     "conjugate",
+    "has_ability",
 ]

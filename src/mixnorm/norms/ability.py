@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import update_wrapper
 from types import MethodType
-from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
+from typing import Any, Generic, TypeVar
 
-P = ParamSpec("P")
-R = TypeVar("R")
+Result = TypeVar("Result")
 
 
-class Ability(Generic[P, R]):
+class Ability(Generic[Result]):
     """A method that an object lacks, so that ``hasattr`` is False, unless a condition holds.
 
     Do not ask ``isinstance`` with a protocol: since Python 3.12 that looks at the class, where the
@@ -19,16 +18,12 @@ class Ability(Generic[P, R]):
     """
 
     def __init__(
-        self, method: Callable[Concatenate[Any, P], R], holds: Callable[[Any], bool], who: str
+        self, method: Callable[..., Result], holds: Callable[[Any], bool], who: str
     ) -> None:
         self._method, self._holds, self._who = method, holds, who
         update_wrapper(self, method)  # type: ignore[arg-type]  # typed for functions alone
 
-    @overload
-    def __get__(self, owner: None, kind: type) -> Callable[Concatenate[Any, P], R]: ...
-    @overload
-    def __get__(self, owner: object, kind: type) -> Callable[P, R]: ...
-    def __get__(self, owner: Any, kind: type) -> Callable[..., R]:
+    def __get__(self, owner: Any, kind: type) -> Callable[..., Result]:
         """Return the bound method; the plain function where the class is asked."""
         if owner is None:
             return self._method
@@ -38,9 +33,21 @@ class Ability(Generic[P, R]):
         return MethodType(self._method, owner)
 
 
+def has_ability(norm: object, name: str) -> bool:
+    """Tell whether a norm can do what a method of that name does.
+
+    Examples
+    --------
+    >>> from mixnorm.norms import MixedNorm
+    >>> has_ability(MixedNorm(2, 1), "prox"), has_ability(MixedNorm(2, 1), "mirror")
+    (True, False)
+    """
+    return hasattr(norm, name)
+
+
 def ability(
     holds: Callable[[Any], bool], who: str
-) -> Callable[[Callable[Concatenate[Any, P], R]], Ability[P, R]]:
+) -> Callable[[Callable[..., Result]], Ability[Result]]:
     """Make a method an :class:`Ability`; ``who`` says which objects have it, for the error.
 
     Examples
@@ -58,8 +65,4 @@ def ability(
     >>> door.open()
     'open'
     """
-
-    def decorate(method: Callable[Concatenate[Any, P], R]) -> Ability[P, R]:
-        return Ability(method, holds, who)
-
-    return decorate
+    return lambda method: Ability(method, holds, who)

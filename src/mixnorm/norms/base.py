@@ -45,9 +45,10 @@ class Norm(Protocol):
 def checked(W: Any, norm: Any) -> Any:
     """Return the namespace of a matrix of real floating numbers; raise for anything else."""
     if getattr(W, "ndim", None) != 2:
-        shape = f"shape {tuple(W.shape)}" if hasattr(W, "shape") else f"type {type(W).__name__}"
+        shape = getattr(W, "shape", None)
+        got = f"type {type(W).__name__}" if shape is None else f"shape {tuple(shape)}"
         raise ValueError(
-            f"{type(norm).__name__} takes arrays of shape (n_features, n_outputs), got {shape}. "
+            f"{type(norm).__name__} takes arrays of shape (n_features, n_outputs), got {got}. "
             "Reshape one output to (n_features, 1)."
         )
     xp = namespace(W)

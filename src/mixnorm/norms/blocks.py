@@ -12,7 +12,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -20,22 +20,18 @@ from mixnorm._array import device_of, namespace, to_numpy
 from mixnorm.norms.vectors import joined, peak, power_of_two, row_norms
 
 
-class Blocks(Protocol):
+class Blocks:
     """A partition of matrices of one shape."""
 
     n_blocks: int
 
     def split(self, W: Any) -> list[Any]:
         """Return matrices whose rows are the blocks."""
-        ...
+        raise NotImplementedError
 
     def join(self, parts: Sequence[Any]) -> Any:
         """Return the matrix whose blocks are the rows of the parts."""
-        ...
-
-    def norms(self, W: Any, p: float) -> Any:
-        """Return the ``p``-norms of the blocks, ``p`` in 1, 2 and infinity; they may overflow."""
-        ...
+        raise NotImplementedError
 
     def spread(self, values: Any) -> Any:
         """Return one value per block as an array that broadcasts against the matrix.
@@ -43,10 +39,14 @@ class Blocks(Protocol):
         Values are in the order in which ``split`` has the blocks. Where blocks are whole rows the
         array has one column.
         """
-        ...
+        raise NotImplementedError
+
+    def norms(self, W: Any, p: float) -> Any:
+        """Return the ``p``-norms of the blocks, ``p`` in 1, 2 and infinity; they may overflow."""
+        return joined([row_norms(part, p) for part in self.split(W)])
 
 
-class Rows:
+class Rows(Blocks):
     """Every row of the matrix is a block."""
 
     def __init__(self, shape: tuple[int, int]) -> None:
@@ -60,16 +60,12 @@ class Rows:
         """Return the one part."""
         return parts[0]
 
-    def norms(self, W: Any, p: float) -> Any:
-        """Return the norms of the rows."""
-        return row_norms(W, p)
-
     def spread(self, values: Any) -> Any:
         """Return the values as a column."""
         return values[:, None]
 
 
-class Outputs:
+class Outputs(Blocks):
     """Every column of the matrix is a block."""
 
     def __init__(self, shape: tuple[int, int]) -> None:
@@ -83,16 +79,12 @@ class Outputs:
         """Return the one part, transposed."""
         return parts[0].T
 
-    def norms(self, W: Any, p: float) -> Any:
-        """Return the norms of the columns."""
-        return row_norms(W.T, p)
-
     def spread(self, values: Any) -> Any:
         """Return the values as a row."""
         return values[None, :]
 
 
-class Entries:
+class Entries(Blocks):
     """Every entry is a block: what a norm with one exponent is, whatever its groups."""
 
     def __init__(self, shape: tuple[int, int]) -> None:
@@ -105,18 +97,14 @@ class Entries:
 
     def join(self, parts: Sequence[Any]) -> Any:
         """Return the column as a matrix."""
-        return namespace(parts[0]).reshape(parts[0], self._shape)
-
-    def norms(self, W: Any, p: float) -> Any:
-        """Return the magnitudes, whatever ``p`` is."""
-        return namespace(W).reshape(namespace(W).abs(W), (-1,))
+        return self.spread(parts[0])
 
     def spread(self, values: Any) -> Any:
         """Return the values as a matrix."""
         return namespace(values).reshape(values, self._shape)
 
 
-class Labelled:
+class Labelled(Blocks):
     """Blocks given by labels, of the rows or of all entries."""
 
     def __init__(self, labels: np.ndarray, shape: tuple[int, int], like: Any) -> None:
@@ -151,12 +139,7 @@ class Labelled:
     def split(self, W: Any) -> list[Any]:
         """Gather the blocks; a zero, or a row of zeros, fills them up."""
         xp = namespace(W)
-        n_features, n_outputs = self._shape
-        return self._gathered(W if self._by_rows else xp.reshape(W, (n_features * n_outputs, 1)))
-
-    def _gathered(self, flat: Any) -> list[Any]:
-        """Return the rows of a matrix that belong to a block side by side."""
-        xp = namespace(flat)
+        flat = W if self._by_rows else xp.reshape(W, (-1, 1))
         zero = xp.zeros((1, flat.shape[1]), dtype=flat.dtype, device=device_of(flat))
         flat = xp.concat([flat, zero], axis=0)
         return [
@@ -173,10 +156,7 @@ class Labelled:
 
     def norms(self, W: Any, p: float) -> Any:
         """Return the norms of the blocks; of whole rows, the norms of their norms."""
-        if self._by_rows:
-            rows = row_norms(W, p)[:, None]
-            return joined([row_norms(part, p) for part in self._gathered(rows)])
-        return joined([row_norms(part, p) for part in self.split(W)])
+        return super().norms(row_norms(W, p)[:, None] if self._by_rows else W, p)
 
     def spread(self, values: Any) -> Any:
         """Return the values at the blocks of the rows, or of the entries."""
@@ -195,7 +175,10 @@ def block_norms(blocks: Blocks, W: Any, p: float) -> tuple[Any, float]:
         return zeros, 1.0
     with np.errstate(over="ignore", under="ignore"):
         norms = blocks.norms(W, p)
-    least, largest = _safe(W)
+    # Between these bounds the squares of the largest norm keep all their digits.
+    info = xp.finfo(W.dtype)
+    least = math.sqrt(float(info.smallest_normal)) / float(info.eps)
+    largest = math.sqrt(float(info.max)) * float(info.eps)
     if least < float(xp.max(norms)) < largest:
         return norms, 1.0
     size = peak(W)
@@ -203,13 +186,6 @@ def block_norms(blocks: Blocks, W: Any, p: float) -> tuple[Any, float]:
         return norms, 1.0
     unit = power_of_two(size)
     return blocks.norms(W / unit, p), unit
-
-
-def _safe(W: Any) -> tuple[float, float]:
-    """Return between which bounds the largest norm has squares that keep all their digits."""
-    info = namespace(W).finfo(W.dtype)
-    eps = float(info.eps)
-    return math.sqrt(float(info.smallest_normal)) / eps, math.sqrt(float(info.max)) * eps
 
 
 class Layouts:
@@ -269,17 +245,16 @@ def has_row_blocks(groups: Any) -> bool:
     """Tell whether blocks are whole rows: no groups, or one label per row."""
     if groups is None or isinstance(groups, str):
         return groups is None
-    if hasattr(groups, "ndim"):
-        return bool(groups.ndim == 1)
-    return not any(hasattr(label, "__len__") for label in groups[:1])
+    n_axes = getattr(groups, "ndim", None)
+    return n_axes == 1 if n_axes is not None else np.ndim(groups[:1]) == 1
 
 
 def same_groups(first: Any, second: Any) -> bool:
     """Tell whether groups are the same, as arrays or as whatever they are."""
     if first is second:
         return True
-    if hasattr(first, "shape") or hasattr(second, "shape"):
-        if first is None or second is None or isinstance(first, str) or isinstance(second, str):
+    if any(getattr(groups, "shape", None) is not None for groups in (first, second)):
+        if any(groups is None or isinstance(groups, str) for groups in (first, second)):
             return False
         return np.array_equal(to_numpy(first), to_numpy(second))
     return bool(first == second)

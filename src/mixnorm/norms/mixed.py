@@ -11,6 +11,7 @@ import numpy as np
 
 from mixnorm._array import epsilon, namespace, to_numpy
 from mixnorm._params import Parameters
+from mixnorm.norms import vectors
 from mixnorm.norms.ability import ability
 from mixnorm.norms.ball import common_cuts, row_cuts, shrink
 from mixnorm.norms.base import checked, conjugate, exponent, level
@@ -22,19 +23,6 @@ from mixnorm.norms.blocks import (
     count_blocks,
     has_row_blocks,
     same_groups,
-)
-from mixnorm.norms.vectors import (
-    aligned_vector,
-    clip,
-    first_signs,
-    joined,
-    over,
-    peak,
-    power_of_two,
-    scaled,
-    soften,
-    vector_norm,
-    with_signs,
 )
 
 _INNER = (1.0, 2.0, math.inf)
@@ -153,13 +141,13 @@ class MixedNorm(Parameters):
         """Return the norm."""
         blocks = self._blocks(W)
         norms, unit = block_norms(blocks, W, float(self.inner))
-        return unit * vector_norm(norms, float(self.outer))
+        return unit * vectors.vector_norm(norms, float(self.outer))
 
     def dual(self, V: Any) -> float:
         """Return the dual norm: exponents conjugate to those of the norm, the same blocks."""
         blocks = self._blocks(V)
         norms, unit = block_norms(blocks, V, conjugate(float(self.inner)))
-        return unit * vector_norm(norms, conjugate(float(self.outer)))
+        return unit * vectors.vector_norm(norms, conjugate(float(self.outer)))
 
     def dual_norm(self) -> MixedNorm:
         """Return the dual norm as an object.
@@ -185,19 +173,19 @@ class MixedNorm(Parameters):
         if self.outer == math.inf:
             return W - self.dual_norm().project(W, tau)  # Moreau
         if self.inner == self.outer == 1:
-            return soften(W, tau)
+            return vectors.soften(W, tau)
         if self.inner == math.inf:
-            size = peak(W)
+            size = vectors.peak(W)
             large = float(xp.finfo(W.dtype).max) / (4 * math.prod(W.shape)) < size < math.inf
-            unit = power_of_two(size) if large else 1.0  # sums of a block would overflow
+            unit = vectors.power_of_two(size) if large else 1.0  # sums of a block would overflow
             parts = blocks.split(W / unit if large else W)
-            cuts = joined([row_cuts(part, tau / unit) for part in parts])
-            return clip(W, blocks.spread(scaled(cuts, unit)))
+            cuts = vectors.joined([row_cuts(part, tau / unit) for part in parts])
+            return vectors.clip(W, blocks.spread(vectors.scaled(cuts, unit)))
         if self.outer == 2:
             size = self.value(W)
             return W * (max(0.0, 1.0 - tau / size) if size > 0.0 else 1.0)
         norms, unit = block_norms(blocks, W, 2.0)
-        factors = 1.0 - over(tau / unit, norms)
+        factors = 1.0 - vectors.over(tau / unit, norms)
         return W * blocks.spread(xp.maximum(factors, xp.zeros_like(factors)))
 
     @ability(_proximal, _PROXIMAL)
@@ -209,16 +197,16 @@ class MixedNorm(Parameters):
         value, radius, xp = self.value(W), level(radius, "radius", W), namespace(W)
         if value <= radius * (1.0 + 16.0 * epsilon(W)):
             return xp.asarray(W, copy=True)
-        size = peak(W) if not math.isfinite(value) else 0.0
+        size = vectors.peak(W) if not math.isfinite(value) else 0.0
         if not math.isfinite(size):
             return xp.full_like(W, math.nan)
         if radius == 0.0:
             return xp.zeros_like(W)
         if size > 0.0:  # the entries are finite, and their norm is not
-            unit = power_of_two(size)
+            unit = vectors.power_of_two(size)
             return self.project(W / unit, radius / unit) * unit
         if not _LEAST < value < _LARGEST:
-            unit = power_of_two(value)
+            unit = vectors.power_of_two(value)
             return self._projected(W / unit, radius / unit) * unit
         return self._projected(W, radius)
 
@@ -226,26 +214,28 @@ class MixedNorm(Parameters):
         """Project a point from outside of the ball, of a size whose sums are safe."""
         blocks, xp = self._blocks(W), namespace(W)
         if self.inner == self.outer == math.inf:
-            return clip(W, radius)
+            return vectors.clip(W, radius)
         if self.inner == self.outer == 2:
             return W * (radius / self.value(W))
         if self.inner == self.outer:
-            return with_signs(blocks.spread(shrink(xp.reshape(xp.abs(W), (-1,)), radius)), W)
+            return vectors.with_signs(
+                blocks.spread(shrink(xp.reshape(xp.abs(W), (-1,)), radius)), W
+            )
         if self.inner == 2:
             norms, unit = block_norms(blocks, W, 2.0)
             if self.outer == 1:
-                factors = over(shrink(xp.asarray(norms, copy=True), radius / unit), norms)
+                factors = vectors.over(shrink(xp.asarray(norms, copy=True), radius / unit), norms)
             else:
-                factors = over(radius / unit, norms)
+                factors = vectors.over(radius / unit, norms)
             return W * blocks.spread(xp.minimum(factors, xp.ones_like(factors)))
         parts = blocks.split(W)
         if self.inner == math.inf:
-            return clip(W, blocks.spread(common_cuts(parts, radius)))
+            return vectors.clip(W, blocks.spread(common_cuts(parts, radius)))
         # One l1 ball per block: a soft threshold, then what rounding left outside.
         cuts = [row_cuts(part, radius) for part in parts]
-        found = soften(W, blocks.spread(joined(cuts)))
+        found = vectors.soften(W, blocks.spread(vectors.joined(cuts)))
         sums, unit = block_norms(blocks, found, 1.0)
-        factors = over(radius / unit, sums)
+        factors = vectors.over(radius / unit, sums)
         return found * blocks.spread(xp.minimum(factors, xp.ones_like(factors)))
 
     def lmo(self, G: Any) -> Any:
@@ -262,14 +252,14 @@ class MixedNorm(Parameters):
     def mirror(self, theta: Any) -> Any:
         """Return the gradient of half the squared dual norm."""
         point, size, unit = self._aligned(theta, float(self.inner), float(self.outer))
-        return scaled(point * size, unit)
+        return vectors.scaled(point * size, unit)
 
     @ability(_strongly_convex, _STRONGLY_CONVEX)
     def link(self, W: Any) -> Any:
         """Return the gradient of half the squared norm, the inverse of ``mirror``."""
         inner, outer = conjugate(float(self.inner)), conjugate(float(self.outer))
         point, size, unit = self._aligned(W, inner, outer)
-        return scaled(point * size, unit)
+        return vectors.scaled(point * size, unit)
 
     @ability(_strongly_convex, _STRONGLY_CONVEX)
     def strong_convexity(self) -> float:
@@ -296,17 +286,17 @@ class MixedNorm(Parameters):
         """
         blocks, xp = self._blocks(G), namespace(G)
         norms, unit = block_norms(blocks, G, conjugate(inner))
-        weights = aligned_vector(norms, outer, conjugate(outer))
+        weights = vectors.aligned_vector(norms, outer, conjugate(outer))
         if inner == 2.0 != outer:
             # One by one: the inverse of a norm may be beyond the largest number.
             lengths = xp.where(norms > 0.0, norms, xp.ones_like(norms))
             point = (G / unit) / blocks.spread(lengths) * blocks.spread(weights)
         elif inner == 1.0 != outer and math.prod(G.shape) > 0:
-            signs = blocks.join([first_signs(part) for part in blocks.split(G)])
+            signs = blocks.join([vectors.first_signs(part) for part in blocks.split(G)])
             point = signs * blocks.spread(weights)
         else:
             point = xp.sign(G) * blocks.spread(weights)
-        return point, vector_norm(norms, conjugate(outer)), unit
+        return point, vectors.vector_norm(norms, conjugate(outer)), unit
 
     # --- rows
 
@@ -323,7 +313,7 @@ class MixedNorm(Parameters):
         self._blocks(V)
         blocks = self._layouts.find(self.groups, V)
         norms, unit = block_norms(blocks, V, conjugate(float(self.inner)))
-        return blocks.spread(scaled(norms, unit))[:, 0]
+        return blocks.spread(vectors.scaled(norms, unit))[:, 0]
 
     @ability(_separable, _SEPARABLE)
     def restricted(self, rows: Any) -> MixedNorm:

@@ -46,6 +46,7 @@ def as_norm(norm: Any) -> Norm:
             f"norm={norm!r} is not known; choose one of {sorted(NORMS)} or give a norm object, "
             "such as mixnorm.norms.MixedNorm(inner=2, outer=1)."
         )
-    if hasattr(norm, "check"):
-        norm.check()
+    check = getattr(norm, "check", None)
+    if check is not None:
+        check()
     return norm

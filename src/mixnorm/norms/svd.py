@@ -30,6 +30,10 @@ class Triplets(NamedTuple):
     values: Any
     right: Any
 
+    def transposed(self) -> Triplets:
+        """Return the triplets of the transposed matrix."""
+        return Triplets(self.right, self.values, self.left)
+
 
 def accuracy(A: Any) -> float:
     """Return the relative error that is allowed: 1e-10, in single precision 1e-5."""
@@ -54,15 +58,12 @@ def largest(A: Any) -> float:
 def leading_pair(A: Any) -> Triplets:
     """Return the triplet of the largest singular value."""
     if A.shape[0] < A.shape[1]:
-        right, values, left = leading_pair(A.T)
-        return Triplets(left, values, right)
+        return leading_pair(A.T).transposed()
     if A.shape[1] > _SMALL:
         return _lanczos(A)[0]
     xp = namespace(A)
     right = xp.linalg.eigh(A.T @ A)[1][:, -1:]
-    left = A @ right
-    values = _lengths(left)
-    return Triplets(left / values, values, right)
+    return _with_left(A, right)
 
 
 def above(A: Any, level: float, start: Any = None) -> Triplets:
@@ -71,8 +72,7 @@ def above(A: Any, level: float, start: Any = None) -> Triplets:
     ``start`` are guesses of singular vectors of the smaller side, one per column.
     """
     if A.shape[0] < A.shape[1]:
-        right, values, left = above(A.T, level, start)
-        return Triplets(left, values, right)
+        return above(A.T, level, start).transposed()
     found = _krylov(A, level, start) if A.shape[1] > _SMALL else None
     if found is None:
         found = _dense(A, level)
@@ -97,8 +97,7 @@ def in_ball(A: Any, radius: float) -> Triplets:
     leading values alone would need. Estimates of these are never too large.
     """
     if A.shape[0] < A.shape[1]:
-        right, values, left = in_ball(A.T, radius)
-        return Triplets(left, values, right)
+        return in_ball(A.T, radius).transposed()
     if A.shape[1] > _SMALL:
         xp = namespace(A)
         sums = xp.cumulative_sum(_ritz(A, _filled(A, None, _FIRST_BLOCK), depth=2).values)
@@ -123,6 +122,11 @@ def _dense(A: Any, level: float) -> Triplets:
         return svd(A)
     count = _count(squares, level * level)
     right = xp.flip(right[:, right.shape[1] - count :], axis=1)
+    return _with_left(A, right)
+
+
+def _with_left(A: Any, right: Any) -> Triplets:
+    """Return triplets with these right vectors."""
     left = A @ right
     values = _lengths(left)
     return Triplets(left / values, values, right)

@@ -205,7 +205,7 @@ def test_pairs_and_energies_are_the_same_by_matrices_and_factors():
         machine.A = A
         np.testing.assert_allclose(machine.pair(machine.image(), B), wanted, rtol=1e-8)
         energies = [np.sum(A * (K @ A)) for K in stack.matrices]
-        np.testing.assert_allclose(machine.energies(), energies, rtol=1e-8)
+        np.testing.assert_allclose(machine.grams.energies(A), energies, rtol=1e-8)
 
 
 @pytest.mark.parametrize("tau", [2.0, 50.0, 1000.0])
@@ -326,7 +326,7 @@ def test_squares_are_solved_exactly(n_outputs):
         np.testing.assert_allclose(K @ machine.A + machine.A / caps[:, None], Y, atol=1e-7)
         np.testing.assert_allclose(machine.F, (K @ machine.A).T, atol=1e-7)
         value = 0.5 * np.sum(machine.A * (K @ machine.A)) + machine.loss()
-        bound = machine.gain(machine.A) - 0.5 * np.sum(machine.A * (K @ machine.A))
+        bound = target.gain(machine.A) - 0.5 * np.sum(machine.A * (K @ machine.A))
         assert value == pytest.approx(bound, rel=1e-9)
 
 

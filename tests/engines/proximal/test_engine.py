@@ -726,7 +726,7 @@ def test_an_interrupt_ends_a_path():
 
 def test_effort_is_limited_where_iterations_are_dear(monkeypatch):
     case, norm = draw(losses.Absolute(), n_samples=20, n_features=12), as_norm("l2,1")
-    monkeypatch.setattr(proximal.engine, "_FEW", 1)
+    monkeypatch.setattr(proximal.engine, "_FEW_ITERATIONS", 1)
     options = {"tol": 1e-12, "max_iter": 5}
     found = case.solve(norm, alpha=1e-3, **options)
     assert found.exhausted

@@ -124,7 +124,7 @@ def test_a_newton_step_falls_and_knows_its_scores(exponent, fit_intercept, loss)
     factor = precondition(model, outputs, smooth.ridge(), smooth.unknowns())
     found = newton_step(problem, block, factor, point, W, smooth)
     assert found.slope < 0.0
-    assert found.products >= 1
+    assert np.any(found.weights != 0.0)
     np.testing.assert_allclose(smooth.tangent(found.weights), found.weights, atol=1e-12)
     # Soft-max losses do not see a shift of a row, so that some steps are very long.
     length = max(1.0, float(np.max(np.abs(found.weights))))

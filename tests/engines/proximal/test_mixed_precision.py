@@ -71,7 +71,7 @@ def test_a_path_is_its_solutions_one_by_one(norm):
 def test_what_single_precision_cannot_do_is_done_in_double(monkeypatch):
     """Offsets of ten million leave no digits for what the columns tell apart."""
     problem = posed(LOSSES[0], offset=1e7)
-    solver = MixedSolver(problem, proximal.engine._smooth_solver)
+    solver = MixedSolver(problem, proximal.engine._build_smooth_solver)
     gap = solver.gap()
     for _ in range(40):
         if gap <= 1e-4:
@@ -79,7 +79,7 @@ def test_what_single_precision_cannot_do_is_done_in_double(monkeypatch):
         solver.step(gap, 1e-4)
         gap = solver.gap()
     assert gap <= 1e-4
-    assert solver._twin is None
+    assert solver._double is None
     monkeypatch.setattr(mixed_precision, "LEAST_TOL", 1.0)
     plain = solve(problem, tol=1e-5)
     assert problem.objective(solver.point) <= plain.objective + gap

@@ -108,7 +108,7 @@ def test_many_outputs_share_one_model(norm, loss, monkeypatch):
     """Where Gram matrices of all outputs would be too large, one stands for them."""
     problem = posed(loss, norm, shape=(40, 30), n_outputs=6)
     plain = run(RowSolver(problem))
-    monkeypatch.setattr(row_solver, "_FACTORS", 10.0)
+    monkeypatch.setattr(RowSolver, "settings", row_solver.Settings(few_entries=10.0))
     found = run(RowSolver(problem))
     limit = 1e-7 * problem.null().value
     assert found[1] <= limit

@@ -159,7 +159,19 @@ def test_units_go_in_and_out():
     assert weights.tolist() == [[2.0], [0.0]]
     assert intercept.tolist() == [2.0]
     inside = proximal.Solution(
-        weights, intercept, 0.5, None, 1.0, 2.0, 2.0, 0.1, 4.0, 0.025, 3, True, False, (1.0, 0.1)
+        weights=weights,
+        intercept=intercept,
+        alpha=0.5,
+        radius=None,
+        value=1.0,
+        norm_value=2.0,
+        objective=2.0,
+        gap=0.1,
+        scale=4.0,
+        relative_gap=0.025,
+        iterations=3,
+        converged=True,
+        history=(1.0, 0.1),
     )
     found = training.outward(inside)
     assert found.weights.tolist() == [[5.0], [0.0]]

@@ -1,4 +1,5 @@
-"""What several engines share: the corrective step, its curvature model, L-BFGS, orthants.
+"""What several engines share: the corrective step, results, the stopping rule, backtracking.
 
-Open ``corrective.py`` first. No other room may import this one.
+Open ``corrective.py`` first; its parts are the curvature model, L-BFGS and orthants. No other room
+may import this one.
 """

@@ -46,11 +46,6 @@ class Problem:
         """What a gradient must exceed to move a weight from zero."""
         return self.alpha * self.penalty.kink
 
-    @property
-    def settles(self) -> bool:
-        """Whether a constant added to all weights of a row is left to the penalty, not the loss."""
-        return self.loss.shift_invariant and self.alpha > 0.0 and not self.penalty.least_at_mean
-
 
 @dataclass(frozen=True)
 class Outcome:
@@ -303,8 +298,7 @@ class Support:
     def curvature(self, fresh: bool = False) -> CurvatureFactor:
         """Return the curvature model, rebuilt if it is missing or if ``fresh`` is asked for."""
         self._refresh_if(1 if fresh else math.inf)
-        factor: CurvatureFactor = self._factor  # type: ignore[assignment]  # never None now
-        return factor
+        return self._factor  # type: ignore[return-value]  # never None now
 
     def set_alpha(self, alpha: float) -> None:
         """Change the weight of the penalty; the weights stay as they are."""
@@ -486,8 +480,9 @@ class Support:
 
     def _settle(self) -> None:
         """Subtract from each row the constant that costs least, which the loss does not see."""
-        if self.problem.settles:
+        problem = self.problem
+        if problem.loss.shift_invariant and problem.alpha > 0 and not problem.penalty.least_at_mean:
             first = int(self.has_intercept)
             weights = self.weights[first:, :]
-            weights = weights - self.problem.penalty.shift(weights)
+            weights = weights - problem.penalty.shift(weights)
             self.weights = self._xp.concat([self.weights[:first, :], weights])

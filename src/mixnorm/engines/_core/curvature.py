@@ -165,7 +165,7 @@ class CurvatureFactor:
         self, design: Any, new: Any, gradient: Any, ridge: float, left: Any | None
     ) -> Any:
         xp = namespace(design)
-        solved, corner = self._border(design, new)
+        solved, corner = self._inverse @ self._cross(design, new).mT, self._cross(new, new)
         if left is not None:
             gradient = gradient - self._taken(solved, left).T
         seen = xp.linalg.diagonal(corner)
@@ -193,10 +193,6 @@ class CurvatureFactor:
     def _sampled(self, rows: Any) -> Any:
         """Return the columns of ``rows`` that belong to the samples in use."""
         return rows if self._samples is None else namespace(rows).take(rows, self._samples, axis=1)
-
-    def _border(self, design: Any, new: Any) -> tuple[Any, Any]:
-        """Return the solved off-diagonal blocks and the corner that ``new`` rows would add."""
-        return self._inverse @ self._cross(design, new).mT, self._cross(new, new)
 
     def _cross(self, design: Any, new: Any) -> Any:
         """Return ``new diag(w_c) design^T`` for every factor."""

@@ -8,8 +8,6 @@ threading layer could not bear.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit, prange
 
@@ -25,7 +23,7 @@ TIE = 1e-12
 
 
 @njit(cache=True, error_model="numpy")
-def _histogram(row: Any, weights: Any, target: Any, mass: Any, signed: Any) -> None:
+def _histogram(row, weights, target, mass, signed):  # type: ignore[no-untyped-def]
     """Fill the tables of one feature, whose bins are in ``row``."""
     n_samples, n_classes = weights.shape
     size = len(mass) // n_classes
@@ -47,9 +45,7 @@ def _histogram(row: Any, weights: Any, target: Any, mass: Any, signed: Any) -> N
 
 
 @loop(parallel=True, error_model="numpy")
-def histograms(
-    codes: Any, features: Any, starts: Any, weights: Any, target: Any, mass: Any, signed: Any
-) -> None:
+def histograms(codes, features, starts, weights, target, mass, signed):  # type: ignore[no-untyped-def]
     """Fill the tables ``mass`` and ``signed`` with the sums of ``w`` and of ``w z``.
 
     Row ``i`` has label +1 in class ``target[i]`` (none if that is negative) and -1 in all others,
@@ -62,7 +58,7 @@ def histograms(
 
 
 @njit(cache=True, inline="always", error_model="numpy")
-def _gain(low_mass: float, low_signed: float, mass: float, signed: float) -> float:
+def _gain(low_mass, low_signed, mass, signed):  # type: ignore[no-untyped-def]
     """Return ``(sum w z)^2 / sum w`` of both sides of a cut; the upper side is what is left.
 
     Rounding may leave that side a little too large or too small. No mean of labels is beyond one,
@@ -76,9 +72,7 @@ def _gain(low_mass: float, low_signed: float, mass: float, signed: float) -> flo
 
 # Without NaN and signed zeros a maximum can be taken over several cuts at once.
 @njit(cache=True, error_model="numpy", fastmath={"nnan", "nsz"})
-def _best_gain(
-    mass: Any, signed: Any, low_mass: Any, low_signed: Any, all_mass: float, all_signed: float
-) -> float:
+def _best_gain(mass, signed, low_mass, low_signed, all_mass, all_signed):  # type: ignore[no-untyped-def]
     """Return the largest gain over the cuts of one feature, when one class joins a subset."""
     best = 0.0
     for b in range(len(mass) - 1):
@@ -88,7 +82,7 @@ def _best_gain(
 
 
 @njit(cache=True, error_model="numpy")
-def _best_cut(low_mass: Any, low_signed: Any, all_mass: float, all_signed: float) -> int:
+def _best_cut(low_mass, low_signed, all_mass, all_signed):  # type: ignore[no-untyped-def]
     """Return the cut of one feature at which a subset gains most."""
     gains = np.empty(len(low_mass) - 1)  # above the last bin there is nothing
     for b in range(len(gains)):
@@ -97,7 +91,7 @@ def _best_cut(low_mass: Any, low_signed: Any, all_mass: float, all_signed: float
 
 
 @njit(cache=True, error_model="numpy")
-def _choose(best: Any, waiting: Any, constant: Any, outside: float) -> tuple[int, int, float]:
+def _choose(best, waiting, constant, outside):  # type: ignore[no-untyped-def]
     """Return the class and the feature that gain most, with the others' constants, and the gain."""
     top = -np.inf
     for c in range(len(waiting)):
@@ -112,19 +106,9 @@ def _choose(best: Any, waiting: Any, constant: Any, outside: float) -> tuple[int
 
 
 @njit(cache=True, error_model="numpy")
-def _scan_feature(
-    mass: Any,
-    signed: Any,
-    low_mass: Any,
-    low_signed: Any,
-    joined: int,
-    waiting: Any,
-    all_mass: Any,
-    all_signed: Any,
-    bound: Any,
-    needed: Any,
-    best: Any,
-) -> None:
+def _scan_feature(  # type: ignore[no-untyped-def]
+    mass, signed, low_mass, low_signed, joined, waiting, all_mass, all_signed, bound, needed, best
+):
     """Let a class join the sums of a subset, and find what each class would gain with it."""
     size = len(low_mass)
     if joined >= 0:
@@ -142,22 +126,22 @@ def _scan_feature(
 
 
 @loop(parallel=True, error_model="numpy")
-def _scan(
-    mass: Any,
-    signed: Any,
-    starts: Any,
-    low_mass: Any,
-    low_signed: Any,
-    joined: int,
-    waiting: Any,
-    all_mass: Any,
-    all_signed: Any,
-    bound: Any,
-    needed: Any,
-    best: Any,
-    begin: int,
-    stop: int,
-) -> None:
+def _scan(  # type: ignore[no-untyped-def]
+    mass,
+    signed,
+    starts,
+    low_mass,
+    low_signed,
+    joined,
+    waiting,
+    all_mass,
+    all_signed,
+    bound,
+    needed,
+    best,
+    begin,
+    stop,
+):
     """Fill ``best[j, c]`` with the gain of the best cut of feature ``j`` for a subset and class c.
 
     ``low_mass`` and ``low_signed`` are the sums of the subset up to each bin, to which class
@@ -185,9 +169,7 @@ def _scan(
 
 
 @loop(error_model="numpy")
-def grow_subset(
-    mass: Any, signed: Any, starts: Any, total_mass: Any, total_signed: Any, at_once: int
-) -> tuple[Any, Any, Any, Any]:
+def grow_subset(mass, signed, starts, total_mass, total_signed, at_once):  # type: ignore[no-untyped-def]
     """Grow a subset of the classes, each time by the class with which one stump gains most.
 
     Takes the tables of :func:`histograms`, the sums of each class over all rows, and the number of

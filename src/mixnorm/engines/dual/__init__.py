@@ -3,18 +3,14 @@
 Open ``engine.py`` first. The engine may import ``losses`` and ``kernels``.
 """
 
-from mixnorm.engines.dual.engine import (
-    SOLVERS,
+from mixnorm.engines.dual.contraction import (
     Contraction,
-    DualSolution,
     FeatureContraction,
     LowRankContraction,
     Scaled,
     TensorContraction,
-    check_solver,
-    path,
-    solve,
 )
+from mixnorm.engines.dual.engine import SOLVERS, DualSolution, check_solver, path, solve
 
 __all__ = [
     "SOLVERS",

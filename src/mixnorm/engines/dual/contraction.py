@@ -8,7 +8,6 @@ training rows, the norm :math:`\alpha^\top V \alpha = \|u\|_q^q`, and the Hessia
 from __future__ import annotations
 
 from itertools import permutations
-from typing import Protocol, Self
 
 import numpy as np
 from scipy.linalg import blas
@@ -21,8 +20,11 @@ _BLOCK = 2**18
 _EPSILON = 1e-13
 
 
-class Contraction(Protocol):
-    """What a solver asks of a tensor kernel on training rows."""
+class Contraction:
+    """A tensor kernel on training rows, as a solver takes it; the defaults suit symmetric tensors.
+
+    A subclass gives ``matrix``; ``diagonal`` and ``take`` are for the callers of solvers.
+    """
 
     #: The exponent; features are in :math:`\ell^q`.
     q: float
@@ -31,45 +33,18 @@ class Contraction(Protocol):
 
     def matrix(self, alpha: np.ndarray) -> np.ndarray:
         """Return the symmetric matrix ``V(alpha)``, with no negative eigenvalue."""
-        ...
-
-    def hessian(self, alpha: np.ndarray, V: np.ndarray) -> np.ndarray:
-        """Return the second derivatives of the norm's part of the dual, ``(q - 1) V`` mostly."""
-        ...
-
-    def scores(self, alphas: np.ndarray) -> np.ndarray:
-        """Return the scores of all rows for several vectors, ``(n, n_vectors)``."""
-        ...
-
-    def take(self, rows: np.ndarray) -> Contraction:
-        """Return the contraction of some of the rows."""
-        ...
+        raise NotImplementedError
 
     def diagonal(self) -> np.ndarray:
         """Return the kernel of each row with itself, of all arguments."""
-        ...
+        raise NotImplementedError
 
-    def form(self, alpha: np.ndarray) -> float:
-        """Return the q-th power of the norm of the features' sum."""
-        ...
-
-    def rounding(self) -> float:
-        """Return what of the form of large terms that cancel is left by rounding."""
-        ...
-
-
-class _Plain:
-    """What contractions share where the tensor is symmetric."""
-
-    q: float
-    n: int
-
-    def matrix(self, alpha: np.ndarray) -> np.ndarray:
-        """Return the symmetric matrix ``V(alpha)``."""
+    def take(self, rows: np.ndarray) -> Contraction:
+        """Return the contraction of some of the rows."""
         raise NotImplementedError
 
     def hessian(self, alpha: np.ndarray, V: np.ndarray) -> np.ndarray:
-        """Return ``(q - 1) V``."""
+        """Return the second derivatives of the norm's part of the dual: mostly ``(q - 1) V``."""
         return (self.q - 1.0) * V
 
     def form(self, alpha: np.ndarray) -> float:
@@ -77,15 +52,15 @@ class _Plain:
         return float(alpha @ (self.matrix(alpha) @ alpha))
 
     def rounding(self) -> float:
-        """Return what rounding leaves of sums of many entries."""
+        """Return the relative rounding error of the form where large terms cancel."""
         return _EPSILON
 
     def scores(self, alphas: np.ndarray) -> np.ndarray:
-        """Return the scores of all rows for several vectors."""
+        """Return the scores of all rows for several vectors, ``(n, n_vectors)``."""
         return np.stack([self.matrix(alpha) @ alpha for alpha in alphas.T], axis=1)
 
 
-class FeatureContraction(_Plain):
+class FeatureContraction(Contraction):
     """By explicit features, for any exponent above two.
 
     Parameters
@@ -104,17 +79,14 @@ class FeatureContraction(_Plain):
     def matrix(self, alpha: np.ndarray) -> np.ndarray:
         """Return the matrix, by blocks of features, each of which adds a Gram matrix."""
         step = max(1, _BLOCK // max(1, self.n))
-        if len(self.features) <= step:
-            return self._part(self.features, alpha)
         V = np.zeros((self.n, self.n))
         for start in range(0, len(self.features), step):
-            V += self._part(self.features[start : start + step], alpha)
+            part = self.features[start : start + step]
+            u = np.abs(part @ alpha)
+            W = part * (u if self.q == 4.0 else u ** (0.5 * self.q - 1.0))[:, None]
+            product = W.T @ W
+            V = product if start == 0 else V + product
         return V
-
-    def _part(self, part: np.ndarray, alpha: np.ndarray) -> np.ndarray:
-        u = np.abs(part @ alpha)
-        W = part * (u if self.q == 4.0 else u ** (0.5 * self.q - 1.0))[:, None]
-        return np.asarray(W.T @ W)
 
     def diagonal(self) -> np.ndarray:
         """Return the kernel of each row with itself."""
@@ -141,7 +113,7 @@ class FeatureContraction(_Plain):
         return FeatureContraction(self.features[:, rows], self.q)
 
 
-class TensorContraction(_Plain):
+class TensorContraction(Contraction):
     """By the kernel of all multisets of half the arguments, ``q / 2`` rows each.
 
     For ``q = 4`` these are unordered pairs of rows.
@@ -197,7 +169,7 @@ class TensorContraction(_Plain):
         return TensorContraction(gram, len(rows), self.half)
 
 
-class LowRankContraction(_Plain):
+class LowRankContraction(Contraction):
     r"""By a factor of few columns of the kernel of pairs, for ``q = 4``.
 
     A factor :math:`L` makes matrices :math:`A_r` of its columns. The norm :math:`\sum_r
@@ -234,12 +206,12 @@ class LowRankContraction(_Plain):
         sides = self._sides(alpha)
         return np.asarray(V + 2.0 * (sides.T @ sides))
 
-    def take(self, rows: np.ndarray) -> Self:
+    def take(self, rows: np.ndarray) -> LowRankContraction:
         """Return the contraction of some of the rows."""
-        return type(self)(np.ascontiguousarray(self.factor[:, rows][:, :, rows]))
+        return LowRankContraction(np.ascontiguousarray(self.factor[:, rows][:, :, rows]))
 
 
-class Scaled:
+class Scaled(Contraction):
     """A contraction whose kernel is multiplied by a number.
 
     Parameters
@@ -263,26 +235,6 @@ class Scaled:
     def hessian(self, alpha: np.ndarray, V: np.ndarray) -> np.ndarray:
         """Return the second derivatives."""
         return self.factor * self.contraction.hessian(alpha, V / self.factor)
-
-    def scores(self, alphas: np.ndarray) -> np.ndarray:
-        """Return the scores of all rows for several vectors."""
-        return self.factor * self.contraction.scores(alphas)
-
-    def diagonal(self) -> np.ndarray:
-        """Return the kernel of each row with itself."""
-        return self.factor * self.contraction.diagonal()
-
-    def form(self, alpha: np.ndarray) -> float:
-        """Return the q-th power of the norm of the features' sum."""
-        return self.factor * self.contraction.form(alpha)
-
-    def rounding(self) -> float:
-        """Return what rounding leaves of the norm."""
-        return self.contraction.rounding()
-
-    def take(self, rows: np.ndarray) -> Scaled:
-        """Return the contraction of some of the rows."""
-        return Scaled(self.contraction.take(rows), self.factor)
 
 
 def _places(sets: np.ndarray, n: int) -> np.ndarray:

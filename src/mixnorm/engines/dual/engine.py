@@ -15,44 +15,33 @@ from typing import Any
 
 import numpy as np
 
-from mixnorm.engines.dual.contraction import (
-    Contraction,
-    FeatureContraction,
-    LowRankContraction,
-    Scaled,
-    TensorContraction,
-)
+from mixnorm.engines._core.result import Result
+from mixnorm.engines.dual.contraction import Contraction
 from mixnorm.engines.dual.gradient import ForwardBackwardSteps, GradientSteps
 from mixnorm.engines.dual.interior import InteriorSteps
 from mixnorm.engines.dual.newton import NewtonSteps
-from mixnorm.engines.dual.problem import Descent, DualProblem, State, descend
+from mixnorm.engines.dual.problem import Descent, DualProblem, State, Steps, descend
 from mixnorm.engines.dual.squares import SquaresSteps
-from mixnorm.losses import DualLoss
-
-__all__ = [
-    "SOLVERS",
-    "Contraction",
-    "DualSolution",
-    "FeatureContraction",
-    "LowRankContraction",
-    "Scaled",
-    "TensorContraction",
-    "path",
-    "solve",
-]
+from mixnorm.losses import DualLoss, SmoothLoss
 
 # Steps of ten on the way to a large gamma: beyond, nothing is left to fit.
 _DECADES = 12
 _MAX_ITER = 200
 # Evaluations of Newton's method, after which another one is tried where there are bounds.
 _NEWTON = 25
-#: Ways to minimise the dual.
-SOLVERS = ("newton", "gradient", "forward-backward")
+# Ways to minimise the dual of any loss.
+_STEPS = {
+    "newton": NewtonSteps,
+    "gradient": GradientSteps,
+    "forward-backward": ForwardBackwardSteps,
+}
+#: Their names.
+SOLVERS = tuple(_STEPS)
 
 
-@dataclass(frozen=True)
-class DualSolution:
-    """What a solver found for one ``gamma``.
+@dataclass(frozen=True, kw_only=True)
+class DualSolution(Result):
+    """What a solver found for one ``gamma``; its iterations are contractions.
 
     Attributes
     ----------
@@ -62,26 +51,11 @@ class DualSolution:
         The scores of the training rows.
     gamma : float
         What a loss counts.
-    objective : float
-        The primal value.
-    gap : float
-        It is at most this much above the optimum.
-    evaluations : int
-        How many contractions it took.
-    converged : bool
-        Whether the gap is below the tolerance.
-    interrupted : bool
-        Whether it ended by an interruption; this is the best point until then.
     """
 
     alpha: np.ndarray
     scores: np.ndarray
     gamma: float
-    objective: float
-    gap: float
-    evaluations: int
-    converged: bool
-    interrupted: bool = False
 
 
 def path(
@@ -123,20 +97,21 @@ def path(
     for gamma in gammas:
         if not 0.0 < float(gamma) < math.inf:
             raise ValueError(f"gamma={gamma!r} must be positive and finite.")
-        problem, steps = _posed(contraction, loss, target, float(gamma) * weight, solver)
+        problem, steps = _pose(contraction, loss, target, float(gamma) * weight, solver)
         state = problem.start() if state is None else problem.moved(state)
-        end = _descended(problem, steps, state, tol, max_iter)
+        end = _descend(steps, state, tol, max_iter)
         state = end.state
         gap = 0.0 if state.gap < 0.0 else state.gap
         yield DualSolution(
-            state.alpha,
-            state.scores,
-            float(gamma),
-            state.primal,
-            gap,
-            end.evaluations,
-            bool(gap <= tol * abs(state.primal) and math.isfinite(state.primal)),
-            end.interrupted,
+            alpha=state.alpha,
+            scores=state.scores,
+            gamma=float(gamma),
+            objective=state.primal,
+            gap=gap,
+            iterations=end.evaluations,
+            converged=bool(gap <= tol * abs(state.primal) and math.isfinite(state.primal)),
+            interrupted=end.interrupted,
+            history=end.history,
         )
         if end.interrupted:
             return
@@ -156,27 +131,28 @@ def solve(
     steps = [*10.0 ** np.arange(0, min(_DECADES, math.ceil(math.log10(gamma)))), gamma]
     each = max(1, int(options.get("max_iter", _MAX_ITER)) // len(steps))
     along = list(path(contraction, loss, target, steps, **(options | {"max_iter": each})))
-    spent = found.evaluations + sum(one.evaluations for one in along)
+    spent = found.iterations + sum(one.iterations for one in along)
     last = along[-1]
     best = last if last.gamma == gamma and last.gap < found.gap else found
-    return replace(best, evaluations=spent, interrupted=last.interrupted)
+    return replace(best, iterations=spent, interrupted=last.interrupted)
 
 
-def _descended(problem: Any, steps: Any, state: State, tol: float, max_iter: int) -> Descent:
+def _descend(steps: Steps, state: State, tol: float, max_iter: int) -> Descent:
     """Go down; where Newton's method goes astray between bounds, inside them."""
-    if not isinstance(steps, NewtonSteps) or getattr(problem.loss, "box_dual", None) is None:
+    if not isinstance(steps, NewtonSteps) or getattr(steps.problem.loss, "box_dual", None) is None:
         return descend(steps, state, tol, max_iter)
     end = descend(steps, state, tol, min(max_iter, _NEWTON))
     done = end.interrupted or end.state.gap <= tol * abs(end.state.primal)
     if done or end.evaluations >= max_iter:
         return end
-    inside = InteriorSteps(problem, state)
+    inside = InteriorSteps(steps.problem, state)
     more = descend(inside, state, tol, max_iter - end.evaluations)
     best = more.state if more.state.gap < end.state.gap else end.state
-    return Descent(best, end.evaluations + more.evaluations, more.interrupted)
+    evaluations = end.evaluations + more.evaluations
+    return Descent(best, evaluations, more.interrupted, end.history + more.history)
 
 
-def check_solver(solver: Any, loss: Any) -> None:
+def check_solver(solver: Any, loss: DualLoss) -> None:
     """Raise for a solver that is not known, or not for a loss."""
     if not isinstance(solver, str) or solver not in SOLVERS:
         raise ValueError(f"solver={solver!r} is not known; choose one of {list(SOLVERS)}.")
@@ -187,24 +163,18 @@ def check_solver(solver: Any, loss: Any) -> None:
         )
 
 
-def _is_square(loss: Any) -> bool:
+def _is_square(loss: DualLoss) -> bool:
     """Tell whether a loss is a number times the squared difference of score and target."""
-    constant = getattr(loss, "constant_curvature", False)
-    return bool(constant) and getattr(loss, "degree", None) == 2
+    return getattr(loss, "constant_curvature", False) and getattr(loss, "degree", None) == 2
 
 
-def _posed(
-    contraction: Contraction, loss: Any, target: np.ndarray, weight: np.ndarray, solver: str
-) -> tuple[Any, Any]:
+def _pose(
+    contraction: Contraction, loss: DualLoss, target: np.ndarray, weight: np.ndarray, solver: str
+) -> tuple[DualProblem | SquaresSteps, Steps]:
     """Return the problem, and what takes steps on it."""
-    if solver == "newton" and _is_square(loss):
+    if solver == "newton" and isinstance(loss, SmoothLoss) and _is_square(loss):
         curvature = loss.curvature(np.zeros_like(target), target, weight)[:, 0]
         squares = SquaresSteps(contraction, np.ascontiguousarray(target[:, 0]), curvature)
         return squares, squares
     problem = DualProblem(contraction, loss, target, weight)
-    steps = {
-        "newton": NewtonSteps,
-        "gradient": GradientSteps,
-        "forward-backward": ForwardBackwardSteps,
-    }
-    return problem, steps[solver](problem)
+    return problem, _STEPS[solver](problem)

@@ -10,14 +10,14 @@ import math
 
 import numpy as np
 
-from mixnorm.engines.dual.problem import DualProblem, State
+from mixnorm.engines.dual.problem import DualProblem, State, Steps
 
 # Of the line search: what a step must gain, and what it is multiplied by where it does not.
 _DELTA, _THETA = 0.5, 0.5
 _HALVINGS = 100
 
 
-class ForwardBackwardSteps:
+class ForwardBackwardSteps(Steps):
     r"""Gradient steps on the norm, proximal steps on the conjugates of the losses.
 
     A step :math:`\lambda` is short enough where the norm's part of the dual is at most
@@ -42,7 +42,8 @@ class ForwardBackwardSteps:
     def _searched(self, state: State) -> tuple[State, int]:
         smooth = state.norm / self.problem.q
         for number in range(1, _HALVINGS):
-            trial = self._trial(state)
+            ahead = self.problem.prox(state.alpha - self.length * state.scores, self.length)
+            trial = self.problem.state(ahead)
             move = trial.alpha - state.alpha
             above = trial.norm / self.problem.q - smooth - float(state.scores @ move)
             distance = float(move @ move)
@@ -52,10 +53,6 @@ class ForwardBackwardSteps:
                 return trial, number
             self.length *= _THETA
         return state, _HALVINGS
-
-    def _trial(self, state: State) -> State:
-        moved = self.problem.prox(state.alpha - self.length * state.scores, self.length)
-        return self.problem.state(moved)
 
 
 class GradientSteps(ForwardBackwardSteps):

@@ -8,25 +8,25 @@ negative. Steps are Mehrotra's: one system, with two right-hand sides.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.linalg import lapack
 
+from mixnorm.engines._core.line_search import backtrack, room
 from mixnorm.engines.dual.newton import solved
-from mixnorm.engines.dual.problem import DualProblem, State
+from mixnorm.engines.dual.problem import DualProblem, State, Steps
+from mixnorm.losses import BoxDual
 
 # Part of the way to a bound that a step may go.
 _SHORT_OF = 0.995
 # Parts of the way between bounds, or of the size of the dual variables, to begin inside them.
 _MARGIN, _OF_SIZE = 0.05, 0.1
-# Part of the mean product that a step aims at, where a bolder one went too far; how often it is
-# halved; and what is rounding in the value.
-_CENTRE, _HALVINGS, _ROUNDING = 0.2, 12, 1e-13
+# Part of the mean product that a step aims at, where a bolder one went too far; the shortest part
+# of it that is tried; and what is rounding in the value.
+_CENTRE, _SHORTEST, _ROUNDING = 0.2, 0.5**12, 1e-13
 # Part of the gap that is not in the products, that a step aims at.
 _REST = 0.1
-# Steps after which a gap that grows is no sign that there is nothing to gain.
-_PATIENCE = 12
-
 
 # Steps of the variables, and of the multipliers of their lower and upper bounds.
 _Moves = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -73,7 +73,7 @@ class _Parts:
         )
 
 
-class InteriorSteps:
+class InteriorSteps(Steps):
     """Steps inside the bounds.
 
     Parameters
@@ -84,11 +84,12 @@ class InteriorSteps:
         Where to begin, about.
     """
 
-    patience = _PATIENCE
+    patience = 12  # a gap that grows is no sign that there is nothing to gain
 
     def __init__(self, problem: DualProblem, state: State) -> None:
         self.problem = problem
-        form = problem.loss.box_dual(problem.target, problem.weight)
+        loss: Any = problem.loss
+        form: BoxDual = loss.box_dual(problem.target, problem.weight)
         # The loss's dual point is minus alpha.
         self.c, self.r = -form.slope[:, 0], form.curvature[:, 0]
         low, high, kink = -form.high[:, 0], -form.low[:, 0], form.kink[:, 0]
@@ -104,7 +105,7 @@ class InteriorSteps:
         one_sided = np.where(low >= 0.0, kink, -kink)  # where all of an entry has one sign
         self.kink = kink
         self.k = np.concatenate([np.where(np.isin(whole, split), kink, one_sided), kink[split]])
-        self.parts = _begun(self._spread(state.alpha, split), low_x, high_x, state)
+        self.parts = first_iterate(self._spread(state.alpha, split), low_x, high_x, state)
 
     def _spread(self, alpha: np.ndarray, split: np.ndarray) -> np.ndarray:
         x = np.concatenate([alpha, np.maximum(0.0, -alpha[split])])
@@ -134,23 +135,18 @@ class InteriorSteps:
         # Products must not vanish before the rest of the gap does.
         aim = max(aim, min(mean, _REST * (state.gap / self.parts.n_bounds() - mean)))
         moves = self._moves(system, slope, aim, plain)
-        trial, found = self._tried(state, moves, aim, 1.0)
+        trial, tries = self._tried(state, moves, aim, 1.0), 1
         if trial is None:
             # Without what the plain step leaves, this is a way down for certain.
             aim = max(aim, _CENTRE * mean)
             moves = self._moves(system, slope, aim, None)
-            length = 1.0
-            for _ in range(_HALVINGS):
-                trial, more = self._tried(state, moves, aim, length)
-                found += more
-                if trial is not None:
-                    break
-                length *= 0.5
-        return (state if trial is None else trial), taken + found
+            trial, more = backtrack(
+                lambda length: self._tried(state, moves, aim, length), least=_SHORTEST
+            )
+            tries += more
+        return (state if trial is None else trial), taken + tries
 
-    def _tried(
-        self, state: State, moves: _Moves, aim: float, part: float
-    ) -> tuple[State | None, int]:
+    def _tried(self, state: State, moves: _Moves, aim: float, part: float) -> State | None:
         """Return the point that a part of a step leads to, if it is better; and move there."""
         primal, multipliers = self._lengths(moves)
         ahead = self.parts.moved(moves, (part * primal, multipliers))
@@ -160,9 +156,9 @@ class InteriorSteps:
         # The kinks' part that both signs share is not in the value.
         spare = float(self.k @ (ahead.x - self.parts.x)) - self._kinks(trial) + self._kinks(state)
         if after + spare > before + _ROUNDING * abs(before):
-            return None, 1
+            return None
         self.parts = ahead
-        return trial, 1
+        return trial
 
     def _kinks(self, state: State) -> float:
         return float(self.kink @ np.abs(state.alpha))
@@ -188,8 +184,8 @@ class InteriorSteps:
         """Return how far variables, and multipliers, may go."""
         dx, under, over = moves
         parts = self.parts
-        primal = min(_most(parts.below(), dx), _most(parts.above(), -dx))
-        multipliers = min(_most(parts.under, under), _most(parts.over, over))
+        primal = min(room(parts.below(), dx), room(parts.above(), -dx))
+        multipliers = min(room(parts.under, under), room(parts.over, over))
         return min(1.0, _SHORT_OF * primal), min(1.0, _SHORT_OF * multipliers)
 
 
@@ -233,16 +229,10 @@ class _System:
         return found
 
 
-def _begun(x: np.ndarray, low: np.ndarray, high: np.ndarray, state: State) -> _Parts:
+def first_iterate(x: np.ndarray, low: np.ndarray, high: np.ndarray, state: State) -> _Parts:
     """Return variables that are inside their bounds, with multipliers for the gap that is left."""
     size = float(np.mean(np.abs(x))) or 1.0
     room = np.minimum(_MARGIN * (high - low), _OF_SIZE * size)
     x = np.minimum(np.maximum(x, low + room), high - room)
     mean = max(state.gap, 1e-8 * abs(state.primal), 1e-300) / len(x)
     return _Parts(x, low, high, mean / (x - low), mean / (high - x))
-
-
-def _most(distance: np.ndarray, move: np.ndarray) -> float:
-    """Return how many times a move can be made before a distance is used up."""
-    down = (move < 0.0) & np.isfinite(distance)
-    return float(np.min(-distance[down] / move[down], initial=np.inf))

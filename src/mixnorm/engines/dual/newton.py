@@ -5,13 +5,16 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import lapack
 
-from mixnorm.engines.dual.problem import DualProblem, State
+from mixnorm.engines._core.line_search import backtrack
+from mixnorm.engines.dual.problem import DualProblem, State, Steps
 
 # Steps that are tried along one direction before a shorter way is taken.
 _TRIES = 12
+# The shortest proximal gradient step that is tried, in parts of the first.
+_SHORTEST = 0.5**60
 
 
-class NewtonSteps:
+class NewtonSteps(Steps):
     """Semismooth Newton steps on the equation that a point is its own proximal step.
 
     Parameters
@@ -44,7 +47,8 @@ class NewtonSteps:
                 self.damping *= 0.1 if number == 0 else 1.0
                 return trial, number + 1
             self.damping = max(1e-12, 30.0 * self.damping)
-        return self._plain(state, step, near)
+        moved, tries = backtrack(lambda part: self._plain(state, part * step), least=_SHORTEST)
+        return state if moved is None else moved, _TRIES + tries
 
     def _newton(
         self, H: np.ndarray, left: np.ndarray, slopes: np.ndarray, step: float, damping: float
@@ -60,17 +64,10 @@ class NewtonSteps:
             move[free] = solved(system, right)
         return move
 
-    def _plain(self, state: State, step: float, near: np.ndarray) -> tuple[State, int]:
-        """Take a proximal gradient step, as short as it must be."""
-        taken = _TRIES
-        for _ in range(60):
-            trial = self.problem.state(near)
-            taken += 1
-            if trial.value <= state.value:
-                return trial, taken
-            step *= 0.5
-            near = self.problem.prox(state.alpha - step * state.scores, step)
-        return state, taken
+    def _plain(self, state: State, step: float) -> State | None:
+        """Return where a proximal gradient step leads, if the value does not rise."""
+        trial = self.problem.state(self.problem.prox(state.alpha - step * state.scores, step))
+        return trial if trial.value <= state.value else None
 
     def _slopes(self, z: np.ndarray, step: float) -> np.ndarray:
         """Return the derivatives of the proximal map, entry by entry."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
 
 import numpy as np
 
+from mixnorm.engines._core.stopping import BestPoint
 from mixnorm.engines.dual.contraction import Contraction
+from mixnorm.losses import DualLoss
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class DualProblem:
     """
 
     def __init__(
-        self, contraction: Contraction, loss: Any, target: np.ndarray, weight: np.ndarray
+        self, contraction: Contraction, loss: DualLoss, target: np.ndarray, weight: np.ndarray
     ) -> None:
         self.contraction, self.loss, self.target, self.weight = contraction, loss, target, weight
         self.q = contraction.q
@@ -90,50 +91,50 @@ class DualProblem:
         return -np.asarray(found)[:, 0]
 
 
-# Steps in a row that gain nothing, with which a descent ends, unless the steps say how many.
-_IDLE = 3
 # Least gain of the dual's value, in parts of it, that is no rounding.
 _ROUNDING = 1e-15
 # A gap below this, in parts of the objective, is rounding; that it still falls says nothing.
 _NO_GAP = 1e-16
 
 
-class Steps(Protocol):
-    """A way down."""
+class Steps:
+    """A way down the dual of a problem."""
+
+    #: Idle steps in a row with which the descent ends.
+    patience = 3
 
     def step(self, state: State) -> tuple[State, int]:
         """Return the next point, and how many contractions it took."""
-        ...
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
 class Descent:
-    """Where a way down ended."""
+    """Where a way down ended, and the gaps on it."""
 
     state: State
     evaluations: int
     interrupted: bool
+    history: tuple[float, ...]
 
 
 def descend(steps: Steps, state: State, tol: float, max_iter: int) -> Descent:
     """Take steps until the gap is small, or no step makes it smaller; keep the best point."""
-    evaluations, idle, best = 1, 0, state
-    patience = getattr(steps, "patience", _IDLE)
-    try:
-        while not best.gap <= tol * abs(best.primal) and evaluations < max_iter and idle < patience:
+    evaluations, best = 1, BestPoint(state, steps.patience)
+    best.note(state, state.gap, progress=True)
+    with best.until_interrupted():
+        while not (
+            best.gap <= tol * abs(best.point.primal) or evaluations >= max_iter or best.given_up
+        ):
             moved, taken = steps.step(state)
             evaluations += taken
             gains = state.value - moved.value > _ROUNDING * abs(state.value)
-            closer = moved.gap < best.gap and best.gap > _NO_GAP * abs(best.primal)
-            idle = 0 if gains or closer else idle + 1
+            closer = moved.gap < best.gap and best.gap > _NO_GAP * abs(best.point.primal)
+            best.note(moved, moved.gap, progress=gains or closer)
             if moved is state:
                 break
             state = moved
-            if state.gap < best.gap:
-                best = state
-    except KeyboardInterrupt:
-        return Descent(best, evaluations, True)
-    return Descent(best, evaluations, False)
+    return Descent(best.point, evaluations, best.interrupted, tuple(best.history))
 
 
 def _least(value: Callable[[float], float]) -> float:

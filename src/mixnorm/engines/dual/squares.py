@@ -12,16 +12,16 @@ import numpy as np
 
 from mixnorm.engines.dual.contraction import Contraction
 from mixnorm.engines.dual.newton import solved
-from mixnorm.engines.dual.problem import State
+from mixnorm.engines.dual.problem import State, Steps
 
 # What a step must gain, in parts of what its slope promises.
 _ARMIJO = 1e-4
 # Slopes that are so small beside the value are rounding.
-_FLAT = 1e-10
+_FLAT_SLOPE = 1e-10
 _TRIES = 40
 
 
-class SquaresSteps:
+class SquaresSteps(Steps):
     """Damped Newton steps for one ``gamma``.
 
     Parameters
@@ -39,12 +39,9 @@ class SquaresSteps:
         self.ridge = 1.0 / weight
         self.q = contraction.q
 
+    @np.errstate(over="ignore", invalid="ignore")
     def state(self, alpha: np.ndarray, V: np.ndarray | None = None) -> State:
         """Return a point, whose values are infinite where numbers overflow."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            return self._state(alpha, V)
-
-    def _state(self, alpha: np.ndarray, V: np.ndarray | None) -> State:
         V = self.contraction.matrix(alpha) if V is None else V
         f = V @ alpha
         norm = float(alpha @ f)
@@ -88,7 +85,7 @@ class SquaresSteps:
             if trial.value <= state.value + _ARMIJO * t * slope:
                 return trial, number
             # Near the optimum the value says nothing any more, and the gap still does.
-            if abs(slope) < _FLAT * abs(state.value) and trial.gap < state.gap:
+            if abs(slope) < _FLAT_SLOPE * abs(state.value) and trial.gap < state.gap:
                 return trial, number
             end = float(self.gradient(trial.alpha, trial.scores) @ d)
             t *= min(0.6, max(0.1, -slope / (end - slope) if end > slope else 0.6))

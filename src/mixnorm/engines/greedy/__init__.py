@@ -3,18 +3,8 @@
 Open ``engine.py`` first. The engine may import ``pools``, ``losses`` and ``_core``.
 """
 
-from mixnorm.engines.greedy.engine import (
-    PreparedPool,
-    Run,
-    select,
-)
+from mixnorm.engines.greedy.engine import PreparedPool, Run, select
 from mixnorm.engines.greedy.options import GreedyOptions
 from mixnorm.engines.greedy.rules import RULES
 
-__all__ = [
-    "RULES",
-    "GreedyOptions",
-    "PreparedPool",
-    "Run",
-    "select",
-]
+__all__ = ["RULES", "GreedyOptions", "PreparedPool", "Run", "select"]

@@ -12,7 +12,7 @@ from mixnorm.engines.greedy.rules import NORMS, RULES, Choice, joint_gains
 
 if TYPE_CHECKING:
     from mixnorm.engines._core.corrective import Support
-    from mixnorm.pools import PreparedPool
+    from mixnorm.pools import Curvature, PreparedPool
 
 # Candidates of the cheap rule that a costlier rule looks at more closely.
 _SHORTLIST = 8
@@ -94,9 +94,9 @@ class _Left:
     @property
     def new_inputs(self) -> float:
         """How many columns may come in."""
-        return (
-            math.inf if self.inputs is None or self.used is None else self.inputs - len(self.used)
-        )
+        if self.inputs is None or self.used is None:
+            return math.inf
+        return self.inputs - len(self.used)
 
     def kept(self) -> bool:
         """Tell whether the chosen atoms keep the limits."""
@@ -108,9 +108,11 @@ class _Left:
             return False
         return self.money is None or self.pool.price(atom) <= self.money
 
-    def wishes(self, *, known_inputs: bool) -> dict[str, Any]:
-        """Return the keywords that tell a pool of the limits."""
+    def wishes(self, scan: Scan, *, known_inputs: bool) -> dict[str, Any]:
+        """Return the keywords that tell a pool of the limits, and of the curvature."""
         wishes: dict[str, Any] = {}
+        if scan.curvature is not None:
+            wishes["curvature"] = scan.curvature
         if known_inputs:
             wishes["inputs"] = self.used
         elif self.new_inputs < math.inf and self.pool.counts_inputs:
@@ -192,19 +194,14 @@ class Scan:
     rule: str
     m: int
     exclude: frozenset[Hashable]
-    curvature: Any = None
-
-    def wishes(self, left: _Left, *, known_inputs: bool) -> dict[str, Any]:
-        """Return the keywords that tell a pool of the limits and of the curvature."""
-        wishes = left.wishes(known_inputs=known_inputs)
-        return wishes if self.curvature is None else wishes | {"curvature": self.curvature}
+    curvature: Curvature | None = None
 
 
 def _candidates(support: Support, pool: PreparedPool, scan: Scan, left: _Left) -> list[Choice]:
     """Return about ``m`` atoms within the limits that can help; the best by the cheap rule."""
     misfits, choices = set[Hashable](), list[Choice]()
     full = left.new_inputs == 0
-    wishes = scan.wishes(left, known_inputs=full)
+    wishes = left.wishes(scan, known_inputs=full)
     for found in _offers(support, pool, scan, misfits, wishes):
         choices = _helpful(support, pool, [atom for atom in found if left.fits(atom)])
         misfits |= set(found) - {each.atom for each in choices}
@@ -213,18 +210,14 @@ def _candidates(support: Support, pool: PreparedPool, scan: Scan, left: _Left) -
     if misfits and left.used and not full:
         # Atoms that read only what is in use fit, but others may have taken their places.
         again = replace(scan, exclude=scan.exclude | {each.atom for each in choices})
-        wishes = scan.wishes(left, known_inputs=True)
+        wishes = left.wishes(again, known_inputs=True)
         found = next(_offers(support, pool, again, set(), wishes), [])
         choices += _helpful(support, pool, [atom for atom in found if left.fits(atom)])
     return choices
 
 
 def _offers(
-    support: Support,
-    pool: PreparedPool,
-    scan: Scan,
-    misfits: set[Hashable],
-    wishes: dict[str, Any],
+    support: Support, pool: PreparedPool, scan: Scan, misfits: set[Hashable], wishes: dict[str, Any]
 ) -> Iterator[list[Any]]:
     """Ask the pool for its ``m`` best atoms, and for more of them as long as one goes on asking.
 

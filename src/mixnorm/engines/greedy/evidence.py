@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 # it, the penalty would follow rounding errors.
 _LEAST_NOISE = 1e-8
 #: The largest penalty: columns of deviation one then hardly count.
-_LARGEST = 1.0
+_LARGEST_ALPHA = 1.0
 # A penalty within this factor of the one that the weights ask for is left as it is.
 _NEAR = 1.5
 # Most changes of the penalty in one round. From round to round it changes little.
@@ -28,7 +28,7 @@ _CHANGES = 3
 
 def first_alpha(n_rows: float) -> float:
     """Return the penalty of the first round, before there are weights."""
-    return min(_LARGEST, 1.0 / max(n_rows, 1.0))
+    return min(_LARGEST_ALPHA, 1.0 / max(n_rows, 1.0))
 
 
 def follow_evidence(
@@ -69,10 +69,10 @@ def _wanted(support: Support, n_rows: float) -> float:
     size = problem.penalty.degree * n_rows * support.penalty_value()
     determined = support.determined()
     if not size > 0.0:
-        return _LARGEST
+        return _LARGEST_ALPHA
     found = determined * _noise(support, n_rows, determined)
     found /= size
-    return min(max(found, least), _LARGEST) if math.isfinite(found) else problem.alpha
+    return min(max(found, least), _LARGEST_ALPHA) if math.isfinite(found) else problem.alpha
 
 
 def _noise(support: Support, n_rows: float, determined: float) -> float:

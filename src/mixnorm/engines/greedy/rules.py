@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mixnorm._array import device_of, epsilon, namespace, tiny, to_numpy
+from mixnorm.engines._core.line_search import backtrack
 from mixnorm.pools import capped_gain
 
 if TYPE_CHECKING:
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 _TRIAL = 0.02
 # Gains below this part of the objective are rounding, and no reason to choose.
 _FINEST = 1e-10
+# Shorter parts of a step along a gradient are not tried.
+_SHORTEST = 0.5**10
 
 
 @dataclass(frozen=True)
@@ -79,8 +82,7 @@ def joint_gains(support: Support, choices: list[Choice]) -> list[float]:
         total = namespace(gains).sum(gains, axis=0)
     else:
         total = capped_gain(gains, _touched(support, blocks))
-    values: list[float] = to_numpy(total).tolist()
-    return values
+    return [float(gain) for gain in to_numpy(total)]
 
 
 def _touched(support: Support, blocks: list[Any]) -> Any:
@@ -120,8 +122,16 @@ def _line_gain(support: Support, choice: Choice) -> float:
     squares, kinks = gradient * gradient, problem.kink * choice.gradient
     norm = float(xp.sum(squares))
     change = (gradient.T @ choice.rows).T
-    scores, residual, value = support.scores, support.residual, support.value
-    best, length = value, 0.0
+    scores, residual = support.scores, support.residual
+    best, length, move = support.value, 0.0, 0.0
+
+    def fall(part: float) -> tuple[float, float, Any] | None:
+        """Return loss, length and residual after a part of the move, if the loss is lower."""
+        ahead = length + part * move
+        value, residual = loss.value_and_residual(scores - ahead * change, target, weight)
+        objective = value + problem.alpha * penalty.value(-ahead * gradient)
+        return (objective, ahead, residual) if objective < best else None
+
     for _ in range(4):
         weights = -length * gradient
         pull = float(xp.sum(penalty.gradient(weights) * gradient))
@@ -131,16 +141,10 @@ def _line_gain(support: Support, choice: Choice) -> float:
         if bend <= 0.0 or abs(slope) <= 1e-3 * norm:
             break
         move = slope / bend
-        for _ in range(10):
-            ahead = length + move
-            value, residual = loss.value_and_residual(scores - ahead * change, target, weight)
-            objective = value + problem.alpha * penalty.value(-ahead * gradient)
-            if objective < best:
-                break
-            move *= 0.5
-        else:
+        found, _ = backtrack(fall, least=_SHORTEST)
+        if found is None:
             break
-        best, length = objective, length + move
+        best, length, residual = found
     return support.value - best
 
 

@@ -24,8 +24,8 @@ _FIRST = 0.3
 _HALVINGS = 6
 _GROWTH = 1.5
 # A step must gain this share of what its slope promises, and a sweep this share of the objective.
-_SHARE = 0.1
-_LEAST = 1e-3
+_ENOUGH = 0.1
+_LEAST_FALL = 1e-3
 
 
 class Adjustment(Protocol):
@@ -77,7 +77,7 @@ def tune(run: Run, sweeps: int) -> None:
         made = run.recorded(last.gradient, outcome, began)
         made = replace(made, seconds=made.seconds + last.seconds, iterations=iterations)
         run.path = replace(run.path, rounds=(*earlier, made))
-        if run.report() or run.support.objective > (1.0 - _LEAST) * before:
+        if run.report() or run.support.objective > (1.0 - _LEAST_FALL) * before:
             break
         length = min(1.0, _GROWTH * length)
 
@@ -94,7 +94,7 @@ def _sweep(run: Run, length: float, tolerance: tuple[float, float]) -> Any:
     try:
         for _ in range(_HALVINGS):
             trial = _loaded(run, adjustment.moved(length), atoms)
-            if trial.value < support.value - _SHARE * length * adjustment.slope:
+            if trial.value < support.value - _ENOUGH * length * adjustment.slope:
                 outcome = trial.correct(*tolerance)
                 if trial.objective < support.objective:
                     return trial, length, outcome

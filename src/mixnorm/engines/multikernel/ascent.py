@@ -16,7 +16,7 @@ from mixnorm.engines.multikernel.newton import NewtonSteps
 _PASSES, _ROUNDS = 20, 3
 _MOST_ROUNDS = 500
 # Systems of equations that Newton steps may solve; a run that needs more is badly conditioned.
-_MOST_DIRECTIONS = 500
+_MOST_SYSTEMS = 500
 # After so many rounds in which the gap does not fall to this part, rounding is what is left.
 _IN_VAIN, _LOWER = 60, 0.9
 # At work are all rows if it would be more than this part of them; otherwise the gap of those is
@@ -27,7 +27,7 @@ SELECTIVE = 0.3
 # About what the update of a score takes; only its ratio to what Newton steps take matters.
 _SECONDS_PER_UPDATE = 5e-9
 _LEAST_PROGRESS = 0.3  # that is assumed, as gaps do not fall evenly
-_TRIED = 1  # updates of each row, before their pace is judged
+_TRIED = 1  # updates of each row, before a forecast is made
 
 
 @dataclass
@@ -55,15 +55,15 @@ class Ascent:
         Ends before that where what is ahead takes about ``patience`` seconds or more.
         """
         steps = NewtonSteps(self.K, self.target, self.memory.reach)
-        pace = _Pace(len(self.K))
+        forecast = GapForecast(len(self.K))
         gap, lowest, since = math.inf, math.inf, 0
         for _ in range(_MOST_ROUNDS):
             gap, updates = self._passes(goal)
             since = 0 if gap < _LOWER * lowest else since + 1
             lowest = min(gap, lowest)
-            if gap <= goal or since > _IN_VAIN or steps.directions > _MOST_DIRECTIONS:
+            if gap <= goal or since > _IN_VAIN or steps.directions > _MOST_SYSTEMS:
                 break
-            ahead = _SECONDS_PER_UPDATE * pace.updates_ahead(gap, updates, goal)
+            ahead = _SECONDS_PER_UPDATE * forecast.updates_ahead(gap, updates, goal)
             if ahead > patience and since:
                 break
             if ahead > steps.seconds(self.A):
@@ -100,7 +100,7 @@ class Ascent:
     def _pass(self, K: np.ndarray, F: np.ndarray, A: np.ndarray, rows: Any, goal: float) -> int:
         given = self.target
         whole = chunk_size(_PASSES, A.size * len(K)) == _PASSES
-        ascend = jit.ascend if whole else jit.ascend.py_func
+        ascend: Any = jit.ascend if whole else jit.ascend.py_func
         updates, self.memory.seed = ascend(
             K, F, A, given.labels[rows], given.caps[rows], given.squared, goal, _PASSES, SELECTIVE,
             self.memory.seed, chunk_size(len(K), A.size),
@@ -113,8 +113,8 @@ def rows_at_work(parts: np.ndarray, gap: float, A: np.ndarray) -> np.ndarray:
     return np.flatnonzero((parts > SELECTIVE * gap / len(parts)) | np.any(A != 0.0, axis=1))
 
 
-class _Pace:
-    """How fast the gap falls, judged by the second half of the updates so far."""
+class GapForecast:
+    """How fast the gap falls, by the second half of the updates so far."""
 
     def __init__(self, n_samples: int) -> None:
         self.n_samples = n_samples

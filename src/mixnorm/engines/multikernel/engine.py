@@ -16,25 +16,16 @@ from typing import Any
 
 import numpy as np
 
+from mixnorm.engines._core.result import Result
 from mixnorm.engines.multikernel import reduced_jit
-from mixnorm.engines.multikernel.machine import HingeTarget, SquaredTarget, bytes_beside
+from mixnorm.engines.multikernel.machine import HingeTarget, SquaredTarget
 from mixnorm.engines.multikernel.penalty import KernelPenalty
 
-__all__ = [
-    "HingeTarget",
-    "KernelPenalty",
-    "KernelSolution",
-    "SquaredTarget",
-    "bytes_beside",
-    "check_row_costs",
-    "solve",
-]
-
 # Part of the tolerance that a machine is solved to, and part of the present gap before that.
-_INNER, _LOOSE = 0.5, 0.1
+_INNER_TOL, _LOOSE = 0.5, 0.1
 _MOST_COST = 1e30  # that the loss of a row is multiplied by; one over this is the least
 _ROUNDING = 1e-12  # least relative gap to ask for
-_HALF, _LEAST = 0.5, 1e-9  # of what can be gained, and of what is there to lose
+_HALF, _LEAST_GAIN = 0.5, 1e-9  # of what can be gained, and of what is there to lose
 _LIFTED = 1e-6  # of the largest weight: zeros of a start, which would stay
 _SHRUNK = 1e-3  # to what part weights may shrink at a time
 _FURTHER = 1.6  # times the step from weights to those that touch, in logarithms
@@ -52,9 +43,9 @@ _OFF = 4.0  # times the precision: what entries of kernels may be off by
 _COARSE = 3.0  # times the tolerance, for parts of the rows, where weights are hard to learn
 
 
-@dataclass(frozen=True)
-class KernelSolution:
-    """What the engine found, and how far from the optimum it can be at most.
+@dataclass(frozen=True, kw_only=True)
+class KernelSolution(Result):
+    """What the engine found; its iterations are machines, its history has relative gaps.
 
     Attributes
     ----------
@@ -62,20 +53,8 @@ class KernelSolution:
         The scores are ``sum_m weights_m K_m @ duals``.
     weights : ndarray of shape (n_kernels,)
         Weights of the kernels, none negative.
-    objective : float
-        What was minimised: the penalty, plus the losses.
-    gap : float
-        Duality gap: the objective is at most this much above the optimum.
     energies : ndarray of shape (n_kernels,)
         The sums of ``duals_i . duals_j K_ij`` for every kernel.
-    iterations : int
-        Machines solved.
-    converged : bool
-        Whether the gap is at most the tolerance times the objective.
-    interrupted : bool
-        Whether a keyboard interrupt ended the work.
-    history : tuple of float
-        The gap, in parts of the objective, after each iteration.
     coefs : ndarray of shape (n_columns, n_outputs), or None
         Weights of the columns of the factors of a single kernel, where these tell the scores
         better than ``duals``.
@@ -83,13 +62,7 @@ class KernelSolution:
 
     duals: np.ndarray
     weights: np.ndarray
-    objective: float
-    gap: float
     energies: np.ndarray
-    iterations: int
-    converged: bool
-    interrupted: bool
-    history: tuple[float, ...]
     coefs: np.ndarray | None = None
 
 
@@ -148,12 +121,14 @@ def solve(
         while search.iterations < max_iter and not (search.finished or search.in_vain):
             search.advance()
     except KeyboardInterrupt:
-        if search.best is None:
+        best = search.best
+        if best is None:
             raise
-        return replace(search.best, interrupted=True)
-    if search.best is None:
+        return replace(best, interrupted=True)
+    best = search.best
+    if best is None:
         raise ValueError(f"max_iter={max_iter!r} must be at least 1.")
-    return search.pruned(search.best)
+    return search.pruned(best)
 
 
 def check_row_costs(costs: np.ndarray, what: str, remedy: str) -> None:
@@ -181,21 +156,34 @@ class _Search:
         self.least = math.inf  # the best objective
         self.nothing: float = target.loss(np.zeros((target.n_outputs, len(target))))
         self.expected: float | None = None  # the objective, as a part of the rows has it
-        self.iterations, self.inner = 0, _INNER
+        self.iterations, self.inner = 0, _INNER_TOL
         self.further, self.last = _FURTHER, math.inf
         self.history: list[float] = []
-        self.best: KernelSolution | None = None
+        self._found: dict[str, Any] | None = None  # the best point
         self._kept: list[tuple[np.ndarray, Any]] = []
         self._cross = np.zeros((grams.n_kernels, 0, 0))
         self._bend = np.zeros((0, 0))
-        self._failures = (
-            0  # machines in a row that did not reach their gap, nor lowered that of all
-        )
+        # Machines in a row that did not reach their gap, nor lowered that of all.
+        self._failures = 0
 
     @property
     def finished(self) -> bool:
         """Whether the tolerance is met."""
-        return self.best is not None and self.least - self.bound <= self.enough
+        return self._found is not None and self.least - self.bound <= self.enough
+
+    @property
+    def best(self) -> KernelSolution | None:
+        """The best solution so far; the bound may have become better since it was found."""
+        if self._found is None:
+            return None
+        return KernelSolution(
+            **self._found,
+            objective=self.least,
+            gap=max(0.0, self.least - self.bound),
+            iterations=self.iterations,
+            converged=self.finished,
+            history=tuple(self.history),
+        )
 
     @property
     def in_vain(self) -> bool:
@@ -212,7 +200,7 @@ class _Search:
         enough = self.tol * self.least
         if np.any(self.penalty.offsets):
             return enough
-        return min(enough, max(_HALF * (self.nothing - self.bound), _LEAST * self.nothing))
+        return min(enough, max(_HALF * (self.nothing - self.bound), _LEAST_GAIN * self.nothing))
 
     def begin(self, start: tuple[np.ndarray, np.ndarray] | None) -> None:
         """Set weights and dual variables to start from."""
@@ -233,13 +221,9 @@ class _Search:
             return self._guess()
         rows = np.sort(np.random.default_rng(n).choice(n, size, replace=False))
         factor = n / size
-        part = _Search(
-            self.grams.take(rows),
-            self.target.take(rows, factor),
-            self.penalty,
-            self.tol * (_COARSE if self.penalty.sharp else 1.0),
-            None,
-        )
+        tol = self.tol * (_COARSE if self.penalty.sharp else 1.0)
+        grams, target = self.grams.take(rows), self.target.take(rows, factor)
+        part = _Search(grams, target, self.penalty, tol, None)
         part.begin(None)
         while part.iterations < 30 and not (part.finished or part.in_vain):
             part.advance()
@@ -268,14 +252,14 @@ class _Search:
         """Solve the machine for the present weights, and set the next ones."""
         gap = self._inner_gap()
         self.iterations += 1
-        energies = self.machine.energies()
+        energies: np.ndarray = self.grams.energies(self.machine.A)
         _check_energies(energies, self.machine.A, self.grams)
         sizes = self.penalty.sizes(self.weights, energies)
         if self.machine.coefs is not None:
             sizes = np.sqrt(self.penalty.scales) * np.linalg.norm(self.machine.coefs)
         objective = self.penalty.value(sizes) + self.machine.loss()
         with np.errstate(over="ignore", invalid="ignore"):
-            gain = self.machine.gain(self.machine.A)
+            gain = self.target.gain(self.machine.A)
         if not math.isfinite(objective) or not math.isfinite(gain):
             raise ValueError(_TOO_LARGE)
         self.bound = max(self.bound, gain - self.penalty.conjugate(energies))
@@ -285,17 +269,13 @@ class _Search:
         self.last = objective
         if objective < self.least:
             self.least = objective
-            self._keep(objective, energies)
-        if self.best is not None:  # the bound may have become better
-            self.best = replace(
-                self.best,
-                gap=max(0.0, self.least - self.bound),
-                iterations=self.iterations,
-                converged=self.finished,
-            )
+            self._found = {
+                "duals": self.machine.A.copy(),
+                "weights": self.weights.copy(),
+                "energies": energies,
+                "coefs": self.machine.coefs,
+            }
         self.history.append((self.least - self.bound) / max(self.least, 1e-300))
-        if self.best is not None:
-            self.best = replace(self.best, history=tuple(self.history))
         lower = len(self.history) < 2 or self.history[-1] < _LOWER * self.history[-2]
         self._failures = self._failures + 1 if self._failed and not lower else 0
         if gap > 0.5 * (objective - self.bound):
@@ -355,20 +335,6 @@ class _Search:
         self._failed = gap > wanted or self.penalty.fixed
         return gap
 
-    def _keep(self, objective: float, energies: np.ndarray) -> None:
-        self.best = KernelSolution(
-            duals=self.machine.A.copy(),
-            weights=self.weights.copy(),
-            objective=objective,
-            gap=max(0.0, objective - self.bound),
-            energies=energies,
-            iterations=self.iterations,
-            converged=False,
-            interrupted=False,
-            history=(),
-            coefs=self.machine.coefs,
-        )
-
     def _combine(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the best weights and dual variables among combinations of those met so far."""
         A = self.machine.A.copy()
@@ -397,7 +363,9 @@ class _Search:
             self.bound, float(linear @ t - 0.5 * t @ bend @ t) - penalty.conjugate(found)
         )
         duals = sum(length * other for length, (other, _) in zip(t, self._kept, strict=True))
-        kept = np.arange(count) if count <= _KEPT else np.delete(np.arange(count), _least(t))
+        kept = np.arange(count)
+        if count > _KEPT:  # the newest stays
+            kept = np.delete(kept, np.argmin(t[:-1]))
         self._kept = [self._kept[j] for j in kept]
         self._cross, self._bend = cross[:, kept][:, :, kept], bend[np.ix_(kept, kept)]
         return weights, np.ascontiguousarray(duals)
@@ -407,11 +375,6 @@ _TOO_LARGE = (
     "The kernels, targets or weights of samples are so large that sums of them overflow; divide "
     "them by a power of ten, or normalise the kernels."
 )
-
-
-def _least(t: np.ndarray) -> int:
-    """Return the place of the smallest entry, the last one not considered."""
-    return int(np.argmin(t[:-1]))
 
 
 def _check_energies(energies: np.ndarray, A: np.ndarray, grams: Any) -> None:

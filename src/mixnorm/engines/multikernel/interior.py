@@ -18,6 +18,8 @@ from typing import Any
 import numpy as np
 from scipy import linalg
 
+from mixnorm.engines._core.line_search import room
+
 _MOST_STEPS = 150
 _IN_VAIN = 15  # steps without a lower gap, after which rounding is what is left
 _BOUNDARY = 0.99  # part of the way to the boundary
@@ -26,7 +28,7 @@ _NOTHING = 1e-15  # of the largest singular value of the columns
 
 
 # Most unknowns; about how many steps it takes, and how long a step takes beside its products.
-_MOST_UNKNOWNS, _STEPS, _OVERHEAD = 800, 25, 5e-4
+_MOST_UNKNOWNS, _USUAL_STEPS, _OVERHEAD = 800, 25, 5e-4
 _SECONDS_PER_PRODUCT = 5e-10
 
 
@@ -36,7 +38,7 @@ def interior_seconds(n_samples: int, n_columns: int, n_outputs: int) -> float:
     if unknowns > _MOST_UNKNOWNS:
         return math.inf
     products = n_samples * unknowns**2 + unknowns**3 / 3.0
-    return _STEPS * (_OVERHEAD + _SECONDS_PER_PRODUCT * products)
+    return _USUAL_STEPS * (_OVERHEAD + _SECONDS_PER_PRODUCT * products)
 
 
 @dataclass
@@ -156,12 +158,7 @@ class _Run:
 
     def _room(self, move: tuple[np.ndarray, ...]) -> float:
         """Return how far a direction can be followed until a slack or a multiplier is zero."""
-        most = 1e30
-        for value, change in ((self.slack, move[2]), (self.duals, move[3])):
-            falls = change < 0.0
-            if np.any(falls):
-                most = min(most, float(np.min(-value[falls] / change[falls])))
-        return most
+        return min(1e30, room(self.slack, move[2]), room(self.duals, move[3]))
 
     def _system(self, ratio: np.ndarray) -> Any:
         """Return the Cholesky factor of the equations in ``W``, its classes one after another."""

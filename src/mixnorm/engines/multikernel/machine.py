@@ -8,7 +8,7 @@ goes on from when the weights change. The scores are the kernel times ``A``.
 from __future__ import annotations
 
 import math
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from scipy import linalg
@@ -17,6 +17,7 @@ from mixnorm._chunks import chunks
 from mixnorm.engines.multikernel import machine_jit as jit
 from mixnorm.engines.multikernel.ascent import FALL, PART, SELECTIVE, Ascent, Memory, rows_at_work
 from mixnorm.engines.multikernel.interior import interior, interior_seconds
+from mixnorm.engines.multikernel.newton import product
 from mixnorm.kernels import pivoted_factor
 
 # Rows up to which the sum of kernels is kept in double precision.
@@ -25,13 +26,13 @@ _MOST_FEATURE_ROUNDS = 5000
 # Kernels below this part of the largest weight are left out of a round, until gaps fall too slowly.
 _LIGHT, _STALLED = 1e-3, 0.9
 # Sweeps over the rows that are worked on, before sums are computed anew, unless few rows change.
-_SWEEPS, _FEW = 20, 0.1
+_SWEEPS, _FEW_CHANGES = 20, 0.1
 # Entries of columns for all scores of a row, over rows at work, from which the matrix of these is
 # worth while; and its most rows.
 _WIDE, _MOST_BLOCK_ROWS = 4.0, 8000
 # Part of a gap that is asked of the interior-point method, whose dual variables alone are kept;
 # what is zero among these but for rounding; and by what parts they are raised.
-_SAFE, _NOTHING = 0.1, 1e-13
+_INTERIOR_PART, _NOTHING = 0.1, 1e-13
 _EXCESSES = (0.0, 1e-14, 1e-12, 1e-10, 1e-8)
 
 
@@ -45,42 +46,43 @@ def bytes_beside(n_samples: int, dtype: Any, squares: bool) -> int:
     return 3 * n_samples**2 * (8 if double else np.dtype(dtype).itemsize)
 
 
-class Machine(Protocol):
-    """What the weights of kernels are learned with."""
+class Target:
+    """What a machine is to meet; the dual objective has a linear part and a bilinear one."""
 
-    A: np.ndarray
+    #: What the loss of each sample counts.
+    caps: np.ndarray
+    n_outputs: int
+    #: Whether multiples of dual variables may be infeasible.
+    bounded = False
 
-    def solve(self, weights: np.ndarray, target: float) -> float:
-        """Go on until the gap, for these weights of the kernels, is at most ``target``."""
-        ...
+    def __len__(self) -> int:
+        return len(self.caps)
 
-    def energies(self) -> np.ndarray:
-        """Return the sums of ``A_i . A_j K_ij`` for every kernel."""
-        ...
+    def linear(self, A: np.ndarray) -> float:
+        """Return the linear part of :meth:`gain`."""
+        raise NotImplementedError
 
-    #: Weights of the columns of factors, where the scores come from these and not from ``A``.
-    coefs: np.ndarray | None
-
-    def loss(self) -> float:
-        """Return the weighted sum of losses at the scores of the last weights."""
-        ...
+    def curvature(self, A: np.ndarray, B: np.ndarray) -> float:
+        """Return the bilinear part of :meth:`gain`, as a positive form."""
+        raise NotImplementedError
 
     def gain(self, A: np.ndarray) -> float:
-        """Return the dual objective at ``A``, less what the kernels take of it."""
-        ...
+        """Return the dual objective but for the kernels."""
+        return self.linear(A) - 0.5 * self.curvature(A, A)
+
+    def allowed(self, duals: np.ndarray) -> np.ndarray:
+        """Return a copy with the nearest dual variables that are feasible: by default, the same."""
+        return np.array(duals, dtype=np.float64, order="C")
 
 
-class HingeTarget:
+class HingeTarget(Target):
     """Labels, and what a sample's hinge loss counts."""
 
     def __init__(self, labels: np.ndarray, caps: np.ndarray, n_classes: int, squared: bool) -> None:
         self.labels = np.ascontiguousarray(labels, dtype=np.int64)
         self.caps = np.ascontiguousarray(caps, dtype=np.float64)
-        self.n_outputs, self.squared = n_classes, squared
+        self.n_outputs, self.squared, self.bounded = n_classes, squared, not squared
         self._rows = np.arange(len(self.labels))
-
-    def __len__(self) -> int:
-        return len(self.labels)
 
     def take(self, rows: np.ndarray, factor: float) -> HingeTarget:
         """Return the target of some of the rows, which count ``factor`` times as much."""
@@ -99,13 +101,6 @@ class HingeTarget:
         jit.hinges(F, self.labels, lost)
         return float(np.sum(self.caps * (lost * lost if self.squared else lost)))
 
-    def gain(self, A: np.ndarray) -> float:
-        """Return the dual objective but for the kernels."""
-        own = A[self._rows, self.labels]
-        if not self.squared:
-            return float(np.sum(own))
-        return float(np.sum(own - own * own / (4.0 * self.caps)))
-
     def guess(self) -> np.ndarray:
         """Return feasible dual variables that treat all other classes alike."""
         duals = np.repeat(-self.caps[:, None] / self.n_outputs, self.n_outputs, axis=1)
@@ -114,14 +109,9 @@ class HingeTarget:
 
     def allowed(self, duals: np.ndarray) -> np.ndarray:
         """Return the nearest dual variables that these labels and weights allow."""
-        found = np.array(duals, dtype=np.float64, order="C")
+        found = super().allowed(duals)
         jit.project_rows(found, self.labels, self.caps, self.squared, 0.0)
         return found
-
-    @property
-    def bounded(self) -> bool:
-        """Whether multiples of dual variables may be infeasible."""
-        return not self.squared
 
     def linear(self, A: np.ndarray) -> float:
         """Return the linear part of :meth:`gain`."""
@@ -136,15 +126,12 @@ class HingeTarget:
         )
 
 
-class SquaredTarget:
+class SquaredTarget(Target):
     """Outputs to be met in squares: ``cap / 2 * |y - f|^2`` for a sample."""
 
     def __init__(self, Y: np.ndarray, caps: np.ndarray) -> None:
         self.Y, self.caps = np.asarray(Y, dtype=np.float64), np.asarray(caps, dtype=np.float64)
         self.n_outputs = self.Y.shape[1]
-
-    def __len__(self) -> int:
-        return len(self.Y)
 
     def take(self, rows: np.ndarray, factor: float) -> SquaredTarget:
         """Return the target of some of the rows, which count ``factor`` times as much."""
@@ -157,16 +144,6 @@ class SquaredTarget:
     def loss(self, F: np.ndarray) -> float:
         """Return the sum of the losses of scores ``(n_outputs, n_samples)``."""
         return float(0.5 * np.sum(self.caps[:, None] * (self.Y - F.T) ** 2))
-
-    def gain(self, A: np.ndarray) -> float:
-        """Return the dual objective but for the kernels."""
-        return float(np.sum(A * self.Y) - 0.5 * np.sum(A * A / self.caps[:, None]))
-
-    def allowed(self, duals: np.ndarray) -> np.ndarray:
-        """Return a copy, as all dual variables are allowed."""
-        return np.array(duals, dtype=np.float64, order="C")
-
-    bounded = False  # any multiple of dual variables is feasible
 
     def guess(self) -> np.ndarray:
         """Return dual variables as they are where all scores are zero."""
@@ -181,60 +158,56 @@ class SquaredTarget:
         return float(np.sum(A * B / self.caps[:, None]))
 
 
-class _Base:
-    """What machines share."""
+class Machine:
+    """What the weights of kernels are learned with; ``A`` are its dual variables."""
 
-    F: np.ndarray  # scores (n_outputs, n_samples) for the last weights
+    #: Scores ``(n_outputs, n_samples)`` for the last weights.
+    F: np.ndarray
+    #: Weights of the columns of factors, where the scores come from these and not from ``A``.
     coefs: np.ndarray | None = None
 
     def __init__(self, grams: Any, target: Any) -> None:
         self.grams, self.target = grams, target
         self.A = np.zeros((len(target), target.n_outputs))
 
-    def energies(self) -> np.ndarray:
-        """Return the sums of ``A_i . A_j K_ij`` for every kernel."""
-        found: np.ndarray = self.grams.energies(self.A)
-        return found
+    def solve(self, weights: np.ndarray, target: float) -> float:
+        """Go on until the gap, for these weights of the kernels, is at most ``target``."""
+        raise NotImplementedError
 
     def image(self) -> Any:
         """Return what :meth:`pair` needs of the present dual variables."""
         if self.grams.factors is None:
             return self.grams.products(self.A)
+        return self._column_sums(self.A)
+
+    def _column_sums(self, A: np.ndarray) -> np.ndarray:
         X, _ = self.grams.columns()
-        return np.asarray(X.T @ self.A.astype(X.dtype), dtype=np.float64)
+        return np.asarray(X.T @ A.astype(X.dtype), dtype=np.float64)
 
     def pair(self, image: Any, A: np.ndarray) -> np.ndarray:
         """Return ``A_i . B_j K_ij`` summed, for every kernel, where ``image`` is that of ``B``."""
         if self.grams.factors is None:
             return np.asarray(np.einsum("mnc,nc->m", image, A, dtype=np.float64))
-        X, kernel_of = self.grams.columns()
-        sums = np.sum(np.asarray(X.T @ A.astype(X.dtype), dtype=np.float64) * image, axis=1)
-        return np.bincount(kernel_of, weights=sums, minlength=self.grams.n_kernels)
+        sums = np.sum(self._column_sums(A) * image, axis=1)
+        return np.bincount(self.grams.columns()[1], weights=sums, minlength=self.grams.n_kernels)
 
     def loss(self) -> float:
         """Return the weighted sum of losses at the scores of the last weights."""
-        lost: float = self.target.loss(self.F)
-        return lost
+        return float(self.target.loss(self.F))
 
     def loss_of(self, weights: np.ndarray, A: np.ndarray) -> float:
         """Return the weighted sum of losses for some weights and dual variables."""
         if self.grams.factors is None:
             dtype = np.float64 if len(A) <= _DOUBLE_ROWS else self.grams.dtype
-            F = _product(self.grams.combine(weights, dtype=dtype), A)
+            F = product(self.grams.combine(weights, dtype=dtype), A)
         else:
             X, kernel_of = self.grams.columns()
             sums = (X.T @ A.astype(X.dtype)).T * weights[kernel_of].astype(X.dtype)
             F = _features_product(X, sums)
-        lost: float = self.target.loss(F)
-        return lost
-
-    def gain(self, A: np.ndarray) -> float:
-        """Return the dual objective at ``A``, less what the kernels take of it."""
-        gained: float = self.target.gain(A)
-        return gained
+        return float(self.target.loss(F))
 
 
-class MatrixMachine(_Base):
+class MatrixMachine(Machine):
     """Crammer and Singer's machine on a kernel matrix."""
 
     def __init__(self, grams: Any, target: HingeTarget) -> None:
@@ -246,7 +219,7 @@ class MatrixMachine(_Base):
     def solve(self, weights: np.ndarray, target: float) -> float:
         """Go on until the gap is at most ``target``."""
         K = self._sum(weights)
-        self.F, self.coefs = _product(K, self.A), None
+        self.F, self.coefs = product(K, self.A), None
         one = self.grams.factors is not None and self.grams.n_kernels == 1
         rank = min(len(K), self.grams.factors[0].shape[1] if one else len(K))
         patience = interior_seconds(len(K), rank, self.target.n_outputs)
@@ -268,13 +241,13 @@ class MatrixMachine(_Base):
     def _by_interior(self, K: np.ndarray, target: float, gap: float) -> float:
         """Solve for dual variables by an interior-point method, and go on from there."""
         factor, _ = pivoted_factor(np.asarray(K, dtype=np.float64))
-        found = interior(factor, self.target, _SAFE * target)
+        found = interior(factor, self.target, _INTERIOR_PART * target)
         parts = np.empty(len(K))
         given = self.target
         found.A[np.abs(found.A) < _NOTHING * np.max(np.abs(found.A))] = 0.0
         for excess in _EXCESSES:  # margins that rounding left below one are lifted above it
             A = given.allowed(found.A * (1.0 + excess))
-            F = _product(K, A)
+            F = product(K, A)
             reached = float(jit.gaps(F, A, given.labels, given.caps, given.squared, parts))
             if reached < gap:
                 self.A, self.F, gap = A, F, reached
@@ -290,7 +263,7 @@ class MatrixMachine(_Base):
         return self._last[1]
 
 
-class FeatureMachine(_Base):
+class FeatureMachine(Machine):
     """The same machine where kernels are known by factors.
 
     Where these have few columns, rows are improved by way of them. Where they have many, the kernel
@@ -316,7 +289,8 @@ class FeatureMachine(_Base):
         last = math.inf
         for _ in range(_MOST_FEATURE_ROUNDS):
             # Anew every time, as what is added up in single precision drifts.
-            U = np.ascontiguousarray(self._sums().T * column_weights)
+            sums = X.T @ self.A.astype(X.dtype)
+            U = np.ascontiguousarray(sums.T * column_weights)
             self.F = _features_product(X, U)
             gap = jit.gaps(self.F, self.A, given.labels, given.caps, given.squared, parts)
             if gap <= target:
@@ -341,7 +315,7 @@ class FeatureMachine(_Base):
                         Z, column_weights[used], squares, part, rest, self.A, given.labels,
                         given.caps, given.squared, order[some], threshold,
                     )  # fmt: skip
-                if updates < _FEW * len(order):
+                if updates < _FEW_CHANGES * len(order):
                     break
         return float(gap)
 
@@ -367,9 +341,6 @@ class FeatureMachine(_Base):
         if len(used) > 0.8 * len(self.kernel_of):
             return slice(None), self.features
         return used, np.ascontiguousarray(self.features[:, used])
-
-    def _sums(self) -> np.ndarray:
-        return np.asarray(self.features.T @ self.A.astype(self.features.dtype))
 
 
 class RowBlock:
@@ -405,29 +376,24 @@ class RowBlock:
         return K
 
 
-class RidgeMachine(_Base):
+class RidgeMachine(Machine):
     """Squared loss: one system of equations, solved exactly."""
 
     def solve(self, weights: np.ndarray, target: float) -> float:
         """Solve the machine for these weights; the gap is zero but for rounding."""
         given = self.target
-        if self.grams.factors is not None:
-            self._by_features(weights)
+        if self.grams.factors is None:
+            K = self.grams.combine(weights, dtype=np.float64)
+            self.A = ridge(K, given.caps, given.Y)
+            self.F = product(K, self.A)
             return 0.0
-        K = self.grams.combine(weights, dtype=np.float64)
-        self.A = ridge(K, given.caps, given.Y)
-        self.F = _product(K, self.A)
-        return 0.0
-
-    def _by_features(self, weights: np.ndarray) -> None:
-        """Solve in as many unknowns as there are columns of factors."""
-        given = self.target
-        X, kernel_of = self.grams.columns()
+        X, kernel_of = self.grams.columns()  # in as many unknowns as there are columns
         roots = np.sqrt(np.asarray(weights)[kernel_of])
         used = np.flatnonzero(roots > 0.0)
         Z = X[:, used].astype(np.float64) * roots[used]
         self.A = ridge_of_features(Z, given.caps, given.Y)
         self.F = np.ascontiguousarray((given.Y - self.A / given.caps[:, None]).T)
+        return 0.0
 
 
 def ridge_of_features(Z: np.ndarray, caps: np.ndarray, Y: np.ndarray) -> np.ndarray:
@@ -456,16 +422,6 @@ def _solved(system: np.ndarray, right: np.ndarray) -> np.ndarray:
             "take kernels in float64."
         ) from None
     return np.asarray(linalg.cho_solve(factor, right, check_finite=False))
-
-
-def _product(K: np.ndarray, A: np.ndarray) -> np.ndarray:
-    """Return the scores ``(n_outputs, n_samples)`` in double precision."""
-    support = np.flatnonzero(np.any(A != 0.0, axis=1))
-    if len(support) == 0:
-        return np.zeros(A.shape[::-1])
-    part = A[support].T.astype(K.dtype)
-    rows = K if len(support) == len(K) else K[support]
-    return np.ascontiguousarray(part @ rows, dtype=np.float64)
 
 
 def _features_product(X: np.ndarray, U: np.ndarray) -> np.ndarray:

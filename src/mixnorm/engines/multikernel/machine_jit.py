@@ -14,7 +14,7 @@ from numba import njit
 
 
 @njit(cache=True, error_model="numpy")
-def row_gap(scores: np.ndarray, duals: np.ndarray, y: int, cap: float, squared: bool) -> float:
+def row_gap(scores, duals, y, cap, squared):  # type: ignore[no-untyped-def]
     """Return what a row adds to the duality gap; it is not negative."""
     top, linear = scores[y], 0.0
     for k in range(scores.shape[0]):
@@ -30,7 +30,7 @@ def row_gap(scores: np.ndarray, duals: np.ndarray, y: int, cap: float, squared: 
 
 
 @njit(cache=True, error_model="numpy")
-def project(V: np.ndarray, y: int, cap: float, shrink: float, out: np.ndarray) -> None:
+def project(V, y, cap, shrink, out):  # type: ignore[no-untyped-def]
     """Write the nearest allowed row to ``V`` into ``out``, whose first entries serve to sort.
 
     With a multiplier ``t`` for the sum, entries are ``min(0, V_k - t)``, and the label's is
@@ -72,9 +72,7 @@ def project(V: np.ndarray, y: int, cap: float, shrink: float, out: np.ndarray) -
 
 
 @njit(cache=True, error_model="numpy")
-def project_rows(
-    V: np.ndarray, labels: np.ndarray, caps: np.ndarray, squared: bool, sigma: float
-) -> None:
+def project_rows(V, labels, caps, squared, sigma):  # type: ignore[no-untyped-def]
     """Replace rows by the nearest allowed ones.
 
     With ``squared`` the label's entry costs ``sigma * entry**2 / (4 cap)`` beside the distance.
@@ -90,14 +88,7 @@ def project_rows(
 
 
 @njit(cache=True, error_model="numpy")
-def gaps(
-    F: np.ndarray,
-    A: np.ndarray,
-    labels: np.ndarray,
-    caps: np.ndarray,
-    squared: bool,
-    out: np.ndarray,
-) -> float:
+def gaps(F, A, labels, caps, squared, out):  # type: ignore[no-untyped-def]
     """Write each row's part of the gap into ``out``; return their sum."""
     scores = np.empty(F.shape[0])
     total = 0.0
@@ -110,7 +101,7 @@ def gaps(
 
 
 @njit(cache=True, error_model="numpy")
-def hinges(F: np.ndarray, labels: np.ndarray, out: np.ndarray) -> None:
+def hinges(F, labels, out):  # type: ignore[no-untyped-def]
     """Write the hinge loss of every row into ``out``."""
     for i in range(F.shape[1]):
         own = F[labels[i], i]
@@ -122,16 +113,14 @@ def hinges(F: np.ndarray, labels: np.ndarray, out: np.ndarray) -> None:
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
-def add_scaled(target: np.ndarray, row: np.ndarray, factor: float) -> None:
+def add_scaled(target, row, factor):  # type: ignore[no-untyped-def]
     """Add a row times a factor to a vector."""
     for t in range(target.shape[0]):
         target[t] += factor * row[t]
 
 
 @njit(cache=True, error_model="numpy")
-def best_of_no_kernel(
-    scores: np.ndarray, y: int, cap: float, squared: bool, out: np.ndarray
-) -> None:
+def best_of_no_kernel(scores, y, cap, squared, out):  # type: ignore[no-untyped-def]
     """Write the best row where it changes no score: all of it against the worst rival."""
     rival = -1
     for k in range(scores.shape[0]):
@@ -145,16 +134,7 @@ def best_of_no_kernel(
 
 
 @njit(cache=True, error_model="numpy")
-def better_row(
-    scores: np.ndarray,
-    duals: np.ndarray,
-    y: int,
-    cap: float,
-    squared: bool,
-    curvature: float,
-    V: np.ndarray,
-    out: np.ndarray,
-) -> None:
+def better_row(scores, duals, y, cap, squared, curvature, V, out):  # type: ignore[no-untyped-def]
     """Write the best row, all others being as they are, into ``out``."""
     if not curvature > 0.0:
         best_of_no_kernel(scores, y, cap, squared, out)
@@ -169,16 +149,7 @@ def better_row(
 
 
 @njit(cache=True, error_model="numpy")
-def sweep(
-    K: np.ndarray,
-    F: np.ndarray,
-    A: np.ndarray,
-    labels: np.ndarray,
-    caps: np.ndarray,
-    squared: bool,
-    order: np.ndarray,
-    threshold: float,
-) -> int:
+def sweep(K, F, A, labels, caps, squared, order, threshold):  # type: ignore[no-untyped-def]
     """Improve the rows in ``order`` whose part of the gap exceeds ``threshold``, one by one."""
     n_classes = F.shape[0]
     scores, V, new = np.empty(n_classes), np.empty(n_classes), np.empty(n_classes)
@@ -199,21 +170,10 @@ def sweep(
 
 
 @njit(cache=True)
-def choose(parts: np.ndarray, threshold: float, order: np.ndarray) -> int:
-    """Write the places of parts above the threshold; return how many these are."""
-    count = 0
-    for i in range(parts.shape[0]):
-        if parts[i] > threshold:
-            order[count] = i
-            count += 1
-    return count
-
-
-@njit(cache=True)
-def shuffle(order: np.ndarray, count: int, seed: float) -> int:
-    """Shuffle the first entries; return the seed of the next time."""
+def shuffle(order, seed):  # type: ignore[no-untyped-def]
+    """Shuffle the entries; return the seed of the next time."""
     state = np.uint64(seed)
-    for i in range(count - 1, 0, -1):
+    for i in range(order.shape[0] - 1, 0, -1):
         # Knuth's multiplier; the high bits are those that look random.
         state = state * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
         j = (state >> np.uint64(33)) % np.uint64(i + 1)
@@ -222,19 +182,7 @@ def shuffle(order: np.ndarray, count: int, seed: float) -> int:
 
 
 @njit(cache=True, error_model="numpy")
-def ascend(
-    K: np.ndarray,
-    F: np.ndarray,
-    A: np.ndarray,
-    labels: np.ndarray,
-    caps: np.ndarray,
-    squared: bool,
-    goal: float,
-    passes: int,
-    selective: float,
-    seed: float,
-    at_once: int,
-) -> tuple[int, float]:
+def ascend(K, F, A, labels, caps, squared, goal, passes, selective, seed, at_once):  # type: ignore[no-untyped-def]
     """Pass over the rows until their gap is at most ``goal``, or for so many passes.
 
     A pass is over the rows whose part of the gap exceeds the mean, times ``selective``, in random
@@ -242,23 +190,23 @@ def ascend(
     this function is run by Python (``py_func``), and a compiled sweep has ``at_once`` rows.
     """
     n = A.shape[0]
-    parts, order = np.empty(n), np.empty(n, dtype=np.int64)
+    parts = np.empty(n)
     updates = 0
     for _ in range(passes):
         total = gaps(F, A, labels, caps, squared, parts)
         if total <= goal:
             break
         threshold = selective * total / n
-        count = choose(parts, threshold, order)
-        seed = float(shuffle(order, count, seed))
-        for begin in range(0, count, at_once):
-            some = order[begin : min(begin + at_once, count)]
+        order = np.flatnonzero(parts > threshold)
+        seed = float(shuffle(order, seed))
+        for begin in range(0, order.shape[0], at_once):
+            some = order[begin : begin + at_once]
             updates += sweep(K, F, A, labels, caps, squared, some, threshold)
     return updates, seed
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
-def dot(left: np.ndarray, right: np.ndarray) -> float:
+def dot(left, right):  # type: ignore[no-untyped-def]
     """Return the inner product of two vectors."""
     total = left.dtype.type(0.0)
     for t in range(left.shape[0]):
@@ -267,7 +215,7 @@ def dot(left: np.ndarray, right: np.ndarray) -> float:
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
-def add_weighted(target: np.ndarray, row: np.ndarray, weights: np.ndarray, factor: float) -> None:
+def add_weighted(target, row, weights, factor):  # type: ignore[no-untyped-def]
     """Add a row times weights and a factor to a vector."""
     scale = target.dtype.type(factor)
     for t in range(target.shape[0]):
@@ -275,19 +223,7 @@ def add_weighted(target: np.ndarray, row: np.ndarray, weights: np.ndarray, facto
 
 
 @njit(cache=True, error_model="numpy")
-def sweep_features(
-    X: np.ndarray,
-    weights: np.ndarray,
-    squares: np.ndarray,
-    U: np.ndarray,
-    rest: np.ndarray,
-    A: np.ndarray,
-    labels: np.ndarray,
-    caps: np.ndarray,
-    squared: bool,
-    order: np.ndarray,
-    threshold: float,
-) -> int:
+def sweep_features(X, weights, squares, U, rest, A, labels, caps, squared, order, threshold):  # type: ignore[no-untyped-def]
     """Improve rows of a machine whose kernel is ``X diag(weights) X'``, one by one.
 
     ``U`` of shape ``(n_classes, n_columns)`` is ``weights * (A' X)``, and ``squares`` the diagonal
@@ -313,7 +249,7 @@ def sweep_features(
 
 
 @njit(cache=True, error_model="numpy")
-def count_directions(A: np.ndarray, labels: np.ndarray, caps: np.ndarray, squared: bool) -> int:
+def count_directions(A, labels, caps, squared):  # type: ignore[no-untyped-def]
     """Return in how many directions rows can move without a bound in the way."""
     total = 0
     for i in range(A.shape[0]):
@@ -327,21 +263,13 @@ def count_directions(A: np.ndarray, labels: np.ndarray, caps: np.ndarray, square
 
 
 @njit(cache=True, error_model="numpy")
-def is_free(dual: float, own: bool, cap: float, squared: bool) -> bool:
+def is_free(dual, own, cap, squared):  # type: ignore[no-untyped-def]
     """Whether an entry is not at its bound, but for rounding."""
     return squared or dual < cap * (1.0 - 1e-12) if own else dual < -1e-12 * cap
 
 
 @njit(cache=True, error_model="numpy")
-def directions(
-    A: np.ndarray,
-    labels: np.ndarray,
-    caps: np.ndarray,
-    squared: bool,
-    sigma: float,
-    rows: np.ndarray,
-    basis: np.ndarray,
-) -> None:
+def directions(A, labels, caps, squared, sigma, rows, basis):  # type: ignore[no-untyped-def]
     """Write vectors whose outer products sum to how ``project_rows`` answers to a change.
 
     They span the directions in which rows can move; ``rows`` says which row each is of. For the
@@ -371,9 +299,7 @@ def directions(
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
-def newton_system(
-    K: np.ndarray, rows: np.ndarray, basis: np.ndarray, sigma: float, out: np.ndarray
-) -> None:
+def newton_system(K, rows, basis, sigma, out):  # type: ignore[no-untyped-def]
     """Write the lower half of ``I + sigma B'KB`` into ``out``, where ``B`` has the vectors."""
     n_classes = basis.shape[1]
     for i in range(rows.shape[0]):

@@ -95,7 +95,7 @@ class NewtonSteps:
             away = projected - A
             if float(np.sum(off * bent)) <= _CLOSE * float(np.sum(away * away)) / self.sigma:
                 break
-            if not self._few(projected):
+            if self._count(projected) > _MOST_DIRECTIONS:
                 return None
             direction = self._direction(projected, off, bent)
             self.directions += 1
@@ -128,9 +128,6 @@ class NewtonSteps:
         value += float(np.sum(projected * slope)) - float(np.sum(away * away)) / (2 * self.sigma)
         return value - 0.5 * given.curvature(projected, projected), projected
 
-    def _few(self, A: np.ndarray) -> bool:
-        return self._count(A) <= _MOST_DIRECTIONS
-
     def _count(self, A: np.ndarray) -> int:
         given = self.target
         return int(jit.count_directions(A, given.labels, given.caps, given.squared))
@@ -155,7 +152,14 @@ class NewtonSteps:
         return direction
 
     def _scores(self, change: np.ndarray) -> np.ndarray:
-        """Return the kernel times ``change``, whose rows are mostly zero."""
-        support = np.flatnonzero(np.any(change != 0.0, axis=1))
-        part = change[support].T.astype(self.K.dtype)
-        return np.asarray((part @ self.K[support]).T, dtype=np.float64)
+        return product(self.K, change).T
+
+
+def product(K: np.ndarray, A: np.ndarray) -> np.ndarray:
+    """Return the scores ``(n_outputs, n_samples)`` of dual variables that are mostly zero."""
+    support = np.flatnonzero(np.any(A != 0.0, axis=1))
+    if len(support) == 0:
+        return np.zeros(A.shape[::-1])
+    part = A[support].T.astype(K.dtype)
+    rows = K if len(support) == len(K) else K[support]
+    return np.ascontiguousarray(part @ rows, dtype=np.float64)

@@ -59,10 +59,6 @@ class KernelPenalty:
         """Whether weights may be zero at the optimum, or nearly so."""
         return self.q > 24.0 or bool(np.any(self.offsets))
 
-    def part(self, factor: float) -> KernelPenalty:
-        """Return the penalty with offsets that count ``factor`` times as much."""
-        return KernelPenalty(self.q, self.scales, self.offsets * factor)
-
     def sizes(self, weights: np.ndarray, energies: np.ndarray) -> np.ndarray:
         """Return the scaled sizes of the blocks ``w_m = weights_m * theta_m``."""
         return np.asarray(weights * np.sqrt(np.maximum(energies, 0.0) * self.scales))

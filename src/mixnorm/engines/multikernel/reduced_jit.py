@@ -11,7 +11,7 @@ from numba import njit
 
 
 @njit(cache=True, error_model="numpy")
-def combination(H: np.ndarray, linear: np.ndarray, t: np.ndarray, bounded: bool) -> None:
+def combination(H, linear, t, bounded):  # type: ignore[no-untyped-def]
     """Maximise ``linear . t - t'Ht / 2`` over ``t >= 0``, with a sum of at most one if bounded.
 
     Works in place, by moving between pairs of entries; what the sum lacks to one is an entry too.
@@ -49,7 +49,7 @@ def combination(H: np.ndarray, linear: np.ndarray, t: np.ndarray, bounded: bool)
 
 
 @njit(cache=True, error_model="numpy")
-def energies(G: np.ndarray, t: np.ndarray, out: np.ndarray) -> None:
+def energies(G, t, out):  # type: ignore[no-untyped-def]
     """Write ``t'G_m t`` for every kernel into ``out``."""
     for m in range(G.shape[0]):
         total = 0.0
@@ -60,9 +60,7 @@ def energies(G: np.ndarray, t: np.ndarray, out: np.ndarray) -> None:
 
 
 @njit(cache=True, error_model="numpy")
-def touching_weights(
-    sizes: np.ndarray, s: float, scales: np.ndarray, offsets: np.ndarray, out: np.ndarray
-) -> None:
+def touching_weights(sizes, s, scales, offsets, out):  # type: ignore[no-untyped-def]
     """Write ``KernelPenalty.weights`` into ``out``."""
     largest = np.max(sizes)
     total = 0.0
@@ -76,18 +74,7 @@ def touching_weights(
 
 
 @njit(cache=True, error_model="numpy")
-def alternate(
-    G: np.ndarray,
-    E: np.ndarray,
-    linear: np.ndarray,
-    s: float,
-    scales: np.ndarray,
-    offsets: np.ndarray,
-    bounded: bool,
-    weights: np.ndarray,
-    t: np.ndarray,
-    rounds: int,
-) -> None:
+def alternate(G, E, linear, s, scales, offsets, bounded, weights, t, rounds):  # type: ignore[no-untyped-def]
     """Improve the weights of kernels and the combination ``t`` in turn, in place."""
     found, sizes, new = np.empty_like(weights), np.empty_like(weights), np.empty_like(weights)
     for _ in range(rounds):

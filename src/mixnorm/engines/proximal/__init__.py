@@ -3,17 +3,9 @@
 Open ``engine.py`` first. The engine may import ``losses`` and ``norms``.
 """
 
-from mixnorm.engines.proximal.engine import (
-    PATH_EFFORT,
-    PATIENCE,
-    LossMixture,
-    SeparateDesign,
-    SharedDesign,
-    Solution,
-    alpha_max,
-    path,
-    solve,
-)
+from mixnorm.engines.proximal.design import SeparateDesign, SharedDesign
+from mixnorm.engines.proximal.engine import PATH_EFFORT, PATIENCE, Solution, alpha_max, path, solve
+from mixnorm.engines.proximal.mixture import LossMixture
 
 __all__ = [
     "PATH_EFFORT",

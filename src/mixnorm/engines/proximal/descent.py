@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
-from typing import Any, Protocol
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from mixnorm.engines.proximal.loss_model import Model
 
 _WIDTH = 8
 _DEPTH = 5  # epochs between extrapolations, and steps that these combine
-_SMALL = 1e-250  # sums of squared changes that are nearly lost
+_LOST = 1e-250  # sums of squared changes that are nearly lost
 
 
 def row_norms(weights: np.ndarray, exponent: float) -> np.ndarray:
@@ -41,29 +40,34 @@ def dual_exponent(exponent: float) -> float:
     return {1.0: math.inf, 2.0: 2.0}.get(exponent, 1.0)
 
 
-class Quadratic(Protocol):
+def sum_of_norms(weights: np.ndarray, exponent: float) -> float:
+    """Return the sum of the norms of the rows."""
+    return float(np.sum(row_norms(weights, exponent), dtype=np.float64))
+
+
+class Quadratic:
     """A quadratic in weights of shape ``(n_rows, n_outputs)``, which it holds and moves."""
 
     weights: np.ndarray
 
     def epochs(self, alpha: float, exponent: float, count: int) -> None:
         """Go over all rows ``count`` times."""
-        ...
+        raise NotImplementedError
 
     def move(self, weights: np.ndarray) -> None:
         """Go to other weights."""
-        ...
+        raise NotImplementedError
 
     def value(self) -> float:
-        """Return the quadratic, up to nothing: it is the modelled loss."""
-        ...
+        """Return the modelled loss."""
+        raise NotImplementedError
 
     def gradient(self) -> np.ndarray:
         """Return the gradient at the weights."""
-        ...
+        raise NotImplementedError
 
 
-class GramQuadratic:
+class GramQuadratic(Quadratic):
     """The quadratic of a model: ``value + <gradient, D> + kappa/2 <D, G D>`` around ``weights``."""
 
     def __init__(
@@ -85,16 +89,12 @@ class GramQuadratic:
 
         cut, kind = self._gram.dtype.type(alpha), kind_of(exponent)
         outputs, epoch = self.weights.shape[1], len(self._gram) * self.weights.size
-        parts = [part.stop - part.start for part in chunks(count, epoch)]
-        if not self._shared:
-            for some in parts:
-                separate_epochs(
-                    self._gram, self.weights, self._gradient, self._steps, cut, kind, some
-                )
-            return
-        weights, gradient = _padded(self.weights), _padded(self._gradient)
-        for some in parts:
-            shared_epochs(self._gram, weights, gradient, self._steps, cut, kind, some)
+        weights, gradient, compiled = self.weights, self._gradient, separate_epochs
+        if self._shared:
+            weights, gradient, compiled = _padded(weights), _padded(gradient), shared_epochs
+        for part in chunks(count, epoch):
+            some = part.stop - part.start
+            compiled(self._gram, weights, gradient, self._steps, cut, kind, some)
         self.weights = np.ascontiguousarray(weights[:, :outputs])
         self._gradient = np.ascontiguousarray(gradient[:, :outputs])
 
@@ -127,7 +127,7 @@ def _padded(array: np.ndarray) -> np.ndarray:
     return padded
 
 
-class ResidualQuadratic:
+class ResidualQuadratic(Quadratic):
     """Least squares held by its residual: better than products when columns outnumber rows.
 
     ``columns``, ``(n_rows, n_samples)``, and ``residual``, ``(n_samples, n_outputs)``, carry the
@@ -196,15 +196,31 @@ def descend(
     return done
 
 
-def gap_of(quadratic: Any, alpha: float, exponent: float) -> float:
+def gap_of(quadratic: Quadratic, alpha: float, exponent: float) -> float:
     """Return the duality gap of least squares with these values (a model of any other loss)."""
     weights, gradient = quadratic.weights, quadratic.gradient()
     largest = float(np.max(row_norms(gradient, dual_exponent(exponent)), initial=0.0))
-    scale = 1.0 if largest <= alpha else alpha / largest
-    penalty = alpha * float(np.sum(row_norms(weights, exponent), dtype=np.float64))
+    penalty = alpha * sum_of_norms(weights, exponent)
     inner = float(np.vdot(weights, gradient))
-    value = max(0.0, float(quadratic.value()))
-    return value * (1.0 - scale) ** 2 + scale * inner + penalty
+    return least_squares_gap(float(quadratic.value()), inner, largest, alpha, penalty)
+
+
+def least_squares_gap(
+    value: float, inner: float, dual: float, alpha: float, penalty: float
+) -> float:
+    """Return the duality gap of least squares under a norm.
+
+    Parameters
+    ----------
+    value, penalty : float
+        The loss, and ``alpha`` times the norm of the weights.
+    inner, dual : float
+        Inner product of weights and gradient, and the dual norm of the gradient.
+    alpha : float
+        Weight of the norm.
+    """
+    scale = 1.0 if dual <= alpha else alpha / dual
+    return max(0.0, value) * (1.0 - scale) ** 2 + scale * inner + penalty
 
 
 def _extrapolate(
@@ -214,7 +230,7 @@ def _extrapolate(
     changes = np.stack([(b - a).ravel() for a, b in pairwise(steps)])
     cross = (changes @ changes.T).astype(np.float64)
     size = float(np.trace(cross))
-    if not _SMALL < size < 1.0 / _SMALL:
+    if not _LOST < size < 1.0 / _LOST:
         return
     cross[np.diag_indices_from(cross)] += 1e-10 * size
     shares = np.linalg.solve(cross, np.ones(len(cross)))
@@ -229,5 +245,4 @@ def _extrapolate(
 
 
 def _objective(quadratic: Quadratic, alpha: float, exponent: float) -> float:
-    norms = row_norms(quadratic.weights, exponent)
-    return quadratic.value() + alpha * float(np.sum(norms, dtype=np.float64))
+    return quadratic.value() + alpha * sum_of_norms(quadratic.weights, exponent)

@@ -16,41 +16,33 @@ from typing import Any
 
 import numpy as np
 
-from mixnorm.engines.proximal.design import Design, SeparateDesign, SharedDesign
+from mixnorm.engines._core.result import Result
+from mixnorm.engines._core.stopping import BestPoint
+from mixnorm.engines.proximal.design import Design
 from mixnorm.engines.proximal.matrix_solver import MatrixSolver
-from mixnorm.engines.proximal.mixed_precision import MixedSolver, Twin, suits
-from mixnorm.engines.proximal.mixture import LossMixture
+from mixnorm.engines.proximal.mixed_precision import DoublePrecisionProblem, MixedSolver, suits
 from mixnorm.engines.proximal.multiplier_solver import MultiplierSolver
-from mixnorm.engines.proximal.problem import Point, Problem, relative_size
+from mixnorm.engines.proximal.problem import Point, Problem, Solver, relative_size
 from mixnorm.engines.proximal.row_solver import RowSolver
-from mixnorm.norms import as_norm
-
-__all__ = [
-    "LossMixture",
-    "SeparateDesign",
-    "SharedDesign",
-    "Solution",
-    "alpha_max",
-    "path",
-    "solve",
-]
+from mixnorm.losses import DualLoss
+from mixnorm.norms import Norm, as_norm, has_ability
 
 # Iterations after which a gap that is hardly smaller is taken to be a matter of rounding.
 PATIENCE, _PROGRESS = 60, 0.99
 # Evaluations of the loss for each iteration that is allowed; most iterations take far fewer.
 EFFORT = 20.0
 PATH_EFFORT = 40.0  # for all penalties of a path together
-_FEW = 1000  # iterations, below which their number alone is the limit
+_FEW_ITERATIONS = 1000  # iterations, below which their number alone is the limit
 # Times the effort that is left to it on average, that one penalty of a path may take.
-_SHARE = 2.0
-_LEAST = 0.1  # of the average effort, that every penalty may take
+_LARGEST_SHARE = 2.0
+_LEAST_SHARE = 0.1  # of the average effort, that every penalty may take
 _PENALTIES = 50  # of a path that may take as much effort as one penalty alone
 # Part of the tolerance that float32 works to, as its scores drift.
 _SAFE = 0.95
 
 
-@dataclass(frozen=True)
-class Solution:
+@dataclass(frozen=True, kw_only=True)
+class Solution(Result):
     """What the engine found, and how far from the optimum it can be at most.
 
     Attributes
@@ -65,24 +57,22 @@ class Solution:
         The loss.
     norm_value : float
         The norm of the weights.
-    objective : float
-        What was minimised: the loss, plus ``alpha * norm``.
-    gap : float
-        Duality gap: the objective is at most this much above the optimum.
     scale : float
         The objective with no weights.
     relative_gap : float
         The gap divided by that.
-    iterations : int
-        Iterations done.
-    converged : bool
-        Whether the relative gap is at most the tolerance.
-    interrupted : bool
-        Whether a keyboard interrupt ended the work.
-    history : tuple of float
-        The gap after each iteration, the first before any.
     exhausted : bool
         Whether the iterations took more evaluations of the loss than are allowed.
+    objective, gap : float
+        The loss plus ``alpha * norm``, and the duality gap: the objective is at most that much
+        above the optimum.
+    iterations : int
+        Iterations done.
+    converged, interrupted : bool
+        Whether the relative gap is at most the tolerance, and whether a keyboard interrupt ended
+        the work.
+    history : tuple of float
+        The gap after each iteration, the first before any.
     """
 
     weights: np.ndarray
@@ -91,22 +81,16 @@ class Solution:
     radius: float | None
     value: float
     norm_value: float
-    objective: float
-    gap: float
     scale: float
     relative_gap: float
-    iterations: int
-    converged: bool
-    interrupted: bool
-    history: tuple[float, ...]
     exhausted: bool = False
 
 
 def solve(
     design: Design,
-    loss: Any,
+    loss: DualLoss,
     target: Any,
-    norm: Any,
+    norm: str | Norm,
     *,
     weight: np.ndarray,
     alpha: float | None = None,
@@ -152,6 +136,7 @@ def solve(
     Examples
     --------
     >>> import numpy as np
+    >>> from mixnorm.engines.proximal import SharedDesign
     >>> from mixnorm.losses import Squared
     >>> from mixnorm.norms import MixedNorm
     >>> X, Y = np.eye(4), np.array([[3.0, 4.0], [0.0, 0.0], [0.3, 0.4], [0.0, 0.0]])
@@ -168,27 +153,19 @@ def solve(
     """
     if (alpha is None) == (radius is None):
         raise ValueError("Give alpha (a penalty) or radius (a ball), and not both.")
-    problem = Problem(
-        design,
-        loss,
-        target,
-        weight,
-        as_norm(norm),
-        fit_intercept=fit_intercept,
-        alpha=alpha,
-        radius=radius,
-    )
+    given = (design, loss, target, weight, as_norm(norm))
+    problem = Problem(*given, fit_intercept=fit_intercept, alpha=alpha, radius=radius)
     _check(problem)
-    solver = _built(problem, None if start is None else _begun(problem, start), tol)
-    problem.effort.limit = problem.effort.spent + EFFORT * max(max_iter, _FEW)
+    solver = _build_solver(problem, start and _starting_point(problem, start), tol)
+    problem.effort.limit = problem.effort.spent + EFFORT * max(max_iter, _FEW_ITERATIONS)
     return _run(solver, tol, max_iter, on_iteration)
 
 
 def path(
     design: Design,
-    loss: Any,
+    loss: DualLoss,
     target: Any,
-    norm: Any,
+    norm: str | Norm,
     *,
     weight: np.ndarray,
     alphas: Iterable[float],
@@ -213,16 +190,16 @@ def path(
         design, loss, target, weight, as_norm(norm), fit_intercept=fit_intercept, alpha=math.inf
     )
     _check(problem)
-    solver: Any = None
+    solver: Solver | None = None
     count = len(alphas) if isinstance(alphas, Sized) else _PENALTIES
-    whole = effort * max(max_iter, _FEW) * max(1.0, count / _PENALTIES)
+    whole = effort * max(max_iter, _FEW_ITERATIONS) * max(1.0, count / _PENALTIES)
     for place, alpha in enumerate(alphas):
         problem = problem.with_alpha(float(alpha))
         spent, left = problem.effort.spent, max(count - place, 1)
-        allowed = (whole - spent) * min(1.0, _SHARE / left)
-        problem.effort.limit = spent + max(allowed, _LEAST * whole / count)
+        allowed = (whole - spent) * min(1.0, _LARGEST_SHARE / left)
+        problem.effort.limit = spent + max(allowed, _LEAST_SHARE * whole / count)
         if solver is None:
-            solver = _built(problem, None, tol)
+            solver = _build_solver(problem, None, tol)
         solver.pose(problem)
         found = _run(solver, tol, max_iter, on_iteration)
         yield found
@@ -232,9 +209,9 @@ def path(
 
 def alpha_max(
     design: Design,
-    loss: Any,
+    loss: DualLoss,
     target: Any,
-    norm: Any,
+    norm: str | Norm,
     *,
     weight: np.ndarray,
     fit_intercept: bool = True,
@@ -247,6 +224,7 @@ def alpha_max(
     Examples
     --------
     >>> import numpy as np
+    >>> from mixnorm.engines.proximal import SharedDesign
     >>> from mixnorm.losses import Squared
     >>> from mixnorm.norms import MixedNorm
     >>> weight, Y = np.full(2, 0.5), np.array([[3.0, 4.0], [0.0, 0.0]])
@@ -279,19 +257,20 @@ def _check(problem: Problem) -> None:
             f"The weights of the rows sum to {np.ravel(totals)[0]:g} and must sum to 1 (in every "
             "output): divide them by their sum."
         )
-    if not hasattr(problem.loss, "conjugate"):
+    loss = problem.loss
+    if getattr(loss, "conjugate", None) is None:
         raise TypeError(
-            f"{problem.loss!r} has no conjugate, which the proximal engine needs for its gap; "
+            f"{loss!r} has no conjugate, which the proximal engine needs for its gap; "
             "take a loss of mixnorm.losses, or give yours the methods of losses.DualLoss."
         )
-    loss = problem.loss
-    if loss.is_classifier and math.isinf(loss.smoothness) and not hasattr(loss, "best_constant"):
+    joint_kink = loss.is_classifier and math.isinf(loss.smoothness)
+    if joint_kink and getattr(loss, "best_constant", None) is None:
         raise TypeError(
             f"{loss!r} is a joint loss that is not smooth, and has no best_constant, from which "
             "the proximal engine starts: see losses.DualLoss."
         )
     needed = "prox" if problem.radius is None else "project"
-    if not hasattr(problem.norm, needed):
+    if not has_ability(problem.norm, needed):
         form = "a penalty" if problem.radius is None else "a ball"
         raise TypeError(
             f"{problem.norm!r} has no method {needed!r}, which the proximal engine needs for "
@@ -300,7 +279,7 @@ def _check(problem: Problem) -> None:
         )
 
 
-def _begun(problem: Problem, start: tuple[np.ndarray, np.ndarray]) -> Point:
+def _starting_point(problem: Problem, start: tuple[np.ndarray, np.ndarray]) -> Point:
     """Return the point to start from; inside the ball, where there is one."""
     weights, intercept = start
     if problem.radius is not None:
@@ -308,63 +287,50 @@ def _begun(problem: Problem, start: tuple[np.ndarray, np.ndarray]) -> Point:
     return problem.start(weights, intercept)
 
 
-def _built(problem: Problem, start: Point | None, tol: float) -> Any:
-    """Return the solver for a problem."""
+def _build_solver(problem: Problem, start: Point | None, tol: float) -> Solver:
     if not math.isfinite(problem.loss.smoothness):
-        return MultiplierSolver(problem, _smooth_solver, start)
+        return MultiplierSolver(problem, _build_smooth_solver, start)
     if suits(problem, tol):
-        return MixedSolver(problem, _smooth_solver, start)
-    return _smooth_solver(problem, start)
+        return MixedSolver(problem, _build_smooth_solver, start)
+    return _build_smooth_solver(problem, start)
 
 
-def _smooth_solver(problem: Problem, start: Point | None, twin: Twin | None = None) -> Any:
-    rows = problem.radius is None and hasattr(problem.norm, "row_exponent")
-    return (RowSolver if rows else MatrixSolver)(problem, start, twin)
+def _build_smooth_solver(
+    problem: Problem, start: Point | None, double: DoublePrecisionProblem | None = None
+) -> Solver:
+    rows = problem.radius is None and has_ability(problem.norm, "row_exponent")
+    return (RowSolver if rows else MatrixSolver)(problem, start, double)
 
 
 def _run(
-    solver: Any, tol: float, max_iter: int, on_iteration: Callable[[int, float], None] | None
+    solver: Solver, tol: float, max_iter: int, on_iteration: Callable[[int, float], None] | None
 ) -> Solution:
     """Iterate until the gap is small, time is up, or rounding is in the way."""
     scale, effort = relative_size(solver.problem), solver.problem.effort
     exact = solver.point.scores.dtype == np.float64
     enough = tol * scale * (1.0 if exact else _SAFE)
-    history: list[float] = []
-    best, interrupted, waited, least = solver.point, False, 0, math.inf
-    try:
+    best, least = BestPoint(solver.point, PATIENCE), math.inf
+    with best.until_interrupted():
         for count in range(max_iter + 1):
             gap = solver.gap()
-            history.append(gap)
-            if gap <= min(history):
-                best = solver.point
-            if gap < _PROGRESS * least:
-                waited, least = 0, gap
-            else:
-                waited += 1
+            progress = gap < _PROGRESS * least
+            least = gap if progress else least
+            best.note(solver.point, gap, progress=progress)
             if on_iteration is not None and count > 0:
                 on_iteration(count, gap / scale)
-            if gap <= enough or count == max_iter or waited >= PATIENCE or effort.exhausted:
+            if gap <= enough or count == max_iter or best.given_up or effort.exhausted:
                 break
             solver.step(gap, enough)
-    except KeyboardInterrupt:
-        interrupted = True
-        history = history or [math.inf]
-    return _solution(solver.problem, best, history, scale, tol, interrupted)
+    return _solution(solver.problem, best, scale, tol)
 
 
-def _solution(
-    problem: Problem,
-    point: Point,
-    history: list[float],
-    scale: float,
-    tol: float,
-    interrupted: bool,
-) -> Solution:
+def _solution(problem: Problem, best: BestPoint[Point], scale: float, tol: float) -> Solution:
+    point, gap, value = best.point, best.gap, best.point.value
     norm_value = float(problem.norm.value(point.weights))
-    value, gap = point.value, min(history)
     if point.scores.dtype != np.float64:  # scores kept up to date by steps have drifted
         value = problem.start(point.weights, point.intercept).value
         gap += max(0.0, value - point.value)
+    history = best.history or [math.inf]
     return Solution(
         weights=point.weights,
         intercept=point.intercept,
@@ -378,7 +344,7 @@ def _solution(
         relative_gap=gap / scale,
         iterations=len(history) - 1,
         converged=gap <= tol * scale,
-        interrupted=interrupted,
+        interrupted=best.interrupted,
         history=tuple(history),
         exhausted=problem.effort.exhausted,
     )

@@ -44,6 +44,7 @@ class Model:
         self._curvature = curvature
         self._intercept = fit_intercept
         self.totals = np.sum(curvature, axis=0)
+        self.positive_totals = np.where(self.totals > 0.0, self.totals, 1.0)
         self.means = block.means(curvature) if fit_intercept else None
         self.gram = block.gram(curvature, self.means, stride)
         self.diagonal = np.max(np.diagonal(self.gram, axis1=1, axis2=2), axis=0)
@@ -72,10 +73,9 @@ class Model:
         """Return the step of the intercept that goes with a step of the scores."""
         if not self._intercept:
             return np.zeros(scores.shape[1], dtype=scores.dtype)
-        totals = np.where(self.totals > 0.0, self.totals, 1.0)
         if self._curvature.shape[1] == 1:
-            return np.asarray(-(self._curvature[:, 0] @ scores) / totals)
-        return np.asarray(-np.einsum("ij,ij->j", self._curvature, scores) / totals)
+            return np.asarray(-(self._curvature[:, 0] @ scores) / self.positive_totals)
+        return np.asarray(-np.einsum("ij,ij->j", self._curvature, scores) / self.positive_totals)
 
     def centred(self, gradient: np.ndarray, bias: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return gradients in weights whose intercept follows, and the intercept's own step.
@@ -84,8 +84,7 @@ class Model:
         """
         if self.means is None:
             return gradient, np.zeros_like(bias)
-        totals = np.where(self.totals > 0.0, self.totals, 1.0)
-        return gradient - self.means * bias, np.asarray(bias / totals)
+        return gradient - self.means * bias, np.asarray(bias / self.positive_totals)
 
     def intercept_bend(self, step: np.ndarray) -> float:
         """Return the model's second derivative along a step of the intercept."""

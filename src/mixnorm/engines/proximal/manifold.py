@@ -87,10 +87,7 @@ class SmoothPart:
             return rows, np.eye(n_outputs, dtype=dtype)[outputs]
         rows, outputs = np.nonzero(~self._tied)
         free = np.eye(n_outputs, dtype=dtype)[outputs]
-        return (
-            np.concatenate([np.arange(n_rows), rows]),
-            np.concatenate([self._signs, free]),
-        )
+        return (np.concatenate([np.arange(n_rows), rows]), np.concatenate([self._signs, free]))
 
 
 @dataclass(frozen=True)
@@ -101,7 +98,6 @@ class Step:
     intercept: np.ndarray
     scores: np.ndarray
     slope: float
-    products: int
 
 
 def newton_step(
@@ -157,7 +153,7 @@ def newton_step(
         ahead, ahead_bias = found + ratio * ahead, found_bias + ratio * ahead_bias
         size = next_size
     slope = _inner(gradient, step, bias, step_bias)
-    return Step(step, step_bias, scores, slope, products)
+    return Step(step, step_bias, scores, slope)
 
 
 def _inner(a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray) -> float:

@@ -7,15 +7,15 @@ the accelerated steps are taken on the data themselves.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
+from mixnorm.engines.proximal.descent import least_squares_gap
 from mixnorm.engines.proximal.loss_model import Model
-from mixnorm.engines.proximal.mixed_precision import Twin
 from mixnorm.engines.proximal.problem import Point, Problem
-from mixnorm.engines.proximal.stepper import Stepper
+from mixnorm.engines.proximal.stepper import Stepper, next_momentum
+from mixnorm.norms import has_ability
 
 _LARGEST_MODEL = 4096  # features
 _LARGEST_GRAMS = 4e7  # entries of all Gram matrices together
@@ -27,7 +27,6 @@ _STEPS = 3
 # A value of the quadratic model above this means that rounding made its steps diverge.
 _DIVERGED = 1e250
 _PROXIMAL = 0.4  # of the effort of evaluating the loss is a proximal map
-_AGE = 6
 
 
 class Proximal:
@@ -48,7 +47,7 @@ class Proximal:
         if self._radius is not None:
             return np.asarray(self.norm.project(weights, self._radius))
         amount = step * float(self._alpha or 0.0)
-        if not hasattr(self.norm, "prox_factors"):
+        if not has_ability(self.norm, "prox_factors"):
             return np.asarray(self.norm.prox(weights, amount))
         left, sizes, right = self.norm.prox_factors(weights, amount, self._basis)
         tall = weights.shape[0] >= weights.shape[1]
@@ -64,22 +63,19 @@ class Proximal:
         inner, dual = float(np.vdot(weights, gradient)), float(self.norm.dual(gradient))
         if self._radius is not None:
             return inner + self._radius * dual
-        alpha = float(self._alpha or 0.0)
-        scale = 1.0 if dual <= alpha else alpha / dual
-        return max(0.0, value) * (1.0 - scale) ** 2 + scale * inner + self.penalty(weights)
+        return least_squares_gap(
+            value, inner, dual, float(self._alpha or 0.0), self.penalty(weights)
+        )
 
 
 class MatrixSolver(Stepper):
     """The solver for any norm with a proximal map or a projection."""
 
-    def __init__(
-        self, problem: Problem, start: Point | None = None, twin: Twin | None = None
-    ) -> None:
-        self._eigenvalue = 0.0
-        self._data_steps: DataSteps | None = None
-        self._proximal: Proximal | None = None
-        self._wanted = 0.0
-        super().__init__(problem, start, twin)
+    model_age = 6
+
+    _eigenvalue = _wanted = 0.0
+    _data_steps: DataSteps | None = None
+    _proximal: Proximal | None = None
 
     def pose(self, problem: Problem) -> None:
         """Go on with another ``alpha``."""
@@ -96,8 +92,7 @@ class MatrixSolver(Stepper):
         elif self.problem.quadratic:
             self._prepare(exact=True)
             self._wanted, self._kappa = 0.3 * tol, 1.0
-            moved = self._bounded_step(self.point)
-            self.point = self.point if moved is None else moved
+            self.point = self._bounded_step(self.point) or self.point
         else:
             self._prepare(exact=False)
             self._wanted = max(0.3 * tol, _INEXACT * gap)
@@ -107,7 +102,7 @@ class MatrixSolver(Stepper):
     def _choose_rows(self) -> None:
         """Work on the rows that matter, where the norm is a sum over rows; else on all."""
         norm, n_features = self.problem.norm, self.problem.design.n_features
-        if not hasattr(norm, "row_exponent"):
+        if not has_ability(norm, "row_exponent"):
             if len(self._rows) == 0:
                 self._work_on(np.arange(n_features))
             return
@@ -126,21 +121,16 @@ class MatrixSolver(Stepper):
         factors = design.n_outputs if separate else 1
         return size <= _LARGEST_MODEL and factors * size**2 <= _LARGEST_GRAMS
 
-    def _prepare(self, *, exact: bool) -> None:
-        self._age += 1
-        if self._block is None:
-            self._block = self.problem.design.block(self._rows)
-        if self._model is None or (not exact and self._age > _AGE):
-            design = self.problem.design
-            found = self.problem.second_order(self.point).diagonal()
-            if not design.shared:
-                found = np.broadcast_to(found, (len(found), design.n_outputs))
-            elif not exact:
-                found = np.max(found, axis=1, keepdims=True)
-            intercept = self.problem.fit_intercept
-            self._model = Model(self._block, found, fit_intercept=intercept, exact=exact)
-            self._eigenvalue = self._model.largest_eigenvalue()
-            self._age = 0
+    def _curvature(self, *, exact: bool) -> np.ndarray:
+        """Return row curvatures: one column each where the model is exact or tasks differ."""
+        design = self.problem.design
+        found = self.problem.second_order(self.point).diagonal()
+        if not design.shared:
+            return np.broadcast_to(found, (len(found), design.n_outputs))
+        return found if exact else np.asarray(np.max(found, axis=1, keepdims=True))
+
+    def _use_model(self, model: Model) -> None:
+        self._eigenvalue = model.largest_eigenvalue()
 
     def _known_proximal(self) -> Proximal:
         if self._proximal is None:
@@ -166,9 +156,8 @@ class MatrixSolver(Stepper):
             reached = proximal(ahead - step * slope, float(step))
             if float(np.vdot(ahead - reached, reached - here)) > 0.0:
                 momentum = 1.0  # it swings: start the momentum anew
-            following = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * momentum**2))
-            push = start.dtype.type((momentum - 1.0) / following)
-            ahead = reached + push * (reached - here)
+            following, push = next_momentum(momentum)
+            ahead = reached + start.dtype.type(push) * (reached - here)
             here, momentum = reached, following
             slope = gradient + scale * model.product(ahead - start)
             if count % _CHECK == 0:
@@ -219,25 +208,14 @@ class DataSteps:
         proximal = Proximal(problem)
         before = point if self._last is None else self._last
         for _ in range(count):
-            following = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * self._momentum**2))
-            push = (self._momentum - 1.0) / following
-            ahead = self._between(problem, point, before, push)
+            following, push = next_momentum(self._momentum)
+            ahead = problem.beyond(point, before, push)
             reached = self._step(problem, proximal, ahead)
             if float(np.vdot(ahead.weights - reached.weights, reached.weights - point.weights)) > 0:
                 following = 1.0
             before, point, self._momentum = point, reached, following
         self._last = before
         return point
-
-    def _between(self, problem: Problem, point: Point, before: Point, push: float) -> Point:
-        if push == 0.0:
-            return point
-        part = problem.design.dtype.type(push)
-        return problem.at(
-            point.weights + part * (point.weights - before.weights),
-            point.intercept + part * (point.intercept - before.intercept),
-            point.scores + part * (point.scores - before.scores),
-        )
 
     def _step(self, problem: Problem, proximal: Proximal, point: Point) -> Point:
         """Return the point after one proximal step, as long as the loss allows."""

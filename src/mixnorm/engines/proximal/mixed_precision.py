@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from mixnorm.engines.proximal.design import SharedDesign
-from mixnorm.engines.proximal.problem import Point, Problem
+from mixnorm.engines.proximal.problem import Point, Problem, Solver
 
 LEAST_TOL = 1e-4  # relative gap that steps in single precision reach with ease
-_FEWEST = 2**16  # entries of the data for which it is worth its while
+_FEWEST_ENTRIES = 2**16  # entries of the data for which it is worth its while
 _PATIENCE, _PROGRESS = 6, 0.9
 UNBALANCED = 1e-5  # what the derivative in the intercept may be where a gap is taken
 
@@ -31,20 +31,16 @@ def suits(problem: Problem, tol: float) -> bool:
         return False
     if not isinstance(design, SharedDesign) or design.dtype != np.float64 or design.sparse:
         return False
-    return design.n_samples * design.n_features >= _FEWEST and design.moderate()
+    return design.n_samples * design.n_features >= _FEWEST_ENTRIES and design.moderate()
 
 
-class Twin:
+class DoublePrecisionProblem(Solver):
     """The problem in double precision, and the point there."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         self.point = problem.null()
         self.theta = self.gradient = np.empty(0)
-
-    def pose(self, problem: Problem) -> None:
-        """Go on with another ``alpha``."""
-        self.problem = problem
 
     def lift(self, rough: Point) -> tuple[Point, np.ndarray, np.ndarray]:
         """Take a point over; return it with its dual point and gradient, rounded again."""
@@ -67,12 +63,8 @@ class Twin:
         )
         return rounded, _single(self.theta), _single(self.gradient)
 
-    def gap(self) -> float:
-        """Return the duality gap at the point."""
-        return self.problem.gap(self.point, self.theta, self.gradient)
 
-
-class MixedSolver:
+class MixedSolver(Solver):
     """A solver whose steps are in single precision, as long as they help.
 
     Parameters
@@ -80,53 +72,49 @@ class MixedSolver:
     problem : Problem
         The problem in double precision.
     build : callable
-        Returns a solver, given a problem, a point to start from or None, and a twin or None.
+        Returns a solver, given a problem, a point to start from or None, and the problem in double
+        precision or None.
     start : Point, optional
         Where to start.
     """
 
     def __init__(
-        self, problem: Problem, build: Callable[..., Any], start: Point | None = None
+        self, problem: Problem, build: Callable[..., Solver], start: Point | None = None
     ) -> None:
         self.problem = problem
         self._build = build
         self._rough = _rounded_problem(problem)
-        self._twin: Twin | None = Twin(problem)
-        begun = None
+        self._double: DoublePrecisionProblem | None = DoublePrecisionProblem(problem)
+        first = None
         if start is not None:
-            begun = self._rough.start(_single(start.weights), _single(start.intercept))
-        self._solver = build(self._rough, begun, self._twin)
+            first = self._rough.start(_single(start.weights), _single(start.intercept))
+        self._solver = build(self._rough, first, self._double)
+        self.point = self._double.point
         self._least, self._waited = math.inf, 0
-
-    @property
-    def point(self) -> Point:
-        """The point, in double precision."""
-        point: Point = self._solver.point if self._twin is None else self._twin.point
-        return point
 
     def pose(self, problem: Problem) -> None:
         """Go on with another ``alpha``."""
-        self.problem = problem
+        super().pose(problem)
         self._least, self._waited = math.inf, 0
-        if self._twin is None:
+        if self._double is None:
             self._solver.pose(problem)
             return
-        self._twin.pose(problem)
+        self._double.pose(problem)
         self._rough = replace(self._rough, alpha=problem.alpha)
         self._solver.pose(self._rough)
 
     def gap(self) -> float:
         """Return the duality gap at the point."""
-        found: float = self._solver.gap()
-        return found
+        return self._solver.gap()
 
     def step(self, gap: float, tol: float) -> None:
         """Do one iteration, in double precision once single precision has got no further."""
         self._waited = 0 if gap < _PROGRESS * self._least else self._waited + 1
         self._least = min(gap, self._least)
-        if self._twin is not None and self._waited >= _PATIENCE:
-            self._solver, self._twin = self._build(self.problem, self._twin.point, None), None
+        if self._double is not None and self._waited >= _PATIENCE:
+            self._solver, self._double = self._build(self.problem, self._double.point, None), None
         self._solver.step(gap, tol)
+        self.point = self._solver.point if self._double is None else self._double.point
 
 
 def _single(array: np.ndarray) -> np.ndarray:

@@ -31,24 +31,13 @@ class LossMixture:
         for output, loss in enumerate(losses):
             groups.setdefault(repr(loss), (loss, []))[1].append(output)
         self.parts = [(loss, np.asarray(columns)) for loss, columns in groups.values()]
+        different = [loss for loss, _ in self.parts]
         self.constant_curvature = all(
-            getattr(loss, "constant_curvature", False) for loss, _ in self.parts
+            getattr(loss, "constant_curvature", False) for loss in different
         )
-
-    @property
-    def effort(self) -> float:
-        """How many losses are evaluated with this one."""
-        return float(len(self.parts))
-
-    @property
-    def smoothness(self) -> float:
-        """The largest of the losses' constants."""
-        return max(float(loss.smoothness) for loss, _ in self.parts)
-
-    @property
-    def lipschitz(self) -> float:
-        """The largest of the losses' constants."""
-        return max(float(loss.lipschitz) for loss, _ in self.parts)
+        self.smoothness = max(float(loss.smoothness) for loss in different)
+        self.lipschitz = max(float(loss.lipschitz) for loss in different)
+        self.effort = float(len(self.parts))
 
     def encode(self, y: Any, n_outputs: int, like: Any) -> list[Any]:
         """Prepare the targets of each part."""
@@ -67,7 +56,7 @@ class LossMixture:
 
     def curvature(self, residual: np.ndarray, target: list[Any], weight: np.ndarray) -> np.ndarray:
         """Return the second derivatives."""
-        return self._each("curvature", target, residual, weight, spread=True)
+        return self._each("curvature", target, residual, weight)
 
     def conjugate(self, theta: np.ndarray, target: list[Any], weight: np.ndarray) -> float:
         """Return the sum of the conjugates."""
@@ -104,15 +93,9 @@ class LossMixture:
         raise TypeError("A mixture of losses has no class probabilities; ask a single loss.")
 
     def _each(
-        self,
-        method: str,
-        target: list[Any],
-        array: np.ndarray,
-        weight: np.ndarray,
-        spread: bool = False,
+        self, method: str, target: list[Any], array: np.ndarray, weight: np.ndarray
     ) -> np.ndarray:
         found = np.empty_like(array, order="F")
         for (loss, columns), own in zip(self.parts, target, strict=True):
-            part = getattr(loss, method)(array[:, columns], own, weight[:, columns])
-            found[:, columns] = np.broadcast_to(part, found[:, columns].shape) if spread else part
+            found[:, columns] = getattr(loss, method)(array[:, columns], own, weight[:, columns])
         return found

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from mixnorm.engines.proximal.problem import Point, Problem
+from mixnorm.engines.proximal.problem import Point, Problem, Solver
 
 _INNER = 100  # iterations on one smooth problem
 _DOUBLINGS, _HALVINGS = 1000, 200  # of the intercept alone
@@ -25,7 +25,6 @@ _STEEPEST = 1e30  # times the first step, beyond which rounding is all that is l
 class Smoothed:
     """The smooth loss around a dual point; ``rate`` is its curvature per weight."""
 
-    is_binary = False
     constant_curvature = False
 
     def __init__(self, loss: Any, centre: np.ndarray, rate: float, weight: np.ndarray) -> None:
@@ -33,7 +32,6 @@ class Smoothed:
         self.smoothness = float(rate)
         self.effort = float(getattr(loss, "effort", 1.0))
         self.is_classifier = bool(loss.is_classifier)
-        self.shift_invariant = bool(loss.shift_invariant)
         spread = weight[:, None] if weight.ndim == 1 else weight
         self._step = np.maximum(spread * centre.dtype.type(rate), np.finfo(centre.dtype).tiny)
 
@@ -89,13 +87,13 @@ class Smoothed:
         return np.asarray(self._loss.balance(theta, target, weight))
 
 
-class MultiplierSolver:
+class MultiplierSolver(Solver):
     """State of the engine for a loss with kinks, on a solver for smooth losses."""
 
     def __init__(
         self,
         problem: Problem,
-        build: Callable[[Problem, Point | None], Any],
+        build: Callable[[Problem, Point | None], Solver],
         start: Point | None = None,
     ) -> None:
         self.problem = problem
@@ -112,12 +110,8 @@ class MultiplierSolver:
 
     def pose(self, problem: Problem) -> None:
         """Go on with another ``alpha``."""
-        self.problem = problem
+        super().pose(problem)
         self._last_gap, self._settled = np.inf, False
-
-    def gap(self) -> float:
-        """Return the duality gap at the point."""
-        return self.problem.gap(self.point, self.theta, self.gradient)
 
     def step(self, gap: float, tol: float) -> None:
         """Solve one smooth problem and move the centre."""

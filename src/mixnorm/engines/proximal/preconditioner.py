@@ -7,32 +7,27 @@ scalar ones the identity.
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from mixnorm.engines.proximal.loss_model import Model
 
-_LARGEST = 1500  # unknowns of a reduced system that is solved directly
-_FLAT = 1e-9  # eigenvalues of M below this part of the largest count as zero
+_MOST_UNKNOWNS = 1500  # unknowns of a reduced system that is solved directly
+_NULL = 1e-9  # eigenvalues of M below this part of the largest count as zero
 
 
-class Preconditioner(Protocol):
-    """An approximate inverse Hessian."""
-
-    def solve(self, weights: np.ndarray, intercept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the inverse applied to gradients in the weights and in the intercept."""
-        ...
-
-
-class _WithIntercept:
-    """What all share: the intercept is eliminated by the model's means."""
+class Preconditioner:
+    """An approximate inverse Hessian; the intercept is eliminated by the model's means."""
 
     def __init__(self, model: Model, outputs: np.ndarray | None) -> None:
         self._means = model.means
-        self._totals = np.where(model.totals > 0.0, model.totals, 1.0)
-        self._outputs = None if outputs is None else _pseudo_inverse(outputs, model.gram.dtype)
+        self._totals = model.positive_totals
+        self._outputs = outputs
+        if outputs is not None:
+            inverse = np.linalg.pinv(outputs, rcond=_NULL, hermitian=True)
+            self._outputs = np.asarray(inverse, dtype=model.gram.dtype)
 
     def solve(self, weights: np.ndarray, intercept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the inverse applied to gradients in the weights and in the intercept."""
@@ -48,7 +43,7 @@ class _WithIntercept:
         raise NotImplementedError
 
 
-class OutputwisePreconditioner(_WithIntercept):
+class OutputwisePreconditioner(Preconditioner):
     """One factor per Gram matrix, or per eigenvector of ``M``, and a ridge for each row."""
 
     def __init__(self, model: Model, outputs: np.ndarray | None, ridge: np.ndarray) -> None:
@@ -72,18 +67,14 @@ class OutputwisePreconditioner(_WithIntercept):
         return found if self._turn is None else np.ascontiguousarray(found @ self._turn.T)
 
 
-class ReducedPreconditioner(_WithIntercept):
+class ReducedPreconditioner(Preconditioner):
     """A factor of the model in few unknowns, each a direction in the outputs of one row.
 
     ``rows`` says which row an unknown belongs to, ``directions`` how it moves that row's weights.
     """
 
     def __init__(
-        self,
-        model: Model,
-        outputs: np.ndarray | None,
-        rows: np.ndarray,
-        directions: np.ndarray,
+        self, model: Model, outputs: np.ndarray | None, rows: np.ndarray, directions: np.ndarray
     ) -> None:
         super().__init__(model, outputs)
         self._rows, self._directions = rows, directions
@@ -116,15 +107,11 @@ def precondition(
     """Return an approximate inverse: in the unknowns, if there are few, else in all weights."""
     if len(model.gram) > 1:
         outputs = None
-    if unknowns is not None and len(unknowns[0]) <= _LARGEST:
+    if unknowns is not None and len(unknowns[0]) <= _MOST_UNKNOWNS:
         return ReducedPreconditioner(model, outputs, *unknowns)
     if ridge is None:
         ridge = np.full(len(model.diagonal), 1e-5 * float(np.max(model.diagonal, initial=0.0)))
     return OutputwisePreconditioner(model, outputs, ridge.astype(model.gram.dtype))
-
-
-def _pseudo_inverse(matrix: np.ndarray, dtype: Any) -> np.ndarray:
-    return np.asarray(np.linalg.pinv(matrix, rcond=_FLAT, hermitian=True), dtype=dtype)
 
 
 def _factored(matrix: np.ndarray, ridge: np.ndarray) -> Any:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
+from mixnorm.engines._core.line_search import backtrack
 from mixnorm.engines.proximal.design import Design
+
+Found = TypeVar("Found")
 
 # Newton steps for the intercept alone; it has few unknowns and a smooth loss.
 _INTERCEPT_STEPS = 50
@@ -42,6 +45,27 @@ class Point:
     residual: np.ndarray
 
 
+class Solver:
+    """A point, the dual point there and its gradient, which steps improve."""
+
+    problem: Problem
+    point: Point
+    theta: np.ndarray
+    gradient: np.ndarray
+
+    def pose(self, problem: Problem) -> None:
+        """Go on with another ``alpha``."""
+        self.problem = problem
+
+    def gap(self) -> float:
+        """Return the duality gap at the point."""
+        return self.problem.gap(self.point, self.theta, self.gradient)
+
+    def step(self, gap: float, tol: float) -> None:
+        """Do one iteration, ``gap`` being what is left and ``tol`` what is allowed."""
+        raise NotImplementedError
+
+
 @dataclass(frozen=True)
 class Problem:
     """A loss of scores under a norm: ``F(XW + b) + alpha * norm(W)``, or ``norm(W) <= radius``.
@@ -51,7 +75,7 @@ class Problem:
     """
 
     design: Design
-    loss: Any
+    loss: Any  # a DualLoss, or a smooth loss in its place
     target: Any
     weight: np.ndarray
     norm: Any
@@ -70,11 +94,27 @@ class Problem:
         """Whether the loss has the same curvature everywhere."""
         return bool(getattr(self.loss, "constant_curvature", False))
 
+    @property
+    def effort_of_loss(self) -> float:
+        """The effort of evaluating the loss: as much as that of one loss, for most."""
+        return float(getattr(self.loss, "effort", 1.0))
+
     def at(self, weights: np.ndarray, intercept: np.ndarray, scores: np.ndarray) -> Point:
         """Return the point with these weights and scores."""
-        self.effort.spent += getattr(self.loss, "effort", 1.0)
+        self.effort.spent += self.effort_of_loss
         value, residual = self.loss.value_and_residual(scores, self.target, self.weight)
         return Point(weights, intercept, scores, value, residual)
+
+    def beyond(self, point: Point, before: Point, push: float) -> Point:
+        """Return the point ``push`` times as far beyond a point as another was behind it."""
+        if push == 0.0:
+            return point
+        part = point.scores.dtype.type(push)
+        return self.at(
+            point.weights + part * (point.weights - before.weights),
+            point.intercept + part * (point.intercept - before.intercept),
+            point.scores + part * (point.scores - before.scores),
+        )
 
     def start(self, weights: np.ndarray, intercept: np.ndarray) -> Point:
         """Return the point with these weights, its scores computed from them."""
@@ -82,19 +122,20 @@ class Problem:
         scores += intercept
         return self.at(weights, intercept, scores)
 
+    def _remember(self, name: str, compute: Callable[[], Found]) -> Found:
+        """Return what was computed under a name before, for any penalty."""
+        if name not in self._memory:
+            self._memory[name] = compute()
+        found: Found = self._memory[name]
+        return found
+
     def null(self) -> Point:
         """Return the point with no weights and the best intercept."""
-        if "null" not in self._memory:
-            self._find_null()
-        null: Point = self._memory["null"]
-        return null
+        return self._remember("null", self._find_null)[0]
 
     def null_dual(self) -> np.ndarray:
         """Return the dual point that goes with no weights."""
-        if "null" not in self._memory:
-            self._find_null()
-        theta: np.ndarray = self._memory["theta"]
-        return theta
+        return self._remember("null", self._find_null)[1]
 
     def score_scale(self) -> float:
         """Return a size of scores at which the loss changes: what the null model misses by."""
@@ -105,21 +146,18 @@ class Problem:
         outputs = 1 if self.loss.is_classifier else self.design.n_outputs
         return max(null.value / (steepness * outputs), 1e-12)
 
-    def _find_null(self) -> None:
+    def _find_null(self) -> tuple[Point, np.ndarray]:
         shape = (self.design.n_features, self.design.n_outputs)
         zero = np.zeros(shape, dtype=self.design.dtype)
         point = self.start(zero, np.zeros(shape[1], dtype=self.design.dtype))
-        self._memory["null"] = point
-        self._memory["theta"] = point.residual
         if not self.fit_intercept:
-            return
+            return point, point.residual
         if math.isfinite(self.loss.smoothness):
-            self._memory["null"] = self.best_intercept(point)
-            self._memory["theta"] = self.dual_point(self._memory["null"])
-            return
+            point = self.best_intercept(point)
+            return point, self.dual_point(point)
         from mixnorm.engines.proximal.multiplier_solver import best_intercept
 
-        self._memory["null"], self._memory["theta"] = best_intercept(self, point)
+        return best_intercept(self, point)
 
     def penalty(self, weights: np.ndarray) -> float:
         """Return ``alpha * norm(W)``; nothing inside a ball."""
@@ -154,28 +192,25 @@ class Problem:
         return np.asarray(np.linalg.lstsq(hessian, gradient, rcond=1e-10)[0])
 
     def _line(self, point: Point, step: np.ndarray, slope: float) -> Point | None:
-        slack = 2.0 * float(np.finfo(self.design.dtype).eps) * abs(point.value)
-        length = 1.0
-        while length > 1e-6:
-            intercept = point.intercept + length * step
-            moved = self.at(point.weights, intercept, point.scores + length * step)
-            if moved.value <= point.value + 1e-4 * length * slope:
-                return moved
-            if abs(slope) <= slack:
-                return None
-            length *= 0.5
-        return None
+        """Halve a step of the intercept until the loss falls; if it is rounding, try it once."""
+
+        def trial(length: float) -> Point | None:
+            scores = point.scores + length * step
+            moved = self.at(point.weights, point.intercept + length * step, scores)
+            return moved if moved.value <= point.value + 1e-4 * length * slope else None
+
+        rounding = 2.0 * float(np.finfo(self.design.dtype).eps) * abs(point.value)
+        return backtrack(trial, least=1e-6 if abs(slope) > rounding else 0.5)[0]
 
     def second_order(self, point: Point) -> SecondOrder:
         """Return the second derivatives of the loss at a point."""
-        return SecondOrder(self.loss, point, self.target, self.weight, self.effort)
+        return SecondOrder(self, point)
 
     def dual_point(self, point: Point) -> np.ndarray:
         """Return the residual, moved so that it sums to zero where there is an intercept."""
         if not self.fit_intercept:
             return point.residual
-        balanced: np.ndarray = self.loss.balance(point.residual, self.target, self.weight)
-        return balanced
+        return np.asarray(self.loss.balance(point.residual, self.target, self.weight))
 
     def objective(self, point: Point) -> float:
         """Return what is minimised."""
@@ -187,7 +222,11 @@ class Problem:
         Minus infinity where it promises nothing.
         """
         dual_norm = float(self.norm.dual(gradient))
-        least = -self._conjugate_at_zero(theta)
+        # The dual point zero always counts: no loss is below what it promises.
+        least = -self._remember(
+            "zero",
+            lambda: float(self.loss.conjugate(np.zeros_like(theta), self.target, self.weight)),
+        )
         if self.radius is not None:
             conjugate = self.loss.conjugate(theta, self.target, self.weight)
             return _largest(-float(conjugate) - self.radius * dual_norm, least)
@@ -203,23 +242,13 @@ class Problem:
         gap = self.objective(point) - self.bound(theta, gradient)
         return math.inf if math.isnan(gap) else max(0.0, gap)
 
-    def _conjugate_at_zero(self, theta: np.ndarray) -> float:
-        """Return what the dual point zero, which always counts, promises: no loss is below that."""
-        if "zero" not in self._memory:
-            zero = np.zeros_like(theta)
-            self._memory["zero"] = float(self.loss.conjugate(zero, self.target, self.weight))
-        found: float = self._memory["zero"]
-        return found
-
 
 class SecondOrder:
     """Second derivatives of a loss in the scores, at one point."""
 
-    def __init__(
-        self, loss: Any, point: Point, target: Any, weight: np.ndarray, effort: Effort
-    ) -> None:
-        self._loss, self._point, self._target, self._weight = loss, point, target, weight
-        self._effort = effort
+    def __init__(self, problem: Problem, point: Point) -> None:
+        self._problem, self._point = problem, point
+        self._loss = problem.loss
 
     def diagonal(self) -> np.ndarray:
         """Return an upper model of the Hessian that is diagonal in the outputs.
@@ -227,34 +256,36 @@ class SecondOrder:
         Shape ``(n_samples, n_outputs)`` or ``(n_samples, 1)``. A part of the largest possible
         curvature is added, since rows that are flat here need not be flat a step away.
         """
-        loss, point, weight = self._loss, self._point, self._weight
-        if hasattr(loss, "curvature_at"):
-            found = loss.curvature_at(point.scores, point.residual, self._target, weight)
+        loss, point, problem = self._loss, self._point, self._problem
+        weight = problem.weight
+        bent = getattr(loss, "curvature_at", None)
+        if bent is not None:
+            found = bent(point.scores, point.residual, problem.target, weight)
         else:
-            found = np.asarray(loss.curvature(point.residual, self._target, weight))
+            found = np.asarray(loss.curvature(point.residual, problem.target, weight))
         if loss.is_classifier:
             # By Gershgorin the largest eigenvalue is at most twice the largest diagonal entry.
             found = 2.0 * np.max(found, axis=1, keepdims=True)
-        if not getattr(loss, "constant_curvature", False):
+        if not problem.quadratic:
             spread = weight[:, None] if weight.ndim == 1 else weight
             found = np.maximum(found, 0.0) + 1e-3 * float(loss.smoothness) * spread
         return np.asarray(found, dtype=point.scores.dtype)
 
     def product(self) -> Callable[[np.ndarray], np.ndarray]:
         """Return a function that multiplies a direction in the scores by the Hessian."""
-        loss, point = self._loss, self._point
-        if hasattr(loss, "hessian_operator"):
-            operator: Callable[[np.ndarray], np.ndarray] = loss.hessian_operator(
-                point.scores, point.residual, self._target, self._weight
-            )
-            return self._counted(operator)
-        curvature = np.asarray(loss.curvature(point.residual, self._target, self._weight))
-        return self._counted(lambda direction: curvature * direction)
+        loss, point, problem = self._loss, self._point, self._problem
+        operator = getattr(loss, "hessian_operator", None)
+        if operator is not None:
+            multiply = operator(point.scores, point.residual, problem.target, problem.weight)
+        else:
+            curvature = np.asarray(loss.curvature(point.residual, problem.target, problem.weight))
 
-    def _counted(self, product: Callable[[np.ndarray], np.ndarray]) -> Callable[..., np.ndarray]:
+            def multiply(direction: np.ndarray) -> np.ndarray:
+                return np.asarray(curvature * direction)
+
         def call(direction: np.ndarray) -> np.ndarray:
-            self._effort.spent += getattr(self._loss, "effort", 1.0)
-            return product(direction)
+            problem.effort.spent += problem.effort_of_loss
+            return np.asarray(multiply(direction))
 
         return call
 
@@ -271,10 +302,11 @@ class SecondOrder:
         if not loss.is_classifier:
             ones = np.ones((n_samples, n_outputs), dtype=point.scores.dtype, order="F")
             return np.asarray(np.sum(self.product()(ones), axis=0, dtype=np.float64))
-        if hasattr(loss, "column_hessian"):
+        of_column = getattr(loss, "column_hessian", None)
+        if of_column is not None:
             ones = np.ones(n_samples, dtype=point.scores.dtype)
-            found = loss.column_hessian(ones, point.residual, self._target, self._weight)
-            return np.asarray(found, dtype=np.float64)
+            target, weight = self._problem.target, self._problem.weight
+            return np.asarray(of_column(ones, point.residual, target, weight), dtype=np.float64)
         product = self.product()
         hessian = np.empty((n_outputs, n_outputs))
         for output in range(n_outputs):
@@ -286,10 +318,7 @@ class SecondOrder:
 
 def relative_size(problem: Problem) -> float:
     """Return the objective with no weights, by which gaps are divided; 1 where it is zero."""
-    if "size" not in problem._memory:
-        problem._memory["size"] = _size(problem)
-    found: float = problem._memory["size"]
-    return found
+    return problem._remember("size", lambda: _size(problem))
 
 
 def _size(problem: Problem) -> float:

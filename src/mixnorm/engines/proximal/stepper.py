@@ -13,8 +13,8 @@ import numpy as np
 
 from mixnorm.engines.proximal.design import Block
 from mixnorm.engines.proximal.loss_model import Model
-from mixnorm.engines.proximal.mixed_precision import UNBALANCED, Twin
-from mixnorm.engines.proximal.problem import Point, Problem, inner
+from mixnorm.engines.proximal.mixed_precision import UNBALANCED, DoublePrecisionProblem
+from mixnorm.engines.proximal.problem import Point, Problem, Solver, inner
 
 _ATTEMPTS = 12  # at making the model an upper bound
 _LEAST_KAPPA = 0.02
@@ -25,17 +25,19 @@ _STEPS = 5  # of an iteration, at most
 _FAR = 50.0  # momentum along the path from one alpha to the next
 
 
-class Pace:
+class StepSchedule:
     """How many steps an iteration should take, from what the last ones did to the gap.
 
     Examples
     --------
-    >>> pace = Pace(most=5)
-    >>> pace.steps(gap=1.0, tol=0.1)
+    >>> schedule = StepSchedule(most=5)
+    >>> schedule.steps(gap=1.0, tol=0.1)
     5
-    >>> pace.see(1.0), pace.take(5), pace.see(1e-5)
-    (None, None, None)
-    >>> pace.steps(gap=1.0, tol=0.1)
+    >>> schedule.see(1.0)
+    >>> schedule.steps(gap=1.0, tol=0.1)
+    5
+    >>> schedule.see(1e-5)
+    >>> schedule.steps(gap=1.0, tol=0.1)
     3
     """
 
@@ -43,10 +45,6 @@ class Pace:
         self._most = most
         self._rate = _SLOWEST
         self._before, self._taken = 0.0, 0
-
-    def take(self, count: int) -> None:
-        """Note that this many steps are being taken."""
-        self._taken = count
 
     def see(self, gap: float) -> None:
         """Look at the gap, and at what the steps taken did to it."""
@@ -56,24 +54,37 @@ class Pace:
         self._before, self._taken = gap, 0
 
     def steps(self, gap: float, tol: float) -> int:
-        """Return the steps that should bring the gap well below the tolerance."""
-        if not (tol > 0.0 and math.isfinite(gap)):
-            return self._most
-        wanted = math.log(max(gap / (_MARGIN * tol), 1.0)) / -math.log(self._rate)
-        return min(self._most, max(2, math.ceil(wanted)))
+        """Return the steps that should bring the gap well below the tolerance; they are taken."""
+        self._taken = self._most
+        if tol > 0.0 and math.isfinite(gap):
+            wanted = math.log(max(gap / (_MARGIN * tol), 1.0)) / -math.log(self._rate)
+            self._taken = min(self._most, max(2, math.ceil(wanted)))
+        return self._taken
 
 
-class Stepper:
+def next_momentum(momentum: float) -> tuple[float, float]:
+    """Return the next momentum, and how far beyond a point its step begins (Nesterov)."""
+    following = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * momentum**2))
+    return following, (momentum - 1.0) / following
+
+
+class Stepper(Solver):
     """A point, the rows that may change, and a model of the loss on them.
 
-    With a ``twin``, the problem in double precision, that is where gradients and gaps come from.
+    Gradients and gaps come from ``double``, the problem in double precision, where it is given.
     """
 
+    #: Iterations that a model of the curvature serves.
+    model_age: int
+
     def __init__(
-        self, problem: Problem, start: Point | None = None, twin: Twin | None = None
+        self,
+        problem: Problem,
+        start: Point | None = None,
+        double: DoublePrecisionProblem | None = None,
     ) -> None:
         self.problem = problem
-        self._twin = twin
+        self._double = double
         self.point = problem.null() if start is None else start
         if start is not None and problem.fit_intercept:  # steps let it follow, and do not mend it
             self.point = problem.best_intercept(start)
@@ -85,19 +96,19 @@ class Stepper:
         self._anchor: Point | None = None
         self._momentum = 1.0
         self._count = 0
-        self._pace = Pace(_STEPS)
+        self._schedule = StepSchedule(_STEPS)
         self.refresh()
 
     def pose(self, problem: Problem) -> None:
         """Go on with another ``alpha``."""
-        self.problem = problem
+        super().pose(problem)
         self._before, self._momentum = self._anchor, _FAR
         self._anchor, self._count = self.point, 0
 
     def refresh(self) -> None:
         """Compute the dual point and the gradient at the point, its intercept being the best."""
-        if self._twin is not None:
-            self.point, self.theta, self.gradient = self._twin.lift(self.point)
+        if self._double is not None:
+            self.point, self.theta, self.gradient = self._double.lift(self.point)
             return
         if self.problem.fit_intercept and not self.problem.quadratic:
             self.point = self.problem.best_intercept(self.point, UNBALANCED)
@@ -106,16 +117,9 @@ class Stepper:
 
     def gap(self) -> float:
         """Return the duality gap at the point."""
-        if self._twin is not None:
-            gap = self._twin.gap()
-        else:
-            gap = self.problem.gap(self.point, self.theta, self.gradient)
-        self._pace.see(gap)
+        gap = super().gap() if self._double is None else self._double.gap()
+        self._schedule.see(gap)
         return gap
-
-    def step(self, gap: float, tol: float) -> None:
-        """Do one iteration, ``gap`` being what is left and ``tol`` what is allowed."""
-        raise NotImplementedError
 
     def _minimise_model(self, start: np.ndarray, value: float, gradient: np.ndarray) -> np.ndarray:
         """Return weights of the rows that about minimise the model plus the norm."""
@@ -123,6 +127,23 @@ class Stepper:
 
     def _penalty(self, rows: np.ndarray) -> float:
         """Return ``alpha`` times the norm of these weights of the rows; nothing in a ball."""
+        raise NotImplementedError
+
+    def _curvature(self, *, exact: bool) -> np.ndarray:
+        """Return row curvatures for a model: a column for all outputs, or one each."""
+        raise NotImplementedError
+
+    def _prepare(self, *, exact: bool) -> None:
+        """Have the model of the rows at hand, and not too old."""
+        self._age += 1
+        if self._model is None or (not exact and self._age > self.model_age):
+            curvature, intercept = self._curvature(exact=exact), self.problem.fit_intercept
+            self._model = Model(self._known_block, curvature, fit_intercept=intercept, exact=exact)
+            self._age = 0
+            self._use_model(self._model)
+
+    def _use_model(self, model: Model) -> None:
+        """Take note of a new model."""
         raise NotImplementedError
 
     def _work_on(self, rows: np.ndarray) -> None:
@@ -145,8 +166,8 @@ class Stepper:
         """
         for _ in range(count):
             momentum = 1.0 if self._before is None else self._momentum
-            following = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * momentum**2))
-            ahead = self._beyond((momentum - 1.0) / following)
+            following, push = next_momentum(momentum)
+            ahead = self.problem.beyond(self.point, self._before or self.point, push)
             moved = self._bounded_step(ahead)
             if moved is None or self._objective(moved) > self._objective(self.point):
                 if momentum == 1.0:
@@ -157,18 +178,6 @@ class Stepper:
 
     def _objective(self, point: Point) -> float:
         return point.value + self._penalty(point.weights[self._rows])
-
-    def _beyond(self, push: float) -> Point:
-        """Return the point as far beyond the present one as the last was behind it."""
-        before, point = self._before, self.point
-        if push == 0.0 or before is None:
-            return point
-        part = point.scores.dtype.type(push)
-        return self.problem.at(
-            point.weights + part * (point.weights - before.weights),
-            point.intercept + part * (point.intercept - before.intercept),
-            point.scores + part * (point.scores - before.scores),
-        )
 
     def _bounded_step(self, point: Point) -> Point | None:
         """Minimise the model at a point; None where it cannot be made a bound."""
@@ -219,5 +228,5 @@ class Stepper:
     @property
     def _known_block(self) -> Block:
         if self._block is None:
-            raise RuntimeError("The rows to work on have not been chosen.")
+            self._block = self.problem.design.block(self._rows)
         return self._block

@@ -4,16 +4,7 @@ Open ``engine.py`` first. The engine may import ``kernels``, ``losses``, ``_core
 ``multikernel``.
 """
 
-from mixnorm.engines.sparse_kernels.engine import (
-    ALGORITHMS,
-    STEPS,
-    block_minimiser,
-    select,
-)
+from mixnorm.engines.sparse_kernels.engine import ALGORITHMS, STEPS, select
+from mixnorm.engines.sparse_kernels.lasso import block_minimiser
 
-__all__ = [
-    "ALGORITHMS",
-    "STEPS",
-    "block_minimiser",
-    "select",
-]
+__all__ = ["ALGORITHMS", "STEPS", "block_minimiser", "select"]

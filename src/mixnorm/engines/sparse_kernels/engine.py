@@ -15,12 +15,10 @@ from typing import Any
 import numpy as np
 
 from mixnorm.engines._core.corrective import Outcome
-from mixnorm.engines.sparse_kernels.lasso import LassoRefit, block_minimiser
+from mixnorm.engines.sparse_kernels.lasso import LassoRefit
 from mixnorm.engines.sparse_kernels.refit import GradientSteps, KernelModel, RidgeRefit
 from mixnorm.losses import SmoothLoss
 from mixnorm.models import KernelPath, Round
-
-__all__ = ["ALGORITHMS", "STEPS", "block_minimiser", "select"]
 
 #: Group orthogonal matching pursuit, and Algorithms 1 and 2 of Jin, Yang and Mahdavi.
 ALGORITHMS = ("gomp", "l1", "l2")
@@ -94,7 +92,7 @@ def select(
     if algorithm != "l2" and not 0.0 < alpha < math.inf:
         raise ValueError(f"alpha={alpha!r} must be positive and finite: it is what kernels cost.")
     given = (pool, loss, target, weight, n_outputs)
-    model: Any
+    model: KernelModel
     if algorithm == "gomp":
         model = RidgeRefit(*given, alpha=alpha, tol=tol, max_iter=max_iter)
     elif algorithm == "l1":
@@ -121,8 +119,7 @@ def select(
         if not run.rounds:
             raise
         run.interrupted = True
-    found = run.path()
-    return replace(found, terms=found.terms.copy())  # without the room for more
+    return run.path()
 
 
 class _Run:
@@ -133,7 +130,6 @@ class _Run:
         self.n_kernels, self.n_rounds = n_kernels, n_rounds
         self.rounds: list[Round] = []
         self._terms = np.empty((0, *model.scores.shape))
-        self._n_terms = 0
         self.interrupted = self.exhausted = False
         self._null = (model.value, model.intercept)
 
@@ -144,25 +140,15 @@ class _Run:
             *self._null,
             interrupted=self.interrupted,
             exhausted=self.exhausted,
-            terms=self._terms[: self._n_terms],
+            terms=self._terms,
         )
-
-    def _append(self, terms: np.ndarray) -> None:
-        """Add terms; the paths handed out so far go on to share the memory of theirs."""
-        count = self._n_terms + len(terms)
-        if count > len(self._terms):
-            grown = np.empty((max(count, 2 * len(self._terms)), *self._terms.shape[1:]))
-            grown[: self._n_terms] = self._terms[: self._n_terms]
-            self._terms = grown
-        self._terms[self._n_terms : count] = terms
-        self._n_terms = count
 
     def go_on_from(self, start: KernelPath) -> None:
         """Take up a path where it ended."""
         start = start.first(self.n_rounds)
         last = start.rounds[-1]
         self.rounds = list(start.rounds)
-        self._append(start.terms)
+        self._terms = start.terms
         self.model.load(list(last.support), start.blocks(len(start.rounds)), last.intercept)
         if not abs(self.model.value - last.loss) <= _SAME * self._null[0]:
             raise ValueError(
@@ -229,11 +215,11 @@ class _Run:
     def _record(self, kernel: int, score: float, outcome: Outcome, began: float) -> None:
         model = self.model
         terms, shares, add = model.terms()
-        earlier = np.zeros((len(shares), self._n_terms))
+        earlier = np.zeros((len(shares), len(self._terms)))
         if add and self.rounds:
             before = self.rounds[-1].weights
             earlier[: len(before)] = before
-        self._append(terms)
+        self._terms = np.concatenate([self._terms, terms])
         above = self.rounds[-1].objective if self.rounds else self._null[0]
         fell = model.objective <= above + _SAME * self._null[0]
         self.rounds.append(

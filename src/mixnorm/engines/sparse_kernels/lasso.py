@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from scipy import linalg
 
 from mixnorm.engines._core.corrective import Outcome
-from mixnorm.engines.sparse_kernels.refit import EXACT, NEWTON, BaseModel, norm, table_of
+from mixnorm.engines.sparse_kernels.refit import EXACT, NEWTON, KernelModel, norm, table_of
 
 # Gradients that exceed the penalty by rounding alone, in single precision, do not.
 _SLACK = 1.0 + 3e-7
@@ -19,7 +19,7 @@ _FLAT = 1e-6
 # Penalties below this share of the root of the loss are lost in rounding.
 _NEXT_TO_NOTHING = 1e-20
 # Shorter and shorter steps that are tried.
-_HALVINGS = 5
+_TRIES = 5
 # Rounds of blocks after which Newton steps that fail are replaced.
 _PATIENT = 20
 # Rounds of blocks after which the gap must have fallen to this part, or the solver gives up.
@@ -28,7 +28,7 @@ _A_WHILE, _LOWER = 100, 0.5
 _ROUNDING = 1e-14
 
 
-class LassoRefit(BaseModel):
+class LassoRefit(KernelModel):
     r"""Algorithm 1: the loss plus :math:`\alpha \sum_j \|f_j\|`, solved on the chosen kernels.
 
     By blocks: a kernel's part is minimised exactly under a quadratic bound of the loss, which for
@@ -54,7 +54,6 @@ class LassoRefit(BaseModel):
         self._coefs: list[np.ndarray] = []
         self._cross = np.zeros((0, 0))  # products of all features under the weights
         self._free = self.scores  # as the solver moves them
-        self.objective = self.value
 
     def enough(self) -> float:
         """Return the penalty, which is what a gradient must exceed."""
@@ -74,13 +73,11 @@ class LassoRefit(BaseModel):
 
     def load(self, support: list[int], blocks: list[np.ndarray], intercept: np.ndarray) -> None:
         """Take up a model."""
-        scores = self.scores
         for kernel, block in zip(support, blocks, strict=True):
             self._extend(kernel)
             self._coefs[-1] = self._factors[-1].T @ block
-            scores = scores + self._factors[-1] @ self._coefs[-1]
-        self._free = scores
-        self.set_scores(scores)
+        self._free = self._sum_of(self._coefs)
+        self.set_scores(self._free)
 
     def dual_value(self, largest: float) -> float:
         """Return what no model can be below, if ``largest`` is the largest score of a kernel."""
@@ -122,10 +119,14 @@ class LassoRefit(BaseModel):
         sizes = np.asarray([norm(coef) for coef in self._coefs])
         with np.errstate(over="ignore", invalid="ignore"):
             shares = sizes / self.alpha
-            told = [-share * (phi.T @ self.residual) for share, phi in self._parts(shares)]
-            missing = max(norm(one - other) for one, other in zip(told, self._coefs, strict=True))
+            implied = [
+                -share * (phi.T @ self.residual)
+                for share, phi in zip(shares.tolist(), self._factors, strict=True)
+            ]
+            pairs = zip(implied, self._coefs, strict=True)
+            missing = max(norm(one - other) for one, other in pairs)
         if missing <= EXACT * float(np.max(sizes, initial=0.0)):
-            coefs, self._tables, self._shares = told, -self.residual[None], shares[:, None]
+            coefs, self._tables, self._shares = implied, -self.residual[None], shares[:, None]
         else:
             coefs = self._coefs
             self._tables = np.stack(
@@ -137,14 +138,8 @@ class LassoRefit(BaseModel):
                 ]
             )
             self._shares = np.eye(len(self.support))
-        scores = np.broadcast_to(self.intercept, self.scores.shape).copy()
-        for phi, coef in zip(self._factors, coefs, strict=True):
-            scores += phi @ coef
-        self.set_scores(scores)
-        self.objective = self.value + self.alpha * sum(norm(coef) for coef in coefs)
-
-    def _parts(self, shares: np.ndarray) -> Iterator[tuple[float, np.ndarray]]:
-        return zip(shares.tolist(), self._factors, strict=True)
+        self.set_scores(self._sum_of(coefs))
+        self.objective = self._penalised(coefs)
 
     def _solve(self) -> Outcome:
         """Go round the blocks until the duality gap on the chosen kernels is small."""
@@ -154,9 +149,8 @@ class LassoRefit(BaseModel):
             for place in range(len(self.support)):
                 self._solve_block(place)
             self._newton(sweep > _PATIENT)
-            self.set_scores(self._summed())  # without what rounding has piled up
-            objective = self.value + self.alpha * self._sizes()
-            gap = max(0.0, objective - self.dual_value(self.largest()))
+            self.set_scores(self._sum_of(self._coefs))  # without what rounding has piled up
+            gap = max(0.0, self._penalised(self._coefs) - self.dual_value(self.largest()))
             if gap <= enough:
                 return Outcome(sweep, gap, True)
             lowest = min(lowest, gap)
@@ -166,8 +160,9 @@ class LassoRefit(BaseModel):
                 before = lowest
         return Outcome(sweep, gap, False)
 
-    def _sizes(self) -> float:
-        return sum(norm(coef) for coef in self._coefs)
+    def _penalised(self, coefs: list[np.ndarray]) -> float:
+        """Return the loss of the present scores, and the penalty of some parts."""
+        return self.value + self.alpha * sum(norm(coef) for coef in coefs)
 
     def _places(self) -> list[slice]:
         """Return where the features of each kernel are among all."""
@@ -196,31 +191,20 @@ class LassoRefit(BaseModel):
             self._factors[place].T @ self.residual + self.alpha * unit
             for place, unit in zip(active, units, strict=True)
         ]
-        ends = np.cumsum([0, *(len(unit) for unit in units)])
-        k = self.n_outputs
-        columns = np.zeros((ends[-1], k * (1 + len(active))))
-        columns[:, :k] = -np.concatenate(slopes)
-        for number, unit in enumerate(units):
-            columns[ends[number] : ends[number + 1], k * (1 + number) : k * (2 + number)] = unit
-        solved = solve(columns)
-        step, bases = (
-            solved[:, :k],
-            [solved[:, k * (1 + number) : k * (2 + number)] for number in range(len(active))],
-        )
+        cuts, k = np.cumsum([len(unit) for unit in units])[:-1], self.n_outputs
+        solved = solve(np.hstack([-np.concatenate(slopes), linalg.block_diag(*units)]))
+        step, *bases = np.split(solved, range(k, solved.shape[1], k), axis=1)
 
         def along(table: np.ndarray) -> np.ndarray:
-            parts = [
-                np.sum(table[ends[number] : ends[number + 1]] * unit)
-                for number, unit in enumerate(units)
-            ]
-            return np.asarray(parts)
+            parts = zip(np.split(table, cuts), units, strict=True)
+            return np.asarray([np.sum(part * unit) for part, unit in parts])
 
         inner = np.stack([along(basis) for basis in bases], axis=1)
         small = np.diag(sizes / self.alpha) - 0.5 * (inner + inner.T)
         shares = np.linalg.lstsq(small, along(step), rcond=None)[0]
         whole = step + sum(share * basis for share, basis in zip(shares, bases, strict=True))
         for way in (whole, step) if careful else (whole,):
-            if self._try(active, [way[ends[i] : ends[i + 1]] for i in range(len(active))]):
+            if self._try(active, np.split(way, cuts)):
                 return
 
     def _system(self, active: list[int], extra: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
@@ -262,23 +246,24 @@ class LassoRefit(BaseModel):
     def _try(self, active: list[int], steps: list[np.ndarray]) -> bool:
         """Go along some steps as far as the objective falls; True if it does."""
         change = sum(self._factors[place] @ step for place, step in zip(active, steps, strict=True))
-        before = self.value + self.alpha * self._sizes()
+        before = self._penalised(self._coefs)
         old, scores = list(self._coefs), self.scores
         length = 1.0
-        for _ in range(_HALVINGS):
+        for _ in range(_TRIES):
             for place, step in zip(active, steps, strict=True):
                 self._coefs[place] = old[place] + length * step
             self.set_scores(scores + length * change)
-            if self.value + self.alpha * self._sizes() < before:
+            if self._penalised(self._coefs) < before:
                 return True
             length *= 0.25
         self._coefs = old
         self.set_scores(scores)
         return False
 
-    def _summed(self) -> np.ndarray:
+    def _sum_of(self, coefs: list[np.ndarray]) -> np.ndarray:
+        """Return the scores that some parts add up to."""
         scores = np.broadcast_to(self.intercept, self.scores.shape).copy()
-        for phi, coef in zip(self._factors, self._coefs, strict=True):
+        for phi, coef in zip(self._factors, coefs, strict=True):
             scores += phi @ coef
         return scores
 

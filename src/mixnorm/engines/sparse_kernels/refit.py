@@ -10,7 +10,7 @@ coefficients at a few rows, the pivots of a factor.
 from __future__ import annotations
 
 import math
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from scipy import linalg
@@ -18,6 +18,7 @@ from scipy import linalg
 from mixnorm.engines._core.corrective import Outcome, Problem, Support
 from mixnorm.engines.multikernel.machine import ridge, ridge_of_features
 from mixnorm.kernels import pivoted_factor
+from mixnorm.losses import SmoothLoss
 
 #: Steps of Newton's method for one unknown.
 NEWTON = 50
@@ -25,57 +26,27 @@ NEWTON = 50
 EXACT = 1e-7
 
 
-class KernelModel(Protocol):
-    """What the engine asks of the model that its rounds improve.
+class KernelModel:
+    """The model that the rounds of the engine improve; it begins with a constant alone.
 
-    One with ``has_gap`` is also asked for ``largest()``, the largest score of the chosen kernels,
-    and ``dual_value(largest)``, what no model can be below if that is the largest of all scores.
+    One with ``has_gap`` also has ``largest()``, the largest score of the chosen kernels, and
+    ``dual_value(largest)``, what no model can be below if that is the largest of all scores.
     """
 
     #: How kernels are scored.
     rule: str
     #: Whether a kernel may be chosen again.
-    repeats: bool
-    #: Whether the largest score of all kernels tells how far the model is from the best.
-    has_gap: bool
-    #: The chosen kernels, in the order in which they came.
-    support: list[int]
-    scores: np.ndarray
-    residual: np.ndarray
-    intercept: np.ndarray
-    value: float
-    objective: float
-
-    def enough(self) -> float:
-        """Return the score below which no kernel can improve the model."""
-        ...
-
-    def add(self, kernel: int) -> Outcome:
-        """Improve the model with the help of a kernel."""
-        ...
-
-    def terms(self) -> tuple[np.ndarray, np.ndarray, bool]:
-        """Return what the last round added.
-
-        Tables ``(n_terms, n_samples, n_outputs)``, what each counts in each kernel of the support,
-        ``(n_kernels, n_terms)``, and whether the terms before them still count.
-        """
-        ...
-
-    def load(self, support: list[int], blocks: list[np.ndarray], intercept: np.ndarray) -> None:
-        """Take up a model: its kernels, and the table of each."""
-        ...
-
-
-class BaseModel:
-    """What the three have in common."""
-
     repeats = False
+    #: Whether the largest score of all kernels tells how far the model is from the best.
     has_gap = False
 
-    def __init__(self, pool: Any, loss: Any, target: Any, weight: np.ndarray, n_outputs: int):
-        self.pool, self.loss, self.target, self.weight = pool, loss, target, weight
+    def __init__(
+        self, pool: Any, loss: SmoothLoss, target: Any, weight: np.ndarray, n_outputs: int
+    ) -> None:
+        self.pool, self.target, self.weight = pool, target, weight
+        self.loss: Any = loss
         self.n_outputs = n_outputs
+        #: The chosen kernels, in the order in which they came.
         self.support: list[int] = []
         empty = Support(Problem(loss, target, weight, n_outputs, 0.0, 1000), True, 1)
         empty.correct(1e-12, 0.0)
@@ -83,6 +54,7 @@ class BaseModel:
         self.null_value = empty.value
         self.noise = empty.noise
         self.set_scores(np.broadcast_to(self.intercept, (len(weight), n_outputs)).copy())
+        self.objective = self.value
 
     def set_scores(self, scores: np.ndarray) -> None:
         """Take new scores, with the loss and the residual that they have."""
@@ -90,8 +62,28 @@ class BaseModel:
         value, self.residual = self.loss.value_and_residual(scores, self.target, self.weight)
         self.value = float(value)
 
+    def enough(self) -> float:
+        """Return the score below which no kernel can improve the model: by default, rounding."""
+        return self.noise
 
-class RidgeRefit(BaseModel):
+    def add(self, kernel: int) -> Outcome:
+        """Improve the model with the help of a kernel."""
+        raise NotImplementedError
+
+    def terms(self) -> tuple[np.ndarray, np.ndarray, bool]:
+        """Return what the last round added.
+
+        Tables ``(n_terms, n_samples, n_outputs)``, what each counts in each kernel of the support,
+        ``(n_kernels, n_terms)``, and whether the terms before them still count.
+        """
+        raise NotImplementedError
+
+    def load(self, support: list[int], blocks: list[np.ndarray], intercept: np.ndarray) -> None:
+        """Take up a model: its kernels, and the table of each."""
+        raise NotImplementedError
+
+
+class RidgeRefit(KernelModel):
     r"""Group orthogonal matching pursuit: kernel ridge regression on the sum of chosen kernels.
 
     Minimises the loss plus :math:`\frac\alpha2 \sum_j \|f_j\|^2` after each choice. At the optimum
@@ -108,11 +100,6 @@ class RidgeRefit(BaseModel):
         self._K = np.zeros((0, 0) if self._by_factors else (n, n))
         self._Z = np.zeros((n, 0))
         self._dual = np.zeros((n, self.n_outputs))
-        self.objective = self.value
-
-    def enough(self) -> float:
-        """Return what may be rounding."""
-        return self.noise
 
     def add(self, kernel: int) -> Outcome:
         """Add a kernel to the sum, and solve."""
@@ -122,13 +109,11 @@ class RidgeRefit(BaseModel):
             self._settle()
             return outcome
         Y, caps = self.target - self.intercept, self.weight / self.alpha
+        solve, matrix = (ridge_of_features, self._Z) if self._by_factors else (ridge, self._K)
         try:
-            solved = (
-                ridge_of_features(self._Z, caps, Y) if self._by_factors else ridge(self._K, caps, Y)
-            )
+            self._dual = solve(matrix, caps, Y)
         except ValueError:
-            solved = np.full_like(self._dual, np.nan)
-        self._dual = solved
+            self._dual = np.full_like(self._dual, np.nan)
         self._settle()
         if not self.objective <= self.null_value * (1.0 + 1e-6):
             raise ValueError(
@@ -156,12 +141,10 @@ class RidgeRefit(BaseModel):
         else:
             self._K += self.pool.matrix(kernel)
 
-    def _product(self, A: np.ndarray) -> np.ndarray:
-        return np.asarray(self._Z @ (self._Z.T @ A) if self._by_factors else self._K @ A)
-
     def _settle(self) -> None:
         """Score by the table that is kept."""
-        parts = self._product(self._dual)
+        A, Z = self._dual, self._Z
+        parts = np.asarray(Z @ (Z.T @ A) if self._by_factors else self._K @ A)
         self.set_scores(self.intercept + parts)
         self.objective = self.value + 0.5 * self.alpha * float(np.sum(parts * self._dual))
 
@@ -188,7 +171,7 @@ class RidgeRefit(BaseModel):
         return outcome
 
 
-class GradientSteps(BaseModel):
+class GradientSteps(KernelModel):
     r"""Algorithm 2: one step against the part of the functional gradient that a kernel has.
 
     ``step="unit"`` takes the step of the paper, :math:`1` for squared losses, which needs kernels
@@ -202,11 +185,6 @@ class GradientSteps(BaseModel):
         super().__init__(*given)
         self.step = step
         self._factors: dict[int, np.ndarray] = {}
-        self.objective = self.value
-
-    def enough(self) -> float:
-        """Return what may be rounding."""
-        return self.noise
 
     def add(self, kernel: int) -> Outcome:
         """Take a step in the direction of a kernel."""

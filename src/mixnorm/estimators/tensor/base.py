@@ -266,12 +266,12 @@ class TensorKernelLearner(CheckedParameters, ReportedMixin, CallbackSupportMixin
             )
         elif not all(one.converged for one in found):
             advice = "Raise max_iter or tol, or lower gamma"
-            if worst.evaluations < self.max_iter:
+            if worst.iterations < self.max_iter:
                 advice = "Rounding leaves no smaller one: raise tol, or lower gamma"
                 if made.name in ("tensor", "low-rank"):
                     advice += ", or set representation to 'features' or 'sampled'"
             warn_caller(
-                f"Stopped after {worst.evaluations} evaluations with relative duality gap "
+                f"Stopped after {worst.iterations} evaluations with relative duality gap "
                 f"{relative:.1e} (tol {self.tol:g}) at gamma={worst.gamma:g}. {advice}.",
                 NotConvergedWarning,
             )
@@ -311,7 +311,7 @@ class TensorKernelLearner(CheckedParameters, ReportedMixin, CallbackSupportMixin
         self.report_ = FitReport(
             float(sum(one.objective for one in fitted)),
             float(sum(one.gap for one in fitted)),
-            max(one.found.evaluations for one in fitted),
+            max(one.found.iterations for one in fitted),
             all(one.found.converged for one in fitted),
             any(one.found.interrupted for one in fitted),
             facts={

@@ -1,0 +1,53 @@
+"""Backtracking: shorter and shorter steps until one helps; and how far a step may go at most."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import numpy as np
+
+Found = TypeVar("Found")
+
+
+def backtrack(
+    trial: Callable[[float], Found | None], *, shrink: float = 0.5, least: float
+) -> tuple[Found | None, int]:
+    """Return what the first step that helps leads to, and how many were tried.
+
+    Parameters
+    ----------
+    trial : callable
+        Takes the length of a step. Returns what the step leads to, or None if it does not help.
+    shrink : float
+        Factor from each length to the next; the first is 1.
+    least : float
+        Steps of this length, and shorter ones, are not tried.
+
+    Examples
+    --------
+    >>> backtrack(lambda length: length if length < 0.3 else None, least=0.01)
+    (0.25, 3)
+    >>> backtrack(lambda length: None, least=0.2)
+    (None, 3)
+    """
+    length, tries = 1.0, 0
+    while length > least:
+        found = trial(length)
+        tries += 1
+        if found is not None:
+            return found, tries
+        length *= shrink
+    return None, tries
+
+
+def room(distance: np.ndarray, move: np.ndarray) -> float:
+    """Return how many times a move can be made before one of some distances is used up.
+
+    Examples
+    --------
+    >>> room(np.array([1.0, 2.0, np.inf]), np.array([-2.0, 1.0, -1.0]))
+    0.5
+    """
+    down = (move < 0.0) & np.isfinite(distance)
+    return float(np.min(-distance[down] / move[down], initial=np.inf))
