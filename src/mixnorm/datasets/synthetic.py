@@ -6,9 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mixnorm.datasets.deform import check_count, check_number
-
-__all__ = ["make_redundant_bits", "make_shared_bits"]
+from mixnorm._numbers import check_count, check_number
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
