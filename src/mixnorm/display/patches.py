@@ -1,11 +1,15 @@
 """Chosen patches as pictures: what they look for, where, and what it says."""
 
+from __future__ import annotations
+
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mixnorm._array import is_foreign, namespace, to_numpy
+from mixnorm._array import is_foreign, is_sparse, namespace, to_numpy
+from mixnorm._numbers import check_count
 from mixnorm.display.path import _require_matplotlib
 from mixnorm.models import PathModel
 from mixnorm.pools import Patches
@@ -13,11 +17,11 @@ from mixnorm.pools import Patches
 if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
 
-__all__ = ["PatchDisplay"]
 
 _FOR, _AGAINST, _SEEN = "#0072B2", "#E69F00", "#D55E00"
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class PatchDisplay:
     """The chosen patches of a model: three pictures for each of them.
 
@@ -64,29 +68,14 @@ class PatchDisplay:
     (1, 3)
     """
 
-    figure_: "Figure | SubFigure"
-    axes_: np.ndarray
-
-    def __init__(
-        self,
-        *,
-        templates: Any,
-        masks: Any,
-        weights: ArrayLike,
-        names: Any,
-        image: ArrayLike | None = None,
-        weight_name: str = "weight",
-        titles: Any = None,
-        estimator_name: str | None = None,
-    ) -> None:
-        self.templates = templates
-        self.masks = masks
-        self.weights = weights
-        self.names = names
-        self.image = image
-        self.weight_name = weight_name
-        self.titles = titles
-        self.estimator_name = estimator_name
+    templates: Any
+    masks: Any
+    weights: ArrayLike
+    names: Any
+    image: ArrayLike | None = None
+    weight_name: str = "weight"
+    titles: Any = None
+    estimator_name: str | None = None
 
     @classmethod
     def from_estimator(
@@ -96,7 +85,7 @@ class PatchDisplay:
         *,
         n_patches: int = 12,
         image: ArrayLike | None = None,
-        figure: "Figure | SubFigure | None" = None,
+        figure: Figure | SubFigure | None = None,
         n_across: int = 3,
         name: str | None = None,
     ) -> Self:
@@ -142,12 +131,12 @@ class PatchDisplay:
         (6, (6, 10))
         """
         _require_matplotlib("PatchDisplay")
-        found = _chosen(estimator, _checked_count("n_patches", n_patches))
+        found = _chosen(estimator, check_count("n_patches", n_patches))
         pool = found[0][0]
         weights = _weights(estimator)[[column for _, _, column in found]]
         unit = "weight"
         if X is not None:
-            table = estimator._check_new(X)
+            table = _as_rows(X, pool.shape)
             largest = [_largest(member, table, atom) for member, atom, _ in found]
             weights, unit = weights * np.asarray(largest)[:, None], "weight of the largest response"
             image = _mean(table) if image is None else image
@@ -165,7 +154,7 @@ class PatchDisplay:
 
     def plot(
         self,
-        figure: "Figure | SubFigure | None" = None,
+        figure: Figure | SubFigure | None = None,
         *,
         n_across: int = 3,
         name: str | None = None,
@@ -188,7 +177,7 @@ class PatchDisplay:
         """
         plt = _require_matplotlib("PatchDisplay")
         n_patches = len(self.templates)
-        across = min(_checked_count("n_across", n_across), n_patches)
+        across = min(check_count("n_across", n_across), n_patches)
         down = -(-n_patches // across)
         if figure is None:
             size = (3.6 * across, 1.25 * down + 0.5)
@@ -281,6 +270,18 @@ def _names(estimator: Any, n_outputs: int) -> list[Any]:
     return list(range(n_outputs)) if classes is None else to_numpy(classes).tolist()
 
 
+def _as_rows(X: Any, shape: tuple[int, int]) -> Any:
+    """Return images as rows of pixels."""
+    X = X if is_foreign(X) or is_sparse(X) else np.asarray(X)
+    pixels = shape[0] * shape[1]
+    if tuple(X.shape[1:]) not in (tuple(shape), (pixels,)):
+        raise ValueError(
+            f"X has the shape {tuple(X.shape)}, but the model is for images of {shape[0]} x "
+            f"{shape[1]} pixels; give such images, or a row of pixels for each."
+        )
+    return X if len(X.shape) == 2 else namespace(X).reshape(X, (-1, pixels))
+
+
 def _largest(pool: Any, table: Any, atom: Any) -> float:
     return float(np.max(to_numpy(pool.evaluate(table, [atom])), initial=0.0))
 
@@ -302,11 +303,3 @@ def _as_picture(image: Any, shape: tuple[int, int]) -> np.ndarray:
             f"{shape[1]} pixels; give one of these."
         )
     return np.reshape(image, shape)
-
-
-def _checked_count(name: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise TypeError(f"{name}={value!r} must be a whole number.")
-    if value < 1:
-        raise ValueError(f"{name}={value} must be at least 1.")
-    return int(value)

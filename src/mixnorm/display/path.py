@@ -1,5 +1,8 @@
 """Error and loss against the number of features."""
 
+from __future__ import annotations
+
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -9,11 +12,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
 
-__all__ = ["ShareBoostPathDisplay"]
 
 Floats = NDArray[np.float64]
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class ShareBoostPathDisplay:
     """Error and loss along a ShareBoost path, with the chosen size marked.
 
@@ -58,31 +61,14 @@ class ShareBoostPathDisplay:
     'Number of features'
     """
 
-    error_line_: "Line2D | None"
-    cv_line_: "Line2D | None"
-    loss_line_: "Line2D"
-    chosen_line_: "Line2D | None"
-
-    def __init__(
-        self,
-        *,
-        loss: ArrayLike,
-        error: ArrayLike | None = None,
-        cv_n_features: ArrayLike | None = None,
-        cv_error: ArrayLike | None = None,
-        cv_std: ArrayLike | None = None,
-        n_chosen: int | None = None,
-        error_name: str = "Error",
-        estimator_name: str | None = None,
-    ) -> None:
-        self.loss = loss
-        self.error = error
-        self.cv_n_features = cv_n_features
-        self.cv_error = cv_error
-        self.cv_std = cv_std
-        self.n_chosen = n_chosen
-        self.error_name = error_name
-        self.estimator_name = estimator_name
+    loss: ArrayLike
+    error: ArrayLike | None = None
+    cv_n_features: ArrayLike | None = None
+    cv_error: ArrayLike | None = None
+    cv_std: ArrayLike | None = None
+    n_chosen: int | None = None
+    error_name: str = "Error"
+    estimator_name: str | None = None
 
     @classmethod
     def from_estimator(
@@ -92,7 +78,7 @@ class ShareBoostPathDisplay:
         y: Any = None,
         *,
         sample_weight: ArrayLike | None = None,
-        ax: "Axes | None" = None,
+        ax: Axes | None = None,
         name: str | None = None,
         error_kw: dict[str, Any] | None = None,
         loss_kw: dict[str, Any] | None = None,
@@ -153,7 +139,7 @@ class ShareBoostPathDisplay:
 
     def plot(
         self,
-        ax: "Axes | None" = None,
+        ax: Axes | None = None,
         *,
         name: str | None = None,
         error_kw: dict[str, Any] | None = None,
@@ -182,7 +168,7 @@ class ShareBoostPathDisplay:
         plt = _require_matplotlib()
         from matplotlib.ticker import MaxNLocator
 
-        self.ax_ = plt.subplots()[1] if ax is None else ax
+        self.ax_: Axes = plt.subplots()[1] if ax is None else ax
         self.figure_ = self.ax_.figure
         self._plot_errors(error_kw or {})
         with_error = self.error_line_ is not None or self.cv_line_ is not None
@@ -200,7 +186,8 @@ class ShareBoostPathDisplay:
         return self
 
     def _plot_errors(self, options: dict[str, Any]) -> None:
-        self.error_line_ = self.cv_line_ = None
+        self.error_line_: Line2D | None = None
+        self.cv_line_: Line2D | None = None
         if self.error is not None:
             style = {"color": "C0", "marker": ".", "label": "error on the given data"}
             (self.error_line_,) = self.ax_.plot(_rounds(self.error), self.error, **style | options)
@@ -217,11 +204,12 @@ class ShareBoostPathDisplay:
 
     def _plot_loss(self, options: dict[str, Any]) -> None:
         style = {"color": "C7", "linestyle": "--", "label": "training loss"}
-        (self.loss_line_,) = self.loss_ax_.plot(_rounds(self.loss), self.loss, **style | options)
+        curve = _rounds(self.loss), self.loss
+        self.loss_line_: Line2D = self.loss_ax_.plot(*curve, **style | options)[0]
         self.loss_ax_.set_ylabel("Training loss")
 
     def _mark_chosen(self, options: dict[str, Any]) -> None:
-        self.chosen_line_ = None
+        self.chosen_line_: Line2D | None = None
         if self.n_chosen is not None:
             style = {"color": "black", "linestyle": ":", "label": f"chosen: {self.n_chosen}"}
             self.chosen_line_ = self.ax_.axvline(self.n_chosen, **style | options)
@@ -239,7 +227,7 @@ def _check_estimator(estimator: Any) -> None:
     from sklearn.utils.validation import check_is_fitted
 
     check_is_fitted(estimator)
-    if not hasattr(estimator, "path_") or not hasattr(estimator, "staged_predict"):
+    if any(getattr(estimator, name, None) is None for name in ("path_", "staged_predict")):
         raise TypeError(
             f"{type(estimator).__name__} has no path of models. Give a fitted "
             "ShareBoostClassifier, ShareBoostRegressor, or one of their CV forms."

@@ -9,8 +9,6 @@ from typing import Any
 from mixnorm.display.report.html import Html, join, one_line, table, tag
 from mixnorm.display.report.page import document
 
-__all__ = ["advice_page"]
-
 _VERDICTS = {
     "clear": "One norm is better than the others.",
     "tie": "Several norms are as good as each other.",

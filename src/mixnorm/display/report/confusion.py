@@ -18,7 +18,6 @@ from mixnorm.display.report.text import NONE, count, percent, plural, short, tex
 if TYPE_CHECKING:
     from mixnorm.display.report.report import Report
 
-__all__ = ["confusion_section"]
 
 Floats = NDArray[np.float64]
 

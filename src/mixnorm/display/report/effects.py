@@ -19,7 +19,6 @@ from mixnorm.display.report.text import NONE, count, fixed, known, number, plura
 if TYPE_CHECKING:
     from mixnorm.display.report.report import Report
 
-__all__ = ["Effects", "effects_section"]
 
 _MOST_FEATURES = 60
 

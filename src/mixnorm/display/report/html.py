@@ -6,8 +6,6 @@ import re
 from collections.abc import Iterable
 from html import escape as _escape
 
-__all__ = ["Html", "clean", "join", "name_tag", "one_line", "scroll", "table", "tag"]
-
 # What XML 1.0 forbids or HTML calls an error: controls, half surrogates (a file name that is no
 # UTF-8 holds them) and non-characters. Bidirectional embeddings, overrides and isolates are legal,
 # but one that is never closed turns the rest of a line around.

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from mixnorm._files import written_whole
 from mixnorm.display.report.page import page
 
-__all__ = ["Feature", "FullModel", "Report"]
-
 _TASKS = ("classification", "regression")
 
 

@@ -14,7 +14,6 @@ from mixnorm.display.report.text import count, number, percent, text_width
 if TYPE_CHECKING:
     from mixnorm.display.report.report import Report
 
-__all__ = ["scatter_section"]
 
 Floats = NDArray[np.float64]
 

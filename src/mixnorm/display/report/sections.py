@@ -22,14 +22,6 @@ from mixnorm.display.report.text import (
 if TYPE_CHECKING:
     from mixnorm.display.report.report import Feature, Report
 
-__all__ = [
-    "cost_section",
-    "data_section",
-    "features_section",
-    "made_section",
-    "masthead",
-    "tiles",
-]
 
 _MOST_ROWS = 40  # features that are listed without being asked for
 
