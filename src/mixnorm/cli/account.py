@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -288,11 +288,10 @@ class Account:
     def rises(self) -> list[Rise]:
         """Where the error rose, as it is printed."""
         return [
-            Rise(
-                rise.first,
-                rise.last,
-                mean_cost(self.word, 1, rise.before),
-                mean_cost(self.word, 1, rise.after),
+            replace(
+                rise,
+                before=mean_cost(self.word, 1, rise.before),
+                after=mean_cost(self.word, 1, rise.after),
             )
             for rise in self._rises.found
         ]

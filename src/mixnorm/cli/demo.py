@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from mixnorm.cli.screen import Screen
 _SIZE = 20
 
 
-def demo(options: argparse.Namespace, screen: Screen) -> None:
+def demo(options: argparse.Namespace, screen: Screen, command: Sequence[str]) -> None:
     """Write scikit-learn's digits as a table, then run the commands a user would."""
     from mixnorm.cli import commands as _commands
     from mixnorm.cli.arguments.parser import build_parser
