@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -15,7 +15,7 @@ from mixnorm.tables.columns import CategoryColumn, ColumnPlan, DateColumn, Gaps,
 from mixnorm.tables.marks import frame_texts, restyled, table_mark
 from mixnorm.tables.names import ColumnName, NumberName
 from mixnorm.tables.plan import plan_column
-from mixnorm.tables.words import counted
+from mixnorm.tables.words import counted, shortened
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -337,13 +337,12 @@ def _is_exact(plan: ColumnPlan, matrix: np.ndarray) -> bool:
 def _missing_columns(missing: list[str], given: list[str]) -> str:
     import difflib
 
-    hints = []
-    for name in missing[:5]:
+    hints = list(map(repr, missing))
+    for place, name in enumerate(missing[:5]):
         close = difflib.get_close_matches(name, given, n=1)
-        hints.append(f"{name!r}" + (f" (is it {close[0]!r}?)" if close else ""))
-    more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
+        hints[place] += f" (is it {close[0]!r}?)" if close else ""
     what = "column" if len(missing) == 1 else "columns"
-    return f"The table lacks the {what} {', '.join(hints)}{more}, which the model needs."
+    return f"The table lacks the {what} {shortened(hints, 5)}, which the model needs."
 
 
 def unreadable(name: str, kind: str, gap: Gaps, rows: int, example: str = "") -> str:
@@ -442,9 +441,3 @@ def strange_text(gap: Gaps) -> str:
         texts = ", ".join(repr(text) for text in gap.examples)
         parts.append(f"{gap.strange} unreadable ({texts})")
     return " and ".join(parts)
-
-
-def shortened(names: Sequence[str], most: int = 6) -> str:
-    """Return names as a list, cut after a few."""
-    shown = ", ".join(names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

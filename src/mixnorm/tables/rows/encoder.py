@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from numbers import Real
 from operator import itemgetter
 from typing import Any
@@ -13,7 +12,7 @@ import numpy as np
 
 from mixnorm.exceptions import TableError
 from mixnorm.tables.columns import MISSING_LEVEL, DateColumn, Gaps
-from mixnorm.tables.encoder import dated, shortened, strange_text, unreadable
+from mixnorm.tables.encoder import dated, strange_text, unreadable
 from mixnorm.tables.rows.columns import MISSING, RowColumn, is_gap
 from mixnorm.tables.values import (
     BLANKS,
@@ -23,28 +22,13 @@ from mixnorm.tables.values import (
     text_number,
     value_text,
 )
+from mixnorm.tables.words import shortened
 
 # Values by name: numbers, texts of categories, None where a number is missing.
 Features = dict[str, float | str | None]
 # Texts whose meaning is remembered.
 _MOST_TEXTS = 100_000
 _STRANGE = "strange"  # what a text that is no number is remembered as
-
-
-@dataclass
-class _Count:
-    """What was not as it should be in a column, so far."""
-
-    missing: int = 0
-    strange: int = 0
-    infinite: int = 0
-    examples: list[str] = field(default_factory=list)
-
-    def note_strange(self, value: Any) -> None:
-        self.strange += 1
-        text = str(value)[:40]
-        if len(self.examples) < 3 and text not in self.examples:
-            self.examples.append(text)
 
 
 class RowEncoder:
@@ -98,7 +82,7 @@ class RowEncoder:
         self.columns = {column.name: column for column in columns}
         self._drop, self._style, self._complete = set(drop), style, complete
         self._numbers: dict[tuple[str, str], float | str | None] = {}
-        self._counts: dict[str, _Count] = {}
+        self._counts: dict[str, Gaps] = {}
         self._dates = {
             name: _Dates(column) for name, column in self.columns.items() if column.kind == "date"
         }
@@ -281,8 +265,8 @@ class RowEncoder:
             else:
                 count.note_strange(value)
 
-    def _count(self, name: str) -> _Count:
-        return self._counts.setdefault(name, _Count())
+    def _count(self, name: str) -> Gaps:
+        return self._counts.setdefault(name, Gaps())
 
     def first(self, features: Features) -> Features:
         """Return features as an online estimator is to have them of its first row.
@@ -321,13 +305,13 @@ class RowEncoder:
             said.append(f"Missing values: {shortened(filled)}.")
         for name, count in self._counts.items():
             if count.strange or count.infinite:
-                said.append(f"Taken as missing in {name}: {strange_text(_as_gaps(count))}.")
+                said.append(f"Taken as missing in {name}: {strange_text(count)}.")
         return said + self.left_out()
 
     def check_readable(self, rows: int) -> None:
         """Raise if most entries of a column, of so many rows, cannot be read."""
         for name, count in self._counts.items():
-            why = unreadable(name, self.columns[name].kind, _as_gaps(count), rows)
+            why = unreadable(name, self.columns[name].kind, count, rows)
             if why:
                 raise TableError(why)
 
@@ -342,15 +326,6 @@ class RowEncoder:
     def _filled(self, name: str) -> str:
         kind = self.columns[name].kind
         return "a level of their own" if kind == "category" else "taken at the mean"
-
-
-def _as_gaps(count: _Count) -> Gaps:
-    return Gaps(
-        missing=count.missing,
-        strange=count.strange,
-        infinite=count.infinite,
-        examples=tuple(count.examples),
-    )
 
 
 class _Dates:

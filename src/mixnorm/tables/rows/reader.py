@@ -22,7 +22,7 @@ from mixnorm.tables.rows.columns import (
 )
 from mixnorm.tables.rows.encoder import RowEncoder, as_number
 from mixnorm.tables.rows.records import MOST_LINES, BadRecord, csv_entries, json_object, told_format
-from mixnorm.tables.table import listed, repeated_names, unique_names
+from mixnorm.tables.table import numbered_names, renamed_note, repeated_names, unique_names
 from mixnorm.tables.target import Task, find_name
 from mixnorm.tables.values import level_text, text_number, value_text
 from mixnorm.tables.words import counted
@@ -347,10 +347,7 @@ class RowReader:
             lines.take(length)
             self._repeated = repeated_names(names)
             names, renamed = unique_names(names)
-            if renamed:
-                self.notes.append(
-                    f"Names that occur more than once, or are empty, became {listed(renamed)}."
-                )
+            self.notes += renamed_note(renamed)
         elif known and len(known) == len(names):
             self.notes.append("The first row holds no names, so columns are those learned before.")
             names = list(known)
@@ -359,7 +356,7 @@ class RowReader:
                 "The first row holds only numbers, so it is taken as data; columns are called "
                 "column_1, column_2, ..."
             )
-            names = [f"column_{place}" for place in range(1, len(names) + 1)]
+            names = numbered_names(len(names))
         self.columns = tuple(names)
         if known is not None:
             self._drop &= set(names)
