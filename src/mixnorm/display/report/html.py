@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from html import escape as _escape
 
 # What XML 1.0 forbids or HTML calls an error: controls, half surrogates (a file name that is no
@@ -91,6 +91,21 @@ def name_tag(name: str, most: int = 500) -> Html:
 def scroll(label: str, *content: str | None) -> Html:
     """Return a box that scrolls sideways, reachable by keyboard and announced by its label."""
     return tag("div", *content, class_="scroll", tabindex="0", role="region", aria_label=label)
+
+
+def folded(summary: str, body: Html) -> Html:
+    """Return content that is shown when its summary is clicked."""
+    return tag("details", tag("summary", summary), body)
+
+
+def paragraph(sentences: Sequence[str], class_: str = "muted") -> Html | None:
+    """Return sentences as a paragraph; None if there are none."""
+    return tag("p", " ".join(sentences), class_=class_) if sentences else None
+
+
+def legend(items: Iterable[str]) -> Html:
+    """Return what colours and lines mean."""
+    return tag("ul", *(tag("li", item) for item in items), class_="legend")
 
 
 def table(
