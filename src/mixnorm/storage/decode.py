@@ -16,6 +16,7 @@ from dataclasses import fields
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from mixnorm.exceptions import ModelFileError
@@ -141,8 +142,9 @@ class Decoder:
         made = kind(**{name: value for name, value in values.items() if name not in late})
         for name in late & values.keys():
             object.__setattr__(made, name, values[name])  # frozen ones too
-        if hasattr(made, "_check_stored"):
-            made._check_stored()
+        check = getattr(made, "_check_stored", None)
+        if check is not None:
+            check()
         return made
 
     def _splitter(self, content: Any) -> Any:
@@ -152,12 +154,10 @@ class Decoder:
 
     def _named(self, content: Any, allowed: set[str] | None, kind: type) -> dict[str, Any]:
         """Return values by name. Those missing keep their defaults: an older mixnorm had none."""
-        unknown = (
-            [] if allowed is None else [name for name in _a(dict, content) if name not in allowed]
-        )
-        if unknown:
-            raise ModelFileError(f"{kind.__name__} has no {reprlib.repr(unknown[0])} here")
-        return {name: self.value(node) for name, node in _a(dict, content).items()}
+        for name in _a(dict, content):
+            if allowed is not None and name not in allowed:
+                raise ModelFileError(f"{kind.__name__} has no {reprlib.repr(name)} here")
+        return {name: self.value(node) for name, node in content.items()}
 
     _KINDS: ClassVar[dict[str, Callable[[Any, Any], Any]]] = {
         "array": _array,
@@ -185,21 +185,21 @@ def restore(model: Any, state: dict[str, Any], max_bytes: int) -> None:
             raise ModelFileError(
                 f"{reprlib.repr(name)} cannot be a fitted attribute of {type(model).__name__}"
             )
-    if hasattr(model, "_restore"):
-        model._restore(state, max_bytes)
+    take = getattr(model, "_restore", None)
+    if take is not None:
+        take(state, max_bytes)
     else:
-        vars(model).update(state)
+        _give(model, state)
         _try(model, max_bytes)
     check_is_fitted(model)
 
 
-def _rebuilt(estimator: Any) -> int:
+def _rebuilt(estimator: BaseEstimator) -> int:
     """Return how many bytes an estimator takes, or will, for what is not in the file."""
-    own = vars(estimator)
-    if "model_" in own:
-        inputs, outputs = own["model_"].inputs, own["model_"].outputs
-        return 8 * int(inputs.n_features) * int(outputs.n_outputs)
-    return sum(part.nbytes for part in own.values() if isinstance(part, np.ndarray))
+    model = getattr(estimator, "model_", None)
+    if model is not None:
+        return 8 * int(model.inputs.n_features) * int(model.outputs.n_outputs)
+    return sum(part.nbytes for part in vars(estimator).values() if isinstance(part, np.ndarray))
 
 
 def _attach(estimator: Any, state: dict[str, Any], max_bytes: int) -> None:
@@ -210,21 +210,25 @@ def _attach(estimator: Any, state: dict[str, Any], max_bytes: int) -> None:
         if part not in hints or part not in state or not fits(state[part], hints[part]):
             raise ModelFileError(f"{reprlib.repr(part)} of {name} is missing, or of another kind")
     model = state["model_"]
-    if not isinstance(model.outputs, estimator._output_kind):
-        raise ModelFileError(f"a {name} has no outputs of this kind")
-    if hasattr(estimator, "_check_parameters"):
-        estimator._check_parameters()
+    estimator.__mixnorm_check__(model)
     model.check(max_bytes)
-    if hasattr(state.get("_resume"), "check"):
-        state["_resume"].check(model)
-    vars(estimator).update(state, n_features_in_=model.inputs.n_features)
+    check = getattr(state.get("_resume"), "check", None)
+    if check is not None:
+        check(model)
+    _give(estimator, {**state, "n_features_in_": model.inputs.n_features})
     if model.inputs.names is not None:
         estimator.feature_names_in_ = model.inputs.name_array
 
 
+def _give(estimator: BaseEstimator, attributes: dict[str, Any]) -> None:
+    for name, value in attributes.items():
+        setattr(estimator, name, value)
+
+
 def _may_be_attribute(kind: type, name: str) -> bool:
     """Tell whether an attribute of that name hides no method, nor one of Python's own names."""
-    hides = hasattr(inspect.getattr_static(kind, name, None), "__get__")
+    static = inspect.getattr_static(kind, name, None)
+    hides = getattr(static, "__get__", None) is not None
     ours = name.isidentifier() and not name.startswith("__") and not PASSING.fullmatch(name)
     return ours and not hides
 
@@ -232,7 +236,7 @@ def _may_be_attribute(kind: type, name: str) -> bool:
 def _try(model: Any, max_bytes: int) -> None:
     """Predict one row of zeros: an estimator that checks nothing itself must at least do that."""
     width = getattr(model, "n_features_in_", None)
-    if width is None or not hasattr(model, "predict"):
+    if width is None or getattr(model, "predict", None) is None:
         return
     if not isinstance(width, numbers.Integral) or not 1 <= int(width) <= max_bytes // 8:
         raise ModelFileError(f"n_features_in_ is {reprlib.repr(width)}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import reprlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields
 from functools import cached_property
@@ -151,9 +151,10 @@ class Encoder:
         return {"fields": self._named(own)}
 
     def _splitter(self, value: Any) -> dict[str, Any]:
-        own = {**getattr(value, "cvargs", {}), **vars(value)}  # repeated splitters have cvargs
+        inner = getattr(value, "cvargs", {})  # repeated splitters keep some parameters there
         names = inspect.signature(type(value)).parameters
-        return {"params": self._named({name: own[name] for name in names})}
+        params = {name: inner[name] if name in inner else getattr(value, name) for name in names}
+        return {"params": self._named(params)}
 
     def _named(self, content: dict[str, Any]) -> dict[str, Any]:
         nodes = {}
@@ -228,8 +229,8 @@ def fitted_state(model: Any) -> dict[str, Any]:
     if "model_" in own:
         hints = fitted_hints(type(model))
         state = {name: own[name] for name in own.keys() & hints if fits(own[name], hints[name])}
-    elif hasattr(model, "_fitted_state"):
-        state = model._fitted_state()
+    elif (stored := getattr(model, "_fitted_state", None)) is not None:
+        state = stored()
     else:
         params = model.get_params(deep=False)
         state = {name: value for name, value in _own(model).items() if name not in params}
@@ -257,12 +258,12 @@ def _shown(value: Any) -> str:
 def _remedy(value: Any) -> str:
     if isinstance(value, (np.random.RandomState, np.random.Generator)):
         return "Set it to a whole number or None; the fitted model stays the same."
-    if callable(value) and not hasattr(value, "get_params"):
+    if callable(value) and getattr(value, "get_params", None) is None:
         return (
             "Functions are code, and a model file holds none. Set it to a name or to None; "
             "the fitted model stays the same."
         )
-    if hasattr(value, "tolist") or hasattr(value, "__iter__"):
+    if isinstance(value, Iterable):
         return "Give a list, a tuple or a NumPy array in its place."
     return (
         "It holds plain values, mixnorm's own objects and scikit-learn's splitters. For objects of "
