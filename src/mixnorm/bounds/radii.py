@@ -17,10 +17,11 @@ EXAMPLES = ("classes", "tasks", "rows")
 
 def pair(norm: Any, shape: tuple[int, int]) -> Any:
     """Return the strongly convex norm that proofs are about: the norm itself, or its twin."""
-    if hasattr(norm, "strong_convexity"):
+    if getattr(norm, "strong_convexity", None) is not None:
         return norm
-    if hasattr(norm, "smooth_twin"):
-        return norm.smooth_twin(shape)
+    twin = getattr(norm, "smooth_twin", None)
+    if twin is not None:
+        return twin(shape)
     raise ValueError(
         f"{norm!r} is not strongly convex, and has no twin that is; the bounds of this theory are "
         "for the norms 'l1,1', 'l2,1', 'l2,2' and 'trace', and others between them."

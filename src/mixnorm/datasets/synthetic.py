@@ -13,9 +13,7 @@ Integers = NDArray[np.int64]
 
 
 def make_shared_bits(
-    n_classes: int,
-    n_samples: int | None = None,
-    random_state: Any = None,
+    n_classes: int, n_samples: int | None = None, random_state: Any = None
 ) -> tuple[Floats, Integers]:
     r"""Make classes told apart by a few shared bits, or by one loud column each.
 

@@ -57,13 +57,7 @@ class KernelRatesDisplay:
 
     @classmethod
     def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: Any,
-        *,
-        ax: Axes | None = None,
-        name: str | None = None,
+        cls, estimator: Any, X: Any, y: Any, *, ax: Axes | None = None, name: str | None = None
     ) -> Self:
         """Plot the rates of a fitted learner that chose kernels.
 

@@ -66,11 +66,7 @@ def check_loss(
     shape = (len(y), n_outputs)
     weight = np.asarray(rng.uniform(0.5, 2.0, size=len(y)))
     case = Case(
-        loss,
-        y,
-        2.0 * rng.standard_normal(shape),
-        weight / weight.sum(),
-        rng.standard_normal(shape),
+        loss, y, 2.0 * rng.standard_normal(shape), weight / weight.sum(), rng.standard_normal(shape)
     )
     for check in _CHECKS:
         check(case)

@@ -100,11 +100,7 @@ def check_pool(
     before = _snapshot(X)
     for scale in ("std", "max", False):
         for fit_intercept in (True, False):
-            options = {
-                "scale": scale,
-                "fit_intercept": fit_intercept,
-                "random_state": random_state,
-            }
+            options = {"scale": scale, "fit_intercept": fit_intercept, "random_state": random_state}
             case = _Case(pool, X, *arrays, options, max_atoms)
             prepared = case.prepared()
             case = replace(case, subject=prepared.pool or pool)

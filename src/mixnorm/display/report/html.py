@@ -109,11 +109,7 @@ def legend(items: Iterable[str]) -> Html:
 
 
 def table(
-    caption: str,
-    head: Iterable[str],
-    rows: Iterable[Iterable[str]],
-    *,
-    class_: str | None = None,
+    caption: str, head: Iterable[str], rows: Iterable[Iterable[str]], *, class_: str | None = None
 ) -> Html:
     """Return a table whose first cell of each row is a heading, in a box that scrolls."""
     body = (

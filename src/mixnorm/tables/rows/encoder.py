@@ -14,14 +14,7 @@ from mixnorm.exceptions import TableError
 from mixnorm.tables.columns import MISSING_LEVEL, DateColumn, Gaps
 from mixnorm.tables.encoder import dated, strange_text, unreadable
 from mixnorm.tables.rows.columns import MISSING, RowColumn, is_gap
-from mixnorm.tables.values import (
-    BLANKS,
-    LARGEST,
-    as_seconds,
-    level_text,
-    text_number,
-    value_text,
-)
+from mixnorm.tables.values import BLANKS, LARGEST, as_seconds, level_text, text_number, value_text
 from mixnorm.tables.words import shortened
 
 # Values by name: numbers, texts of categories, None where a number is missing.

@@ -14,12 +14,7 @@ from mixnorm.tables import sniff
 from mixnorm.tables.lines import Lines
 from mixnorm.tables.marks import Mark, common_mark, text_mark
 from mixnorm.tables.read import SEPARATOR
-from mixnorm.tables.rows.columns import (
-    RowColumn,
-    adapt_columns,
-    decide_columns,
-    values_by_name,
-)
+from mixnorm.tables.rows.columns import RowColumn, adapt_columns, decide_columns, values_by_name
 from mixnorm.tables.rows.encoder import RowEncoder, as_number
 from mixnorm.tables.rows.records import MOST_LINES, BadRecord, csv_entries, json_object, told_format
 from mixnorm.tables.table import numbered_names, renamed_note, repeated_names, unique_names

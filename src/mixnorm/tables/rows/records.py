@@ -16,12 +16,7 @@ STREAMED = ("csv", "tsv", "jsonl")
 Format = Literal["csv", "tsv", "jsonl"]
 # Lines of one record of a CSV file, whose quoted entries may have line breaks.
 MOST_LINES = 1000
-_ENDINGS: dict[str, Format] = {
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".tsv": "tsv",
-    ".tab": "tsv",
-}
+_ENDINGS: dict[str, Format] = {".jsonl": "jsonl", ".ndjson": "jsonl", ".tsv": "tsv", ".tab": "tsv"}
 
 
 class BadRecord(Exception):
