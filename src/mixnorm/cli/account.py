@@ -207,13 +207,10 @@ class Rises:
             before = float(np.mean(level["blocks"])) / size
             self.found = [*self.found, Rise(rows - count + 1, rows, before, sum(worse) / count)]
             self.found = self.found[-_MOST_RISES:]
-            self._forget()
+            # Compare only with what comes: a larger block in progress has rows from before.
+            for each in self._levels:
+                each.update(_NEW_LEVEL)
             level["blocks"] = worse
-
-    def _forget(self) -> None:
-        """Compare only with what comes: a larger block in progress has rows from before."""
-        for level in self._levels:
-            level.update(_NEW_LEVEL)
 
     def _is_worse(self, new: float, size: int, blocks: list[float]) -> bool:
         if len(blocks) < _LEAST_BLOCKS[self._task]:

@@ -126,14 +126,14 @@ class ShareBoostPathDisplay:
         _check_estimator(estimator)
         if (X is None) != (y is None):
             raise ValueError("The error needs both X and y: give both, or neither.")
-        curves: dict[str, Any] = _cross_validated(estimator)
+        curves = _cross_validated(estimator)
         if X is not None:
             curves["error"] = _staged_error(estimator, X, y, sample_weight)
         display = cls(
             loss=np.asarray(estimator.path_["loss"], dtype=np.float64),
-            n_chosen=_chosen_size(estimator),
+            n_chosen=getattr(estimator, "n_features_to_select_", len(estimator.path_["loss"])),
             estimator_name=type(estimator).__name__ if name is None else name,
-            **{"error_name": _error_name(estimator), **curves},
+            **curves,
         )
         return display.plot(ax, error_kw=error_kw, loss_kw=loss_kw, chosen_kw=chosen_kw)
 
@@ -247,19 +247,17 @@ def _staged_error(estimator: Any, X: Any, y: Any, sample_weight: ArrayLike | Non
     return np.array([1.0 - score(y, guess, sample_weight=sample_weight) for guess in staged])
 
 
-def _error_name(estimator: Any) -> str:
+def _cross_validated(estimator: Any) -> dict[str, Any]:
+    """Return the name of the error, and the folds' curve for estimators that have one."""
     from sklearn.base import is_regressor
 
-    return "1 − R²" if is_regressor(estimator) else "Error rate"
-
-
-def _cross_validated(estimator: Any) -> dict[str, Any]:
-    """Return the folds' curve as an error, for estimators that have one."""
+    named = {"error_name": "1 − R²" if is_regressor(estimator) else "Error rate"}
     results = getattr(estimator, "cv_results_", None)
     if results is None:
-        return {}
+        return named
     mean = np.asarray(results["mean_test_score"], dtype=np.float64)
     curve: dict[str, Any] = {
+        **named,
         "cv_n_features": np.asarray(results["n_features"]),
         "cv_error": 1.0 - mean,
         "cv_std": np.asarray(results["std_test_score"], dtype=np.float64),
@@ -268,8 +266,3 @@ def _cross_validated(estimator: Any) -> dict[str, Any]:
         # Another score need not end at one; its sign is all that can be turned.
         curve |= {"cv_error": -mean, "error_name": "Error (cross-validation: minus the score)"}
     return curve
-
-
-def _chosen_size(estimator: Any) -> int:
-    chosen = getattr(estimator, "n_features_to_select_", None)
-    return len(estimator.path_["loss"]) if chosen is None else int(chosen)

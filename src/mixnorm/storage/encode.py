@@ -137,7 +137,7 @@ class Encoder:
         try:
             check_is_fitted(model)
         except NotFittedError:
-            if not self._outermost:
+            if self._depth > 1:  # a part of the model, which may be fitted later
                 return {"params": params, "state": None}
             raise
         return {"params": params, "state": self._named(fitted_state(model))}
@@ -164,10 +164,6 @@ class Encoder:
         return nodes
 
     # --- where we are
-
-    @property
-    def _outermost(self) -> bool:
-        return self._depth <= 1
 
     @contextmanager
     def _deeper(self) -> Iterator[None]:

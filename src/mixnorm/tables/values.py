@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import datetime, time
 from decimal import Decimal
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -29,6 +30,8 @@ BLANKS = frozenset({"none", "None", "NONE", "-", "--", ".", "n.a.", "N.A."})
 # What may stand around a number: 12 %, $ 3.50, 7 €.
 _UNITS = re.compile(r"([-+]?)[$€£¥]?\s*(.*?)\s*[%$€£¥]?", re.DOTALL)
 _TRUTHS = {"true": 1.0, "false": 0.0}
+# Texts whose meaning is remembered.
+MOST_TEXTS = 100_000
 # Larger numbers count as infinite: so would their sums and products with small ones.
 LARGEST = 1e304
 # Dates as people write them, beside ISO 8601; of those that fit best, the first is taken: day
@@ -190,6 +193,7 @@ def _number_text(number: float) -> str:
     return str(int(number)) if whole else repr(number)
 
 
+@lru_cache(maxsize=MOST_TEXTS)
 def level_text(text: str) -> str:
     """Return what a text is compared by as a level of a category.
 
@@ -208,6 +212,7 @@ def value_text(value: Any) -> str:
     return level_text(plain_text(value))
 
 
+@lru_cache(maxsize=MOST_TEXTS)
 def text_number(text: str, style: str) -> float | None:
     """Return a single text as a number, an infinite one where it is too large; None if it is none.
 

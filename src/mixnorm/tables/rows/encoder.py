@@ -14,13 +14,19 @@ from mixnorm.exceptions import TableError
 from mixnorm.tables.columns import MISSING_LEVEL, DateColumn, Gaps
 from mixnorm.tables.encoder import dated, strange_text, unreadable
 from mixnorm.tables.rows.columns import MISSING, RowColumn, is_gap
-from mixnorm.tables.values import BLANKS, LARGEST, as_seconds, level_text, text_number, value_text
+from mixnorm.tables.values import (
+    BLANKS,
+    LARGEST,
+    MOST_TEXTS,
+    as_seconds,
+    level_text,
+    text_number,
+    value_text,
+)
 from mixnorm.tables.words import shortened
 
 # Values by name: numbers, texts of categories, None where a number is missing.
 Features = dict[str, float | str | None]
-# Texts whose meaning is remembered.
-_MOST_TEXTS = 100_000
 _STRANGE = "strange"  # what a text that is no number is remembered as
 
 
@@ -74,7 +80,6 @@ class RowEncoder:
     ) -> None:
         self.columns = {column.name: column for column in columns}
         self._drop, self._style, self._complete = set(drop), style, complete
-        self._numbers: dict[tuple[str, str], float | str | None] = {}
         self._counts: dict[str, Gaps] = {}
         self._dates = {
             name: _Dates(column) for name, column in self.columns.items() if column.kind == "date"
@@ -223,20 +228,11 @@ class RowEncoder:
 
     def _number(self, text: str, style: str) -> float | str | None:
         """Return what a text stands for among numbers; None where it is missing."""
-        key = (style, text)
-        try:
-            return self._numbers[key]
-        except KeyError:
-            pass
         bare = text.strip()
-        number: float | str | None = None
-        if bare not in MISSING and bare not in BLANKS:
-            number = text_number(bare, style)
-            number = _STRANGE if number is None else number
-        if len(self._numbers) >= _MOST_TEXTS:
-            self._numbers.clear()
-        self._numbers[key] = number
-        return number
+        if bare in MISSING or bare in BLANKS:
+            return None
+        number = text_number(bare, style)
+        return _STRANGE if number is None else number
 
     def _add_category(self, found: Features, column: RowColumn, value: Any) -> None:
         if is_gap(value):
@@ -343,7 +339,7 @@ class _Dates:
         fresh = [text for text in texts if text not in self._known]
         if not fresh:
             return
-        if len(self._known) + len(fresh) > _MOST_TEXTS:
+        if len(self._known) + len(fresh) > MOST_TEXTS:
             self._known.clear()
             fresh = texts
         seconds = as_seconds(pd.Series(fresh, dtype="object"), self.plan.pattern)
@@ -379,7 +375,7 @@ class _Dates:
         import pandas as pd
 
         stamp = pd.to_datetime(pd.Series([value], dtype="object"), errors="coerce", utc=True)
-        if len(self._known) >= _MOST_TEXTS:
+        if len(self._known) >= MOST_TEXTS:
             self._known.clear()
         [parts] = self._measured(as_seconds(stamp, self.plan.pattern))
         self._known[_date_text(value) or ""] = parts

@@ -22,8 +22,6 @@ from mixnorm.tables.target import Task, find_name
 from mixnorm.tables.values import level_text, text_number, value_text
 from mixnorm.tables.words import counted
 
-# Texts whose meaning is remembered.
-_MOST_TEXTS = 100_000
 # Names that a message may list.
 _MOST_NAMES = 100
 # Malformed rows whose line and reason are remembered.
@@ -150,7 +148,6 @@ class RowReader:
         self._drop, self._categories, self._forced = set(drop), set(categories), set(numbers)
         self.has_target = False
         self._names_seen: dict[str, None] = {}
-        self._labels: dict[str, str] = {}
         self._style: str | None = None  # of JSON: texts are texts
         self._mark: Mark = ""
         self._repeated: tuple[str, ...] = ()
@@ -422,10 +419,6 @@ class RowReader:
 
     def _label(self, text: str, used: int = 1) -> str | float | None:
         """Return a target; None where it is missing."""
-        try:
-            return self._labels[text]
-        except KeyError:
-            pass
         bare = text.strip()
         if bare in sniff.MISSING:
             return None
@@ -434,9 +427,7 @@ class RowReader:
             if number is None or not math.isfinite(number):
                 raise BadRecord(f"the target {bare[:40]!r} is no number", used)
             return number
-        if len(self._labels) >= _MOST_TEXTS:
-            self._labels.clear()
-        return self._labels.setdefault(text, level_text(bare))
+        return level_text(bare)
 
     def _style_of(self, text: str) -> str:
         """Return how a target is written as a number."""
