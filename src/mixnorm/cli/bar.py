@@ -88,11 +88,7 @@ class RoundCallback:
     def setup(self, estimator: Any, context: Any) -> None:
         """Do nothing: required by the protocol."""
 
-    def teardown(self, estimator: Any, context: Any) -> None:
-        """Do nothing: required by the protocol."""
-
-    def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
-        """Do nothing: required by the protocol."""
+    teardown = on_fit_task_begin = setup
 
     def on_fit_task_end(self, estimator: Any, context: Any, *, fitted_estimator: Any) -> bool:
         """Tell of a round that has ended; never ask to stop."""

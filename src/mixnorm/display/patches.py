@@ -273,13 +273,8 @@ def _names(estimator: Any, n_outputs: int) -> list[Any]:
 def _as_rows(X: Any, shape: tuple[int, int]) -> Any:
     """Return images as rows of pixels."""
     X = X if is_foreign(X) or is_sparse(X) else np.asarray(X)
-    pixels = shape[0] * shape[1]
-    if tuple(X.shape[1:]) not in (tuple(shape), (pixels,)):
-        raise ValueError(
-            f"X has the shape {tuple(X.shape)}, but the model is for images of {shape[0]} x "
-            f"{shape[1]} pixels; give such images, or a row of pixels for each."
-        )
-    return X if len(X.shape) == 2 else namespace(X).reshape(X, (-1, pixels))
+    _check_pixels("X", X.shape[1:], shape)
+    return X if len(X.shape) == 2 else namespace(X).reshape(X, (X.shape[0], -1))
 
 
 def _largest(pool: Any, table: Any, atom: Any) -> float:
@@ -297,9 +292,15 @@ def _mean(table: Any) -> np.ndarray:
 def _as_picture(image: Any, shape: tuple[int, int]) -> np.ndarray:
     """Return an image, given as rows and columns or as one row."""
     image = to_numpy(image) if is_foreign(image) else np.asarray(image)
-    if image.shape not in (tuple(shape), (shape[0] * shape[1],)):
-        raise ValueError(
-            f"image has the shape {image.shape}, but the model is for images of {shape[0]} x "
-            f"{shape[1]} pixels; give one of these."
-        )
+    _check_pixels("image", image.shape, shape)
     return np.reshape(image, shape)
+
+
+def _check_pixels(name: str, given: Any, shape: tuple[int, int]) -> None:
+    """Raise unless an image has the shape of those of the model, or is a row of its pixels."""
+    height, width = shape
+    if tuple(given) not in ((height, width), (height * width,)):
+        raise ValueError(
+            f"{name} has images of the shape {tuple(given)}, but the model is for images of "
+            f"{height} x {width} pixels; give such, or their pixels as rows."
+        )

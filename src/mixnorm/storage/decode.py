@@ -7,10 +7,8 @@ The file may come from anybody. Values are built from a closed set of nodes, cla
 from __future__ import annotations
 
 import inspect
-import numbers
 import re
 import reprlib
-import warnings
 from collections.abc import Callable
 from dataclasses import fields
 from typing import Any, ClassVar
@@ -21,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mixnorm.exceptions import ModelFileError
 from mixnorm.storage.container import checked_content, checked_dtype, checked_shape
-from mixnorm.storage.encode import DEEPEST, PASSING, fitted_hints
+from mixnorm.storage.encode import DEEPEST, fitted_hints
 from mixnorm.storage.hints import check_fields, fits
 from mixnorm.storage.registry import dataclass_class, estimator_class, splitter_class
 
@@ -179,18 +177,7 @@ def restore(model: Any, state: dict[str, Any], max_bytes: int) -> None:
     if "model_" in fitted_hints(type(model)):
         _attach(model, state, max_bytes)
         return
-    params = model.get_params(deep=False)
-    for name in state:
-        if name in params or not _may_be_attribute(type(model), name):
-            raise ModelFileError(
-                f"{reprlib.repr(name)} cannot be a fitted attribute of {type(model).__name__}"
-            )
-    take = getattr(model, "_restore", None)
-    if take is not None:
-        take(state, max_bytes)
-    else:
-        _give(model, state)
-        _try(model, max_bytes)
+    model._restore(state, max_bytes)
     check_is_fitted(model)
 
 
@@ -215,34 +202,10 @@ def _attach(estimator: Any, state: dict[str, Any], max_bytes: int) -> None:
     check = getattr(state.get("_resume"), "check", None)
     if check is not None:
         check(model)
-    _give(estimator, {**state, "n_features_in_": model.inputs.n_features})
+    for part, value in {**state, "n_features_in_": model.inputs.n_features}.items():
+        setattr(estimator, part, value)
     if model.inputs.names is not None:
         estimator.feature_names_in_ = model.inputs.name_array
-
-
-def _give(estimator: BaseEstimator, attributes: dict[str, Any]) -> None:
-    for name, value in attributes.items():
-        setattr(estimator, name, value)
-
-
-def _may_be_attribute(kind: type, name: str) -> bool:
-    """Tell whether an attribute of that name hides no method, nor one of Python's own names."""
-    static = inspect.getattr_static(kind, name, None)
-    hides = getattr(static, "__get__", None) is not None
-    ours = name.isidentifier() and not name.startswith("__") and not PASSING.fullmatch(name)
-    return ours and not hides
-
-
-def _try(model: Any, max_bytes: int) -> None:
-    """Predict one row of zeros: an estimator that checks nothing itself must at least do that."""
-    width = getattr(model, "n_features_in_", None)
-    if width is None or getattr(model, "predict", None) is None:
-        return
-    if not isinstance(width, numbers.Integral) or not 1 <= int(width) <= max_bytes // 8:
-        raise ModelFileError(f"n_features_in_ is {reprlib.repr(width)}")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a row without names, scores that overflow
-        model.predict(np.zeros((1, int(width))))
 
 
 def _a(kind: type, content: Any) -> Any:

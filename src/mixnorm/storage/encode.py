@@ -225,11 +225,8 @@ def fitted_state(model: Any) -> dict[str, Any]:
     if "model_" in own:
         hints = fitted_hints(type(model))
         state = {name: own[name] for name in own.keys() & hints if fits(own[name], hints[name])}
-    elif (stored := getattr(model, "_fitted_state", None)) is not None:
-        state = stored()
     else:
-        params = model.get_params(deep=False)
-        state = {name: value for name, value in _own(model).items() if name not in params}
+        state = model._fitted_state()
     return {name: value for name, value in state.items() if not PASSING.fullmatch(name)}
 
 

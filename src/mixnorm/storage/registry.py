@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import is_dataclass
 from importlib import import_module
-from types import ModuleType
 from typing import Any
 
 from sklearn.base import BaseEstimator
@@ -79,23 +78,9 @@ def _found(short: Any, known: dict[str, type], what: str, name: Any = None) -> t
 
 def _exported(room: str) -> dict[str, type]:
     """Return the classes of a room that can be stored: its public estimators or dataclasses."""
-    module = _room(room)
-    exported = {name: getattr(module, name) for name in getattr(module, "__all__", ())}
+    module = import_module(f"{_PACKAGE}.{room}")
+    exported = {name: getattr(module, name) for name in module.__all__}
     classes = {name: value for name, value in exported.items() if isinstance(value, type)}
     if room == ESTIMATORS:
         return {name: kind for name, kind in classes.items() if issubclass(kind, BaseEstimator)}
     return {name: kind for name, kind in classes.items() if is_dataclass(kind)}
-
-
-def _room(room: str) -> ModuleType | None:
-    """Import a room of this package; None where this version has no such room."""
-    name = f"{_PACKAGE}.{room}"
-    try:
-        return import_module(name)
-    except ModuleNotFoundError as error:
-        if error.name == name:
-            return None
-        raise ModelFileError(
-            f"it needs the package {error.name!r}, which is not installed; "
-            f"`pip install {error.name}` first"
-        ) from error
