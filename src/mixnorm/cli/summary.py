@@ -66,7 +66,7 @@ def _in_folds(data: Data, found: Search, atom: Any, size: int) -> int | None:
     if data.pool == "pieces":  # all of which read all columns
         return None
 
-    def read(model: Any, one: Any) -> Any:
+    def read(model: BaseEstimator, one: Any) -> Any:
         if data.pool == "columns":
             return one
         return frozenset(model.model_.pool.feature_indices((one,), data.encoder.width).tolist())
@@ -171,7 +171,7 @@ def size_text(told: dict[str, Any]) -> str:
     return f"{counted(size, word)} of {counted(told['columns_read'], 'column')} (of {columns})"
 
 
-def cost_text(model: Any) -> str:
+def cost_text(model: BaseEstimator) -> str:
     """Return what a prediction costs, in words."""
     text = f"{model.cost_.multiply_adds} multiplications and additions"
     return text + (f", {model.cost_.comparisons} comparisons" if model.cost_.comparisons else "")
@@ -291,7 +291,7 @@ def _confusion(found: Search) -> np.ndarray:
     return counts
 
 
-def _effects(data: Data, model: Any) -> tuple[np.ndarray, tuple[bool, ...]]:
+def _effects(data: Data, model: BaseEstimator) -> tuple[np.ndarray, tuple[bool, ...]]:
     """Return how far each feature moves each score: the deviation of its contribution over rows.
 
     A feature of one column moves a score up or down with its value, hence the sign; one of several

@@ -13,6 +13,7 @@ from mixnorm.display.path import _require_matplotlib
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
+    from sklearn.base import BaseEstimator
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -124,7 +125,7 @@ class BoundDisplay:
 
     @classmethod
     def from_shareboost(
-        cls, estimator: Any, X: Any, y: Any, *, W: Any = None, ax: Axes | None = None
+        cls, estimator: BaseEstimator, X: Any, y: Any, *, W: Any = None, ax: Axes | None = None
     ) -> Self:
         """Plot ShareBoost's training loss and its bound, against rounds.
 

@@ -16,6 +16,7 @@ from mixnorm.pools import Patches
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
+    from sklearn.base import BaseEstimator
 
 
 _FOR, _AGAINST, _SEEN = "#0072B2", "#E69F00", "#D55E00"
@@ -80,7 +81,7 @@ class PatchDisplay:
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
+        estimator: BaseEstimator,
         X: Any = None,
         *,
         n_patches: int = 12,
@@ -229,7 +230,7 @@ class PatchDisplay:
         ax.tick_params(axis="y", labelsize=6, pad=1)
 
 
-def _chosen(estimator: Any, n_patches: int) -> list[tuple[Any, Any, int]]:
+def _chosen(estimator: BaseEstimator, n_patches: int) -> list[tuple[Any, Any, int]]:
     """Return the first patches of a model: pool, atom, and column in ``coef_``."""
     from sklearn.utils.validation import check_is_fitted
 
@@ -256,7 +257,7 @@ def _chosen(estimator: Any, n_patches: int) -> list[tuple[Any, Any, int]]:
     return found[:n_patches]
 
 
-def _weights(estimator: Any) -> np.ndarray:
+def _weights(estimator: BaseEstimator) -> np.ndarray:
     """Return ``coef_``, one row per column: ``(n_columns, n_outputs)``; two classes have two."""
     weights = np.atleast_2d(to_numpy(estimator.coef_)).T
     classes = getattr(estimator, "classes_", None)
@@ -265,7 +266,7 @@ def _weights(estimator: Any) -> np.ndarray:
     return weights
 
 
-def _names(estimator: Any, n_outputs: int) -> list[Any]:
+def _names(estimator: BaseEstimator, n_outputs: int) -> list[Any]:
     classes = getattr(estimator, "classes_", None)
     return list(range(n_outputs)) if classes is None else to_numpy(classes).tolist()
 

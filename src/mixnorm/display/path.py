@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
+    from sklearn.base import BaseEstimator
 
 
 Floats = NDArray[np.float64]
@@ -73,7 +74,7 @@ class ShareBoostPathDisplay:
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
+        estimator: BaseEstimator,
         X: Any = None,
         y: Any = None,
         *,
@@ -223,7 +224,7 @@ def _require_matplotlib(what: str = "ShareBoostPathDisplay") -> Any:
     return plt
 
 
-def _check_estimator(estimator: Any) -> None:
+def _check_estimator(estimator: BaseEstimator) -> None:
     from sklearn.utils.validation import check_is_fitted
 
     check_is_fitted(estimator)
@@ -238,7 +239,9 @@ def _rounds(curve: ArrayLike) -> NDArray[np.int64]:
     return np.arange(1, len(np.asarray(curve)) + 1)
 
 
-def _staged_error(estimator: Any, X: Any, y: Any, sample_weight: ArrayLike | None) -> Floats:
+def _staged_error(
+    estimator: BaseEstimator, X: Any, y: Any, sample_weight: ArrayLike | None
+) -> Floats:
     from sklearn.base import is_regressor
     from sklearn.metrics import accuracy_score, r2_score
 
@@ -247,7 +250,7 @@ def _staged_error(estimator: Any, X: Any, y: Any, sample_weight: ArrayLike | Non
     return np.array([1.0 - score(y, guess, sample_weight=sample_weight) for guess in staged])
 
 
-def _cross_validated(estimator: Any) -> dict[str, Any]:
+def _cross_validated(estimator: BaseEstimator) -> dict[str, Any]:
     """Return the name of the error, and the folds' curve for estimators that have one."""
     from sklearn.base import is_regressor
 

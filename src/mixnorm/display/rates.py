@@ -13,6 +13,7 @@ from mixnorm.display.path import _require_matplotlib
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
+    from sklearn.base import BaseEstimator
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -57,7 +58,13 @@ class KernelRatesDisplay:
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, X: Any, y: Any, *, ax: Axes | None = None, name: str | None = None
+        cls,
+        estimator: BaseEstimator,
+        X: Any,
+        y: Any,
+        *,
+        ax: Axes | None = None,
+        name: str | None = None,
     ) -> Self:
         """Plot the rates of a fitted learner that chose kernels.
 

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
@@ -132,7 +133,7 @@ class Encoder:
         with self._inside(type(value).__name__ if not self._place else ""):
             return {kind: {"class": name, **self._CONTENT[kind](self, value)}}
 
-    def _estimator(self, model: Any) -> dict[str, Any]:
+    def _estimator(self, model: BaseEstimator) -> dict[str, Any]:
         params = self._named(model.get_params(deep=False))
         try:
             check_is_fitted(model)
@@ -216,7 +217,7 @@ def fitted_hints(kind: type) -> dict[str, Any]:
     return {name: hint for name, hint in hints_of(kind).items() if name in FITTED}
 
 
-def fitted_state(model: Any) -> dict[str, Any]:
+def fitted_state(model: BaseEstimator) -> dict[str, Any]:
     """Return what a file keeps of a fitted estimator beside its parameters.
 
     That is what the class declares, and of the type that it declares.

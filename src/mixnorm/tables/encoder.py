@@ -262,9 +262,7 @@ class SparseEncoder:
             for name, scale in zip(self.names, scales.tolist(), strict=True)
         ]
 
-    def encode(
-        self, table: SparseTable, needed: Collection[int] | None = None
-    ) -> tuple[Any, dict[str, Gaps]]:
+    def encode(self, table: SparseTable) -> tuple[Any, dict[str, Gaps]]:
         """Return the matrix of a table; columns without entries in training are left out."""
         from scipy import sparse
 
