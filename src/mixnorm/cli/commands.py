@@ -14,7 +14,7 @@ import numpy as np
 from rich.table import Table as RichTable
 
 from mixnorm._files import written_whole
-from mixnorm.cli.advise import advised, told, write_page
+from mixnorm.cli.advise import advice_facts, advised, write_page
 from mixnorm.cli.arguments.parser import Usage, build_parser
 from mixnorm.cli.data import Data, load_data
 from mixnorm.cli.demo import demo as demo
@@ -431,15 +431,15 @@ def advise(options: argparse.Namespace, screen: Screen, command: Sequence[str]) 
     """``mixnorm advise``: compare norms, print the table, and write the page."""
     data = _read(options, screen)
     found = advised(data, options, screen)
-    facts_told = told(found, data, command)
+    told = advice_facts(found, data, command)
     for line in str(found).splitlines():
         screen.say(line)
     if options.report is not None:
         with uninterrupted():
-            write_page(found, facts_told, options.report)
+            write_page(found, told, options.report)
         screen.say(f"Report written to {options.report}.")
-        facts_told["report"] = options.report
-    screen.document(facts_told)
+        told["report"] = options.report
+    screen.document(told)
 
 
 def completion(options: argparse.Namespace, screen: Screen, command: Sequence[str]) -> None:

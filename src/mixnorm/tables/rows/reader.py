@@ -16,7 +16,7 @@ from mixnorm.tables.marks import Mark, common_mark, text_mark
 from mixnorm.tables.read import SEPARATOR
 from mixnorm.tables.rows.columns import RowColumn, adapt_columns, decide_columns, values_by_name
 from mixnorm.tables.rows.encoder import RowEncoder, as_number
-from mixnorm.tables.rows.records import MOST_LINES, BadRecord, csv_entries, json_object, told_format
+from mixnorm.tables.rows.records import MOST_LINES, BadRecord, csv_entries, format_of, json_object
 from mixnorm.tables.table import numbered_names, renamed_note, repeated_names, unique_names
 from mixnorm.tables.target import Task, find_name
 from mixnorm.tables.values import level_text, text_number, value_text
@@ -155,7 +155,7 @@ class RowReader:
         self.unfinished: BadRow | None = None
         self.is_last, self.before_last = False, (0, "")
         try:
-            self.kind = told_format(self.lines, file_format, str(source))
+            self.kind = format_of(self.lines, file_format, str(source))
             lined = self.kind == "jsonl"
             self._row_at = self._object if lined else self._record
             self._entries_at = self._object_entries if lined else self._record_entries

@@ -27,7 +27,7 @@ class BadRecord(Exception):
         self.used = used
 
 
-def told_format(lines: Lines, given: str | None, source: str) -> Format:
+def format_of(lines: Lines, given: str | None, source: str) -> Format:
     """Return the format: given, told by the name, or by the first lines."""
     lines.fill(2)
     head = b"\n".join(lines.ahead)[: sniff.HEAD]
