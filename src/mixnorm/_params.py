@@ -24,8 +24,9 @@ class Parameters:
             return params
         params.update(self._part_params())
         for name, value in list(params.items()):
-            if hasattr(value, "get_params") and not isinstance(value, type):
-                nested = value.get_params(deep=True)
+            nested_params = getattr(value, "get_params", None)
+            if nested_params is not None and not isinstance(value, type):
+                nested = nested_params(deep=True)
                 params.update({f"{name}__{inner}": part for inner, part in nested.items()})
         return params
 
@@ -36,7 +37,7 @@ class Parameters:
         for name in sorted(params, key=lambda name: ("__" in name, name not in own)):
             head, _, tail = name.partition("__")
             value = self._named(head)
-            if tail and not hasattr(value, "set_params"):
+            if tail and getattr(value, "set_params", None) is None:
                 raise ValueError(
                     f"{name} cannot be set: {head}={value!r} has no parameters. Give {head} an "
                     f"object that has {tail!r} first."

@@ -9,11 +9,10 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import load_iris
 
 import mixnorm
-from mixnorm import ShareBoostClassifier, estimators
+from mixnorm import ShareBoostClassifier
 from mixnorm.exceptions import ModelFileError
 from mixnorm.pools import Columns
 from mixnorm.storage.hints import fits
@@ -170,24 +169,6 @@ def test_memory_is_counted_over_all_estimators(tools, table_model, model):
         tools.read(content, max_bytes=size)
 
 
-def test_without_the_room(tools, table_model, monkeypatch):
-    content = tools.packed(table_model)
-    monkeypatch.setitem(sys.modules, "mixnorm.tables", None)
-    with pytest.raises(ModelFileError, match="'tables.Model', which is no part of a model"):
-        tools.read(content)
-
-
-def test_a_room_whose_package_is_missing(tools, table_model, monkeypatch):
-    content = tools.packed(table_model)
-
-    def missing(name):
-        raise ModuleNotFoundError("No module named 'pandas'", name="pandas")
-
-    monkeypatch.setattr("mixnorm.storage.registry.import_module", missing)
-    with pytest.raises(ModelFileError, match="`pip install pandas` first"):
-        tools.read(content)
-
-
 @dataclasses.dataclass
 class Unresolved:
     table: "nowhere.DataFrame"  # noqa: F821  # as where only a type checker imports pandas
@@ -255,69 +236,3 @@ def test_a_table_model(tmp_path):
 )
 def test_fits(value, hint, expected):
     assert fits(value, hint) is expected
-
-
-# --- an estimator with nothing of its own for storage
-
-
-class Nearest(ClassifierMixin, BaseEstimator):
-    """Takes the class of the nearest centre."""
-
-    def __init__(self, power=2, weights=None):
-        self.power = power
-        self.weights = weights
-
-    def fit(self, X, y):
-        self.classes_ = np.unique(y)
-        self.centres_ = np.stack([X[y == label].mean(axis=0) for label in self.classes_])
-        self.n_features_in_ = X.shape[1]
-        self._notes = {"rows": len(X)}
-        return self
-
-    def predict(self, X):
-        far = (np.abs(X[:, None, :] - self.centres_) ** self.power).sum(axis=2)
-        return self.classes_[far.argmin(axis=1)]
-
-    @cached_property
-    def spread(self):
-        return self.centres_.std()
-
-
-@pytest.fixture
-def nearest(monkeypatch, digits):
-    monkeypatch.setattr(Nearest, "__module__", "mixnorm.estimators._nearest")
-    monkeypatch.setattr(estimators, "Nearest", Nearest, raising=False)
-    monkeypatch.setattr(estimators, "__all__", [*estimators.__all__, "Nearest"])
-    return Nearest(power=3, weights=(1, 2)).fit(*digits)
-
-
-def test_an_estimator_without_the_seam(tools, nearest, digits):
-    X, _ = digits
-    assert nearest.spread > 0
-    found = tools.again(nearest)
-    assert found.get_params() == {"power": 3, "weights": (1, 2)}
-    assert vars(found).keys() == vars(nearest).keys() - {"spread"}
-    assert tools.same(found.predict(X), nearest.predict(X))
-
-
-@pytest.mark.parametrize(
-    ("name", "node"),
-    [
-        ("n_features_in_", 63),
-        ("n_features_in_", 2**60),
-        ("n_features_in_", -1),
-        ("n_features_in_", "64"),
-        ("classes_", {"tuple": [1]}),
-        ("classes_", "<gone>"),
-        ("centres_", "<gone>"),
-        ("predict", 1),
-        ("spread", 1),
-        ("power", 1),
-        ("__class__", 1),
-    ],
-)
-def test_hostile_files_of_an_estimator_without_the_seam(tools, nearest, name, node):
-    document, raw = tools.opened(tools.packed(nearest))
-    place = ("model", "estimator", "state", name)
-    with pytest.raises(ModelFileError):
-        tools.read(tools.forged(tools.edited(document, (place, node)), raw))

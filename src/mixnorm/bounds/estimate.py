@@ -98,12 +98,7 @@ def rademacher_estimate(
 
 
 def _sums(
-    X: Any,
-    y: Any,
-    examples: str,
-    sizes: tuple[int, int, int],
-    count: int,
-    rng: np.random.Generator,
+    X: Any, y: Any, examples: str, sizes: tuple[int, int, int], count: int, rng: np.random.Generator
 ) -> np.ndarray:
     """Return sums of examples with random signs, ``(count, d, k)``."""
     n, d, k = sizes

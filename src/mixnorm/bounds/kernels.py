@@ -63,8 +63,9 @@ def _bank_parts(bank: Any, n: Any, largest: Any) -> tuple[int, int, float]:
         if n is None:
             raise ValueError("n is missing; give the number of training rows.")
         return int(bank), int(n), 1.0 if largest is None else float(largest)
-    grams = bank.grams() if hasattr(bank, "grams") else bank
-    if not hasattr(grams, "diagonals"):
+    stack = getattr(bank, "grams", None)
+    grams = bank if stack is None else stack()
+    if getattr(grams, "diagonals", None) is None:
         raise TypeError(
             f"bank, a {type(bank).__name__}, has no kernels of rows; give a KernelStack, a bank "
             "that was fitted (KernelBank.fit(X)), or a number of kernels."

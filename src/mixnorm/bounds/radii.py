@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from mixnorm._array import is_sparse
-from mixnorm.norms import MixedNorm, Spectral, conjugate
+from mixnorm.norms import MixedNorm, Norm, Spectral, conjugate
 
 #: What an example is: a row with a class and another, rows of all tasks, or a row by itself.
 EXAMPLES = ("classes", "tasks", "rows")
@@ -17,17 +17,18 @@ EXAMPLES = ("classes", "tasks", "rows")
 
 def pair(norm: Any, shape: tuple[int, int]) -> Any:
     """Return the strongly convex norm that proofs are about: the norm itself, or its twin."""
-    if hasattr(norm, "strong_convexity"):
+    if getattr(norm, "strong_convexity", None) is not None:
         return norm
-    if hasattr(norm, "smooth_twin"):
-        return norm.smooth_twin(shape)
+    twin = getattr(norm, "smooth_twin", None)
+    if twin is not None:
+        return twin(shape)
     raise ValueError(
         f"{norm!r} is not strongly convex, and has no twin that is; the bounds of this theory are "
         "for the norms 'l1,1', 'l2,1', 'l2,2' and 'trace', and others between them."
     )
 
 
-def radii(norm: Any, X: Any, n_outputs: int, examples: str) -> np.ndarray:
+def radii(norm: Norm, X: Any, n_outputs: int, examples: str) -> np.ndarray:
     r"""Return the dual norm of every example.
 
     With ``"classes"`` that is the largest of :math:`x (e_y - e_r)^\top` over two classes. With
@@ -45,30 +46,24 @@ def radii(norm: Any, X: Any, n_outputs: int, examples: str) -> np.ndarray:
     examples : {"classes", "tasks", "rows"}
         What an example is.
     """
-    if examples == "tasks":
-        return _task_radii(norm, X, n_outputs)
-    columns = 1 if examples == "rows" else 2
-    if isinstance(norm, MixedNorm) and norm.groups is None:
+    columns = {"tasks": n_outputs, "rows": 1, "classes": 2}[examples]
+    shared = examples != "tasks" or not isinstance(X, (list, tuple))
+    # Equal rows for all tasks, as one with two signs, make a matrix of rank one.
+    if shared and isinstance(norm, MixedNorm) and norm.groups is None:
         inner, outer = conjugate(float(norm.inner)), conjugate(float(norm.outer))
         return np.asarray(columns ** (1.0 / inner) * row_norms(X, outer))
-    if isinstance(norm, Spectral):
+    if shared and isinstance(norm, Spectral):
         return math.sqrt(columns) * row_norms(X, 2.0)
+    if examples == "tasks":
+        return _task_radii(norm, [X] * n_outputs if shared else list(X))
     signs = np.array([[1.0, -1.0]])[:, :columns]
     wide = np.zeros((1, max(columns, n_outputs)))
     wide[:, :columns] = signs
     return np.array([norm.dual(np.outer(row, wide)) for row in _rows(X)])
 
 
-def _task_radii(norm: Any, X: Any, n_outputs: int) -> np.ndarray:
+def _task_radii(norm: Norm, parts: list[Any]) -> np.ndarray:
     """Return the dual norm of the rows that come together, one of every task."""
-    shared = not isinstance(X, (list, tuple))
-    if shared and isinstance(norm, MixedNorm) and norm.groups is None:
-        inner, outer = conjugate(float(norm.inner)), conjugate(float(norm.outer))
-        return np.asarray(n_outputs ** (1.0 / inner) * row_norms(X, outer))
-    if shared and isinstance(norm, Spectral):
-        # Equal rows for all tasks make a matrix of rank one.
-        return math.sqrt(n_outputs) * row_norms(X, 2.0)
-    parts = [X] * n_outputs if shared else list(X)
     n = min(part.shape[0] for part in parts)
     rows = [_rows(part) for part in parts]
     found = np.empty(n)

@@ -6,14 +6,19 @@ import all others, in the functions that need them, so that ``mixnorm --help`` i
 
 from __future__ import annotations
 
+import argparse
+import io
 import os
 import sys
 import warnings
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mixnorm.cli.arguments.parser import Usage, build_parser, check_options
+
+if TYPE_CHECKING:
+    from mixnorm.cli.screen import Screen
 
 __all__ = ["main"]
 
@@ -41,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):  # a poor terminal shows less, but ends no command
-        if hasattr(stream, "reconfigure"):
+        if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
         options = build_parser().parse_args(given)
@@ -83,7 +88,7 @@ def _forget_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _run(options: Any, given: list[str]) -> int:
+def _run(options: argparse.Namespace, given: list[str]) -> int:
     """Run the command that was parsed, and turn what can go wrong into one line."""
     from mixnorm.cli.screen import Screen
     from mixnorm.cli.signals import endings_as_interrupts
@@ -109,7 +114,7 @@ def _run(options: Any, given: list[str]) -> int:
     return _DONE
 
 
-def _remark(screen: Any, message: Any, category: type[Warning], *where: Any) -> None:
+def _remark(screen: Screen, message: Any, category: type[Warning], *where: Any) -> None:
     """Print a warning as a line; those of other libraries only if asked to: they name no option."""
     from mixnorm.exceptions import MixnormWarning
 
@@ -117,21 +122,15 @@ def _remark(screen: Any, message: Any, category: type[Warning], *where: Any) -> 
         screen.remark(str(message))
 
 
-def _command(options: Any, screen: Any, given: list[str]) -> None:
-    from mixnorm.cli import commands
-
-    if options.command == "completion":
-        sys.stdout.write(commands.completion(options) + "\n")
-    elif options.command == "demo":
-        from mixnorm.cli.demo import demo
-
-        demo(options, screen)
-    elif options.command == "stream":
-        from mixnorm.cli.stream.learn import stream
-
-        stream(options, screen, given)
+def _command(options: argparse.Namespace, screen: Screen, given: list[str]) -> None:
+    """Run the function that the command is called by."""
+    if options.command == "stream":
+        from mixnorm.cli.stream.learn import stream as command
     else:
-        getattr(commands, options.command)(options, screen, given)
+        from mixnorm.cli import commands
+
+        command = getattr(commands, options.command)
+    command(options, screen, given)
 
 
 def _usage(given: list[str], message: str) -> int:

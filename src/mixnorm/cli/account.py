@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
 
 # Rows of the blocks whose errors are compared, each with the blocks of that size before it.
 _BLOCKS = (500, 5_000, 50_000)
@@ -42,7 +45,7 @@ class Rise:
     after: float
 
 
-def running_cost(estimator: Any) -> float:
+def running_cost(estimator: BaseEstimator) -> float:
     """Return the mistakes of a classifier, or the loss of a regressor, so far."""
     if not is_begun(estimator):
         return 0.0
@@ -50,19 +53,19 @@ def running_cost(estimator: Any) -> float:
     return float(estimator.mistakes_ if labels else estimator.loss_)
 
 
-def is_begun(estimator: Any) -> bool:
+def is_begun(estimator: BaseEstimator) -> bool:
     """Whether an online estimator has learned from anything."""
     return bool(estimator.__sklearn_is_fitted__())
 
 
-def task_of(estimator: Any) -> str:
+def task_of(estimator: BaseEstimator) -> str:
     """Return whether an online estimator learns labels or numbers."""
     from sklearn.base import is_classifier
 
     return "classification" if is_classifier(estimator) else "regression"
 
 
-def error_word(estimator: Any) -> str:
+def error_word(estimator: BaseEstimator) -> str:
     """Return what is measured before each row is learned from."""
     if task_of(estimator) == "classification":
         return "error rate"
@@ -207,13 +210,10 @@ class Rises:
             before = float(np.mean(level["blocks"])) / size
             self.found = [*self.found, Rise(rows - count + 1, rows, before, sum(worse) / count)]
             self.found = self.found[-_MOST_RISES:]
-            self._forget()
+            # Compare only with what comes: a larger block in progress has rows from before.
+            for each in self._levels:
+                each.update(_NEW_LEVEL)
             level["blocks"] = worse
-
-    def _forget(self) -> None:
-        """Compare only with what comes: a larger block in progress has rows from before."""
-        for level in self._levels:
-            level.update(_NEW_LEVEL)
 
     def _is_worse(self, new: float, size: int, blocks: list[float]) -> bool:
         if len(blocks) < _LEAST_BLOCKS[self._task]:
@@ -259,7 +259,7 @@ class Account:
         Row at which the rows given to :meth:`add` have to end.
     """
 
-    def __init__(self, estimator: Any, stored: dict[str, Any] | None = None) -> None:
+    def __init__(self, estimator: BaseEstimator, stored: dict[str, Any] | None = None) -> None:
         self.word, self.task = error_word(estimator), task_of(estimator)
         rows = int(estimator.n_rounds_) if is_begun(estimator) else 0
         stored = stored or {}
@@ -288,11 +288,10 @@ class Account:
     def rises(self) -> list[Rise]:
         """Where the error rose, as it is printed."""
         return [
-            Rise(
-                rise.first,
-                rise.last,
-                mean_cost(self.word, 1, rise.before),
-                mean_cost(self.word, 1, rise.after),
+            replace(
+                rise,
+                before=mean_cost(self.word, 1, rise.before),
+                after=mean_cost(self.word, 1, rise.after),
             )
             for rise in self._rises.found
         ]

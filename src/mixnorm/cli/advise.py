@@ -6,7 +6,7 @@ import argparse
 import shlex
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mixnorm import __version__
 from mixnorm._files import written_whole
@@ -14,9 +14,12 @@ from mixnorm.cli.arguments.parser import Usage
 from mixnorm.cli.data import Data
 from mixnorm.cli.screen import Screen
 
+if TYPE_CHECKING:
+    from mixnorm.advice import Advice
 
-def told(advice: Any, data: Data, command: Sequence[str]) -> dict[str, Any]:
-    """Return all that was found as plain values."""
+
+def advice_facts(advice: Advice, data: Data, command: Sequence[str]) -> dict[str, Any]:
+    """Return what was found as plain values."""
     return {
         "table": data.name,
         "target": data.target,
@@ -39,8 +42,8 @@ def told(advice: Any, data: Data, command: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def advised(data: Data, options: argparse.Namespace, screen: Screen) -> Any:
-    """Compare norms, and say which one is at work."""
+def advised(data: Data, options: argparse.Namespace, screen: Screen) -> Advice:
+    """Compare norms, and show that it goes on."""
     from mixnorm.advice import advise
 
     if options.weight is not None:
@@ -51,7 +54,7 @@ def advised(data: Data, options: argparse.Namespace, screen: Screen) -> Any:
         )
 
 
-def write_page(advice: Any, facts: dict[str, Any], place: str) -> None:
+def write_page(advice: Advice, facts: dict[str, Any], place: str) -> None:
     """Write the page about advice."""
     from mixnorm.display import advice_page
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from mixnorm.cli.live import Live
 from mixnorm.cli.screen import Screen, error_text
 
 # Seconds between two lines where there is no terminal to draw a bar on.
 _PAUSE = 20.0
 
 
-class SearchBar:
+class SearchBar(Live):
     """One bar for all rounds of all paths, with the loss and the held-out error of the last.
 
     Parameters
@@ -31,10 +31,8 @@ class SearchBar:
     """
 
     def __init__(self, screen: Screen, task: str, rounds: int, word: str = "feature") -> None:
-        self._screen, self._task, self._word = screen, task, word
-        self._last = time.monotonic()
-        self._done = 0
-        self._progress = Progress(
+        super().__init__(
+            screen,
             TextColumn("{task.description}"),
             BarColumn(bar_width=24),
             TextColumn("{task.fields[size]}"),
@@ -43,23 +41,11 @@ class SearchBar:
             TimeElapsedColumn(),
             TextColumn("left"),
             TimeRemainingColumn(),
-            console=screen.err,
-            transient=True,
-            disable=screen.quiet or not screen.err.is_terminal,
         )
+        self._task, self._word = task, word
+        self._last = time.monotonic()
+        self._done = 0
         self._bar = self._progress.add_task("", total=rounds, size="", loss="-", error="-")
-
-    def __enter__(self) -> Self:
-        self._progress.__enter__()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._progress.__exit__(kind, error, trace)
 
     def expect(self, rounds: int) -> None:
         """Set how many rounds there will be from now on."""
@@ -102,11 +88,7 @@ class RoundCallback:
     def setup(self, estimator: Any, context: Any) -> None:
         """Do nothing: required by the protocol."""
 
-    def teardown(self, estimator: Any, context: Any) -> None:
-        """Do nothing: required by the protocol."""
-
-    def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
-        """Do nothing: required by the protocol."""
+    teardown = on_fit_task_begin = setup
 
     def on_fit_task_end(self, estimator: Any, context: Any, *, fitted_estimator: Any) -> bool:
         """Tell of a round that has ended; never ask to stop."""

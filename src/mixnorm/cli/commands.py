@@ -14,15 +14,24 @@ import numpy as np
 from rich.table import Table as RichTable
 
 from mixnorm._files import written_whole
-from mixnorm.cli.advise import advised, told, write_page
-from mixnorm.cli.arguments.parser import Usage
+from mixnorm.cli.advise import advice_facts, advised, write_page
+from mixnorm.cli.arguments.parser import Usage, build_parser
 from mixnorm.cli.data import Data, load_data
+from mixnorm.cli.demo import demo as demo
 from mixnorm.cli.full import FullFit, fit_full
 from mixnorm.cli.screen import Screen, error_text, safe, write_out
 from mixnorm.cli.search import Search, mean_error, search
 from mixnorm.cli.signals import uninterrupted
 from mixnorm.cli.stream.show import predict_rows, show_other, show_stream
-from mixnorm.cli.summary import cost_text, error_name, facts, make_report, path_rows, size_text
+from mixnorm.cli.summary import (
+    cost_text,
+    error_name,
+    facts,
+    make_report,
+    path_rows,
+    plain_parameters,
+    size_text,
+)
 from mixnorm.exceptions import ModelFileError, TableError
 from mixnorm.models import PathModel
 from mixnorm.storage import load, save
@@ -41,6 +50,11 @@ from mixnorm.tables import (
 )
 
 _MOST_SHOWN = 40
+# Facts of a search that ``mixnorm path`` prints as JSON.
+_SEARCHED = (
+    "table", "target", "task", "rows", "columns", "pool", "error_name", "null_error", "folds",
+    "nested", "how_chosen", "how_measured", "how_folds", "notes",
+)  # fmt: skip
 
 
 def fit(options: argparse.Namespace, screen: Screen, command: Sequence[str]) -> None:
@@ -140,8 +154,7 @@ def _say_replaced(told: dict[str, Any], screen: Screen) -> None:
     """Say what a model consists of, where replacements made that another than what was chosen."""
     names = told.get("replaced")
     if names:
-        more = ", ..." if len(names) > _MOST_SHOWN else ""
-        shown = ", ".join(names[:_MOST_SHOWN]) + more
+        shown = _first(names, _MOST_SHOWN)
         screen.say(f"Earlier choices were replaced; the {told['word']}s are now: {shown}")
 
 
@@ -155,30 +168,9 @@ def path(options: argparse.Namespace, screen: Screen, command: Sequence[str]) ->
         screen.say("The search was interrupted; this is what it had reached.")
     screen.say(f"Suggested: {counted(found.chosen, data.word)}, {_measured_text(told, data.task)}")
     _say_how(told, screen)
-    keys = (
-        "table",
-        "target",
-        "task",
-        "rows",
-        "columns",
-        "pool",
-        "error_name",
-        "null_error",
-        "folds",
-        "nested",
-        "how_chosen",
-        "how_measured",
-        "how_folds",
-        "notes",
-    )
-    screen.document(
-        {
-            **{key: told[key] for key in keys},
-            "suggested": found.chosen,
-            "path": rows,
-            "interrupted": bool(found.interrupted),
-        }
-    )
+    document = {name: told[name] for name in _SEARCHED}
+    document |= {"suggested": found.chosen, "path": rows, "interrupted": bool(found.interrupted)}
+    screen.document(document)
 
 
 def _path_table(
@@ -341,7 +333,7 @@ def _csv(columns: dict[str, Any]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
-    parts = [part.tolist() if hasattr(part, "tolist") else part for part in columns.values()]
+    parts = [part.tolist() if isinstance(part, np.ndarray) else part for part in columns.values()]
     writer.writerows(zip(*parts, strict=True))
     return text.getvalue()
 
@@ -356,55 +348,50 @@ def show(options: argparse.Namespace, screen: Screen, command: Sequence[str]) ->
     if not isinstance(model, TableModel):
         _show_estimator(model, options.model, size, screen)
         return
-    told = {**model.facts, "bytes": size}
-    estimator, task = model.estimator, model.task
-    kind = type(estimator).__name__
+    kind = type(model.estimator).__name__
     classes = None if model.classes is None else [str(label) for label in model.classes]
-    screen.say(f"{options.model}: {kind}, predicts {model.target!r} ({task}).")
+    screen.say(f"{options.model}: {kind}, predicts {model.target!r} ({model.task}).")
     if classes is not None:
-        more = ", ..." if len(classes) > 10 else ""
-        screen.say(f"{len(classes)} classes: {', '.join(classes[:10])}{more}")
-    word = told.get("word", "feature")
-    screen.show(_path_table(told.get("path", []), task, None, word))
+        screen.say(f"{len(classes)} classes: {_first(classes, 10)}")
+    told = {**model.facts, "bytes": size}
+    _say_facts(model, told, screen)
+    document = {"estimator": kind, "parameters": plain_parameters(model.estimator)}
+    screen.document({**told, **document, "classes": classes, "needed": model.needed})
+
+
+def _say_facts(model: TableModel, told: dict[str, Any], screen: Screen) -> None:
+    """Say what was measured, what a prediction needs, and how the model was made."""
+    word, needed = told.get("word", "feature"), model.needed
+    screen.show(_path_table(told.get("path", []), model.task, None, word))
     _say_replaced(told, screen)
     if told.get("interrupted"):
         screen.say(told["interrupted"])
     if "error" in told:
-        measured = _measured_text(told, task)
+        measured = _measured_text(told, model.task)
         screen.say(measured[0].upper() + measured[1:])
     _say_how(told, screen)
-    needed = model.needed
     screen.say(
         f"A prediction needs {counted(len(needed), 'column')} of the table and "
-        f"{cost_text(estimator)}; the file has {size:,} bytes."
+        f"{cost_text(model.estimator)}; the file has {told['bytes']:,} bytes."
     )
     if word != "feature":  # whose names are not those of columns
-        more = ", ..." if len(needed) > _MOST_SHOWN else ""
-        screen.say(f"Columns: {', '.join(needed[:_MOST_SHOWN])}{more}")
+        screen.say(f"Columns: {_first(needed, _MOST_SHOWN)}")
     if "created" in told:
         screen.say(
             f"Made {told['created']} with mixnorm {told['version']} from {told['table']} "
             f"({counted(told['rows'], 'row')}, {counted(told['columns'], 'column')}):"
         )
         screen.say(f"  {told['command']}")
-    screen.document(
-        {
-            **told,
-            "estimator": kind,
-            "parameters": {
-                name: value
-                for name, value in estimator.get_params(deep=False).items()
-                if isinstance(value, (str, int, float, bool, type(None)))
-            },
-            "classes": classes,
-            "needed": model.needed,
-        }
-    )
+
+
+def _first(names: list[str], most: int) -> str:
+    """Return the first names as a list."""
+    return ", ".join(names[:most]) + (", ..." if len(names) > most else "")
 
 
 def _show_estimator(model: Any, place: str, size: int, screen: Screen) -> None:
     """Say what an estimator saved from Python is."""
-    if not (hasattr(model, "selected_") and hasattr(model, "cost_")):
+    if any(getattr(model, name, None) is None for name in ("selected_", "cost_")):
         show_other(model, place, size, screen)
         return
     names = getattr(model, "feature_names_in_", None)
@@ -444,21 +431,19 @@ def advise(options: argparse.Namespace, screen: Screen, command: Sequence[str]) 
     """``mixnorm advise``: compare norms, print the table, and write the page."""
     data = _read(options, screen)
     found = advised(data, options, screen)
-    facts_told = told(found, data, command)
+    told = advice_facts(found, data, command)
     for line in str(found).splitlines():
         screen.say(line)
     if options.report is not None:
         with uninterrupted():
-            write_page(found, facts_told, options.report)
+            write_page(found, told, options.report)
         screen.say(f"Report written to {options.report}.")
-        facts_told["report"] = options.report
-    screen.document(facts_told)
+        told["report"] = options.report
+    screen.document(told)
 
 
-def completion(options: argparse.Namespace) -> str:
-    """``mixnorm completion``: return the script."""
+def completion(options: argparse.Namespace, screen: Screen, command: Sequence[str]) -> None:
+    """``mixnorm completion``: print the script."""
     import shtab
 
-    from mixnorm.cli.arguments.parser import build_parser
-
-    return str(shtab.complete(build_parser(), shell=options.shell))
+    write_out(shtab.complete(build_parser(), shell=options.shell) + "\n")

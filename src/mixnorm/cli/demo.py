@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import csv
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from mixnorm.cli.screen import Screen
 
 _SIZE = 20
 
 
-def demo(options: argparse.Namespace, screen: Screen) -> None:
+def demo(options: argparse.Namespace, screen: Screen, command: Sequence[str]) -> None:
     """Write scikit-learn's digits as a table, then run the commands a user would."""
     from mixnorm.cli import commands as _commands
     from mixnorm.cli.arguments.parser import build_parser
@@ -66,17 +64,16 @@ def _steps(places: dict[str, str]) -> list[list[str]]:
 
 def _write_digits(training: str, new: str) -> tuple[int, int]:
     """Write the digits as two tables, and return their numbers of rows."""
+    import pandas as pd
     from sklearn.datasets import load_digits
     from sklearn.model_selection import train_test_split
 
     X, y = load_digits(return_X_y=True)
-    parts = train_test_split(X.astype(int), y, test_size=0.3, random_state=0, stratify=y)
     names = [f"pixel_{row}_{column}" for row in range(8) for column in range(8)]
-    for place, rows, labels in ((training, parts[0], parts[2]), (new, parts[1], parts[3])):
-        with open(place, "w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file)
-            writer.writerow([*names, "digit"])
-            writer.writerows(np.column_stack([rows, labels]).tolist())
+    table = pd.DataFrame(X.astype(int), columns=names).assign(digit=y)
+    parts = train_test_split(table, test_size=0.3, random_state=0, stratify=y)
+    for place, part in zip((training, new), parts, strict=True):
+        part.to_csv(place, index=False, lineterminator="\r\n")
     return len(parts[0]), len(parts[1])
 
 

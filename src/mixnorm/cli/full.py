@@ -101,8 +101,7 @@ def _moderate(data: Data) -> tuple[Data, float]:
     Columns and targets far from 1 are divided by powers of two, which changes no digit; models on
     standardised columns stay what they are.
     """
-    largest = abs(data.X).max(axis=0)
-    largest = to_dense(largest)
+    largest = to_dense(abs(data.X).max(axis=0))
     units = np.array([_unit(float(size)) for size in largest.reshape(-1)])
     if np.any(units != 1):
         data = replace(data, X=_divided(data.X, units))
@@ -214,7 +213,9 @@ def _chosen_penalty(task: str, X: Any, y: np.ndarray, weight: Any, plan: _Plan) 
 
 def _losses(model: Any, X: Any, y: np.ndarray) -> np.ndarray:
     """Return the log loss or the squared error of each row; 0 for classes that are not known."""
-    if not hasattr(model, "classes_"):
+    from sklearn.base import is_regressor
+
+    if is_regressor(model):
         return np.asarray((model.predict(X) - y) ** 2)
     place = np.minimum(np.searchsorted(model.classes_, y), len(model.classes_) - 1)
     chances = model.predict_proba(X)[np.arange(len(y)), place]

@@ -9,6 +9,7 @@ import sys
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any
 
+import numpy as np
 from rich.console import Console
 from rich.markup import escape
 
@@ -94,11 +95,12 @@ def safe(text: str) -> str:
 def write_out(text: str) -> None:
     """Write to standard output in UTF-8, whatever the terminal's encoding: others will read it."""
     sys.stdout.flush()
-    if hasattr(sys.stdout, "buffer"):
-        sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace"))
-        sys.stdout.buffer.flush()
-    else:
+    raw = getattr(sys.stdout, "buffer", None)
+    if raw is None:
         sys.stdout.write(text)
+    else:
+        raw.write(text.encode("utf-8", "backslashreplace"))
+        raw.flush()
 
 
 def plain(value: Any) -> Any:
@@ -107,7 +109,7 @@ def plain(value: Any) -> Any:
         return {str(name): plain(part) for name, part in value.items()}
     if isinstance(value, (list, tuple)):
         return [plain(part) for part in value]
-    if hasattr(value, "tolist"):
+    if isinstance(value, (np.ndarray, np.generic)):
         return plain(value.tolist())
     if isinstance(value, float) and not math.isfinite(value):
         return None

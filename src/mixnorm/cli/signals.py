@@ -75,7 +75,7 @@ def _handled(handler: Any, names: tuple[str, ...]) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
+    numbers = [number for number in signal.Signals if number.name in names]
     # What is ignored stays so: nohup does that, and shells to what they run in the background.
     numbers = [number for number in numbers if signal.getsignal(number) != signal.SIG_IGN]
     before = [(number, signal.signal(number, handler)) for number in numbers]

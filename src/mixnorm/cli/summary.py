@@ -6,7 +6,7 @@ import math
 import shlex
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,8 +19,18 @@ from mixnorm.cli.search import Nested, Search
 from mixnorm.display import Feature, FullModel, Report
 from mixnorm.tables import TableModel, counted
 
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
 # Rows looked at for the size of a feature's effect.
 _SAMPLE = 20_000
+_PLAIN = (str, int, float, bool, type(None))
+# Facts that a report has under the same names.
+_REPORTED = (
+    "task", "target", "created", "version", "command", "rows", "columns", "chosen", "how_chosen",
+    "how_measured", "how_folds", "null_error", "multiply_adds", "comparisons", "interrupted",
+    "error_name", "word", "columns_read",
+)  # fmt: skip
 
 
 def error_name(task: str) -> str:
@@ -56,7 +66,7 @@ def _in_folds(data: Data, found: Search, atom: Any, size: int) -> int | None:
     if data.pool == "pieces":  # all of which read all columns
         return None
 
-    def read(model: Any, one: Any) -> Any:
+    def read(model: BaseEstimator, one: Any) -> Any:
         if data.pool == "columns":
             return one
         return frozenset(model.model_.pool.feature_indices((one,), data.encoder.width).tolist())
@@ -161,10 +171,16 @@ def size_text(told: dict[str, Any]) -> str:
     return f"{counted(size, word)} of {counted(told['columns_read'], 'column')} (of {columns})"
 
 
-def cost_text(model: Any) -> str:
+def cost_text(model: BaseEstimator) -> str:
     """Return what a prediction costs, in words."""
     text = f"{model.cost_.multiply_adds} multiplications and additions"
     return text + (f", {model.cost_.comparisons} comparisons" if model.cost_.comparisons else "")
+
+
+def plain_parameters(estimator: BaseEstimator) -> dict[str, Any]:
+    """Return the parameters of an estimator that are plain values."""
+    given = estimator.get_params(deep=False)
+    return {name: value for name, value in given.items() if isinstance(value, _PLAIN)}
 
 
 def facts(
@@ -234,44 +250,28 @@ def make_report(
 ) -> Report:
     """Return the page about a model."""
     effects, signed = _effects(data, found.model)
+    labels = data.task == "classification"
     rows = path_rows(data, found)
     atoms = [step.atom for step in found.path.model_.path.rounds]
     spread = [math.nan if row["error"] is None else row["standard_error"] for row in rows]
     return Report(
         title=f"{data.target} from {data.name}",
-        task=data.task,
-        target=data.target,
-        created=told["created"],
-        version=__version__,
-        command=told["command"],
-        rows=told["rows"],
-        columns=told["columns"],
+        **{name: told[name] for name in _REPORTED},
         notes=tuple(told["notes"]),
-        chosen=found.chosen,
-        how_chosen=told["how_chosen"],
-        how_measured=told["how_measured"],
         null_loss=float(found.path.null_loss_),
-        null_error=found.null_error,
         features=tuple(
             _feature(row, data, found, atom) for row, atom in zip(rows, atoms, strict=True)
         ),
         standard_error=tuple(spread),
-        classes=_class_names(data, found),
+        classes=tuple(map(str, found.model.classes_)) if labels else (data.target,),
         effects=effects,
         signed=signed,
-        confusion=_confusion(found) if data.task == "classification" else None,
-        scatter=None if data.task == "classification" else np.column_stack(found.held_out),
-        multiply_adds=told["multiply_adds"],
+        confusion=_confusion(found) if labels else None,
+        scatter=None if labels else np.column_stack(found.held_out),
         model_bytes=model_bytes,
         fit_seconds=found.seconds,
         full=None if full is None else FullModel(*full),
-        interrupted=found.interrupted,
-        error_name=told["error_name"],
-        word=data.word,
-        columns_read=told["columns_read"],
-        comparisons=told["comparisons"],
         members=None if told["replaced"] is None else tuple(told["replaced"]),
-        how_folds=told["how_folds"],
         n_folds=told["folds"],
     )
 
@@ -283,12 +283,6 @@ def _feature(row: dict[str, Any], data: Data, found: Search, atom: Any) -> Featu
     return Feature(*named, folds=row["folds"])
 
 
-def _class_names(data: Data, found: Search) -> tuple[str, ...]:
-    if data.task == "regression":
-        return (data.target,)
-    return tuple(str(label) for label in found.model.classes_)
-
-
 def _confusion(found: Search) -> np.ndarray:
     classes = found.model.classes_
     truth, guess = (np.searchsorted(classes, part) for part in found.held_out)
@@ -297,7 +291,7 @@ def _confusion(found: Search) -> np.ndarray:
     return counts
 
 
-def _effects(data: Data, model: Any) -> tuple[np.ndarray, tuple[bool, ...]]:
+def _effects(data: Data, model: BaseEstimator) -> tuple[np.ndarray, tuple[bool, ...]]:
     """Return how far each feature moves each score: the deviation of its contribution over rows.
 
     A feature of one column moves a score up or down with its value, hence the sign; one of several
@@ -311,8 +305,7 @@ def _effects(data: Data, model: Any) -> tuple[np.ndarray, tuple[bool, ...]]:
         weights = weights - weights.mean(axis=1, keepdims=True)  # scores count relative to others
     effects, signed, row = [], [], 0
     for atom in support:
-        part = pool.evaluate(rows, [atom])
-        part = np.asarray(to_dense(part), dtype=np.float64)
+        part = np.asarray(to_dense(pool.evaluate(rows, [atom])), dtype=np.float64)
         own = np.asarray(weights[row : row + part.shape[1]], dtype=np.float64)
         row += part.shape[1]
         given = part @ own

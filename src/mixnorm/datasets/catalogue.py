@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from string import ascii_uppercase
 
-__all__ = ["NAMES", "OPENML", "SCIKIT_LEARN", "Twin"]
-
 
 @dataclass(frozen=True)
 class Twin:
@@ -41,29 +39,10 @@ class Twin:
 
 
 NAMES = (
-    "chars74k_kaggle",
-    "computer",
-    "dna",
-    "glass",
-    "iris",
-    "isolet",
-    "letter",
-    "mfeat",
-    "mnist",
-    "parkinsons",
-    "pendigits",
-    "reuters_r52",
-    "sarcos_4449",
-    "satimage",
-    "school",
-    "segment",
-    "svmguide2",
-    "usps",
-    "vehicle",
-    "vowel",
-    "wine",
-    "wpbc",
-)
+    "chars74k_kaggle", "computer", "dna", "glass", "iris", "isolet", "letter", "mfeat", "mnist",
+    "parkinsons", "pendigits", "reuters_r52", "sarcos_4449", "satimage", "school", "segment",
+    "svmguide2", "usps", "vehicle", "vowel", "wine", "wpbc",
+)  # fmt: skip
 
 # Shipped with scikit-learn, so never fetched.
 SCIKIT_LEARN = {"iris": "load_iris", "wine": "load_wine"}

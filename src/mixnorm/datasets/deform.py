@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-import numbers
 from typing import Any
 
 import array_api_compat
 import numpy as np
 
 from mixnorm._array import as_generator, device_of, is_numpy, namespace
+from mixnorm._numbers import check_count, check_number
 from mixnorm._threads import threads_for
-
-__all__ = ["deform_images"]
 
 # What the arrays between images and copies may take together, and their bytes for a pixel.
 _BYTES = 2**28
@@ -296,15 +294,6 @@ def checked_images(images: Any) -> Any:
     return images
 
 
-def check_count(name: str, value: Any) -> int:
-    """Return a whole number of at least one; raise for anything else."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
-        raise TypeError(f"{name}={value!r} must be a whole number.")
-    if value < 1:
-        raise ValueError(f"{name}={value} must be at least 1.")
-    return int(value)
-
-
 def _amount(name: str, value: Any) -> float:
     check_number(name, value)
     if not 0.0 <= value <= _LARGEST[name]:
@@ -323,8 +312,3 @@ def _checked_smoothness(value: Any) -> float:
             "deformation set elastic=0."
         )
     return float(value)
-
-
-def check_number(name: str, value: Any) -> None:
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
-        raise TypeError(f"{name}={value!r} must be a number, got {type(value).__name__}.")

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from mixnorm._array import device_of, namespace, to_numpy
-from mixnorm.datasets.deform import check_number, checked_images, deformed
+from mixnorm._numbers import check_number
+from mixnorm.datasets.deform import checked_images, deformed
 
 # Steeper slants are not writing: more than 45 degrees.
 _STEEPEST = 1.0

@@ -1,11 +1,7 @@
 """Twins of stored data sets: scikit-learn's own, and OpenML's."""
 
-import contextlib
 import http.client
-import os
-import tempfile
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,8 +9,6 @@ from numpy.typing import NDArray
 
 from mixnorm.datasets.catalogue import OPENML, SCIKIT_LEARN, Twin
 from mixnorm.exceptions import DatasetFormatError, DatasetNotFoundError
-
-__all__ = ["from_openml", "from_scikit_learn", "write_atomically"]
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -98,17 +92,3 @@ def _unexpected(name: str, twin: Twin, what: str) -> DatasetFormatError:
         f"OpenML's copy of {name!r} (data_id={twin.data_id}) has {what}. It is not the set this "
         f"version knows: put a stored {name}.npz into a folder and set MIXNORM_DATA to it."
     )
-
-
-def write_atomically(path: Path, arrays: Arrays) -> None:
-    """Write an archive so that readers see all of it or none."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, scratch = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}-", suffix=".npz")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            np.savez_compressed(file, allow_pickle=False, **arrays)
-        os.replace(scratch, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(scratch)
-        raise

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse
 
+from mixnorm._files import written_whole
 from mixnorm.datasets.catalogue import NAMES, OPENML, SCIKIT_LEARN
 from mixnorm.exceptions import DatasetFormatError, DatasetNotFoundError
 
 if TYPE_CHECKING:
     from sklearn.utils import Bunch
 
-__all__ = ["load"]
 
 _CSR_KEYS = ("data", "indices", "indptr", "shape")
 
@@ -82,7 +82,10 @@ def load(name: str, *, download_if_missing: bool = True) -> "Bunch":
     if name not in OPENML or not download_if_missing:
         raise DatasetNotFoundError(_not_found_message(name))
     arrays = _fetch.from_openml(name)
-    _fetch.write_atomically(_cache_folder() / f"{name}.npz", arrays)
+    folder = _cache_folder()
+    folder.mkdir(parents=True, exist_ok=True)
+    with written_whole(folder / f"{name}.npz") as file:
+        np.savez_compressed(file, allow_pickle=False, **arrays)
     return Bunch(name=name, source=f"openml:{OPENML[name].data_id}", **arrays)
 
 

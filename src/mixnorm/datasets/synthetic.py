@@ -6,18 +6,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mixnorm.datasets.deform import check_count, check_number
-
-__all__ = ["make_redundant_bits", "make_shared_bits"]
+from mixnorm._numbers import check_count, check_number
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 
 def make_shared_bits(
-    n_classes: int,
-    n_samples: int | None = None,
-    random_state: Any = None,
+    n_classes: int, n_samples: int | None = None, random_state: Any = None
 ) -> tuple[Floats, Integers]:
     r"""Make classes told apart by a few shared bits, or by one loud column each.
 

@@ -1,5 +1,8 @@
 """What the theory promises beside what is measured, against samples or rounds."""
 
+from __future__ import annotations
+
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -10,10 +13,10 @@ from mixnorm.display.path import _require_matplotlib
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
+    from sklearn.base import BaseEstimator
 
-__all__ = ["BoundDisplay"]
 
-
+@dataclass(kw_only=True, eq=False, repr=False)
 class BoundDisplay:
     """A bound and the quantity that it is about, on logarithmic axes.
 
@@ -51,27 +54,13 @@ class BoundDisplay:
     'log'
     """
 
-    bound_line_: "Line2D"
-    measured_line_: "Line2D | None"
-
-    def __init__(
-        self,
-        *,
-        x: ArrayLike,
-        bound: ArrayLike,
-        measured: ArrayLike | None = None,
-        error: ArrayLike | None = None,
-        x_name: str = "samples",
-        y_name: str = "bound",
-        name: str | None = None,
-    ) -> None:
-        self.x = x
-        self.bound = bound
-        self.measured = measured
-        self.error = error
-        self.x_name = x_name
-        self.y_name = y_name
-        self.name = name
+    x: ArrayLike
+    bound: ArrayLike
+    measured: ArrayLike | None = None
+    error: ArrayLike | None = None
+    x_name: str = "samples"
+    y_name: str = "bound"
+    name: str | None = None
 
     @classmethod
     def from_norm(
@@ -85,7 +74,7 @@ class BoundDisplay:
         sizes: ArrayLike | None = None,
         n_draws: int = 100,
         random_state: Any = 0,
-        ax: "Axes | None" = None,
+        ax: Axes | None = None,
     ) -> Self:
         """Plot the Rademacher complexity of a ball, bounded and estimated, against samples.
 
@@ -136,7 +125,7 @@ class BoundDisplay:
 
     @classmethod
     def from_shareboost(
-        cls, estimator: Any, X: Any, y: Any, *, W: Any = None, ax: "Axes | None" = None
+        cls, estimator: BaseEstimator, X: Any, y: Any, *, W: Any = None, ax: Axes | None = None
     ) -> Self:
         """Plot ShareBoost's training loss and its bound, against rounds.
 
@@ -171,7 +160,7 @@ class BoundDisplay:
         )
         return made.plot(ax=ax)
 
-    def plot(self, ax: "Axes | None" = None) -> Self:
+    def plot(self, ax: Axes | None = None) -> Self:
         """Draw the curves.
 
         Parameters
@@ -188,8 +177,9 @@ class BoundDisplay:
         if ax is None:
             _, ax = plt.subplots(layout="constrained")
         x = np.asarray(self.x, dtype=np.float64)
-        (self.bound_line_,) = ax.plot(x, np.asarray(self.bound), "--", label="what theory promises")
-        self.measured_line_ = None
+        promised = np.asarray(self.bound)
+        self.bound_line_ = ax.plot(x, promised, "--", label="what theory promises")[0]
+        self.measured_line_: Line2D | None = None
         if self.measured is not None:
             values = np.asarray(self.measured, dtype=np.float64)
             (self.measured_line_,) = ax.plot(x, values, "o-", label="measured")

@@ -1,23 +1,28 @@
 """Chosen patches as pictures: what they look for, where, and what it says."""
 
+from __future__ import annotations
+
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mixnorm._array import is_foreign, namespace, to_numpy
+from mixnorm._array import is_foreign, is_sparse, namespace, to_numpy
+from mixnorm._numbers import check_count
 from mixnorm.display.path import _require_matplotlib
 from mixnorm.models import PathModel
 from mixnorm.pools import Patches
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
+    from sklearn.base import BaseEstimator
 
-__all__ = ["PatchDisplay"]
 
 _FOR, _AGAINST, _SEEN = "#0072B2", "#E69F00", "#D55E00"
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class PatchDisplay:
     """The chosen patches of a model: three pictures for each of them.
 
@@ -64,39 +69,24 @@ class PatchDisplay:
     (1, 3)
     """
 
-    figure_: "Figure | SubFigure"
-    axes_: np.ndarray
-
-    def __init__(
-        self,
-        *,
-        templates: Any,
-        masks: Any,
-        weights: ArrayLike,
-        names: Any,
-        image: ArrayLike | None = None,
-        weight_name: str = "weight",
-        titles: Any = None,
-        estimator_name: str | None = None,
-    ) -> None:
-        self.templates = templates
-        self.masks = masks
-        self.weights = weights
-        self.names = names
-        self.image = image
-        self.weight_name = weight_name
-        self.titles = titles
-        self.estimator_name = estimator_name
+    templates: Any
+    masks: Any
+    weights: ArrayLike
+    names: Any
+    image: ArrayLike | None = None
+    weight_name: str = "weight"
+    titles: Any = None
+    estimator_name: str | None = None
 
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
+        estimator: BaseEstimator,
         X: Any = None,
         *,
         n_patches: int = 12,
         image: ArrayLike | None = None,
-        figure: "Figure | SubFigure | None" = None,
+        figure: Figure | SubFigure | None = None,
         n_across: int = 3,
         name: str | None = None,
     ) -> Self:
@@ -142,12 +132,12 @@ class PatchDisplay:
         (6, (6, 10))
         """
         _require_matplotlib("PatchDisplay")
-        found = _chosen(estimator, _checked_count("n_patches", n_patches))
+        found = _chosen(estimator, check_count("n_patches", n_patches))
         pool = found[0][0]
         weights = _weights(estimator)[[column for _, _, column in found]]
         unit = "weight"
         if X is not None:
-            table = estimator._check_new(X)
+            table = _as_rows(X, pool.shape)
             largest = [_largest(member, table, atom) for member, atom, _ in found]
             weights, unit = weights * np.asarray(largest)[:, None], "weight of the largest response"
             image = _mean(table) if image is None else image
@@ -165,7 +155,7 @@ class PatchDisplay:
 
     def plot(
         self,
-        figure: "Figure | SubFigure | None" = None,
+        figure: Figure | SubFigure | None = None,
         *,
         n_across: int = 3,
         name: str | None = None,
@@ -188,7 +178,7 @@ class PatchDisplay:
         """
         plt = _require_matplotlib("PatchDisplay")
         n_patches = len(self.templates)
-        across = min(_checked_count("n_across", n_across), n_patches)
+        across = min(check_count("n_across", n_across), n_patches)
         down = -(-n_patches // across)
         if figure is None:
             size = (3.6 * across, 1.25 * down + 0.5)
@@ -240,7 +230,7 @@ class PatchDisplay:
         ax.tick_params(axis="y", labelsize=6, pad=1)
 
 
-def _chosen(estimator: Any, n_patches: int) -> list[tuple[Any, Any, int]]:
+def _chosen(estimator: BaseEstimator, n_patches: int) -> list[tuple[Any, Any, int]]:
     """Return the first patches of a model: pool, atom, and column in ``coef_``."""
     from sklearn.utils.validation import check_is_fitted
 
@@ -267,7 +257,7 @@ def _chosen(estimator: Any, n_patches: int) -> list[tuple[Any, Any, int]]:
     return found[:n_patches]
 
 
-def _weights(estimator: Any) -> np.ndarray:
+def _weights(estimator: BaseEstimator) -> np.ndarray:
     """Return ``coef_``, one row per column: ``(n_columns, n_outputs)``; two classes have two."""
     weights = np.atleast_2d(to_numpy(estimator.coef_)).T
     classes = getattr(estimator, "classes_", None)
@@ -276,9 +266,16 @@ def _weights(estimator: Any) -> np.ndarray:
     return weights
 
 
-def _names(estimator: Any, n_outputs: int) -> list[Any]:
+def _names(estimator: BaseEstimator, n_outputs: int) -> list[Any]:
     classes = getattr(estimator, "classes_", None)
     return list(range(n_outputs)) if classes is None else to_numpy(classes).tolist()
+
+
+def _as_rows(X: Any, shape: tuple[int, int]) -> Any:
+    """Return images as rows of pixels."""
+    X = X if is_foreign(X) or is_sparse(X) else np.asarray(X)
+    _check_pixels("X", X.shape[1:], shape)
+    return X if len(X.shape) == 2 else namespace(X).reshape(X, (X.shape[0], -1))
 
 
 def _largest(pool: Any, table: Any, atom: Any) -> float:
@@ -296,17 +293,15 @@ def _mean(table: Any) -> np.ndarray:
 def _as_picture(image: Any, shape: tuple[int, int]) -> np.ndarray:
     """Return an image, given as rows and columns or as one row."""
     image = to_numpy(image) if is_foreign(image) else np.asarray(image)
-    if image.shape not in (tuple(shape), (shape[0] * shape[1],)):
-        raise ValueError(
-            f"image has the shape {image.shape}, but the model is for images of {shape[0]} x "
-            f"{shape[1]} pixels; give one of these."
-        )
+    _check_pixels("image", image.shape, shape)
     return np.reshape(image, shape)
 
 
-def _checked_count(name: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise TypeError(f"{name}={value!r} must be a whole number.")
-    if value < 1:
-        raise ValueError(f"{name}={value} must be at least 1.")
-    return int(value)
+def _check_pixels(name: str, given: Any, shape: tuple[int, int]) -> None:
+    """Raise unless an image has the shape of those of the model, or is a row of its pixels."""
+    height, width = shape
+    if tuple(given) not in ((height, width), (height * width,)):
+        raise ValueError(
+            f"{name} has images of the shape {tuple(given)}, but the model is for images of "
+            f"{height} x {width} pixels; give such, or their pixels as rows."
+        )

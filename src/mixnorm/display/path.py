@@ -1,5 +1,8 @@
 """Error and loss against the number of features."""
 
+from __future__ import annotations
+
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -8,12 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
+    from sklearn.base import BaseEstimator
 
-__all__ = ["ShareBoostPathDisplay"]
 
 Floats = NDArray[np.float64]
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class ShareBoostPathDisplay:
     """Error and loss along a ShareBoost path, with the chosen size marked.
 
@@ -58,41 +62,24 @@ class ShareBoostPathDisplay:
     'Number of features'
     """
 
-    error_line_: "Line2D | None"
-    cv_line_: "Line2D | None"
-    loss_line_: "Line2D"
-    chosen_line_: "Line2D | None"
-
-    def __init__(
-        self,
-        *,
-        loss: ArrayLike,
-        error: ArrayLike | None = None,
-        cv_n_features: ArrayLike | None = None,
-        cv_error: ArrayLike | None = None,
-        cv_std: ArrayLike | None = None,
-        n_chosen: int | None = None,
-        error_name: str = "Error",
-        estimator_name: str | None = None,
-    ) -> None:
-        self.loss = loss
-        self.error = error
-        self.cv_n_features = cv_n_features
-        self.cv_error = cv_error
-        self.cv_std = cv_std
-        self.n_chosen = n_chosen
-        self.error_name = error_name
-        self.estimator_name = estimator_name
+    loss: ArrayLike
+    error: ArrayLike | None = None
+    cv_n_features: ArrayLike | None = None
+    cv_error: ArrayLike | None = None
+    cv_std: ArrayLike | None = None
+    n_chosen: int | None = None
+    error_name: str = "Error"
+    estimator_name: str | None = None
 
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
+        estimator: BaseEstimator,
         X: Any = None,
         y: Any = None,
         *,
         sample_weight: ArrayLike | None = None,
-        ax: "Axes | None" = None,
+        ax: Axes | None = None,
         name: str | None = None,
         error_kw: dict[str, Any] | None = None,
         loss_kw: dict[str, Any] | None = None,
@@ -140,20 +127,20 @@ class ShareBoostPathDisplay:
         _check_estimator(estimator)
         if (X is None) != (y is None):
             raise ValueError("The error needs both X and y: give both, or neither.")
-        curves: dict[str, Any] = _cross_validated(estimator)
+        curves = _cross_validated(estimator)
         if X is not None:
             curves["error"] = _staged_error(estimator, X, y, sample_weight)
         display = cls(
             loss=np.asarray(estimator.path_["loss"], dtype=np.float64),
-            n_chosen=_chosen_size(estimator),
+            n_chosen=getattr(estimator, "n_features_to_select_", len(estimator.path_["loss"])),
             estimator_name=type(estimator).__name__ if name is None else name,
-            **{"error_name": _error_name(estimator), **curves},
+            **curves,
         )
         return display.plot(ax, error_kw=error_kw, loss_kw=loss_kw, chosen_kw=chosen_kw)
 
     def plot(
         self,
-        ax: "Axes | None" = None,
+        ax: Axes | None = None,
         *,
         name: str | None = None,
         error_kw: dict[str, Any] | None = None,
@@ -182,7 +169,7 @@ class ShareBoostPathDisplay:
         plt = _require_matplotlib()
         from matplotlib.ticker import MaxNLocator
 
-        self.ax_ = plt.subplots()[1] if ax is None else ax
+        self.ax_: Axes = plt.subplots()[1] if ax is None else ax
         self.figure_ = self.ax_.figure
         self._plot_errors(error_kw or {})
         with_error = self.error_line_ is not None or self.cv_line_ is not None
@@ -200,7 +187,8 @@ class ShareBoostPathDisplay:
         return self
 
     def _plot_errors(self, options: dict[str, Any]) -> None:
-        self.error_line_ = self.cv_line_ = None
+        self.error_line_: Line2D | None = None
+        self.cv_line_: Line2D | None = None
         if self.error is not None:
             style = {"color": "C0", "marker": ".", "label": "error on the given data"}
             (self.error_line_,) = self.ax_.plot(_rounds(self.error), self.error, **style | options)
@@ -217,11 +205,12 @@ class ShareBoostPathDisplay:
 
     def _plot_loss(self, options: dict[str, Any]) -> None:
         style = {"color": "C7", "linestyle": "--", "label": "training loss"}
-        (self.loss_line_,) = self.loss_ax_.plot(_rounds(self.loss), self.loss, **style | options)
+        curve = _rounds(self.loss), self.loss
+        self.loss_line_: Line2D = self.loss_ax_.plot(*curve, **style | options)[0]
         self.loss_ax_.set_ylabel("Training loss")
 
     def _mark_chosen(self, options: dict[str, Any]) -> None:
-        self.chosen_line_ = None
+        self.chosen_line_: Line2D | None = None
         if self.n_chosen is not None:
             style = {"color": "black", "linestyle": ":", "label": f"chosen: {self.n_chosen}"}
             self.chosen_line_ = self.ax_.axvline(self.n_chosen, **style | options)
@@ -235,11 +224,11 @@ def _require_matplotlib(what: str = "ShareBoostPathDisplay") -> Any:
     return plt
 
 
-def _check_estimator(estimator: Any) -> None:
+def _check_estimator(estimator: BaseEstimator) -> None:
     from sklearn.utils.validation import check_is_fitted
 
     check_is_fitted(estimator)
-    if not hasattr(estimator, "path_") or not hasattr(estimator, "staged_predict"):
+    if any(getattr(estimator, name, None) is None for name in ("path_", "staged_predict")):
         raise TypeError(
             f"{type(estimator).__name__} has no path of models. Give a fitted "
             "ShareBoostClassifier, ShareBoostRegressor, or one of their CV forms."
@@ -250,7 +239,9 @@ def _rounds(curve: ArrayLike) -> NDArray[np.int64]:
     return np.arange(1, len(np.asarray(curve)) + 1)
 
 
-def _staged_error(estimator: Any, X: Any, y: Any, sample_weight: ArrayLike | None) -> Floats:
+def _staged_error(
+    estimator: BaseEstimator, X: Any, y: Any, sample_weight: ArrayLike | None
+) -> Floats:
     from sklearn.base import is_regressor
     from sklearn.metrics import accuracy_score, r2_score
 
@@ -259,19 +250,17 @@ def _staged_error(estimator: Any, X: Any, y: Any, sample_weight: ArrayLike | Non
     return np.array([1.0 - score(y, guess, sample_weight=sample_weight) for guess in staged])
 
 
-def _error_name(estimator: Any) -> str:
+def _cross_validated(estimator: BaseEstimator) -> dict[str, Any]:
+    """Return the name of the error, and the folds' curve for estimators that have one."""
     from sklearn.base import is_regressor
 
-    return "1 − R²" if is_regressor(estimator) else "Error rate"
-
-
-def _cross_validated(estimator: Any) -> dict[str, Any]:
-    """Return the folds' curve as an error, for estimators that have one."""
+    named = {"error_name": "1 − R²" if is_regressor(estimator) else "Error rate"}
     results = getattr(estimator, "cv_results_", None)
     if results is None:
-        return {}
+        return named
     mean = np.asarray(results["mean_test_score"], dtype=np.float64)
     curve: dict[str, Any] = {
+        **named,
         "cv_n_features": np.asarray(results["n_features"]),
         "cv_error": 1.0 - mean,
         "cv_std": np.asarray(results["std_test_score"], dtype=np.float64),
@@ -280,8 +269,3 @@ def _cross_validated(estimator: Any) -> dict[str, Any]:
         # Another score need not end at one; its sign is all that can be turned.
         curve |= {"cv_error": -mean, "error_name": "Error (cross-validation: minus the score)"}
     return curve
-
-
-def _chosen_size(estimator: Any) -> int:
-    chosen = getattr(estimator, "n_features_to_select_", None)
-    return len(estimator.path_["loss"]) if chosen is None else int(chosen)

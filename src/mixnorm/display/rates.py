@@ -1,5 +1,8 @@
 """How fast a path of kernels converges, and what the theory says."""
 
+from __future__ import annotations
+
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -10,10 +13,10 @@ from mixnorm.display.path import _require_matplotlib
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
+    from sklearn.base import BaseEstimator
 
-__all__ = ["KernelRatesDisplay"]
 
-
+@dataclass(kw_only=True, eq=False, repr=False)
 class KernelRatesDisplay:
     """The loss above the best along a path of kernels, on a logarithmic axis, and its bound.
 
@@ -47,32 +50,20 @@ class KernelRatesDisplay:
     'log'
     """
 
-    excess_line_: "Line2D"
-    bound_line_: "Line2D | None"
-
-    def __init__(
-        self,
-        *,
-        excess: ArrayLike,
-        bound: ArrayLike | None = None,
-        measured: float | None = None,
-        predicted: float | None = None,
-        estimator_name: str | None = None,
-    ) -> None:
-        self.excess = excess
-        self.bound = bound
-        self.measured = measured
-        self.predicted = predicted
-        self.estimator_name = estimator_name
+    excess: ArrayLike
+    bound: ArrayLike | None = None
+    measured: float | None = None
+    predicted: float | None = None
+    estimator_name: str | None = None
 
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
+        estimator: BaseEstimator,
         X: Any,
         y: Any,
         *,
-        ax: "Axes | None" = None,
+        ax: Axes | None = None,
         name: str | None = None,
     ) -> Self:
         """Plot the rates of a fitted learner that chose kernels.
@@ -107,7 +98,7 @@ class KernelRatesDisplay:
         5
         """
         _require_matplotlib("KernelRatesDisplay")
-        if not hasattr(estimator, "rates"):
+        if getattr(estimator, "rates", None) is None:
             raise TypeError(
                 f"{type(estimator).__name__} has no rates. Give a fitted GreedyMKLRegressor or "
                 "GreedyMKLClassifier."
@@ -122,7 +113,7 @@ class KernelRatesDisplay:
         )
         return display.plot(ax)
 
-    def plot(self, ax: "Axes | None" = None, *, name: str | None = None) -> Self:
+    def plot(self, ax: Axes | None = None, *, name: str | None = None) -> Self:
         """Draw the curves.
 
         Parameters
@@ -146,8 +137,8 @@ class KernelRatesDisplay:
         rounds = np.arange(len(excess))
         label = "measured" if self.measured is None else f"measured: x {self.measured:.3g} a round"
         above = np.where(excess > 0.0, excess, np.nan)
-        (self.excess_line_,) = self.ax_.semilogy(rounds, above, marker=".", label=label)
-        self.bound_line_ = None
+        self.excess_line_ = self.ax_.semilogy(rounds, above, marker=".", label=label)[0]
+        self.bound_line_: Line2D | None = None
         if self.bound is not None:
             said = "" if self.predicted is None else f": x {self.predicted:.6g} a round"
             (self.bound_line_,) = self.ax_.semilogy(

@@ -7,20 +7,19 @@ The file may come from anybody. Values are built from a closed set of nodes, cla
 from __future__ import annotations
 
 import inspect
-import numbers
 import re
 import reprlib
-import warnings
 from collections.abc import Callable
 from dataclasses import fields
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from mixnorm.exceptions import ModelFileError
 from mixnorm.storage.container import checked_content, checked_dtype, checked_shape
-from mixnorm.storage.encode import DEEPEST, PASSING, fitted_hints
+from mixnorm.storage.encode import DEEPEST, fitted_hints
 from mixnorm.storage.hints import check_fields, fits
 from mixnorm.storage.registry import dataclass_class, estimator_class, splitter_class
 
@@ -141,8 +140,9 @@ class Decoder:
         made = kind(**{name: value for name, value in values.items() if name not in late})
         for name in late & values.keys():
             object.__setattr__(made, name, values[name])  # frozen ones too
-        if hasattr(made, "_check_stored"):
-            made._check_stored()
+        check = getattr(made, "_check_stored", None)
+        if check is not None:
+            check()
         return made
 
     def _splitter(self, content: Any) -> Any:
@@ -152,12 +152,10 @@ class Decoder:
 
     def _named(self, content: Any, allowed: set[str] | None, kind: type) -> dict[str, Any]:
         """Return values by name. Those missing keep their defaults: an older mixnorm had none."""
-        unknown = (
-            [] if allowed is None else [name for name in _a(dict, content) if name not in allowed]
-        )
-        if unknown:
-            raise ModelFileError(f"{kind.__name__} has no {reprlib.repr(unknown[0])} here")
-        return {name: self.value(node) for name, node in _a(dict, content).items()}
+        for name in _a(dict, content):
+            if allowed is not None and name not in allowed:
+                raise ModelFileError(f"{kind.__name__} has no {reprlib.repr(name)} here")
+        return {name: self.value(node) for name, node in content.items()}
 
     _KINDS: ClassVar[dict[str, Callable[[Any, Any], Any]]] = {
         "array": _array,
@@ -179,27 +177,16 @@ def restore(model: Any, state: dict[str, Any], max_bytes: int) -> None:
     if "model_" in fitted_hints(type(model)):
         _attach(model, state, max_bytes)
         return
-    params = model.get_params(deep=False)
-    for name in state:
-        if name in params or not _may_be_attribute(type(model), name):
-            raise ModelFileError(
-                f"{reprlib.repr(name)} cannot be a fitted attribute of {type(model).__name__}"
-            )
-    if hasattr(model, "_restore"):
-        model._restore(state, max_bytes)
-    else:
-        vars(model).update(state)
-        _try(model, max_bytes)
+    model._restore(state, max_bytes)
     check_is_fitted(model)
 
 
-def _rebuilt(estimator: Any) -> int:
+def _rebuilt(estimator: BaseEstimator) -> int:
     """Return how many bytes an estimator takes, or will, for what is not in the file."""
-    own = vars(estimator)
-    if "model_" in own:
-        inputs, outputs = own["model_"].inputs, own["model_"].outputs
-        return 8 * int(inputs.n_features) * int(outputs.n_outputs)
-    return sum(part.nbytes for part in own.values() if isinstance(part, np.ndarray))
+    model = getattr(estimator, "model_", None)
+    if model is not None:
+        return 8 * int(model.inputs.n_features) * int(model.outputs.n_outputs)
+    return sum(part.nbytes for part in vars(estimator).values() if isinstance(part, np.ndarray))
 
 
 def _attach(estimator: Any, state: dict[str, Any], max_bytes: int) -> None:
@@ -210,35 +197,15 @@ def _attach(estimator: Any, state: dict[str, Any], max_bytes: int) -> None:
         if part not in hints or part not in state or not fits(state[part], hints[part]):
             raise ModelFileError(f"{reprlib.repr(part)} of {name} is missing, or of another kind")
     model = state["model_"]
-    if not isinstance(model.outputs, estimator._output_kind):
-        raise ModelFileError(f"a {name} has no outputs of this kind")
-    if hasattr(estimator, "_check_parameters"):
-        estimator._check_parameters()
+    estimator.__mixnorm_check__(model)
     model.check(max_bytes)
-    if hasattr(state.get("_resume"), "check"):
-        state["_resume"].check(model)
-    vars(estimator).update(state, n_features_in_=model.inputs.n_features)
+    check = getattr(state.get("_resume"), "check", None)
+    if check is not None:
+        check(model)
+    for part, value in {**state, "n_features_in_": model.inputs.n_features}.items():
+        setattr(estimator, part, value)
     if model.inputs.names is not None:
         estimator.feature_names_in_ = model.inputs.name_array
-
-
-def _may_be_attribute(kind: type, name: str) -> bool:
-    """Tell whether an attribute of that name hides no method, nor one of Python's own names."""
-    hides = hasattr(inspect.getattr_static(kind, name, None), "__get__")
-    ours = name.isidentifier() and not name.startswith("__") and not PASSING.fullmatch(name)
-    return ours and not hides
-
-
-def _try(model: Any, max_bytes: int) -> None:
-    """Predict one row of zeros: an estimator that checks nothing itself must at least do that."""
-    width = getattr(model, "n_features_in_", None)
-    if width is None or not hasattr(model, "predict"):
-        return
-    if not isinstance(width, numbers.Integral) or not 1 <= int(width) <= max_bytes // 8:
-        raise ModelFileError(f"n_features_in_ is {reprlib.repr(width)}")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a row without names, scores that overflow
-        model.predict(np.zeros((1, int(width))))
 
 
 def _a(kind: type, content: Any) -> Any:

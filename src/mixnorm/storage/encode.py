@@ -5,13 +5,14 @@ from __future__ import annotations
 import inspect
 import re
 import reprlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields
 from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
@@ -132,12 +133,12 @@ class Encoder:
         with self._inside(type(value).__name__ if not self._place else ""):
             return {kind: {"class": name, **self._CONTENT[kind](self, value)}}
 
-    def _estimator(self, model: Any) -> dict[str, Any]:
+    def _estimator(self, model: BaseEstimator) -> dict[str, Any]:
         params = self._named(model.get_params(deep=False))
         try:
             check_is_fitted(model)
         except NotFittedError:
-            if not self._outermost:
+            if self._depth > 1:  # a part of the model, which may be fitted later
                 return {"params": params, "state": None}
             raise
         return {"params": params, "state": self._named(fitted_state(model))}
@@ -151,9 +152,10 @@ class Encoder:
         return {"fields": self._named(own)}
 
     def _splitter(self, value: Any) -> dict[str, Any]:
-        own = {**getattr(value, "cvargs", {}), **vars(value)}  # repeated splitters have cvargs
+        inner = getattr(value, "cvargs", {})  # repeated splitters keep some parameters there
         names = inspect.signature(type(value)).parameters
-        return {"params": self._named({name: own[name] for name in names})}
+        params = {name: inner[name] if name in inner else getattr(value, name) for name in names}
+        return {"params": self._named(params)}
 
     def _named(self, content: dict[str, Any]) -> dict[str, Any]:
         nodes = {}
@@ -163,10 +165,6 @@ class Encoder:
         return nodes
 
     # --- where we are
-
-    @property
-    def _outermost(self) -> bool:
-        return self._depth <= 1
 
     @contextmanager
     def _deeper(self) -> Iterator[None]:
@@ -219,7 +217,7 @@ def fitted_hints(kind: type) -> dict[str, Any]:
     return {name: hint for name, hint in hints_of(kind).items() if name in FITTED}
 
 
-def fitted_state(model: Any) -> dict[str, Any]:
+def fitted_state(model: BaseEstimator) -> dict[str, Any]:
     """Return what a file keeps of a fitted estimator beside its parameters.
 
     That is what the class declares, and of the type that it declares.
@@ -228,11 +226,8 @@ def fitted_state(model: Any) -> dict[str, Any]:
     if "model_" in own:
         hints = fitted_hints(type(model))
         state = {name: own[name] for name in own.keys() & hints if fits(own[name], hints[name])}
-    elif hasattr(model, "_fitted_state"):
-        state = model._fitted_state()
     else:
-        params = model.get_params(deep=False)
-        state = {name: value for name, value in _own(model).items() if name not in params}
+        state = model._fitted_state()
     return {name: value for name, value in state.items() if not PASSING.fullmatch(name)}
 
 
@@ -257,12 +252,12 @@ def _shown(value: Any) -> str:
 def _remedy(value: Any) -> str:
     if isinstance(value, (np.random.RandomState, np.random.Generator)):
         return "Set it to a whole number or None; the fitted model stays the same."
-    if callable(value) and not hasattr(value, "get_params"):
+    if callable(value) and getattr(value, "get_params", None) is None:
         return (
             "Functions are code, and a model file holds none. Set it to a name or to None; "
             "the fitted model stays the same."
         )
-    if hasattr(value, "tolist") or hasattr(value, "__iter__"):
+    if isinstance(value, Iterable):
         return "Give a list, a tuple or a NumPy array in its place."
     return (
         "It holds plain values, mixnorm's own objects and scikit-learn's splitters. For objects of "

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import is_dataclass
 from importlib import import_module
-from types import ModuleType
 from typing import Any
+
+from sklearn.base import BaseEstimator
 
 from mixnorm.exceptions import ModelFileError
 
@@ -26,22 +27,11 @@ _PACKAGE = __name__.partition(".")[0]
 
 #: Public splitters of scikit-learn, which the ``cv`` of an estimator may be.
 SPLITTERS = (
-    "GroupKFold",
-    "GroupShuffleSplit",
-    "KFold",
-    "LeaveOneGroupOut",
-    "LeaveOneOut",
-    "LeavePGroupsOut",
-    "LeavePOut",
-    "PredefinedSplit",
-    "RepeatedKFold",
-    "RepeatedStratifiedKFold",
-    "ShuffleSplit",
-    "StratifiedGroupKFold",
-    "StratifiedKFold",
-    "StratifiedShuffleSplit",
+    "GroupKFold", "GroupShuffleSplit", "KFold", "LeaveOneGroupOut", "LeaveOneOut",
+    "LeavePGroupsOut", "LeavePOut", "PredefinedSplit", "RepeatedKFold", "RepeatedStratifiedKFold",
+    "ShuffleSplit", "StratifiedGroupKFold", "StratifiedKFold", "StratifiedShuffleSplit",
     "TimeSeriesSplit",
-)
+)  # fmt: skip
 
 
 def estimator_class(name: Any) -> type:
@@ -77,7 +67,8 @@ def name_of(kind: type) -> tuple[str, str] | None:
 def is_model(value: Any) -> bool:
     """Tell whether ``value`` can be saved on its own: an estimator, or a model made of one."""
     kind, name = name_of(type(value)) or ("", "")
-    return kind == "estimator" or (name.startswith(f"{MODELS}.") and hasattr(value, "predict"))
+    predicts = getattr(value, "predict", None) is not None
+    return kind == "estimator" or (name.startswith(f"{MODELS}.") and predicts)
 
 
 def _found(short: Any, known: dict[str, type], what: str, name: Any = None) -> type:
@@ -88,26 +79,9 @@ def _found(short: Any, known: dict[str, type], what: str, name: Any = None) -> t
 
 def _exported(room: str) -> dict[str, type]:
     """Return the classes of a room that can be stored: its public estimators or dataclasses."""
-    module = _room(room)
-    names = getattr(module, "__all__", ())
-    exported = {name: getattr(module, name) for name in names}
-    return {
-        name: value
-        for name, value in exported.items()
-        if isinstance(value, type)
-        and (hasattr(value, "fit") if room == ESTIMATORS else is_dataclass(value))
-    }
-
-
-def _room(room: str) -> ModuleType | None:
-    """Import a room of this package; None where this version has no such room."""
-    name = f"{_PACKAGE}.{room}"
-    try:
-        return import_module(name)
-    except ModuleNotFoundError as error:
-        if error.name == name:
-            return None
-        raise ModelFileError(
-            f"it needs the package {error.name!r}, which is not installed; "
-            f"`pip install {error.name}` first"
-        ) from error
+    module = import_module(f"{_PACKAGE}.{room}")
+    exported = {name: getattr(module, name) for name in module.__all__}
+    classes = {name: value for name, value in exported.items() if isinstance(value, type)}
+    if room == ESTIMATORS:
+        return {name: kind for name, kind in classes.items() if issubclass(kind, BaseEstimator)}
+    return {name: kind for name, kind in classes.items() if is_dataclass(kind)}

@@ -2,8 +2,7 @@
 
 An estimator of :mod:`mixnorm.estimators` is stored as its parameters and its fitted state. That is
 its ``model_``, a value of :mod:`mixnorm.models`, which checks itself, and what else its class
-declares beside it. Of an estimator without a model it is all attributes that are no parameters; one
-that can rebuild some of them, or that wants to check them, has two methods:
+declares beside it. An estimator without a model has two methods:
 
 ``_fitted_state()``
     Returns a dictionary of what cannot be rebuilt.

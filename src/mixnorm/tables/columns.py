@@ -28,7 +28,7 @@ MISSING_LEVEL = "(missing)"
 OTHER_LEVEL = "(other)"
 
 
-@dataclass(frozen=True)
+@dataclass
 class Gaps:
     """What was not as it should be in a column: how many entries, and how they were taken."""
 
@@ -49,6 +49,11 @@ class Gaps:
             examples,
             self.filled and other.filled,
         )
+
+    def note_strange(self, value: Any) -> None:
+        """Count an entry that cannot be read; the first ones are examples."""
+        self.strange += 1
+        self.examples = tuple(dict.fromkeys((*self.examples, str(value)[:40])))[:3]
 
 
 @dataclass(frozen=True)
@@ -95,19 +100,9 @@ class NumberColumn:
     def encode(self, values: pd.Series[Any]) -> tuple[np.ndarray, Gaps]:
         """Return the matrix columns of a column's entries, and what was missing."""
         numbers = as_numbers(values, self.style)
-        lost = ~np.isfinite(numbers)
-        gaps = Gaps()
-        if lost.any():
-            infinite = np.isinf(numbers)
-            blank = lost & ~infinite & is_missing(values)
-            strange = lost & ~infinite & ~blank
-            gaps = Gaps(
-                missing=int(np.count_nonzero(blank)),
-                strange=int(np.count_nonzero(strange)),
-                infinite=int(np.count_nonzero(infinite)),
-                examples=_examples(values, strange),
-            )
-            numbers = np.where(lost, self.fill, numbers)
+        gaps = _gaps(values, np.isnan(numbers))
+        gaps.infinite = int(np.count_nonzero(np.isinf(numbers)))
+        numbers = np.where(np.isfinite(numbers), numbers, self.fill)
         numbers = numbers - self.centre if self.centre else numbers
         return (numbers / self.scale if self.scale != 1 else numbers)[:, None], gaps
 
@@ -262,15 +257,7 @@ class DateColumn:
         """Return the matrix columns of a column's entries, and what was missing."""
         seconds = as_seconds(values, self.pattern)
         lost = np.isnan(seconds)
-        gaps = Gaps()
-        if lost.any():
-            strange = lost & ~is_missing(values)
-            gaps = Gaps(
-                missing=int(np.count_nonzero(lost & ~strange)),
-                strange=int(np.count_nonzero(strange)),
-                examples=_examples(values, strange),
-            )
-        return self.measured(np.where(lost, self.fill, seconds)), gaps
+        return self.measured(np.where(lost, self.fill, seconds)), _gaps(values, lost)
 
     def measured(self, seconds: np.ndarray) -> np.ndarray:
         """Return the matrix columns of dates in seconds since 1970."""
@@ -305,6 +292,15 @@ def _check_scale(name: str, scale: float) -> None:
 
 
 ColumnPlan = NumberColumn | CategoryColumn | DateColumn
+
+
+def _gaps(values: pd.Series[Any], lost: np.ndarray) -> Gaps:
+    """Return how many of the lost entries are missing, and how many cannot be read."""
+    if not lost.any():
+        return Gaps()
+    strange = lost & ~is_missing(values)
+    missing = int(np.count_nonzero(lost & ~strange))
+    return Gaps(missing, int(np.count_nonzero(strange)), examples=_examples(values, strange))
 
 
 def _examples(values: pd.Series[Any], where: np.ndarray, most: int = 3) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -15,7 +15,7 @@ from mixnorm.tables.columns import CategoryColumn, ColumnPlan, DateColumn, Gaps,
 from mixnorm.tables.marks import frame_texts, restyled, table_mark
 from mixnorm.tables.names import ColumnName, NumberName
 from mixnorm.tables.plan import plan_column
-from mixnorm.tables.words import counted
+from mixnorm.tables.words import counted, shortened
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -90,13 +90,13 @@ class TableEncoder:
         """
         kinds = {str(name): "number" for name in numbers}
         kinds.update({str(name): "category" for name in categories})
-        columns = _Columns(frame)
+        frame = _with_texts(frame)
         plans: list[ColumnPlan] = []
         left_out: list[tuple[str, str]] = []
-        twins = _Twins(columns)
+        twins = _Twins(frame)
         exact, mark = True, table_mark(frame)
-        for name in columns.names:
-            values = columns[name]
+        for name in dict.fromkeys(frame.columns):
+            values = _column(frame, name)
             plan = plan_column(values, kinds.get(name), mark)
             if not isinstance(plan, str):
                 matrix, _ = plan.encode(values)
@@ -165,17 +165,17 @@ class TableEncoder:
             Features that matter; the columns of the others are zero, and may be missing.
         """
         wanted = range(len(self.columns)) if needed is None else sorted(needed)
-        columns = _Columns(frame)
+        frame = _with_texts(frame)
         missing = [self.columns[index].name for index in wanted]
-        missing = [name for name in missing if name not in columns.names]
+        missing = [name for name in missing if name not in frame.columns]
         if missing:
-            raise TableError(_missing_columns(missing, list(columns.names)))
+            raise TableError(_missing_columns(missing, list(dict.fromkeys(frame.columns))))
         matrix = np.zeros((len(frame), self.width), dtype=self.dtype, order="F")
         starts = np.cumsum([0] + [plan.width for plan in self.columns])
         gaps: dict[str, Gaps] = {}
         for index in wanted:
             plan = self.columns[index]
-            part, gap = plan.encode(columns[plan.name])
+            part, gap = plan.encode(_column(frame, plan.name))
             if self.dtype == "float32":
                 part = np.clip(part, -_LARGEST, _LARGEST)
             matrix[:, starts[index] : starts[index + 1]] = part
@@ -262,9 +262,7 @@ class SparseEncoder:
             for name, scale in zip(self.names, scales.tolist(), strict=True)
         ]
 
-    def encode(
-        self, table: SparseTable, needed: Collection[int] | None = None
-    ) -> tuple[Any, dict[str, Gaps]]:
+    def encode(self, table: SparseTable) -> tuple[Any, dict[str, Gaps]]:
         """Return the matrix of a table; columns without entries in training are left out."""
         from scipy import sparse
 
@@ -289,37 +287,32 @@ def _deviations(matrix: Any) -> np.ndarray:
     return np.where(spread > 1e-7, largest * spread, 1.0)
 
 
-class _Columns:
-    """The columns of a table by the text of their names, which need not be texts."""
+def _with_texts(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a table whose columns are named by texts; the entries are not copied."""
+    frame = frame.copy(deep=False)
+    frame.columns = [str(name) for name in frame.columns]
+    return frame
 
-    def __init__(self, frame: pd.DataFrame) -> None:
-        self._frame = frame
-        self.names: dict[str, int] = {}
-        self._twice: set[str] = set()
-        for place, name in enumerate(map(str, frame.columns)):
-            if self.names.setdefault(name, place) != place:
-                self._twice.add(name)
 
-    def __getitem__(self, name: str) -> pd.Series[Any]:
-        if name in self._twice:
-            raise TableError(f"The table has more than one column {name!r}; rename or drop some.")
-        values = self._frame.iloc[:, self.names[name]]
-        values.name = name
-        return values
+def _column(frame: pd.DataFrame, name: str) -> pd.Series[Any]:
+    values = frame[name]
+    if values.ndim > 1:
+        raise TableError(f"The table has more than one column {name!r}; rename or drop some.")
+    return values
 
 
 class _Twins:
     """Finds columns that hold the same as an earlier one, by checksum first."""
 
-    def __init__(self, columns: _Columns) -> None:
-        self._columns = columns
+    def __init__(self, frame: pd.DataFrame) -> None:
+        self._frame = frame
         self._seen: dict[tuple[int, int], list[ColumnPlan]] = {}
 
     def of(self, plan: ColumnPlan, matrix: np.ndarray) -> str | None:
         """Return the earlier column that is the same, and remember this one if there is none."""
         key = (matrix.shape[1], zlib.crc32(np.ascontiguousarray(matrix).data))
         for earlier in self._seen.setdefault(key, []):
-            if np.array_equal(matrix, earlier.encode(self._columns[earlier.name])[0]):
+            if np.array_equal(matrix, earlier.encode(self._frame[earlier.name])[0]):
                 return earlier.name
         self._seen[key].append(plan)
         return None
@@ -337,13 +330,12 @@ def _is_exact(plan: ColumnPlan, matrix: np.ndarray) -> bool:
 def _missing_columns(missing: list[str], given: list[str]) -> str:
     import difflib
 
-    hints = []
-    for name in missing[:5]:
+    hints = list(map(repr, missing))
+    for place, name in enumerate(missing[:5]):
         close = difflib.get_close_matches(name, given, n=1)
-        hints.append(f"{name!r}" + (f" (is it {close[0]!r}?)" if close else ""))
-    more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
+        hints[place] += f" (is it {close[0]!r}?)" if close else ""
     what = "column" if len(missing) == 1 else "columns"
-    return f"The table lacks the {what} {', '.join(hints)}{more}, which the model needs."
+    return f"The table lacks the {what} {shortened(hints, 5)}, which the model needs."
 
 
 def unreadable(name: str, kind: str, gap: Gaps, rows: int, example: str = "") -> str:
@@ -442,9 +434,3 @@ def strange_text(gap: Gaps) -> str:
         texts = ", ".join(repr(text) for text in gap.examples)
         parts.append(f"{gap.strange} unreadable ({texts})")
     return " and ".join(parts)
-
-
-def shortened(names: Sequence[str], most: int = 6) -> str:
-    """Return names as a list, cut after a few."""
-    shown = ", ".join(names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

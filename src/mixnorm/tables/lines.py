@@ -164,10 +164,7 @@ class Lines:
                 f"{self.name} is packed with {packed}; unpack it on the way: "
                 f"{packed}cat {self.name} | mixnorm stream - ..."
             )
-        try:
-            yield from _unpack(blocks, _UNPACKERS[packed])
-        except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
-            raise TableError(f"{self.name} is a damaged {packed} file ({error}).") from error
+        yield from unpacked(blocks, packed, self.name)
 
     def _read(self) -> Iterator[bytes]:
         while True:
@@ -189,6 +186,14 @@ def _peek(blocks: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
         if len(head) >= 8 or b"\n" in head:
             break
     return head, chain([head], blocks)
+
+
+def unpacked(blocks: Iterator[bytes], packed: str, name: str) -> Iterator[bytes]:
+    """Yield the blocks of a packed file as they were before; raise if it is damaged."""
+    try:
+        yield from _unpack(blocks, _UNPACKERS[packed])
+    except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
+        raise TableError(f"{name} is a damaged {packed} file ({error}).") from error
 
 
 def _unpack(blocks: Iterator[bytes], unpacker: Callable[[], Any]) -> Iterator[bytes]:

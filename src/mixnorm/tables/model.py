@@ -11,10 +11,10 @@ import numpy as np
 from mixnorm.exceptions import TableError
 from mixnorm.models import PathModel
 from mixnorm.tables.columns import Gaps, NumberColumn
-from mixnorm.tables.encoder import SparseEncoder, TableEncoder, shortened, unreadable
+from mixnorm.tables.encoder import SparseEncoder, TableEncoder, unreadable
 from mixnorm.tables.table import SparseTable, Table
 from mixnorm.tables.target import Task, find_column
-from mixnorm.tables.words import counted
+from mixnorm.tables.words import counted, shortened
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -198,8 +198,10 @@ class TableModel:
             )
         if isinstance(table, Table):
             self._check_names(table)
+        import pandas as pd
+
         frame = table.frame if isinstance(table, Table) else table
-        if not hasattr(frame, "iloc"):
+        if not isinstance(frame, pd.DataFrame):
             given = type(table).__name__
             raise TypeError(f"Give a DataFrame, or what read_table returns; got {given}.")
         rows = max(1, _BLOCK // max(1, self.encoder.width))

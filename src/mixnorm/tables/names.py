@@ -11,19 +11,30 @@ _DAY = 86400.0
 
 
 class ColumnName(str):
-    """The name of a matrix column, with words for its values; pools ask for these."""
+    """The name of a matrix column, with words for its values; pools ask for these.
+
+    Subclasses say in ``_column`` and ``_text`` how the column and a value are written.
+    """
+
+    @property
+    def _column(self) -> str:
+        return str(self)
+
+    def _text(self, value: float, digits: int) -> str:
+        """Return a value with so many digits, in the units of the table."""
+        return f"{value:.{digits}g}"
 
     def below(self, threshold: float) -> str:
         """Return in words that the column is at most so large."""
-        return f"{self} ≤ {threshold:.6g}"
+        return f"{self._column} ≤ {self._text(threshold, 6)}"
 
     def above(self, threshold: float) -> str:
         """Return in words that the column is larger."""
-        return f"{self} > {threshold:.6g}"
+        return f"{self._column} > {self._text(threshold, 6)}"
 
     def at(self, value: float) -> str:
         """Return in words that the column is about so large."""
-        return f"{self} {value:.3g}"
+        return f"{self._column} {self._text(value, 3)}"
 
     @property
     def factor(self) -> str:
@@ -45,18 +56,6 @@ class NumberName(ColumnName):
         made = super().__new__(cls, name)
         made.centre, made.scale = centre, scale
         return made
-
-    def below(self, threshold: float) -> str:
-        """Return in words that an entry is at most so large."""
-        return f"{self} ≤ {self._text(threshold, 6)}"
-
-    def above(self, threshold: float) -> str:
-        """Return in words that an entry is larger."""
-        return f"{self} > {self._text(threshold, 6)}"
-
-    def at(self, value: float) -> str:
-        """Return in words that an entry is about so large."""
-        return f"{self} {self._text(value, 3)}"
 
     @property
     def factor(self) -> str:
@@ -120,19 +119,11 @@ class DayName(ColumnName):
         made.column, made.origin, made.scale, made.timed = column, origin, scale, timed
         return made
 
-    def below(self, threshold: float) -> str:
-        """Return in words that a date is no later."""
-        return f"{self.column} ≤ {self._text(threshold)}"
+    @property
+    def _column(self) -> str:
+        return self.column
 
-    def above(self, threshold: float) -> str:
-        """Return in words that a date is later."""
-        return f"{self.column} > {self._text(threshold)}"
-
-    def at(self, value: float) -> str:
-        """Return in words that a date is about that."""
-        return f"{self.column} {self._text(value)}"
-
-    def _text(self, value: float) -> str:
+    def _text(self, value: float, digits: int) -> str:
         return date_text(self.origin + self.scale * value * _DAY, timed=self.timed)
 
 

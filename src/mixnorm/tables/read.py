@@ -14,8 +14,9 @@ import numpy as np
 
 from mixnorm.exceptions import TableError
 from mixnorm.tables import sniff
+from mixnorm.tables.lines import unpacked
 from mixnorm.tables.marks import common_mark
-from mixnorm.tables.table import SparseTable, Table, to_table
+from mixnorm.tables.table import SparseTable, Table, numbered_names, to_table
 from mixnorm.tables.words import counted
 
 # Also with a space before or after, as in files whose columns are aligned.
@@ -128,20 +129,14 @@ def _open(source: str | os.PathLike[str]) -> tuple[memoryview, str]:
 
 
 def _unpack(data: Any, packed: str, name: str) -> Any:
-    import bz2
-    import gzip
-    import lzma
-    import zlib
-
     import pyarrow as pa
 
-    openers: dict[str, Any] = {"gzip": gzip.open, "bz2": bz2.open, "xz": lzma.open}
+    if packed != "zstd":
+        blocks = (bytes(data[start : start + _BLOCK]) for start in range(0, data.size, _BLOCK))
+        return pa.py_buffer(b"".join(unpacked(blocks, packed, name)))
     try:
-        if packed == "zstd":
-            return pa.CompressedInputStream(pa.BufferReader(data), "zstd").read_buffer()
-        with openers[packed](pa.BufferReader(data)) as stream:
-            return pa.py_buffer(stream.read())
-    except (OSError, EOFError, lzma.LZMAError, zlib.error, pa.ArrowInvalid) as error:
+        return pa.CompressedInputStream(pa.BufferReader(data), "zstd").read_buffer()
+    except (OSError, pa.ArrowInvalid) as error:
         raise TableError(f"{name} is a damaged {packed} file ({error}).") from error
 
 
@@ -227,8 +222,7 @@ class _Csv:
         if not self._is_utf8:
             self.notes.append(f"The file is not UTF-8; it was read as {self.encoding}.")
         if not self.header:
-            names = [f"column_{place}" for place in range(1, table.num_columns + 1)]
-            table = table.rename_columns(names)
+            table = table.rename_columns(numbered_names(table.num_columns))
         return to_table(table, self.name, self.notes, kept)
 
     def _letter_by_letter(self, table: Any, keep: Collection[str]) -> dict[str, Any]:
@@ -240,7 +234,7 @@ class _Csv:
         types = dict.fromkeys(table.column_names, "string")
         raw = self._arrow(csv.ConvertOptions(null_values=[], column_types=types))
         if not self.header:
-            raw = raw.rename_columns([f"column_{place + 1}" for place in range(raw.num_columns)])
+            raw = raw.rename_columns(numbered_names(raw.num_columns))
         return dict.fromkeys(keep, raw)
 
     def _check_quotes(self, table: Any) -> None:

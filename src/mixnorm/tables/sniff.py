@@ -29,16 +29,12 @@ _PACKED = {
 # Parquet goes on in binary; a table may well have a column PAR1.
 _PARQUET = re.compile(rb"PAR1[\s\S]{0,8}[\x00-\x08\x0b\x0c\x0e-\x1f]")
 _BINARY = {
-    b"PK\x03\x04": "a zip archive (an Excel workbook is one); save the sheet as CSV",
-    b"\xd0\xcf\x11\xe0": "an old Excel workbook; save the sheet as CSV",
+    rb"PK\x03\x04": "a zip archive (an Excel workbook is one); save the sheet as CSV",
+    rb"\xd0\xcf\x11\xe0": "an old Excel workbook; save the sheet as CSV",
     b"%PDF": "a PDF",
-    b"\x89PNG": "a picture",
-    b"\xff\xd8\xff": "a picture",
-    b"\x80\x02": "a pickle, which is never opened; write the table as CSV or Parquet",
-    b"\x80\x03": "a pickle, which is never opened; write the table as CSV or Parquet",
-    b"\x80\x04": "a pickle, which is never opened; write the table as CSV or Parquet",
-    b"\x80\x05": "a pickle, which is never opened; write the table as CSV or Parquet",
-    b"\x93NUMPY": "a NumPy array; write the table as CSV or Parquet",
+    rb"\x89PNG|\xff\xd8\xff": "a picture",
+    rb"\x80[\x02-\x05]": "a pickle, which is never opened; write the table as CSV or Parquet",
+    rb"\x93NUMPY": "a NumPy array; write the table as CSV or Parquet",
     b"SQLite format 3": "a database; export the table as CSV",
     b"mixnorm model ": "a mixnorm model",
 }
@@ -74,7 +70,7 @@ def file_format(head: bytes, name: str) -> str:
     if _PARQUET.match(head):
         return "parquet"
     for magic, what in _BINARY.items():
-        if head.startswith(magic):
+        if re.match(magic, head):
             raise TableError(f"{name} is no table but {what}.")
     text = head_text(head, name)
     if not text.strip():

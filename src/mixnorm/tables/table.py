@@ -6,6 +6,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from mixnorm.tables.words import shortened
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -70,11 +72,10 @@ def to_table(table: Any, name: str, notes: list[str], kept: dict[str, Any]) -> T
     columns = [_plain(column) for column in table.columns]
     given = [text.strip() for text in table.column_names]
     names, renamed = unique_names(given)
+    notes += renamed_note(renamed)
     letters = {
         text: _letters(raw.column(names.index(text))) for text, raw in kept.items() if text in names
     }
-    if renamed:
-        notes.append(f"Names that occur more than once, or are empty, became {listed(renamed)}.")
     arrow = pa.table(columns, names=names)
     del table, columns
     # The buffers of a column are freed as soon as it is converted.
@@ -108,16 +109,13 @@ def _plain(column: Any) -> Any:
     if pa.types.is_decimal(kind) or pa.types.is_float16(kind):
         return pc.cast(column, pa.float64())
     if pa.types.is_duration(kind):
-        return pc.divide(pc.cast(pc.cast(column, pa.int64()), pa.float64()), _per_second(kind.unit))
+        seconds = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}[kind.unit]
+        return pc.divide(pc.cast(pc.cast(column, pa.int64()), pa.float64()), seconds)
     if pa.types.is_date(kind):
         return pc.cast(column, pa.timestamp("s"))
     if pa.types.is_timestamp(kind) and kind.tz is not None:  # pandas may not know the zone
         return pc.cast(column, pa.timestamp(kind.unit, "UTC"))
     return column
-
-
-def _per_second(unit: str) -> float:
-    return {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}[unit]
 
 
 def repeated_names(names: list[str]) -> tuple[str, ...]:
@@ -143,7 +141,12 @@ def unique_names(names: list[str]) -> tuple[list[str], list[str]]:
     return unique, changed
 
 
-def listed(names: list[str], most: int = 5) -> str:
-    """Return the first of some names as a text, and how many more there are."""
-    shown = ", ".join(repr(name) for name in names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+def renamed_note(names: list[str]) -> list[str]:
+    """Return a sentence on the columns that got other names, if there are any."""
+    shown = shortened(list(map(repr, names)), 5)
+    return [f"Names that occur more than once, or are empty, became {shown}."] if names else []
+
+
+def numbered_names(count: int) -> list[str]:
+    """Return the names of columns in a table without a header."""
+    return [f"column_{place}" for place in range(1, count + 1)]

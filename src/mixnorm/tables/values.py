@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import datetime, time
 from decimal import Decimal
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -17,6 +18,11 @@ Style = Literal["plain", "thousands", "comma"]
 STYLES: tuple[Style, ...] = ("plain", "thousands", "comma")
 _THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?")
 _COMMA = re.compile(r"[-+]?(\d+,\d+|[1-9]\d{0,2}(\.\d{3})+(,\d+)?)([eE][-+]?\d+)?")
+# What the marks of a style become as Python writes numbers.
+_MARKS: dict[str, tuple[re.Pattern[str], dict[int, int | None]]] = {
+    "thousands": (_THOUSANDS, {ord(","): None}),
+    "comma": (_COMMA, {ord("."): None, ord(","): ord(".")}),
+}
 _WHOLE = re.compile(r"[-+]?\d{1,30}", re.ASCII)
 _DECIMAL = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", re.ASCII)
 #: Missing among numbers and dates, but a word like any other among texts: pain may be "none".
@@ -24,6 +30,8 @@ BLANKS = frozenset({"none", "None", "NONE", "-", "--", ".", "n.a.", "N.A."})
 # What may stand around a number: 12 %, $ 3.50, 7 €.
 _UNITS = re.compile(r"([-+]?)[$€£¥]?\s*(.*?)\s*[%$€£¥]?", re.DOTALL)
 _TRUTHS = {"true": 1.0, "false": 0.0}
+# Texts whose meaning is remembered.
+MOST_TEXTS = 100_000
 # Larger numbers count as infinite: so would their sums and products with small ones.
 LARGEST = 1e304
 # Dates as people write them, beside ISO 8601; of those that fit best, the first is taken: day
@@ -99,30 +107,24 @@ def _numbers(texts: np.ndarray, style: str) -> np.ndarray:
     """Return texts as floats; NaN where one is missing or no number."""
     import pandas as pd
 
-    written = [_bare(text) for text in texts]
-    if style == "thousands":
-        written = [text and _replaced(text, _THOUSANDS, ((",", ""),)) for text in written]
-    elif style == "comma":
-        written = [text and _replaced(text, _COMMA, ((".", ""), (",", "."))) for text in written]
+    written = [_bare(text, style) for text in texts]
     found = pd.to_numeric(pd.Series(written, dtype="object"), errors="coerce")
     return np.array(found.to_numpy(dtype=np.float64, na_value=np.nan))
 
 
-def _bare(text: str | None) -> str | None:
-    """Return a text without what may stand around a number; None if it can be none."""
+def _bare(text: str | None, style: str = "plain") -> str | None:
+    """Return a number without what may stand around it, as Python writes it.
+
+    None for a text that can be no number.
+    """
     if text is None:
         return None
     found = _UNITS.fullmatch(text)
     text = text if found is None else found[1] + found[2]
+    if style != "plain":
+        pattern, marks = _MARKS[style]
+        text = text.translate(marks) if pattern.fullmatch(text) else text
     return text if text.isascii() else None
-
-
-def _replaced(text: str, pattern: re.Pattern[str], pairs: tuple[tuple[str, str], ...]) -> str:
-    """Return a text that has a pattern as Python writes the number."""
-    if pattern.fullmatch(text):
-        for old, new in pairs:
-            text = text.replace(old, new)
-    return text
 
 
 def number_style(texts: np.ndarray, least: float, mark: str = "") -> Style | None:
@@ -153,12 +155,10 @@ def styles_of(text: str) -> list[Style]:
     (['comma'], ['thousands', 'comma'], ['plain', 'comma'], [])
     """
     bare = _bare(text) or ""
-    patterns: dict[Style, re.Pattern[str]] = {
-        "plain": _DECIMAL,
-        "thousands": _THOUSANDS,
-        "comma": _COMMA,
-    }
-    return [style for style, pattern in patterns.items() if pattern.fullmatch(bare)]
+    patterns = (_DECIMAL, _THOUSANDS, _COMMA)
+    return [
+        style for style, pattern in zip(STYLES, patterns, strict=True) if pattern.fullmatch(bare)
+    ]
 
 
 def as_texts(values: pd.Series[Any]) -> np.ndarray:
@@ -193,6 +193,7 @@ def _number_text(number: float) -> str:
     return str(int(number)) if whole else repr(number)
 
 
+@lru_cache(maxsize=MOST_TEXTS)
 def level_text(text: str) -> str:
     """Return what a text is compared by as a level of a category.
 
@@ -211,6 +212,7 @@ def value_text(value: Any) -> str:
     return level_text(plain_text(value))
 
 
+@lru_cache(maxsize=MOST_TEXTS)
 def text_number(text: str, style: str) -> float | None:
     """Return a single text as a number, an infinite one where it is too large; None if it is none.
 
@@ -221,13 +223,9 @@ def text_number(text: str, style: str) -> float | None:
     """
     if text.lower() in _TRUTHS:
         return _TRUTHS[text.lower()]
-    bare = _bare(text)
+    bare = _bare(text, style)
     if bare is None:
         return None
-    if style == "thousands":
-        bare = _replaced(bare, _THOUSANDS, ((",", ""),))
-    elif style == "comma":
-        bare = _replaced(bare, _COMMA, ((".", ""), (",", ".")))
     if not _DECIMAL.fullmatch(bare):
         infinite = bare.lower().lstrip("+-") in ("inf", "infinity")
         return float(bare) if infinite else None

@@ -1,6 +1,8 @@
-"""Numbers of things in messages."""
+"""Numbers and lists of things in messages."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 
 def counted(number: int, thing: str, things: str | None = None) -> str:
@@ -12,3 +14,9 @@ def counted(number: int, thing: str, things: str | None = None) -> str:
     ('1 row', '2 rows', '3 entries')
     """
     return f"{number} {thing}" if number == 1 else f"{number} {things or thing + 's'}"
+
+
+def shortened(names: Sequence[str], most: int = 6) -> str:
+    """Return names as a list, cut after a few."""
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

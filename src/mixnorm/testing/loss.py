@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from mixnorm.losses import DualLoss, Loss, SmoothLoss
-from mixnorm.testing.contract import require, require_close, require_parameters
-from mixnorm.testing.loss_case import ROUNDING, Case, require_single, single
+from mixnorm.testing.contract import Contract
+from mixnorm.testing.loss_case import ROUNDING, Case
 from mixnorm.testing.loss_dual import DUAL_CHECKS
 
 # Central differences of a function of size one lose about this much in float64.
@@ -57,9 +57,8 @@ def check_loss(
     >>> from mixnorm.losses import MarginSoftmax
     >>> check_loss(MarginSoftmax(margin=2.0))
     """
-    require(
-        isinstance(loss, Loss), loss, "it has every attribute and method of mixnorm.losses.Loss"
-    )
+    promise = "it has every attribute and method of mixnorm.losses.Loss"
+    Contract(loss).require(isinstance(loss, Loss), promise)
     rng = np.random.default_rng(random_state)
     if y is None:
         y = _targets(loss, rng, (n_samples, n_outputs))
@@ -67,11 +66,7 @@ def check_loss(
     shape = (len(y), n_outputs)
     weight = np.asarray(rng.uniform(0.5, 2.0, size=len(y)))
     case = Case(
-        loss,
-        y,
-        2.0 * rng.standard_normal(shape),
-        weight / weight.sum(),
-        rng.standard_normal(shape),
+        loss, y, 2.0 * rng.standard_normal(shape), weight / weight.sum(), rng.standard_normal(shape)
     )
     for check in _CHECKS:
         check(case)
@@ -91,19 +86,19 @@ def _targets(loss: Any, rng: np.random.Generator, shape: tuple[int, int]) -> np.
 
 def _check_parameters(case: Case) -> None:
     value = case.at(case.scores)[0]
-    for copy in require_parameters(case.loss):
+    for copy in case.copies():
         target = copy.encode(case.y, case.n_outputs, case.scores)
         again = copy.value_and_residual(case.scores, target, case.weight)[0]
-        require(again == value, case.loss, "a copy gives the same value", f"{again}, not {value}")
+        case.require(again == value, "a copy gives the same value", f"{again}, not {value}")
 
 
 def _check_inputs_untouched(case: Case) -> None:
     scores, weight = case.scores.copy(), case.weight.copy()
     first, second = case.at(scores, weight), case.at(scores, weight)
     same = np.array_equal(scores, case.scores) and np.array_equal(weight, case.weight)
-    require(same, case.loss, "value_and_residual leaves scores and weight alone")
+    case.require(same, "value_and_residual leaves scores and weight alone")
     same = first[0] == second[0] and np.array_equal(first[1], second[1])
-    require(same, case.loss, "value_and_residual gives the same again when called again")
+    case.require(same, "value_and_residual gives the same again when called again")
 
 
 def _check_gradient(case: Case) -> None:
@@ -113,7 +108,7 @@ def _check_gradient(case: Case) -> None:
             move = length * case.direction
             rise = case.at(case.scores + move)[0] - value - float(np.sum(residual * move))
             promise = "the residual is a subgradient of the value in the scores"
-            require(rise >= -ROUNDING * (1.0 + abs(length)), case.loss, promise, f"{rise:.3g} < 0")
+            case.require(rise >= -ROUNDING * (1.0 + abs(length)), promise, f"{rise:.3g} < 0")
         return
     differences = np.empty_like(residual)
     for entry in np.ndindex(*residual.shape):
@@ -122,7 +117,7 @@ def _check_gradient(case: Case) -> None:
         behind[entry] -= _STEP
         differences[entry] = (case.at(ahead)[0] - case.at(behind)[0]) / (2.0 * _STEP)
     promise = "the residual is the derivative of the value in the scores"
-    require_close(residual, differences, case.loss, promise, atol=_DIFFERENCES)
+    case.close(residual, differences, promise, atol=_DIFFERENCES)
 
 
 def _check_weighted_mean(case: Case) -> None:
@@ -131,7 +126,7 @@ def _check_weighted_mean(case: Case) -> None:
     values = np.asarray([case.at(case.scores[row], one, row)[0] for row in rows])
     mean, value = float(values @ case.weight), case.at(case.scores)[0]
     promise = "the value is the weighted mean over samples"
-    require_close(value, mean, case.loss, promise, rtol=ROUNDING, atol=ROUNDING)
+    case.close(value, mean, promise, rtol=ROUNDING, atol=ROUNDING)
 
 
 def _check_repeated_rows(case: Case) -> None:
@@ -143,8 +138,8 @@ def _check_repeated_rows(case: Case) -> None:
     summed = np.zeros_like(residual)
     np.add.at(summed, index, parts)
     promise = "whole-number weights equal repeated rows"
-    require_close(value, repeated, case.loss, promise, rtol=ROUNDING)
-    require_close(residual, summed, case.loss, promise, atol=ROUNDING)
+    case.close(value, repeated, promise, rtol=ROUNDING)
+    case.close(residual, summed, promise, atol=ROUNDING)
 
 
 def _check_zero_weights(case: Case) -> None:
@@ -154,9 +149,9 @@ def _check_zero_weights(case: Case) -> None:
     value, residual = case.at(case.scores, weight)
     fewer, part = case.at(case.scores[kept], weight[kept], kept)
     promise = "rows of weight zero count for nothing"
-    require_close(value, fewer, case.loss, promise, rtol=ROUNDING)
-    require_close(residual[kept], part, case.loss, promise, atol=ROUNDING)
-    require(not np.any(residual[~kept]), case.loss, promise, "their residual is not zero")
+    case.close(value, fewer, promise, rtol=ROUNDING)
+    case.close(residual[kept], part, promise, atol=ROUNDING)
+    case.require(not np.any(residual[~kept]), promise, "their residual is not zero")
 
 
 def _check_shift(case: Case) -> None:
@@ -164,10 +159,9 @@ def _check_shift(case: Case) -> None:
     value, residual = case.at(case.scores)
     if case.loss.shift_invariant:
         promise = "shift_invariant: a constant added to a row's scores changes nothing"
-        require_close(case.at(shifted)[0], value, case.loss, promise, rtol=1e-9)
+        case.close(case.at(shifted)[0], value, promise, rtol=1e-9)
         promise = "shift_invariant: each row of the residual sums to zero"
-        zero = np.zeros(residual.shape[0])
-        require_close(residual.sum(axis=1), zero, case.loss, promise, atol=ROUNDING)
+        case.close(residual.sum(axis=1), np.zeros(residual.shape[0]), promise, atol=ROUNDING)
 
 
 def _moves(case: Case) -> list[tuple[np.ndarray, float, float, np.ndarray]]:
@@ -194,12 +188,12 @@ def _check_constants(case: Case) -> None:
             squares = float(case.weight @ np.sum(move * move, axis=1))
             bound = 0.5 * loss.smoothness * squares + slack
             found = f"{rise:.6g} is above {bound:.6g}"
-            require(rise <= bound, loss, f"smoothness={loss.smoothness} bounds the rise", found)
+            case.require(rise <= bound, f"smoothness={loss.smoothness} bounds the rise", found)
         slope = slope / case.weight[:, None]
         sizes = np.linalg.norm(slope, axis=1) if loss.is_classifier else np.abs(slope)
         found = f"a gradient has norm {sizes.max():.6g}"
         kept = not math.isfinite(loss.lipschitz) or sizes.max() <= loss.lipschitz * (1 + 1e-9)
-        require(kept, loss, f"lipschitz={loss.lipschitz} bounds gradients", found)
+        case.require(kept, f"lipschitz={loss.lipschitz} bounds gradients", found)
 
 
 def _check_weights_of_entries(case: Case) -> None:
@@ -208,19 +202,19 @@ def _check_weights_of_entries(case: Case) -> None:
     value, residual = case.at(case.scores)
     again, entries = case.at(case.scores, np.tile(case.weight[:, None], (1, case.n_outputs)))
     promise = "weights of entries that are those of their rows change nothing"
-    require_close(again, value, case.loss, promise, rtol=ROUNDING)
-    require_close(entries, residual, case.loss, promise, atol=ROUNDING)
+    case.close(again, value, promise, rtol=ROUNDING)
+    case.close(entries, residual, promise, atol=ROUNDING)
 
 
 def _check_smooth_constants(case: Case) -> None:
     loss = case.loss
     promise = "a loss with second derivatives has a finite smoothness"
-    require(math.isfinite(loss.smoothness), loss, promise)
+    case.require(math.isfinite(loss.smoothness), promise)
     for move, rise, slack, _ in _moves(case):
         factor = loss.max_norm_smoothness(case.n_outputs)
         bound = factor * float(case.weight @ np.max(np.abs(move), axis=1) ** 2) + slack
         found = f"{rise:.6g} is above {bound:.6g}"
-        require(rise <= bound, loss, "max_norm_smoothness bounds the rise", found)
+        case.require(rise <= bound, "max_norm_smoothness bounds the rise", found)
 
 
 def _check_zero_weights_of_curvature(case: Case) -> None:
@@ -229,10 +223,10 @@ def _check_zero_weights_of_curvature(case: Case) -> None:
     residual = case.at(case.scores, weight)[1]
     promise = "rows of weight zero count for nothing"
     curvature = np.asarray(case.loss.curvature(residual, target, weight))
-    require(not np.any(curvature[weight == 0.0]), case.loss, promise, "their curvature is not zero")
+    case.require(not np.any(curvature[weight == 0.0]), promise, "their curvature is not zero")
     column = case.direction[:, 0]
     hessian = np.asarray(case.loss.column_hessian(column, residual, target, weight))
-    require(np.all(np.isfinite(hessian)), case.loss, promise, "column_hessian is not finite")
+    case.require(np.all(np.isfinite(hessian)), promise, "column_hessian is not finite")
 
 
 def _check_curvature(case: Case) -> None:
@@ -244,14 +238,14 @@ def _check_curvature(case: Case) -> None:
         _, residual = case.loss.value_and_residual(scores, target, case.weight)
         curvature = np.asarray(case.loss.curvature(residual, target, case.weight))
         promise = f"curvature has shape {shapes[0]} or {shapes[1]}"
-        require(curvature.shape in shapes, case.loss, promise, f"got {curvature.shape}")
+        case.require(curvature.shape in shapes, promise, f"got {curvature.shape}")
         # Read off a residual, a curvature of zero may be off by a rounding error.
         least = -8.0 * np.finfo(np.float64).eps * case.weight[:, None]
-        require(np.all(curvature >= least), case.loss, "curvature is not negative")
+        case.require(np.all(curvature >= least), "curvature is not negative")
         found.append(curvature)
     if case.loss.constant_curvature:
         same = all(np.array_equal(found[0], other) for other in found[1:])
-        require(same, case.loss, "constant_curvature: the scores do not change the curvature")
+        case.require(same, "constant_curvature: the scores do not change the curvature")
 
 
 def _check_hessian_form(case: Case) -> None:
@@ -261,7 +255,7 @@ def _check_hessian_form(case: Case) -> None:
     wanted = float(np.sum(case.direction * (ahead - behind))) / (2.0 * _STEP)
     promise = "hessian_form is the second derivative along a direction"
     tolerance = _DIFFERENCES * (1.0 + abs(wanted))
-    require_close(form, wanted, case.loss, promise, atol=tolerance)
+    case.close(form, wanted, promise, atol=tolerance)
 
 
 def _check_column_hessian(case: Case) -> None:
@@ -274,11 +268,11 @@ def _check_column_hessian(case: Case) -> None:
         ahead, behind = case.at(case.scores + move)[1], case.at(case.scores - move)[1]
         wanted[output] = column @ (ahead - behind) / (2.0 * _STEP)
     promise = "column_hessian is the derivative of the gradient in the weights of a column"
-    require_close(hessian, wanted, case.loss, promise, atol=_DIFFERENCES)
+    case.close(hessian, wanted, promise, atol=_DIFFERENCES)
 
 
 def _check_single_precision(case: Case) -> None:
-    scores, weight, _ = single(case)
+    scores, weight, _ = case.single()
     target = case.loss.encode(case.y, case.n_outputs, scores)
     value, residual = case.loss.value_and_residual(scores, target, weight)
     found = {"value_and_residual": residual}
@@ -287,25 +281,25 @@ def _check_single_precision(case: Case) -> None:
     proba = _proba(case.loss, scores)
     if proba is not None:
         found["proba"] = proba
-    require_single(case.loss, found)
-    require(type(value) is float, case.loss, "values are Python floats")
+    case.require_single(found)
+    case.require(type(value) is float, "values are Python floats")
     wanted = case.at(case.scores)
     promise = "float32 agrees with float64"
-    require_close(value, wanted[0], case.loss, promise, rtol=1e-4, atol=1e-4)
-    require_close(residual, wanted[1], case.loss, promise, atol=1e-5)
+    case.close(value, wanted[0], promise, rtol=1e-4, atol=1e-4)
+    case.close(residual, wanted[1], promise, atol=1e-5)
 
 
 def _check_single_precision_of_curvature(case: Case) -> None:
-    scores, weight, direction = single(case)
+    scores, weight, direction = case.single()
     target = case.loss.encode(case.y, case.n_outputs, scores)
     rest = (case.loss.value_and_residual(scores, target, weight)[1], target, weight)
     found = {
         "curvature": case.loss.curvature(*rest),
         "column_hessian": case.loss.column_hessian(direction[:, 0], *rest),
     }
-    require_single(case.loss, found)
+    case.require_single(found)
     form = case.loss.hessian_form(direction, *rest)
-    require(type(form) is float, case.loss, "values are Python floats", "hessian_form is none")
+    case.require(type(form) is float, "values are Python floats", "hessian_form is none")
 
 
 def _check_huge_scores(case: Case) -> None:
@@ -322,10 +316,10 @@ def _check_huge_scores(case: Case) -> None:
                 if isinstance(case.loss, SmoothLoss):
                     parts.append(case.loss.curvature(residual, target, weight))
         except FloatingPointError as error:
-            require(False, case.loss, promise, str(error))
+            case.require(False, promise, str(error))
         parts = [part for part in parts if part is not None]
         finite = math.isfinite(value) and all(np.all(np.isfinite(part)) for part in parts)
-        require(finite, case.loss, promise, "they give infinity or NaN")
+        case.require(finite, promise, "they give infinity or NaN")
 
 
 def _proba(loss: Any, scores: np.ndarray) -> np.ndarray | None:
@@ -339,25 +333,25 @@ def _proba(loss: Any, scores: np.ndarray) -> np.ndarray | None:
 def _check_predictions(case: Case) -> None:
     loss, predicted = case.loss, np.asarray(case.loss.predict(case.scores))
     shape = case.scores.shape[:1] if loss.is_classifier else case.scores.shape
-    require(predicted.shape == shape, loss, f"predict returns shape {shape}", str(predicted.shape))
+    case.require(predicted.shape == shape, f"predict returns shape {shape}", str(predicted.shape))
     if loss.is_classifier:
         known = np.isin(predicted, np.arange(case.n_outputs))
-        require(np.all(known), loss, "predict returns labels")
+        case.require(np.all(known), "predict returns labels")
     if loss.is_binary:
-        require(np.all(np.abs(predicted) == 1.0), loss, "predict returns -1 and +1")
+        case.require(np.all(np.abs(predicted) == 1.0), "predict returns -1 and +1")
     proba = _proba(loss, case.scores)
     if proba is None:
         return
-    require(proba.shape == case.scores.shape, loss, "proba has the shape of the scores")
-    require(np.all(proba >= 0.0), loss, "probabilities are not negative")
+    case.require(proba.shape == case.scores.shape, "proba has the shape of the scores")
+    case.require(np.all(proba >= 0.0), "probabilities are not negative")
     if loss.is_classifier:
         ones = np.ones(len(proba))
-        require_close(proba.sum(axis=1), ones, loss, "probabilities sum to one", atol=ROUNDING)
+        case.close(proba.sum(axis=1), ones, "probabilities sum to one", atol=ROUNDING)
         best = np.argmax(proba, axis=1)
     else:
-        require(np.all(proba <= 1.0), loss, "probabilities are at most one")
+        case.require(np.all(proba <= 1.0), "probabilities are at most one")
         best = np.where(proba >= 0.5, 1.0, -1.0)
-    require(np.array_equal(best, predicted), loss, "predict returns the most probable class")
+    case.require(np.array_equal(best, predicted), "predict returns the most probable class")
 
 
 _CHECKS = (

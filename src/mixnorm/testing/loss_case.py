@@ -7,21 +7,25 @@ from typing import Any
 
 import numpy as np
 
-from mixnorm.testing.contract import require
+from mixnorm.testing.contract import Contract
 
 #: Sums of a few dozen terms of size one are good to this much in float64.
 ROUNDING = 1e-11
 
 
 @dataclass(frozen=True)
-class Case:
+class Case(Contract):
     """A loss, targets, and scores, weights and a direction to try it with."""
 
-    loss: Any
     y: np.ndarray
     scores: np.ndarray
     weight: np.ndarray
     direction: np.ndarray
+
+    @property
+    def loss(self) -> Any:
+        """The loss."""
+        return self.subject
 
     @property
     def n_outputs(self) -> int:
@@ -46,15 +50,13 @@ class Case:
         """Return what the second-order methods take: residual, target and weight."""
         return self.at(self.scores)[1], self.target, self.weight
 
+    def single(self) -> tuple[np.ndarray, ...]:
+        """Return scores, weight and direction in single precision."""
+        arrays = (self.scores, self.weight, self.direction)
+        return tuple(array.astype(np.float32) for array in arrays)
 
-def single(case: Case) -> tuple[np.ndarray, ...]:
-    """Return scores, weight and direction in single precision."""
-    arrays = (case.scores, case.weight, case.direction)
-    return tuple(array.astype(np.float32) for array in arrays)
-
-
-def require_single(loss: Any, found: dict[str, Any]) -> None:
-    """Fail where an array is not float32."""
-    for name, array in found.items():
-        promise = f"{name} keeps the dtype float32"
-        require(array.dtype == np.float32, loss, promise, f"got {array.dtype}")
+    def require_single(self, found: dict[str, Any]) -> None:
+        """Raise a ContractError unless all arrays are float32."""
+        for name, array in found.items():
+            kept = array.dtype == np.float32
+            self.require(kept, f"{name} keeps the dtype float32", f"got {array.dtype}")

@@ -8,8 +8,7 @@ from itertools import pairwise
 import numpy as np
 from scipy.optimize import minimize
 
-from mixnorm.testing.contract import require, require_close
-from mixnorm.testing.loss_case import ROUNDING, Case, require_single, single
+from mixnorm.testing.loss_case import ROUNDING, Case
 
 
 def _dual_points(case: Case) -> list[np.ndarray]:
@@ -31,8 +30,8 @@ def _check_fenchel_young(case: Case) -> None:
     for theta in [*_dual_points(case), outside, outside - outside.mean(axis=1, keepdims=True)]:
         kept = theta.copy()
         conjugate = loss.conjugate(theta, target, weight)
-        require(type(conjugate) is float, loss, "values are Python floats", "conjugate is none")
-        require(np.array_equal(theta, kept), loss, "conjugate leaves theta alone")
+        case.require(type(conjugate) is float, "values are Python floats", "conjugate is none")
+        case.require(np.array_equal(theta, kept), "conjugate leaves theta alone")
         for length in (0.0, 0.3, 1.0, -1.0, 1e2, -1e2, 1e4, -1e4):
             for scores in (case.scores, case.direction, theta / weight[:, None]):
                 scores = length * scores
@@ -40,7 +39,7 @@ def _check_fenchel_young(case: Case) -> None:
                 least = product - case.at(scores)[0]
                 promise = "loss(scores) + conjugate(theta) >= <scores, theta>"
                 found = f"the conjugate {conjugate:.6g} is below {least:.6g}"
-                require(conjugate >= least - rounding, loss, promise, found)
+                case.require(conjugate >= least - rounding, promise, found)
 
 
 def _check_conjugate_of_residuals(case: Case) -> None:
@@ -51,7 +50,7 @@ def _check_conjugate_of_residuals(case: Case) -> None:
         product, rounding = _pairing(scores, theta)
         conjugate = loss.conjugate(theta, target, case.weight)
         promise = "loss(scores) + conjugate(residual) = <scores, residual>"
-        require_close(value + conjugate, product, loss, promise, atol=rounding + 1e-9 * abs(value))
+        case.close(value + conjugate, product, promise, atol=rounding + 1e-9 * abs(value))
 
 
 def _check_prox(case: Case) -> None:
@@ -62,14 +61,14 @@ def _check_prox(case: Case) -> None:
         step = factor * float(weight.mean())
         kept = start.copy()
         phi = np.asarray(loss.prox_conjugate(start, step, target, weight))
-        require(np.array_equal(start, kept), loss, "prox_conjugate leaves theta alone")
+        case.require(np.array_equal(start, kept), "prox_conjugate leaves theta alone")
         promise = "prox_conjugate returns a point of the conjugate's domain"
-        require(math.isfinite(loss.conjugate(phi, target, weight)), loss, promise)
+        case.require(math.isfinite(loss.conjugate(phi, target, weight)), promise)
         scores = (start - phi) / step
         product, rounding = _pairing(scores, phi)
         total = case.at(scores)[0] + loss.conjugate(phi, target, weight)
         promise = "prox_conjugate returns phi, a subgradient of the loss at (theta - phi) / step"
-        require_close(total, product, loss, promise, atol=10.0 * rounding)
+        case.close(total, product, promise, atol=10.0 * rounding)
         best = _prox_objective(case, phi, start, step)
         for other in points:
             for part in (1.0, 0.1, 1e-2, 1e-3):
@@ -78,7 +77,7 @@ def _check_prox(case: Case) -> None:
                 least = float(np.sum(move * move)) / (2.0 * step)
                 promise = "prox_conjugate minimises conjugate(phi) + |phi - theta|^2 / (2 step)"
                 found = f"another point is only {rise:.3g} above it, not {least:.3g}"
-                require(rise >= least - 1e-10 * (1.0 + abs(best)), loss, promise, found)
+                case.require(rise >= least - 1e-10 * (1.0 + abs(best)), promise, found)
 
 
 def _prox_objective(case: Case, phi: np.ndarray, theta: np.ndarray, step: float) -> float:
@@ -94,7 +93,7 @@ def _check_prox_steps(case: Case) -> None:
     for row in range(len(weight)):
         alone = loss.prox_conjugate(theta, float(steps[row, 0]), target, weight)
         promise = "prox_conjugate takes a step for every row"
-        require_close(together[row], np.asarray(alone)[row], loss, promise, atol=ROUNDING)
+        case.close(together[row], np.asarray(alone)[row], promise, atol=ROUNDING)
 
 
 def _check_balance(case: Case) -> None:
@@ -105,15 +104,15 @@ def _check_balance(case: Case) -> None:
     for theta in (residual, near, even, _even_point(case), np.zeros_like(even)):
         kept = theta.copy()
         found = np.asarray(loss.balance(theta, target, weight))
-        require(np.array_equal(theta, kept), loss, "balance leaves theta alone")
+        case.require(np.array_equal(theta, kept), "balance leaves theta alone")
         zero = np.zeros(case.n_outputs)
         promise = "balance returns a point that sums to zero in every output"
-        require_close(found.sum(axis=0), zero, loss, promise, atol=ROUNDING)
+        case.close(found.sum(axis=0), zero, promise, atol=ROUNDING)
         promise = "balance returns a point of the conjugate's domain"
-        require(math.isfinite(loss.conjugate(found, target, weight)), loss, promise)
+        case.require(math.isfinite(loss.conjugate(found, target, weight)), promise)
         moved, most = np.abs(found - theta).sum(), 3.0 * np.abs(theta.sum(axis=0)).sum()
         promise = "balance moves a point by little more than its sums"
-        require(moved <= most + ROUNDING, loss, promise, f"by {moved:.3g}, sums {most / 3.0:.3g}")
+        case.require(moved <= most + ROUNDING, promise, f"by {moved:.3g}, sums {most / 3.0:.3g}")
 
 
 def _even_point(case: Case) -> np.ndarray:
@@ -145,11 +144,11 @@ def _check_best_constant(case: Case) -> None:
     constant, theta = loss.best_constant(case.target, case.weight)
     promise = "best_constant returns a dual point that sums to zero in every output"
     sums = np.asarray(theta).sum(axis=0)
-    require_close(sums, np.zeros(case.n_outputs), loss, promise, atol=ROUNDING)
+    case.close(sums, np.zeros(case.n_outputs), promise, atol=ROUNDING)
     value = case.at(np.zeros_like(case.scores) + np.asarray(constant))[0]
     gap = value + float(loss.conjugate(theta, case.target, case.weight))
     promise = "best_constant has the least loss, as its dual point shows"
-    require(abs(gap) <= 1e-9 * max(abs(value), 1.0), loss, promise, f"a gap of {gap:.3g} is left")
+    case.require(abs(gap) <= 1e-9 * max(abs(value), 1.0), promise, f"a gap of {gap:.3g} is left")
 
 
 def _check_zero_weights_of_duals(case: Case) -> None:
@@ -158,34 +157,34 @@ def _check_zero_weights_of_duals(case: Case) -> None:
     theta = case.at(case.scores, weight)[1]
     promise = "rows of weight zero count for nothing"
     found = loss.conjugate(theta, target, weight)
-    require(math.isfinite(found), loss, promise, f"the conjugate is {found}")
+    case.require(math.isfinite(found), promise, f"the conjugate is {found}")
     away = theta + case.direction * case.weight[:, None]
     for name, array in (
         ("prox_conjugate", loss.prox_conjugate(away, 0.1, target, weight)),
         ("balance", loss.balance(away, target, weight)),
     ):
         empty = not np.any(np.asarray(array)[::3])
-        require(empty and np.all(np.isfinite(array)), loss, promise, f"{name} is not zero there")
+        case.require(empty and np.all(np.isfinite(array)), promise, f"{name} is not zero there")
     theta[0] = away[0]
     found = loss.conjugate(theta, target, weight)
     promise = "the conjugate is infinite where a row of weight zero is not zero"
-    require(found == math.inf, loss, promise, f"got {found}")
+    case.require(found == math.inf, promise, f"got {found}")
 
 
 def _check_single_precision_of_duals(case: Case) -> None:
-    scores, weight, direction = single(case)
+    scores, weight, direction = case.single()
     target = case.loss.encode(case.y, case.n_outputs, scores)
     theta = case.loss.value_and_residual(scores, target, weight)[1]
     away, step = weight[:, None] * direction, float(weight[0])
     prox = case.loss.prox_conjugate(away, step, target, weight)
     even = case.loss.balance(theta, target, weight)
-    require_single(case.loss, {"prox_conjugate": prox, "balance": even})
+    case.require_single({"prox_conjugate": prox, "balance": even})
     promise = "float32 agrees with float64"
     wanted = case.loss.prox_conjugate(away.astype(np.float64), step, case.target, case.weight)
-    require_close(prox, wanted, case.loss, promise, atol=1e-5)
+    case.close(prox, wanted, promise, atol=1e-5)
     for point in (theta, prox, even):
         found = case.loss.conjugate(point, target, weight)
-        require(math.isfinite(found), case.loss, promise, "the conjugate is infinite in float32")
+        case.require(math.isfinite(found), promise, "the conjugate is infinite in float32")
 
 
 def _check_box_dual(case: Case) -> None:
@@ -200,12 +199,12 @@ def _check_box_dual(case: Case) -> None:
         told = form.slope * theta + 0.5 * form.curvature * theta**2 + form.kink * np.abs(theta)
         conjugate = loss.conjugate(theta, target, weight)
         promise = "box_dual is the form of the conjugate"
-        require_close(conjugate, float(np.sum(told)), loss, promise, rtol=1e-9)
+        case.close(conjugate, float(np.sum(told)), promise, rtol=1e-9)
     for bound, sign in ((form.low, -1.0), (form.high, 1.0)):
         if np.all(np.isfinite(bound)):
             outside = bound + sign * 0.01 * weight[:, None]
             infinite = loss.conjugate(outside, target, weight) == math.inf
-            require(infinite, loss, "the conjugate is infinite beyond the bounds of box_dual")
+            case.require(infinite, "the conjugate is infinite beyond the bounds of box_dual")
 
 
 DUAL_CHECKS = (

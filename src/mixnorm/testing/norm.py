@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mixnorm.norms import Norm
-from mixnorm.testing.contract import require, require_close, require_parameters
+from mixnorm.testing.contract import Contract
 
 # Central differences of a function of size one lose about this much in float64.
 _STEP = 1e-6
@@ -23,11 +23,14 @@ _OUTSIDE = 1e-12
 
 
 @dataclass(frozen=True)
-class _Case:
+class _Case(Contract):
     """A norm, and points to try it with."""
 
-    norm: Any
     points: tuple[np.ndarray, ...]
+
+    @property
+    def norm(self) -> Any:
+        return self.subject
 
     @property
     def W(self) -> np.ndarray:
@@ -44,7 +47,7 @@ class _Case:
 
     def has(self, name: str) -> bool:
         """Tell whether the norm has an ability."""
-        return hasattr(self.norm, name)
+        return getattr(self.norm, name, None) is not None
 
 
 def check_norm(norm: Any, *, shape: tuple[int, int] = (6, 4), random_state: int = 0) -> None:
@@ -77,7 +80,7 @@ def check_norm(norm: Any, *, shape: tuple[int, int] = (6, 4), random_state: int 
     >>> check_norm(MixedNorm(2, 1, groups=[0, 0, 1]), shape=(3, 2))
     """
     _check_kind(norm)
-    require(isinstance(norm, Norm), norm, "it has every method of mixnorm.norms.Norm")
+    Contract(norm).require(isinstance(norm, Norm), "it has every method of mixnorm.norms.Norm")
     rng = np.random.default_rng(random_state)
     points = [rng.standard_normal(shape) for _ in range(4)]
     points[2][::2, :] *= 0.01  # rows of very different sizes
@@ -140,9 +143,9 @@ def _operations(case: _Case) -> dict[str, Callable[[Any], Any]]:
 
 def _check_parameters(case: _Case) -> None:
     value = case.norm.value(case.W)
-    for copy in require_parameters(case.norm):
+    for copy in case.copies():
         again = copy.value(case.W)
-        require(again == value, case.norm, "a copy gives the same value", f"{again}, not {value}")
+        case.require(again == value, "a copy gives the same value", f"{again}, not {value}")
 
 
 def _check_inputs_untouched(case: _Case) -> None:
@@ -150,28 +153,28 @@ def _check_inputs_untouched(case: _Case) -> None:
     for name, function in {**plain, **_operations(case)}.items():
         W = case.W.copy()
         first = function(W)
-        require(np.array_equal(W, case.W), case.norm, f"{name} leaves its argument alone")
+        case.require(np.array_equal(W, case.W), f"{name} leaves its argument alone")
         same = np.array_equal(np.asarray(first), np.asarray(function(W)))
-        require(same, case.norm, f"{name} gives the same again when called again")
+        case.require(same, f"{name} gives the same again when called again")
         if name not in plain:
             apart = not np.may_share_memory(np.asarray(first), W)
-            require(apart, case.norm, f"{name} returns an array of its own")
+            case.require(apart, f"{name} returns an array of its own")
 
 
 def _check_axioms(case: _Case) -> None:
     for name in ("value", "dual"):
         size = getattr(case.norm, name)
         found = size(np.zeros_like(case.W))
-        require(found == 0.0, case.norm, f"{name} is zero for an array of zeros", f"got {found}")
+        case.require(found == 0.0, f"{name} is zero for an array of zeros", f"got {found}")
         for first, second in case.pairs():
             promise = f"{name} is a positive Python float"
-            require(type(size(first)) is float and size(first) > 0.0, case.norm, promise)
+            case.require(type(size(first)) is float and size(first) > 0.0, promise)
             promise = f"{name} is homogeneous"
-            require_close(size(-2.5 * first), 2.5 * size(first), case.norm, promise, rtol=_ROUNDING)
+            case.close(size(-2.5 * first), 2.5 * size(first), promise, rtol=_ROUNDING)
             total, most = size(first + second), size(first) + size(second)
             found = f"{total:.6g} is above {most:.6g}"
             kept = total <= most * (1.0 + _ROUNDING)
-            require(kept, case.norm, f"{name} keeps the triangle inequality", found)
+            case.require(kept, f"{name} keeps the triangle inequality", found)
 
 
 def _check_duality(case: _Case) -> None:
@@ -180,14 +183,13 @@ def _check_duality(case: _Case) -> None:
         product, most = abs(_inner(first, second)), norm.value(first) * norm.dual(second)
         found = f"{product:.6g} is above {most:.6g}"
         kept = product <= most * (1.0 + _ROUNDING)
-        require(kept, norm, "<W, V> is at most value(W) dual(V)", found)
+        case.require(kept, "<W, V> is at most value(W) dual(V)", found)
     # Where it has a gradient, a norm grows by what its argument aligns with, of dual norm one.
     slope = _gradient(norm.value, case.W)
-    promise = "dual is one at the gradient of the value"
-    require_close(norm.dual(slope), 1.0, norm, promise, atol=_DIFFERENCES)
+    case.close(norm.dual(slope), 1.0, "dual is one at the gradient of the value", atol=_DIFFERENCES)
     slope = _gradient(norm.dual, case.W)
     promise = "value is one at the gradient of the dual"
-    require_close(norm.value(slope), 1.0, norm, promise, atol=_DIFFERENCES)
+    case.close(norm.value(slope), 1.0, promise, atol=_DIFFERENCES)
 
 
 def _check_single_precision(case: _Case) -> None:
@@ -195,15 +197,14 @@ def _check_single_precision(case: _Case) -> None:
     for name in ("value", "dual"):
         single = getattr(case.norm, name)(case.W.astype(np.float32))
         promise = f"{name} of float32 is a Python float that agrees with float64"
-        require(type(single) is float, case.norm, promise)
-        require_close(single, getattr(case.norm, name)(case.W), case.norm, promise, rtol=1e-5)
+        case.require(type(single) is float, promise)
+        case.close(single, getattr(case.norm, name)(case.W), promise, rtol=1e-5)
     for name, function in operations.items():
         found, wanted = function(case.W.astype(np.float32)), function(case.W)
         promise = f"{name} keeps the dtype float32"
-        require(found.dtype == np.float32, case.norm, promise, f"got {found.dtype}")
+        case.require(found.dtype == np.float32, promise, f"got {found.dtype}")
         largest = float(np.max(np.abs(wanted)))
-        promise = f"{name} of float32 agrees with float64"
-        require_close(found, wanted, case.norm, promise, atol=1e-4 * largest)
+        case.close(found, wanted, f"{name} of float32 agrees with float64", atol=1e-4 * largest)
 
 
 def _check_scales(case: _Case) -> None:
@@ -220,11 +221,11 @@ def _check_scales(case: _Case) -> None:
                     with np.errstate(over="raise", invalid="raise", divide="raise"):
                         found = np.asarray(function(W * dtype(scale)), np.float64)
                 except FloatingPointError as error:
-                    require(False, case.norm, promise, str(error))
+                    case.require(False, promise, str(error))
                 if name != "lmo":
                     found = found / scale
                 rounding = 64.0 * float(np.finfo(dtype).eps) * np.max(np.abs(wanted))
-                require_close(found, wanted, case.norm, promise, atol=rounding)
+                case.close(found, wanted, promise, atol=rounding)
 
 
 # --- abilities
@@ -234,36 +235,35 @@ def _check_lmo(case: _Case) -> None:
     norm = case.norm
     for G in case.points:
         point = np.asarray(norm.lmo(G))
-        require(point.shape == G.shape, norm, "lmo keeps the shape", f"got {point.shape}")
+        case.require(point.shape == G.shape, "lmo keeps the shape", f"got {point.shape}")
         size = norm.value(point)
         inside = size <= 1.0 + _ROUNDING
-        require(inside, norm, "lmo returns a point of the unit ball", f"its value is {size:.6g}")
+        case.require(inside, "lmo returns a point of the unit ball", f"its value is {size:.6g}")
         promise = "the inner product of G and lmo(G) is -dual(G)"
-        require_close(_inner(G, point), -norm.dual(G), norm, promise, rtol=_ROUNDING)
+        case.close(_inner(G, point), -norm.dual(G), promise, rtol=_ROUNDING)
     size = norm.value(norm.lmo(np.zeros_like(case.W)))
-    require(size <= 1.0 + _ROUNDING, norm, "lmo returns a point of the unit ball for G = 0")
+    case.require(size <= 1.0 + _ROUNDING, "lmo returns a point of the unit ball for G = 0")
 
 
 def _check_dual_norm(case: _Case) -> None:
     norm, dual = case.norm, case.norm.dual_norm()
     for point in case.points:
         promise = "dual_norm() has the dual as its value, and the value as its dual"
-        require_close(dual.value(point), norm.dual(point), norm, promise, rtol=_ROUNDING)
-        require_close(dual.dual(point), norm.value(point), norm, promise, rtol=_ROUNDING)
+        case.close(dual.value(point), norm.dual(point), promise, rtol=_ROUNDING)
+        case.close(dual.dual(point), norm.value(point), promise, rtol=_ROUNDING)
 
 
 def _check_prox(case: _Case) -> None:
     norm = case.norm
     for W in case.points:
-        promise = "prox with tau=0 changes nothing"
         unchanged = np.asarray(norm.prox(W, 0.0))
-        require_close(unchanged, W, norm, promise, atol=_ROUNDING)
+        case.close(unchanged, W, "prox with tau=0 changes nothing", atol=_ROUNDING)
         apart = not np.may_share_memory(unchanged, W)
-        require(apart, norm, "prox with tau=0 returns an array of its own")
+        case.require(apart, "prox with tau=0 returns an array of its own")
         rest = norm.prox(W, 1.001 * norm.dual(W))
         zero = np.zeros_like(W)
-        require(not np.any(rest), norm, "prox is zero where tau is above the dual norm")
-        require(not np.any(norm.prox(zero, 1.0)), norm, "prox of zero is zero")
+        case.require(not np.any(rest), "prox is zero where tau is above the dual norm")
+        case.require(not np.any(norm.prox(zero, 1.0)), "prox of zero is zero")
         for share in (0.01, 0.3, 0.9):
             tau = share * norm.dual(W)
             _check_prox_at(case, W, tau)
@@ -271,99 +271,99 @@ def _check_prox(case: _Case) -> None:
     for first, second in case.pairs():
         moved = np.linalg.norm(norm.prox(first, tau) - norm.prox(second, tau))
         most = np.linalg.norm(first - second) * (1.0 + _ROUNDING) + _ROUNDING
-        require(moved <= most, norm, "prox does not move points apart")
+        case.require(moved <= most, "prox does not move points apart")
 
 
 def _check_prox_at(case: _Case, W: np.ndarray, tau: float) -> None:
     norm, found = case.norm, np.asarray(case.norm.prox(W, tau))
     size, slope = norm.value(found), norm.dual(W - found)
     promise = "prox is optimal: W - prox(W, tau) is tau times a subgradient of the value"
-    require(slope <= tau * (1.0 + _ROUNDING), norm, promise, f"dual is {slope / tau:.9g} tau")
+    case.require(slope <= tau * (1.0 + _ROUNDING), promise, f"dual is {slope / tau:.9g} tau")
     product, wanted = _inner(W - found, found), tau * size
-    require_close(product, wanted, norm, promise, atol=_ROUNDING * tau * norm.value(W))
+    case.close(product, wanted, promise, atol=_ROUNDING * tau * norm.value(W))
     reached = tau * size + 0.5 * float(np.sum((found - W) ** 2))
     for other in (W, 0.9 * found, found + 0.1 * case.V, found + 1e-4 * case.W):
         objective = tau * norm.value(other) + 0.5 * float(np.sum((other - W) ** 2))
         least = reached * (1.0 - _ROUNDING)
-        require(objective >= least, norm, "no other point is better than prox")
+        case.require(objective >= least, "no other point is better than prox")
 
 
 def _check_project(case: _Case) -> None:
     norm = case.norm
     for W in case.points:
         value = norm.value(W)
-        require(not np.any(norm.project(W, 0.0)), norm, "project with radius 0 returns zeros")
+        case.require(not np.any(norm.project(W, 0.0)), "project with radius 0 returns zeros")
         inside = np.asarray(norm.project(W, 1.5 * value))
-        require(np.array_equal(inside, W), norm, "project leaves points inside as they are")
+        case.require(np.array_equal(inside, W), "project leaves points inside as they are")
         apart = not np.may_share_memory(inside, W)
-        require(apart, norm, "project of a point inside returns an array of its own")
+        case.require(apart, "project of a point inside returns an array of its own")
         for share in (0.01, 0.3, 0.95):
             _check_project_at(case, W, share * value)
-    zero = np.zeros_like(case.W)
-    require(not np.any(norm.project(zero, 1.0)), norm, "project of zero is zero")
+    case.require(not np.any(norm.project(np.zeros_like(case.W), 1.0)), "project of zero is zero")
 
 
 def _check_project_at(case: _Case, W: np.ndarray, radius: float) -> None:
     norm, found = case.norm, np.asarray(case.norm.project(W, radius))
     beyond = norm.value(found) / radius - 1.0
     inside = beyond <= _OUTSIDE
-    require(inside, norm, "project returns a point of the ball", f"outside by {beyond:.3g}")
+    case.require(inside, "project returns a point of the ball", f"outside by {beyond:.3g}")
     promise = "project again changes nothing"
-    require_close(norm.project(found, radius), found, norm, promise, atol=1e-12 * radius)
+    case.close(norm.project(found, radius), found, promise, atol=1e-12 * radius)
     promise = "project is optimal: W - project(W, radius) supports the ball there"
     most, product = radius * norm.dual(W - found), _inner(W - found, found)
     allowed = _ROUNDING * radius * norm.dual(W)
-    require_close(product, most, norm, promise, atol=allowed)
+    case.close(product, most, promise, atol=allowed)
     distance = np.linalg.norm(W - found)
     for other in (found + 0.01 * case.V, found + case.W, W, case.V):
         inside_point = other * min(1.0, radius / norm.value(other))
         further = np.linalg.norm(W - inside_point) >= distance * (1.0 - _ROUNDING)
-        require(further, norm, "no point of the ball is nearer than project")
+        case.require(further, "no point of the ball is nearer than project")
 
 
 def _check_moreau(case: _Case) -> None:
     dual = case.norm.dual_norm()
-    if not hasattr(dual, "project"):
+    if getattr(dual, "project", None) is None:
         return
     for W in case.points:
         tau = 0.3 * case.norm.dual(W)
         total = np.asarray(case.norm.prox(W, tau)) + np.asarray(dual.project(W, tau))
         promise = "prox and the projection on the dual ball add up to the point"
-        require_close(total, W, case.norm, promise, atol=_ROUNDING * float(np.max(np.abs(W))))
+        case.close(total, W, promise, atol=_ROUNDING * float(np.max(np.abs(W))))
 
 
 def _check_factors(case: _Case) -> None:
     norm, tau = case.norm, 0.3 * case.norm.dual(case.W)
     left, values, right = (np.asarray(part) for part in norm.prox_factors(case.W, tau))
     promise = "the factors of the prox multiply to it"
-    require_close((left * values) @ right, norm.prox(case.W, tau), norm, promise, atol=_ROUNDING)
-    require(np.all(values > 0.0), norm, "prox_factors returns positive values alone")
+    case.close((left * values) @ right, norm.prox(case.W, tau), promise, atol=_ROUNDING)
+    case.require(np.all(values > 0.0), "prox_factors returns positive values alone")
     one = np.eye(len(values))
     promise = "prox_factors returns orthonormal vectors"
-    require_close(left.T @ left, one, norm, promise, atol=_ROUNDING)
-    require_close(right @ right.T, one, norm, promise, atol=_ROUNDING)
+    case.close(left.T @ left, one, promise, atol=_ROUNDING)
+    case.close(right @ right.T, one, promise, atol=_ROUNDING)
 
 
 def _check_mirror(case: _Case) -> None:
     norm = case.norm
-    require(not np.any(norm.mirror(np.zeros_like(case.W))), norm, "mirror of zero is zero")
     for point in case.points:
-        image = np.asarray(norm.mirror(point))
+        size = norm.value(np.asarray(norm.mirror(point)))
         promise = "mirror keeps sizes: value(mirror(theta)) is dual(theta)"
-        require_close(norm.value(image), norm.dual(point), norm, promise, rtol=_ROUNDING)
-    slope = _gradient(lambda theta: 0.5 * norm.dual(theta) ** 2, case.W)
-    promise = "mirror is the gradient of half the squared dual norm"
-    allowed = _DIFFERENCES * norm.dual(case.W) ** 2
-    require_close(norm.mirror(case.W), slope, norm, promise, atol=allowed)
+        case.close(size, norm.dual(point), promise, rtol=_ROUNDING)
+    _check_half_square(case, "mirror", norm.dual)
 
 
 def _check_link(case: _Case) -> None:
-    norm = case.norm
-    require(not np.any(norm.link(np.zeros_like(case.W))), norm, "link of zero is zero")
-    slope = _gradient(lambda W: 0.5 * norm.value(W) ** 2, case.W)
-    promise = "link is the gradient of half the squared norm"
-    allowed = _DIFFERENCES * norm.value(case.W) ** 2
-    require_close(norm.link(case.W), slope, norm, promise, atol=allowed)
+    _check_half_square(case, "link", case.norm.value)
+
+
+def _check_half_square(case: _Case, name: str, size: Callable[[np.ndarray], float]) -> None:
+    """Check that a map is the gradient of half the square of a norm or of its dual."""
+    gradient = getattr(case.norm, name)
+    case.require(not np.any(gradient(np.zeros_like(case.W))), f"{name} of zero is zero")
+    slope = _gradient(lambda W: 0.5 * size(W) ** 2, case.W)
+    which = "norm" if name == "link" else "dual norm"
+    promise = f"{name} is the gradient of half the squared {which}"
+    case.close(gradient(case.W), slope, promise, atol=_DIFFERENCES * size(case.W) ** 2)
 
 
 def _check_round_trip(case: _Case) -> None:
@@ -373,7 +373,7 @@ def _check_round_trip(case: _Case) -> None:
         for there, back in ((norm.mirror, norm.link), (norm.link, norm.mirror)):
             image = np.asarray(there(point))
             allowed = 1e-8 * float(np.max(np.abs(point))) + _rounding_effect(back, image)
-            require_close(back(image), point, norm, promise, atol=allowed)
+            case.close(back(image), point, promise, atol=allowed)
 
 
 def _rounding_effect(function: Callable[[np.ndarray], Any], point: np.ndarray) -> float:
@@ -393,7 +393,7 @@ def _rounding_effect(function: Callable[[np.ndarray], Any], point: np.ndarray) -
 def _check_strong_convexity(case: _Case) -> None:
     norm, constant = case.norm, case.norm.strong_convexity()
     promise = f"strong_convexity()={constant} is a positive Python float"
-    require(type(constant) is float and constant > 0.0, norm, promise)
+    case.require(type(constant) is float and constant > 0.0, promise)
     # Equal entries, or singular values, of which every other grows: there it is often least.
     ones, diagonal = np.ones_like(case.W), np.eye(*case.W.shape)
     turns = np.where(np.indices(ones.shape).sum(axis=0) % 2, -0.1, 0.1)
@@ -405,18 +405,19 @@ def _check_strong_convexity(case: _Case) -> None:
         gap, least = ends - middle, 0.25 * constant * norm.value(first - second) ** 2
         found = f"half the squared norm bends by {gap:.6g}, not {least:.6g}"
         kept = gap >= least - 1e-13 * ends
-        require(kept, norm, f"strong_convexity()={constant} holds between two points", found)
+        case.require(kept, f"strong_convexity()={constant} holds between two points", found)
 
 
 def _check_twin(case: _Case) -> None:
     norm, twin = case.norm, case.norm.smooth_twin(case.W.shape)
     for name in ("mirror", "strong_convexity"):
-        require(hasattr(twin, name), norm, f"smooth_twin has {name}", f"{twin!r} has not")
+        there = getattr(twin, name, None) is not None
+        case.require(there, f"smooth_twin has {name}", f"{twin!r} has not")
     for point in case.points:
         value, other = norm.value(point), twin.value(point)
         near = other * (1.0 - _ROUNDING) <= value <= math.e * other
         found = f"{value:.6g} and {other:.6g}"
-        require(near, norm, "the value lies between those of smooth_twin and e times that", found)
+        case.require(near, "the value lies between those of smooth_twin and e times that", found)
 
 
 def _check_row_duals(case: _Case) -> None:
@@ -424,9 +425,8 @@ def _check_row_duals(case: _Case) -> None:
     for V in case.points:
         duals = np.asarray(norm.row_duals(V))
         shape = (V.shape[0],)
-        require(duals.shape == shape, norm, f"row_duals has shape {shape}", f"got {duals.shape}")
-        promise = "dual is the maximum of row_duals"
-        require_close(norm.dual(V), np.max(duals), norm, promise, rtol=_ROUNDING)
+        case.require(duals.shape == shape, f"row_duals has shape {shape}", f"got {duals.shape}")
+        case.close(norm.dual(V), np.max(duals), "dual is the maximum of row_duals", rtol=_ROUNDING)
 
 
 def _check_restricted(case: _Case) -> None:
@@ -437,19 +437,19 @@ def _check_restricted(case: _Case) -> None:
     parts = [(norm.restricted(index), index) for index in (rows, others) if len(index)]
     total = sum(part.value(W[index]) for part, index in parts)
     promise = "the values of restricted norms add up to the value"
-    require_close(total, norm.value(W), norm, promise, rtol=_ROUNDING)
+    case.close(total, norm.value(W), promise, rtol=_ROUNDING)
     for part, index in parts:
         found = np.asarray(part.row_duals(W[index]))
         promise = "row_duals of a restricted norm are those of the rows"
-        require_close(found, duals[index], norm, promise, rtol=_ROUNDING)
-        require_close(part.dual(W[index]), np.max(duals[index]), norm, promise, rtol=_ROUNDING)
+        case.close(found, duals[index], promise, rtol=_ROUNDING)
+        case.close(part.dual(W[index]), np.max(duals[index]), promise, rtol=_ROUNDING)
 
 
 def _check_row_exponent(case: _Case) -> None:
     exponent = case.norm.row_exponent
     total = float(np.sum(np.linalg.norm(case.W, exponent, axis=1)))
     promise = f"the value is the sum of the rows' norms with row_exponent={exponent}"
-    require_close(case.norm.value(case.W), total, case.norm, promise, rtol=_ROUNDING)
+    case.close(case.norm.value(case.W), total, promise, rtol=_ROUNDING)
 
 
 _CHECKS = (

@@ -11,7 +11,7 @@ import numpy as np
 
 from mixnorm._array import device_of, is_sparse, namespace, to_dense, to_numpy
 from mixnorm.pools import Pool, PreparedPool, as_pool, bind, working_dtype
-from mixnorm.testing.contract import require, require_close, require_parameters
+from mixnorm.testing.contract import Contract
 
 _RULES = ("l1", "l2")
 # What no pool has as an atom; a model file of a stranger's may say otherwise.
@@ -21,15 +21,19 @@ _FEW = 5
 
 
 @dataclass(frozen=True)
-class _Case:
+class _Case(Contract):
     """A pool bound to its data, with a residual to score its atoms for."""
 
-    pool: Pool
     X: Any
     weight: Any
     residual: Any
     options: dict[str, Any]
     max_atoms: int
+
+    @property
+    def pool(self) -> Pool:
+        pool: Pool = self.subject
+        return pool
 
     def prepared(self, pool: Any | None = None) -> PreparedPool:
         pool = self.pool if pool is None else pool
@@ -96,14 +100,10 @@ def check_pool(
     before = _snapshot(X)
     for scale in ("std", "max", False):
         for fit_intercept in (True, False):
-            options = {
-                "scale": scale,
-                "fit_intercept": fit_intercept,
-                "random_state": random_state,
-            }
+            options = {"scale": scale, "fit_intercept": fit_intercept, "random_state": random_state}
             case = _Case(pool, X, *arrays, options, max_atoms)
             prepared = case.prepared()
-            case = replace(case, pool=prepared.pool or pool)
+            case = replace(case, subject=prepared.pool or pool)
             _check_count(case, prepared)
             _check_columns(case, prepared)
             _check_atoms(case, prepared)
@@ -117,7 +117,7 @@ def check_pool(
             _check_evaluation(case, prepared)
     _check_silent_rows(case)
     _check_strangers(case)
-    require(np.array_equal(before, _snapshot(X)), pool, "the data are left as they were")
+    case.require(np.array_equal(before, _snapshot(X)), "the data are left as they were")
 
 
 def _rounding(case: _Case, values: np.ndarray) -> float:
@@ -143,12 +143,12 @@ def _snapshot(X: Any) -> np.ndarray:
 
 def _check_scores(case: _Case, prepared: PreparedPool, rule: str) -> None:
     ranked = case.top(prepared, rule)
-    require(len(ranked) <= case.max_atoms, case.pool, "top returns at most m atoms")
-    require(len({atom for atom, _ in ranked}) == len(ranked), case.pool, "atoms differ, and hash")
+    case.require(len(ranked) <= case.max_atoms, "top returns at most m atoms")
+    case.require(len({atom for atom, _ in ranked}) == len(ranked), "atoms differ, and hash")
     scores = np.asarray([score for _, score in ranked])
-    require(np.all(scores > 0.0), case.pool, "scores of offered atoms are positive")
+    case.require(np.all(scores > 0.0), "scores of offered atoms are positive")
     worth = np.asarray([score / math.sqrt(prepared.price(atom)) for atom, score in ranked])
-    require(np.all(np.diff(worth) <= 0.0), case.pool, "top returns the best atom first")
+    case.require(np.all(np.diff(worth) <= 0.0), "top returns the best atom first")
     for atom, score in ranked:
         _check_score(case, prepared, rule, atom, score)
 
@@ -162,7 +162,7 @@ def _check_score(case: _Case, prepared: PreparedPool, rule: str, atom: Any, scor
     size = float((np.abs(rows) @ np.abs(residual)).sum())
     atol = 4.0 * case.eps() * np.sqrt(rows.shape[1]) * size
     promise = f"the {rule} score of atom {atom!r} is the norm of its columns' gradient"
-    require_close(score, wanted, case.pool, promise, atol=atol)
+    case.close(score, wanted, promise, atol=atol)
 
 
 def _same(case: _Case, first: list[tuple[Any, float]], second: list[tuple[Any, float]]) -> bool:
@@ -182,44 +182,43 @@ def _check_exclusion(case: _Case, prepared: PreparedPool, rule: str) -> None:
         return
     promise = "top(m=1) is the first of top(m)"
     best = prepared.top(case.residual, rule, 1, frozenset())
-    require(_same(case, best, ranked[:1]), case.pool, promise, f"got {best}, not {ranked[:1]}")
+    case.require(_same(case, best, ranked[:1]), promise, f"got {best}, not {ranked[:1]}")
     excluded = frozenset(atom for atom, _ in ranked[::2])
     left = prepared.top(case.residual, rule, case.max_atoms, excluded)
     offered = [atom for atom, _ in left]
-    require(not excluded & set(offered), case.pool, "excluded atoms are not offered")
+    case.require(not excluded & set(offered), "excluded atoms are not offered")
     if case.pool.grows:
         return
     wanted = [atom for atom, _ in ranked[1::2]]
     promise = "excluding atoms leaves the order of the others"
-    require(offered[: len(wanted)] == wanted, case.pool, promise, f"got {offered}, not {wanted}")
+    case.require(offered[: len(wanted)] == wanted, promise, f"got {offered}, not {wanted}")
 
 
 def _check_shortlist(case: _Case, prepared: PreparedPool, rule: str) -> None:
     listed = prepared.shortlist(case.residual, rule, 8, frozenset())
     atoms = [atom for atom, _ in listed]
-    require(len(listed) <= 8, case.pool, "shortlist returns at most m atoms")
-    require(len(set(atoms)) == len(atoms), case.pool, "atoms of a shortlist differ")
+    case.require(len(listed) <= 8, "shortlist returns at most m atoms")
+    case.require(len(set(atoms)) == len(atoms), "atoms of a shortlist differ")
     best = prepared.top(case.residual, rule, 1, frozenset())
     promise = "a shortlist begins with the best atom"
-    require(_same(case, listed[:1], best), case.pool, promise, f"got {listed[:1]}, not {best}")
+    case.require(_same(case, listed[:1], best), promise, f"got {listed[:1]}, not {best}")
     for atom, score in listed:
         _check_score(case, prepared, rule, atom, score)
     left = prepared.shortlist(case.residual, rule, 8, frozenset(atoms))
     promise = "excluded atoms are not on a shortlist"
-    require(not {atom for atom, _ in left} & set(atoms), case.pool, promise)
+    case.require(not {atom for atom, _ in left} & set(atoms), promise)
 
 
 def _check_inputs(case: _Case, prepared: PreparedPool, rule: str) -> None:
     keywords = inspect.signature(prepared.top).parameters
-    require("inputs" in keywords, case.pool, "top takes the keyword inputs")
+    case.require("inputs" in keywords, "top takes the keyword inputs")
     ranked = case.top(prepared, rule)
     for some in (ranked[:1], ranked[:2], ranked[-1:]):
         inputs = frozenset(column for atom, _ in some for column in case.read(atom))
         found = case.top(prepared, rule, inputs=inputs)
         for atom, score in found:
-            require(
+            case.require(
                 case.read(atom) <= inputs,
-                case.pool,
                 "with inputs, top offers only atoms that read these columns",
                 f"atom {atom!r} reads {sorted(case.read(atom))}, and inputs are {sorted(inputs)}",
             )
@@ -229,10 +228,8 @@ def _check_inputs(case: _Case, prepared: PreparedPool, rule: str) -> None:
         missed = set() if case.pool.grows else fitting - offered
         # Scores may round otherwise here, so that the last of a full list may be another.
         promise = "with inputs, top offers all atoms that read only these columns"
-        require(not missed or len(offered) == case.max_atoms, case.pool, promise, f"not {missed}")
-    require(
-        not case.top(prepared, rule, inputs=frozenset()), case.pool, "every atom reads a column"
-    )
+        case.require(not missed or len(offered) == case.max_atoms, promise, f"not {missed}")
+    case.require(not case.top(prepared, rule, inputs=frozenset()), "every atom reads a column")
 
 
 def _check_prices(case: _Case, prepared: PreparedPool, rule: str) -> None:
@@ -241,22 +238,22 @@ def _check_prices(case: _Case, prepared: PreparedPool, rule: str) -> None:
     ranked = case.top(prepared, rule)
     prices = [prepared.price(atom) for atom, _ in ranked]
     good = all(0.0 < price < math.inf for price in prices)
-    require(good, case.pool, "prices are positive and finite", f"got {prices}")
+    case.require(good, "prices are positive and finite", f"got {prices}")
     if not prices:
         return
     budget = float(np.median(prices))
     found = {atom: prepared.price(atom) for atom, _ in case.top(prepared, rule, budget=budget)}
     promise = f"with budget={budget:g}, top offers no atom that costs more"
-    require(all(price <= budget for price in found.values()), case.pool, promise, f"got {found}")
+    case.require(all(price <= budget for price in found.values()), promise, f"got {found}")
     missed = [atom for atom, _ in ranked if prepared.price(atom) <= budget and atom not in found]
-    require(not missed, case.pool, "with a budget, top offers what costs no more", f"not {missed}")
+    case.require(not missed, "with a budget, top offers what costs no more", f"not {missed}")
 
 
 def _check_count(case: _Case, prepared: PreparedPool) -> None:
     count = getattr(prepared, "n_usable", None)
     good = isinstance(count, (int, np.integer)) and count >= len(case.top(prepared))
     promise = "n_usable, bound to data, is the number of atoms that can be chosen"
-    require(good, case.pool, promise, f"got {count!r}")
+    case.require(good, promise, f"got {count!r}")
 
 
 def _check_columns(case: _Case, prepared: PreparedPool) -> None:
@@ -264,30 +261,29 @@ def _check_columns(case: _Case, prepared: PreparedPool) -> None:
     blocks = [prepared.columns(atom) for atom in atoms]
     n_samples = case.X.shape[0]
     for atom, block in zip(atoms, blocks, strict=True):
-        require(
+        case.require(
             len(block.shape) == 2 and block.shape[0] >= 1 and block.shape[1] == n_samples,
-            case.pool,
             f"columns({atom!r}) has shape (width, {n_samples})",
             f"got {tuple(block.shape)}",
         )
         promise = "columns have the dtype of the weights"
-        require(block.dtype == case.weight.dtype, case.pool, promise, f"got {block.dtype}")
+        case.require(block.dtype == case.weight.dtype, promise, f"got {block.dtype}")
         scale = to_numpy(prepared.scale(atom))
-        require(scale.shape == (block.shape[0],), case.pool, "scale has one entry per column")
-        require(np.all(np.isfinite(scale) & (scale > 0.0)), case.pool, "scales are positive")
+        case.require(scale.shape == (block.shape[0],), "scale has one entry per column")
+        case.require(np.all(np.isfinite(scale) & (scale > 0.0)), "scales are positive")
         values = _dense(case.pool.evaluate(case.X, [atom])) / scale[None, :]
         promise = f"evaluate on the training data, divided by scale, equals columns({atom!r})"
         rtol = 8.0 * case.eps()
         atol = _rounding(case, values) + 1e-300
-        require_close(to_numpy(block).T, values, case.pool, promise, rtol=rtol, atol=atol)
+        case.close(to_numpy(block).T, values, promise, rtol=rtol, atol=atol)
     if not atoms:
         return
     together = _dense(case.pool.evaluate(case.X, atoms))
     apart = np.concatenate([_dense(case.pool.evaluate(case.X, [atom])) for atom in atoms], axis=1)
     promise = "evaluate puts the columns of several atoms side by side"
-    require_close(together, apart, case.pool, promise, atol=_rounding(case, apart))
+    case.close(together, apart, promise, atol=_rounding(case, apart))
     labels = case.pool.labels(atoms)
-    require(len(labels) == len(atoms), case.pool, "labels names every atom", f"got {labels}")
+    case.require(len(labels) == len(atoms), "labels names every atom", f"got {labels}")
 
 
 def _check_evaluation(case: _Case, prepared: PreparedPool) -> None:
@@ -300,19 +296,19 @@ def _check_evaluation(case: _Case, prepared: PreparedPool) -> None:
     rows = slice(0, X.shape[0] // 2)
     part, dense = _dense(pool.evaluate(X[rows, :], atoms)), _dense(values)
     promise = "evaluate looks at each row by itself"
-    require_close(part, dense[rows], pool, promise, atol=_rounding(case, dense))
+    case.close(part, dense[rows], promise, atol=_rounding(case, dense))
     cost = pool.total_cost(atoms, X.shape[1], 3)
     good = all(type(count) is int and count >= 0 for count in cost)
-    require(good, pool, "total_cost counts operations", f"got {cost!r}")
+    case.require(good, "total_cost counts operations", f"got {cost!r}")
     if isinstance(X, np.ndarray):
         rng = np.random.default_rng(0)
         weights, intercept = rng.standard_normal((dense.shape[1], 3)), rng.standard_normal(3)
         scorer, scores = pool.scorer(atoms, weights, intercept), dense @ weights + intercept
         size = float(np.max(np.abs(dense) @ np.abs(weights))) + 4.0
         atol = 64.0 * case.eps() * size
-        require_close(scorer(X), scores, pool, "scorer gives the weighted sums", atol=atol)
+        case.close(scorer(X), scores, "scorer gives the weighted sums", atol=atol)
         promise = "scorer.row gives the weighted sums of one row"
-        require_close(scorer.row(X[0]), scores[0], pool, promise, atol=atol)
+        case.close(scorer.row(X[0]), scores[0], promise, atol=atol)
 
 
 def _check_silent_rows(case: _Case) -> None:
@@ -329,12 +325,10 @@ def _check_silent_rows(case: _Case) -> None:
 
 def _check_copies(case: _Case, prepared: PreparedPool) -> None:
     wanted, again = case.top(prepared), case.top(prepared)
-    require(_same(case, again, wanted), case.pool, "top gives the same again when called again")
-    for pool in (case.pool, *require_parameters(case.pool.given)):
-        found = case.top(case.prepared(pool))
-        require(
-            _same(case, found, wanted),
-            case.pool,
+    case.require(_same(case, again, wanted), "top gives the same again when called again")
+    for pool in (case.pool, *Contract(case.pool.given).copies()):
+        case.require(
+            _same(case, case.top(case.prepared(pool)), wanted),
             "preparing it again, or a copy, gives the same atoms",
         )
 
@@ -346,21 +340,20 @@ def _check_atoms(case: _Case, prepared: PreparedPool) -> None:
     atoms = atoms[:_FEW] + atoms[_FEW:][-_FEW:]
     apart = [to_numpy(pool.feature_indices([atom], d)) for atom in atoms]
     together = to_numpy(pool.feature_indices(atoms, d))
-    require(together.dtype.kind == "i", pool, "feature_indices returns an array of integers")
+    case.require(together.dtype.kind == "i", "feature_indices returns an array of integers")
     same = together.tolist() == [column for part in apart for column in part.tolist()]
-    require(same, pool, "feature_indices puts the columns of several atoms in a row")
+    case.require(same, "feature_indices puts the columns of several atoms in a row")
     for atom in atoms:
-        promise = f"atom {atom!r} is made of numbers, texts and tuples"
-        require(_is_plain(atom), pool, promise)
+        case.require(_is_plain(atom), f"atom {atom!r} is made of numbers, texts and tuples")
         width = prepared.columns(atom).shape[0]
         found = pool.n_columns(atom, d)
         promise = f"n_columns({atom!r}) is the number of its columns, {width}"
-        require(type(found) is int and found == width, pool, promise, f"got {found!r}")
+        case.require(type(found) is int and found == width, promise, f"got {found!r}")
         read = case.read(atom)
         promise = f"feature_indices({atom!r}) are columns of the data"
-        require(read and read <= set(range(d)), pool, promise, f"got {sorted(read)}")
+        case.require(read and read <= set(range(d)), promise, f"got {sorted(read)}")
         promise = f"inputs({atom!r}) are the columns of feature_indices"
-        require(prepared.inputs(atom) == read, pool, promise, f"got {prepared.inputs(atom)}")
+        case.require(prepared.inputs(atom) == read, promise, f"got {prepared.inputs(atom)}")
         _check_words(case, atom, names)
         _check_reads(case, atom, read)
 
@@ -374,11 +367,11 @@ def _is_plain(atom: Any) -> bool:
 def _check_words(case: _Case, atom: Any, names: list[str]) -> None:
     words = case.pool.describe(atom, names)
     good = type(words) is str and bool(words.strip()) and "\n" not in words
-    require(good, case.pool, f"describe({atom!r}) is one line of text", f"got {words!r}")
+    case.require(good, f"describe({atom!r}) is one line of text", f"got {words!r}")
     cost = case.pool.cost(atom, case.X.shape[1])
     counts = (cost.multiply_adds, cost.comparisons)
     good = all(type(count) is int and count >= 0 for count in counts)
-    require(good, case.pool, f"cost({atom!r}) counts operations", f"got {cost!r}")
+    case.require(good, f"cost({atom!r}) counts operations", f"got {cost!r}")
 
 
 def _check_reads(case: _Case, atom: Any, read: set[int]) -> None:
@@ -392,7 +385,7 @@ def _check_reads(case: _Case, atom: Any, read: set[int]) -> None:
         other = namespace(case.X).asarray(changed, device=device_of(case.X))
     found, wanted = (_dense(case.pool.evaluate(X, [atom])) for X in (other, case.X))
     promise = f"atom {atom!r} reads no columns but those of feature_indices"
-    require_close(found, wanted, case.pool, promise, atol=_rounding(case, wanted))
+    case.close(found, wanted, promise, atol=_rounding(case, wanted))
 
 
 def _check_strangers(case: _Case) -> None:
@@ -403,4 +396,4 @@ def _check_strangers(case: _Case) -> None:
         except ValueError:
             continue
         promise = f"n_columns raises a ValueError for {stranger!r}, which is no atom"
-        require(False, case.pool, promise, f"got {found!r}")
+        case.require(False, promise, f"got {found!r}")

@@ -54,3 +54,7 @@ examples:
 Norms are compared on the same folds: l1,1 (single weights), l2,1 (whole columns), l2,2 (none set to
 zero) and trace (few directions).
 """
+COMPLETION = """\
+example:
+  mixnorm completion bash > ~/.local/share/bash-completion/completions/mixnorm
+"""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -60,30 +61,89 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _command(commands: Any, name: str, summary: str, epilog: str = "") -> Any:
-    made = commands.add_parser(
+def _command(commands: Any, name: str, summary: str, epilog: str = "") -> argparse.ArgumentParser:
+    made: argparse.ArgumentParser = commands.add_parser(
         name,
         help=summary,
         description=summary[0].upper() + summary[1:] + ".",
         epilog=epilog,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    made.add_argument("--json", action="store_true", help="print one JSON object, for programs")
-    made.add_argument("--quiet", "-q", action="store_true", help="no progress, no remarks")
+    _flag(made, "--json", help="print one JSON object, for programs")
+    _flag(made, "--quiet", "-q", help="no progress, no remarks")
     return made
 
 
-def _add_fit(commands: Any) -> None:
-    fit = _command(
-        commands, "fit", "choose features, fit a model, write it and a report", examples.FIT
+# Kinds of options.
+
+
+def _flag(group: Any, *names: str, help: str) -> None:  # noqa: A002
+    group.add_argument(*names, action="store_true", help=help)
+
+
+def _number(group: Any, *names: str, kind: Callable[[str], int] = types.count, **more: Any) -> None:
+    group.add_argument(*names, metavar="N", type=kind, **more)
+
+
+def _columns(group: Any, name: str, help: str) -> None:  # noqa: A002
+    """Add an option that names a column, and may be given several times."""
+    group.add_argument(name, metavar="COLUMN", action="append", default=[], help=help)
+
+
+def _add_kinds(group: Any) -> None:
+    _columns(group, "--drop", "leave a column out")
+    _columns(group, "--category", "a column of categories, whatever it looks like")
+    _columns(group, "--number", "a column of numbers, whatever it looks like")
+
+
+def _add_delimiter(group: Any, default: str) -> None:
+    group.add_argument("--delimiter", metavar="CHAR", type=types.delimiter, help=default)
+
+
+def _add_target(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--target", "-t", metavar="COLUMN", help="the column to predict")
+
+
+def _add_model(group: Any) -> None:
+    words = "the model file (default: the table's name .mixnorm)"
+    group.add_argument("--model", "-m", metavar="FILE", help=words)
+
+
+def _add_report(group: Any, what: str) -> None:
+    group.add_argument("--report", "-r", metavar="FILE", help=f"an HTML page about the {what}")
+
+
+def _add_table(command: argparse.ArgumentParser) -> None:
+    command.add_argument("file", metavar="FILE", help="CSV, TSV, Parquet or LIBSVM; - for stdin")
+    _add_target(command)
+    table = command.add_argument_group("the table")
+    _add_format(table)
+    _add_kinds(table)
+    table.add_argument("--weight", metavar="COLUMN", help="a column of sample weights")
+    table.add_argument("--task", choices=TASKS, help="default: detected from the target")
+
+
+def _add_format(table: Any, formats: tuple[str, ...] = FORMATS) -> None:
+    table.add_argument("--format", choices=formats, help="default: detected from the content")
+    _add_delimiter(table, "default: detected from the content")
+    table.add_argument(
+        "--header",
+        action=argparse.BooleanOptionalAction,
+        help="whether the first row holds names (default: unless it is all numbers)",
     )
+
+
+# The commands.
+
+
+def _add_fit(commands: Any) -> None:
+    words = "choose features, fit a model, write it and a report"
+    fit = _command(commands, "fit", words, examples.FIT)
     _add_table(fit)
     _add_learning(fit, "features of the model; without it, cross-validation chooses the size")
     written = fit.add_argument_group("what is written")
-    written.add_argument(
-        "--model", "-m", metavar="FILE", help="the model file (default: the table's name .mixnorm)"
-    )
-    written.add_argument("--report", "-r", metavar="FILE", help="an HTML page about the model")
+    _add_model(written)
+    _add_report(written, "model")
 
 
 def _add_path(commands: Any) -> None:
@@ -92,58 +152,12 @@ def _add_path(commands: Any) -> None:
     _add_learning(path, f"how many features to try (default {LONGEST})", limited=False)
 
 
-def _add_table(command: Any) -> None:
-    command.add_argument("file", metavar="FILE", help="CSV, TSV, Parquet or LIBSVM; - for stdin")
-    command.add_argument("--target", "-t", metavar="COLUMN", help="the column to predict")
-    table = command.add_argument_group("the table")
-    _add_format(table)
-    table.add_argument(
-        "--drop", metavar="COLUMN", action="append", default=[], help="leave a column out"
-    )
-    table.add_argument(
-        "--category",
-        metavar="COLUMN",
-        action="append",
-        default=[],
-        help="a column of categories, whatever it looks like",
-    )
-    table.add_argument(
-        "--number",
-        metavar="COLUMN",
-        action="append",
-        default=[],
-        help="a column of numbers, whatever it looks like",
-    )
-    table.add_argument("--weight", metavar="COLUMN", help="a column of sample weights")
-    table.add_argument("--task", choices=TASKS, help="default: detected from the target")
-
-
-def _add_format(table: Any, formats: tuple[str, ...] = FORMATS) -> None:
-    table.add_argument("--format", choices=formats, help="default: detected from the content")
-    table.add_argument(
-        "--delimiter",
-        metavar="CHAR",
-        type=types.delimiter,
-        help="default: detected from the content",
-    )
-    table.add_argument(
-        "--header",
-        action=argparse.BooleanOptionalAction,
-        help="whether the first row holds names (default: unless it is all numbers)",
-    )
-
-
-def _add_learning(command: Any, features: str, *, limited: bool = True) -> None:
+def _add_learning(command: argparse.ArgumentParser, features: str, *, limited: bool = True) -> None:
     learning = command.add_argument_group("learning")
-    learning.add_argument("--features", "-k", metavar="N", type=types.count, help=features)
+    _number(learning, "--features", "-k", help=features)
     if limited:
-        learning.add_argument(
-            "--max-features",
-            metavar="N",
-            type=types.count,
-            default=LONGEST,
-            help=f"largest size that cross-validation tries (default {LONGEST})",
-        )
+        words = f"largest size that cross-validation tries (default {LONGEST})"
+        _number(learning, "--max-features", default=LONGEST, help=words)
     learning.add_argument(
         "--pool",
         choices=tuple(WORDS),
@@ -152,52 +166,30 @@ def _add_learning(command: Any, features: str, *, limited: bool = True) -> None:
         "some threshold), boxes (one or two such conditions at once), products of two "
         "columns, or pieces (linear near some point)",
     )
-    learning.add_argument(
+    _number(
+        learning,
         "--max-inputs",
-        metavar="N",
-        type=types.count,
         help="most columns that all features together read; every level of a category counts as "
         "a column, and so do the parts of a date",
     )
-    learning.add_argument(
-        "--folds", metavar="N", type=types.folds, help="folds of the cross-validation (default 5)"
-    )
-    learning.add_argument(
+    words = "folds of the cross-validation (default 5)"
+    _number(learning, "--folds", kind=types.folds, help=words)
+    _flag(
+        learning,
         "--nested",
-        action="store_true",
         help="also measure the error by nested cross-validation, which chooses the size without "
         "the rows that it scores; takes several times as long",
     )
-    learning.add_argument(
-        "--alpha",
-        metavar="A",
-        type=types.penalty,
-        default="auto",
-        help="ridge penalty, a number or auto (default auto: found from the training rows)",
-    )
-    learning.add_argument(
-        "--loss", choices=("margin", "logistic", "squared"), help="default: margin, or squared"
-    )
-    learning.add_argument(
-        "--rule",
-        choices=RULES,
-        default="joint",
-        help="how the next feature is chosen (default joint)",
-    )
-    learning.add_argument(
-        "--swaps",
-        metavar="N",
-        type=types.whole,
-        default=0,
-        help="replacement steps after each round (default 0)",
-    )
-    learning.add_argument(
-        "--seed",
-        metavar="N",
-        type=types.whole,
-        default=0,
-        help="of the split into folds, and of the centres of pieces (default 0)",
-    )
+    words = "ridge penalty, a number or auto (default auto: found from the training rows)"
+    learning.add_argument("--alpha", metavar="A", type=types.penalty, default="auto", help=words)
+    losses = ("margin", "logistic", "squared")
+    learning.add_argument("--loss", choices=losses, help="default: margin, or squared")
+    words = "how the next feature is chosen (default joint)"
+    learning.add_argument("--rule", choices=RULES, default="joint", help=words)
+    words = "replacement steps after each round (default 0)"
+    _number(learning, "--swaps", kind=types.whole, default=0, help=words)
+    words = "of the split into folds, and of the centres of pieces (default 0)"
+    _number(learning, "--seed", kind=types.whole, default=0, help=words)
 
 
 def _add_predict(commands: Any) -> None:
@@ -205,15 +197,9 @@ def _add_predict(commands: Any) -> None:
     predict.add_argument("model", metavar="MODEL", help="a file that mixnorm fit or stream wrote")
     predict.add_argument("file", metavar="FILE", help="the new table; - for stdin")
     predict.add_argument("--output", "-o", metavar="FILE", help="default: standard output")
-    predict.add_argument(
-        "--probabilities", action="store_true", help="also the probability of every class"
-    )
-    predict.add_argument(
-        "--keep", metavar="COLUMN", action="append", default=[], help="copy a column of the table"
-    )
-    predict.add_argument(
-        "--features", "-k", metavar="N", type=types.count, help="use only the first N features"
-    )
+    _flag(predict, "--probabilities", help="also the probability of every class")
+    _columns(predict, "--keep", "copy a column of the table")
+    _number(predict, "--features", "-k", help="use only the first N features")
     _add_format(predict.add_argument_group("the table"), (*FORMATS, "jsonl"))
 
 
@@ -223,100 +209,28 @@ def _add_show(commands: Any) -> None:
 
 
 def _add_stream(commands: Any) -> None:
-    stream = _command(
-        commands,
-        "stream",
-        "learn from a file or a pipe, a row at a time, and count mistakes",
-        examples.STREAM,
-    )
-    stream.add_argument(
-        "file",
-        metavar="FILE",
-        nargs="?",
-        help="CSV or TSV with a header, or JSON lines; - for stdin, which is the default in a pipe",
-    )
-    stream.add_argument("--target", "-t", metavar="COLUMN", help="the column to predict")
+    words = "learn from a file or a pipe, a row at a time, and count mistakes"
+    stream = _command(commands, "stream", words, examples.STREAM)
+    words = "CSV or TSV with a header, or JSON lines; - for stdin, which is the default in a pipe"
+    stream.add_argument("file", metavar="FILE", nargs="?", help=words)
+    _add_target(stream)
     rows = stream.add_argument_group("the rows")
-    rows.add_argument(
-        "--format", choices=STREAMED, help="default: detected from the name or the content"
-    )
-    rows.add_argument(
-        "--delimiter",
-        metavar="CHAR",
-        type=types.delimiter,
-        help="default: detected from the first lines",
-    )
-    rows.add_argument(
-        "--drop", metavar="COLUMN", action="append", default=[], help="leave a column out"
-    )
-    rows.add_argument(
-        "--category",
-        metavar="COLUMN",
-        action="append",
-        default=[],
-        help="a column of categories, whatever it looks like",
-    )
-    rows.add_argument(
-        "--number",
-        metavar="COLUMN",
-        action="append",
-        default=[],
-        help="a column of numbers, whatever it looks like",
-    )
-    rows.add_argument(
-        "--strict",
-        action="store_true",
-        help="stop at a row that cannot be read",
-    )
+    words = "default: detected from the name or the content"
+    rows.add_argument("--format", choices=STREAMED, help=words)
+    _add_delimiter(rows, "default: detected from the first lines")
+    _add_kinds(rows)
+    _flag(rows, "--strict", help="stop at a row that cannot be read")
     _add_online(stream.add_argument_group("learning"))
-    told = stream.add_argument_group("what is written")
-    told.add_argument(
-        "--model", "-m", metavar="FILE", help="the model file (default: the table's name .mixnorm)"
-    )
-    told.add_argument(
-        "--resume",
-        action="store_true",
-        help="go on with the model; lines of a file that it has learned from are passed over",
-    )
-    told.add_argument(
-        "--checkpoint",
-        metavar="N",
-        type=types.count,
-        default=100_000,
-        help="write the model every N rows, and at the end (default 100000)",
-    )
-    told.add_argument(
-        "--every",
-        metavar="N",
-        type=types.count,
-        help="print a line every N rows (default: after 1, 2, 4, ... 1024, then a quarter more)",
-    )
-    told.add_argument(
-        "--predictions",
-        metavar="FILE",
-        help="a table of the rows: the line, what was predicted before learning, and the target",
-    )
-
-
-def _add_advise(commands: Any) -> None:
-    made = _command(
-        commands, "advise", "compare norms, and say which to use and why", examples.ADVISE
-    )
-    _add_table(made)
-    learning = made.add_argument_group("comparing")
-    learning.add_argument(
-        "--rows",
-        metavar="N",
-        type=types.enough,
-        default=2000,
-        help="rows to compare norms on, at most (default 2000)",
-    )
-    learning.add_argument(
-        "--seed", metavar="N", type=types.whole, default=0, help="draws rows and folds (default 0)"
-    )
-    written = made.add_argument_group("what is written")
-    written.add_argument("--report", "-r", metavar="FILE", help="an HTML page about the advice")
-    made.set_defaults(pool="columns")
+    written = stream.add_argument_group("what is written")
+    _add_model(written)
+    words = "go on with the model; lines of a file that it has learned from are passed over"
+    _flag(written, "--resume", help=words)
+    words = "write the model every N rows, and at the end (default 100000)"
+    _number(written, "--checkpoint", default=100_000, help=words)
+    words = "print a line every N rows (default: after 1, 2, 4, ... 1024, then a quarter more)"
+    _number(written, "--every", help=words)
+    words = "a table of the rows: the line, what was predicted before learning, and the target"
+    written.add_argument("--predictions", metavar="FILE", help=words)
 
 
 def _add_online(learning: Any) -> None:
@@ -343,30 +257,32 @@ def _add_online(learning: Any) -> None:
         help="how steps are chosen (default auto)",
     )
     learning.add_argument("--eta0", metavar="A", type=types.positive, help="the step size")
-    learning.add_argument(
-        "--radius", metavar="R", type=types.positive, help="largest norm of the weights"
-    )
-    learning.add_argument(
-        "--no-scale",
-        action="store_true",
-        help="take columns as they are, not from their mean so far and in units of what was seen",
-    )
-    learning.add_argument(
-        "--average", action="store_true", help="predict by the average of all weights so far"
-    )
-    learning.add_argument(
-        "--hash",
-        metavar="N",
-        type=types.count,
-        help="hash names, of which ever new ones come, into N columns; numbers count from zero",
-    )
+    words = "largest norm of the weights"
+    learning.add_argument("--radius", metavar="R", type=types.positive, help=words)
+    words = "take columns as they are, not from their mean so far and in units of what was seen"
+    _flag(learning, "--no-scale", help=words)
+    _flag(learning, "--average", help="predict by the average of all weights so far")
+    words = "hash names, of which ever new ones come, into N columns; numbers count from zero"
+    _number(learning, "--hash", help=words)
+
+
+def _add_advise(commands: Any) -> None:
+    words = "compare norms, and say which to use and why"
+    made = _command(commands, "advise", words, examples.ADVISE)
+    _add_table(made)
+    comparing = made.add_argument_group("comparing")
+    words = "rows to compare norms on, at most (default 2000)"
+    _number(comparing, "--rows", kind=types.enough, default=2000, help=words)
+    words = "draws rows and folds (default 0)"
+    _number(comparing, "--seed", kind=types.whole, default=0, help=words)
+    _add_report(made.add_argument_group("what is written"), "advice")
+    made.set_defaults(pool="columns")
 
 
 def _add_demo(commands: Any) -> None:
     demo = _command(commands, "demo", "find the few pixels that tell ten digits apart")
-    demo.add_argument(
-        "--output", "-o", metavar="FOLDER", default="mixnorm-demo", help="default: mixnorm-demo"
-    )
+    place = "mixnorm-demo"
+    demo.add_argument("--output", "-o", metavar="FOLDER", default=place, help=f"default: {place}")
 
 
 def _add_completion(commands: Any) -> None:
@@ -374,8 +290,7 @@ def _add_completion(commands: Any) -> None:
         "completion",
         help="print a script that completes commands and options in your shell",
         description="Print a completion script.",
-        epilog="example:\n  mixnorm completion bash > ~/.local/share/bash-completion/"
-        "completions/mixnorm",
+        epilog=examples.COMPLETION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     completion.add_argument("shell", choices=SHELLS)
@@ -390,8 +305,7 @@ def check_options(options: argparse.Namespace) -> None:
         if getattr(options, name) is not None:
             _check_place(getattr(options, name), f"--{name}")
     _check_distinct(options, written)
-    named = options.command not in ("fit", "stream") or options.model
-    if getattr(options, "file", None) == "-" and not named:
+    if getattr(options, "file", None) == "-" and "model" in written and options.model is None:
         raise Usage("a table from standard input has no name; give --model FILE")
     if getattr(options, "pool", None) == "pieces" and options.max_inputs is not None:
         raise Usage("--max-inputs has no meaning for --pool pieces: each piece reads all columns")

@@ -4,26 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
-
-
-def count(text: str) -> int:
-    """Return a whole number of at least 1."""
-    return _integer(text, least=1)
-
-
-def whole(text: str) -> int:
-    """Return a whole number of at least 0."""
-    return _integer(text, least=0)
-
-
-def enough(text: str) -> int:
-    """Return a number of rows that norms can be compared on."""
-    return _integer(text, least=20)
-
-
-def folds(text: str) -> int:
-    """Return a number of folds."""
-    return _integer(text, least=2)
+from functools import partial
 
 
 def _integer(text: str, least: int) -> int:
@@ -34,6 +15,12 @@ def _integer(text: str, least: int) -> int:
     if number < least:
         raise argparse.ArgumentTypeError(f"{text!r} is no whole number of at least {least}")
     return number
+
+
+count = partial(_integer, least=1)
+whole = partial(_integer, least=0)
+folds = partial(_integer, least=2)
+enough = partial(_integer, least=20)  # rows that norms can be compared on
 
 
 def alpha(text: str) -> float:

@@ -9,8 +9,6 @@ from typing import Any
 from mixnorm.display.report.html import Html, join, one_line, table, tag
 from mixnorm.display.report.page import document
 
-__all__ = ["advice_page"]
-
 _VERDICTS = {
     "clear": "One norm is better than the others.",
     "tie": "Several norms are as good as each other.",
@@ -40,10 +38,11 @@ def advice_page(
     made : list of str
         How it was made, a paragraph each.
     """
+    more = advice.projected() or "The theory has no bound for this norm here."
     sections = [
         ("norms", "The norms", _norms(advice)),
         ("bounds", "What the theory promises", _bounds(advice)),
-        ("more", "With more data", _more(advice)),
+        ("more", "With more data", tag("p", more)),
         ("words", "What the columns mean", _legend(advice)),
     ]
     if made:
@@ -88,10 +87,6 @@ def _bounds(advice: Any) -> Html:
     head = ("norm", "largest example", "size of the weights", "excess risk at most", "place")
     caption = "Bounds order norms; they are far above what is measured."
     return table(caption, head, rows)
-
-
-def _more(advice: Any) -> Html:
-    return tag("p", advice.projected() or "The theory has no bound for this norm here.")
 
 
 def _legend(advice: Any) -> Html:

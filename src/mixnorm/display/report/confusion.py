@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixnorm.display.report.grid import Grid
-from mixnorm.display.report.html import Html, join, name_tag, scroll, table, tag
+from mixnorm.display.report.html import Html, folded, join, legend, name_tag, scroll, table, tag
 from mixnorm.display.report.shown import shown_classes
 from mixnorm.display.report.svg import Cell, cells, picture, swatch
 from mixnorm.display.report.text import NONE, count, percent, plural, short, text_width
@@ -18,7 +18,6 @@ from mixnorm.display.report.text import NONE, count, percent, plural, short, tex
 if TYPE_CHECKING:
     from mixnorm.display.report.report import Report
 
-__all__ = ["confusion_section"]
 
 Floats = NDArray[np.float64]
 
@@ -250,7 +249,7 @@ def _legend(confusion: Confusion, shown: NDArray[np.intp]) -> Html:
         items.append(join(("wrong, 0", wrong, f"{percent(most)} of the row")))
     if (confusion.sums[shown] == 0).any():
         items.append(Html("an empty row: no held-out row of this class"))
-    return tag("ul", *(tag("li", item) for item in items), class_="legend")
+    return legend(items)
 
 
 def _numbers(confusion: Confusion, shown: NDArray[np.intp]) -> Html:
@@ -266,4 +265,4 @@ def _numbers(confusion: Confusion, shown: NDArray[np.intp]) -> Html:
         rows,
         class_="figures",
     )
-    return tag("details", tag("summary", "The counts in numbers"), numbers)
+    return folded("The counts in numbers", numbers)

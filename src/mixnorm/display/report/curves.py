@@ -15,7 +15,6 @@ from mixnorm.display.report.text import known, measure, number, plural, text_wid
 if TYPE_CHECKING:
     from mixnorm.display.report.report import Report
 
-__all__ = ["curve_figures", "has_errors"]
 
 _WIDE, _NARROW = (680, 300), (340, 270)
 _MOST_DOTS = 60

@@ -11,7 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixnorm.display.report.heat import bars, heat_map
-from mixnorm.display.report.html import Html, join, name_tag, scroll, table, tag
+from mixnorm.display.report.html import (
+    Html,
+    folded,
+    join,
+    legend,
+    name_tag,
+    paragraph,
+    scroll,
+    table,
+    tag,
+)
 from mixnorm.display.report.shown import shown_classes
 from mixnorm.display.report.svg import swatch
 from mixnorm.display.report.text import NONE, count, fixed, known, number, plural, short
@@ -19,7 +29,6 @@ from mixnorm.display.report.text import NONE, count, fixed, known, number, plura
 if TYPE_CHECKING:
     from mixnorm.display.report.report import Report
 
-__all__ = ["Effects", "effects_section"]
 
 _MOST_FEATURES = 60
 
@@ -144,7 +153,7 @@ def effects_section(report: Report) -> Html:
             _left_out(report, effects),
             _strongest_words(effects),
             scroll(title, (bars if single else heat_map)(effects, title)),
-            tag("ul", *(tag("li", item) for item in _legend(effects)), class_="legend"),
+            legend(_legend(effects)),
             _numbers(effects),
         )
     )
@@ -173,7 +182,7 @@ def _left_out(report: Report, effects: Effects) -> Html | None:
     if len(effects.features) < report.chosen:
         all_ = plural(report.chosen, report.word)
         parts.append(f"Shown are the first {count(len(effects.features))} of {all_}.")
-    return tag("p", " ".join(parts), class_="muted") if parts else None
+    return paragraph(parts)
 
 
 def _strongest_words(effects: Effects) -> Html:
@@ -227,4 +236,4 @@ def _numbers(effects: Effects) -> Html:
             for i in range(k)
         ]
     body = table("Effects in numbers", head, rows, class_="figures")
-    return tag("details", tag("summary", "The effects in numbers"), body)
+    return folded("The effects in numbers", body)

@@ -10,8 +10,6 @@ from functools import cached_property
 from mixnorm.display.report.html import Html, join, tag
 from mixnorm.display.report.text import short, text_width
 
-__all__ = ["Grid"]
-
 _WIDEST_NAME = 15.0  # of a label, in font sizes: some 25 letters
 _TITLE = 22.0  # pixels for the title of an axis
 

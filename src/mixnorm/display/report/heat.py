@@ -12,7 +12,6 @@ from mixnorm.display.report.text import known, short, text_width
 if TYPE_CHECKING:
     from mixnorm.display.report.effects import Effects
 
-__all__ = ["bars", "heat_map"]
 
 _PAGE = 1044.0  # pixels that a picture has where it need not scroll
 _FONT = 12

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from html import escape as _escape
-
-__all__ = ["Html", "clean", "join", "name_tag", "one_line", "scroll", "table", "tag"]
 
 # What XML 1.0 forbids or HTML calls an error: controls, half surrogates (a file name that is no
 # UTF-8 holds them) and non-characters. Bidirectional embeddings, overrides and isolates are legal,
@@ -95,12 +93,23 @@ def scroll(label: str, *content: str | None) -> Html:
     return tag("div", *content, class_="scroll", tabindex="0", role="region", aria_label=label)
 
 
+def folded(summary: str, body: Html) -> Html:
+    """Return content that is shown when its summary is clicked."""
+    return tag("details", tag("summary", summary), body)
+
+
+def paragraph(sentences: Sequence[str], class_: str = "muted") -> Html | None:
+    """Return sentences as a paragraph; None if there are none."""
+    return tag("p", " ".join(sentences), class_=class_) if sentences else None
+
+
+def legend(items: Iterable[str]) -> Html:
+    """Return what colours and lines mean."""
+    return tag("ul", *(tag("li", item) for item in items), class_="legend")
+
+
 def table(
-    caption: str,
-    head: Iterable[str],
-    rows: Iterable[Iterable[str]],
-    *,
-    class_: str | None = None,
+    caption: str, head: Iterable[str], rows: Iterable[Iterable[str]], *, class_: str | None = None
 ) -> Html:
     """Return a table whose first cell of each row is a heading, in a box that scrolls."""
     body = (

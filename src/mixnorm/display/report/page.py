@@ -23,7 +23,6 @@ from mixnorm.display.report.sections import (
 if TYPE_CHECKING:
     from mixnorm.display.report.report import Report
 
-__all__ = ["document", "page"]
 
 # Nothing is loaded and no script runs, whatever the page came to hold. Styles stand in the page.
 _POLICY = (

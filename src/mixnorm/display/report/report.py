@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mixnorm._files import written_whole
 from mixnorm.display.report.page import page
-
-__all__ = ["Feature", "FullModel", "Report"]
 
 _TASKS = ("classification", "regression")
 
@@ -241,18 +238,14 @@ class Report:
                 f"chosen={self.chosen} lies outside the path of {len(self.features)} features;"
                 " give all features of the model, in order."
             )
-        self._check_length("signed", self.signed, self.chosen, "feature of the model")
-        if self.members is not None:
-            self._check_length("members", self.members, self.chosen, "feature of the model")
-        if self.standard_error is not None:
-            path = len(self.features)
-            self._check_length("standard_error", self.standard_error, path, "feature of the path")
+        lengths = {"signed": self.chosen, "members": self.chosen}
+        for name, wanted in {**lengths, "standard_error": len(self.features)}.items():
+            values, of = getattr(self, name), "model" if name in lengths else "path"
+            if values is not None and len(values) != wanted:
+                raise ValueError(
+                    f"{name} has {len(values)} values; give {wanted}, one per feature of the {of}."
+                )
         self._check_arrays()
-
-    @staticmethod
-    def _check_length(name: str, values: Any, wanted: int, each: str) -> None:
-        if len(values) != wanted:
-            raise ValueError(f"{name} has {len(values)} values; give {wanted}, one per {each}.")
 
     def _check_arrays(self) -> None:
         k = len(self.classes)
@@ -266,10 +259,8 @@ class Report:
                     f"{name} has shape {array.shape}; with {k} classes and {self.chosen} chosen"
                     f" features it must have {shape}."
                 )
-        if (
-            self.confusion is not None
-            and not ((self.confusion >= 0) & (self.confusion < np.inf)).all()
-        ):
+        counts = np.zeros(1) if self.confusion is None else self.confusion
+        if not np.all((counts >= 0) & (counts < np.inf)):
             raise ValueError("confusion holds values that are no counts; all must be at least 0.")
         if self.scatter is not None and (self.scatter.ndim != 2 or self.scatter.shape[1] != 2):
             raise ValueError(

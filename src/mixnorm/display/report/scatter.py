@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from mixnorm.display.report.html import Html, join, scroll, table, tag
+from mixnorm.display.report.html import Html, folded, join, paragraph, scroll, table, tag
 from mixnorm.display.report.svg import Axis, Cell, cells, gridded, picture, swatch, tick_text
 from mixnorm.display.report.text import count, number, percent, text_width
 
 if TYPE_CHECKING:
     from mixnorm.display.report.report import Report
 
-__all__ = ["scatter_section"]
 
 Floats = NDArray[np.float64]
 
@@ -66,7 +65,7 @@ def _left_out(given: int, numbers: int, inside: int) -> Html | None:
         parts.append(f"{count(given - numbers)} of {count(given)} rows are left out: no number.")
     if inside < numbers:
         parts.append(f"{count(numbers - inside)} of {count(numbers)} rows lie outside the frame.")
-    return tag("p", " ".join(parts), class_="muted") if parts else None
+    return paragraph(parts)
 
 
 def _residuals_in_words(pairs: Floats) -> str:
@@ -180,4 +179,4 @@ def _numbers(pairs: Floats) -> Html:
         rows.append([span, count(len(part)), number(low), number(middle), number(high)])
     head = ["Truth", "Rows", "Prediction: 10\u00a0% below", "Median", "90\u00a0% below"]
     numbers = table("Predictions by tenths of the truth", head, rows, class_="figures")
-    return tag("details", tag("summary", "The predictions in numbers"), numbers)
+    return folded("The predictions in numbers", numbers)

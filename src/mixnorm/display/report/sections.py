@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from mixnorm.display.report.html import Html, clean, join, name_tag, one_line, table, tag
+from mixnorm.display.report.html import Html, clean, folded, join, name_tag, one_line, table, tag
 from mixnorm.display.report.text import (
     NONE,
     byte_size,
@@ -22,14 +22,6 @@ from mixnorm.display.report.text import (
 if TYPE_CHECKING:
     from mixnorm.display.report.report import Feature, Report
 
-__all__ = [
-    "cost_section",
-    "data_section",
-    "features_section",
-    "made_section",
-    "masthead",
-    "tiles",
-]
 
 _MOST_ROWS = 40  # features that are listed without being asked for
 
@@ -118,8 +110,10 @@ def tiles(report: Report) -> Html:
     spread = _chosen_spread(report)
     doubt = None if spread is None else f"±\u00a0{margin(spread, report.task)} standard error"
     measured = _chosen_error(report) is not None
+    plain = report.word == "feature"
+    offered = f"{count(report.columns)} columns" if plain else _columns(report)
     figures = [
-        (_many(report).capitalize(), count(report.chosen), f"of {_offered(report)}"),
+        (f"{report.word}s".capitalize(), count(report.chosen), f"of {offered}"),
         (
             f"Held-out {report.error_name}",
             measure(_chosen_error(report), report.task),
@@ -133,41 +127,22 @@ def tiles(report: Report) -> Html:
         full = measure(report.full.error, report.task)
         words = f"{report.error_name}, linear model"
         figures.insert(2, (f"All {_inputs(report, report.full.n_features)}", full, words))
-    return tag(
-        "dl",
-        *(
-            tag(
-                "div",
-                tag("dt", name),
-                tag("dd", tag("b", value), tag("span", more) if more else None),
-            )
-            for name, value, more in figures
-        ),
-        class_="tiles",
+    described = (
+        (name, join((tag("b", value), tag("span", more) if more else None)))
+        for name, value, more in figures
     )
-
-
-def _many(report: Report) -> str:
-    return f"{report.word}s"
-
-
-def _offered(report: Report) -> str:
-    if report.word == "feature":
-        return f"{count(report.columns)} columns"
-    return _columns(report)
+    return _pairs(described, "tiles")
 
 
 def _classes(report: Report) -> str:
-    k = len(report.classes)
-    if report.task == "classification":
-        return plural(k, "class", "classes")
-    return plural(k, "output")
+    words = ("class", "classes") if report.task == "classification" else ("output", "outputs")
+    return plural(len(report.classes), *words)
 
 
 def features_section(report: Report) -> Html:
     """Return the path as a table; what is not in the model is folded away."""
     listed = min(report.chosen, _MOST_ROWS)
-    chosen, further = report.features[listed : report.chosen], report.features[report.chosen :]
+    many, last = f"{report.word}s", len(report.features)
     parts: list[Html | None] = [
         tag(
             "p",
@@ -176,16 +151,16 @@ def features_section(report: Report) -> Html:
         ),
         tag("p", one_line(report.how_folds)) if report.how_folds else None,
         _replaced(report),
-        _path_table(report, f"{_many(report).capitalize()} of the model", 0, listed, null=True),
+        _path_table(report, f"{many.capitalize()} of the model", 0, listed, null=True),
     ]
-    if chosen:
-        words = f"{count(len(chosen))} more {_many(report)} of the model"
-        body = _path_table(report, f"Further {_many(report)} of the model", listed, report.chosen)
-        parts.append(tag("details", tag("summary", words), body))
-    if further:
-        words = f"{plural(len(further), report.word)} beyond the model, as the curve goes on"
-        body = _path_table(report, "Beyond the model", report.chosen, len(report.features))
-        parts.append(tag("details", tag("summary", words), body))
+    if listed < report.chosen:
+        words = f"{count(report.chosen - listed)} more {many} of the model"
+        body = _path_table(report, f"Further {many} of the model", listed, report.chosen)
+        parts.append(folded(words, body))
+    if report.chosen < last:
+        beyond = plural(last - report.chosen, report.word)
+        body = _path_table(report, "Beyond the model", report.chosen, last)
+        parts.append(folded(f"{beyond} beyond the model, as the curve goes on", body))
     return join(parts)
 
 
@@ -193,37 +168,30 @@ def _replaced(report: Report) -> Html | None:
     """Say what the model consists of, where that is not the path."""
     if report.members is None:
         return None
-    words = f"Earlier choices were replaced on the way. The {_many(report)} of the model are now: "
+    words = f"Earlier choices were replaced on the way. The {report.word}s of the model are now: "
     return tag("p", words, join((name_tag(name) for name in report.members), ", "), ".")
 
 
 def _path_table(report: Report, caption: str, start: int, stop: int, null: bool = False) -> Html:
     largest = max((f.gain for f in report.features if known(f.gain)), default=0.0)
     errors = report.null_error is not None or any(f.error is not None for f in report.features)
+    folds = any(feature.folds is not None for feature in report.features)
+    spread = report.standard_error or (None,) * len(report.features)
     head = [report.word.capitalize(), "Fall of the loss", "Training loss"]
+    head += ["Folds"] if folds else []
+    head += [f"Held-out {report.error_name}"] if errors else []
     rows: list[Sequence[str]] = []
     if null:
-        none = tag("span", f"no {_many(report)}", class_="muted")
-        rows.append([_ranked("", none), "", number(report.null_loss)])
+        none = _ranked("", tag("span", f"no {report.word}s", class_="muted"))
+        error = measure(report.null_error, report.task)
+        rows.append([none, "", number(report.null_loss), *([""] if folds else []), error])
     for i, feature in enumerate(report.features[start:stop], start):
         kind = _kind(feature)
         name = tag("span", name_tag(feature.name), tag("small", kind) if kind else None)
-        rows.append([_ranked(f"{i + 1}", name), _gain(feature.gain, largest), number(feature.loss)])
-    if any(feature.folds is not None for feature in report.features):
-        head.append("Folds")
-        counts = [_in_folds(feature, report) for feature in report.features[start:stop]]
-        rows = [[*row, n] for row, n in zip(rows, ([""] if null else []) + counts, strict=True)]
-    if errors:
-        head.append(f"Held-out {report.error_name}")
-        spread = report.standard_error or (None,) * len(report.features)
-        values = [
-            _doubted(feature.error, doubt, report.task)
-            for feature, doubt in zip(report.features[start:stop], spread[start:stop], strict=True)
-        ]
-        if null:
-            values.insert(0, join((measure(report.null_error, report.task),)))
-        rows = [[*row, value] for row, value in zip(rows, values, strict=True)]
-    return table(caption, head, rows, class_="path")
+        row = [_ranked(f"{i + 1}", name), _gain(feature.gain, largest), number(feature.loss)]
+        row += [_in_folds(feature, report)] if folds else []
+        rows.append([*row, _doubted(feature.error, spread[i], report.task)])
+    return table(caption, head, (row[: len(head)] for row in rows), class_="path")
 
 
 def _in_folds(feature: Feature, report: Report) -> str:
@@ -319,12 +287,7 @@ def data_section(report: Report) -> Html:
         ("Classes" if report.task == "classification" else "Outputs", count(len(report.classes))),
     ]
     notes = [tag("li", one_line(note)) for note in report.notes]
-    return join(
-        (
-            _facts(facts),
-            tag("ul", *notes, class_="notes") if notes else None,
-        )
-    )
+    return join((_pairs(facts), tag("ul", *notes, class_="notes") if notes else None))
 
 
 def made_section(report: Report) -> Html:
@@ -334,17 +297,12 @@ def made_section(report: Report) -> Html:
         ("Version", f"mixnorm {one_line(report.version)}"),
         ("Fitted in", duration(report.fit_seconds)),
     ]
-    command = tag(
-        "pre",
-        # What cannot be shown leaves a mark here: the command is meant to be used again.
-        tag("code", clean(report.command, gap="\ufffd")),
-    )
-    return join((_facts(facts), tag("p", "The command that made this report:"), command))
+    # What cannot be shown leaves a mark here: the command is meant to be used again.
+    command = tag("pre", tag("code", clean(report.command, gap="\ufffd")))
+    return join((_pairs(facts), tag("p", "The command that made this report:"), command))
 
 
-def _facts(facts: Sequence[tuple[str, str]]) -> Html:
-    return tag(
-        "dl",
-        *(tag("div", tag("dt", name), tag("dd", value)) for name, value in facts),
-        class_="facts",
-    )
+def _pairs(pairs: Iterable[tuple[str, str]], class_: str = "facts") -> Html:
+    """Return names with what belongs to each."""
+    boxes = (tag("div", tag("dt", name), tag("dd", value)) for name, value in pairs)
+    return tag("dl", *boxes, class_=class_)

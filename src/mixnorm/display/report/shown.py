@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from mixnorm.display.report.report import Report
 
-__all__ = ["shown_classes"]
 
 _MOST = 120  # classes that are shown all
 _SHOWN = 50  # of more classes than that

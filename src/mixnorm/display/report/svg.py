@@ -9,18 +9,6 @@ from dataclasses import dataclass
 from mixnorm.display.report.html import Html, join, tag
 from mixnorm.display.report.text import fixed, percent, power_of_ten
 
-__all__ = [
-    "Axis",
-    "Cell",
-    "cells",
-    "gridded",
-    "opacity",
-    "picture",
-    "swatch",
-    "tick_text",
-    "ticks",
-]
-
 # Beyond this many cells their tips would make up most of the file.
 _MOST_TIPS = 3000
 _LEVELS = 20

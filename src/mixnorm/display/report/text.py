@@ -7,24 +7,6 @@ import unicodedata
 
 from mixnorm.display.report.html import one_line
 
-__all__ = [
-    "NONE",
-    "byte_size",
-    "count",
-    "duration",
-    "fixed",
-    "known",
-    "margin",
-    "measure",
-    "number",
-    "percent",
-    "plural",
-    "plus_minus",
-    "power_of_ten",
-    "short",
-    "text_width",
-]
-
 NONE = "–"  # what is not known, or is no number
 _SPACE = "\u00a0"
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")

@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mixnorm._array import follow, is_foreign
 from mixnorm.estimators._common.validation import validate_data
+from mixnorm.exceptions import ModelFileError
 from mixnorm.models import FitReport
 from mixnorm.selection import FixedScores
 
@@ -35,6 +36,14 @@ class FittedMixin:
         """Return the model, or raise that there is none yet."""
         check_is_fitted(self)
         return self.model_
+
+    def __mixnorm_check__(self, model: Any) -> None:
+        """Raise unless the parameters are valid, and a model from a file is one of this class."""
+        if not isinstance(model.outputs, self._output_kind):
+            raise ModelFileError(f"a {type(self).__name__} has no outputs of this kind")
+        check = getattr(self, "_check_parameters", None)  # that of CheckedParameters
+        if check is not None:
+            check()
 
     def _check_new(self, X: Any) -> Any:
         """Return new data, checked."""

@@ -14,14 +14,7 @@ from mixnorm.tables import sniff
 from mixnorm.tables.columns import DateColumn
 from mixnorm.tables.marks import common_mark, restyled
 from mixnorm.tables.plan import ROW_NUMBER, is_key, numbers_rows, text_kind
-from mixnorm.tables.values import (
-    DATE_FORMATS,
-    STYLES,
-    Style,
-    as_seconds,
-    level_text,
-    plain_text,
-)
+from mixnorm.tables.values import DATE_FORMATS, STYLES, Style, as_seconds, level_text, plain_text
 
 #: Numbers of rows after which kinds are decided, from all rows so far; the last time they stay.
 DECIDED_AT = (1, 2, 4, 8, 16, 32, 64, 128, 256)

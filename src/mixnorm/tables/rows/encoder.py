@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from numbers import Real
 from operator import itemgetter
 from typing import Any
@@ -13,38 +12,22 @@ import numpy as np
 
 from mixnorm.exceptions import TableError
 from mixnorm.tables.columns import MISSING_LEVEL, DateColumn, Gaps
-from mixnorm.tables.encoder import dated, shortened, strange_text, unreadable
+from mixnorm.tables.encoder import dated, strange_text, unreadable
 from mixnorm.tables.rows.columns import MISSING, RowColumn, is_gap
 from mixnorm.tables.values import (
     BLANKS,
     LARGEST,
+    MOST_TEXTS,
     as_seconds,
     level_text,
     text_number,
     value_text,
 )
+from mixnorm.tables.words import shortened
 
 # Values by name: numbers, texts of categories, None where a number is missing.
 Features = dict[str, float | str | None]
-# Texts whose meaning is remembered.
-_MOST_TEXTS = 100_000
 _STRANGE = "strange"  # what a text that is no number is remembered as
-
-
-@dataclass
-class _Count:
-    """What was not as it should be in a column, so far."""
-
-    missing: int = 0
-    strange: int = 0
-    infinite: int = 0
-    examples: list[str] = field(default_factory=list)
-
-    def note_strange(self, value: Any) -> None:
-        self.strange += 1
-        text = str(value)[:40]
-        if len(self.examples) < 3 and text not in self.examples:
-            self.examples.append(text)
 
 
 class RowEncoder:
@@ -97,8 +80,7 @@ class RowEncoder:
     ) -> None:
         self.columns = {column.name: column for column in columns}
         self._drop, self._style, self._complete = set(drop), style, complete
-        self._numbers: dict[tuple[str, str], float | str | None] = {}
-        self._counts: dict[str, _Count] = {}
+        self._counts: dict[str, Gaps] = {}
         self._dates = {
             name: _Dates(column) for name, column in self.columns.items() if column.kind == "date"
         }
@@ -246,20 +228,11 @@ class RowEncoder:
 
     def _number(self, text: str, style: str) -> float | str | None:
         """Return what a text stands for among numbers; None where it is missing."""
-        key = (style, text)
-        try:
-            return self._numbers[key]
-        except KeyError:
-            pass
         bare = text.strip()
-        number: float | str | None = None
-        if bare not in MISSING and bare not in BLANKS:
-            number = text_number(bare, style)
-            number = _STRANGE if number is None else number
-        if len(self._numbers) >= _MOST_TEXTS:
-            self._numbers.clear()
-        self._numbers[key] = number
-        return number
+        if bare in MISSING or bare in BLANKS:
+            return None
+        number = text_number(bare, style)
+        return _STRANGE if number is None else number
 
     def _add_category(self, found: Features, column: RowColumn, value: Any) -> None:
         if is_gap(value):
@@ -281,8 +254,8 @@ class RowEncoder:
             else:
                 count.note_strange(value)
 
-    def _count(self, name: str) -> _Count:
-        return self._counts.setdefault(name, _Count())
+    def _count(self, name: str) -> Gaps:
+        return self._counts.setdefault(name, Gaps())
 
     def first(self, features: Features) -> Features:
         """Return features as an online estimator is to have them of its first row.
@@ -321,13 +294,13 @@ class RowEncoder:
             said.append(f"Missing values: {shortened(filled)}.")
         for name, count in self._counts.items():
             if count.strange or count.infinite:
-                said.append(f"Taken as missing in {name}: {strange_text(_as_gaps(count))}.")
+                said.append(f"Taken as missing in {name}: {strange_text(count)}.")
         return said + self.left_out()
 
     def check_readable(self, rows: int) -> None:
         """Raise if most entries of a column, of so many rows, cannot be read."""
         for name, count in self._counts.items():
-            why = unreadable(name, self.columns[name].kind, _as_gaps(count), rows)
+            why = unreadable(name, self.columns[name].kind, count, rows)
             if why:
                 raise TableError(why)
 
@@ -342,15 +315,6 @@ class RowEncoder:
     def _filled(self, name: str) -> str:
         kind = self.columns[name].kind
         return "a level of their own" if kind == "category" else "taken at the mean"
-
-
-def _as_gaps(count: _Count) -> Gaps:
-    return Gaps(
-        missing=count.missing,
-        strange=count.strange,
-        infinite=count.infinite,
-        examples=tuple(count.examples),
-    )
 
 
 class _Dates:
@@ -375,7 +339,7 @@ class _Dates:
         fresh = [text for text in texts if text not in self._known]
         if not fresh:
             return
-        if len(self._known) + len(fresh) > _MOST_TEXTS:
+        if len(self._known) + len(fresh) > MOST_TEXTS:
             self._known.clear()
             fresh = texts
         seconds = as_seconds(pd.Series(fresh, dtype="object"), self.plan.pattern)
@@ -411,7 +375,7 @@ class _Dates:
         import pandas as pd
 
         stamp = pd.to_datetime(pd.Series([value], dtype="object"), errors="coerce", utc=True)
-        if len(self._known) >= _MOST_TEXTS:
+        if len(self._known) >= MOST_TEXTS:
             self._known.clear()
         [parts] = self._measured(as_seconds(stamp, self.plan.pattern))
         self._known[_date_text(value) or ""] = parts

@@ -81,7 +81,7 @@ class StreamModel:
         from sklearn.base import is_classifier
 
         estimator = self.estimator
-        if not hasattr(estimator, "_learner") or not hasattr(estimator, "learn_one"):
+        if getattr(estimator, "learn_one", None) is None:
             raise ValueError("the estimator does not learn from a stream")
         if not isinstance(getattr(estimator, "vocabulary_", None), dict):
             raise ValueError("the estimator did not learn from rows of names")
@@ -122,8 +122,9 @@ class StreamModel:
         ndarray of shape (n_rows,)
             Labels or numbers.
         """
-        if hasattr(rows, "to_dict"):
-            rows = rows.to_dict("records")
+        to_dict = getattr(rows, "to_dict", None)
+        if to_dict is not None:
+            rows = to_dict("records")
         if not len(rows):
             return np.empty(0) if self.classes is None else self.classes[:0]
         return np.asarray(self.estimator.predict(self.features(rows)))

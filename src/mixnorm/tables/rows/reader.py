@@ -14,21 +14,14 @@ from mixnorm.tables import sniff
 from mixnorm.tables.lines import Lines
 from mixnorm.tables.marks import Mark, common_mark, text_mark
 from mixnorm.tables.read import SEPARATOR
-from mixnorm.tables.rows.columns import (
-    RowColumn,
-    adapt_columns,
-    decide_columns,
-    values_by_name,
-)
+from mixnorm.tables.rows.columns import RowColumn, adapt_columns, decide_columns, values_by_name
 from mixnorm.tables.rows.encoder import RowEncoder, as_number
-from mixnorm.tables.rows.records import MOST_LINES, BadRecord, csv_entries, json_object, told_format
-from mixnorm.tables.table import listed, repeated_names, unique_names
+from mixnorm.tables.rows.records import MOST_LINES, BadRecord, csv_entries, format_of, json_object
+from mixnorm.tables.table import numbered_names, renamed_note, repeated_names, unique_names
 from mixnorm.tables.target import Task, find_name
 from mixnorm.tables.values import level_text, text_number, value_text
 from mixnorm.tables.words import counted
 
-# Texts whose meaning is remembered.
-_MOST_TEXTS = 100_000
 # Names that a message may list.
 _MOST_NAMES = 100
 # Malformed rows whose line and reason are remembered.
@@ -155,7 +148,6 @@ class RowReader:
         self._drop, self._categories, self._forced = set(drop), set(categories), set(numbers)
         self.has_target = False
         self._names_seen: dict[str, None] = {}
-        self._labels: dict[str, str] = {}
         self._style: str | None = None  # of JSON: texts are texts
         self._mark: Mark = ""
         self._repeated: tuple[str, ...] = ()
@@ -163,7 +155,7 @@ class RowReader:
         self.unfinished: BadRow | None = None
         self.is_last, self.before_last = False, (0, "")
         try:
-            self.kind = told_format(self.lines, file_format, str(source))
+            self.kind = format_of(self.lines, file_format, str(source))
             lined = self.kind == "jsonl"
             self._row_at = self._object if lined else self._record
             self._entries_at = self._object_entries if lined else self._record_entries
@@ -347,10 +339,7 @@ class RowReader:
             lines.take(length)
             self._repeated = repeated_names(names)
             names, renamed = unique_names(names)
-            if renamed:
-                self.notes.append(
-                    f"Names that occur more than once, or are empty, became {listed(renamed)}."
-                )
+            self.notes += renamed_note(renamed)
         elif known and len(known) == len(names):
             self.notes.append("The first row holds no names, so columns are those learned before.")
             names = list(known)
@@ -359,7 +348,7 @@ class RowReader:
                 "The first row holds only numbers, so it is taken as data; columns are called "
                 "column_1, column_2, ..."
             )
-            names = [f"column_{place}" for place in range(1, len(names) + 1)]
+            names = numbered_names(len(names))
         self.columns = tuple(names)
         if known is not None:
             self._drop &= set(names)
@@ -430,10 +419,6 @@ class RowReader:
 
     def _label(self, text: str, used: int = 1) -> str | float | None:
         """Return a target; None where it is missing."""
-        try:
-            return self._labels[text]
-        except KeyError:
-            pass
         bare = text.strip()
         if bare in sniff.MISSING:
             return None
@@ -442,9 +427,7 @@ class RowReader:
             if number is None or not math.isfinite(number):
                 raise BadRecord(f"the target {bare[:40]!r} is no number", used)
             return number
-        if len(self._labels) >= _MOST_TEXTS:
-            self._labels.clear()
-        return self._labels.setdefault(text, level_text(bare))
+        return level_text(bare)
 
     def _style_of(self, text: str) -> str:
         """Return how a target is written as a number."""

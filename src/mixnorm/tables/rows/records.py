@@ -16,12 +16,7 @@ STREAMED = ("csv", "tsv", "jsonl")
 Format = Literal["csv", "tsv", "jsonl"]
 # Lines of one record of a CSV file, whose quoted entries may have line breaks.
 MOST_LINES = 1000
-_ENDINGS: dict[str, Format] = {
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".tsv": "tsv",
-    ".tab": "tsv",
-}
+_ENDINGS: dict[str, Format] = {".jsonl": "jsonl", ".ndjson": "jsonl", ".tsv": "tsv", ".tab": "tsv"}
 
 
 class BadRecord(Exception):
@@ -32,7 +27,7 @@ class BadRecord(Exception):
         self.used = used
 
 
-def told_format(lines: Lines, given: str | None, source: str) -> Format:
+def format_of(lines: Lines, given: str | None, source: str) -> Format:
     """Return the format: given, told by the name, or by the first lines."""
     lines.fill(2)
     head = b"\n".join(lines.ahead)[: sniff.HEAD]

@@ -1,0 +1,29 @@
+"""Checks of single numbers that users give."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any
+
+import numpy as np
+
+
+def check_count(name: str, value: Any) -> int:
+    """Return a whole number of at least one; raise for anything else.
+
+    Examples
+    --------
+    >>> check_count("n_copies", 3)
+    3
+    """
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise TypeError(f"{name}={value!r} must be a whole number.")
+    if value < 1:
+        raise ValueError(f"{name}={value} must be at least 1.")
+    return int(value)
+
+
+def check_number(name: str, value: Any) -> None:
+    """Raise unless a value is a real number."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
+        raise TypeError(f"{name}={value!r} must be a number, got {type(value).__name__}.")
