@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from mixnorm.data import ColumnSet, DenseColumns
 from mixnorm.engines.proximal.descent import (
     GramQuadratic,
     Quadratic,
@@ -17,7 +18,6 @@ from mixnorm.engines.proximal.descent import (
     descend,
     row_norms,
 )
-from mixnorm.engines.proximal.design import Block, DenseBlock
 from mixnorm.engines.proximal.loss_model import Model
 from mixnorm.engines.proximal.manifold import SmoothPart, Step, newton_step
 from mixnorm.engines.proximal.mixed_precision import Twin
@@ -105,7 +105,7 @@ class RowSolver(Stepper):
 
     def _holds_residual(self) -> bool:
         """Whether least squares is better held by its residual than by products of columns."""
-        dense = isinstance(self._block, DenseBlock) and self.problem.weight.ndim == 1
+        dense = isinstance(self._block, DenseColumns) and self.problem.weight.ndim == 1
         return dense and len(self._rows) > self.problem.design.n_samples
 
     def _curvature(self, size: int) -> np.ndarray:
@@ -126,7 +126,7 @@ class RowSolver(Stepper):
         problem, point, block = self.problem, self.point, self._block
         before = point.weights[self._rows]
         quadratic: Quadratic
-        if self._model is None and isinstance(block, DenseBlock):
+        if self._model is None and isinstance(block, DenseColumns):
             weight = problem.weight
             root = np.where(weight > 0.0, 1.0 / np.sqrt(np.where(weight > 0.0, weight, 1.0)), 0.0)
             means = block.means(weight[:, None]) if problem.fit_intercept else None
@@ -177,7 +177,12 @@ class RowSolver(Stepper):
         self._search(used, block, smooth, weights, found)
 
     def _search(
-        self, used: np.ndarray, block: Block, smooth: SmoothPart, weights: np.ndarray, found: Step
+        self,
+        used: np.ndarray,
+        block: ColumnSet,
+        smooth: SmoothPart,
+        weights: np.ndarray,
+        found: Step,
     ) -> None:
         """Halve a Newton step until the objective falls, and take it."""
         point, rows = self.point, self._rows[used]
