@@ -37,7 +37,7 @@ def width_of(X: Any) -> int:
 
 def as_table(X: Any) -> Any:
     """Return what can be selected from by columns: lists become arrays."""
-    if hasattr(X, "shape"):
+    if getattr(X, "shape", None) is not None:
         return X.tocsr() if is_sparse(X) else X
     if isinstance(X, (list, tuple)):
         return np.asarray(X)
@@ -51,9 +51,10 @@ def select(X: Any, where: Where) -> Any:
     """Return some columns of a table: one alone has one axis."""
     if where is None:
         return X
-    if hasattr(X, "iloc"):
-        return X.iloc[:, where]
-    if isinstance(where, np.ndarray) and not isinstance(X, np.ndarray) and hasattr(X, "columns"):
+    by_position = getattr(X, "iloc", None)
+    if by_position is not None:
+        return by_position[:, where]
+    if isinstance(where, np.ndarray) and getattr(X, "columns", None) is not None:
         return X[:, where.tolist()]  # polars
     if is_sparse(X):
         return X[:, [where] if isinstance(where, int) else where]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,7 +67,7 @@ def plan(kernels: Any, columns: Any) -> Plan:
     if columns is None:
         names = [describe(kernel) for kernel in found] if named is None else list(named)
         return Plan(_unique(names), found, [0] * len(found), [None], [None])
-    if isinstance(columns, str) or not hasattr(columns, "__len__"):
+    if isinstance(columns, str) or not isinstance(columns, Collection):
         raise TypeError(
             f"columns={columns!r} must be None, 'each', a list with one entry per kernel, or a "
             "dictionary of groups; for the same columns in every kernel write {'name': columns}."
@@ -140,7 +140,7 @@ def _shown(columns: Any) -> str:
         ends = ["" if end is None else str(end) for end in (columns.start, columns.stop)]
         step = "" if columns.step is None else f":{columns.step}"
         return f"columns {':'.join(ends)}{step}"
-    if not hasattr(columns, "__len__"):
+    if not isinstance(columns, Collection):
         return f"column {columns}"
     parts = [str(column) for column in list(columns)[:4]]
     more = ", ..." if len(columns) > 4 else ""

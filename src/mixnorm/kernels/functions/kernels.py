@@ -19,8 +19,8 @@ from mixnorm.kernels.functions.spread import mean_distance, mean_squared_distanc
 _ROWS = 64
 
 
-class _Width(MetricKernel):
-    """Kernels with a width, which may be relative to the spread of the training rows."""
+class WidthKernel(MetricKernel):
+    """Base of kernels with a width, which may be relative to the spread of the training rows."""
 
     tau: float
     relative: bool
@@ -62,7 +62,7 @@ class _Width(MetricKernel):
 
 
 @dataclass
-class GaussianKernel(_Width):
+class GaussianKernel(WidthKernel):
     r"""The Gaussian kernel.
 
     .. math:: k(x, x') = \exp\Bigl(-\frac{\|x - x'\|_2^2}{2\tau}\Bigr)
@@ -100,7 +100,7 @@ class GaussianKernel(_Width):
 
 
 @dataclass
-class LaplacianKernel(_Width):
+class LaplacianKernel(WidthKernel):
     r"""The Laplacian kernel.
 
     .. math:: k(x, x') = \exp\Bigl(-\frac{\|x - x'\|_1}{\tau}\Bigr)

@@ -13,6 +13,7 @@ from mixnorm._array import is_sparse
 from mixnorm._distinct import distinct, drawn
 from mixnorm._threads import one_thread
 from mixnorm.kernels.functions.evaluate import Evaluator, Side
+from mixnorm.kernels.functions.kernels import WidthKernel
 
 # Rows that landmarks are chosen from, for each landmark.
 _CANDIDATES = 2
@@ -210,8 +211,8 @@ def _leading(evaluator: Evaluator, side: Side, members: np.ndarray) -> np.ndarra
     kernels = [evaluator.kernels[m] for m in members]
     if kernels[0].metric not in _FALLING or len(members) <= 2:
         return members
-    if len({type(kernel) for kernel in kernels}) == 1 and hasattr(kernels[0], "tau"):
-        widths = [float(kernel.tau) for kernel in kernels]
+    widths = [float(kernel.tau) for kernel in kernels if isinstance(kernel, WidthKernel)]
+    if len({type(kernel) for kernel in kernels}) == 1 and widths:
         return members[sorted({int(np.argmin(widths)), int(np.argmax(widths))})]
     sums = [float(np.sum(matrix)) for matrix in _matrices(evaluator, side, members)]
     ends = {int(np.argmin(sums)), int(np.argmax(sums))}
