@@ -1,22 +1,9 @@
 """Data: one view of dense, sparse and memory-mapped tables, with products and some of the columns.
 
 Open ``base.py`` first, which says what every matrix can do; ``dense.py`` and ``sparse.py`` have the
-two kinds. The room imports no other.
+two kinds. The room imports no other. ``__init__.pyi`` lists the names.
 """
 
-from mixnorm.data.base import ColumnSet, ColumnStatistics, Matrix
-from mixnorm.data.dense import DenseColumns, DenseMatrix
-from mixnorm.data.matrix import as_matrix, is_list_of_tables
-from mixnorm.data.sparse import SparseColumns, SparseMatrix
+from mixnorm._lazy import attach
 
-__all__ = [
-    "ColumnSet",
-    "ColumnStatistics",
-    "DenseColumns",
-    "DenseMatrix",
-    "Matrix",
-    "SparseColumns",
-    "SparseMatrix",
-    "as_matrix",
-    "is_list_of_tables",
-]
+__getattr__, __dir__, __all__ = attach(__name__)
