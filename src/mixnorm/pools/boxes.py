@@ -294,10 +294,6 @@ class PreparedBoxes(Binned):
         """Return the indicator of ``atom`` as a row: ``(1, n_samples)``."""
         return np.asarray(self._inside(atom)[None, :], dtype=self._dtype)
 
-    def inputs(self, atom: Atom) -> frozenset[int]:
-        """Return the columns that ``atom`` reads."""
-        return frozenset(_columns(atom))
-
 
 def _columns(atom: Atom) -> Iterable[int]:
     """Return the columns that a box reads, each once."""

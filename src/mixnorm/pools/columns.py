@@ -385,7 +385,8 @@ def _numbers(costs: Any) -> np.ndarray:
 
 def _labels(groups: Any) -> list[Hashable]:
     """Return group labels as Python values, whatever they came in."""
-    return list(groups.tolist() if hasattr(groups, "tolist") else groups)
+    to_list = getattr(groups, "tolist", None)
+    return list(groups if to_list is None else to_list())
 
 
 def _members(groups: Sequence[Hashable], n_features: int) -> list[np.ndarray]:

@@ -22,6 +22,7 @@ from mixnorm.pools.base import (
     Pool,
     PreparedPool,
     TrainingData,
+    best_of_each,
     best_places,
     check_numpy,
     check_whole,
@@ -157,8 +158,7 @@ class Pieces(Pool):
         """
         centre, radius = atom
         shown = [
-            name.at(value) if hasattr(name, "at") else f"{name} {value:.3g}"
-            for name, value in zip(names[:3], centre[:3], strict=True)
+            _coordinate(name, value) for name, value in zip(names[:3], centre[:3], strict=True)
         ]
         rest = ", …" if len(centre) > 3 else ""
         return f"within {radius:.3g} of ({', '.join(shown)}{rest})"
@@ -268,10 +268,7 @@ class PreparedPieces(PreparedPool):
     ) -> Offers:
         """Return the best pieces of the ``m`` best centres, best first."""
         scores = self._scores(residual, rule, exclude, inputs)
-        best = np.argmax(scores, axis=1)
-        chosen = best_places(np.max(scores, axis=1), m)
-        places = [centre * scores.shape[1] + int(best[centre]) for centre in chosen]
-        return self._named(places, scores.reshape(-1))
+        return self._named(best_of_each(scores, m), scores.reshape(-1))
 
     def _named(self, places: Iterable[int], scores: np.ndarray) -> Offers:
         n_radii = self._radii.shape[1]
@@ -327,9 +324,11 @@ class PreparedPieces(PreparedPool):
             self.columns(atom)
         return self._scales[atom]
 
-    def inputs(self, atom: Atom) -> frozenset[int]:
-        """Return the columns that ``atom`` reads: all."""
-        return frozenset(range(len(self._by_column)))
+
+def _coordinate(name: Any, value: float) -> str:
+    """Return a value of a column in words; a name may know how, in units of its own (``at``)."""
+    in_words = getattr(name, "at", None)
+    return f"{name} {value:.3g}" if in_words is None else in_words(value)
 
 
 def _by_column(X: Any) -> np.ndarray:

@@ -208,10 +208,6 @@ class PreparedProducts(PreparedPool):
         largest = np.ldexp(size, power) if size > 0 else 1.0
         return np.asarray([largest], dtype=dtype)
 
-    def inputs(self, atom: Atom) -> frozenset[int]:
-        """Return the columns that ``atom`` reads."""
-        return frozenset(atom)
-
 
 def _product(matrix: Matrix, atom: Atom) -> np.ndarray:
     """Return the product of the columns of ``atom``."""

@@ -165,7 +165,7 @@ class Patches(Pool):
 
     def _check(self) -> None:
         """Raise a clear error for a parameter out of its range."""
-        sizes = self.size if isinstance(self.size, (tuple, list)) else (self.size,)
+        sizes = self._sizes()
         if len(sizes) == 0:
             raise ValueError(f"Patches(size={self.size!r}) names no size; give one or more.")
         for size in sizes:
@@ -179,9 +179,8 @@ class Patches(Pool):
             if not 0.0 < float(value) < math.inf:
                 raise ValueError(f"Patches({name}={value!r}) must be positive and finite.")
 
-    def _sizes(self) -> list[int]:
-        sizes = self.size if isinstance(self.size, (tuple, list)) else (self.size,)
-        return [int(size) for size in sizes]
+    def _sizes(self) -> Sequence[int]:
+        return self.size if isinstance(self.size, (tuple, list)) else (cast(int, self.size),)
 
     def shape_of(self, n_features: int) -> tuple[int, int]:
         """Return rows and columns of images that have so many pixels."""
@@ -213,12 +212,13 @@ class Patches(Pool):
                 "fitted model has them; or give templates=..."
             )
         given = self.templates
-        if not hasattr(given, "ndim") and not isinstance(given, Sequence):
+        single = getattr(given, "ndim", None) is not None
+        if not single and not isinstance(given, Sequence):
             raise TypeError(
                 f"Patches(templates={given!r}) must be an array of shape (n_templates, size, size),"
                 " or a list of such arrays."
             )
-        single = hasattr(given, "ndim") or (len(given) > 0 and np.ndim(to_numpy(given[0])) == 2)
+        single = single or (len(given) > 0 and np.ndim(to_numpy(given[0])) == 2)
         sets = [to_numpy(part) for part in ([given] if single else given)]
         if not sets:
             raise ValueError("Patches(templates=...) has no templates; give some, or None.")
@@ -277,10 +277,6 @@ class Patches(Pool):
         """Return the size of template that an atom has."""
         return _scale_of(atom, self.scales(n_features))
 
-    def parts(self, atoms: Sequence[Atom], n_features: int) -> PatchParts:
-        """Return atoms taken apart."""
-        return PatchParts(self, atoms, n_features)
-
     def evaluate(self, X: Any, atoms: Sequence[Atom]) -> Any:
         """Return the responses of ``atoms`` on new images: ``(n_samples, n_atoms)``.
 
@@ -292,7 +288,7 @@ class Patches(Pool):
         dtype = working_dtype(X)
         if not atoms:
             return namespace(X).zeros((X.shape[0], 0), dtype=dtype, device=device_of(X))
-        parts = self.parts(atoms, X.shape[1])
+        parts = PatchParts(self, atoms, X.shape[1])
         return chosen_responses(X, self.shape_of(X.shape[1]), parts, dtype)
 
     def scorer(
