@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -185,7 +185,9 @@ class DenseMatrix(Matrix):
 
     def _thin_gradient(self, residual: np.ndarray) -> np.ndarray:
         """Accumulate small unpacked products over blocks of rows (C order, few outputs)."""
-        X, gemm = self._X, _gemm(self.dtype)
+        from scipy.linalg.blas import dgemm, sgemm  # they take a moment to load
+
+        X, gemm = self._X, sgemm if self.dtype == np.float32 else dgemm
         d, k = self.shape[1], residual.shape[1]
         step = _UNPACKED // (d * k)
         by_sample = np.ascontiguousarray(residual)
@@ -239,13 +241,6 @@ class DenseColumns(ColumnSet):
 
     def _subset(self, index: np.ndarray) -> DenseColumns:
         return DenseColumns(self._rows[index])
-
-
-def _gemm(dtype: Any) -> Callable[..., np.ndarray]:
-    """Return the BLAS routine for ``dtype`` (imported late: SciPy's wrappers take a moment)."""
-    from scipy.linalg.blas import dgemm, sgemm
-
-    return sgemm if np.dtype(dtype) == np.float32 else dgemm
 
 
 class _Moments:

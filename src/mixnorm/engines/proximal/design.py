@@ -8,34 +8,11 @@ task lacks have weight zero, and score zero.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from mixnorm.data import ColumnSet, Matrix, as_matrix
-
-
-class Design(Protocol):
-    """The data as a linear map from weights ``(n_features, n_outputs)`` to scores."""
-
-    n_samples: int
-    n_features: int
-    n_outputs: int
-    #: All outputs have the same matrix.
-    shared: bool
-    dtype: Any
-
-    def scores(self, weights: np.ndarray) -> np.ndarray:
-        """Return the scores of all rows."""
-        ...
-
-    def gradient(self, theta: np.ndarray) -> np.ndarray:
-        """Return ``Xᵀ theta``, of shape ``(n_features, n_outputs)``."""
-        ...
-
-    def block(self, rows: np.ndarray) -> ColumnSet:
-        """Return the columns of these features, laid out for many products."""
-        ...
 
 
 class SharedDesign:
@@ -162,3 +139,7 @@ class SeparateColumns(_PerTask, ColumnSet):
 
     def _subset(self, index: np.ndarray) -> SeparateColumns:
         return SeparateColumns([columns.part(index) for columns in self._columns], self._sizes)
+
+
+#: The data as a linear map from weights ``(n_features, n_outputs)`` to scores.
+Design = SharedDesign | SeparateDesign

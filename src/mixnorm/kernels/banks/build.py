@@ -43,7 +43,7 @@ def build(bank: KernelBank, X: Any, y: Any, sample_weight: Any) -> FittedBank:
         plan_of(bank.kernels, bank.columns), X, y, weight, bank.preprocess
     )
     rows = _rows(plan, tables, group_of)
-    kernels = _fitted(plan.kernels, rows, weight, group_of)
+    kernels = _fit_kernels(plan.kernels, rows, weight, group_of)
     made = FittedBank(
         names=plan.names,
         kernels=kernels,
@@ -66,7 +66,7 @@ def build(bank: KernelBank, X: Any, y: Any, sample_weight: Any) -> FittedBank:
     return made
 
 
-def _fitted(
+def _fit_kernels(
     kernels: list[Any], rows: list[Any], weight: np.ndarray | None, group_of: list[int]
 ) -> list[Any]:
     """Return kernels with settled parameters; widths on the same rows share their spread."""
@@ -125,8 +125,8 @@ def _tables(
         return plan, *_tables_by_group(plan, X, y, weight, preprocess)
     fitted, Z, names = None, X, names_of(X)
     if preprocess is not None:
-        fitted = _cloned(preprocess)
-        Z = as_table(_transformed(fitted, X, y, weight))
+        fitted = _clone(preprocess)
+        Z = as_table(_transform(fitted, X, y, weight))
         names = names_of(Z) or _outputs(fitted)
     width = width_of(Z)
     plan = plan.spread(width, names)
@@ -163,8 +163,8 @@ def _tables_by_group(
         table = select(X, where)
         transformer = preprocess.get(label)
         if transformer is not None:
-            transformer = _cloned(transformer)
-            table = _transformed(transformer, table, y, weight)
+            transformer = _clone(transformer)
+            table = _transform(transformer, table, y, weight)
         elif isinstance(where, int):
             where = np.asarray([where])
             table = select(X, where)
@@ -174,7 +174,7 @@ def _tables_by_group(
     return fitted, columns, tables, list(plan.group_of)
 
 
-def _cloned(transformer: Any) -> Any:
+def _clone(transformer: Any) -> Any:
     if getattr(transformer, "transform", None) is None or isinstance(transformer, type):
         raise TypeError(
             f"preprocess has {transformer!r}, which is no transformer; give an object with fit and "
@@ -185,7 +185,7 @@ def _cloned(transformer: Any) -> Any:
     return clone(transformer)
 
 
-def _transformed(transformer: Any, X: Any, y: Any, weight: np.ndarray | None) -> Any:
+def _transform(transformer: Any, X: Any, y: Any, weight: np.ndarray | None) -> Any:
     from sklearn.utils.validation import has_fit_parameter
 
     if weight is not None and has_fit_parameter(transformer, "sample_weight"):

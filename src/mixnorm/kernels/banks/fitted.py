@@ -414,8 +414,7 @@ class FittedBank:
     def _exact(self) -> Evaluator:
         """The kernels before they are scaled, in float64: what factors are made of."""
         ones = np.ones(self.n_kernels)
-        dtype = np.dtype(np.float64)
-        return Evaluator(self.kernels, self.names, self.group_of, ones, self.unit, dtype)
+        return replace(self._evaluator, scales=ones, dtype=np.dtype(np.float64))
 
     @cached_property
     def _side(self) -> Side:

@@ -70,7 +70,7 @@ def aligned(X: Any, n_features: int, names: Sequence[str] | None) -> Any:
         if missing:
             raise ValueError(
                 f"X has no column {missing[0]!r}, which the training rows had; it has "
-                f"{_some(given)}. Give the same columns."
+                f"{_listing(given)}. Give the same columns."
             )
         X = X[list(names)]
     if width_of(X) != n_features:
@@ -155,7 +155,7 @@ def _by_list(
     kinds = (bool, np.bool_, str)
     if any(isinstance(item, kinds) or not isinstance(item, numbers.Integral) for item in items):
         raise TypeError(
-            f"{what} chooses columns by {_some(items)}; give either positions, or names, or one "
+            f"{what} chooses columns by {_listing(items)}; give either positions, or names, or one "
             "truth value per column."
         )
     return _by_position(np.asarray(items, dtype=np.intp), n_columns, what)
@@ -184,7 +184,7 @@ def _by_name(name: str, names: Sequence[str] | None, what: str, made: bool) -> l
         found = [place for place, known in enumerate(names) if _made_from(known, name)]
     if not found:
         raise ValueError(
-            f"{what} chooses the unknown column {name!r}; the columns are {_some(names)}."
+            f"{what} chooses the unknown column {name!r}; the columns are {_listing(names)}."
         )
     return found
 
@@ -203,7 +203,7 @@ def _made_from(output: str, name: str) -> bool:
     )
 
 
-def _some(items: Sequence[Any]) -> str:
+def _listing(items: Sequence[Any]) -> str:
     """Return the first few of a list, for messages."""
     shown = ", ".join(repr(item) for item in items[:8])
     return f"[{shown}, ...]" if len(items) > 8 else f"[{shown}]"

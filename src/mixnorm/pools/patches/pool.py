@@ -16,7 +16,7 @@ from mixnorm.pools.patches.masks import Bells, Scale, grid_of
 from mixnorm.pools.patches.prepared import PreparedPatches
 from mixnorm.pools.patches.responses import chosen_responses
 from mixnorm.pools.patches.templates import learn_templates, sample_images
-from mixnorm.pools.scorers import Scorer
+from mixnorm.pools.scorers import PoolScorer
 
 Atom = tuple[int, int]
 
@@ -87,14 +87,13 @@ class Patches(Pool):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Patches):
             return NotImplemented
-        mine, theirs = (pool.get_params(deep=False) for pool in (self, other))
-        sets = [params.pop("templates") for params in (mine, theirs)]
-        if mine != theirs or (sets[0] is None) != (sets[1] is None):
-            return False
-        if sets[0] is None:
-            return True
-        pairs = self.template_sets(), other.template_sets()
-        return len(pairs[0]) == len(pairs[1]) and all(map(np.array_equal, *pairs))
+        return self._values() == other._values()
+
+    def _values(self) -> dict[str, Any]:
+        """Return the parameters, templates as lists of numbers."""
+        given = self.templates is not None
+        sets = [part.tolist() for part in self.template_sets()] if given else None
+        return self.get_params(deep=False) | {"templates": sets}
 
     __hash__ = None  # type: ignore[assignment]  # what compares by value and changes has none
 
@@ -148,7 +147,7 @@ class Patches(Pool):
         _check_rows(X)
         shape = self.shape_of(X.shape[1])
         if self.learned:
-            return replace(self, shape=shape, templates=_kept(self.template_sets()))
+            return replace(self, shape=shape, templates=_read_only(self.template_sets()))
         for size in self._sizes():
             if size > min(shape):
                 raise ValueError(
@@ -161,7 +160,7 @@ class Patches(Pool):
         found = [
             learn_templates(images, count, size, self.n_templates, rng) for size in self._sizes()
         ]
-        return replace(self, shape=shape, templates=_kept(found))
+        return replace(self, shape=shape, templates=_read_only(found))
 
     def _check(self) -> None:
         """Raise a clear error for a parameter out of its range."""
@@ -367,37 +366,21 @@ class PatchParts:
             self.weights.append(scale.weights(mask))
 
 
-class PatchScorer(Scorer):
-    """Scores of chosen patches.
+@dataclass(eq=False)
+class PatchScorer(PoolScorer):
+    """Scores of chosen patches, which are taken apart once."""
 
-    Parameters
-    ----------
-    pool : Patches
-        With templates.
-    atoms : sequence of (int, int)
-        The atoms.
-    weights : ndarray of shape (n_atoms, n_outputs)
-        Their weights.
-    intercept : ndarray of shape (n_outputs,)
-        Added to every row.
-    """
-
-    def __init__(
-        self, pool: Patches, atoms: Sequence[Atom], weights: np.ndarray, intercept: np.ndarray
-    ) -> None:
-        self._pool, self._atoms = pool, list(atoms)
-        self._weights, self._intercept = weights, intercept
-        self._parts: PatchParts | None = None
+    _parts: PatchParts | None = None
 
     def __call__(self, X: np.ndarray) -> np.ndarray:
         """Return the scores of some images: ``(n_samples, n_outputs)``."""
-        if not self._atoms:
-            return np.repeat(np.asarray(self._intercept)[None, :], X.shape[0], axis=0)
+        if not self.atoms:
+            return np.repeat(np.asarray(self.intercept)[None, :], X.shape[0], axis=0)
         if self._parts is None:
-            self._parts = PatchParts(self._pool, self._atoms, X.shape[1])
-        shape = self._pool.shape_of(X.shape[1])
+            self._parts = PatchParts(self.pool, self.atoms, X.shape[1])
+        shape = self.pool.shape_of(X.shape[1])
         found = chosen_responses(X, shape, self._parts, working_dtype(X))
-        scores: np.ndarray = found @ self._weights + self._intercept
+        scores: np.ndarray = found @ self.weights + self.intercept
         return scores
 
 
@@ -418,7 +401,7 @@ def _check_rows(X: Any) -> None:
         )
 
 
-def _kept(templates: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
+def _read_only(templates: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
     """Return templates that nobody can change any more, copied where somebody could."""
     kept = tuple(np.array(part) if part.flags.writeable else part for part in templates)
     for part in kept:
