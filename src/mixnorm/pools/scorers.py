@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from mixnorm._array import to_dense
 from mixnorm._chunks import chunks
 from mixnorm._linear import linear_scores
+
+if TYPE_CHECKING:
+    from mixnorm.pools.base import Pool
 
 # Fewer rows than this are quicker without compiled code, and its threads.
 _FEW_ROWS = 256
@@ -60,7 +63,7 @@ class PoolScorer(Scorer):
         Added to every row.
     """
 
-    pool: Any
+    pool: Pool
     atoms: Sequence[Any]
     weights: np.ndarray
     intercept: np.ndarray

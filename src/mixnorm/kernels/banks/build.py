@@ -14,6 +14,7 @@ from mixnorm.kernels.banks.inputs import as_table, locate, names_of, select, wid
 from mixnorm.kernels.banks.plan import Plan
 from mixnorm.kernels.banks.plan import plan as plan_of
 from mixnorm.kernels.banks.rows import pack, rows_of, shape_of, unpack
+from mixnorm.kernels.functions.base import Kernel
 from mixnorm.kernels.functions.kernels import WidthKernel
 from mixnorm.kernels.functions.metrics import centre_of
 from mixnorm.kernels.grams.base import as_row_weights
@@ -30,7 +31,7 @@ _RANK = 256
 _FLOOR = 1e-2
 
 
-def build(bank: KernelBank, X: Any, y: Any, sample_weight: Any) -> FittedBank:
+def build(bank: KernelBank, X: Any, y: Any, sample_weight: np.ndarray | None) -> FittedBank:
     """Return a bank whose parameters are checked, bound to training rows."""
     X = as_table(X)
     n_features = width_of(X)
@@ -67,10 +68,10 @@ def build(bank: KernelBank, X: Any, y: Any, sample_weight: Any) -> FittedBank:
 
 
 def _fit_kernels(
-    kernels: list[Any], rows: list[Any], weight: np.ndarray | None, group_of: list[int]
-) -> list[Any]:
+    kernels: list[Kernel], rows: list[Any], weight: np.ndarray | None, group_of: list[int]
+) -> list[Kernel]:
     """Return kernels with settled parameters; widths on the same rows share their spread."""
-    found: list[Any] = []
+    found: list[Kernel] = []
     spreads: dict[tuple[int, type], float] = {}
     for kernel, group in zip(kernels, group_of, strict=True):
         if not isinstance(kernel, WidthKernel) or not kernel.relative:
@@ -94,7 +95,7 @@ def _rows(plan: Plan, tables: list[Any], group_of: list[int]) -> list[Any]:
     return rows
 
 
-def _centres(kernels: list[Any], rows: list[Any], group_of: list[int]) -> list[Any]:
+def _centres(kernels: list[Kernel], rows: list[Any], group_of: list[int]) -> list[Any]:
     """Return what distances are measured from, where Euclidean ones are."""
     near = {
         group

@@ -370,6 +370,7 @@ class PatchParts:
 class PatchScorer(PoolScorer):
     """Scores of chosen patches, which are taken apart once."""
 
+    pool: Patches
     _parts: PatchParts | None = None
 
     def __call__(self, X: np.ndarray) -> np.ndarray:
