@@ -1,7 +1,7 @@
 """Data: one view of dense, sparse and memory-mapped tables, with products and some of the columns.
 
-Open ``base.py`` first, which says what every matrix can do; ``dense.py`` and ``sparse.py`` have the
-two kinds. The room imports no other. ``__init__.pyi`` lists the names.
+Open ``dense.py`` first, which says what a matrix can do; ``sparse.py`` has the other kind. The room
+imports no other. ``__init__.pyi`` lists the names.
 """
 
 from mixnorm._lazy import attach

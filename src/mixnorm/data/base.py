@@ -1,8 +1,7 @@
-"""What every matrix offers to pools and engines: products, some of the columns, and statistics."""
+"""What matrices have in common: statistics of their columns, and products with some of them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,19 +72,18 @@ class ColumnSet:
         raise NotImplementedError
 
 
-class Matrix:
-    """A table of numbers that is never copied as a whole. Products with it are in its ``dtype``."""
+class Products:
+    """Base of matrices: what follows from their entries, and from some of their columns.
+
+    ``shape`` is that of the table, and products with it are in ``dtype``.
+    """
 
     shape: tuple[int, int]
     dtype: Any
     _X: Any
 
-    def blocks(self) -> Iterator[tuple[slice, Any]]:
-        """Yield blocks of consecutive rows, dense and in the working dtype."""
-        raise NotImplementedError
-
-    def gradient(self, residual: Any) -> Any:
-        """Return ``Xᵀ residual``, of shape ``(n_features, n_outputs)``."""
+    def columns(self, index: np.ndarray) -> ColumnSet:
+        """Return some columns, laid out for many products."""
         raise NotImplementedError
 
     def scores(self, weights: np.ndarray) -> np.ndarray:
@@ -99,32 +97,6 @@ class Matrix:
         if len(used) < self.shape[1] // 2:
             return self.columns(used).scores(weights[used])
         return np.asfortranarray(self._X @ weights)
-
-    def columns(self, index: np.ndarray) -> ColumnSet:
-        """Return some columns, laid out for many products."""
-        raise NotImplementedError
-
-    def column_rows(self, index: Sequence[int] | np.ndarray) -> Any:
-        """Return some columns as the rows of a dense array, ``(len(index), n_samples)``."""
-        raise NotImplementedError
-
-    def ranges(self, weight: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Return each column's smallest and largest value over rows of positive weight."""
-        raise NotImplementedError
-
-    def statistics(self, weight: Any) -> ColumnStatistics:
-        """Return ranges, means and deviations of all columns, over rows of positive weight."""
-        raise NotImplementedError
-
-    def moments(
-        self, weights: Any, samples: Any, known: ColumnStatistics, unit: Any
-    ) -> tuple[Any, Any, Any]:
-        """Return weighted sums of ``z = (x - mean) / unit`` and of ``z * z``.
-
-        Both have shape ``(n_features, n_outputs)`` for weights ``(n_samples, n_outputs)``. The last
-        are sums of ``z * z`` weighted by ``samples``, of shape ``(n_features,)``.
-        """
-        raise NotImplementedError
 
 
 def positive_totals(curvature: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from mixnorm._array import device_of, is_numpy, namespace, to_numpy
-from mixnorm.data.base import ColumnSet, ColumnStatistics, Matrix, positive_totals
+from mixnorm.data.base import ColumnSet, ColumnStatistics, Products, positive_totals
 
 # A block of rows read at once: large enough to stream from disk, small enough for copies of it to
 # stay in the cache (fresh memory costs more than the arithmetic).
@@ -22,7 +22,7 @@ SAMPLES = 8192
 _UNPACKED = 1_000_000
 
 
-class DenseMatrix(Matrix):
+class DenseMatrix(Products):
     """A dense matrix of any array namespace; integers and half floats are converted by blocks."""
 
     def __init__(self, X: Any, dtype: Any) -> None:
@@ -64,7 +64,7 @@ class DenseMatrix(Matrix):
         return rows
 
     def gradient(self, residual: Any) -> Any:
-        """Return ``Xᵀ residual``."""
+        """Return ``Xᵀ residual``, of shape ``(n_features, n_outputs)``."""
         X = self._X
         if not is_numpy(X):
             return (residual.T @ self._convert(X)).T
@@ -135,6 +135,9 @@ class DenseMatrix(Matrix):
         self, weights: Any, samples: Any, known: ColumnStatistics, unit: Any
     ) -> tuple[Any, Any, Any]:
         """Return weighted sums of ``z = (x - mean) / unit`` and of ``z * z``.
+
+        Both have shape ``(n_features, n_outputs)`` for weights ``(n_samples, n_outputs)``. The last
+        are sums of ``z * z`` weighted by ``samples``, of shape ``(n_features,)``.
 
         Of many rows a sample stands for all.
         """

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from mixnorm._array import is_sparse
-from mixnorm.data.base import Matrix
 from mixnorm.data.dense import DenseMatrix
 from mixnorm.data.sparse import SparseMatrix
+
+#: Any matrix: both kinds have the same methods.
+Matrix = DenseMatrix | SparseMatrix
 
 
 def as_matrix(X: Any, dtype: Any) -> Matrix:

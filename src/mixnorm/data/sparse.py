@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mixnorm.data.base import ColumnSet, ColumnStatistics, Matrix, positive_totals
+from mixnorm.data.base import ColumnSet, ColumnStatistics, Products, positive_totals
 
 # Entries of a sparse matrix looked at together.
 _BLOCK_ENTRIES = 1 << 18
@@ -16,7 +16,7 @@ _BLOCK_ENTRIES = 1 << 18
 _BLOCK_ROWS = 4096
 
 
-class SparseMatrix(Matrix):
+class SparseMatrix(Products):
     """A sparse matrix."""
 
     def __init__(self, X: Any, dtype: Any) -> None:

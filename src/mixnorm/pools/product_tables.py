@@ -27,14 +27,6 @@ class Table:
 
     exponents: np.ndarray
 
-    def deviations(self, share: np.ndarray, centred: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Return the standard deviations of columns and of products, in reduced units.
-
-        ``share`` has the weights of the rows, which sum to one. Not centred, the roots of mean
-        squares.
-        """
-        raise NotImplementedError
-
     def pair_exponents(self) -> np.ndarray:
         """Return the exponents of the powers that products are divided by."""
         powers = self.exponents
@@ -75,7 +67,10 @@ class DenseTable(Table):
         return sizes
 
     def deviations(self, share: np.ndarray, centred: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Return the standard deviations of columns and of products.
+        """Return the standard deviations of columns and of products, in reduced units.
+
+        ``share`` has the weights of the rows, which sum to one. Not centred, the roots of mean
+        squares.
 
         A product of ``m + u`` and ``M + U`` is ``m M`` and three terms that do not cancel however
         large the means are beside the deviations.
