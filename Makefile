@@ -57,7 +57,7 @@ bench: $(BENCH_VENV)/.stamp  ## Run a benchmark beside its peers (BENCH=shareboo
 	$(BENCH_VENV)/bin/python -m benchmarks $(BENCH) $(ARGS)
 
 clean:  ## Remove environments, caches and everything built
-	rm -rf $(VENV) $(BENCH_VENV) build dist mixnorm-demo docs/_build docs/generated docs/auto_examples docs/sg_execution_times.rst
+	rm -rf $(VENV) $(BENCH_VENV) build dist mixnorm-demo docs/_build docs/api.rst docs/generated docs/auto_examples docs/sg_execution_times.rst
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find src tests docs examples -type d -name __pycache__ -prune -exec rm -rf {} +
 

@@ -1,8 +1,15 @@
 """Sphinx settings; builds offline."""
 
 import re
+import sys
+from pathlib import Path
 
 from mixnorm import __version__
+
+sys.path.insert(0, str(Path(__file__).parent))
+import reference
+
+reference.write()
 
 project = "mixnorm"
 author = "The mixnorm developers"

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from mixnorm.data import matrix as scan
+from mixnorm.data import dense
 from mixnorm.pools import Columns, Curvature, Union, capped_gain
 from mixnorm.pools.columns import _LEAST_BEND
 
@@ -86,7 +86,7 @@ def test_a_union_hands_the_curvature_on():
 def test_a_sample_of_many_rows_is_close(monkeypatch):
     X, _, curvature = draw(n=4000)
     whole = Columns().prepare(X, weight=curvature.samples)._bend(curvature)
-    monkeypatch.setattr(scan, "SAMPLES", 1000)
+    monkeypatch.setattr(dense, "SAMPLES", 1000)
     part = Columns().prepare(X, weight=curvature.samples)._bend(curvature)
     assert np.any(part != whole)
     np.testing.assert_allclose(part, whole, rtol=0.15)

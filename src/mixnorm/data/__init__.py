@@ -1,24 +1,9 @@
-"""Data: one view of dense and sparse tables, with products and some of the columns.
+"""Data: one view of dense, sparse and memory-mapped tables, with products and some of the columns.
 
-Open ``matrix.py``. The room imports no other.
+Open ``dense.py`` first, which says what a matrix can do; ``sparse.py`` has the other kind. The room
+imports no other. ``__init__.pyi`` lists the names.
 """
 
-from mixnorm.data.matrix import (
-    ColumnStatistics,
-    DenseScan,
-    SparseScan,
-    column_ranges,
-    column_statistics,
-    is_list_of_tables,
-    scan,
-)
+from mixnorm._lazy import attach
 
-__all__ = [
-    "ColumnStatistics",
-    "DenseScan",
-    "SparseScan",
-    "column_ranges",
-    "column_statistics",
-    "is_list_of_tables",
-    "scan",
-]
+__getattr__, __dir__, __all__ = attach(__name__)

@@ -174,33 +174,22 @@ class KernelPathModel:
         """Return kernels times tables, added up, and a last column of magnitudes."""
         if self.bank is None:
             return self._products_of_stack(X, blocks)
-        bank = self.bank
-        return np.concatenate(
-            [
-                bank.products(rows, blocks, sizes=True) if blocks else self._nothing(bank, rows)
-                for rows in blocks_of(X)
-            ]
-        )
+        parts = [self.bank.products(rows, blocks, sizes=True) for rows in blocks_of(X)]
+        return np.concatenate(parts)
 
     def _products_of_stack(self, X: KernelStack, blocks: list[np.ndarray]) -> np.ndarray:
-        n_columns = blocks[0].shape[1] if blocks else self.path.terms.shape[2]
-        found = np.zeros((X.shape[0], n_columns + 1))
-        for kernel, block in zip(self.selected, blocks, strict=True):
+        found = np.zeros((X.shape[0], blocks[0].shape[1] + 1))
+        for kernel, block in zip(self.selected, blocks, strict=False):
             K = X.matrices[kernel][:, self.support].astype(np.float64)
             scores, sizes = products_and_sizes(K, block)
             found[:, :-1] += scores
             found[:, -1] += sizes
         return found
 
-    def _nothing(self, bank: FittedBank, X: Any) -> np.ndarray:
-        """Return the products of a model without kernels, once the rows are checked."""
-        bank.combine(X, np.zeros(bank.n_kernels))
-        return np.zeros((X.shape[0], self.path.terms.shape[2] + 1))
-
     def _side_by_side(self, sizes: Sequence[int]) -> list[np.ndarray]:
-        """Return for each kernel its tables in models of several sizes."""
+        """Return for each kernel its tables in models of several sizes; zeros for no kernels."""
         n, k = self.path.terms.shape[1:]
-        blocks = [np.zeros((n, k * len(sizes))) for _ in self.selected]
+        blocks = [np.zeros((n, k * len(sizes))) for _ in range(max(1, len(self.selected)))]
         for place, size in enumerate(sizes):
             tables = self.path.blocks(size) if size else []
             for block, table in zip(blocks, tables, strict=False):  # later kernels come later

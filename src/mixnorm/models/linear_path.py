@@ -76,10 +76,7 @@ class MixedNormPath:
     @property
     def coefs(self) -> np.ndarray:
         """All weights, of shape ``(n_alphas, n_outputs, n_features)``; made anew at each use."""
-        coefs = np.zeros((len(self), self.intercepts.shape[1], self.width), self.intercepts.dtype)
-        for full, support, weights in zip(coefs, self.supports, self.weights, strict=True):
-            full[:, support] = weights
-        return coefs
+        return np.stack([self.coef(position) for position in range(len(self))])
 
     def coef(self, position: int) -> np.ndarray:
         """Return the weights for one of the penalties, of shape ``(n_outputs, n_features)``."""

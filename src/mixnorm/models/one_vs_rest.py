@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from mixnorm._array import is_sparse
+from mixnorm._array import to_dense
 from mixnorm.models.inputs import Inputs
 from mixnorm.models.outputs import ClassOutputs
 from mixnorm.models.path import Path, PathModel
@@ -76,13 +76,13 @@ class OneVsRestModel:
     def curve(self) -> dict[str, np.ndarray]:
         """One row per round: the feature of every class, how many are used, loss and seconds."""
         curves = [model.curve for model in self.members]
-        features = [_padded(curve["feature"].tolist(), self.size, None) for curve in curves]
+        features = [_pad(curve["feature"].tolist(), self.size, None) for curve in curves]
         chosen = np.empty(self.size, dtype=object)
         chosen[:] = list(zip(*features, strict=True))
         # A path that has ended keeps its loss, and takes no more time.
         losses = [[model.null_loss, *model.curve["loss"]] for model in self.members]
-        losses = [_padded(curve, self.size + 1, curve[-1])[1:] for curve in losses]
-        seconds = [_padded(curve["seconds"].tolist(), self.size, 0.0) for curve in curves]
+        losses = [_pad(curve, self.size + 1, curve[-1])[1:] for curve in losses]
+        seconds = [_pad(curve["seconds"].tolist(), self.size, 0.0) for curve in curves]
         return {
             "features": chosen,
             "n_features": self.n_used.copy(),
@@ -121,7 +121,7 @@ class OneVsRestModel:
         supports = (path.support(size) for size in sizes for path in self.paths)
         atoms = list(dict.fromkeys(atom for support in supports for atom in support))
         with np.errstate(over="ignore", invalid="ignore"):  # looked at with the scores
-            columns = _evaluated(self.pool, X, atoms)
+            columns = _columns_of_atoms(self.pool, X, atoms)
         for size in sizes:
             yield [_pair(path, size, columns, X.shape[0]) for path in self.paths]
 
@@ -153,21 +153,17 @@ def _in_turns(supports: Sequence[Sequence[Hashable]]) -> list[Any]:
     return list(dict.fromkeys(turns))
 
 
-def _padded(values: list[Any], length: int, filler: Any) -> list[Any]:
+def _pad(values: list[Any], length: int, filler: Any) -> list[Any]:
     return values + [filler] * (length - len(values))
 
 
-def _evaluated(pool: Any, X: Any, atoms: Sequence[Any]) -> dict[Any, np.ndarray]:
+def _columns_of_atoms(pool: Any, X: Any, atoms: Sequence[Any]) -> dict[Any, np.ndarray]:
     """Return the columns of every atom on new data."""
     if not atoms:
         return {}
     ends = np.cumsum([pool.n_columns(atom, X.shape[1]) for atom in atoms])
-    parts = np.split(_dense(pool.evaluate(X, atoms)), ends[:-1], axis=1)
+    parts = np.split(to_dense(pool.evaluate(X, atoms)), ends[:-1], axis=1)
     return dict(zip(atoms, parts, strict=True))
-
-
-def _dense(columns: Any) -> Any:
-    return columns.toarray() if is_sparse(columns) else columns
 
 
 def _pair(path: Path, size: int, columns: dict[Any, np.ndarray], n_samples: int) -> np.ndarray:

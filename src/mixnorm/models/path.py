@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from mixnorm._array import is_numpy, is_sparse, namespace
+from mixnorm._array import is_numpy, namespace, to_dense
 from mixnorm.models.checks import check_floats
 from mixnorm.models.inputs import Inputs
 from mixnorm.models.outputs import ClassOutputs, NumberOutputs
@@ -186,8 +186,7 @@ class PathModel:
         if not rounds:
             return
         with np.errstate(over="ignore", invalid="ignore"):  # looked at below
-            values = pool.evaluate(X, atoms)
-        values = values.toarray() if is_sparse(values) else values
+            values = to_dense(pool.evaluate(X, atoms))
         ends = np.cumsum([pool.n_columns(atom, X.shape[1]) for atom in atoms]).tolist()
         places = dict(zip(atoms, zip([0, *ends], ends, strict=False), strict=True))
         for step in rounds:

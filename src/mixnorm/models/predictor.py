@@ -9,7 +9,7 @@ import numpy as np
 from mixnorm._array import is_foreign, namespace
 from mixnorm.models.outputs import ClassOutputs, NumberOutputs
 from mixnorm.models.path import PathModel
-from mixnorm.models.scores import constant, labels_at, weighted
+from mixnorm.models.scores import labels_at
 
 
 class Predictor:
@@ -69,13 +69,9 @@ class Predictor:
 
     def _elsewhere(self, X: Any) -> Any:
         """Predict for an array of another library."""
-        xp, model = namespace(X), self._model
+        xp = namespace(X)
         rows = xp.reshape(X, (1 if X.ndim == 1 else X.shape[0], self.n_features_in_))
-        if model.support:
-            columns = model.pool.evaluate(rows, model.support)
-            scores = weighted(columns, model.weights, model.intercept)
-        else:
-            scores = constant(model.intercept, rows)
+        scores = self._model.scores(rows)
         if self._classes is not None:
             found = labels_at(self._classes, xp.argmax(scores, axis=1))
         else:

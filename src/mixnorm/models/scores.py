@@ -6,15 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from mixnorm._array import follow, is_foreign, is_numpy, is_sparse, namespace, to_numpy
+from mixnorm._array import follow, is_foreign, is_numpy, namespace, to_dense, to_numpy
 from mixnorm._linear import linear_scores
 from mixnorm.pools import working_dtype
 
 
 def weighted(columns: Any, weights: np.ndarray, intercept: np.ndarray) -> Any:
     """Return the scores that weights from the host give to columns of any namespace."""
-    if is_sparse(columns):
-        columns = columns.toarray()
+    columns = to_dense(columns)
     if is_numpy(columns):
         return linear_scores(columns, weights, intercept)
     dtype = working_dtype(columns)

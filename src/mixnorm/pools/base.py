@@ -169,7 +169,10 @@ class Pool(Parameters):
         """
         if not self.array_api:
             check_numpy(X, type(self).__name__)
-        return self._bound(TrainingData(X, weight, scale, fit_intercept, random_state))
+        prepared = self._bound(TrainingData(X, weight, scale, fit_intercept, random_state))
+        prepared.made_by = self
+        prepared.n_features = X.shape[1]
+        return prepared
 
     def _bound(self, data: TrainingData) -> PreparedPool:
         """Bind the pool to data; for pools that leave ``prepare`` as it is."""
@@ -238,7 +241,9 @@ class PreparedPool:
     #: What evaluates the atoms on other data. :func:`bind` sets it, unless the pool has learned
     #: from the data what its atoms are.
     pool: Any = None
-    #: Columns of the data; known once :func:`bind` has been called.
+    #: The pool that was bound, where that is one of this package.
+    made_by: Pool | None = None
+    #: Columns of the data.
     n_features: int | None = None
 
     @property
@@ -288,9 +293,10 @@ class PreparedPool:
 
     def inputs(self, atom: Any) -> frozenset[int]:
         """Return the columns of the data that ``atom`` reads."""
-        if self.pool is None or self.n_features is None:
+        pool = self.made_by if self.pool is None else self.pool
+        if pool is None or self.n_features is None:
             raise TypeError(f"{type(self.given).__name__} is not bound by a pool that tells this.")
-        return frozenset(to_numpy(self.pool.feature_indices([atom], self.n_features)).tolist())
+        return frozenset(to_numpy(pool.feature_indices([atom], self.n_features)).tolist())
 
     def price(self, atom: Any) -> float:
         """Return what ``atom`` costs, a positive number; gains are divided by it."""
@@ -335,6 +341,13 @@ class Recent:
         while len(kept) > max(self._room, len(atoms)):
             del kept[next(iter(kept))]
         return [kept[atom] for atom in atoms]
+
+
+def best_of_each(scores: np.ndarray, m: int) -> list[int]:
+    """Return the place of the best score in each of the ``m`` best rows, largest first."""
+    best = scores.argmax(axis=1)
+    rows = best_places(scores.max(axis=1), m)
+    return [row * scores.shape[1] + int(best[row]) for row in rows]
 
 
 def best_places(worth: np.ndarray, m: int) -> list[int]:

@@ -215,9 +215,9 @@ class PreparedBoxes(Binned):
         """Return the boxes that may be worth one more comparison."""
         best = sorted(stumps, key=lambda atom: (-stumps[atom], atom))[:_STUMPS]
         short = [atom for atom in chosen if len(atom) < self._pool.depth]
-        short = [atom for atom in short if _reached(atom, reach)]
+        short = [atom for atom in short if _is_within_reach(atom, reach)]
         singles = [*best, *(atom for atom in short if len(atom) == 1)]
-        parents = {*short, *singles, *map(_turned, singles)}
+        parents = {*short, *singles, *map(_other_side, singles)}
         mass = np.abs(residual).sum(axis=1)
         held = {atom: float(mass[self._inside(atom)].sum()) for atom in parents}
         return sorted(held, key=lambda atom: (-held[atom], atom))[: self._pool.beam]
@@ -265,8 +265,8 @@ class PreparedBoxes(Binned):
             number, upper = best[parent, column, 1:]
             column = int(columns[column])
             threshold = float(self._edges[self._starts[column] + int(number)])
-            atom = _smaller(parents[parent], (column, ">" if upper else "<=", threshold))
-            if atom not in exclude and _reached(atom, reach):
+            atom = _with_side(parents[parent], (column, ">" if upper else "<=", threshold))
+            if atom not in exclude and _is_within_reach(atom, reach):
                 found.setdefault(atom, float(scores[place]))
         return found
 
@@ -295,28 +295,24 @@ class PreparedBoxes(Binned):
         """Return the indicator of ``atom`` as a row: ``(1, n_samples)``."""
         return np.asarray(self._inside(atom)[None, :], dtype=self._dtype)
 
-    def inputs(self, atom: Atom) -> frozenset[int]:
-        """Return the columns that ``atom`` reads."""
-        return frozenset(_columns(atom))
-
 
 def _columns(atom: Atom) -> Iterable[int]:
     """Return the columns that a box reads, each once."""
     return dict.fromkeys(column for column, _, _ in atom)
 
 
-def _reached(atom: Atom, reach: Reach | None) -> bool:
+def _is_within_reach(atom: Atom, reach: Reach | None) -> bool:
     """Tell whether a box reads no more columns than it may."""
     return reach is None or len(set(_columns(atom)) - reach[0]) <= reach[1]
 
 
-def _smaller(atom: Atom, side: Side) -> Atom:
+def _with_side(atom: Atom, side: Side) -> Atom:
     """Return a box with one more side, which replaces a looser one."""
     kept = [other for other in atom if other[:2] != side[:2]]
     return tuple(sorted([*kept, side]))
 
 
-def _turned(atom: Atom) -> Atom:
+def _other_side(atom: Atom) -> Atom:
     """Return the other side of a stump."""
     ((column, kind, threshold),) = atom
     return ((column, ">" if kind == "<=" else "<=", threshold),)

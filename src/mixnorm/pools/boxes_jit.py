@@ -6,6 +6,7 @@ import numpy as np
 from numba import njit, prange
 
 from mixnorm._loops import loop
+from mixnorm.pools.stumps_jit import first_from
 
 
 @loop(parallel=True, nogil=True, fastmath={"contract"})
@@ -114,14 +115,7 @@ def table_scores(X, columns, starts, edges, pairs, firsts, sums, scores, begin, 
         codes = np.empty(n_columns, dtype=np.int64)
         for c in range(n_columns):
             value = X[i, columns[c]]
-            low, high = starts[c], starts[c + 1]
-            while low < high:  # halved each time
-                middle = (low + high) // 2
-                if edges[middle] < value:
-                    low = middle + 1
-                else:
-                    high = middle
-            codes[c] = low - starts[c]
+            codes[c] = first_from(edges, starts[c], starts[c + 1], value) - starts[c]
         for t in range(len(pairs)):
             cell = codes[pairs[t, 0]]
             if pairs[t, 1] >= 0:

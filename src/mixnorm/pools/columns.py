@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mixnorm._array import device_of, is_sparse, namespace, tiny, to_numpy
-from mixnorm.data import ColumnStatistics, column_statistics, scan
+from mixnorm.data import ColumnStatistics, Matrix, as_matrix
 from mixnorm.pools.base import (
     Curvature,
     Excluded,
@@ -71,10 +71,10 @@ class Columns(Pool):
     def _bound(self, data: TrainingData) -> PreparedColumns:
         """Gather the statistics of the columns; nothing is copied."""
         X, weight, fit_intercept = data.X, data.weight, data.fit_intercept
-        matrix = scan(X, data.dtype)
+        matrix = as_matrix(X, data.dtype)
         if weight is None:
             weight = _ones_like_rows(X, data.dtype)
-        found = column_statistics(matrix, weight)
+        found = matrix.statistics(weight)
         if not fit_intercept:
             found = found.about_zero()
         usable = found.high > found.low if fit_intercept else found.largest > 0
@@ -169,7 +169,7 @@ class PreparedColumns(PreparedPool):
 
     def __init__(
         self,
-        matrix: Any,
+        matrix: Matrix,
         members: list[np.ndarray] | None,
         usable: np.ndarray,
         scales: np.ndarray,
@@ -252,7 +252,7 @@ class PreparedColumns(PreparedPool):
         """Return the scaled columns of ``atoms``, all read in one go."""
         parts = [self._index(atom) for atom in atoms]
         index = [column for part in parts for column in part]
-        rows = self._matrix.columns(index)
+        rows = self._matrix.column_rows(index)
         xp = namespace(rows)
         if self._counts is not None:  # what does not count may hold anything
             rows = xp.where(self._counts[None, :], rows, xp.zeros_like(rows))
@@ -385,7 +385,8 @@ def _numbers(costs: Any) -> np.ndarray:
 
 def _labels(groups: Any) -> list[Hashable]:
     """Return group labels as Python values, whatever they came in."""
-    return list(groups.tolist() if hasattr(groups, "tolist") else groups)
+    to_list = getattr(groups, "tolist", None)
+    return list(groups if to_list is None else to_list())
 
 
 def _members(groups: Sequence[Hashable], n_features: int) -> list[np.ndarray]:

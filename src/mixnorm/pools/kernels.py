@@ -67,7 +67,7 @@ class KernelPool(PreparedPool):
         self.n_exact = 0
 
     def top(
-        self, residual: Any, rule: str, m: int, exclude: Excluded, inputs: Inputs = None
+        self, residual: np.ndarray, rule: str, m: int, exclude: Excluded, inputs: Inputs = None
     ) -> Offers:
         """Return up to ``m`` kernels with their scores, best first, none of them excluded."""
         if rule not in RULES:
@@ -92,7 +92,7 @@ class KernelPool(PreparedPool):
         best = np.argsort(-scores, kind="stable")[:m]
         return [(int(order[at]), float(scores[at])) for at in best]
 
-    def scores(self, residual: Any, rule: str, which: Any) -> np.ndarray:
+    def scores(self, residual: np.ndarray, rule: str, which: np.ndarray) -> np.ndarray:
         """Return the exact scores of some kernels."""
         self.n_exact += len(which)
         G = residual
@@ -102,7 +102,7 @@ class KernelPool(PreparedPool):
         room = max(1, 2**22 // max(1, G.size))
         for start in range(0, len(which), room):
             some = slice(start, start + room)
-            products = np.asarray(self.grams.products(G, which[some]), dtype=np.float64)
+            products = np.asarray(self.grams.products(G, which[some].tolist()), dtype=np.float64)
             if rule == "empirical":
                 squares = np.einsum("mik,mik,i->m", products, products, self.weight)
             else:
@@ -111,7 +111,7 @@ class KernelPool(PreparedPool):
         return np.asarray(np.sqrt(np.maximum(found, 0.0)))
 
     def _rescored(
-        self, residual: Any, rule: str, m: int, free: np.ndarray, guesses: np.ndarray
+        self, residual: np.ndarray, rule: str, m: int, free: np.ndarray, guesses: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Score exactly those that may be among the best ``m``, by their guesses."""
         order = np.argsort(-guesses, kind="stable")

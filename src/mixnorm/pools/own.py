@@ -6,12 +6,14 @@ import inspect
 from dataclasses import dataclass
 from typing import Any
 
+from mixnorm._params import Parameters
 from mixnorm.pools.base import Offers, Pool, PreparedPool
 
 _POOL_NEEDS = ("prepare", "evaluate", "feature_indices", "n_columns")
 _PREPARED_NEEDS = ("top", "columns")
 # What is asked of the user's object where it has it, and of the base class otherwise.
-_POOL_MAY_HAVE = {name for name in vars(Pool) if name[0] != "_"} - {"given", "member", "prepare"}
+_POOL_MAY_HAVE = {name for name in set(dir(Pool)) - set(dir(Parameters)) if name[0] != "_"}
+_POOL_MAY_HAVE -= {"given", "member", "prepare"}
 _PREPARED_MAY_HAVE = {"n_usable", "top", "columns", "scale", "inputs", "price", "adjust"}
 _PREPARED_MAY_HAVE |= {"takes_curvature", "counts_inputs"}
 
@@ -28,7 +30,7 @@ def as_pool(pool: Any, name: str = "") -> Pool:
     """
     if isinstance(pool, Pool):
         return pool
-    if isinstance(pool, type) or not hasattr(pool, "prepare"):
+    if isinstance(pool, type) or not _has(pool, "prepare"):
         raise TypeError(
             f"{name}{pool!r} is no pool; give an object of mixnorm.pools, Columns() say."
         )
@@ -69,7 +71,7 @@ class OwnPool(Pool):
     own: Any
 
     def __getattribute__(self, name: str) -> Any:
-        if name in _POOL_MAY_HAVE and hasattr(self.own, name):
+        if name in _POOL_MAY_HAVE and _has(self.own, name):
             return getattr(self.own, name)
         return super().__getattribute__(name)
 
@@ -103,7 +105,7 @@ class OwnPrepared(PreparedPool):
         self.pool = getattr(own, "pool", None)
 
     def __getattribute__(self, name: str) -> Any:
-        if name in _PREPARED_MAY_HAVE and hasattr(self.own, name):
+        if name in _PREPARED_MAY_HAVE and _has(self.own, name):
             return getattr(self.own, name)
         return super().__getattribute__(name)
 
@@ -125,7 +127,7 @@ class OwnPrepared(PreparedPool):
     @property
     def tells_inputs(self) -> bool:
         """Whether the object, or its pool, knows the columns that an atom reads."""
-        return hasattr(self.own, "inputs") or self.pool is not None
+        return _has(self.own, "inputs") or self.pool is not None
 
     def shortlist(self, *args: Any, **limits: Any) -> Offers:
         """Return the object's shortlist; its best atoms, where it has none of its own."""
@@ -139,13 +141,18 @@ class OwnPrepared(PreparedPool):
         """Tell whether the object has a method, also where it passes requests on to others."""
         if method in dir(self.own):
             return True
-        return bool(getattr(self.own, flag, hasattr(self.own, method)))
+        return bool(getattr(self.own, flag, _has(self.own, method)))
 
 
 def _check_has(own: Any, names: tuple[str, ...], what: str) -> None:
-    missing = [name for name in names if not hasattr(own, name)]
+    missing = [name for name in names if not _has(own, name)]
     if missing:
         raise TypeError(
             f"{type(own).__name__} has no method {missing[0]}, which {what} needs; it needs "
             f"{', '.join(names)}."
         )
+
+
+def _has(own: Any, name: str) -> bool:
+    """Tell whether an object has an attribute, also where it passes requests on to others."""
+    return hasattr(own, name)

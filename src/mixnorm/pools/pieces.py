@@ -13,6 +13,7 @@ import numpy as np
 from mixnorm._array import to_dense
 from mixnorm._chunks import chunk_size, chunks
 from mixnorm._distinct import distinct, drawn
+from mixnorm._linear import linear_scores
 from mixnorm._threads import threads_for
 from mixnorm.pools.base import (
     Cost,
@@ -22,13 +23,14 @@ from mixnorm.pools.base import (
     Pool,
     PreparedPool,
     TrainingData,
+    best_of_each,
     best_places,
     check_numpy,
     check_whole,
     working_dtype,
 )
 from mixnorm.pools.columns import check_unscaled
-from mixnorm.pools.scorers import PieceScorer
+from mixnorm.pools.scorers import Scorer
 
 # Codes of rings are bytes, and one more than there are radii is needed.
 _MOST_RADII = 255
@@ -42,6 +44,8 @@ _ROUNDING = 1e-9
 _DISTANCES = 1 << 23
 # Centres at most that one thread works on at a time: rows that they share stay in its cache.
 _TOGETHER = 8
+# Rows whose distances from a centre are found at a time: some megabytes.
+_ROWS = 1 << 14
 
 Atom = tuple[tuple[float, ...], float]
 
@@ -132,7 +136,7 @@ class Pieces(Pool):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # fewer different rows than centres
             clusters.fit(np.ascontiguousarray(rows), sample_weight=weight)
-        return np.unique(_rounded(clusters.cluster_centers_.astype(np.float64)), axis=0)
+        return np.unique(_round_centres(clusters.cluster_centers_.astype(np.float64)), axis=0)
 
     def evaluate(self, X: Any, atoms: Sequence[Atom]) -> np.ndarray:
         """Return the pieces on new data: ``(n_samples, n_atoms * (n_features + 1))``."""
@@ -148,7 +152,7 @@ class Pieces(Pool):
 
     def scorer(self, atoms: Sequence[Atom], weights: np.ndarray, intercept: np.ndarray) -> Any:
         """Return what computes the scores of rows without making the columns first."""
-        return PieceScorer(atoms, weights, intercept, _inside)
+        return PieceScorer(atoms, weights, intercept)
 
     def describe(self, atom: Atom, names: Sequence[str]) -> str:
         """Return an atom in words, for columns of these names.
@@ -157,8 +161,7 @@ class Pieces(Pool):
         """
         centre, radius = atom
         shown = [
-            name.at(value) if hasattr(name, "at") else f"{name} {value:.3g}"
-            for name, value in zip(names[:3], centre[:3], strict=True)
+            _coordinate(name, value) for name, value in zip(names[:3], centre[:3], strict=True)
         ]
         rest = ", …" if len(centre) > 3 else ""
         return f"within {radius:.3g} of ({', '.join(shown)}{rest})"
@@ -261,19 +264,16 @@ class PreparedPieces(PreparedPool):
     ) -> Offers:
         """Return the ``m`` pieces with the largest gradients, with their scores, best first."""
         scores = self._scores(residual, rule, exclude, inputs).reshape(-1)
-        return self._named(best_places(scores, m), scores)
+        return self._offers_at(best_places(scores, m), scores)
 
     def shortlist(
         self, residual: Any, rule: str, m: int, exclude: Excluded, inputs: Inputs = None
     ) -> Offers:
         """Return the best pieces of the ``m`` best centres, best first."""
         scores = self._scores(residual, rule, exclude, inputs)
-        best = np.argmax(scores, axis=1)
-        chosen = best_places(np.max(scores, axis=1), m)
-        places = [centre * scores.shape[1] + int(best[centre]) for centre in chosen]
-        return self._named(places, scores.reshape(-1))
+        return self._offers_at(best_of_each(scores, m), scores.reshape(-1))
 
-    def _named(self, places: Iterable[int], scores: np.ndarray) -> Offers:
+    def _offers_at(self, places: Iterable[int], scores: np.ndarray) -> Offers:
         n_radii = self._radii.shape[1]
         found = []
         for place in places:
@@ -327,9 +327,44 @@ class PreparedPieces(PreparedPool):
             self.columns(atom)
         return self._scales[atom]
 
-    def inputs(self, atom: Atom) -> frozenset[int]:
-        """Return the columns that ``atom`` reads: all."""
-        return frozenset(range(len(self._by_column)))
+
+class PieceScorer(Scorer):
+    """Scores of pieces: each adds its linear function to the rows in its ball.
+
+    Parameters
+    ----------
+    atoms : sequence of (tuple of float, float)
+        Centres and radii.
+    weights : ndarray of shape (n_atoms * (n_features + 1), n_outputs)
+        Weights of the columns and the constant, piece after piece.
+    intercept : ndarray of shape (n_outputs,)
+        Added to every row.
+    """
+
+    def __init__(self, atoms: Sequence[Atom], weights: np.ndarray, intercept: np.ndarray) -> None:
+        self._atoms = list(atoms)
+        # In double: the order of sums of single precision would show.
+        self._intercept, weights = intercept.astype(np.float64), weights.astype(np.float64)
+        shape = (len(self._atoms), -1, weights.shape[1])
+        self._weights = weights.reshape(shape) if self._atoms else weights[None]
+
+    def __call__(self, X: np.ndarray) -> np.ndarray:
+        """Return the scores of some rows: ``(n_samples, n_outputs)``."""
+        scores = np.repeat(self._intercept[None, :], len(X), axis=0)
+        values = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
+        for start in range(0, len(X), _ROWS):
+            rows = np.ascontiguousarray(values[start : start + _ROWS])
+            by_column = np.ascontiguousarray(rows.T)
+            for atom, weights in zip(self._atoms, self._weights, strict=False):
+                held = np.flatnonzero(_inside(by_column, atom))
+                scores[start + held] += linear_scores(rows[held], weights[:-1], weights[-1])
+        return scores
+
+
+def _coordinate(name: Any, value: float) -> str:
+    """Return a value of a column in words; a name may know how, in units of its own (``at``)."""
+    in_words = getattr(name, "at", None)
+    return f"{name} {value:.3g}" if in_words is None else in_words(value)
 
 
 def _by_column(X: Any) -> np.ndarray:
@@ -386,7 +421,7 @@ def _scales(largest: np.ndarray, scale: bool) -> np.ndarray:
     return np.where(good & scale, largest, largest.dtype.type(1.0))
 
 
-def _rounded(centres: np.ndarray) -> np.ndarray:
+def _round_centres(centres: np.ndarray) -> np.ndarray:
     """Return centres with some four digits of each column's spread: short to print and store."""
     spread = np.ptp(centres, axis=0)
     for column, width in zip(centres.T, spread, strict=True):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ import scipy.sparse as sp
 
 from mixnorm._chunks import chunks
 from mixnorm._threads import threads_for
-from mixnorm.data import DenseScan, SparseScan
+from mixnorm.data import Matrix, SparseMatrix
 
 # Rows of one matrix product: columns times outputs. Fewer, and BLAS does not reach its speed.
 _STACK = 512
@@ -28,14 +27,6 @@ class Table:
 
     exponents: np.ndarray
 
-    def deviations(self, share: np.ndarray, centred: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Return the standard deviations of columns and of products, in reduced units.
-
-        ``share`` has the weights of the rows, which sum to one. Not centred, the roots of mean
-        squares.
-        """
-        raise NotImplementedError
-
     def pair_exponents(self) -> np.ndarray:
         """Return the exponents of the powers that products are divided by."""
         powers = self.exponents
@@ -50,11 +41,11 @@ class DenseTable(Table):
         self._Z, self.exponents = Z, exponents
 
     @classmethod
-    def of(cls, matrix: Any, used: np.ndarray, exponents: np.ndarray) -> DenseTable:
+    def of(cls, matrix: Matrix, used: np.ndarray, exponents: np.ndarray) -> DenseTable:
         """Return the rows in use of a matrix, divided by powers of two."""
         Z = np.empty((matrix.shape[1], np.count_nonzero(used)), dtype=matrix.dtype)
         start = 0
-        for rows, block in _blocks(matrix):
+        for rows, block in matrix.blocks():
             part = block[used[rows]]
             Z[:, start : start + len(part)] = np.ldexp(part, -exponents).T
             start += len(part)
@@ -76,7 +67,10 @@ class DenseTable(Table):
         return sizes
 
     def deviations(self, share: np.ndarray, centred: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Return the standard deviations of columns and of products.
+        """Return the standard deviations of columns and of products, in reduced units.
+
+        ``share`` has the weights of the rows, which sum to one. Not centred, the roots of mean
+        squares.
 
         A product of ``m + u`` and ``M + U`` is ``m M`` and three terms that do not cancel however
         large the means are beside the deviations.
@@ -160,7 +154,7 @@ class SparseTable(Table):
         self.exponents = exponents
 
     @classmethod
-    def of(cls, matrix: SparseScan, used: np.ndarray, exponents: np.ndarray) -> SparseTable:
+    def of(cls, matrix: SparseMatrix, used: np.ndarray, exponents: np.ndarray) -> SparseTable:
         """Return the rows in use of a sparse matrix, divided by powers of two."""
         X = sp.csc_array(matrix.by_column[np.flatnonzero(used), :])  # a copy
         X.sum_duplicates()
@@ -234,26 +228,15 @@ def _weighted_gram(X: Any, block: slice, share: np.ndarray) -> np.ndarray:
 
 
 def reduced_table(
-    matrix: DenseScan | SparseScan, used: np.ndarray, largest: np.ndarray
+    matrix: Matrix, used: np.ndarray, largest: np.ndarray
 ) -> DenseTable | SparseTable:
     """Return the rows in use as a table of reduced columns."""
     exponents = np.frexp(largest)[1].astype(np.int64)
-    if isinstance(matrix, SparseScan):
+    if isinstance(matrix, SparseMatrix):
         filled = matrix.by_column.nnz
         if filled <= _DENSE_FROM * matrix.shape[0] * matrix.shape[1]:
             return SparseTable.of(matrix, used, exponents)
     return DenseTable.of(matrix, used, exponents)
-
-
-def _blocks(matrix: DenseScan | SparseScan) -> Iterator[tuple[slice, np.ndarray]]:
-    """Yield blocks of rows, made dense."""
-    if isinstance(matrix, DenseScan):
-        yield from matrix.blocks()
-        return
-    X = matrix.by_column.tocsr()
-    for start in range(0, X.shape[0], _SAMPLES):
-        rows = slice(start, min(start + _SAMPLES, X.shape[0]))
-        yield rows, X[rows].toarray()
 
 
 def _norms(gradient: np.ndarray, rule: str, axis: int) -> np.ndarray:

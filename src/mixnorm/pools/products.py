@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mixnorm.data import DenseScan, SparseScan, column_ranges, scan
+from mixnorm.data import Matrix, as_matrix
 from mixnorm.pools.base import (
     Cost,
     Excluded,
@@ -67,8 +67,8 @@ class Products(Pool):
     def _bound(self, data: TrainingData) -> PreparedProducts:
         """Find the size of every product."""
         used, dtype, fit_intercept = data.used, data.dtype, data.fit_intercept
-        matrix = scan(data.X, dtype)
-        low, high = column_ranges(matrix, used)
+        matrix = as_matrix(data.X, dtype)
+        low, high = matrix.ranges(used)
         table = reduced_table(matrix, used, np.maximum(-low, high))
         usable = high > low if fit_intercept else (high != 0) | (low != 0)
         sizes, unit = table.sizes(fit_intercept), scale_name(data.scale)
@@ -95,7 +95,7 @@ class Products(Pool):
     def evaluate(self, X: Any, atoms: Sequence[Atom]) -> np.ndarray:
         """Return the products of ``atoms`` on new data: ``(n_samples, n_atoms)``."""
         check_numpy(X, "Products")
-        matrix = scan(X, working_dtype(X))
+        matrix = as_matrix(X, working_dtype(X))
         values = np.empty((X.shape[0], len(atoms)), dtype=matrix.dtype)
         for place, atom in enumerate(atoms):
             values[:, place] = _product(matrix, atom)
@@ -140,7 +140,7 @@ class PreparedProducts(PreparedPool):
 
     def __init__(
         self,
-        matrix: DenseScan | SparseScan,
+        matrix: Matrix,
         table: DenseTable | SparseTable,
         used: np.ndarray,
         singles: np.ndarray,
@@ -208,14 +208,10 @@ class PreparedProducts(PreparedPool):
         largest = np.ldexp(size, power) if size > 0 else 1.0
         return np.asarray([largest], dtype=dtype)
 
-    def inputs(self, atom: Atom) -> frozenset[int]:
-        """Return the columns that ``atom`` reads."""
-        return frozenset(atom)
 
-
-def _product(matrix: DenseScan | SparseScan, atom: Atom) -> np.ndarray:
+def _product(matrix: Matrix, atom: Atom) -> np.ndarray:
     """Return the product of the columns of ``atom``."""
-    rows = matrix.columns(list(atom))
+    rows = matrix.column_rows(atom)
     return np.asarray(rows[0] if len(atom) == 1 else rows[0] * rows[1])
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -12,12 +12,13 @@ from mixnorm._array import to_dense
 from mixnorm._chunks import chunks
 from mixnorm._linear import linear_scores
 
+if TYPE_CHECKING:
+    from mixnorm.pools.base import Pool
+
 # Fewer rows than this are quicker without compiled code, and its threads.
 _FEW_ROWS = 256
 # With more boxes than this, their weights are not added up beforehand.
 _MOST_TABLED = 1000
-# Rows whose distances from a centre are found at a time: some megabytes.
-_PIECE_ROWS = 1 << 14
 
 
 def for_compiled(X: np.ndarray) -> np.ndarray:
@@ -46,6 +47,7 @@ class Scorer:
         raise NotImplementedError
 
 
+@dataclass(eq=False)
 class PoolScorer(Scorer):
     """Scores of the atoms of any pool: its columns, weighted.
 
@@ -61,20 +63,19 @@ class PoolScorer(Scorer):
         Added to every row.
     """
 
-    def __init__(
-        self, pool: Any, atoms: Sequence[Any], weights: np.ndarray, intercept: np.ndarray
-    ) -> None:
-        self._pool, self._atoms = pool, list(atoms)
-        self._weights, self._intercept = weights, intercept
+    pool: Pool
+    atoms: Sequence[Any]
+    weights: np.ndarray
+    intercept: np.ndarray
 
     def __call__(self, X: Any) -> np.ndarray:
         """Return the scores of some rows: ``(n_samples, n_outputs)``."""
-        columns = self._pool.evaluate(X, self._atoms)
-        columns = to_dense(columns)
-        return linear_scores(columns, self._weights, self._intercept)
+        columns = to_dense(self.pool.evaluate(X, self.atoms))
+        return linear_scores(columns, self.weights, self.intercept)
 
 
-class ColumnScorer:
+@dataclass(eq=False)
+class ColumnScorer(Scorer):
     """Scores of columns as they are.
 
     Parameters
@@ -87,17 +88,18 @@ class ColumnScorer:
         Added to every row.
     """
 
-    def __init__(self, index: np.ndarray, weights: np.ndarray, intercept: np.ndarray) -> None:
-        self._index, self._weights, self._intercept = index, weights, intercept
+    index: np.ndarray
+    weights: np.ndarray
+    intercept: np.ndarray
 
     def row(self, x: np.ndarray) -> np.ndarray:
         """Return the scores of one row."""
-        scores: np.ndarray = x[self._index] @ self._weights + self._intercept
+        scores: np.ndarray = x[self.index] @ self.weights + self.intercept
         return scores
 
     def __call__(self, X: np.ndarray) -> np.ndarray:
         """Return the scores of some rows: ``(n_samples, n_outputs)``."""
-        return linear_scores(np.take(X, self._index, axis=1), self._weights, self._intercept)
+        return linear_scores(np.take(X, self.index, axis=1), self.weights, self.intercept)
 
 
 class StumpScorer:
@@ -154,47 +156,6 @@ class StumpScorer:
         each = len(self._edges) + len(self._columns) * scores.shape[1]
         for rows in chunks(len(X), each, parallel=True):
             stump_scores(*parts, rows.start, rows.stop)
-        return scores
-
-
-class PieceScorer(Scorer):
-    """Scores of pieces: each adds its linear function to the rows in its ball.
-
-    Parameters
-    ----------
-    atoms : sequence of (tuple of float, float)
-        Centres and radii.
-    weights : ndarray of shape (n_atoms * (n_features + 1), n_outputs)
-        Weights of the columns and the constant, piece after piece.
-    intercept : ndarray of shape (n_outputs,)
-        Added to every row.
-    inside : callable
-        Tells which of the columns of a table, given as rows, lie in the ball of an atom.
-    """
-
-    def __init__(
-        self,
-        atoms: Sequence[Any],
-        weights: np.ndarray,
-        intercept: np.ndarray,
-        inside: Callable[[np.ndarray, Any], np.ndarray],
-    ) -> None:
-        self._atoms, self._inside = list(atoms), inside
-        # In double: the order of sums of single precision would show.
-        self._intercept, weights = intercept.astype(np.float64), weights.astype(np.float64)
-        shape = (len(self._atoms), -1, weights.shape[1])
-        self._weights = weights.reshape(shape) if self._atoms else weights[None]
-
-    def __call__(self, X: np.ndarray) -> np.ndarray:
-        """Return the scores of some rows: ``(n_samples, n_outputs)``."""
-        scores = np.repeat(self._intercept[None, :], len(X), axis=0)
-        values = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
-        for start in range(0, len(X), _PIECE_ROWS):
-            rows = np.ascontiguousarray(values[start : start + _PIECE_ROWS])
-            by_column = np.ascontiguousarray(rows.T)
-            for atom, weights in zip(self._atoms, self._weights, strict=False):
-                held = np.flatnonzero(self._inside(by_column, atom))
-                scores[start + held] += linear_scores(rows[held], weights[:-1], weights[-1])
         return scores
 
 

@@ -209,10 +209,6 @@ class PreparedStumps(Binned):
         """Return the indicator of ``atom`` as a row: ``(1, n_samples)``."""
         return np.asarray(self._below(*atom)[None, :], dtype=self._dtype)
 
-    def inputs(self, atom: Atom) -> frozenset[int]:
-        """Return the column that ``atom`` reads."""
-        return frozenset([atom[0]])
-
 
 def check_count(value: Any, name: str, or_else: str = "") -> None:
     """Raise unless ``value`` is a whole number of at least one; ``name`` is of call and keyword."""

@@ -3,9 +3,21 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import prange
+from numba import njit, prange
 
 from mixnorm._loops import loop
+
+
+@njit(cache=True, nogil=True)
+def first_from(edges, low, high, value):  # type: ignore[no-untyped-def]
+    """Return the place of the first edge from ``low`` to ``high`` that is not below a value."""
+    while low < high:  # halved each time
+        middle = (low + high) // 2
+        if edges[middle] < value:
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 @loop(parallel=True, nogil=True)
@@ -17,15 +29,7 @@ def code_columns(X, edges, starts, codes, begin, stop):  # type: ignore[no-untyp
     for j in prange(X.shape[1]):
         first, last = starts[j], starts[j + 1]
         for i in range(begin, stop):
-            low, high = first, last
-            value = X[i, j]
-            while low < high:  # halved each time
-                middle = (low + high) // 2
-                if edges[middle] < value:
-                    low = middle + 1
-                else:
-                    high = middle
-            codes[j, i] = low - first
+            codes[j, i] = first_from(edges, first, last, X[i, j]) - first
 
 
 @loop(parallel=True, nogil=True, fastmath={"contract"})
@@ -73,14 +77,6 @@ def stump_scores(X, columns, starts, edges, tables, scores, begin, stop):  # typ
     n_outputs = scores.shape[1]
     for i in prange(begin, stop):
         for c in range(len(columns)):
-            value = X[i, columns[c]]
-            low, high = starts[c], starts[c + 1]
-            while low < high:  # halved each time
-                middle = (low + high) // 2
-                if edges[middle] < value:
-                    low = middle + 1
-                else:
-                    high = middle
-            row = low + c
+            row = first_from(edges, starts[c], starts[c + 1], X[i, columns[c]]) + c
             for k in range(n_outputs):
                 scores[i, k] += tables[row, k]

@@ -119,32 +119,20 @@ class Union(Pool):
 
     def evaluate(self, X: Any, atoms: Sequence[Atom]) -> Any:
         """Return the unscaled columns of ``atoms`` on new data: ``(n_samples, total width)``."""
-        widths = [self.n_columns(atom, X.shape[1]) for atom in atoms]
-        if self.array_api and not is_sparse(X) and not is_numpy(X):
-            return self._evaluate_elsewhere(X, atoms, widths)
-        check_numpy(X, "Union")
-        ends = np.cumsum(widths, dtype=np.intp)
-        values: Any = None
-        for places, part in self._evaluated(X, atoms):
-            if values is None:
-                values = np.empty((X.shape[0], sum(widths)), dtype=part.dtype)
-            elif part.dtype != values.dtype:
-                values = values.astype(np.result_type(values, part))
-            at = [np.arange(ends[place] - widths[place], ends[place]) for place in places]
-            values[:, np.concatenate(at)] = part
-        return np.empty((X.shape[0], 0)) if values is None else values
-
-    def _evaluate_elsewhere(self, X: Any, atoms: Sequence[Atom], widths: list[int]) -> Any:
-        """Do the same for an array of another library."""
-        xp, found, dtype = namespace(X), dict[int, Any](), working_dtype(X)
+        if not self.array_api:
+            check_numpy(X, "Union")
+        dtype, found = working_dtype(X), dict[int, Any]()
         for places, part in self._evaluated(X, atoms):
             start = 0
             for place in places:
-                found[place] = part[:, start : start + widths[place]]
-                start += widths[place]
-        if not found:
-            return xp.zeros((X.shape[0], 0), dtype=dtype, device=device_of(X))
-        return xp.concat([xp.astype(found[p], dtype) for p in range(len(atoms))], axis=1)
+                stop = start + self.n_columns(atoms[place], X.shape[1])
+                found[place], start = part[:, start:stop], stop
+        columns = [found[place] for place in range(len(atoms))]
+        if is_sparse(X) or is_numpy(X):
+            return np.concatenate(columns or [np.empty((X.shape[0], 0))], axis=1)
+        xp = namespace(X)
+        nothing = xp.zeros((X.shape[0], 0), dtype=dtype, device=device_of(X))
+        return xp.concat([nothing, *(xp.astype(part, dtype) for part in columns)], axis=1)
 
     def _evaluated(self, X: Any, atoms: Sequence[Atom]) -> Iterator[tuple[list[int], Any]]:
         """Yield for each pool the places of its atoms, and their columns."""

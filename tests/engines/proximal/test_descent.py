@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mixnorm.data import DenseColumns
 from mixnorm.engines.proximal.descent import (
     GramQuadratic,
     ResidualQuadratic,
@@ -17,7 +18,7 @@ from mixnorm.engines.proximal.descent import (
     kind_of,
     row_norms,
 )
-from mixnorm.engines.proximal.design import DenseBlock, SharedDesign
+from mixnorm.engines.proximal.design import SharedDesign
 from mixnorm.engines.proximal.loss_model import Model
 from mixnorm.norms import MixedNorm
 
@@ -199,7 +200,7 @@ def test_columns_whose_squares_nearly_vanish_are_left_alone(by_residual):
     if by_residual:
         quadratic = ResidualQuadratic(columns, start, residual)
     else:
-        model = Model(DenseBlock(columns), np.ones((2, 1)), fit_intercept=False, exact=True)
+        model = Model(DenseColumns(columns), np.ones((2, 1)), fit_intercept=False, exact=True)
         quadratic = GramQuadratic(model, 1.0, start, 5.0, columns @ residual)
     quadratic.epochs(1e-160, 2.0, 3)
     np.testing.assert_allclose(quadratic.weights, [[0.0, 0.0], [-1.0, -2.0]])

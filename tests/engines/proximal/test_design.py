@@ -1,4 +1,4 @@
-"""Designs and their blocks against plain products."""
+"""Designs, and their columns, against plain products."""
 
 import numpy as np
 import pytest
@@ -53,56 +53,6 @@ def test_shared_products(kind, dtype, used):
     np.testing.assert_allclose(gradient, X.T @ theta, atol=1e-5)
     scores += 1.0  # the engine adds the intercept in place
     np.testing.assert_allclose(design.scores(weights), X @ weights, atol=1e-5)
-
-
-@each_kind
-@pytest.mark.parametrize("n_factors", [1, 3])
-@pytest.mark.parametrize("centred", [True, False])
-def test_blocks_of_a_shared_design(kind, n_factors, centred):
-    X, rng = matrix(), np.random.default_rng(2)
-    block = SharedDesign(kind(X), 3).block(ROWS)
-    curvature = rng.uniform(0.0, 1.0, (12, n_factors))
-    check_block(block, X[:, ROWS], curvature, centred)
-    inner = np.asarray([2, 0])
-    check_block(block.part(inner), X[:, ROWS[inner]], curvature, centred)
-    assert block.part(np.arange(3)) is block
-
-
-def check_block(block, X, curvature, centred):
-    rng = np.random.default_rng(3)
-    weights, theta = rng.standard_normal((X.shape[1], 3)), rng.standard_normal((len(X), 3))
-    assert block.size == X.shape[1]
-    np.testing.assert_allclose(block.scores(weights), X @ weights, atol=1e-12)
-    np.testing.assert_allclose(block.gradient(theta), X.T @ theta, atol=1e-12)
-    means = block.means(curvature)
-    np.testing.assert_allclose(means, X.T @ curvature / curvature.sum(axis=0), atol=1e-12)
-    gram = block.gram(curvature, means if centred else None)
-    np.testing.assert_allclose(gram, slow_gram(X, curvature, centred), atol=1e-12)
-
-
-def test_every_other_row_can_stand_for_all():
-    """Rows come in equal pairs, so that half of them know everything."""
-    X = np.repeat(matrix(), 2, axis=0)
-    curvature = np.repeat(np.random.default_rng(0).uniform(size=(12, 2)), 2, axis=0)
-    block = SharedDesign(X, 2).block(ROWS)
-    means = block.means(curvature)
-    np.testing.assert_allclose(block.gram(curvature, means, 2), block.gram(curvature, means))
-
-
-def test_rooted_columns_have_the_gram_matrix():
-    X, weight = matrix(), np.random.default_rng(0).uniform(size=12)
-    block = SharedDesign(X, 2).block(ROWS)
-    for means in (None, block.means(weight[:, None])):
-        root = block.rooted(weight, means)
-        np.testing.assert_allclose(root @ root.T, block.gram(weight[:, None], means)[0])
-
-
-@each_kind
-def test_curvature_zero_has_means_zero(kind):
-    block = SharedDesign(kind(matrix()), 2).block(ROWS)
-    nothing = np.zeros((12, 2))
-    assert np.all(block.means(nothing) == 0.0)
-    assert np.all(block.gram(nothing, block.means(nothing)) == 0.0)
 
 
 SIZES = (7, 12, 1)

@@ -18,6 +18,7 @@ from mixnorm import (
 )
 from mixnorm.exceptions import InterruptedFitWarning
 from mixnorm.pools import Patches
+from mixnorm.pools.patches.pool import PatchParts
 from mixnorm.pools.patches.tuning import PatchAdjustment, _sums, _sums_compiled
 
 POOL = Patches(size=3, n_templates=15, masks=4)
@@ -68,7 +69,7 @@ class TestSums:
     def test_compiled(self):
         X, data = prepared()
         slopes, bends = self.derivatives(len(X))
-        parts = data.pool.parts(self.atoms, 30)
+        parts = PatchParts(data.pool, self.atoms, 30)
         found = list(_sums_compiled(X, (5, 6), parts, slopes, bends))
         assert [place for place, *_ in found] == [0, 1, 2, 3, 4]
         for place, gradient, curvature in found:
@@ -79,7 +80,7 @@ class TestSums:
     def test_namespaces(self, xp, monkeypatch):
         X, data = prepared()
         slopes, bends = self.derivatives(len(X))
-        parts = data.pool.parts(self.atoms, 30)
+        parts = PatchParts(data.pool, self.atoms, 30)
         monkeypatch.setattr("mixnorm.pools.patches.responses._ENTRIES", 4000)  # several blocks
         there = (xp.asarray(array) for array in (slopes, bends))
         found = {place: sums for place, *sums in _sums(xp.asarray(X), (5, 6), parts, *there)}

@@ -13,7 +13,7 @@ import copy
 import numpy as np
 from scipy.sparse.linalg import eigsh
 
-from mixnorm.engines.proximal.design import Block
+from mixnorm.data import ColumnSet
 
 # Rows that are enough to shape a step, for each column of the model.
 _ROWS, _ROWS_PER_COLUMN = 2048, 3
@@ -26,7 +26,7 @@ class Model:
 
     Parameters
     ----------
-    block : Block
+    block : ColumnSet
         The columns.
     curvature : array of shape (n_samples, n_factors)
         One column for all outputs, or one for each.
@@ -37,7 +37,7 @@ class Model:
     """
 
     def __init__(
-        self, block: Block, curvature: np.ndarray, *, fit_intercept: bool, exact: bool
+        self, block: ColumnSet, curvature: np.ndarray, *, fit_intercept: bool, exact: bool
     ) -> None:
         rows = max(_ROWS, _ROWS_PER_COLUMN * block.size)
         stride = 1 if exact else max(1, curvature.shape[0] // rows)

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mixnorm.data import ColumnSet
 from mixnorm.engines.proximal.descent import row_norms
-from mixnorm.engines.proximal.design import Block
 from mixnorm.engines.proximal.preconditioner import Preconditioner
 from mixnorm.engines.proximal.problem import Point, Problem
 
@@ -102,7 +102,7 @@ class Step:
 
 def newton_step(
     problem: Problem,
-    block: Block,
+    block: ColumnSet,
     factor: Preconditioner,
     point: Point,
     weights: np.ndarray,

@@ -15,10 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from mixnorm.data import DenseMatrix
 from mixnorm.engines.proximal.design import SharedDesign
 from mixnorm.engines.proximal.problem import Point, Problem, Solver
 
 LEAST_TOL = 1e-4  # relative gap that steps in single precision reach with ease
+_MODERATE = 1e12  # magnitude whose square does not overflow in single precision
 _FEWEST_ENTRIES = 2**16  # entries of the data for which it is worth its while
 _PATIENCE, _PROGRESS = 6, 0.9
 UNBALANCED = 1e-5  # what the derivative in the intercept may be where a gap is taken
@@ -29,9 +31,12 @@ def suits(problem: Problem, tol: float) -> bool:
     design, loss = problem.design, problem.loss
     if tol < LEAST_TOL or problem.quadratic or not math.isfinite(loss.smoothness):
         return False
-    if not isinstance(design, SharedDesign) or design.dtype != np.float64 or design.sparse:
+    if not isinstance(design, SharedDesign) or design.dtype != np.float64:
         return False
-    return design.n_samples * design.n_features >= _FEWEST_ENTRIES and design.moderate()
+    matrix = design.matrix
+    if not isinstance(matrix, DenseMatrix) or matrix.shape[0] * matrix.shape[1] < _FEWEST_ENTRIES:
+        return False
+    return matrix.largest() < _MODERATE
 
 
 class DoublePrecisionProblem(Solver):
@@ -126,7 +131,7 @@ def _rounded_problem(problem: Problem) -> Problem:
     design: Any = problem.design
     return replace(
         problem,
-        design=design.single(),
+        design=SharedDesign(design.matrix.single(), design.n_outputs),
         target=_rounded(problem.target),
         weight=_single(problem.weight),
         _memory={},

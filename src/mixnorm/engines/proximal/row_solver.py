@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mixnorm.data import ColumnSet, DenseColumns
 from mixnorm.engines._core.line_search import backtrack
 from mixnorm.engines.proximal.descent import (
     GramQuadratic,
@@ -21,7 +22,6 @@ from mixnorm.engines.proximal.descent import (
     row_norms,
     sum_of_norms,
 )
-from mixnorm.engines.proximal.design import Block, DenseBlock
 from mixnorm.engines.proximal.loss_model import Model
 from mixnorm.engines.proximal.manifold import SmoothPart, Step, newton_step
 from mixnorm.engines.proximal.preconditioner import precondition
@@ -117,7 +117,7 @@ class RowSolver(Stepper):
 
     def _holds_residual(self) -> bool:
         """Whether least squares is better held by its residual than by products of columns."""
-        dense = isinstance(self._known_block, DenseBlock) and self.problem.weight.ndim == 1
+        dense = isinstance(self._known_block, DenseColumns) and self.problem.weight.ndim == 1
         return dense and len(self._rows) > self.problem.design.n_samples
 
     def _use_model(self, model: Model) -> None:
@@ -143,7 +143,7 @@ class RowSolver(Stepper):
         problem, point, block = self.problem, self.point, self._known_block
         before = point.weights[self._rows]
         quadratic: Quadratic
-        if self._model is None and isinstance(block, DenseBlock):
+        if self._model is None and isinstance(block, DenseColumns):
             weight = problem.weight
             root = np.where(weight > 0.0, 1.0 / np.sqrt(np.where(weight > 0.0, weight, 1.0)), 0.0)
             means = block.means(weight[:, None]) if problem.fit_intercept else None
@@ -192,7 +192,12 @@ class RowSolver(Stepper):
         self._search(used, block, smooth, weights, found)
 
     def _search(
-        self, used: np.ndarray, block: Block, smooth: SmoothPart, weights: np.ndarray, found: Step
+        self,
+        used: np.ndarray,
+        block: ColumnSet,
+        smooth: SmoothPart,
+        weights: np.ndarray,
+        found: Step,
     ) -> None:
         """Halve a Newton step until the objective falls, and take it."""
         point, rows = self.point, self._rows[used]

@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from mixnorm.engines.proximal.design import Block
+from mixnorm.data import ColumnSet
 from mixnorm.engines.proximal.loss_model import Model
 from mixnorm.engines.proximal.mixed_precision import UNBALANCED, DoublePrecisionProblem
 from mixnorm.engines.proximal.problem import Point, Problem, Solver, inner
@@ -89,7 +89,7 @@ class Stepper(Solver):
         if start is not None and problem.fit_intercept:  # steps let it follow, and do not mend it
             self.point = problem.best_intercept(start)
         self._rows = np.empty(0, dtype=np.intp)
-        self._block: Block | None = None
+        self._block: ColumnSet | None = None
         self._model: Model | None = None
         self._kappa, self._age = 1.0, 0
         self._before: Point | None = None
@@ -226,7 +226,7 @@ class Stepper(Solver):
         return self._model
 
     @property
-    def _known_block(self) -> Block:
+    def _known_block(self) -> ColumnSet:
         if self._block is None:
             self._block = self.problem.design.block(self._rows)
         return self._block

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from mixnorm._array import is_sparse
-from mixnorm.data import ColumnStatistics, column_statistics, scan
+from mixnorm.data import ColumnStatistics, as_matrix
 from mixnorm.engines import proximal
 
 # Share of a column's square that rounding may take where only an intercept centres it.
@@ -108,7 +108,7 @@ def standardized(
     ([[-1.0, 0.0], [1.0, 0.0]], [1.0, 0.0], 1.0)
     """
     found = [
-        column_statistics(scan(X, X.dtype), np.asarray(weight, X.dtype))
+        as_matrix(X, X.dtype).statistics(np.asarray(weight, X.dtype))
         for X, weight in zip(matrices, weights, strict=True)
     ]
     # The intercept alone centres what is sparse, and then all tasks in the same way.

@@ -11,7 +11,7 @@ import numpy as np
 
 from mixnorm._array import as_generator
 from mixnorm._params import Parameters
-from mixnorm.kernels.banks.build import build
+from mixnorm.kernels.banks.build import as_precision, build
 from mixnorm.kernels.banks.fitted import FittedBank
 from mixnorm.kernels.banks.plan import EACH, plan
 from mixnorm.kernels.banks.storage_plan import grams_within
@@ -241,20 +241,7 @@ class KernelBank(Parameters):
             counts as two rows.
         """
         self.check()
-        return build(
-            plan(self.kernels, self.columns),
-            X,
-            y,
-            sample_weight,
-            preprocess=self.preprocess,
-            normalize=self.normalize,
-            tail=int(self.tail),
-            factors=self.factors,
-            rank=self.rank,
-            memory=as_bytes(self.memory),
-            precision=as_precision(self.dtype),
-            generator=as_generator(self.random_state),
-        )
+        return build(self, X, y, sample_weight)
 
     def fit_within(
         self, X: Any, beside: int, sample_weight: Any = None
@@ -309,17 +296,6 @@ def as_widths(widths: Any, name: str) -> list[float]:
     if found.ndim != 1 or len(found) == 0:
         raise ValueError(f"{name}={widths!r} must be a number or a list of at least one.")
     return [float(width) for width in found]
-
-
-def as_precision(dtype: Any) -> str:
-    """Return the name of the dtype of kernel matrices."""
-    try:
-        name = np.dtype(dtype).name if dtype is not None else None
-    except TypeError:
-        name = None
-    if name not in ("float32", "float64"):
-        raise ValueError(f"dtype={dtype!r} is not offered; choose 'float32' or 'float64'.")
-    return str(name)
 
 
 def _whole(value: Any, name: str, least: int) -> None:

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mixnorm._array import as_generator
 from mixnorm._distinct import distinct, drawn
 from mixnorm.kernels.banks.fitted import FittedBank
 from mixnorm.kernels.banks.inputs import as_table, locate, names_of, select, width_of
 from mixnorm.kernels.banks.plan import Plan
+from mixnorm.kernels.banks.plan import plan as plan_of
 from mixnorm.kernels.banks.rows import pack, rows_of, shape_of, unpack
+from mixnorm.kernels.functions.base import Kernel
+from mixnorm.kernels.functions.kernels import WidthKernel
 from mixnorm.kernels.functions.metrics import centre_of
-from mixnorm.kernels.grams.base import Grams, as_row_weights
+from mixnorm.kernels.grams.base import as_row_weights
 from mixnorm.kernels.grams.check import block_rows, check_matrices
-from mixnorm.kernels.grams.factors import FactorGrams, landmark_maps, random_maps
-from mixnorm.kernels.grams.lazy import LazyGrams
-from mixnorm.kernels.grams.memory import in_words
-from mixnorm.kernels.grams.stack import KernelStack
+from mixnorm.kernels.grams.factors import landmark_maps, random_maps
+from mixnorm.kernels.grams.memory import as_bytes, in_words
+
+if TYPE_CHECKING:
+    from mixnorm.kernels.banks.bank import KernelBank
 
 # Features of a kernel, unless more are asked for.
 _RANK = 256
@@ -26,22 +31,8 @@ _RANK = 256
 _FLOOR = 1e-2
 
 
-def build(
-    plan: Plan,
-    X: Any,
-    y: Any,
-    sample_weight: Any,
-    *,
-    preprocess: Any,
-    normalize: str | None,
-    tail: int,
-    factors: str | None,
-    rank: int | None,
-    memory: int,
-    precision: str,
-    generator: np.random.Generator,
-) -> FittedBank:
-    """Return the bank bound to training rows; the parameters are those of the bank, checked."""
+def build(bank: KernelBank, X: Any, y: Any, sample_weight: np.ndarray | None) -> FittedBank:
+    """Return a bank whose parameters are checked, bound to training rows."""
     X = as_table(X)
     n_features = width_of(X)
     if 0 in X.shape:
@@ -49,14 +40,16 @@ def build(
             f"X has {X.shape[0]} rows and {n_features} columns; a bank needs one of each at least."
         )
     weight = as_row_weights(sample_weight, X.shape[0])
-    plan, fitted, columns, tables, group_of = _tables(plan, X, y, weight, preprocess)
+    plan, fitted, columns, tables, group_of = _tables(
+        plan_of(bank.kernels, bank.columns), X, y, weight, bank.preprocess
+    )
     rows = _rows(plan, tables, group_of)
-    kernels = _fitted(plan.kernels, rows, weight, group_of)
-    bank = FittedBank(
+    kernels = _fit_kernels(plan.kernels, rows, weight, group_of)
+    made = FittedBank(
         names=plan.names,
         kernels=kernels,
         scales=np.ones(len(kernels)),
-        unit=normalize == "unit",
+        unit=bank.normalize == "unit",
         rows=[pack(table) for table in rows],
         group_of=group_of,
         columns=columns,
@@ -64,30 +57,29 @@ def build(
         preprocess=fitted,
         n_features_in=n_features,
         feature_names_in=names_of(X),
-        precision=precision,
-        memory=memory,
+        precision=as_precision(bank.dtype),
+        memory=as_bytes(bank.memory),
     )
-    sizes = _checked_sizes(bank, weight)
-    if factors is not None:
-        add_factors(bank, factors, rank, weight, generator)
-    _normalize(bank, normalize, tail, weight, sizes)
-    return bank
+    sizes = _checked_sizes(made, weight)
+    if bank.factors is not None:
+        add_factors(made, bank.factors, bank.rank, weight, as_generator(bank.random_state))
+    _normalize(made, bank.normalize, int(bank.tail), weight, sizes)
+    return made
 
 
-def _fitted(
-    kernels: list[Any], rows: list[Any], weight: np.ndarray | None, group_of: list[int]
-) -> list[Any]:
+def _fit_kernels(
+    kernels: list[Kernel], rows: list[Any], weight: np.ndarray | None, group_of: list[int]
+) -> list[Kernel]:
     """Return kernels with settled parameters; widths on the same rows share their spread."""
-    found: list[Any] = []
+    found: list[Kernel] = []
     spreads: dict[tuple[int, type], float] = {}
     for kernel, group in zip(kernels, group_of, strict=True):
-        if not (getattr(kernel, "relative", False) is True and hasattr(kernel, "spread")):
+        if not isinstance(kernel, WidthKernel) or not kernel.relative:
             found.append(kernel.fitted(rows[group]))
             continue
         key = (group, type(kernel))
         if key not in spreads:
-            weights = () if weight is None else (weight,)
-            spreads[key] = kernel.spread(rows[group], *weights)
+            spreads[key] = kernel.spread(rows[group], weight)
         found.append(kernel.fitted(rows[group], spreads[key]))
     return found
 
@@ -103,7 +95,7 @@ def _rows(plan: Plan, tables: list[Any], group_of: list[int]) -> list[Any]:
     return rows
 
 
-def _centres(kernels: list[Any], rows: list[Any], group_of: list[int]) -> list[Any]:
+def _centres(kernels: list[Kernel], rows: list[Any], group_of: list[int]) -> list[Any]:
     """Return what distances are measured from, where Euclidean ones are."""
     near = {
         group
@@ -134,8 +126,8 @@ def _tables(
         return plan, *_tables_by_group(plan, X, y, weight, preprocess)
     fitted, Z, names = None, X, names_of(X)
     if preprocess is not None:
-        fitted = _cloned(preprocess)
-        Z = as_table(_transformed(fitted, X, y, weight))
+        fitted = _clone(preprocess)
+        Z = as_table(_transform(fitted, X, y, weight))
         names = names_of(Z) or _outputs(fitted)
     width = width_of(Z)
     plan = plan.spread(width, names)
@@ -172,8 +164,8 @@ def _tables_by_group(
         table = select(X, where)
         transformer = preprocess.get(label)
         if transformer is not None:
-            transformer = _cloned(transformer)
-            table = _transformed(transformer, table, y, weight)
+            transformer = _clone(transformer)
+            table = _transform(transformer, table, y, weight)
         elif isinstance(where, int):
             where = np.asarray([where])
             table = select(X, where)
@@ -183,8 +175,8 @@ def _tables_by_group(
     return fitted, columns, tables, list(plan.group_of)
 
 
-def _cloned(transformer: Any) -> Any:
-    if not hasattr(transformer, "transform") or isinstance(transformer, type):
+def _clone(transformer: Any) -> Any:
+    if getattr(transformer, "transform", None) is None or isinstance(transformer, type):
         raise TypeError(
             f"preprocess has {transformer!r}, which is no transformer; give an object with fit and "
             "transform, such as sklearn.preprocessing.StandardScaler(), or None."
@@ -194,10 +186,12 @@ def _cloned(transformer: Any) -> Any:
     return clone(transformer)
 
 
-def _transformed(transformer: Any, X: Any, y: Any, weight: np.ndarray | None) -> Any:
-    if weight is not None and _takes_weights(transformer):
+def _transform(transformer: Any, X: Any, y: Any, weight: np.ndarray | None) -> Any:
+    from sklearn.utils.validation import has_fit_parameter
+
+    if weight is not None and has_fit_parameter(transformer, "sample_weight"):
         found = transformer.fit(X, y, sample_weight=weight).transform(X)
-    elif hasattr(transformer, "fit_transform"):
+    elif getattr(transformer, "fit_transform", None) is not None:
         found = transformer.fit_transform(X, y)
     else:
         found = transformer.fit(X, y).transform(X)
@@ -209,12 +203,6 @@ def _transformed(transformer: Any, X: Any, y: Any, weight: np.ndarray | None) ->
             "of texts give a single name instead."
         )
     return found
-
-
-def _takes_weights(transformer: Any) -> bool:
-    from sklearn.utils.validation import has_fit_parameter
-
-    return bool(has_fit_parameter(transformer, "sample_weight"))
 
 
 def _outputs(transformer: Any) -> list[str] | None:
@@ -270,27 +258,13 @@ def _normalize(
         least = _FLOOR * np.average(grams.diagonals(), axis=1, weights=weight)
         factors = _inverse(np.maximum(grams.tail_sums(tail, weight), least))
         bank.scales = bank.scales * factors
-        bank._kept["grams"] = _rescaled(grams, bank, factors.astype(bank.dtype))
+        grams.rescale(factors.astype(bank.dtype), bank._evaluator)
+        bank._kept["grams"] = grams
 
 
 def _inverse(sizes: np.ndarray) -> np.ndarray:
     """Return the inverse of sizes; a kernel that is zero stays what it is."""
     return np.asarray(1.0 / np.where(sizes > np.finfo(np.float64).tiny, sizes, 1.0))
-
-
-def _rescaled(grams: Grams, bank: FittedBank, scales: np.ndarray) -> Grams:
-    """Return Gram matrices that were computed before the scales of the bank were known, scaled."""
-    if isinstance(grams, FactorGrams):
-        for factor, scale in zip(grams.factors, np.sqrt(scales), strict=True):
-            factor *= scale
-    elif isinstance(grams, KernelStack):
-        for matrix, scale in zip(grams.matrices, scales, strict=True):
-            matrix *= scale
-    elif isinstance(grams, LazyGrams):
-        for matrix, m in zip(grams.matrices, grams.kept, strict=True):
-            matrix *= scales[m]
-        grams.evaluator = bank._evaluator
-    return grams
 
 
 # --- factors
@@ -331,3 +305,14 @@ def _affordable(bank: FittedBank, factors: str, rank: int | None, n_distinct: in
             f"{', use fewer kernels' if rank is None else ', lower rank'} or give fewer rows."
         )
     return max(least, min(n_distinct, _RANK, most)) if rank is None else wanted
+
+
+def as_precision(dtype: Any) -> str:
+    """Return the name of the dtype of kernel matrices."""
+    try:
+        name = np.dtype(dtype).name if dtype is not None else None
+    except TypeError:
+        name = None
+    if name not in ("float32", "float64"):
+        raise ValueError(f"dtype={dtype!r} is not offered; choose 'float32' or 'float64'.")
+    return str(name)

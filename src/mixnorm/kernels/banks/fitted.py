@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
@@ -22,7 +22,6 @@ from mixnorm.kernels.grams.factors import (
     landmark_features,
     parts_of,
     random_features,
-    sum_of_factors,
 )
 from mixnorm.kernels.grams.lazy import compute, grams_of
 from mixnorm.kernels.grams.memory import in_words
@@ -244,13 +243,8 @@ class FittedBank:
         if support is not None:
             right = right.part(places(support, self.n_samples, "support"))
         left = self._side_of(X, which)
-        if self.factors is not None and which:
-            some, others = (parts_of(*self._features(side, which, dtype)) for side in (left, right))
-            return sum_of_factors(some, others, scales[which])
         total = np.zeros((left.n_rows, right.n_rows), dtype=dtype)
-        entries = block_entries(self.memory, right.n_rows)
-        evaluator = replace(self._evaluator, dtype=dtype)
-        for rows, m, block in evaluator.blocks(left, right, which, entries):
+        for rows, m, block in self._blocks(left, right, which, dtype):
             block *= scales[m]
             total[rows] += block
         return total
@@ -282,8 +276,7 @@ class FittedBank:
             for phi, psi, table in zip(some, others, tables, strict=True):
                 _add_products(total, phi, psi.T @ table)
             return total
-        entries = block_entries(self.memory, self.n_samples)
-        for rows, m, block in self._evaluator.blocks(left, self._side, which, entries):
+        for rows, m, block in self._blocks(left, self._side, which, self.dtype):
             _add_products(total[rows], block, tables[m])
         return total
 
@@ -303,14 +296,8 @@ class FittedBank:
                 "Give fewer rows at a time, use combine, or raise memory."
             )
         matrices = np.empty(shape, dtype=self.dtype)
-        if self.factors is not None:
-            some, others = (parts_of(*self._features(side, which)) for side in (left, self._side))
-            for matrix, phi, psi in zip(matrices, some, others, strict=True):
-                np.matmul(phi, psi.T, out=matrix)
-        else:
-            entries = block_entries(self.memory, self.n_samples)
-            for rows, m, block in self._evaluator.blocks(left, self._side, which, entries):
-                matrices[m, rows] = block
+        for rows, m, block in self._blocks(left, self._side, which, self.dtype):
+            matrices[m, rows] = block
         return KernelStack._of(matrices, False)
 
     def features(
@@ -427,8 +414,7 @@ class FittedBank:
     def _exact(self) -> Evaluator:
         """The kernels before they are scaled, in float64: what factors are made of."""
         ones = np.ones(self.n_kernels)
-        dtype = np.dtype(np.float64)
-        return Evaluator(self.kernels, self.names, self.group_of, ones, self.unit, dtype)
+        return replace(self._evaluator, scales=ones, dtype=np.dtype(np.float64))
 
     @cached_property
     def _side(self) -> Side:
@@ -468,6 +454,23 @@ class FittedBank:
                 check_not_negative(rows, "X")
             points[group] = Points(rows, self.centres[group])
         return self._evaluator.side(points, n_rows, which)
+
+    def _blocks(
+        self, left: Side, right: Side, which: Sequence[int], dtype: np.dtype[Any]
+    ) -> Iterator[tuple[slice, int, np.ndarray]]:
+        """Yield rows of ``left``, a kernel, and the kernel of these and ``right``.
+
+        With ``factors``, the kernels as they are factored.
+        """
+        if self.factors is None:
+            evaluator = replace(self._evaluator, dtype=dtype)
+            yield from evaluator.blocks(
+                left, right, which, block_entries(self.memory, right.n_rows)
+            )
+            return
+        some, others = (parts_of(*self._features(side, which, dtype)) for side in (left, right))
+        for m, phi, psi in zip(which, some, others, strict=True):
+            yield slice(None), m, phi @ psi.T
 
     def _features(
         self, side: Side, which: Sequence[int], dtype: Any = None

@@ -37,7 +37,7 @@ def width_of(X: Any) -> int:
 
 def as_table(X: Any) -> Any:
     """Return what can be selected from by columns: lists become arrays."""
-    if hasattr(X, "shape"):
+    if getattr(X, "shape", None) is not None:
         return X.tocsr() if is_sparse(X) else X
     if isinstance(X, (list, tuple)):
         return np.asarray(X)
@@ -51,9 +51,10 @@ def select(X: Any, where: Where) -> Any:
     """Return some columns of a table: one alone has one axis."""
     if where is None:
         return X
-    if hasattr(X, "iloc"):
-        return X.iloc[:, where]
-    if isinstance(where, np.ndarray) and not isinstance(X, np.ndarray) and hasattr(X, "columns"):
+    by_position = getattr(X, "iloc", None)
+    if by_position is not None:
+        return by_position[:, where]
+    if isinstance(where, np.ndarray) and getattr(X, "columns", None) is not None:
         return X[:, where.tolist()]  # polars
     if is_sparse(X):
         return X[:, [where] if isinstance(where, int) else where]
@@ -69,7 +70,7 @@ def aligned(X: Any, n_features: int, names: Sequence[str] | None) -> Any:
         if missing:
             raise ValueError(
                 f"X has no column {missing[0]!r}, which the training rows had; it has "
-                f"{_some(given)}. Give the same columns."
+                f"{_listing(given)}. Give the same columns."
             )
         X = X[list(names)]
     if width_of(X) != n_features:
@@ -154,7 +155,7 @@ def _by_list(
     kinds = (bool, np.bool_, str)
     if any(isinstance(item, kinds) or not isinstance(item, numbers.Integral) for item in items):
         raise TypeError(
-            f"{what} chooses columns by {_some(items)}; give either positions, or names, or one "
+            f"{what} chooses columns by {_listing(items)}; give either positions, or names, or one "
             "truth value per column."
         )
     return _by_position(np.asarray(items, dtype=np.intp), n_columns, what)
@@ -183,7 +184,7 @@ def _by_name(name: str, names: Sequence[str] | None, what: str, made: bool) -> l
         found = [place for place, known in enumerate(names) if _made_from(known, name)]
     if not found:
         raise ValueError(
-            f"{what} chooses the unknown column {name!r}; the columns are {_some(names)}."
+            f"{what} chooses the unknown column {name!r}; the columns are {_listing(names)}."
         )
     return found
 
@@ -202,7 +203,7 @@ def _made_from(output: str, name: str) -> bool:
     )
 
 
-def _some(items: Sequence[Any]) -> str:
+def _listing(items: Sequence[Any]) -> str:
     """Return the first few of a list, for messages."""
     shown = ", ".join(repr(item) for item in items[:8])
     return f"[{shown}, ...]" if len(items) > 8 else f"[{shown}]"

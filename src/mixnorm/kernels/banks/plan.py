@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,15 +59,13 @@ def plan(kernels: Any, columns: Any) -> Plan:
     if isinstance(columns, Mapping):
         return _by_group(kernels, columns)
     named = kernels if isinstance(kernels, Mapping) else None
-    found = [as_kernel(spec) for spec in (_listed(kernels) if named is None else named.values())]
+    found = [as_kernel(spec) for spec in (_as_list(kernels) if named is None else named.values())]
     _require_some(found)
-    if isinstance(columns, str) and columns == EACH:
+    each = isinstance(columns, str) and columns == EACH
+    if columns is None or each:
         names = [describe(kernel) for kernel in found] if named is None else list(named)
-        return Plan(_unique(names), found, [0] * len(found), [None], [None], each=True)
-    if columns is None:
-        names = [describe(kernel) for kernel in found] if named is None else list(named)
-        return Plan(_unique(names), found, [0] * len(found), [None], [None])
-    if isinstance(columns, str) or not hasattr(columns, "__len__"):
+        return Plan(_unique(names), found, [0] * len(found), [None], [None], each)
+    if isinstance(columns, str) or not isinstance(columns, Collection):
         raise TypeError(
             f"columns={columns!r} must be None, 'each', a list with one entry per kernel, or a "
             "dictionary of groups; for the same columns in every kernel write {'name': columns}."
@@ -82,7 +80,7 @@ def plan(kernels: Any, columns: Any) -> Plan:
         names = list(named)
     else:
         names = [
-            describe(kernel) if choice is None else f"{_shown(choice)}: {describe(kernel)}"
+            describe(kernel) if choice is None else f"{_words_for(choice)}: {describe(kernel)}"
             for kernel, choice in zip(found, choices, strict=True)
         ]
     numbers = list(range(len(found)))
@@ -95,9 +93,9 @@ def _by_group(kernels: Any, columns: Mapping[Any, Any]) -> Plan:
         raise ValueError("columns is a dictionary of no groups; give at least one.")
     if isinstance(kernels, Mapping):
         _check_groups(kernels, columns)
-        by_group = {label: _listed(kernels[label]) for label in columns}
+        by_group = {label: _as_list(kernels[label]) for label in columns}
     else:
-        by_group = {label: _listed(kernels) for label in columns}
+        by_group = {label: _as_list(kernels) for label in columns}
     names, found, group_of = [], [], []
     for group, (label, specs) in enumerate(by_group.items()):
         for spec in specs:
@@ -120,7 +118,7 @@ def _check_groups(kernels: Mapping[Any, Any], columns: Mapping[Any, Any]) -> Non
         )
 
 
-def _listed(kernels: Any) -> list[Any]:
+def _as_list(kernels: Any) -> list[Any]:
     """Return kernels as a list; one alone is a list of one."""
     if isinstance(kernels, (list, tuple)):
         return list(kernels)
@@ -132,7 +130,7 @@ def _require_some(kernels: list[Kernel]) -> None:
         raise ValueError("kernels is empty; give at least one, such as 'gaussian'.")
 
 
-def _shown(columns: Any) -> str:
+def _words_for(columns: Any) -> str:
     """Return a choice of columns in a few words."""
     if isinstance(columns, str):
         return columns
@@ -140,7 +138,7 @@ def _shown(columns: Any) -> str:
         ends = ["" if end is None else str(end) for end in (columns.start, columns.stop)]
         step = "" if columns.step is None else f":{columns.step}"
         return f"columns {':'.join(ends)}{step}"
-    if not hasattr(columns, "__len__"):
+    if not isinstance(columns, Collection):
         return f"column {columns}"
     parts = [str(column) for column in list(columns)[:4]]
     more = ", ..." if len(columns) > 4 else ""

@@ -93,6 +93,24 @@ def real(value: Any, name: str, kernel: Any) -> float:
     return float(value)
 
 
+def check_degree(kernel: Any) -> None:
+    """Raise unless the parameter ``degree`` is a whole number of at least 1."""
+    degree = kernel.degree
+    whole = isinstance(degree, numbers.Integral) and not isinstance(degree, bool)
+    if not whole or degree < 1:
+        kind = ValueError if isinstance(degree, numbers.Real) else TypeError
+        raise kind(
+            f"{type(kernel).__name__}(degree={degree!r}) is not offered; degree must be a whole "
+            "number of at least 1, or the kernel is not positive semi-definite."
+        )
+
+
+def check_flag(value: Any, name: str, kernel: Any) -> None:
+    """Raise unless a parameter is True or False."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{type(kernel).__name__}({name}={value!r}) must be True or False.")
+
+
 def decay(D: np.ndarray, rate: float) -> np.ndarray:
     """Return ``exp(-rate * D)``, zero where it is next to nothing.
 

@@ -17,6 +17,7 @@ BYTES = 48
 _EXTREME = 1e12
 
 
+@dataclass(eq=False)
 class Side:
     """Rows that kernels compare, seen through every group of columns.
 
@@ -32,17 +33,10 @@ class Side:
         The numbers of the rows among the training rows, if that is what they are.
     """
 
-    def __init__(
-        self,
-        points: dict[int, Points],
-        n_rows: int,
-        roots: dict[int, np.ndarray],
-        index: np.ndarray | None = None,
-    ) -> None:
-        self.points = points
-        self.n_rows = n_rows
-        self.roots = roots
-        self.index = index
+    points: dict[int, Points]
+    n_rows: int
+    roots: dict[int, np.ndarray]
+    index: np.ndarray | None = None
 
     def only(self, groups: Collection[int], which: Collection[int]) -> Side:
         """Return the same rows, with what some kernels on some groups need of them."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
@@ -11,16 +10,23 @@ import numpy as np
 
 from mixnorm._array import is_sparse
 from mixnorm._params import Parameters
-from mixnorm.kernels.functions.base import MetricKernel, decay, positive, real
-from mixnorm.kernels.functions.metrics import as_rows, pairwise
+from mixnorm.kernels.functions.base import (
+    MetricKernel,
+    check_degree,
+    check_flag,
+    decay,
+    positive,
+    real,
+)
+from mixnorm.kernels.functions.metrics import as_rows
 from mixnorm.kernels.functions.spread import mean_distance, mean_squared_distance
 
 # Rows whose kernels with one another are computed to have those with themselves.
 _ROWS = 64
 
 
-class _Width(MetricKernel):
-    """Kernels with a width, which may be relative to the spread of the training rows."""
+class WidthKernel(MetricKernel):
+    """Base of kernels with a width, which may be relative to the spread of the training rows."""
 
     tau: float
     relative: bool
@@ -28,10 +34,7 @@ class _Width(MetricKernel):
     def check(self) -> None:
         """Raise a ValueError or TypeError for parameters that are not allowed."""
         positive(self.tau, "tau", self)
-        if not isinstance(self.relative, (bool, np.bool_)):
-            raise TypeError(
-                f"{type(self).__name__}(relative={self.relative!r}) must be True or False."
-            )
+        check_flag(self.relative, "relative", self)
 
     def _spread(self, X: Any, weight: np.ndarray | None) -> float:
         raise NotImplementedError
@@ -62,7 +65,7 @@ class _Width(MetricKernel):
 
 
 @dataclass
-class GaussianKernel(_Width):
+class GaussianKernel(WidthKernel):
     r"""The Gaussian kernel.
 
     .. math:: k(x, x') = \exp\Bigl(-\frac{\|x - x'\|_2^2}{2\tau}\Bigr)
@@ -100,7 +103,7 @@ class GaussianKernel(_Width):
 
 
 @dataclass
-class LaplacianKernel(_Width):
+class LaplacianKernel(WidthKernel):
     r"""The Laplacian kernel.
 
     .. math:: k(x, x') = \exp\Bigl(-\frac{\|x - x'\|_1}{\tau}\Bigr)
@@ -174,17 +177,14 @@ class ChiSquaredKernel(MetricKernel):
 
     def between(self, X: Any, Y: Any = None) -> np.ndarray:
         """Return the kernel of all rows of ``X`` and ``Y``, or of ``X`` and itself, in float64."""
-        self.check()
-        for rows in (X, Y):
-            if rows is not None:
-                check_not_negative(as_rows(rows), "X")
-        return self.of_metric(pairwise("chi2", X, Y))
+        for rows in (X,) if Y is None else (X, Y):
+            check_not_negative(as_rows(rows), "X")
+        return super().between(X, Y)
 
     def fitted(self, X: Any) -> Self:
         """Return the kernel itself, once it and the rows are checked."""
-        self.check()
         check_not_negative(as_rows(X), "X")
-        return self
+        return super().fitted(X)
 
 
 def check_not_negative(rows: Any, what: str) -> None:
@@ -230,13 +230,7 @@ class PolynomialKernel(MetricKernel):
 
     def check(self) -> None:
         """Raise a ValueError or TypeError for parameters that are not allowed."""
-        whole = isinstance(self.degree, numbers.Integral) and not isinstance(self.degree, bool)
-        if not whole or self.degree < 1:
-            kind = ValueError if isinstance(self.degree, numbers.Real) else TypeError
-            raise kind(
-                f"PolynomialKernel(degree={self.degree!r}) is not offered; degree must be a whole "
-                "number of at least 1, or the kernel is not positive semi-definite."
-            )
+        check_degree(self)
         positive(self.gamma, "gamma", self)
         if not 0.0 <= real(self.coef0, "coef0", self) < np.inf:
             raise ValueError(
@@ -314,7 +308,7 @@ class FunctionKernel(Parameters):
 
     def check(self) -> None:
         """Raise a ValueError or TypeError if there is no such function."""
-        self._found()
+        self._resolve()
 
     def _check_stored(self) -> None:
         if not isinstance(self.function, str):
@@ -326,7 +320,7 @@ class FunctionKernel(Parameters):
 
     def between(self, X: Any, Y: Any = None) -> np.ndarray:
         """Return the kernel of all rows of ``X`` and ``Y``, or of ``X`` and itself."""
-        function = self._found()
+        function = self._resolve()
         other = X if Y is None else Y
         found = np.asarray(function(X, other))
         shape = (X.shape[0], other.shape[0])
@@ -354,7 +348,7 @@ class FunctionKernel(Parameters):
         self.check()
         return self
 
-    def _found(self) -> Callable[[Any, Any], Any]:
+    def _resolve(self) -> Callable[[Any, Any], Any]:
         if isinstance(self.function, str):
             if self.function not in FUNCTIONS:
                 raise ValueError(

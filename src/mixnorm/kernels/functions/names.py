@@ -17,23 +17,17 @@ from mixnorm.kernels.functions.kernels import (
     PolynomialKernel,
 )
 
-#: Kernels that a name stands for.
+#: Kernels that a name stands for; of several names the last is the one that is shown.
 KERNELS: Mapping[str, type] = {
     "chi2": ChiSquaredKernel,
+    "rbf": GaussianKernel,
     "gaussian": GaussianKernel,
     "laplacian": LaplacianKernel,
     "linear": LinearKernel,
     "poly": PolynomialKernel,
     "polynomial": PolynomialKernel,
-    "rbf": GaussianKernel,
 }
-_WORDS = {
-    ChiSquaredKernel: "chi2",
-    GaussianKernel: "gaussian",
-    LaplacianKernel: "laplacian",
-    LinearKernel: "linear",
-    PolynomialKernel: "polynomial",
-}
+_WORDS = {kernel: name for name, kernel in KERNELS.items()}
 
 
 def as_kernel(spec: Any) -> Kernel:
@@ -127,7 +121,7 @@ def describe(kernel: Kernel) -> str:
         if isinstance(value, bool):
             parts += [field.name] * value
         else:
-            parts.append(f"{field.name}={_shown(value)}")
+            parts.append(f"{field.name}={_in_words(value)}")
     return f"{word}({', '.join(parts)})" if parts else word
 
 
@@ -136,5 +130,5 @@ def _name_of(function: Any) -> str:
     return "function" if name == "<lambda>" else str(name)
 
 
-def _shown(value: Any) -> str:
+def _in_words(value: Any) -> str:
     return f"{value:g}" if isinstance(value, (int, float)) else str(value)

@@ -3,67 +3,88 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mixnorm.kernels.grams.tails import as_tails
 
-@runtime_checkable
-class Grams(Protocol):
-    """The Gram matrices of several kernels on the same rows.
+if TYPE_CHECKING:
+    from mixnorm.kernels.functions.evaluate import Evaluator
 
-    They may be stored, computed at every use, or known by factors. ``dtype`` is that of what
-    ``combine`` and ``products`` return.
+
+class Grams:
+    """Base of the Gram matrices of several kernels on the same rows.
+
+    They may be stored, computed at every use, or known by factors.
+
+    Attributes
+    ----------
+    n_kernels : int
+        Number of kernels.
+    dtype : dtype
+        Floating dtype of what ``combine`` and ``products`` return.
+    factors : list of array of shape (n_samples, rank), or None
+        The factors of the kernels, where they are known by these.
     """
 
-    @property
-    def n_kernels(self) -> int:
-        """Number of kernels."""
-        ...
+    n_kernels: int
+    dtype: np.dtype[Any]
+    factors: list[np.ndarray] | None = None
+
+    def __init__(self, n_kernels: int, shape: tuple[int, int], dtype: np.dtype[Any]) -> None:
+        self.n_kernels, self.shape, self.dtype = n_kernels, shape, dtype
 
     @property
     def n_samples(self) -> int:
         """Number of rows."""
-        ...
+        return self.shape[0]
 
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Floating dtype of the matrices."""
-        ...
+    def __repr__(self) -> str:
+        about = f"n_kernels={self.n_kernels}, {self._detail()}shape={self.shape}"
+        return f"{type(self).__name__}({about}, dtype={self.dtype})"
 
-    @property
-    def factors(self) -> list[np.ndarray] | None:
-        """Factors of shape ``(n_samples, rank)``, one per kernel, or None."""
-        ...
+    def _detail(self) -> str:
+        """Return what else ``repr`` shows."""
+        return ""
 
     def combine(
         self, weights: Any, rows: Any = None, columns: Any = None, *, dtype: Any = None
     ) -> np.ndarray:
         """Return the weighted sum of the matrices, or some of its rows and columns."""
-        ...
+        raise NotImplementedError
 
     def energies(self, A: Any) -> np.ndarray:
         """Return the sums of ``A_i . A_j K_ij`` for every kernel, in float64."""
-        ...
+        raise NotImplementedError
 
     def products(self, A: Any, which: Sequence[int] | None = None) -> np.ndarray:
         """Return each matrix, or those in ``which``, times ``A``.
 
         Of shape ``(n_kernels, n_samples, n_outputs)``, or ``(len(which), ...)``.
         """
-        ...
+        raise NotImplementedError
 
     def diagonals(self) -> np.ndarray:
         """Return the diagonals, of shape ``(n_kernels, n_samples)``, in float64."""
-        ...
+        raise NotImplementedError
 
     def take(self, rows: Any) -> Grams:
         """Return the matrices of some of the rows."""
-        ...
+        raise NotImplementedError
 
     def tail_sums(self, tail: int | Sequence[int], sample_weight: Any = None) -> np.ndarray:
         """Return the tail sums of the kernels; see :func:`mixnorm.kernels.tail_sums`."""
-        ...
+        found = self._tail_sums(as_tails(tail), as_row_weights(sample_weight, self.n_samples))
+        return np.asarray(found[0]) if np.ndim(tail) == 0 else found
+
+    def _tail_sums(self, tails: list[int], weight: np.ndarray | None) -> np.ndarray:
+        """Return the tail sums, of shape ``(len(tails), n_kernels)``."""
+        raise NotImplementedError
+
+    def rescale(self, scales: np.ndarray, evaluator: Evaluator) -> None:
+        """Multiply the matrices in place, once ``evaluator`` has the kernels so scaled."""
+        raise NotImplementedError
 
 
 def as_weights(weights: Any, n_kernels: int, dtype: Any) -> np.ndarray:

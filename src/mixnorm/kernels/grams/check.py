@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, NoReturn
 
 import numpy as np
 
 from mixnorm._chunks import chunks
+from mixnorm._threads import one_thread
 
 # Rows of the principal block whose eigenvalues are looked at.
 _BLOCK = 128
@@ -101,14 +103,13 @@ def _check_square(matrix: np.ndarray, m: Any, rows: np.ndarray) -> None:
 
 def _check_block(block: np.ndarray, m: Any, dtype: Any) -> None:
     """Raise if a principal block has a negative eigenvalue, beyond what rounding may leave."""
-    from mixnorm.kernels.grams.survey_jit import is_definite
-
     unit = max(0.0, float(np.max(np.diagonal(block)))) or 1.0  # large traces may overflow
     block = 0.5 * (block / unit) + 0.5 * (block / unit).T
     trace = float(np.trace(block))
     allowed = (1e-5 if dtype == np.float32 else 1e-7) * trace
     shift = allowed + np.finfo(np.float64).tiny  # so that zeros pass
-    if is_definite(block + shift * np.eye(len(block))):  # far cheaper than eigenvalues
+    with one_thread(), suppress(np.linalg.LinAlgError):
+        np.linalg.cholesky(block + shift * np.eye(len(block)))  # far cheaper than eigenvalues
         return
     least = float(np.linalg.eigvalsh(block)[0])
     if least < -allowed:

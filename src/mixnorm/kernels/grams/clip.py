@@ -41,7 +41,7 @@ def clip_negative(K: Any) -> Any:
     stack.needs_square("clip_negative")
     for m, matrix in enumerate(stack.matrices):
         check_finite(matrix, m)
-    clipped = [_clipped(matrix) for matrix in stack.matrices]
+    clipped = [_clip(matrix) for matrix in stack.matrices]
     if isinstance(K, KernelStack):
         return KernelStack._of(clipped, True)
     if not isinstance(K, np.ndarray):
@@ -49,7 +49,7 @@ def clip_negative(K: Any) -> Any:
     return clipped[0] if K.ndim == 2 else np.stack(clipped)
 
 
-def _clipped(matrix: np.ndarray) -> np.ndarray:
+def _clip(matrix: np.ndarray) -> np.ndarray:
     wide = matrix.astype(np.float64)
     wide = 0.5 * wide + 0.5 * wide.T
     values, vectors = np.linalg.eigh(wide)

@@ -11,14 +11,13 @@ from mixnorm._threads import one_thread
 from mixnorm.kernels.functions.evaluate import Evaluator, Side
 from mixnorm.kernels.functions.kernels import GaussianKernel, LaplacianKernel
 from mixnorm.kernels.functions.metrics import Points
-from mixnorm.kernels.grams.base import as_row_weights, as_table, as_weights, kernels_of, places
-from mixnorm.kernels.grams.tails import as_tails
+from mixnorm.kernels.grams.base import Grams, as_table, as_weights, count, kernels_of, places
 
 #: Directions whose eigenvalue is below this share of the largest are noise, and dropped.
 TINY = 1e-10
 
 
-class FactorGrams:
+class FactorGrams(Grams):
     r"""Gram matrices known by factors, :math:`K_m \approx \Phi_m \Phi_m^\top`.
 
     Parameters
@@ -30,41 +29,19 @@ class FactorGrams:
     """
 
     def __init__(self, columns: np.ndarray, ranks: Sequence[int]) -> None:
+        n = len(columns)
+        super().__init__(len(ranks), (n, n), columns.dtype)
         self._columns = columns
         self._ranks = list(ranks)
         #: The factors, views of the columns.
-        self.factors = parts_of(columns, ranks)
+        self.factors: list[np.ndarray] = parts_of(columns, ranks)
 
     def columns(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the columns of all factors side by side, and the kernel of each column."""
         return self._columns, np.repeat(np.arange(self.n_kernels), self._ranks)
 
-    @property
-    def n_kernels(self) -> int:
-        """Number of kernels."""
-        return len(self.factors)
-
-    @property
-    def n_samples(self) -> int:
-        """Number of rows."""
-        return len(self.factors[0])
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns of every matrix."""
-        return self.n_samples, self.n_samples
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Floating dtype of the factors."""
-        return self.factors[0].dtype
-
-    def __repr__(self) -> str:
-        rank = max(factor.shape[1] for factor in self.factors)
-        return (
-            f"FactorGrams(n_kernels={self.n_kernels}, rank={rank}, shape={self.shape}, "
-            f"dtype={self.dtype})"
-        )
+    def _detail(self) -> str:
+        return f"rank={max(self._ranks)}, "
 
     def combine(
         self, weights: Any, rows: Any = None, columns: Any = None, *, dtype: Any = None
@@ -76,11 +53,11 @@ class FactorGrams:
         scales = as_weights(weights, self.n_kernels, dtype or self.dtype)
         left = places(rows, self.n_samples, "rows")
         right = places(columns, self.n_samples, "columns")
-        return sum_of_factors(
-            [factor[left] for factor in self.factors],
-            [factor[right] for factor in self.factors],
-            scales,
-        )
+        total = np.zeros((count(left), count(right)), dtype=scales.dtype)
+        for factor, scale in zip(self.factors, scales, strict=True):
+            if scale:
+                total += (scale * factor[left]) @ factor[right].T
+        return total
 
     def energies(self, A: Any) -> np.ndarray:
         """Return the sums of ``A_i . A_j K_ij`` for every kernel, in float64."""
@@ -104,9 +81,12 @@ class FactorGrams:
         index = np.arange(self.n_samples)[places(rows, self.n_samples, "rows")]
         return FactorGrams(self._columns[index], self._ranks)
 
-    def tail_sums(self, tail: int | Sequence[int], sample_weight: Any = None) -> np.ndarray:
-        """Return the tail sums of the kernels; see :func:`mixnorm.kernels.tail_sums`."""
-        tails, weight = as_tails(tail), as_row_weights(sample_weight, self.n_samples)
+    def rescale(self, scales: np.ndarray, evaluator: Evaluator) -> None:
+        """Multiply the factors in place by the roots of the scales."""
+        for factor, root in zip(self.factors, np.sqrt(scales), strict=True):
+            factor *= root
+
+    def _tail_sums(self, tails: list[int], weight: np.ndarray | None) -> np.ndarray:
         n = max(1, self.n_samples)
         roots = None if weight is None else np.sqrt(weight / np.mean(weight))[:, None]
         found = np.zeros((len(tails), self.n_kernels))
@@ -115,9 +95,9 @@ class FactorGrams:
             wide = wide if roots is None else wide * roots
             with one_thread():  # the same eigenvalues as those of the large matrix, but for zeros
                 values = np.linalg.eigvalsh(wide.T @ wide)[::-1]
-            for place, tail_ in enumerate(tails):
-                found[place, m] = max(0.0, float(np.sum(values[tail_:]))) / n
-        return np.asarray(found[0]) if np.ndim(tail) == 0 else found
+            for place, tail in enumerate(tails):
+                found[place, m] = max(0.0, float(np.sum(values[tail:]))) / n
+        return found
 
 
 def parts_of(columns: np.ndarray, ranks: Sequence[int]) -> list[np.ndarray]:
@@ -125,17 +105,6 @@ def parts_of(columns: np.ndarray, ranks: Sequence[int]) -> list[np.ndarray]:
     if not ranks:
         return []
     return np.split(columns, np.cumsum(ranks)[:-1], axis=1)
-
-
-def sum_of_factors(
-    left: Sequence[np.ndarray], right: Sequence[np.ndarray], scales: np.ndarray
-) -> np.ndarray:
-    """Return the weighted sum of the products of factors."""
-    total = np.zeros((len(left[0]), len(right[0])), dtype=scales.dtype)
-    for phi, psi, scale in zip(left, right, scales, strict=True):
-        if scale:
-            total += (scale * phi) @ psi.T
-    return total
 
 
 # --- landmarks

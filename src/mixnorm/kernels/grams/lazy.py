@@ -11,7 +11,6 @@ import numpy as np
 from mixnorm.kernels.functions.evaluate import BYTES, Evaluator, Side, block_entries
 from mixnorm.kernels.grams.base import (
     Grams,
-    as_row_weights,
     as_table,
     as_weights,
     count,
@@ -19,7 +18,7 @@ from mixnorm.kernels.grams.base import (
     places,
 )
 from mixnorm.kernels.grams.stack import KernelStack
-from mixnorm.kernels.grams.tails import as_tails, tails_of
+from mixnorm.kernels.grams.tails import tails_of
 
 # What costs most to compute again is kept first: unknown functions, then sums over columns.
 _COST = {None: 0, "chi2": 1, "cityblock": 1}
@@ -64,7 +63,7 @@ def grams_of(
     )
 
 
-class LazyGrams:
+class LazyGrams(Grams):
     """Gram matrices of which some are stored and the others computed at every use.
 
     Parameters
@@ -83,9 +82,6 @@ class LazyGrams:
         Returns the Gram matrices on some of the rows.
     """
 
-    #: Matrices that are computed from rows have no factors.
-    factors: list[np.ndarray] | None = None
-
     def __init__(
         self,
         evaluator: Evaluator,
@@ -95,6 +91,8 @@ class LazyGrams:
         matrices: np.ndarray,
         restrict: Callable[[Any], Grams],
     ) -> None:
+        n = side.n_rows
+        super().__init__(len(evaluator.kernels), (n, n), evaluator.dtype)
         self.evaluator = evaluator
         self.side = side
         self.memory = memory
@@ -102,31 +100,8 @@ class LazyGrams:
         self.matrices = matrices
         self._restrict = restrict
 
-    @property
-    def n_kernels(self) -> int:
-        """Number of kernels."""
-        return len(self.evaluator.kernels)
-
-    @property
-    def n_samples(self) -> int:
-        """Number of rows."""
-        return self.side.n_rows
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns of every matrix."""
-        return self.n_samples, self.n_samples
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Floating dtype of the matrices."""
-        return self.evaluator.dtype
-
-    def __repr__(self) -> str:
-        return (
-            f"LazyGrams(n_kernels={self.n_kernels}, stored={len(self.kept)}, shape={self.shape}, "
-            f"dtype={self.dtype})"
-        )
+    def _detail(self) -> str:
+        return f"stored={len(self.kept)}, "
 
     def combine(
         self, weights: Any, rows: Any = None, columns: Any = None, *, dtype: Any = None
@@ -207,9 +182,13 @@ class LazyGrams:
         """Return the matrices on some of the rows, stored if these fit."""
         return self._restrict(rows)
 
-    def tail_sums(self, tail: int | Sequence[int], sample_weight: Any = None) -> np.ndarray:
-        """Return the tail sums of the kernels; see :func:`mixnorm.kernels.tail_sums`."""
-        tails, weight = as_tails(tail), as_row_weights(sample_weight, self.n_samples)
+    def rescale(self, scales: np.ndarray, evaluator: Evaluator) -> None:
+        """Multiply the stored matrices in place, and compute the others by ``evaluator``."""
+        for matrix, m in zip(self.matrices, self.kept, strict=True):
+            matrix *= scales[m]
+        self.evaluator = evaluator
+
+    def _tail_sums(self, tails: list[int], weight: np.ndarray | None) -> np.ndarray:
         found = np.empty((len(tails), self.n_kernels))
         if self.kept:
             found[:, self.kept] = self._stored.tail_sums(tails, weight)
@@ -217,7 +196,7 @@ class LazyGrams:
         for m, diagonal in zip(others, self.evaluator.diagonals(self.side, others), strict=True):
             product = partial(self._multiply, m)
             found[:, m] = tails_of(product, diagonal, tails, self.dtype, weight)
-        return np.asarray(found[0]) if np.ndim(tail) == 0 else found
+        return found
 
     def _multiply(self, m: int, Q: np.ndarray) -> np.ndarray:
         """Return the matrix of one kernel times ``Q``, in the dtype of ``Q``."""

@@ -13,6 +13,7 @@ from mixnorm._array import is_sparse
 from mixnorm._distinct import distinct, drawn
 from mixnorm._threads import one_thread
 from mixnorm.kernels.functions.evaluate import Evaluator, Side
+from mixnorm.kernels.functions.kernels import WidthKernel
 
 # Rows that landmarks are chosen from, for each landmark.
 _CANDIDATES = 2
@@ -132,12 +133,14 @@ def sketch_of(
                 some,
                 which,
             )
-            for members, group in _bundles(plan)
+            for members, group in _groups(plan)
         ]
     return Sketch(shares, len(evaluator.kernels))
 
 
-def _bundles(plan: dict[tuple[int, str | None], list[int]]) -> Iterator[tuple[list[int], int]]:
+def _groups(
+    plan: dict[tuple[int, str | None], list[int]],
+) -> Iterator[tuple[list[int], int]]:
     """Yield kernels that can share a basis, and their group of columns."""
     for (group, metric), members in plan.items():
         if metric is None:  # functions have nothing in common
@@ -161,14 +164,14 @@ def _share(
     The rows of ``side`` are distinct, and ``which`` of them every row equals.
     """
     some = _with_spread(side.points[group].X, some)
-    leading = _leading(evaluator, side.part(some[:: max(1, len(some) // _FEW)]), members)
+    leading = _spanning_kernels(evaluator, side.part(some[:: max(1, len(some) // _FEW)]), members)
     diagonals = evaluator.diagonals(side, leading)
     sizes = np.mean(diagonals, axis=1)
     scales = 1.0 / np.where(sizes > 0.0, sizes, 1.0)
     diagonal = scales @ diagonals
     for attempt in range(_ATTEMPTS):
         between = _matrices(evaluator, side.part(some), leading)
-        factor, pivots = _pivoted(np.einsum("m,mij->ij", scales, between), rank)
+        factor, pivots = _pivoted_cholesky(np.einsum("m,mij->ij", scales, between), rank)
         landmarks = some[pivots]
         features = _features(evaluator, side, leading, scales, landmarks, factor)
         left = diagonal - np.einsum("ij,ij->i", features, features)
@@ -201,7 +204,7 @@ def _with_spread(X: Any, some: np.ndarray) -> np.ndarray:
     return np.union1d(some[::3], near)
 
 
-def _leading(evaluator: Evaluator, side: Side, members: np.ndarray) -> np.ndarray:
+def _spanning_kernels(evaluator: Evaluator, side: Side, members: np.ndarray) -> np.ndarray:
     """Return the kernels whose span stands for that of all.
 
     Kernels that fall with a distance are contained in each other, from the widest to the narrowest;
@@ -210,8 +213,8 @@ def _leading(evaluator: Evaluator, side: Side, members: np.ndarray) -> np.ndarra
     kernels = [evaluator.kernels[m] for m in members]
     if kernels[0].metric not in _FALLING or len(members) <= 2:
         return members
-    if len({type(kernel) for kernel in kernels}) == 1 and hasattr(kernels[0], "tau"):
-        widths = [float(kernel.tau) for kernel in kernels]
+    widths = [float(kernel.tau) for kernel in kernels if isinstance(kernel, WidthKernel)]
+    if len({type(kernel) for kernel in kernels}) == 1 and widths:
         return members[sorted({int(np.argmin(widths)), int(np.argmax(widths))})]
     sums = [float(np.sum(matrix)) for matrix in _matrices(evaluator, side, members)]
     ends = {int(np.argmin(sums)), int(np.argmax(sums))}
@@ -254,7 +257,7 @@ def _matrices(evaluator: Evaluator, side: Side, members: np.ndarray) -> np.ndarr
     return found
 
 
-def _pivoted(K: np.ndarray, rank: int) -> tuple[np.ndarray, np.ndarray]:
+def _pivoted_cholesky(K: np.ndarray, rank: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the triangular factor of some rows of a matrix, and these: the largest left first."""
     tolerance = _ENOUGH * float(np.max(np.diagonal(K)))
     factor, pivots, found, _ = linalg.lapack.dpstrf(K, tol=max(tolerance, 1e-300), lower=1)

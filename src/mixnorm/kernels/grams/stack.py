@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mixnorm._array import is_sparse
 from mixnorm._chunks import chunks
 from mixnorm.kernels.grams.base import (
-    as_row_weights,
+    Grams,
     as_table,
     as_weights,
     count,
@@ -21,13 +21,16 @@ from mixnorm.kernels.grams.base import (
     support_of,
 )
 from mixnorm.kernels.grams.check import check_matrices
-from mixnorm.kernels.grams.tails import as_tails, tails_of
+from mixnorm.kernels.grams.tails import tails_of
+
+if TYPE_CHECKING:
+    from mixnorm.kernels.functions.evaluate import Evaluator
 
 # Entries of a sum that are worked on at a time: these stay in the cache while all kernels pass.
 _CHUNK = 2**17
 
 
-class KernelStack:
+class KernelStack(Grams):
     """Kernel matrices on the same rows and columns, stored.
 
     This is what a learner with ``kernel="precomputed"`` is given, and what a kernel bank that fits
@@ -69,49 +72,27 @@ class KernelStack:
     """
 
     ndim = 2
-    #: Stored matrices have no factors.
-    factors: list[np.ndarray] | None = None
 
     def __init__(self, K: Any) -> None:
-        self.matrices: list[np.ndarray] = _matrices(K)
-        self.symmetric = False
+        self._keep(_matrices(K), False)
 
     @classmethod
     def _of(cls, matrices: Sequence[np.ndarray] | np.ndarray, symmetric: bool) -> KernelStack:
         """Return a stack of matrices that are known to be sound."""
         stack = cls.__new__(cls)
-        stack.matrices = list(matrices)
-        stack.symmetric = symmetric
+        stack._keep(list(matrices), symmetric)
         return stack
+
+    def _keep(self, matrices: list[np.ndarray], symmetric: bool) -> None:
+        n_rows, n_columns = matrices[0].shape
+        super().__init__(len(matrices), (n_rows, n_columns), matrices[0].dtype)
+        self.matrices = matrices
+        self.symmetric = symmetric
 
     # --- like a matrix
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns of every matrix."""
-        n_rows, n_columns = self.matrices[0].shape
-        return n_rows, n_columns
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Floating dtype of the matrices."""
-        return self.matrices[0].dtype
-
-    @property
-    def n_kernels(self) -> int:
-        """Number of kernels."""
-        return len(self.matrices)
-
-    @property
-    def n_samples(self) -> int:
-        """Number of rows."""
-        return self.shape[0]
-
     def __len__(self) -> int:
         return self.shape[0]
-
-    def __repr__(self) -> str:
-        return f"KernelStack(n_kernels={self.n_kernels}, shape={self.shape}, dtype={self.dtype})"
 
     def __getitem__(self, key: Any) -> KernelStack:
         if isinstance(key, tuple) and len(key) != 2:
@@ -254,16 +235,18 @@ class KernelStack:
                 np.take(matrix[index], index, axis=1, out=place)
         return KernelStack._of(taken, self.symmetric)
 
-    def tail_sums(self, tail: int | Sequence[int], sample_weight: Any = None) -> np.ndarray:
-        """Return the tail sums of the kernels; see :func:`mixnorm.kernels.tail_sums`."""
+    def _tail_sums(self, tails: list[int], weight: np.ndarray | None) -> np.ndarray:
         self.needs_square("tail_sums")
-        tails, weight = as_tails(tail), as_row_weights(sample_weight, self.shape[0])
         sums = [
             tails_of(partial(multiply, matrix), np.diagonal(matrix), tails, matrix.dtype, weight)
             for matrix in self.matrices
         ]
-        found = np.stack(sums, axis=1)
-        return np.asarray(found[0]) if np.ndim(tail) == 0 else found
+        return np.stack(sums, axis=1)
+
+    def rescale(self, scales: np.ndarray, evaluator: Evaluator) -> None:
+        """Multiply the matrices in place."""
+        for matrix, scale in zip(self.matrices, scales, strict=True):
+            matrix *= scale
 
     def needs_square(self, what: str) -> None:
         """Raise unless the matrices are square."""

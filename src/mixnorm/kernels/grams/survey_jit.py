@@ -61,27 +61,3 @@ def _mirror(tile, mirrored):  # type: ignore[no-untyped-def]
     for i in range(whole, height):
         for j in range(width):
             mirrored[j, i] = tile[i, j]
-
-
-@njit(cache=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"}, nogil=True)
-def is_definite(A):  # type: ignore[no-untyped-def]
-    """Tell whether a symmetric matrix has only positive eigenvalues, overwriting it.
-
-    A Cholesky factorisation, by rows of the lower triangle. LAPACK's is no faster at this size, and
-    much slower where its threads have to wait for a processor.
-    """
-    for i in range(len(A)):
-        row = A[i]
-        for j in range(i):
-            other = A[j]
-            dot = 0.0
-            for k in range(j):
-                dot += row[k] * other[k]
-            row[j] = (row[j] - dot) / other[j]
-        dot = 0.0
-        for k in range(i):
-            dot += row[k] * row[k]
-        if not row[i] - dot > 0.0:
-            return False
-        row[i] = np.sqrt(row[i] - dot)
-    return True

@@ -72,7 +72,7 @@ def _set_products(
 
 
 @dataclass(frozen=True)
-class Drawn:
+class DrawnFeatures:
     r"""Features that were drawn, and what part of the kernel they hold.
 
     Attributes
@@ -97,7 +97,7 @@ def drawn_features(
     most: int,
     rng: np.random.Generator,
     enough: float = 0.999,
-) -> Drawn:
+) -> DrawnFeatures:
     """Draw the monomials that hold most of a kernel on rows.
 
     Where there are no more than may be kept, all are. Else rows are taken in turn, and a monomial
@@ -129,8 +129,8 @@ def drawn_features(
     whole = np.maximum(kernel.diagonal(columns, q), 1e-300)
     if kernel.finite and kernel.count(columns.shape[1]) <= most:
         every = kernel.exponents(range(int(kernel.count(columns.shape[1]))), columns.shape[1])
-        return _heaviest(kernel, columns, q, every, whole, most)
-    made = Drawn(
+        return _keep_heaviest(kernel, columns, q, every, whole, most)
+    made = DrawnFeatures(
         np.zeros((0, columns.shape[1]), dtype=np.int16),
         np.zeros((0, len(columns))),
         np.zeros(len(columns)),
@@ -145,29 +145,29 @@ def drawn_features(
                 "lower sigma or q, or divide the columns of X by their size."
             )
         before = float(np.mean(made.mass))
-        fresh = _fresh(made.exponents, new.astype(np.int16))
-        made = _heaviest(kernel, columns, q, fresh, whole, most, made)
+        fresh = _new_rows(made.exponents, new.astype(np.int16))
+        made = _keep_heaviest(kernel, columns, q, fresh, whole, most, made)
         if float(np.mean(made.mass)) >= enough or float(np.mean(made.mass)) < before + _GAIN:
             break
     return made
 
 
-def _fresh(known: np.ndarray, drawn: np.ndarray) -> np.ndarray:
+def _new_rows(known: np.ndarray, drawn: np.ndarray) -> np.ndarray:
     """Return the rows that are drawn and not known, each once."""
     both = np.concatenate([known, drawn])
     _, first = np.unique(both, axis=0, return_index=True)
     return np.asarray(both[np.sort(first[first >= len(known)])])
 
 
-def _heaviest(
+def _keep_heaviest(
     kernel: TensorKernel,
     columns: np.ndarray,
     q: float,
     exponents: np.ndarray,
     whole: np.ndarray,
     most: int,
-    known: Drawn | None = None,
-) -> Drawn:
+    known: DrawnFeatures | None = None,
+) -> DrawnFeatures:
     """Return those of known and of more monomials that hold most of the kernel."""
     features = kernel.listed(columns, exponents, q)
     if known is not None:
@@ -176,7 +176,7 @@ def _heaviest(
     parts = np.abs(features) ** q / whole
     order = np.argsort(-parts.sum(axis=1), kind="stable")[:most]
     mass = np.clip(parts[order].sum(axis=0) - _ROUNDING, 0.0, 1.0)
-    return Drawn(exponents[order], features[order], mass)
+    return DrawnFeatures(exponents[order], features[order], mass)
 
 
 # --- few pairs

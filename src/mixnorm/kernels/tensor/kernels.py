@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -12,7 +11,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from mixnorm._params import Parameters
-from mixnorm.kernels.functions.base import positive, real
+from mixnorm.kernels.functions.base import check_degree, check_flag, positive, real
 from mixnorm.kernels.functions.kernels import _power
 from mixnorm.kernels.tensor.monomials import MonomialList, Monomials
 
@@ -228,13 +227,7 @@ class PolynomialTensorKernel(TensorKernel):
 
     def check(self) -> None:
         """Raise a ValueError or TypeError for parameters that are not allowed."""
-        whole = isinstance(self.degree, numbers.Integral) and not isinstance(self.degree, bool)
-        if not whole or self.degree < 1:
-            kind = ValueError if isinstance(self.degree, numbers.Real) else TypeError
-            raise kind(
-                f"PolynomialTensorKernel(degree={self.degree!r}) is not offered; degree must be a "
-                "whole number of at least 1."
-            )
+        check_degree(self)
         if not 0.0 <= real(self.constant, "constant", self) < math.inf:
             raise ValueError(
                 f"PolynomialTensorKernel(constant={self.constant!r}) must have a finite constant "
@@ -358,10 +351,7 @@ class ExponentialTensorKernel(TensorKernel):
         """Raise a ValueError or TypeError for parameters that are not allowed."""
         if self.sigma is not None:
             positive(self.sigma, "sigma", self)
-        if not isinstance(self.normalized, (bool, np.bool_)):
-            raise TypeError(
-                f"ExponentialTensorKernel(normalized={self.normalized!r}) must be True or False."
-            )
+        check_flag(self.normalized, "normalized", self)
 
     def fitted(self, X: np.ndarray) -> ExponentialTensorKernel:
         """Return the kernel with its factor settled."""

@@ -16,7 +16,7 @@ from mixnorm.pools.patches.masks import Bells, Scale, grid_of
 from mixnorm.pools.patches.prepared import PreparedPatches
 from mixnorm.pools.patches.responses import chosen_responses
 from mixnorm.pools.patches.templates import learn_templates, sample_images
-from mixnorm.pools.scorers import Scorer
+from mixnorm.pools.scorers import PoolScorer
 
 Atom = tuple[int, int]
 
@@ -87,14 +87,13 @@ class Patches(Pool):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Patches):
             return NotImplemented
-        mine, theirs = (pool.get_params(deep=False) for pool in (self, other))
-        sets = [params.pop("templates") for params in (mine, theirs)]
-        if mine != theirs or (sets[0] is None) != (sets[1] is None):
-            return False
-        if sets[0] is None:
-            return True
-        pairs = self.template_sets(), other.template_sets()
-        return len(pairs[0]) == len(pairs[1]) and all(map(np.array_equal, *pairs))
+        return self._values() == other._values()
+
+    def _values(self) -> dict[str, Any]:
+        """Return the parameters, templates as lists of numbers."""
+        given = self.templates is not None
+        sets = [part.tolist() for part in self.template_sets()] if given else None
+        return self.get_params(deep=False) | {"templates": sets}
 
     __hash__ = None  # type: ignore[assignment]  # what compares by value and changes has none
 
@@ -148,7 +147,7 @@ class Patches(Pool):
         _check_rows(X)
         shape = self.shape_of(X.shape[1])
         if self.learned:
-            return replace(self, shape=shape, templates=_kept(self.template_sets()))
+            return replace(self, shape=shape, templates=_read_only(self.template_sets()))
         for size in self._sizes():
             if size > min(shape):
                 raise ValueError(
@@ -161,11 +160,11 @@ class Patches(Pool):
         found = [
             learn_templates(images, count, size, self.n_templates, rng) for size in self._sizes()
         ]
-        return replace(self, shape=shape, templates=_kept(found))
+        return replace(self, shape=shape, templates=_read_only(found))
 
     def _check(self) -> None:
         """Raise a clear error for a parameter out of its range."""
-        sizes = self.size if isinstance(self.size, (tuple, list)) else (self.size,)
+        sizes = self._sizes()
         if len(sizes) == 0:
             raise ValueError(f"Patches(size={self.size!r}) names no size; give one or more.")
         for size in sizes:
@@ -179,9 +178,8 @@ class Patches(Pool):
             if not 0.0 < float(value) < math.inf:
                 raise ValueError(f"Patches({name}={value!r}) must be positive and finite.")
 
-    def _sizes(self) -> list[int]:
-        sizes = self.size if isinstance(self.size, (tuple, list)) else (self.size,)
-        return [int(size) for size in sizes]
+    def _sizes(self) -> Sequence[int]:
+        return self.size if isinstance(self.size, (tuple, list)) else (cast(int, self.size),)
 
     def shape_of(self, n_features: int) -> tuple[int, int]:
         """Return rows and columns of images that have so many pixels."""
@@ -213,12 +211,13 @@ class Patches(Pool):
                 "fitted model has them; or give templates=..."
             )
         given = self.templates
-        if not hasattr(given, "ndim") and not isinstance(given, Sequence):
+        single = getattr(given, "ndim", None) is not None
+        if not single and not isinstance(given, Sequence):
             raise TypeError(
                 f"Patches(templates={given!r}) must be an array of shape (n_templates, size, size),"
                 " or a list of such arrays."
             )
-        single = hasattr(given, "ndim") or (len(given) > 0 and np.ndim(to_numpy(given[0])) == 2)
+        single = single or (len(given) > 0 and np.ndim(to_numpy(given[0])) == 2)
         sets = [to_numpy(part) for part in ([given] if single else given)]
         if not sets:
             raise ValueError("Patches(templates=...) has no templates; give some, or None.")
@@ -277,10 +276,6 @@ class Patches(Pool):
         """Return the size of template that an atom has."""
         return _scale_of(atom, self.scales(n_features))
 
-    def parts(self, atoms: Sequence[Atom], n_features: int) -> PatchParts:
-        """Return atoms taken apart."""
-        return PatchParts(self, atoms, n_features)
-
     def evaluate(self, X: Any, atoms: Sequence[Atom]) -> Any:
         """Return the responses of ``atoms`` on new images: ``(n_samples, n_atoms)``.
 
@@ -292,7 +287,7 @@ class Patches(Pool):
         dtype = working_dtype(X)
         if not atoms:
             return namespace(X).zeros((X.shape[0], 0), dtype=dtype, device=device_of(X))
-        parts = self.parts(atoms, X.shape[1])
+        parts = PatchParts(self, atoms, X.shape[1])
         return chosen_responses(X, self.shape_of(X.shape[1]), parts, dtype)
 
     def scorer(
@@ -371,37 +366,22 @@ class PatchParts:
             self.weights.append(scale.weights(mask))
 
 
-class PatchScorer(Scorer):
-    """Scores of chosen patches.
+@dataclass(eq=False)
+class PatchScorer(PoolScorer):
+    """Scores of chosen patches, which are taken apart once."""
 
-    Parameters
-    ----------
-    pool : Patches
-        With templates.
-    atoms : sequence of (int, int)
-        The atoms.
-    weights : ndarray of shape (n_atoms, n_outputs)
-        Their weights.
-    intercept : ndarray of shape (n_outputs,)
-        Added to every row.
-    """
-
-    def __init__(
-        self, pool: Patches, atoms: Sequence[Atom], weights: np.ndarray, intercept: np.ndarray
-    ) -> None:
-        self._pool, self._atoms = pool, list(atoms)
-        self._weights, self._intercept = weights, intercept
-        self._parts: PatchParts | None = None
+    pool: Patches
+    _parts: PatchParts | None = None
 
     def __call__(self, X: np.ndarray) -> np.ndarray:
         """Return the scores of some images: ``(n_samples, n_outputs)``."""
-        if not self._atoms:
-            return np.repeat(np.asarray(self._intercept)[None, :], X.shape[0], axis=0)
+        if not self.atoms:
+            return np.repeat(np.asarray(self.intercept)[None, :], X.shape[0], axis=0)
         if self._parts is None:
-            self._parts = PatchParts(self._pool, self._atoms, X.shape[1])
-        shape = self._pool.shape_of(X.shape[1])
+            self._parts = PatchParts(self.pool, self.atoms, X.shape[1])
+        shape = self.pool.shape_of(X.shape[1])
         found = chosen_responses(X, shape, self._parts, working_dtype(X))
-        scores: np.ndarray = found @ self._weights + self._intercept
+        scores: np.ndarray = found @ self.weights + self.intercept
         return scores
 
 
@@ -422,7 +402,7 @@ def _check_rows(X: Any) -> None:
         )
 
 
-def _kept(templates: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
+def _read_only(templates: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
     """Return templates that nobody can change any more, copied where somebody could."""
     kept = tuple(np.array(part) if part.flags.writeable else part for part in templates)
     for part in kept:

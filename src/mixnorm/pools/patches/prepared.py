@@ -24,6 +24,7 @@ from mixnorm.pools.base import (
     PreparedPool,
     Recent,
     TrainingData,
+    best_of_each,
     best_places,
 )
 from mixnorm.pools.patches.responses import all_responses, there
@@ -127,7 +128,8 @@ class PreparedPatches(PreparedPool):
         wide = (self._dtype, xp.finfo(self._dtype).bits // 8)
         if is_numpy(self._X):
             return [wide, (np.dtype(np.uint8), 1)]
-        return [wide, (xp.float16, 2)] if hasattr(xp, "float16") else [wide]
+        half = getattr(xp, "float16", None)
+        return [wide] if half is None else [wide, (half, 2)]
 
     def _units(self) -> np.ndarray:
         """Return what rounded responses are counted in: the largest ones of some images."""
@@ -182,9 +184,7 @@ class PreparedPatches(PreparedPool):
     ) -> Offers:
         """Return the best atoms of the ``m`` best templates, best first."""
         scores = self._scores(residual, rule, exclude, inputs).reshape(-1, self._n_masks)
-        chosen = best_places(scores.max(axis=1), self._looked_at(m))
-        masks = scores.argmax(axis=1)
-        places = [template * self._n_masks + int(masks[template]) for template in chosen]
+        places = best_of_each(scores, self._looked_at(m))
         return self._ranked(places, scores.reshape(-1), residual, rule)[:m]
 
     def _looked_at(self, m: int) -> int:
@@ -290,9 +290,10 @@ class PreparedPatches(PreparedPool):
         ``slopes`` and ``bends`` are its first and second derivatives in their scaled columns, an
         atom per row.
         """
+        from mixnorm.pools.patches.pool import PatchParts
         from mixnorm.pools.patches.tuning import PatchAdjustment
 
-        parts = self.pool.parts(atoms, self._X.shape[1])
+        parts = PatchParts(self.pool, atoms, self._X.shape[1])
         return PatchAdjustment(self, atoms, parts, self._X, slopes, bends)
 
     def take_on(
@@ -311,10 +312,6 @@ class PreparedPatches(PreparedPool):
         columns = self._computed(atoms)
         self._tuned = dict(zip(atoms, columns, strict=True))
         return atoms
-
-    def inputs(self, atom: Atom) -> frozenset[int]:
-        """Return the pixels that ``atom`` reads."""
-        return frozenset(self.pool.feature_indices([atom], self._X.shape[1]).tolist())
 
 
 def _norms(gradient: Any, rule: str) -> Any:

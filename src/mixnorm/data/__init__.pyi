@@ -1,0 +1,9 @@
+from mixnorm.data.base import ColumnSet as ColumnSet
+from mixnorm.data.base import ColumnStatistics as ColumnStatistics
+from mixnorm.data.dense import DenseColumns as DenseColumns
+from mixnorm.data.dense import DenseMatrix as DenseMatrix
+from mixnorm.data.matrix import Matrix as Matrix
+from mixnorm.data.matrix import as_matrix as as_matrix
+from mixnorm.data.matrix import is_list_of_tables as is_list_of_tables
+from mixnorm.data.sparse import SparseColumns as SparseColumns
+from mixnorm.data.sparse import SparseMatrix as SparseMatrix

@@ -1,0 +1,105 @@
+"""What matrices have in common: statistics of their columns, and products with some of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class ColumnStatistics:
+    """Statistics of each column over rows of positive weight; NumPy arrays.
+
+    ``low`` and ``high`` are the smallest and largest value, ``mean`` and ``deviation`` the weighted
+    mean and standard deviation.
+    """
+
+    low: np.ndarray
+    high: np.ndarray
+    mean: np.ndarray
+    deviation: np.ndarray
+
+    @property
+    def largest(self) -> np.ndarray:
+        """The largest magnitude of each column."""
+        return np.asarray(np.maximum(np.abs(self.low), np.abs(self.high)))
+
+    @property
+    def half_farthest(self) -> np.ndarray:
+        """Half the largest deviation of each column from its mean; the whole may overflow."""
+        low, mean, high = 0.5 * self.low, 0.5 * self.mean, 0.5 * self.high
+        return np.asarray(np.maximum(high - mean, mean - low))
+
+    def about_zero(self) -> ColumnStatistics:
+        """Return the same with zero in place of the means: what counts without an intercept."""
+        deviation = np.hypot(self.mean, self.deviation)
+        return ColumnStatistics(self.low, self.high, np.zeros_like(self.mean), deviation)
+
+
+class ColumnSet:
+    """Some columns of a matrix, ready for many products. All arrays are NumPy's."""
+
+    #: Number of columns.
+    size: int
+
+    def scores(self, weights: np.ndarray) -> np.ndarray:
+        """Return columns times ``weights`` of shape ``(size, n_outputs)``, output by output."""
+        raise NotImplementedError
+
+    def gradient(self, residual: np.ndarray) -> np.ndarray:
+        """Return columnsᵀ residual, of shape ``(size, n_outputs)``."""
+        raise NotImplementedError
+
+    def means(self, curvature: np.ndarray) -> np.ndarray:
+        """Return the means of the columns, ``(size, n_factors)``, by ``curvature`` of the rows."""
+        return np.asarray(self.gradient(curvature) / positive_totals(curvature))
+
+    def gram(self, curvature: np.ndarray, means: np.ndarray | None, stride: int = 1) -> np.ndarray:
+        """Return Gram matrices ``(n_factors, size, size)`` with rows weighted by ``curvature``.
+
+        ``means``, of shape ``(size, n_factors)``, is subtracted from the columns. With ``stride``
+        every so many rows may stand for all.
+        """
+        raise NotImplementedError
+
+    def part(self, index: np.ndarray) -> ColumnSet:
+        """Return some of the columns, in increasing order if they are all."""
+        return self if len(index) == self.size else self._subset(index)
+
+    def _subset(self, index: np.ndarray) -> ColumnSet:
+        raise NotImplementedError
+
+
+class Products:
+    """Base of matrices: what follows from their entries, and from some of their columns.
+
+    ``shape`` is that of the table, and products with it are in ``dtype``.
+    """
+
+    shape: tuple[int, int]
+    dtype: Any
+    _X: Any
+
+    def columns(self, index: np.ndarray) -> ColumnSet:
+        """Return some columns, laid out for many products."""
+        raise NotImplementedError
+
+    def scores(self, weights: np.ndarray) -> np.ndarray:
+        """Return ``X weights``, output by output, for entries in the working dtype.
+
+        Where most rows of ``weights`` are zero, only the columns of the others are read.
+        """
+        used = np.flatnonzero(np.any(weights != 0.0, axis=1))
+        if len(used) == 0:
+            return np.zeros((weights.shape[1], self.shape[0]), dtype=self.dtype).T
+        if len(used) < self.shape[1] // 2:
+            return self.columns(used).scores(weights[used])
+        return np.asfortranarray(self._X @ weights)
+
+
+def positive_totals(curvature: np.ndarray) -> np.ndarray:
+    """Return the sum of each column, or 1 where it is zero."""
+    totals = np.sum(curvature, axis=0)
+    return np.where(totals > 0.0, totals, 1.0).astype(curvature.dtype)
