@@ -150,7 +150,7 @@ class TensorKernelLearner(CheckedParameters, ReportedMixin, CallbackSupportMixin
     def _loss(self) -> DualLoss:
         """Return a copy of the loss that the parameters name, checked."""
         known = self._losses
-        loss = copy.deepcopy(check_dual_loss(as_loss(self.loss, known), known))
+        loss: DualLoss = copy.deepcopy(check_dual_loss(as_loss(self.loss, known), known))
         if loss.is_classifier:
             raise ValueError(
                 f"loss={loss!r} is of all scores of a sample, and outputs are fitted one by one "
@@ -352,6 +352,10 @@ class TensorKernelLearner(CheckedParameters, ReportedMixin, CallbackSupportMixin
             )
 
     # --- what is read off the model
+
+    def _fitted(self) -> TensorModel:
+        model: TensorModel = super()._fitted()
+        return model
 
     def _check_new(self, X: Any) -> np.ndarray:
         self._fitted()
