@@ -73,8 +73,8 @@ class Output:
 
     Attributes
     ----------
-    target : array of shape (n_rows,)
-        Targets, divided by ``unit``.
+    target : array of shape (n_rows, 1)
+        Targets, divided by ``unit``, as the loss takes them.
     loss : DualLoss
         The loss in that unit.
     unit : float
@@ -266,9 +266,8 @@ class TensorKernelLearner(CheckedParameters, ReportedMixin, CallbackSupportMixin
         self, made: tensor.Representation, output: Output, weight: np.ndarray, gamma: float
     ) -> Fitted:
         contraction = dual.Scaled(made.contraction, 1.0 / output.scale)
-        encoded = encoded_target(output)
         options = self._options()
-        found = dual.solve(contraction, output.loss, encoded, gamma, weight=weight, **options)
+        found = dual.solve(contraction, output.loss, output.target, gamma, weight=weight, **options)
         p = made.q / (made.q - 1.0)
         # The logarithm of what the kernel's own features are, beside those of the problem.
         log_size = made.log_scale + math.log(output.scale) / made.q
@@ -322,17 +321,8 @@ class TensorKernelLearner(CheckedParameters, ReportedMixin, CallbackSupportMixin
         whole = np.zeros((data.n_samples, len(fitted)))
         whole[data.kept] = alphas * np.exp(np.clip(logs, -700.0, 700.0))
         raw = np.array([one.gamma_raw / data.unit for one in fitted])
-        self.model_ = TensorModel(
-            expansion,
-            data.frame,
-            units,
-            norms,
-            made.q,
-            made.name,
-            whole,
-            data.inputs,
-            data.outputs,
-        )
+        about = (made.q, made.name, whole, data.inputs, data.outputs)
+        self.model_ = TensorModel(expansion, data.frame, units, norms, *about)
         self.report_ = FitReport(
             float(sum(one.objective for one in fitted)),
             float(sum(one.gap for one in fitted)),
@@ -353,10 +343,6 @@ class TensorKernelLearner(CheckedParameters, ReportedMixin, CallbackSupportMixin
 
     # --- what is read off the model
 
-    def _fitted(self) -> TensorModel:
-        model: TensorModel = super()._fitted()
-        return model
-
     def _check_new(self, X: Any) -> np.ndarray:
         self._fitted()
         return np.asarray(validate_data(self, X, reset=False, dtype=np.float64))
@@ -364,18 +350,19 @@ class TensorKernelLearner(CheckedParameters, ReportedMixin, CallbackSupportMixin
     @property
     def kernel_(self) -> TensorKernel:
         """The kernel, its parameters settled."""
-        return self._fitted().expansion.kernel
+        kernel: TensorKernel = self._fitted().expansion.kernel
+        return kernel
 
     @property
     def representation_(self) -> str:
         """How the kernel of the training rows was stored."""
-        return self._fitted().representation
+        return str(self._fitted().representation)
 
     @property
     def dual_coef_(self) -> np.ndarray:
         """The dual variables, in units of the kernel and the targets."""
         model = self._fitted()
-        return model.dual_coef[:, 0] if model.outputs.single else model.dual_coef
+        return np.asarray(model.dual_coef[:, 0] if model.outputs.single else model.dual_coef)
 
     @property
     def gamma_raw_(self) -> Any:
@@ -415,12 +402,6 @@ class TensorKernelLearner(CheckedParameters, ReportedMixin, CallbackSupportMixin
         return top_features(model, int(top))
 
 
-def encoded_target(output: Output) -> np.ndarray:
-    """Return targets as the loss takes them."""
-    column = output.target[:, None]
-    return np.asarray(output.loss.encode(column, 1, np.zeros_like(column)))
-
-
 def _output(contraction: dual.Contraction, loss: Any, y: np.ndarray, weight: np.ndarray) -> Output:
     """Return one output in its unit, with the scale of its kernel.
 
@@ -446,7 +427,8 @@ def _output(contraction: dual.Contraction, loss: Any, y: np.ndarray, weight: np.
     most = float(np.abs(weighted) @ contraction.diagonal() ** (1.0 / contraction.q))
     seen = form > contraction.rounding() * most**contraction.q
     scale = form / size if size > 0.0 and seen else 1.0
-    return Output(target, loss, unit, scale)
+    column = target[:, None]
+    return Output(loss.encode(column, 1, np.zeros_like(column)), loss, unit, scale)
 
 
 def _frame(X: np.ndarray, weight: np.ndarray) -> np.ndarray:

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
+from itertools import takewhile
 from typing import Any, ClassVar
 
 import numpy as np
 
-from mixnorm.engines import dual, tensor
-from mixnorm.estimators._common.parameters import Folds, Jobs, Scoring, Switch
+from mixnorm.engines import dual
+from mixnorm.estimators._common.parameters import Folds, Jobs, Scoring, Switch, values_to_try
 from mixnorm.estimators._common.progress import Progress
-from mixnorm.estimators._common.search import (
-    UNFINISHED,
-    RowProblem,
-    SearchedMixin,
-    values_to_try,
-)
+from mixnorm.estimators._common.search import UNFINISHED, RowProblem, SearchedMixin
 from mixnorm.estimators.kernels.inputs import LossWeights
-from mixnorm.estimators.tensor.base import TensorKernelLearner, Training, encoded_target
+from mixnorm.estimators.tensor.base import TensorKernelLearner
 from mixnorm.estimators.tensor.learners import (
     TensorClassifier,
     TensorKernelClassifier,
@@ -38,31 +34,25 @@ class GammaProblem(RowProblem):
 
     Parameters
     ----------
-    estimator, X, y
-        As in :class:`RowProblem`.
-    data : Training
-        The rows that count, with their weights.
-    made : Representation
-        The kernel of these rows, computed once for all folds.
-    gammas : ndarray
-        The values to try, rising.
+    learner : TensorKernelCV
+        The estimator that searches.
+    X : ndarray of shape (n_samples, n_features)
+        All rows, checked.
+    y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        Their targets.
+    sample_weight : array-like of shape (n_samples,) or None
+        Their weights.
     """
 
-    def __init__(
-        self,
-        estimator: Any,
-        X: np.ndarray,
-        y: np.ndarray,
-        data: Training,
-        made: tensor.Representation,
-        gammas: np.ndarray,
-    ) -> None:
+    def __init__(self, learner: TensorKernelCV, X: np.ndarray, y: Any, sample_weight: Any) -> None:
+        self.data = data = learner._training(X, y, sample_weight)
+        self.made = learner._represented(data.rows)
+        self.gammas = learner._gammas()
         weight, self._places = np.zeros(len(X)), np.full(len(X), -1)
         weight[data.kept] = data.weight
         self._places[data.kept] = np.arange(len(data.kept))
-        super().__init__(estimator, X, y, weight)
-        self.data, self.made, self.gammas = data, made, gammas
-        self.chains = (len(gammas),)
+        super().__init__(learner._plain(learner._kind), X, np.asarray(y), weight)
+        self.chains = (len(self.gammas),)
 
     def fold(self, train: Any, test: Any) -> Callable[[int], Iterator[Candidate]]:
         """Return what goes along ``gammas``, fitted on the rows ``train``."""
@@ -80,14 +70,14 @@ class GammaProblem(RowProblem):
             dual.path(
                 dual.Scaled(part, 1.0 / output.scale),
                 output.loss,
-                encoded_target(output),
+                output.target,
                 self.gammas.tolist(),
                 weight=weight,
                 **self.estimator._options(),
             )
             for output in outputs
         ]
-        points = _uninterrupted(zip(*paths, strict=True))
+        points = list(takewhile(_uninterrupted, zip(*paths, strict=True)))
         scores = np.empty((len(points), len(test), len(outputs)))
         for place, output in enumerate(outputs):
             alphas = np.zeros((self.made.contraction.n, len(points)))
@@ -105,14 +95,9 @@ class GammaProblem(RowProblem):
             raise KeyboardInterrupt
 
 
-def _uninterrupted(points: Iterator[tuple[dual.DualSolution, ...]]) -> list[Any]:
-    """Return the solutions of all outputs for each ``gamma``, up to an interrupt."""
-    found = []
-    for point in points:
-        if any(one.interrupted for one in point):
-            break
-        found.append(point)
-    return found
+def _uninterrupted(point: Sequence[dual.DualSolution]) -> bool:
+    """Tell whether the solutions of all outputs are done."""
+    return not any(one.interrupted for one in point)
 
 
 @dataclass(eq=False, repr=False)
@@ -149,11 +134,7 @@ class TensorKernelCV(SearchedMixin, TensorKernelLearner):
         return {"gamma": found.cv_results["param_gamma"], "split_test_scores": found.scores().T}
 
     def _search_problem(self, X: Any, y: Any, sample_weight: Any) -> GammaProblem:
-        X = self._validated(X, y)
-        data = self._training(X, y, sample_weight)
-        made = self._represented(data.rows)
-        plain = self._plain(self._kind)
-        return GammaProblem(plain, X, np.asarray(y), data, made, self._gammas())
+        return GammaProblem(self, self._validated(X, y), y, sample_weight)
 
     def _refit(self, problem: GammaProblem, params: dict[str, Any], progress: Progress) -> None:
         task = progress.task("refit", problem.data.y.shape[1])
