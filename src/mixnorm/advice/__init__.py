@@ -1,7 +1,7 @@
 """Advice: which norm to use on your data.
 
-Open ``compare.py`` first, then ``cases.py``. The room may import ``estimators``, ``bounds``,
-``norms`` and ``data``.
+Open ``compare.py`` first, then ``cases.py``. The room may import ``estimators``, ``selection``,
+``models``, ``bounds``, ``norms`` and ``data``.
 """
 
 from mixnorm.advice.advice import Advice, NormAdvice

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any
-
-import numpy as np
 
 from mixnorm.advice.curves import Curve
 from mixnorm.bounds import Bound
@@ -42,6 +42,11 @@ class NormAdvice:
     def error(self) -> float:
         """The held-out error at the best penalty."""
         return self.curve.error
+
+    @property
+    def loss(self) -> float:
+        """The held-out loss at the best penalty."""
+        return float(self.curve.losses[:, self.curve.best].mean())
 
     @property
     def standard_error(self) -> float:
@@ -140,13 +145,12 @@ class Advice:
 
     def bound_order(self) -> dict[str, int]:
         """Return the place of every norm by its bound, from 1; norms without are left out."""
-        known = [one for one in self.norms if one.bound is not None]
-        known.sort(key=lambda one: one.bound.value if one.bound else np.inf)
         found: dict[str, int] = {}
-        for number, one in enumerate(known, 1):
-            before = known[number - 2] if number > 1 else None
+        before: NormAdvice | None = None
+        for place, one in enumerate(by_bound(self.norms), 1):
             same = before is not None and same_bounds(one, before)
-            found[one.name] = found[before.name] if before is not None and same else number
+            found[one.name] = found[before.name] if before is not None and same else place
+            before = one
         return found
 
     def projected(self, times: float = 10.0) -> str:
@@ -156,13 +160,10 @@ class Advice:
             return ""
         return bound.at(times * bound.inputs["n"]).sentence
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         from mixnorm.advice.table import as_text
 
         return as_text(self)
-
-    def __repr__(self) -> str:
-        return str(self)
 
     def _repr_html_(self) -> str:
         from mixnorm.advice.table import as_html
@@ -170,10 +171,14 @@ class Advice:
         return as_html(self)
 
 
+def by_bound(norms: list[NormAdvice]) -> list[NormAdvice]:
+    """Return the norms that have a bound, the smallest first."""
+    known = [(one.bound.value, one) for one in norms if one.bound is not None]
+    return [one for _, one in sorted(known, key=itemgetter(0))]
+
+
 def same_bounds(one: NormAdvice, other: NormAdvice) -> bool:
     """Tell whether two bounds are the same, but for how exactly the weights are known."""
     if one.bound is None or other.bound is None:
         return False
-    return abs(one.bound.value - other.bound.value) <= 0.01 * max(
-        one.bound.value, other.bound.value
-    )
+    return math.isclose(one.bound.value, other.bound.value, rel_tol=0.01)

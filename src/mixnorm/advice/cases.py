@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
+from scipy.special import log_softmax
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.utils import check_consistent_length
 
@@ -16,6 +18,7 @@ from mixnorm._checks import check_array
 from mixnorm.data import is_list_of_tables
 from mixnorm.estimators import MixedNormClassifier, MixedNormRegressor, MultiTaskLearner
 from mixnorm.estimators.mixed_norm import standardized
+from mixnorm.models import MixedNormPath
 
 Part = tuple[Any, Any]
 # Different whole numbers in floats, above which they are no labels.
@@ -23,13 +26,11 @@ _FEW = 20
 
 
 @dataclass(frozen=True)
-class Case:
-    """Rows in standard units, targets, and how models of them are made and judged.
+class Case(ABC):
+    """Rows in standard units, targets, and how models of them are made and scored.
 
     Attributes
     ----------
-    kind : {"classes", "outputs", "tasks"}
-        What is learned.
     X : array or sparse matrix, or a list of them
         The rows that are used, with columns in standard deviations where ``standardize`` says so.
     y : array, or a list of them
@@ -40,100 +41,161 @@ class Case:
         Whether models measure columns in standard deviations, each by its own training rows.
     """
 
-    kind: str
     X: Any
     y: Any
     n_outputs: int
     standardize: bool
 
+    #: What is learned: classes, outputs or tasks.
+    kind: ClassVar[str]
+    #: What errors are.
+    what: ClassVar[str] = "squared errors, in parts of the variance"
+    #: The estimator, and how rows are split.
+    learner: ClassVar[Any]
+    splitter: ClassVar[Any] = KFold
+
+    @property
+    def tables(self) -> list[Any]:
+        """The rows of each task; all rows where there are no tasks."""
+        return [self.X]
+
     @property
     def n(self) -> int:
         """How many rows there are; of tasks, in the smallest."""
-        return min(len(part) for part in self.y) if self.kind == "tasks" else len(self.y)
+        return int(min(part.shape[0] for part in self.tables))
 
     @property
     def n_used(self) -> int:
         """How many rows there are in all."""
-        return sum(map(len, self.y)) if self.kind == "tasks" else len(self.y)
+        return sum(part.shape[0] for part in self.tables)
 
     @property
     def d(self) -> int:
         """How many columns there are."""
-        return int((self.X[0] if self.kind == "tasks" else self.X).shape[1])
+        return int(self.tables[0].shape[1])
 
     def model(self, norm: Any, **params: Any) -> Any:
         """Return an estimator under a norm."""
-        kinds = {"classes": MixedNormClassifier, "outputs": MixedNormRegressor}
-        kind = kinds.get(self.kind, MultiTaskLearner)
-        return kind(norm, standardize=self.standardize, **params)
+        return self.learner(norm, standardize=self.standardize, **params)
 
     def folds(self, n_folds: int, seed: int) -> list[tuple[Part, Part]]:
         """Return training and test parts."""
-        if self.kind == "tasks":
-            cuts = [_cuts(KFold, n_folds, seed, X, y) for X, y in zip(self.X, self.y, strict=True)]
-            return [
-                (self._task_part(cuts, fold, 0), self._task_part(cuts, fold, 1))
-                for fold in range(n_folds)
-            ]
-        kind = StratifiedKFold if self.kind == "classes" else KFold
-        cuts = _cuts(kind, n_folds, seed, self.X, self.y)
-        return [
-            ((self.X[train], self.y[train]), (self.X[test], self.y[test])) for train, test in cuts
-        ]
+        return _folds(self.splitter, n_folds, seed, self.X, self.y)
 
-    def _task_part(self, cuts: list[Any], fold: int, side: int) -> Part:
-        rows = [cut[fold][side] for cut in cuts]
-        return (
-            [X[part] for X, part in zip(self.X, rows, strict=True)],
-            [y[part] for y, part in zip(self.y, rows, strict=True)],
-        )
+    @abstractmethod
+    def scores(self, path: MixedNormPath, train: Part, test: Part) -> Iterable[Any]:
+        """Return the scores of the test part by each solution of a path."""
 
-    # --- how good
+    @abstractmethod
+    def loss(self, scores: Any, y: Any) -> float:
+        """Return the mean loss of scores."""
 
-    def judged(self, path: Any, train: Part, test: Part) -> tuple[np.ndarray, np.ndarray]:
-        """Return held-out losses and errors of all solutions of a path."""
-        if self.kind == "classes":
-            return self._judged_classes(path.decision_function(test[0]), train[1], test[1])
-        if self.kind == "outputs":
-            left = path.decision_function(test[0]) - test[1]
-            lost = (left**2).mean(axis=1)
-            return lost.mean(axis=1), (lost / _spread(self.y)).mean(axis=1)
-        lost = []
-        for task, (X, y) in enumerate(zip(*test, strict=True)):
-            given = np.stack([X @ path.coef(a)[task] for a in range(len(path))])
-            left = given + path.intercepts[:, task, None] - y
-            lost.append((left**2).mean(axis=1) / _spread(self.y[task]))
-        mean = np.mean(lost, axis=0)
-        return mean, mean
+    @abstractmethod
+    def error(self, scores: Any, y: Any) -> float:
+        """Return what counts: the share of wrong labels, or the part of the variance left."""
 
-    def _judged_classes(
-        self, scores: np.ndarray, known: np.ndarray, y: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        if scores.shape[2] == 1:
-            scores = np.concatenate([-0.5 * scores, 0.5 * scores], axis=2)
-        # A class that is not in the training part has no score, and is always missed.
-        classes = np.unique(known)
-        places = np.searchsorted(classes, y)
-        there = (places < len(classes)) & (classes[np.minimum(places, len(classes) - 1)] == y)
-        places = np.where(there, places, 0)
-        most = scores.max(axis=2, keepdims=True)
-        total = np.log(np.exp(scores - most).sum(axis=2)) + most[..., 0]
-        lost = total - scores[:, np.arange(len(y)), places]
-        wrong = (scores.argmax(axis=2) != places) | ~there
-        return np.where(there, lost, np.log(len(classes)) + 10.0).mean(axis=1), wrong.mean(axis=1)
+    @abstractmethod
+    def null_scores(self, y: Any) -> Any:
+        """Return the scores of the model without features, fitted on targets."""
 
     def null_error(self, train: Part, test: Part) -> float:
         """Return the held-out error of the model without features."""
-        if self.kind == "classes":
-            labels, counts = np.unique(train[1], return_counts=True)
-            return float(np.mean(test[1] != labels[np.argmax(counts)]))
-        if self.kind == "outputs":
-            left = ((test[1] - train[1].mean(axis=0)) ** 2).mean(axis=0)
-            return float((left / _spread(self.y)).mean())
-        parts = zip(train[1], test[1], self.y, strict=True)
-        return float(
-            np.mean([((b - a.mean()) ** 2).mean() / _spread(whole) for a, b, whole in parts])
-        )
+        return self.error(self.null_scores(train[1]), test[1])
+
+
+class ClassCase(Case):
+    """One label for each row."""
+
+    kind = "classes"
+    what = "wrong labels"
+    learner = MixedNormClassifier
+    splitter = StratifiedKFold
+
+    def scores(self, path: MixedNormPath, train: Part, test: Part) -> Iterable[Any]:
+        """Return a score for each class; minus infinity for one without training rows."""
+        found = path.decision_function(test[0])
+        if found.shape[2] == 1:
+            found = np.concatenate([-0.5 * found, 0.5 * found], axis=2)
+        scores = np.full((*found.shape[:2], self.n_outputs), -np.inf)
+        scores[:, :, np.unique(train[1])] = found
+        return scores
+
+    def loss(self, scores: np.ndarray, y: np.ndarray) -> float:
+        """Return the mean logistic loss."""
+        lost = -log_softmax(scores, axis=1)[np.arange(len(y)), y]
+        n_known = np.count_nonzero(np.isfinite(scores[0]))
+        return float(np.where(np.isfinite(lost), lost, np.log(n_known) + 10.0).mean())
+
+    def error(self, scores: np.ndarray, y: np.ndarray) -> float:
+        """Return the share of wrong labels."""
+        return float(np.mean(scores.argmax(axis=1) != y))
+
+    def null_scores(self, y: np.ndarray) -> np.ndarray:
+        """Return how frequent the classes are."""
+        return np.bincount(y)[None, :]
+
+
+class OutputCase(Case):
+    """Columns of numbers."""
+
+    kind = "outputs"
+    learner = MixedNormRegressor
+
+    def scores(self, path: MixedNormPath, train: Part, test: Part) -> Iterable[Any]:
+        """Return the predictions of all outputs."""
+        return path.decision_function(test[0])
+
+    def loss(self, scores: np.ndarray, y: np.ndarray) -> float:
+        """Return the mean squared error."""
+        return float(((scores - y) ** 2).mean())
+
+    def error(self, scores: np.ndarray, y: np.ndarray) -> float:
+        """Return the mean squared error, in parts of the variance of each output."""
+        return float((((scores - y) ** 2).mean(axis=0) / _spread(self.y)).mean())
+
+    def null_scores(self, y: np.ndarray) -> np.ndarray:
+        """Return the mean of each output."""
+        return np.asarray(y.mean(axis=0))
+
+
+class TaskCase(Case):
+    """Numbers of several tasks, each with rows of its own."""
+
+    kind = "tasks"
+    learner = MultiTaskLearner
+
+    @property
+    def tables(self) -> list[Any]:
+        """The rows of each task."""
+        return list(self.X)
+
+    def folds(self, n_folds: int, seed: int) -> list[tuple[Part, Part]]:
+        """Return training and test parts, in which each task has its share."""
+        tasks = [_folds(KFold, n_folds, seed, X, y) for X, y in zip(self.X, self.y, strict=True)]
+        return [
+            (_gathered(train for train, _ in parts), _gathered(test for _, test in parts))
+            for parts in zip(*tasks, strict=True)
+        ]
+
+    def scores(self, path: MixedNormPath, train: Part, test: Part) -> Iterable[Any]:
+        """Return the predictions of each task."""
+        for place, intercept in enumerate(path.intercepts):
+            parts = zip(test[0], path.coef(place), intercept, strict=True)
+            yield [X @ weights + constant for X, weights, constant in parts]
+
+    def loss(self, scores: Any, y: Any) -> float:
+        """Return the error: tasks may have units of their own."""
+        return self.error(scores, y)
+
+    def error(self, scores: Any, y: Any) -> float:
+        """Return the mean squared error, in parts of the variance of each task."""
+        parts = zip(scores, y, self.y, strict=True)
+        left = [((given - known) ** 2).mean() / _spread(whole) for given, known, whole in parts]
+        return float(np.mean(left))
+
+    def null_scores(self, y: Any) -> Any:
+        """Return the mean of each task."""
+        return [part.mean() for part in y]
 
 
 def case_of(
@@ -160,8 +222,8 @@ def case_of(
             raise ValueError(
                 f"y holds one class, {labels.tolist()[0]!r}; advice needs two or more."
             )
-        return Case("classes", X, codes, len(labels), standardize)
-    return Case("outputs", X, _united(y), y.shape[1], standardize)
+        return ClassCase(X, codes, len(labels), standardize)
+    return OutputCase(X, _united(y), y.shape[1], standardize)
 
 
 def _holds_classes(y: np.ndarray, task: str | None) -> bool:
@@ -218,7 +280,7 @@ def _tasks(
     if len({part.shape[1] for part in rows}) > 1:
         raise ValueError("Tasks have different numbers of columns; all must have the same.")
     rows = _scaled(rows) if standardize else rows
-    return Case("tasks", rows, targets, len(rows), standardize)
+    return TaskCase(rows, targets, len(rows), standardize)
 
 
 def _some(n: int, most: int, labels: np.ndarray | None, rng: np.random.Generator) -> np.ndarray:
@@ -253,7 +315,14 @@ def _spread(y: np.ndarray) -> Any:
     return np.where(found > 0.0, found, 1.0)
 
 
-def _cuts(kind: Any, n_folds: int, seed: int, X: Any, y: Any) -> list[Any]:
+def _folds(kind: Any, n_folds: int, seed: int, X: Any, y: Any) -> list[tuple[Part, Part]]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of rare classes
-        return list(kind(n_folds, shuffle=True, random_state=seed).split(X, y))
+        cuts = list(kind(n_folds, shuffle=True, random_state=seed).split(X, y))
+    return [((X[train], y[train]), (X[test], y[test])) for train, test in cuts]
+
+
+def _gathered(parts: Iterable[Part]) -> Part:
+    """Return the rows of all tasks as one list, and their targets as another."""
+    rows, targets = zip(*parts, strict=True)
+    return list(rows), list(targets)

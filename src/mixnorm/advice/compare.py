@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +16,6 @@ from mixnorm.advice.cases import Case, case_of
 from mixnorm.advice.curves import Curve, curve_of
 from mixnorm.advice.words import verdict_of, why
 from mixnorm.bounds import Bound, excess_risk
-from mixnorm.exceptions import NotConvergedWarning
 from mixnorm.norms import MixedNorm, as_norm
 
 _DEFAULT = ("l1,1", "l2,1", "l2,2", "trace")
@@ -25,8 +23,6 @@ _DEFAULT = ("l1,1", "l2,1", "l2,2", "trace")
 _STEADY, _MOST_CUTS = 400, 4
 # Iterations of a fit in the comparison, at most.
 _MAX_ITER = 300
-# The smallest penalty divided by the largest.
-_RATIO = 1e-3
 # Part of the way from the worst best loss to the loss of nothing, that all norms must reach.
 _SLACK = 0.02
 
@@ -94,10 +90,12 @@ def advise(
     >>> advice.best_norm_ in ("l1,1", "l2,1", "l2,2", "trace")
     True
     """
-    _check(cv=cv, n_alphas=n_alphas, max_rows=max_rows)
+    _check_whole(2, cv=cv, n_alphas=n_alphas)
+    _check_whole(20, max_rows=max_rows)
+    _check_whole(0, random_state=random_state)  # rows and folds are the same for all norms
     if not isinstance(standardize, (bool, np.bool_)):
         raise TypeError(f"standardize={standardize!r} must be True or False.")
-    seed = _seed(random_state)
+    cv, seed = int(cv), int(random_state)
     case = case_of(
         X, y, max_rows=int(max_rows), standardize=bool(standardize), seed=seed, task=task
     )
@@ -108,28 +106,25 @@ def advise(
             f"{where} {case.n} rows, too few for cv={cv} folds; lower cv, or add rows."
         )
     cuts = _repeats(case.n)
-    folds = [
-        fold for repeat in range(cuts) for fold in case.folds(int(cv), (seed + repeat) % 2**32)
-    ]
+    folds = [fold for repeat in range(cuts) for fold in case.folds(cv, (seed + repeat) % 2**32)]
     null = np.array([case.null_error(train, test) for train, test in folds])
     curves = {}
     for name, norm in chosen.items():
         if progress is not None:
             progress(name)
-        curves[name] = _curve(case, norm, folds, int(n_alphas), float(tol), cuts)
+        model = case.model(norm, tol=float(tol), max_iter=_MAX_ITER)
+        curves[name] = curve_of(case, model, folds, int(n_alphas), cuts)
     found = _compared(case, chosen, curves)
     verdict = verdict_of(case, found, null)
-    best = found[0]
-    model = _fitted(case, X, y, best)
-    wholes = [part.shape[0] for part in X] if case.kind == "tasks" else [np.shape(y)[0]]
+    n_samples = sum(part.shape[0] for part in X) if case.kind == "tasks" else len(y)
     return Advice(
         found,
-        model,
+        _fitted(case, X, y, found[0], n_samples),
         why(case, found, null, verdict),
         verdict,
         float(null.mean()),
-        "wrong labels" if case.kind == "classes" else "squared errors, in parts of the variance",
-        sum(wholes),
+        case.what,
+        n_samples,
         case.d,
         case.n_outputs,
         case.n_used,
@@ -141,19 +136,6 @@ def _repeats(n: int) -> int:
     return int(np.clip(_STEADY // max(1, n), 1, _MOST_CUTS))
 
 
-def _curve(case: Case, norm: Any, folds: list[Any], n_alphas: int, tol: float, cuts: int) -> Curve:
-    model = case.model(norm, tol=tol, max_iter=_MAX_ITER)
-
-    def path_of(train: Any, alphas: np.ndarray | None) -> Any:
-        grid: Any = n_alphas if alphas is None else alphas
-        with warnings.catch_warnings():
-            # A comparison needs no more than it has after so many iterations.
-            warnings.simplefilter("ignore", NotConvergedWarning)
-            return model.path(*train, alphas=grid, alpha_ratio=_RATIO)
-
-    return curve_of(path_of, case.judged, folds, n_alphas, cuts)
-
-
 def _compared(case: Case, norms: dict[str, Any], curves: dict[str, Curve]) -> list[NormAdvice]:
     """Return what was found of all norms, the smallest held-out error first."""
     level = _common_level(curves)
@@ -162,8 +144,7 @@ def _compared(case: Case, norms: dict[str, Any], curves: dict[str, Curve]) -> li
         curve = curves[name]
         comparator = _comparator(curve, level)
         found.append(NormAdvice(name, norm, curve, *_bounded(case, norm, comparator)))
-    losses = {name: float(curve.losses[:, curve.best].mean()) for name, curve in curves.items()}
-    return sorted(found, key=lambda one: (round(one.error, 12), losses[one.name]))
+    return sorted(found, key=lambda one: (round(one.error, 12), one.loss))
 
 
 def _common_level(curves: dict[str, Curve]) -> float:
@@ -200,11 +181,10 @@ def _bounded(case: Case, norm: Any, comparator: float) -> tuple[float, float, Bo
     return bound.inputs["examples"], comparator, bound
 
 
-def _fitted(case: Case, X: Any, y: Any, best: NormAdvice) -> Any:
+def _fitted(case: Case, X: Any, y: Any, best: NormAdvice, n_samples: int) -> Any:
     """Return the best model, fitted on all rows, which takes rows as they were given."""
-    whole = sum(part.shape[0] for part in X) if case.kind == "tasks" else len(y)
     # The best penalty falls with the root of the number of rows.
-    alpha = best.alpha * math.sqrt(case.n_used / whole)
+    alpha = best.alpha * math.sqrt(case.n_used / n_samples)
     if case.kind == "tasks":
         y = [np.asarray(part, np.float64).ravel() for part in y]
     return clone(case.model(best.norm, alpha=alpha)).fit(X, y)
@@ -217,8 +197,8 @@ def _norms(norms: Any, groups: Any, n_columns: int) -> dict[str, Any]:
     elif norms is None or isinstance(norms, numbers.Number):
         raise TypeError(f"norms={norms!r} must be a list of norms, or a dictionary of them.")
     else:
-        given = [norms] if isinstance(norms, str) or hasattr(norms, "value") else list(norms)
-        found = {_name(norm): as_norm(norm) for norm in given}
+        alone = isinstance(norms, str) or not isinstance(norms, Iterable)
+        found = {_name(norm): as_norm(norm) for norm in ([norms] if alone else norms)}
     if groups is not None:
         labels = np.asarray(groups)
         if labels.shape != (n_columns,):
@@ -232,23 +212,12 @@ def _norms(norms: Any, groups: Any, n_columns: int) -> dict[str, Any]:
     return found
 
 
-def _seed(random_state: Any) -> int:
-    whole = isinstance(random_state, numbers.Integral) and not isinstance(random_state, bool)
-    if not whole or not 0 <= random_state < 2**32:
-        raise ValueError(
-            f"random_state={random_state!r} must be a whole number from 0 up: rows and folds are "
-            "drawn by it, and the same for all norms."
-        )
-    return int(random_state)
-
-
 def _name(norm: Any) -> str:
     return norm if isinstance(norm, str) else repr(norm)
 
 
-def _check(**numbers_given: Any) -> None:
-    least = {"cv": 2, "n_alphas": 2, "max_rows": 20}
-    for name, value in numbers_given.items():
+def _check_whole(least: int, **given: Any) -> None:
+    for name, value in given.items():
         whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
-        if not whole or value < least[name]:
-            raise ValueError(f"{name}={value!r} must be a whole number of at least {least[name]}.")
+        if not whole or value < least:
+            raise ValueError(f"{name}={value!r} must be a whole number of at least {least}.")

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
+
+from mixnorm.advice.cases import Case
+from mixnorm.exceptions import NotConvergedWarning
+from mixnorm.selection import Candidate, search
+
+# The smallest penalty divided by the largest.
+_RATIO = 1e-3
 
 
 @dataclass(frozen=True)
@@ -64,21 +73,56 @@ class Curve:
         return float(np.std(values, ddof=1) / np.sqrt(n / self.n_cuts)) if n > 1 else 0.0
 
 
+class NormProblem:
+    """A search along the penalties of one norm; those of the first fold serve all.
+
+    Parameters
+    ----------
+    case : Case
+        The data.
+    model : estimator
+        The estimator under the norm.
+    n_alphas : int
+        How many penalties there are.
+    """
+
+    def __init__(self, case: Case, model: Any, n_alphas: int) -> None:
+        self.case, self.model = case, model
+        self.alphas: Any = n_alphas
+        self.chains: Sequence[int] = (n_alphas,)
+
+    def fold(self, train: Any, test: Any) -> Callable[[int], Iterator[Candidate]]:
+        """Return what goes along the penalties, fitted on the part ``train``."""
+        return partial(self._candidates, train, test)
+
+    def _candidates(self, train: Any, test: Any, chain: int) -> Iterator[Candidate]:
+        with warnings.catch_warnings():
+            # A comparison needs no more than it has after so many iterations.
+            warnings.simplefilter("ignore", NotConvergedWarning)
+            path = self.model.path(*train, alphas=self.alphas, alpha_ratio=_RATIO)
+        if len(path) < self.chains[chain]:
+            raise KeyboardInterrupt
+        self.alphas = path.alphas
+        for place, scores in enumerate(self.case.scores(path, train, test)):
+            facts = {
+                "norm": float(path.norm_values[place]),
+                "columns": float(len(path.supports[place])),
+                "rank": _rank(path.coef(place)),
+            }
+            yield Candidate({"alpha": float(path.alphas[place])}, test, scores, path, facts)
+
+
 def curve_of(
-    path_of: Callable[[Any, np.ndarray | None], Any],
-    judge: Callable[[Any, Any, Any], tuple[np.ndarray, np.ndarray]],
-    folds: list[tuple[Any, Any]],
-    n_alphas: int,
-    n_cuts: int = 1,
+    case: Case, model: Any, folds: list[tuple[Any, Any]], n_alphas: int, n_cuts: int = 1
 ) -> Curve:
     """Go along the path of a norm on every fold.
 
     Parameters
     ----------
-    path_of : callable
-        Takes a training part and penalties (None for its own), and returns a path.
-    judge : callable
-        Takes a path, its training part and a test part, and returns losses and errors by penalty.
+    case : Case
+        The data.
+    model : estimator
+        The estimator under the norm.
     folds : list of (train, test)
         Parts of the data.
     n_alphas : int
@@ -87,26 +131,20 @@ def curve_of(
         How often the rows were cut into folds.
     """
     start = time.perf_counter()
-    alphas: np.ndarray | None = None
-    losses, errors, norms, columns, ranks = [], [], [], [], []
-    for train, test in folds:
-        path = path_of(train, alphas)
-        alphas = path.alphas if alphas is None else alphas
-        lost, wrong = judge(path, train, test)
-        losses.append(lost)
-        errors.append(wrong)
-        norms.append(path.norm_values)
-        columns.append(path.n_features)
-        ranks.append([_rank(path.coef(place)) for place in range(n_alphas)])
-    if alphas is None:
-        raise ValueError("There are no folds.")
+    scoring = {
+        "loss": lambda one: -case.loss(one.scores, one.rows[1]),
+        "error": lambda one: -case.error(one.scores, one.rows[1]),
+    }
+    found = search(NormProblem(case, model, n_alphas), folds, scoring=scoring)
+    if found.interrupted:  # a norm is compared on all folds, or not at all
+        raise KeyboardInterrupt
     return Curve(
-        alphas,
-        np.array(losses),
-        np.array(errors),
-        np.array(norms),
-        np.mean(columns, axis=0),
-        np.mean(ranks, axis=0),
+        found.cv_results["param_alpha"],
+        -found.scores("loss"),
+        -found.scores("error"),
+        found.facts["norm"],
+        found.facts["columns"].mean(axis=0),
+        found.facts["rank"].mean(axis=0),
         time.perf_counter() - start,
         n_cuts,
     )

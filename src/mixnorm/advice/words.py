@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mixnorm._array import is_sparse
-from mixnorm.advice.advice import NormAdvice, same_bounds
+from mixnorm.advice.advice import NormAdvice, by_bound, same_bounds
 from mixnorm.advice.cases import Case
 
 # Standard errors of a paired difference, within which norms are as good as each other, and which
@@ -88,7 +88,7 @@ def _shape(case: Case, best: NormAdvice) -> str:
 
 
 def _examples(case: Case) -> str:
-    X = case.X[0] if case.kind == "tasks" else case.X
+    X = case.tables[0]
     filled = X.nnz / np.prod(X.shape) if is_sparse(X) else float(np.mean(X != 0.0))
     rows = f"{case.n} rows in the smallest task" if case.kind == "tasks" else f"{case.n} rows"
     text = f"There are {rows} for {case.d} column{'' if case.d == 1 else 's'}"
@@ -100,11 +100,10 @@ def _examples(case: Case) -> str:
 
 
 def _bounds(found: list[NormAdvice]) -> str:
-    known = [one for one in found if one.bound is not None]
+    known = by_bound(found)
     if len(known) < 2:
         return ""
-    first = min(known, key=lambda one: one.bound.value if one.bound else np.inf)
-    best = found[0]
+    best, first = found[0], known[0]
     if first.name == best.name or same_bounds(first, best):
         return f"The bounds agree: none is below that of {best.name}."
     if as_good(best, first):

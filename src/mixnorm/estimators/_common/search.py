@@ -235,9 +235,9 @@ class SearchedMixin(SearchParameters, FittedMixin):
                 f"{name}={_shown(value)}" for name, value in found.best_params.items()
             )
             warn_caller(
-                f"At {chosen}, which was chosen, the fits of {n_cut} folds took more effort than "
-                f"max_iter={self.max_iter} allows, and did not reach "  # type: ignore[attr-defined]
-                f"tol={self.tol:g}. Raise max_iter or tol, or scale X.",  # type: ignore[attr-defined]
+                f"At {chosen}, which was chosen, the fits of {n_cut} folds did not reach "
+                f"tol={self.tol:g} within "  # type: ignore[attr-defined]
+                f"max_iter={self.max_iter}. Raise max_iter or tol, or scale X.",  # type: ignore[attr-defined]
                 NotConvergedWarning,
             )
 

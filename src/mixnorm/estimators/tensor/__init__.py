@@ -1,5 +1,5 @@
 """lp-norm regularisation with tensor kernels.
 
 Open ``learners.py`` first, then ``base.py``. The folder may import ``_common``, the families
-``kernels`` and ``mixed_norm``, ``engines``, ``kernels``, ``losses`` and ``models``.
+``kernels`` and ``mixed_norm``, ``selection``, ``engines``, ``kernels``, ``losses`` and ``models``.
 """

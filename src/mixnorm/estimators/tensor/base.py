@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+import copy
 import math
-import numbers
-from dataclasses import dataclass, is_dataclass
-from typing import Annotated, Any, Self
+from dataclasses import KW_ONLY, dataclass, is_dataclass
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, is_classifier
 
 from mixnorm.engines import dual, tensor
 from mixnorm.estimators._common.fitted import ReportedMixin
 from mixnorm.estimators._common.inputs import random_generator
 from mixnorm.estimators._common.messages import warn_caller
-from mixnorm.estimators._common.parameters import CheckedParameters, Number, Of, OneOf, Whole, maybe
+from mixnorm.estimators._common.parameters import (
+    Anything,
+    CheckedParameters,
+    Count,
+    Loss,
+    Number,
+    Of,
+    OneOf,
+    Seed,
+    Switch,
+    Tolerance,
+    Whole,
+    maybe,
+)
 from mixnorm.estimators._common.progress import (
     CallbackSupportMixin,
     Progress,
@@ -26,13 +39,9 @@ from mixnorm.estimators._common.validation import validate_data
 from mixnorm.estimators.kernels.inputs import check_targets, weights_of
 from mixnorm.estimators.mixed_norm.base import check_dual_loss
 from mixnorm.estimators.tensor.features import FeatureWeight, top_features
-from mixnorm.exceptions import (
-    CoarseKernelWarning,
-    InterruptedFitWarning,
-    NotConvergedWarning,
-)
+from mixnorm.exceptions import CoarseKernelWarning, InterruptedFitWarning, NotConvergedWarning
 from mixnorm.kernels import FeatureExpansion, PolynomialTensorKernel, TensorKernel
-from mixnorm.losses import as_loss
+from mixnorm.losses import DualLoss, as_loss
 from mixnorm.models import FitReport, Inputs, TensorModel, framed
 
 _KERNEL = "give one of mixnorm.kernels, PolynomialTensorKernel(degree=2) say, or leave it at None"
@@ -40,10 +49,7 @@ _RIDGE = "2 is kernel ridge regression, and beyond 100 powers of columns are no 
 # Parts of a kernel that are too little to stand in for it.
 _LITTLE = 0.5
 
-Kernel = Annotated[Any, maybe(Of(TensorKernel, why=_KERNEL))]
-Exponent = Annotated[float, Number(above=2, most=100, why=_RIDGE)]
-Representation = Annotated[str, OneOf(("auto", *tensor.REPRESENTATIONS))]
-Components = Annotated[int | None, maybe(Whole(least=1))]
+_TOP = Whole(least=1)
 
 
 @dataclass(frozen=True)
@@ -67,8 +73,8 @@ class Output:
 
     Attributes
     ----------
-    target : array of shape (n_rows,)
-        Targets, divided by ``unit``.
+    target : array of shape (n_rows, 1)
+        Targets, divided by ``unit``, as the loss takes them.
     loss : DualLoss
         The loss in that unit.
     unit : float
@@ -95,14 +101,27 @@ class Fitted:
     found: dual.DualSolution
 
 
+@dataclass(eq=False, repr=False)
 class TensorKernelLearner(CheckedParameters, ReportedMixin, CallbackSupportMixin, BaseEstimator):
     """Base of the learners with a tensor kernel.
 
-    A subclass has the parameters, and says what its targets and losses are.
+    A subclass says what its targets are, and has ``gamma`` or a list of values to try.
     """
 
-    model_: TensorModel
-    report_: FitReport
+    #: The losses by name.
+    _losses: ClassVar[dict[str, type]]
+
+    kernel: Annotated[TensorKernel | None, maybe(Of(TensorKernel, why=_KERNEL))] = None
+    _: KW_ONLY
+    q: Annotated[float, Number(above=2, most=100, why=_RIDGE)] = 4
+    loss: Loss = "squared"
+    standardize: Switch = True
+    representation: Annotated[str, OneOf(("auto", *tensor.REPRESENTATIONS))] = "auto"
+    n_components: Annotated[int | None, maybe(Whole(least=1))] = None
+    solver: Anything = "newton"
+    tol: Tolerance = 1e-8
+    max_iter: Count = 200
+    random_state: Seed = None
 
     # --- what a subclass says
 
@@ -111,14 +130,6 @@ class TensorKernelLearner(CheckedParameters, ReportedMixin, CallbackSupportMixin
 
         A weight of zero leaves a row out.
         """
-        raise NotImplementedError
-
-    def _known(self) -> dict[str, type]:
-        """Return the losses by name."""
-        raise NotImplementedError
-
-    def _loss(self) -> Any:
-        """Return the loss that the parameters name, checked."""
         raise NotImplementedError
 
     def _middle(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
@@ -136,13 +147,21 @@ class TensorKernelLearner(CheckedParameters, ReportedMixin, CallbackSupportMixin
         self._kernel().check()
         dual.check_solver(self.solver, self._loss())
 
-    def _known_loss(self) -> Any:
-        known = self._known()
-        loss = check_dual_loss(as_loss(self.loss, known), known)
+    def _loss(self) -> DualLoss:
+        """Return a copy of the loss that the parameters name, checked."""
+        known = self._losses
+        loss: DualLoss = copy.deepcopy(check_dual_loss(as_loss(self.loss, known), known))
         if loss.is_classifier:
             raise ValueError(
                 f"loss={loss!r} is of all scores of a sample, and outputs are fitted one by one "
                 f"here; choose one of {sorted(known)}."
+            )
+        if loss.is_binary != is_classifier(self):
+            kind = "labels" if loss.is_binary else "numbers"
+            other = "Classifier" if loss.is_binary else "Regressor"
+            raise ValueError(
+                f"loss={loss!r} is for {kind}; choose one of {sorted(known)}, or take "
+                f"TensorKernel{other}."
             )
         sample = np.ones((1, 1))
         loss.encode(sample, 1, sample)  # checks its parameters
@@ -173,24 +192,30 @@ class TensorKernelLearner(CheckedParameters, ReportedMixin, CallbackSupportMixin
         """
         self._check_parameters()
         with all_or_nothing(self):
-            data = self._data(X, y, sample_weight)
+            data = self._training(self._validated(X, y), y, sample_weight)
             progress = Progress.of_fit(self, X, y, sample_weight, data.y.shape[1])
             made = self._represented(data.rows)
             self._learn(made, data, float(self.gamma), progress)
             progress.end(dict)
             return self
 
-    def _data(self, X: Any, y: Any, sample_weight: Any) -> Training:
-        """Check what is given, and settle the units of the columns."""
+    def _validated(self, X: Any, y: Any) -> np.ndarray:
+        """Return the rows, checked, as many as targets."""
         X = validate_data(self, X, dtype=np.float64)
         check_targets(self, X, y)
+        return np.asarray(X)
+
+    def _training(self, X: np.ndarray, y: Any, sample_weight: Any) -> Training:
+        """Return the rows that count, and settle the units of the columns."""
         y, weight, outputs = self._encoded(y, weights_of(sample_weight, X.shape[0]))
         kept = np.flatnonzero(weight > 0.0)
         rows, count = X[kept], weight[kept]
         # Only the shares of rows matter to the problem; huge and tiny sums would be lost.
         unit = float(np.mean(count))
         count = count / unit
-        frame = _frame(rows, count) if self.standardize else _no_frame(X.shape[1])
+        frame = np.array([[1.0], [0.0], [1.0]]) * np.ones(X.shape[1])
+        if self.standardize:
+            frame = _frame(rows, count)
         about = (frame, Inputs.of(self), outputs)
         return Training(framed(rows, frame), y[kept], count, unit, kept, len(X), *about)
 
@@ -241,9 +266,8 @@ class TensorKernelLearner(CheckedParameters, ReportedMixin, CallbackSupportMixin
         self, made: tensor.Representation, output: Output, weight: np.ndarray, gamma: float
     ) -> Fitted:
         contraction = dual.Scaled(made.contraction, 1.0 / output.scale)
-        encoded = encoded_target(output)
         options = self._options()
-        found = dual.solve(contraction, output.loss, encoded, gamma, weight=weight, **options)
+        found = dual.solve(contraction, output.loss, output.target, gamma, weight=weight, **options)
         p = made.q / (made.q - 1.0)
         # The logarithm of what the kernel's own features are, beside those of the problem.
         log_size = made.log_scale + math.log(output.scale) / made.q
@@ -256,8 +280,8 @@ class TensorKernelLearner(CheckedParameters, ReportedMixin, CallbackSupportMixin
         return Fitted(alpha, norm, found.objective * value, found.gap * value, raw, found)
 
     def _report(self, made: tensor.Representation, found: list[dual.DualSolution]) -> None:
-        worst = max(found, key=lambda one: one.gap / one.objective if one.objective else 0.0)
-        relative = worst.gap / worst.objective if worst.objective else 0.0
+        worst = max(found, key=_relative_gap)
+        relative = _relative_gap(worst)
         if any(one.interrupted for one in found):
             warn_caller(
                 f"Interrupted with relative duality gap {relative:.1e} (tol {self.tol:g}); the "
@@ -297,17 +321,8 @@ class TensorKernelLearner(CheckedParameters, ReportedMixin, CallbackSupportMixin
         whole = np.zeros((data.n_samples, len(fitted)))
         whole[data.kept] = alphas * np.exp(np.clip(logs, -700.0, 700.0))
         raw = np.array([one.gamma_raw / data.unit for one in fitted])
-        self.model_ = TensorModel(
-            expansion,
-            data.frame,
-            units,
-            norms,
-            made.q,
-            made.name,
-            whole,
-            data.inputs,
-            data.outputs,
-        )
+        about = (made.q, made.name, whole, data.inputs, data.outputs)
+        self.model_ = TensorModel(expansion, data.frame, units, norms, *about)
         self.report_ = FitReport(
             float(sum(one.objective for one in fitted)),
             float(sum(one.gap for one in fitted)),
@@ -330,8 +345,7 @@ class TensorKernelLearner(CheckedParameters, ReportedMixin, CallbackSupportMixin
 
     def _check_new(self, X: Any) -> np.ndarray:
         self._fitted()
-        found: np.ndarray = validate_data(self, X, reset=False, dtype=np.float64)
-        return found
+        return np.asarray(validate_data(self, X, reset=False, dtype=np.float64))
 
     @property
     def kernel_(self) -> TensorKernel:
@@ -342,15 +356,13 @@ class TensorKernelLearner(CheckedParameters, ReportedMixin, CallbackSupportMixin
     @property
     def representation_(self) -> str:
         """How the kernel of the training rows was stored."""
-        name: str = self._fitted().representation
-        return name
+        return str(self._fitted().representation)
 
     @property
     def dual_coef_(self) -> np.ndarray:
         """The dual variables, in units of the kernel and the targets."""
         model = self._fitted()
-        table: np.ndarray = model.dual_coef
-        return table[:, 0] if model.outputs.single else table
+        return np.asarray(model.dual_coef[:, 0] if model.outputs.single else model.dual_coef)
 
     @property
     def gamma_raw_(self) -> Any:
@@ -386,15 +398,8 @@ class TensorKernelLearner(CheckedParameters, ReportedMixin, CallbackSupportMixin
             its ``share`` of the norm.
         """
         model = self._fitted()
-        if not isinstance(top, numbers.Integral) or isinstance(top, bool) or top < 1:
-            raise ValueError(f"top={top!r} must be a whole number of at least 1.")
+        _TOP.check("top", top)
         return top_features(model, int(top))
-
-
-def encoded_target(output: Output) -> np.ndarray:
-    """Return targets as the loss takes them."""
-    column = output.target[:, None]
-    return np.asarray(output.loss.encode(column, 1, np.zeros_like(column)))
 
 
 def _output(contraction: dual.Contraction, loss: Any, y: np.ndarray, weight: np.ndarray) -> Output:
@@ -422,7 +427,8 @@ def _output(contraction: dual.Contraction, loss: Any, y: np.ndarray, weight: np.
     most = float(np.abs(weighted) @ contraction.diagonal() ** (1.0 / contraction.q))
     seen = form > contraction.rounding() * most**contraction.q
     scale = form / size if size > 0.0 and seen else 1.0
-    return Output(target, loss, unit, scale)
+    column = target[:, None]
+    return Output(loss.encode(column, 1, np.zeros_like(column)), loss, unit, scale)
 
 
 def _frame(X: np.ndarray, weight: np.ndarray) -> np.ndarray:
@@ -436,8 +442,8 @@ def _frame(X: np.ndarray, weight: np.ndarray) -> np.ndarray:
     return np.stack([divisor, centre, np.where(constant | (spread == 0.0), 1.0, spread)])
 
 
-def _no_frame(width: int) -> np.ndarray:
-    return np.stack([np.ones(width), np.zeros(width), np.ones(width)])
+def _relative_gap(found: dual.DualSolution) -> float:
+    return found.gap / found.objective if found.objective else 0.0
 
 
 def _exp(log: float) -> float:

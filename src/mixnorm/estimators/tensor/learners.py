@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
@@ -13,47 +12,23 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from mixnorm._checks import check_array
 from mixnorm.estimators._common.classifier import ClassifierFace
 from mixnorm.estimators._common.inputs import check_number_targets, unit_of
-from mixnorm.estimators._common.parameters import (
-    Anything,
-    ClassWeight,
-    Count,
-    Loss,
-    Seed,
-    Switch,
-    Tolerance,
-)
+from mixnorm.estimators._common.parameters import ClassWeight, Loss, Switch
 from mixnorm.estimators.kernels.classifier import encoded_labels
 from mixnorm.estimators.kernels.inputs import LossWeight
-from mixnorm.estimators.tensor.base import (
-    Components,
-    Exponent,
-    Kernel,
-    Representation,
-    TensorKernelLearner,
-)
+from mixnorm.estimators.tensor.base import TensorKernelLearner
 from mixnorm.losses import SCALAR
 from mixnorm.models import BinaryOutputs, NumberOutputs
 
-_REGRESSION = {name: SCALAR[name] for name in SCALAR if not SCALAR[name]().is_binary}
-_CLASSIFICATION = {name: SCALAR[name] for name in SCALAR if SCALAR[name]().is_binary}
 
-
+@dataclass(eq=False, repr=False)
 class TensorRegressor(MultiOutputMixin, RegressorMixin, TensorKernelLearner):
     """Numbers in, numbers out: all but the parameters of the regressors."""
 
     _output_kind = NumberOutputs
+    _losses: ClassVar = {name: kind for name, kind in SCALAR.items() if not kind().is_binary}
 
-    def _known(self) -> dict[str, type]:
-        return _REGRESSION
-
-    def _loss(self) -> Any:
-        loss = self._known_loss()
-        if loss.is_binary:
-            raise ValueError(
-                f"loss={loss!r} is for labels; choose one of {sorted(_REGRESSION)}, or take "
-                "TensorKernelClassifier."
-            )
-        return loss
+    _: KW_ONLY
+    fit_intercept: Switch = True
 
     def _encoded(self, y: Any, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray, NumberOutputs]:
         check_number_targets(y)
@@ -61,7 +36,7 @@ class TensorRegressor(MultiOutputMixin, RegressorMixin, TensorKernelLearner):
         table, kept = y.reshape(len(y), -1), weight > 0.0
         count = weight[kept]
         centre = self._middle(table[kept], count / float(np.mean(count)))
-        return table, weight, NumberOutputs(y.ndim == 1, 1.0, centre, copy.deepcopy(self._loss()))
+        return table, weight, NumberOutputs(y.ndim == 1, 1.0, centre, self._loss())
 
     def _middle(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
         middle = np.zeros(y.shape[1])
@@ -95,26 +70,21 @@ class TensorRegressor(MultiOutputMixin, RegressorMixin, TensorKernelLearner):
         return found
 
 
+@dataclass(eq=False, repr=False)
 class TensorClassifier(ClassifierFace, TensorKernelLearner):
     """Labels in, labels out: all but the parameters of the classifiers."""
 
     _output_kind = BinaryOutputs
+    _losses: ClassVar = {name: kind for name, kind in SCALAR.items() if kind().is_binary}
+    _loss = TensorKernelLearner._loss  # the mixin before it knows none
 
-    def _known(self) -> dict[str, type]:
-        return _CLASSIFICATION
-
-    def _loss(self) -> Any:
-        loss = self._known_loss()
-        if not loss.is_binary:
-            raise ValueError(
-                f"loss={loss!r} is for numbers; choose one of {sorted(_CLASSIFICATION)}, or take "
-                "TensorKernelRegressor."
-            )
-        return loss
+    _: KW_ONLY
+    loss: Loss = "logistic"
+    class_weight: ClassWeight = None
 
     def _encoded(self, y: Any, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray, BinaryOutputs]:
         classes, labels, weight = encoded_labels(self, y, weight)
-        outputs = BinaryOutputs(classes, copy.deepcopy(self._loss()))
+        outputs = BinaryOutputs(classes, self._loss())
         return signs(labels, len(classes)), weight, outputs
 
 
@@ -228,19 +198,8 @@ class TensorKernelRegressor(TensorRegressor):
     ['x0 x1', 'x2^3']
     """
 
-    kernel: Kernel = None
     _: KW_ONLY
-    q: Exponent = 4
     gamma: LossWeight = 10.0
-    loss: Loss = "squared"
-    fit_intercept: Switch = True
-    standardize: Switch = True
-    representation: Representation = "auto"
-    n_components: Components = None
-    solver: Anything = "newton"
-    tol: Tolerance = 1e-8
-    max_iter: Count = 200
-    random_state: Seed = None
 
 
 @dataclass(eq=False, repr=False)
@@ -296,16 +255,5 @@ class TensorKernelClassifier(TensorClassifier):
     True
     """
 
-    kernel: Kernel = None
     _: KW_ONLY
-    q: Exponent = 4
     gamma: LossWeight = 100.0
-    loss: Loss = "logistic"
-    class_weight: ClassWeight = None
-    standardize: Switch = True
-    representation: Representation = "auto"
-    n_components: Components = None
-    solver: Anything = "newton"
-    tol: Tolerance = 1e-8
-    max_iter: Count = 200
-    random_state: Seed = None

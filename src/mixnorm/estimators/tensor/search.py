@@ -2,50 +2,117 @@
 
 from __future__ import annotations
 
-import math
 import numbers
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Self
+from functools import partial
+from itertools import takewhile
+from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import is_classifier
 
-from mixnorm.engines import dual, tensor
-from mixnorm.estimators._common.messages import warn_caller
-from mixnorm.estimators._common.parameters import (
-    Anything,
-    ClassWeight,
-    Count,
-    Folds,
-    Loss,
-    Seed,
-    Switch,
-    Tolerance,
+from mixnorm.engines import dual
+from mixnorm.estimators._common.parameters import Folds, Jobs, Scoring, Switch, values_to_try
+from mixnorm.estimators._common.progress import Progress
+from mixnorm.estimators._common.search import UNFINISHED, RowProblem, SearchedMixin
+from mixnorm.estimators.kernels.inputs import LossWeights
+from mixnorm.estimators.tensor.base import TensorKernelLearner
+from mixnorm.estimators.tensor.learners import (
+    TensorClassifier,
+    TensorKernelClassifier,
+    TensorKernelRegressor,
+    TensorRegressor,
 )
-from mixnorm.estimators._common.progress import Progress, all_or_nothing, with_callbacks
-from mixnorm.estimators._common.search import SearchedMixin, explained, row_folds, values_to_try
-from mixnorm.estimators.tensor.base import (
-    Components,
-    Exponent,
-    Kernel,
-    Representation,
-    TensorKernelLearner,
-    Training,
-    encoded_target,
-)
-from mixnorm.estimators.tensor.learners import TensorClassifier, TensorRegressor
-from mixnorm.exceptions import InterruptedFitWarning, NotConvergedWarning
-from mixnorm.models import ClassOutputs
-from mixnorm.selection import SearchResult
+from mixnorm.selection import Candidate, FixedScores, SearchResult
 
 # What gammas are tried where a number of them is given.
 _LEAST, _MOST = 1e-2, 1e4
 
 
+class GammaProblem(RowProblem):
+    """The rows of a search over ``gamma``: one chain, from the smallest value to the largest.
+
+    Parameters
+    ----------
+    learner : TensorKernelCV
+        The estimator that searches.
+    X : ndarray of shape (n_samples, n_features)
+        All rows, checked.
+    y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        Their targets.
+    sample_weight : array-like of shape (n_samples,) or None
+        Their weights.
+    """
+
+    def __init__(self, learner: TensorKernelCV, X: np.ndarray, y: Any, sample_weight: Any) -> None:
+        self.data = data = learner._training(X, y, sample_weight)
+        self.made = learner._represented(data.rows)
+        self.gammas = learner._gammas()
+        weight, self._places = np.zeros(len(X)), np.full(len(X), -1)
+        weight[data.kept] = data.weight
+        self._places[data.kept] = np.arange(len(data.kept))
+        super().__init__(learner._plain(learner._kind), X, np.asarray(y), weight)
+        self.chains = (len(self.gammas),)
+
+    def fold(self, train: Any, test: Any) -> Callable[[int], Iterator[Candidate]]:
+        """Return what goes along ``gammas``, fitted on the rows ``train``."""
+        return partial(self._path, train, test)
+
+    def _path(self, train: np.ndarray, test: np.ndarray, chain: int) -> Iterator[Candidate]:
+        # The kernel does not have the rows of weight zero.
+        train, test = (rows[self._places[rows] >= 0] for rows in (train, test))
+        learned, held_out = self._places[train], self._places[test]
+        y, weight = self.data.y[learned], self.data.weight[learned]
+        part = self.made.contraction.take(learned)
+        middle = self.estimator._middle(y, weight)
+        outputs = self.estimator._outputs(part, y - middle, weight)
+        paths = [
+            dual.path(
+                dual.Scaled(part, 1.0 / output.scale),
+                output.loss,
+                output.target,
+                self.gammas.tolist(),
+                weight=weight,
+                **self.estimator._options(),
+            )
+            for output in outputs
+        ]
+        points = list(takewhile(_uninterrupted, zip(*paths, strict=True)))
+        scores = np.empty((len(points), len(test), len(outputs)))
+        for place, output in enumerate(outputs):
+            alphas = np.zeros((self.made.contraction.n, len(points)))
+            for number, point in enumerate(points):
+                # A row may be in a training part several times.
+                np.add.at(alphas[:, number], learned, point[place].alpha)
+            # With zeros for the rows that are left out, their scores are predictions.
+            found = self.made.contraction.scores(alphas)[held_out] / output.scale
+            scores[:, :, place] = found.T * output.unit + middle[place]
+        for point, own in zip(points, scores, strict=True):
+            facts = {UNFINISHED: float(not all(one.converged for one in point))}
+            model = FixedScores(own, self.data.outputs)
+            yield Candidate({"gamma": point[0].gamma}, test, own, model, facts)
+        if len(points) < len(self.gammas):
+            raise KeyboardInterrupt
+
+
+def _uninterrupted(point: Sequence[dual.DualSolution]) -> bool:
+    """Tell whether the solutions of all outputs are done."""
+    return not any(one.interrupted for one in point)
+
+
+@dataclass(eq=False, repr=False)
 class TensorKernelCV(SearchedMixin, TensorKernelLearner):
     """Adds the search: the kernel is computed once, and every fold goes along ``gammas``."""
 
-    search_: SearchResult
+    #: The estimator without cross-validation.
+    _kind: ClassVar[Any]
+
+    _: KW_ONLY
+    gammas: LossWeights = 100
+    cv: Folds = 5
+    scoring: Scoring = None
+    one_standard_error: Switch = False
+    n_jobs: Jobs = None
 
     @property
     def gamma_(self) -> float:
@@ -57,155 +124,26 @@ class TensorKernelCV(SearchedMixin, TensorKernelLearner):
         """The values tried, in ascending order."""
         return np.asarray(self.cv_results_["gamma"])
 
-    def _check_together(self) -> None:
-        super()._check_together()
-        self._gammas()
-
     def _gammas(self) -> np.ndarray:
         """Return what is tried, in ascending order."""
-        if isinstance(self.gammas, numbers.Integral) and not isinstance(self.gammas, bool):
-            if self.gammas < 1:
-                raise ValueError(f"gammas={self.gammas!r} must be at least 1, or a list of values.")
+        if isinstance(self.gammas, numbers.Integral):
             return np.geomspace(_LEAST, _MOST, int(self.gammas))
-        values = np.array(values_to_try(self.gammas, "gammas"), dtype=np.float64)
-        if not np.all((values > 0.0) & np.isfinite(values)):
-            raise ValueError(f"gammas={self.gammas!r} must be positive and finite.")
-        return np.sort(values)
+        return np.sort(np.array(values_to_try(self.gammas, "gammas"), dtype=np.float64))
 
-    @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Choose ``gamma``, and fit with the best on all rows.
+    def _more_columns(self, found: SearchResult) -> dict[str, Any]:
+        return {"gamma": found.cv_results["param_gamma"], "split_test_scores": found.scores().T}
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Training data.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Class labels of any type; or the targets of a regression.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights of the samples, which multiply ``gamma`` and count in the scores.
+    def _search_problem(self, X: Any, y: Any, sample_weight: Any) -> GammaProblem:
+        return GammaProblem(self, self._validated(X, y), y, sample_weight)
 
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
-        self._check_parameters()
-        with all_or_nothing(self):
-            data = self._data(X, y, sample_weight)
-            labels = np.asarray(y)
-            weight = np.zeros(data.n_samples)
-            weight[data.kept] = data.weight
-            nothing = np.zeros(len(labels))
-            splits = row_folds(
-                self.cv, nothing, labels, classifier=is_classifier(self), weight=weight
-            )
-            progress = Progress.of_fit(self, X, y, sample_weight, len(splits) + 1)
-            made = self._represented(data.rows)
-            self.search_ = self._search(made, data, splits, progress)
-            task = progress.task("refit", data.y.shape[1])
-            self._learn(made, data, self.search_.best_params["gamma"], task)
-            task.end(dict)
-            progress.end(dict)
-            return self
-
-    def _search(
-        self, made: tensor.Representation, data: Training, splits: list[Any], progress: Progress
-    ) -> SearchResult:
-        """Return what was found by cross-validation."""
-        scores: list[np.ndarray] = []
-        held: list[tuple[np.ndarray, np.ndarray]] = []
-        missed = np.zeros(len(self._gammas()), dtype=np.intp)
-        places = np.full(data.n_samples, -1)
-        places[data.kept] = np.arange(len(data.kept))
-        try:
-            for train, test in splits:
-                task = progress.task("fold")
-                train, test = (places[rows][places[rows] >= 0] for rows in (train, test))
-                given, ended = self._fold(made.contraction, data, train, test)
-                held.append((test, given))
-                missed += ~ended
-                truth, weight = data.y[test], data.weight[test]
-                scores.append(np.array([self._score(truth, one, weight) for one in given]))
-                task.end()
-        except KeyboardInterrupt:
-            if not scores:
-                raise
-            warn_caller(
-                f"Interrupted after {len(scores)} of {len(splits)} folds, by which gamma is "
-                "chosen.",
-                InterruptedFitWarning,
-            )
-        table = np.stack(scores, axis=1)
-        if not np.any(np.isfinite(table)):
-            table = self._pooled(held, data)[:, None]
-        means = np.nanmean(table, axis=1)
-        best = int(np.argmax(np.round(means, 12)))
-        gammas = self._gammas()
-        gamma = float(gammas[best])
-        if missed[best]:
-            warn_caller(
-                f"At gamma={gamma:g}, which was chosen, {missed[best]} fits of folds did not "
-                f"reach the tolerance {self.tol:g}. Raise max_iter or tol.",
-                NotConvergedWarning,
-            )
-        results = {
-            "gamma": gammas,
-            "mean_test_score": means,
-            "std_test_score": np.nanstd(table, axis=1),
-            "split_test_scores": table,
-        }
-        return SearchResult(results, {"gamma": gamma}, float(means[best]))
-
-    def _fold(
-        self, contraction: dual.Contraction, data: Training, train: np.ndarray, test: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return what all ``gammas`` give the test rows of one fold, and which fits ended well."""
-        if len(train) == 0:
-            raise ValueError("A fold has no training rows of positive weight; give other folds.")
-        part, weight = contraction.take(train), data.weight[train]
-        middle = self._middle(data.y[train], weight)
-        outputs = self._outputs(part, data.y[train] - middle, weight)
-        gammas = self._gammas()
-        given = np.empty((len(gammas), len(test), len(outputs)))
-        ended = np.ones(len(gammas), dtype=bool)
-        for place, output in enumerate(outputs):
-            found = list(
-                dual.path(
-                    dual.Scaled(part, 1.0 / output.scale),
-                    output.loss,
-                    encoded_target(output),
-                    gammas.tolist(),
-                    weight=weight,
-                    **self._options(),
-                )
-            )
-            if found[-1].interrupted:
-                raise KeyboardInterrupt
-            alphas = np.zeros((contraction.n, len(gammas)))
-            # A row may be in a training part several times.
-            np.add.at(alphas, train, np.stack([one.alpha for one in found], axis=1))
-            ended &= np.array([one.converged for one in found])
-            # With zeros for the rows that are left out, their scores are predictions.
-            scores = contraction.scores(alphas)[test] / output.scale
-            given[:, :, place] = scores.T * output.unit + middle[place]
-        return given, ended
-
-    def _pooled(self, held: list[tuple[np.ndarray, np.ndarray]], data: Training) -> np.ndarray:
-        """Return scores of all held-out rows together, where no fold can be scored by itself."""
-        rows = np.concatenate([test for test, _ in held])
-        if len(rows) < 2:
-            raise ValueError("No fold has test rows of positive weight; give other folds.")
-        given = np.concatenate([part for _, part in held], axis=1)
-        return np.array([self._score(data.y[rows], one, data.weight[rows]) for one in given])
-
-    def _score(self, y: np.ndarray, given: np.ndarray, weight: np.ndarray) -> float:
-        """Return how good scores are: accuracy, or the share of variance explained."""
-        raise NotImplementedError
+    def _refit(self, problem: GammaProblem, params: dict[str, Any], progress: Progress) -> None:
+        task = progress.task("refit", problem.data.y.shape[1])
+        self._learn(problem.made, problem.data, params["gamma"], task)
+        task.end(dict)
 
 
 @dataclass(eq=False, repr=False)
-class TensorKernelRegressorCV(TensorKernelCV, TensorRegressor):
+class TensorKernelRegressorCV(TensorRegressor, TensorKernelCV):
     """:class:`TensorKernelRegressor` with ``gamma`` chosen by cross-validation.
 
     The kernel is computed once, for all rows, and so are the units of the columns: no target is
@@ -220,17 +158,31 @@ max_iter, random_state
         Values of ``gamma`` to try; a number of them goes from 0.01 to 10000.
     cv : int, splitter or iterable, default=5
         Folds, as in scikit-learn.
+    scoring : str or callable, default=None
+        What to maximise; None takes the share of variance explained.
+    one_standard_error : bool, default=False
+        Choose the smallest value whose mean score is within one standard error of the best, instead
+        of the best.
+    n_jobs : int, default=None
+        Folds fitted at the same time; None means 1, -1 all processors.
 
     Attributes
     ----------
     gamma_ : float
         The value chosen.
     best_score_ : float
-        Its mean share of variance explained.
+        Its mean held-out score.
     gammas_ : ndarray of shape (n_gammas,)
         The values tried, in ascending order.
     cv_results_ : dict
-        ``gamma``, and for each the scores by fold, their mean and standard deviation.
+        For each value of ``gamma`` the scores by fold, their mean, standard deviation and rank,
+        under scikit-learn's names; and ``gamma``, ``standard_error`` and ``split_test_scores``.
+    best_params_ : dict
+        The chosen ``gamma``.
+    best_index_ : int
+        Its row in ``cv_results_``.
+    n_splits_ : int
+        The number of folds that the choice rests on.
     representation_, kernel_, kernel_error_, kernel_mass_, dual_coef_, intercept_, gamma_raw_, \
 objective_, dual_gap_, n_iter_, n_features_in_, feature_names_in_
         As in :class:`TensorKernelRegressor`, of the fit on all rows.
@@ -246,27 +198,11 @@ objective_, dual_gap_, n_iter_, n_features_in_, feature_names_in_
     True
     """
 
-    kernel: Kernel = None
-    _: KW_ONLY
-    q: Exponent = 4
-    gammas: Anything = 100
-    cv: Folds = 5
-    loss: Loss = "squared"
-    fit_intercept: Switch = True
-    standardize: Switch = True
-    representation: Representation = "auto"
-    n_components: Components = None
-    solver: Anything = "newton"
-    tol: Tolerance = 1e-8
-    max_iter: Count = 200
-    random_state: Seed = None
-
-    def _score(self, y: np.ndarray, given: np.ndarray, weight: np.ndarray) -> float:
-        return explained(y, given, weight)
+    _kind = TensorKernelRegressor
 
 
 @dataclass(eq=False, repr=False)
-class TensorKernelClassifierCV(TensorKernelCV, TensorClassifier):
+class TensorKernelClassifierCV(TensorClassifier, TensorKernelCV):
     """:class:`TensorKernelClassifier` with ``gamma`` chosen by cross-validation.
 
     Parameters
@@ -278,11 +214,18 @@ max_iter, random_state
         Values of ``gamma`` to try; a number of them goes from 0.01 to 10000.
     cv : int, splitter or iterable, default=5
         Folds, as in scikit-learn.
+    scoring : str or callable, default=None
+        What to maximise; None takes accuracy.
+    one_standard_error : bool, default=False
+        Choose the smallest value whose mean score is within one standard error of the best, instead
+        of the best.
+    n_jobs : int, default=None
+        Folds fitted at the same time; None means 1, -1 all processors.
 
     Attributes
     ----------
-    gamma_, gammas_, best_score_, cv_results_
-        As in :class:`TensorKernelRegressorCV`; scores are accuracies.
+    gamma_, gammas_, best_score_, cv_results_, best_params_, best_index_, n_splits_
+        As in :class:`TensorKernelRegressorCV`.
     classes_, representation_, kernel_, kernel_error_, kernel_mass_, dual_coef_, gamma_raw_, \
 objective_, dual_gap_, n_iter_, n_features_in_, feature_names_in_
         As in :class:`TensorKernelClassifier`, of the fit on all rows.
@@ -297,23 +240,7 @@ objective_, dual_gap_, n_iter_, n_features_in_, feature_names_in_
     True
     """
 
-    kernel: Kernel = None
-    _: KW_ONLY
-    q: Exponent = 4
-    gammas: Anything = 30
-    cv: Folds = 5
-    loss: Loss = "logistic"
-    class_weight: ClassWeight = None
-    standardize: Switch = True
-    representation: Representation = "auto"
-    n_components: Components = None
-    solver: Anything = "newton"
-    tol: Tolerance = 1e-8
-    max_iter: Count = 200
-    random_state: Seed = None
+    _kind = TensorKernelClassifier
 
-    def _score(self, y: np.ndarray, given: np.ndarray, weight: np.ndarray) -> float:
-        total = float(np.sum(weight))
-        places = ClassOutputs(np.arange(max(2, y.shape[1])))
-        right = places.labels(given) == places.labels(y)
-        return float(np.sum(weight * right)) / total if total > 0.0 else math.nan
+    _: KW_ONLY
+    gammas: LossWeights = 30
