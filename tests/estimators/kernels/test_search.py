@@ -205,7 +205,7 @@ def test_an_interrupt_between_folds_keeps_those_done():
     X, y = rows()
     model = MKLClassifierCV(BANK, Cs=CS, ps=[1.2], cv=4)
     model.set_callbacks(Interrupt(3))
-    with pytest.warns(InterruptedFitWarning, match="Interrupted after 2 of 4 folds"):
+    with pytest.warns(InterruptedFitWarning, match="Interrupted in fold 3 of 4"):
         model.fit(X, y)
     assert model.cv_results_["split_test_scores"].shape == (3, 2)
     assert model.predict(X).shape == (75,)

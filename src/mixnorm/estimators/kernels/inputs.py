@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Annotated, Any
 
 import numpy as np
@@ -12,11 +13,17 @@ from mixnorm.engines.multikernel import check_row_costs
 from mixnorm.estimators._common.inputs import check_weights, weight_numbers
 from mixnorm.estimators._common.parameters import (
     CheckedParameters,
+    Count,
+    Folds,
+    Jobs,
     ListOf,
     Number,
     Of,
     OneOf,
     Or,
+    Scoring,
+    Switch,
+    Tolerance,
     Whole,
     maybe,
 )
@@ -48,6 +55,35 @@ Beta = Annotated[float, Number(least=0)]
 Betas = Annotated[Any, ListOf(Number(least=0))]
 Floor = Annotated[float, Number(above=0, why=_FLOOR)]
 BlockExponent = Annotated[Any, Or(Number(least=2, finite=False, why=_CONVEX), (None, "classes"))]
+
+
+@dataclass(eq=False, repr=False)
+class BankParameters:
+    """Parameters of every learner with a bank of kernels."""
+
+    bank: Bank = None
+    _: KW_ONLY
+    kernel: GivenKernels = "bank"
+    tol: Tolerance = 1e-2
+    max_iter: Count = 200
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class MachineParameters(BankParameters):
+    """Parameters of every learner that weighs the kernels of a bank."""
+
+    C: LossWeight = 10.0
+    warm_start: Switch = False
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class SearchParameters(BankParameters):
+    """Parameters of every learner with a bank of kernels that searches for its parameters."""
+
+    cv: Folds = 5
+    scoring: Scoring = None
+    one_standard_error: Switch = False
+    n_jobs: Jobs = None
 
 
 class KernelInputsMixin(CheckedParameters):
