@@ -8,8 +8,14 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from mixnorm.estimators._common.parameters import ClassWeight, ListOf, Loss, Number, maybe
-from mixnorm.estimators._common.search import values_to_try
+from mixnorm.estimators._common.parameters import (
+    ClassWeight,
+    ListOf,
+    Loss,
+    Number,
+    maybe,
+    values_to_try,
+)
 from mixnorm.estimators.kernels.greedy import (
     GreedyClassifier,
     GreedyMKLClassifier,
@@ -21,7 +27,6 @@ from mixnorm.estimators.kernels.greedy_base import (
     GreedyParameters,
     ScannedTraining,
 )
-from mixnorm.estimators.kernels.inputs import SearchParameters
 from mixnorm.estimators.kernels.search_base import KernelProblem, SearchedKernels
 from mixnorm.selection import Candidate, FixedScores
 
@@ -59,7 +64,7 @@ class PathProblem(KernelProblem):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class _SizeSearch(GreedyParameters, SearchParameters, SearchedKernels, GreedyKernelLearner):
+class _SizeSearch(GreedyParameters, SearchedKernels, GreedyKernelLearner):
     """A search along the sizes of one path per penalty."""
 
     alphas: Annotated[Any, maybe(ListOf(Number(above=0, why="it is what kernels cost")))] = None
@@ -87,8 +92,8 @@ class GreedyMKLRegressorCV(_SizeSearch, GreedyRegressor):
         Weight of the penalty, unless ``alphas`` are given.
     alphas : list of float, optional
         Values of ``alpha`` to try, each with a path per fold; None tries ``alpha`` alone.
-    cv : int, splitter or iterable, default=5
-        Folds, as in scikit-learn.
+    cv : int, splitter or iterable, default=None
+        Folds, as in scikit-learn; None takes five.
     scoring : str or callable, default=None
         What to maximise; None takes R².
     one_standard_error : bool, default=False
@@ -142,8 +147,8 @@ class GreedyMKLClassifierCV(_SizeSearch, GreedyClassifier):
         Weight of the penalty, unless ``alphas`` are given.
     alphas : list of float, optional
         Values of ``alpha`` to try, each with a path per fold; None tries ``alpha`` alone.
-    cv : int, splitter or iterable, default=5
-        Folds, as in scikit-learn.
+    cv : int, splitter or iterable, default=None
+        Folds, as in scikit-learn; None takes five.
     scoring : str or callable, default=None
         What to maximise; None takes accuracy.
     one_standard_error : bool, default=False

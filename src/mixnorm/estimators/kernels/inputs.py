@@ -14,14 +14,11 @@ from mixnorm.estimators._common.inputs import check_weights, weight_numbers
 from mixnorm.estimators._common.parameters import (
     CheckedParameters,
     Count,
-    Folds,
-    Jobs,
     ListOf,
     Number,
     Of,
     OneOf,
     Or,
-    Scoring,
     Switch,
     Tolerance,
     Whole,
@@ -74,16 +71,6 @@ class MachineParameters(BankParameters):
 
     C: LossWeight = 10.0
     warm_start: Switch = False
-
-
-@dataclass(eq=False, repr=False, kw_only=True)
-class SearchParameters(BankParameters):
-    """Parameters of every learner with a bank of kernels that searches for its parameters."""
-
-    cv: Folds = 5
-    scoring: Scoring = None
-    one_standard_error: Switch = False
-    n_jobs: Jobs = None
 
 
 class KernelInputsMixin(CheckedParameters):

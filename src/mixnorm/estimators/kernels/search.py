@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from mixnorm.estimators._common.parameters import ClassWeight
+from mixnorm.estimators._common.parameters import ClassWeight, Folds
 from mixnorm.estimators.kernels.base import TailSumsMixin
 from mixnorm.estimators.kernels.block_penalty import SMSDMKLClassifier, UFOMKLClassifier
 from mixnorm.estimators.kernels.classifier import HingeLoss, KernelClassifier
 from mixnorm.estimators.kernels.inputs import (
+    BankParameters,
     Betas,
     BlockExponent,
     Exponents,
     Floor,
     LossWeights,
-    SearchParameters,
     Tails,
 )
 from mixnorm.estimators.kernels.mkl import ConvMKLClassifier, MKLClassifier
@@ -24,10 +24,11 @@ from mixnorm.estimators.kernels.search_base import KernelCV
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class _CostSearch(SearchParameters, KernelCV):
+class _CostSearch(BankParameters, KernelCV):
     """A search with the usual values of ``C``."""
 
     Cs: LossWeights = (0.1, 1.0, 10.0, 100.0, 1000.0)
+    cv: Folds = 5
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

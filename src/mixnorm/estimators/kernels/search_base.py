@@ -12,8 +12,9 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import is_classifier
 
+from mixnorm.estimators._common.parameters import values_to_try
 from mixnorm.estimators._common.progress import Progress
-from mixnorm.estimators._common.search import RowProblem, SearchedMixin, values_to_try
+from mixnorm.estimators._common.search import RowProblem, SearchedMixin
 from mixnorm.estimators.kernels.base import KernelEstimator, KernelLearner, Training
 from mixnorm.estimators.kernels.classifier import with_class_weights
 from mixnorm.estimators.kernels.inputs import check_targets, weights_of
