@@ -175,7 +175,7 @@ bank_, support_, null_loss_, cost_, n_iter_, n_features_in_, feature_names_in_
     >>> model = GreedyMKLClassifierCV(n_kernels=6, one_standard_error=True).fit(X, y)
     >>> model.best_params_["n_kernels"] == len(model.selected_kernels_) < 6
     True
-    >>> model.best_score_ > 0.95
+    >>> model.best_score_ > 0.9
     True
     """
 

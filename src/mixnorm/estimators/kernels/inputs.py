@@ -94,7 +94,7 @@ class KernelInputsMixin(CheckedParameters):
     def _validated(self, X: Any) -> Any:
         if self._precomputed:
             X = KernelStack(X)
-            if hasattr(self, "feature_names_in_"):
+            if getattr(self, "feature_names_in_", None) is not None:
                 del self.feature_names_in_
         elif isinstance(X, KernelStack):
             raise TypeError(
@@ -142,7 +142,7 @@ def _new_stack(X: Any, n_kernels: int, n_rows: int) -> KernelStack:
 
 def as_rows(X: Any) -> Any:
     """Return a table that goes to a bank as it is, and has rows."""
-    X = X if hasattr(X, "shape") else np.asarray(X)
+    X = _with_shape(X)
     if is_sparse(X):  # of which rows can be taken
         X = X.tocsr()
     if X.shape[0] == 0:
@@ -161,7 +161,11 @@ def check_targets(estimator: Any, X: Any, y: Any) -> None:
         raise ValueError(
             f"{type(estimator).__name__} requires y to be passed, but the target y is None."
         )
-    check_consistent_length(X, y if hasattr(y, "shape") else np.asarray(y))
+    check_consistent_length(X, _with_shape(y))
+
+
+def _with_shape(table: Any) -> Any:
+    return np.asarray(table) if getattr(table, "shape", None) is None else table
 
 
 def weights_of(sample_weight: Any, n_samples: int) -> np.ndarray:

@@ -171,7 +171,7 @@ class KernelMulticlassSVC(KernelClassifier):
             return 1.0 / float(n_columns)
         share = weight / (n_columns * np.sum(weight))  # of every entry of a row
         with np.errstate(over="ignore", invalid="ignore"):
-            if hasattr(X, "multiply"):  # sparse
+            if is_sparse(X):
                 X = X.astype(np.float64)
                 means = share @ X  # a product of what may be a matrix or an array of SciPy
                 variance = float(np.sum(share @ X.multiply(X).tocsr()) - np.sum(means) ** 2)
