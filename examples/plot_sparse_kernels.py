@@ -16,7 +16,7 @@ First the example, then what the choice is for: an error that falls with the num
 import matplotlib.pyplot as plt
 import numpy as np
 
-from mixnorm import GreedyMKLRegressor, MKLRegressor
+from mixnorm import GreedyMKLRegressor, GreedyMKLRegressorCV, MKLRegressor
 from mixnorm.kernels import GaussianKernel, KernelBank
 
 
@@ -162,4 +162,25 @@ axes.axhline(np.mean(weighed), color="0.5", linestyle="--", label="all kernels w
 axes.axhline(noise, color="k", linestyle=":", label="noise")
 axes.set(xlabel="Number of kernels", ylabel="Test error, in parts of the variance", yscale="log")
 axes.legend()
+plt.show()
+
+# %%
+# How many kernels? Cross-validation takes one path per fold, which has the models of all sizes, and
+# scores them on the rows left out. The best size often has a kernel or two that fit noise; the
+# rule of one standard error takes the fewest kernels that do nearly as well.
+
+search = GreedyMKLRegressorCV(n_kernels=MOST, alpha=1e-2)
+for rule in (False, True):
+    chosen = search.set_params(one_standard_error=rule).fit(X, y)
+    size = chosen.best_params_["n_kernels"]
+    print(f"one standard error: {rule!s:5s}  {size} kernels, ", end="")
+    print(f"test error {error(chosen.predict(X_test), y_test):.3f}")
+
+results = search.cv_results_
+fig, axes = plt.subplots(figsize=(7, 3.5), layout="constrained")
+sizes, mean = results["param_n_kernels"], results["mean_test_score"]
+axes.errorbar(sizes, mean, results["standard_error"], marker=".", capsize=3)
+axes.axvline(search.best_params_["n_kernels"], color="0.5", linestyle="--", label="chosen")
+axes.set(xlabel="Number of kernels", ylabel="Held-out R²")
+axes.legend(loc="lower right")
 plt.show()

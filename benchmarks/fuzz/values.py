@@ -250,6 +250,12 @@ OWN: dict[str, dict[str, tuple[Draw, tuple[Any, ...]]]] = {
     "GreedyMKLClassifier": _GREEDY_MKL
     | {"loss": (one_of("squared", "logistic", "margin"), UNKNOWN)},
     "GreedyMKLRegressor": _GREEDY_MKL,
+    "GreedyMKLClassifierCV": _GREEDY_MKL
+    | {
+        "loss": (one_of("squared", "logistic", "margin"), UNKNOWN),
+        "alphas": (ALPHAS, BAD_ALPHAS),
+    },
+    "GreedyMKLRegressorCV": _GREEDY_MKL | {"alphas": (ALPHAS, BAD_ALPHAS)},
     "KernelMulticlassSVC": _MACHINE_LOSS
     | {
         "kernel": (one_of("rbf", "laplacian", "poly", "linear"), ("nonsense", 3)),
@@ -282,6 +288,8 @@ SHORT: dict[str, dict[str, Any]] = {
     "ConvMKLClassifierCV": {"Cs": (1.0,), "tails": (2,), "cv": 2},
     "SMSDMKLClassifierCV": {"Cs": (1.0,), "betas": (0.01,), "tails": (2,), "cv": 2},
     "UFOMKLClassifierCV": {"Cs": (1.0,), "betas": (0.001,), "cv": 2},
+    "GreedyMKLClassifierCV": {"n_kernels": 3, "cv": 2},
+    "GreedyMKLRegressorCV": {"n_kernels": 3, "cv": 2},
     "TensorKernelClassifierCV": {"gammas": 3, "cv": 2},
     "TensorKernelRegressorCV": {"gammas": 3, "cv": 2},
     "JointBoostClassifier": {"n_rounds": 10},

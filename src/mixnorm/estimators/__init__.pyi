@@ -10,6 +10,12 @@ from mixnorm.estimators.kernels.greedy import (
 from mixnorm.estimators.kernels.greedy import (
     GreedyMKLRegressor as GreedyMKLRegressor,
 )
+from mixnorm.estimators.kernels.greedy_search import (
+    GreedyMKLClassifierCV as GreedyMKLClassifierCV,
+)
+from mixnorm.estimators.kernels.greedy_search import (
+    GreedyMKLRegressorCV as GreedyMKLRegressorCV,
+)
 from mixnorm.estimators.kernels.mkl import (
     ConvMKLClassifier as ConvMKLClassifier,
 )

@@ -1,8 +1,10 @@
 """Parameters of kernel learners chosen by cross-validation."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone, is_classifier
+from sklearn.metrics import accuracy_score
 from sklearn.model_selection import GridSearchCV, KFold, ShuffleSplit, StratifiedKFold
 
 from mixnorm import (
@@ -17,8 +19,9 @@ from mixnorm import (
     UFOMKLClassifier,
     UFOMKLClassifierCV,
 )
+from mixnorm.estimators.kernels.base import KernelLearner
 from mixnorm.exceptions import InterruptedFitWarning
-from mixnorm.kernels import gaussian_bank
+from mixnorm.kernels import KernelBank, KernelStack, gaussian_bank
 
 BANK = gaussian_bank([0.125, 0.5, 2.0], dtype="float64")
 CS = [0.01, 1.0, 100.0]
@@ -205,7 +208,7 @@ def test_an_interrupt_between_folds_keeps_those_done():
     X, y = rows()
     model = MKLClassifierCV(BANK, Cs=CS, ps=[1.2], cv=4)
     model.set_callbacks(Interrupt(3))
-    with pytest.warns(InterruptedFitWarning, match="Interrupted after 2 of 4 folds"):
+    with pytest.warns(InterruptedFitWarning, match="Interrupted in fold 3 of 4"):
         model.fit(X, y)
     assert model.cv_results_["split_test_scores"].shape == (3, 2)
     assert model.predict(X).shape == (75,)
@@ -218,6 +221,139 @@ def test_an_interrupt_in_the_first_fold_is_passed_on():
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)
     assert not hasattr(model, "classes_")
+
+
+def interrupt_solve(monkeypatch, at):
+    """Interrupt a fit of the search as Ctrl-C does: the engine keeps what it has."""
+    calls, real = [], KernelLearner._solved
+
+    def solved(self, *args, **options):
+        found, facts = real(self, *args, **options)
+        calls.append(1)
+        if len(calls) == at:
+            object.__setattr__(found, "interrupted", True)
+        return found, facts
+
+    monkeypatch.setattr(KernelLearner, "_solved", solved)
+
+
+def test_an_interrupt_in_the_first_fold_keeps_its_candidates(monkeypatch):
+    X, y = rows()
+    interrupt_solve(monkeypatch, 3)
+    with pytest.warns(InterruptedFitWarning, match="Interrupted in fold . of 4"):
+        model = MKLClassifierCV(BANK, Cs=CS, ps=[1.2, 2.0], cv=4).fit(X, y)
+    assert model.cv_results_["params"] == [{"p": 1.2, "C": cost} for cost in CS[:2]]
+    assert model.n_splits_ == 1
+    assert model.best_params_ in model.cv_results_["params"]
+
+
+def test_an_interrupt_in_the_second_fold_keeps_the_first(monkeypatch):
+    X, y = rows()
+    interrupt_solve(monkeypatch, 5)
+    with pytest.warns(InterruptedFitWarning, match="Interrupted in fold 2 of 4"):
+        model = MKLClassifierCV(BANK, Cs=CS, ps=[1.2], cv=4).fit(X, y)
+    assert model.n_splits_ == 1
+    assert model.cv_results_["split_test_scores"].shape == (3, 1)
+
+
+def by_params(found):
+    """Return the mean score of each candidate of a search, by its parameters."""
+    results = found.cv_results_
+    keys = [repr(sorted_items(params)) for params in results["params"]]
+    return dict(zip(keys, results["mean_test_score"], strict=True))
+
+
+@pytest.mark.parametrize("class_weight", ["balanced", {0: 1.0, 1: 3.0, 2: 0.5}])
+@pytest.mark.parametrize("scoring", [None, "accuracy"])
+def test_class_weights_are_those_of_each_fold(class_weight, scoring):
+    X, y = rows(90)
+    X, y = X[(y != 2) | (np.arange(90) % 3 == 0)], y[(y != 2) | (np.arange(90) % 3 == 0)]
+    folds = ShuffleSplit(3, random_state=0)  # whose parts have classes in unlike shares
+    params = {"class_weight": class_weight, "tol": 1e-6, "max_iter": 1000}
+    found = MKLClassifierCV(BANK, Cs=CS, ps=[1.2], cv=folds, scoring=scoring, **params).fit(X, y)
+    plain = MKLClassifier(BANK, p=1.2, **params)
+    grid = GridSearchCV(plain, {"C": CS, "p": [1.2]}, cv=folds, scoring=scoring).fit(X, y)
+    assert by_params(found) == pytest.approx(by_params(grid), abs=1e-9)
+
+
+def test_two_classes_may_be_ranked():
+    X, y = rows()
+    kinds, folds = np.where(y == 0, "a", "b"), StratifiedKFold(3)
+    params = {"tol": 1e-6, "max_iter": 1000}
+    search = UFOMKLClassifierCV(BANK, Cs=CS, betas=[0.0], cv=folds, scoring="roc_auc", **params)
+    plain = UFOMKLClassifier(BANK, **params)
+    grid = GridSearchCV(plain, {"C": CS, "beta": [0.0]}, cv=folds, scoring="roc_auc")
+    found, wanted = by_params(search.fit(X, kinds)), by_params(grid.fit(X, kinds))
+    assert found == pytest.approx(wanted, abs=1e-6)
+
+
+def test_squared_errors_are_in_the_units_of_the_targets():
+    X, _ = rows(60)
+    Y = np.column_stack([1e3 * np.sin(3.0 * X[:, 0]) + 5e3, 1e3 * X[:, 1]])
+    params, folds = {"tol": 1e-8, "max_iter": 1000}, KFold(3)
+    scoring = "neg_mean_squared_error"
+    search = MKLRegressorCV(BANK, Cs=CS, ps=[1.2], cv=folds, scoring=scoring, **params)
+    grid = GridSearchCV(
+        MKLRegressor(BANK, **params), {"C": CS, "p": [1.2]}, cv=folds, scoring=scoring
+    )
+    assert by_params(search.fit(X, Y)) == pytest.approx(by_params(grid.fit(X, Y)), rel=1e-4)
+
+
+def test_a_scorer_is_given_the_rows_of_a_table():
+    X, y = rows()
+    table = pd.DataFrame(X, columns=list("abcd"), index=np.arange(75)[::-1])
+    bank = KernelBank.from_columns(None, {"first": ["a", "b"], "rest": ["c", "d"]})
+    seen = []
+
+    def scorer(model, X, y):
+        seen.append(X)
+        return accuracy_score(y, model.predict(X))
+
+    folds = KFold(3)
+    model = MKLClassifierCV(bank, Cs=[1.0], ps=[1.2], cv=folds, scoring=scorer).fit(table, y)
+    plain = MKLClassifierCV(bank, Cs=[1.0], ps=[1.2], cv=folds).fit(table, y)
+    assert model.best_score_ == pytest.approx(plain.best_score_)
+    assert all(
+        part.equals(table.iloc[test]) for part, (_, test) in zip(seen, folds.split(X), strict=True)
+    )
+
+
+@pytest.mark.parametrize("scoring", [None, "balanced_accuracy"])
+def test_a_fold_of_weight_zero_has_no_score(scoring):
+    X, y = rows()
+    weight = np.where(np.arange(75) < 25, 0.0, 1.0)
+    folds = [(np.delete(np.arange(75), part), part) for part in np.split(np.arange(75), 3)]
+    model = MKLClassifierCV(BANK, Cs=CS, ps=[1.2], cv=folds, scoring=scoring)
+    model.fit(X, y, sample_weight=weight)
+    assert np.isnan(model.cv_results_["split0_test_score"]).all()
+    assert np.isfinite(model.best_score_)
+
+
+def own_kernel(A, B):
+    return A @ B.T + 1.0
+
+
+# Matrices that are stored, computed at use in part, given, factors, and a function of the user's.
+PLACES = {
+    "stored": BANK,
+    "lazy": gaussian_bank(memory=350_000),
+    "factors": gaussian_bank([0.5, 2.0], factors="nystrom", rank=20),
+    "function": KernelBank([own_kernel, "linear"]),
+    "given": None,
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_workers_find_the_same(place):
+    X, y = rows()
+    params = {"Cs": CS, "tails": [2, 4], "cv": 3}
+    model = ConvMKLClassifierCV(PLACES[place], **params)
+    if place == "given":
+        model.set_params(kernel="precomputed")
+        X = KernelStack(BANK.fit(X).grams().matrices)
+    one = model.fit(X, y).cv_results_["mean_test_score"]
+    two = model.set_params(n_jobs=2).fit(X, y).cv_results_["mean_test_score"]
+    np.testing.assert_allclose(one, two)
 
 
 @each_search

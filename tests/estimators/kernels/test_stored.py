@@ -14,6 +14,8 @@ from mixnorm import (
     ConvMKLClassifier,
     ConvMKLClassifierCV,
     GreedyMKLClassifier,
+    GreedyMKLClassifierCV,
+    GreedyMKLRegressorCV,
     KernelMulticlassSVC,
     LinearMulticlassSVC,
     MKLClassifier,
@@ -49,6 +51,8 @@ MODELS = [
     SMSDMKLClassifierCV(BANK, betas=[0.01], tails=[2], **FEW),
     UFOMKLClassifierCV(BANK, betas=[0.01], **FEW),
     MKLRegressorCV(BANK, ps=[1.2], **FEW),
+    GreedyMKLClassifierCV(BANK, n_kernels=2, loss="logistic", cv=3),
+    GreedyMKLRegressorCV(BANK, n_kernels=2, alphas=[0.01, 0.1], cv=3),
 ]
 MACHINES = [
     KernelMulticlassSVC(),
@@ -375,7 +379,7 @@ def test_parameters_set_afterwards_change_nothing(model, tmp_path):
     columns = KernelBank.from_columns(None, {"first": [0, 1]})
     others = {"kernel": "precomputed", "bank": columns, "loss": "squared_hinge", "n_kernels": 1}
     others = {name: value for name, value in others.items() if name in model.get_params()}
-    if isinstance(model, GreedyMKLClassifier):
+    if isinstance(model, (GreedyMKLClassifier, GreedyMKLClassifierCV)):
         others["loss"] = "logistic"
     model.set_params(**others)
     for one in (model, assert_same(model, X, tmp_path)):

@@ -117,6 +117,8 @@ class _Scorer:
     metadata: dict[str, Any]
 
     def __call__(self, candidate: Candidate) -> float:
+        if isinstance(candidate.rows, np.ndarray) and len(candidate.rows) == 0:
+            return math.nan  # no held-out row of the fold counts
         X, y = self.problem.held_out(candidate)
         own = self.problem.metadata(candidate, self.metadata)
         return float(self.scorer(self.problem.fitted(candidate), X, y, **own))

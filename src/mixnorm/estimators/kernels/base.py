@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from mixnorm.engines import multikernel
-from mixnorm.estimators._common.fitted import ReportedMixin
+from mixnorm.estimators._common.fitted import FittedMixin, ReportedMixin
 from mixnorm.estimators._common.messages import warn_caller
 from mixnorm.estimators._common.progress import (
     CallbackSupportMixin,
@@ -68,6 +69,41 @@ class Training:
     raw_rows: bool
     inputs: Inputs
     outputs: Any
+    _tail_sums: dict[int, np.ndarray] = field(default_factory=dict, init=False, repr=False)
+
+    @property
+    def n_kernels(self) -> int:
+        """Number of kernels."""
+        return int(self.grams.n_kernels)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """How kernels are called; by numbers where matrices are given."""
+        if self.bank is None:
+            return tuple(f"kernel {m}" for m in range(self.n_kernels))
+        return tuple(self.bank.names)
+
+    def tail_sums(self, tail: int) -> np.ndarray:
+        """Return the tail sums of the kernels, which are computed once."""
+        if tail not in self._tail_sums:
+            self._tail_sums[tail] = self.grams.tail_sums(tail, self.weight)
+        return self._tail_sums[tail]
+
+    @cached_property
+    def diagonals(self) -> np.ndarray:
+        """The diagonals of the kernels."""
+        return np.asarray(self.grams.diagonals())
+
+    def take(self, places: np.ndarray, weight: np.ndarray) -> Self:
+        """Return some of the rows, with weights of their own; no kernel is computed again."""
+        return replace(
+            self,
+            bank=None if self.bank is None else self.bank.take(places),
+            grams=self.grams.take(places),
+            y=self.y[places],
+            weight=weight,
+            rows=self.rows[places],
+        )
 
     def model(
         self,
@@ -89,7 +125,7 @@ class Training:
             dual_coef,
             features,
             bank,
-            kernel_names(self.bank, len(weights)),
+            self.names,
             self.raw_rows,
             self.inputs,
             self.outputs,
@@ -114,7 +150,86 @@ class KernelStart:
     cost: float
 
 
-class KernelLearner(KernelInputsMixin, ReportedMixin, CallbackSupportMixin, BaseEstimator):
+class KernelEstimator(KernelInputsMixin, FittedMixin, CallbackSupportMixin, BaseEstimator):
+    """Base of all learners with kernels: their ``fit``, and what is read off their models."""
+
+    # --- what a subclass says
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+        """Fit to data that are checked, and keep what is found."""
+        raise NotImplementedError
+
+    def _encoded(self, y: Any, weight: np.ndarray) -> tuple[Any, np.ndarray, Any]:
+        """Return valid targets, weights by class and sample, and the outputs of the model.
+
+        Rows of weight zero are left out.
+        """
+        raise NotImplementedError
+
+    def _of_fold(self, training: Training) -> Training:
+        """Return the training rows of a fold, with their own centre or units of weight."""
+        return training
+
+    # --- fit
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            Training data; with ``kernel="precomputed"`` kernel matrices instead: an array of shape
+            ``(n_kernels, n_samples, n_samples)``, a list of matrices, or a
+            :class:`~mixnorm.kernels.KernelStack`.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Class labels of any type; or the targets of a regression.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the samples, which multiply their losses.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        self._check_parameters()
+        with all_or_nothing(self):
+            X = self._validated(X)
+            check_targets(self, X, y)
+            self._fit(X, y, sample_weight)
+            return self
+
+    def _given_kernels(self, X: Any, kept: np.ndarray) -> KernelStack:
+        """Return given kernel matrices between the rows that count, once all are checked."""
+        stack = KernelStack(X)
+        stack.check()
+        self.n_features_in_ = stack.n_samples
+        return stack if len(kept) == stack.n_samples else stack.take(kept)
+
+    # --- what is read off the model
+
+    @property
+    def kernel_names_(self) -> list[str]:
+        """How all kernels are called."""
+        return list(self._fitted().names)
+
+    @property
+    def bank_(self) -> Any:
+        """The kernels, with the rows that prediction needs; None where matrices are given."""
+        return self._fitted().bank
+
+    @property
+    def support_(self) -> np.ndarray:
+        """The training rows that the model rests on."""
+        return np.asarray(self._fitted().support)
+
+    @property
+    def cost_(self) -> dict[str, int]:
+        """What the model takes: kernels, support vectors, numbers stored, multiplications a row."""
+        return dict(self._fitted().cost())
+
+
+class KernelLearner(ReportedMixin, KernelEstimator):
     """Base of the learners that weigh kernels.
 
     A subclass has the parameters ``bank``, ``kernel``, ``C``, ``tol``, ``max_iter`` and
@@ -128,21 +243,12 @@ class KernelLearner(KernelInputsMixin, ReportedMixin, CallbackSupportMixin, Base
 
     # --- what a subclass says
 
-    def _penalty(
-        self, grams: Any, weight: np.ndarray, outputs: Any
-    ) -> tuple[multikernel.KernelPenalty, dict[str, Any]]:
-        """Return the penalty, for rows of these weights, and what to report of it."""
-        raise NotImplementedError
+    def _penalty(self, training: Training) -> tuple[multikernel.KernelPenalty, dict[str, Any]]:
+        """Return the penalty, and what to report of it: here the ``p``-norm of the weights."""
+        return multikernel.KernelPenalty.of_weights(float(self.p), np.ones(training.n_kernels)), {}
 
     def _target(self, y: Any, caps: np.ndarray, outputs: Any) -> Any:
         """Return the targets as the engine takes them."""
-        raise NotImplementedError
-
-    def _encoded(self, y: Any, weight: np.ndarray) -> tuple[Any, np.ndarray, Any]:
-        """Return valid targets, weights by class and sample, and the outputs of the model.
-
-        Rows of weight zero are left out.
-        """
         raise NotImplementedError
 
     def _unit(self, training: Training) -> float:
@@ -174,85 +280,65 @@ class KernelLearner(KernelInputsMixin, ReportedMixin, CallbackSupportMixin, Base
             warn_caller(message, KernelMemoryWarning)
         return fitted, grams
 
-    def _given_kernels(self, X: Any, kept: np.ndarray) -> KernelStack:
-        """Return given kernel matrices between the rows that count, once all are checked."""
-        stack = KernelStack(X)
-        stack.check()
-        self.n_features_in_ = stack.n_samples
-        return stack if len(kept) == stack.n_samples else stack.take(kept)
-
-    # --- fit
-
-    @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
-            Training data; with ``kernel="precomputed"`` kernel matrices instead: an array of shape
-            ``(n_kernels, n_samples, n_samples)``, a list of matrices, or a
-            :class:`~mixnorm.kernels.KernelStack`.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Class labels of any type; or the targets of a regression.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights of the samples, which multiply ``C``.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
-        self._check_parameters()
-        with all_or_nothing(self):
-            X = self._validated(X)
-            check_targets(self, X, y)
-            progress = Progress.of_fit(self, X, y, sample_weight, self._n_tasks())
-            encoded = self._encoded(y, row_costs(sample_weight, X.shape[0]))
-            self._learn(self._training(X, *encoded), progress)
-            progress.end(dict)
-            return self
-
-    def _training(self, X: Any, y: Any, weight: np.ndarray, outputs: Any) -> Training:
+    def _training(self, X: Any, y: Any, sample_weight: Any) -> Training:
         """Return the rows of positive weight, with their kernels."""
+        y, weight, outputs = self._encoded(y, row_costs(sample_weight, X.shape[0]))
         bank, grams = self._kernels_of(X, weight)
         rows = np.flatnonzero(weight > 0.0)
         inputs = Inputs.of(self)
         return Training(bank, grams, y[rows], weight[rows], rows, self._raw(), inputs, outputs)
 
-    def _learn(self, training: Training, progress: Any) -> None:
+    # --- fit
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+        progress = Progress.of_fit(self, X, y, sample_weight, self._n_tasks())
+        self._learn(self._training(X, y, sample_weight), progress)
+        progress.end(dict)
+
+    def _learn(self, training: Training, progress: Progress) -> None:
         """Run the engine on the rows that count, and keep what it finds."""
-        grams, outputs = training.grams, training.outputs
-        with np.errstate(over="ignore"):  # the engine refuses what is too large
-            target = self._target(training.y, float(self.C) * training.weight, outputs)
-        penalty, facts = self._penalty(grams, training.weight, outputs)
-        found = multikernel.solve(
-            grams,
-            target,
-            penalty,
-            tol=float(self.tol),
-            max_iter=int(self.max_iter),
-            start=self._start(grams, target),
-            on_iteration=None if progress is None else Iterations(progress).end,
-        )
-        self._report(found, grams.dtype)
+        found, facts = self._solved(training, self._start(training), progress)
+        self._report(found, training.grams.dtype)
         unit = self._unit(training)
         in_units = replace(found, objective=found.objective / unit, gap=found.gap / unit)
         self._resume: Any = KernelStart(found.weights, found.duals, float(self.C))
         self.model_ = self._model(found, training)
         self.report_ = FitReport.of(in_units, **facts)
 
-    def _start(self, grams: Any, target: Any) -> tuple[np.ndarray, np.ndarray] | None:
+    def _solved(
+        self,
+        training: Training,
+        start: tuple[np.ndarray, np.ndarray] | None,
+        progress: Progress | None = None,
+    ) -> tuple[multikernel.KernelSolution, dict[str, Any]]:
+        """Return what the engine finds, and what to report of the penalty."""
+        with np.errstate(over="ignore"):  # the engine refuses what is too large
+            caps = float(self.C) * training.weight
+            target = self._target(training.y, caps, training.outputs)
+        penalty, facts = self._penalty(training)
+        found = multikernel.solve(
+            training.grams,
+            target,
+            penalty,
+            tol=float(self.tol),
+            max_iter=int(self.max_iter),
+            start=start,
+            on_iteration=None if progress is None else Iterations(progress).end,
+        )
+        return found, facts
+
+    def _start(self, training: Training) -> tuple[np.ndarray, np.ndarray] | None:
         """Return weights and dual variables of the last fit, if ``warm_start`` asks for them."""
         last = getattr(self, "_resume", None)
         if not self.warm_start or not isinstance(last, KernelStart):
             return None
         weights, duals = last.weights, last.duals
-        if len(weights) != grams.n_kernels or duals.shape != (len(target), target.n_outputs):
+        shape = (len(training.rows), training.outputs.n_outputs)
+        if len(weights) != training.n_kernels or duals.shape != shape:
             raise ValueError(
                 f"warm_start=True starts from {len(weights)} kernels and {duals.shape[0]} samples "
-                f"of {duals.shape[1]} outputs, but there are {grams.n_kernels} and {len(target)} "
-                f"of {target.n_outputs}. Set warm_start=False to start anew."
+                f"of {duals.shape[1]} outputs, but there are {training.n_kernels} and {shape[0]} "
+                f"of {shape[1]}. Set warm_start=False to start anew."
             )
         # They stay feasible where C grows, and are made so where it falls.
         return weights, duals * min(1.0, float(self.C) / last.cost)
@@ -277,7 +363,7 @@ class KernelLearner(KernelInputsMixin, ReportedMixin, CallbackSupportMixin, Base
     def _model(self, found: multikernel.KernelSolution, training: Training) -> Any:
         """Return the model that the engine has found."""
         weights, used = found.weights, np.any(found.duals != 0.0, axis=1)
-        there = np.max(training.grams.diagonals(), axis=1) > 0.0
+        there = np.max(training.diagonals, axis=1) > 0.0
         if not np.any(used) or not np.any(weights[there]):
             warn_of_no_kernel(zero=bool(np.any(weights) and not np.any(there)))
             used = np.arange(len(used)) == 0
@@ -296,36 +382,12 @@ class KernelLearner(KernelInputsMixin, ReportedMixin, CallbackSupportMixin, Base
     @property
     def kernel_weights_(self) -> np.ndarray:
         """The weights of the kernels."""
-        weights: np.ndarray = self._fitted().kernel_weights
-        return weights
-
-    @property
-    def kernel_names_(self) -> list[str]:
-        """How the kernels are called."""
-        return list(self._fitted().names)
-
-    @property
-    def bank_(self) -> Any:
-        """The kernels, with the rows that prediction needs; None where matrices are given."""
-        return self._fitted().bank
-
-    @property
-    def support_(self) -> np.ndarray:
-        """Training rows with dual variables."""
-        support: np.ndarray = self._fitted().support
-        return support
+        return np.asarray(self._fitted().kernel_weights)
 
     @property
     def dual_coef_(self) -> np.ndarray:
         """What kernels with the support are multiplied by."""
-        table: np.ndarray = self._fitted().dual_coef
-        return table
-
-    @property
-    def cost_(self) -> dict[str, int]:
-        """What the model takes: kernels, support vectors, numbers stored, multiplications a row."""
-        cost: dict[str, int] = self._fitted().cost()
-        return cost
+        return np.asarray(self._fitted().dual_coef)
 
 
 class TailSumsMixin:
@@ -336,13 +398,6 @@ class TailSumsMixin:
         """The tail sums of the kernels."""
         sums: np.ndarray = self._fact("tail_sums")
         return sums
-
-
-def kernel_names(bank: Any, n_kernels: int) -> tuple[str, ...]:
-    """Return how kernels are called; by numbers where matrices are given."""
-    if bank is None:
-        return tuple(f"kernel {m}" for m in range(n_kernels))
-    return tuple(bank.names)
 
 
 def warn_of_no_kernel(zero: bool = False, advice: str = _FEWER) -> None:

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import math
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from mixnorm.engines.multikernel import KernelPenalty
-from mixnorm.estimators._common.parameters import ClassWeight, Count, Seed, Switch, Tolerance
+from mixnorm.estimators._common.parameters import ClassWeight, Count, Seed
 from mixnorm.estimators.kernels.base import TailSumsMixin, Training
 from mixnorm.estimators.kernels.inputs import (
-    Bank,
     Beta,
     BlockExponent,
-    GivenKernels,
     LossWeight,
+    MachineParameters,
     Tail,
 )
 from mixnorm.estimators.kernels.stream import KernelStream, Solver
@@ -32,20 +31,29 @@ class BlockPenaltyClassifier(KernelStream):
             return max(2.0, 2.0 * math.log(n_classes))
         return float(self.q)
 
-    def _penalty(
-        self, grams: Any, weight: np.ndarray, outputs: Any
-    ) -> tuple[KernelPenalty, dict[str, Any]]:
-        costs, facts = self._block_costs(grams, weight)
-        offsets = costs * float(np.sum(weight)) * float(self.C)
-        exponent = self._exponent(grams.n_kernels, len(outputs.classes))
-        return KernelPenalty(exponent, np.ones(grams.n_kernels), offsets), facts
+    def _penalty(self, training: Training) -> tuple[KernelPenalty, dict[str, Any]]:
+        costs, facts = self._block_costs(training)
+        offsets = costs * float(np.sum(training.weight)) * float(self.C)
+        exponent = self._exponent(training.n_kernels, training.outputs.n_outputs)
+        return KernelPenalty(exponent, np.ones(training.n_kernels), offsets), facts
 
     def _unit(self, training: Training) -> float:
         return float(np.sum(training.weight)) * float(self.C)
 
 
-@dataclass(eq=False, repr=False)
-class UFOMKLClassifier(BlockPenaltyClassifier):
+@dataclass(eq=False, repr=False, kw_only=True)
+class BlockParameters(MachineParameters):
+    """Parameters of both learners that penalise blocks."""
+
+    q: BlockExponent = None
+    class_weight: ClassWeight = None
+    solver: Solver = "exact"
+    epochs: Count = 10
+    random_state: Seed = None
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class UFOMKLClassifier(BlockParameters, BlockPenaltyClassifier):
     r"""UFO-MKL: multi-class multiple kernel learning with a group penalty on kernels.
 
     Minimises
@@ -115,26 +123,14 @@ class UFOMKLClassifier(BlockPenaltyClassifier):
     True
     """
 
-    bank: Bank = None
-    _: KW_ONLY
-    kernel: GivenKernels = "bank"
-    C: LossWeight = 10.0
     beta: Beta = 1e-3
-    q: BlockExponent = None
-    class_weight: ClassWeight = None
-    tol: Tolerance = 1e-2
-    max_iter: Count = 200
-    warm_start: Switch = False
-    solver: Solver = "exact"
-    epochs: Count = 10
-    random_state: Seed = None
 
-    def _block_costs(self, grams: Any, weight: np.ndarray) -> tuple[np.ndarray, dict[str, Any]]:
-        return float(self.beta) * np.ones(grams.n_kernels), {}
+    def _block_costs(self, training: Training) -> tuple[np.ndarray, dict[str, Any]]:
+        return float(self.beta) * np.ones(training.n_kernels), {}
 
 
-@dataclass(eq=False, repr=False)
-class SMSDMKLClassifier(TailSumsMixin, BlockPenaltyClassifier):
+@dataclass(eq=False, repr=False, kw_only=True)
+class SMSDMKLClassifier(TailSumsMixin, BlockParameters, BlockPenaltyClassifier):
     r"""SMSD-MKL: multi-class multiple kernel learning that penalises kernels by their tail sums.
 
     Minimises
@@ -213,21 +209,10 @@ class SMSDMKLClassifier(TailSumsMixin, BlockPenaltyClassifier):
     True
     """
 
-    bank: Bank = None
-    _: KW_ONLY
-    kernel: GivenKernels = "bank"
     C: LossWeight = 100.0
     beta: Beta = 1e-2
     tail: Tail = 8
-    q: BlockExponent = None
-    class_weight: ClassWeight = None
-    tol: Tolerance = 1e-2
-    max_iter: Count = 200
-    warm_start: Switch = False
-    solver: Solver = "exact"
-    epochs: Count = 10
-    random_state: Seed = None
 
-    def _block_costs(self, grams: Any, weight: np.ndarray) -> tuple[np.ndarray, dict[str, Any]]:
-        sums = np.asarray(grams.tail_sums(int(self.tail), weight), dtype=np.float64)
+    def _block_costs(self, training: Training) -> tuple[np.ndarray, dict[str, Any]]:
+        sums = np.asarray(training.tail_sums(int(self.tail)), dtype=np.float64)
         return float(self.beta) * sums, {"tail_sums": sums}

@@ -47,11 +47,7 @@ def encoded_labels(
     y = column_or_1d(y, warn=True)
     check_classification_targets(y)
     classes, labels = np.unique(y, return_inverse=True)
-    if estimator.class_weight is not None:
-        kept = weight > 0.0
-        factors = np.zeros(len(weight))
-        factors[kept] = class_factors(estimator.class_weight, y[kept], weight[kept])
-        weight = weight * factors
+    weight = with_class_weights(estimator.class_weight, y, weight)
     present = classes[np.unique(labels[weight > 0.0])]
     if len(present) < 2:
         named = f": {present[0]!r}" if len(present) else ""
@@ -60,3 +56,12 @@ def encoded_labels(
             f"class of positive weight{named}."
         )
     return classes, labels, weight
+
+
+def with_class_weights(class_weight: Any, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Return weights of rows, multiplied by those of their classes among the rows that count."""
+    if class_weight is None:
+        return weight
+    kept, found = weight > 0.0, np.zeros(len(weight))
+    found[kept] = weight[kept] * class_factors(class_weight, y[kept], weight[kept])
+    return found

@@ -3,38 +3,108 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import KW_ONLY, dataclass
-from typing import Annotated, Any
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from sklearn.base import MultiOutputMixin, RegressorMixin
-from sklearn.utils.metaestimators import available_if
 
 from mixnorm._checks import check_array
-from mixnorm.estimators._common.classifier import DecisionFace
+from mixnorm.estimators._common.classifier import ClassifierFace
 from mixnorm.estimators._common.inputs import (
     check_loss,
     check_number_targets,
     unit_of,
 )
-from mixnorm.estimators._common.parameters import (
-    ClassWeight,
-    Count,
-    Loss,
-    Switch,
-    Tolerance,
-    Whole,
-    maybe,
-)
+from mixnorm.estimators._common.parameters import ClassWeight, Loss, Switch
 from mixnorm.estimators.kernels.classifier import encoded_labels
-from mixnorm.estimators.kernels.greedy_base import Algorithm, GreedyKernelLearner, Price, Scan, Step
-from mixnorm.estimators.kernels.inputs import Bank, GivenKernels, target_centre
+from mixnorm.estimators.kernels.greedy_base import GreedyKernelLearner, GreedyParameters
+from mixnorm.estimators.kernels.inputs import target_centre
+from mixnorm.estimators.kernels.regressor import KernelNumbers
 from mixnorm.losses import MarginSoftmax, MultinomialLogistic, Squared, as_loss
 from mixnorm.models import ClassOutputs, NumberOutputs
 
 
-@dataclass(eq=False, repr=False)
-class GreedyMKLRegressor(MultiOutputMixin, RegressorMixin, GreedyKernelLearner):
+class GreedyRegressor(KernelNumbers, GreedyKernelLearner):
+    """Numbers in, numbers out, by a few kernels."""
+
+    def _loss(self) -> Any:
+        return Squared()
+
+    def _encoded(self, y: Any, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray, NumberOutputs]:
+        check_number_targets(y)
+        y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+        table = y.reshape(len(y), -1)
+        previous = self._previous()
+        if previous is None:
+            kept = weight > 0.0
+            unit = unit_of(table[kept] - target_centre(table[kept], weight[kept]))
+        else:  # a path goes on in the units in which it began
+            unit = previous.outputs.unit
+        largest = float(np.max(np.abs(table)))
+        if not largest / unit < 1e152:
+            raise ValueError(
+                f"y has the size {largest:.3g}, whose square is out of the range of floats in the "
+                f"unit {unit:.3g} that its deviations have; divide y by a power of ten, or "
+                "subtract its mean."
+            )
+        outputs = NumberOutputs(y.ndim == 1, unit, np.zeros(table.shape[1]), self._loss())
+        return table / unit, weight, outputs
+
+    def _targets_of(self, y: Any) -> np.ndarray:
+        y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+        return np.asarray(y.reshape(len(y), -1))
+
+    @property
+    def intercept_(self) -> Any:
+        """The mean of the targets."""
+        found: np.ndarray = super().intercept_
+        outputs: Any = self._fitted().outputs
+        return float(found[0]) if outputs.single else found
+
+
+class GreedyClassifier(ClassifierFace, GreedyKernelLearner):
+    """Labels in, labels out, by a few kernels."""
+
+    def _check_together(self) -> None:
+        super()._check_together()
+        self._loss()
+
+    def _loss(self) -> Any:
+        known = {"logistic": MultinomialLogistic, "margin": MarginSoftmax, "squared": Squared}
+        loss = as_loss(self.loss, known)
+        constant = getattr(loss, "constant_curvature", False)
+        return check_loss(loss, known, classifier=loss.is_classifier or not constant)
+
+    def _encoded(self, y: Any, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray, ClassOutputs]:
+        classes, labels, weight = encoded_labels(self, y, weight)
+        known = classes if self._previous() is None else self.classes_
+        if not np.array_equal(known, classes):
+            raise ValueError(
+                "warm_start=True continues a path, but y has other classes than the last fit: "
+                f"{classes!r} instead of {known!r}. Set warm_start=False to start anew."
+            )
+        loss = copy.deepcopy(self._loss())
+        if loss.is_classifier:
+            return labels, weight, ClassOutputs(classes, loss)
+        return np.eye(len(classes))[labels], weight, ClassOutputs(classes)
+
+    def _targets_of(self, y: Any) -> np.ndarray:
+        y = np.asarray(y)
+        if not np.all(np.isin(y, self.classes_)):
+            raise ValueError(f"y has labels beside those of the fit, {self.classes_!r}.")
+        return np.asarray(np.eye(len(self.classes_))[np.searchsorted(self.classes_, y)])
+
+    def _knows_probabilities(self) -> bool:
+        try:
+            return super()._knows_probabilities()
+        except AttributeError as error:
+            raise AttributeError(
+                f"loss={self.loss!r} knows no probabilities; set loss='logistic' or loss='margin'."
+            ) from error
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class GreedyMKLRegressor(GreedyParameters, GreedyRegressor):
     r"""Regressor that chooses a few kernels out of thousands, shared by all outputs.
 
     Kernels are chosen one at a time by the size of their part of the functional gradient
@@ -142,77 +212,11 @@ class GreedyMKLRegressor(MultiOutputMixin, RegressorMixin, GreedyKernelLearner):
     array([12])
     """
 
-    bank: Bank = None
-    _: KW_ONLY
-    kernel: GivenKernels = "bank"
-    n_kernels: Count = 10
-    algorithm: Algorithm = "gomp"
-    alpha: Price = 1e-3
-    step: Step = "line"
-    n_steps: Annotated[int | None, maybe(Whole(least=1))] = None
-    scan: Scan = "auto"
-    rank: Count = 64
-    tol: Tolerance = 1e-8
-    max_iter: Count = 5000
     warm_start: Switch = False
 
-    _output_kind = NumberOutputs
 
-    def _loss(self) -> Any:
-        return Squared()
-
-    def _encoded(
-        self, y: Any, weight: np.ndarray
-    ) -> tuple[np.ndarray, int, np.ndarray, NumberOutputs]:
-        check_number_targets(y)
-        y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
-        table = y.reshape(len(y), -1)
-        previous = self._previous()
-        if previous is None:
-            kept = weight > 0.0
-            unit = unit_of(table[kept] - target_centre(table[kept], weight[kept]))
-        else:  # a path goes on in the units in which it began
-            unit = previous.outputs.unit
-        largest = float(np.max(np.abs(table)))
-        if not largest / unit < 1e152:
-            raise ValueError(
-                f"y has the size {largest:.3g}, whose square is out of the range of floats in the "
-                f"unit {unit:.3g} that its deviations have; divide y by a power of ten, or "
-                "subtract its mean."
-            )
-        n_outputs = table.shape[1]
-        outputs = NumberOutputs(y.ndim == 1, unit, np.zeros(n_outputs), self._loss())
-        return table / unit, n_outputs, weight, outputs
-
-    def _targets_of(self, y: Any) -> np.ndarray:
-        y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
-        return np.asarray(y.reshape(len(y), -1))
-
-    @property
-    def intercept_(self) -> Any:
-        """The mean of the targets."""
-        found, outputs = super().intercept_, self._fitted().outputs
-        return float(found[0]) if outputs.single else found
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Predict targets.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
-            New data; with ``kernel="precomputed"`` their kernels with the training rows, of shape
-            ``(n_kernels, n_samples, n_training)``.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_outputs)
-        """
-        found: np.ndarray = self._fitted().outputs.labels(self._scores(X))
-        return found
-
-
-@dataclass(eq=False, repr=False)
-class GreedyMKLClassifier(DecisionFace, GreedyKernelLearner):
+@dataclass(eq=False, repr=False, kw_only=True)
+class GreedyMKLClassifier(GreedyParameters, GreedyClassifier):
     r"""Classifier that chooses a few kernels out of thousands, shared by all classes.
 
     Kernels are chosen one at a time by the size of their part of the functional gradient
@@ -295,73 +299,6 @@ class GreedyMKLClassifier(DecisionFace, GreedyKernelLearner):
     (4, True)
     """
 
-    bank: Bank = None
-    _: KW_ONLY
-    kernel: GivenKernels = "bank"
-    n_kernels: Count = 10
-    algorithm: Algorithm = "gomp"
     loss: Loss = "squared"
-    alpha: Price = 1e-3
-    step: Step = "line"
-    n_steps: Annotated[int | None, maybe(Whole(least=1))] = None
     class_weight: ClassWeight = None
-    scan: Scan = "auto"
-    rank: Count = 64
-    tol: Tolerance = 1e-8
-    max_iter: Count = 5000
     warm_start: Switch = False
-
-    def _check_together(self) -> None:
-        super()._check_together()
-        self._loss()
-
-    def _loss(self) -> Any:
-        known = {"logistic": MultinomialLogistic, "margin": MarginSoftmax, "squared": Squared}
-        loss = as_loss(self.loss, known)
-        constant = getattr(loss, "constant_curvature", False)
-        return check_loss(loss, known, classifier=loss.is_classifier or not constant)
-
-    def _encoded(
-        self, y: Any, weight: np.ndarray
-    ) -> tuple[np.ndarray, int, np.ndarray, ClassOutputs]:
-        classes, labels, weight = encoded_labels(self, y, weight)
-        known = classes if self._previous() is None else self.classes_
-        if not np.array_equal(known, classes):
-            raise ValueError(
-                "warm_start=True continues a path, but y has other classes than the last fit: "
-                f"{classes!r} instead of {known!r}. Set warm_start=False to start anew."
-            )
-        loss = copy.deepcopy(self._loss())
-        if loss.is_classifier:
-            return labels, len(classes), weight, ClassOutputs(classes, loss)
-        return np.eye(len(classes))[labels], len(classes), weight, ClassOutputs(classes)
-
-    def _targets_of(self, y: Any) -> np.ndarray:
-        y = np.asarray(y)
-        if not np.all(np.isin(y, self.classes_)):
-            raise ValueError(f"y has labels beside those of the fit, {self.classes_!r}.")
-        return np.asarray(np.eye(len(self.classes_))[np.searchsorted(self.classes_, y)])
-
-    def _knows_probabilities(self) -> bool:
-        known = self.model_.outputs.loss if "model_" in vars(self) else self._loss()
-        if known is not None and known.is_classifier:
-            return True
-        raise AttributeError(
-            f"loss={self.loss!r} knows no probabilities; set loss='logistic' or loss='margin'."
-        )
-
-    @available_if(_knows_probabilities)
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Return class probabilities, for the logistic losses.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
-            New data, as in :meth:`predict`.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            Rows sum to one, columns in the order of ``classes_``.
-        """
-        return np.asarray(self._fitted().outputs.probabilities(self._scores(X)))

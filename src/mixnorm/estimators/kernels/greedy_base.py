@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from mixnorm.engines import sparse_kernels
 from mixnorm.engines.sparse_kernels import ALGORITHMS, STEPS
 from mixnorm.estimators._common.messages import warn_caller
-from mixnorm.estimators._common.parameters import Number, OneOf
-from mixnorm.estimators._common.progress import (
-    CallbackSupportMixin,
-    Progress,
-    Rounds,
-    all_or_nothing,
-    with_callbacks,
-)
+from mixnorm.estimators._common.parameters import Count, Number, OneOf, Tolerance, Whole, maybe
+from mixnorm.estimators._common.progress import Progress, Rounds
 from mixnorm.estimators._common.staged import StagedMixin
-from mixnorm.estimators.kernels.base import kernel_names, warn_of_no_kernel
-from mixnorm.estimators.kernels.inputs import (
-    KernelInputsMixin,
-    check_targets,
-    take_rows,
-    weights_of,
-)
+from mixnorm.estimators.kernels.base import KernelEstimator, Training, warn_of_no_kernel
+from mixnorm.estimators.kernels.inputs import BankParameters, take_rows, weights_of
 from mixnorm.estimators.kernels.rates import KernelRates, rates_of
 from mixnorm.exceptions import (
     FewerFeaturesWarning,
@@ -37,12 +25,6 @@ from mixnorm.kernels import KernelBank, KernelStack, exact_factor
 from mixnorm.models import Inputs, KernelPath, KernelPathModel
 from mixnorm.pools import KernelPool
 
-Algorithm = Annotated[str, OneOf(ALGORITHMS)]
-Price = Annotated[float, Number(least=0, why="it is what kernels cost")]
-Step = Annotated[str, OneOf(STEPS)]
-Scan = Annotated[str, OneOf(("auto", "exact", "factors"))]
-
-
 # Matrices of so many entries together are stored and scanned as they are.
 _STORED = 2**26
 # Bytes for matrices that are computed at use, some rows at a time.
@@ -51,7 +33,55 @@ _LITTLE = 2**27
 _LIGHT = 1e-30
 
 
-class GreedyKernelLearner(KernelInputsMixin, StagedMixin, CallbackSupportMixin, BaseEstimator):
+@dataclass(eq=False, repr=False, kw_only=True)
+class GreedyParameters(BankParameters):
+    """Parameters of every learner that chooses kernels."""
+
+    n_kernels: Count = 10
+    algorithm: Annotated[str, OneOf(ALGORITHMS)] = "gomp"
+    alpha: Annotated[float, Number(least=0, why="it is what kernels cost")] = 1e-3
+    step: Annotated[str, OneOf(STEPS)] = "line"
+    n_steps: Annotated[int | None, maybe(Whole(least=1))] = None
+    scan: Annotated[str, OneOf(("auto", "exact", "factors"))] = "auto"
+    rank: Count = 64
+    tol: Tolerance = 1e-8
+    max_iter: Count = 5000
+
+
+@dataclass(frozen=True, eq=False)
+class ScannedTraining(Training):
+    """The rows of a fit, whose kernels may be looked at through stand-ins.
+
+    Parameters
+    ----------
+    rank : int
+        Most landmarks of the stand-ins; zero where kernels are scored exactly.
+    """
+
+    rank: int
+
+    def pool(self) -> KernelPool:
+        """Return the kernels as atoms; stand-ins are those of these rows and weights."""
+        if self.bank is None:
+            return KernelPool(self.grams, self.weight)
+        sketch = self.bank.sketch(self.weight, self.rank) if self.rank else None
+        return KernelPool(self.grams, self.weight, sketch, self.bank.gram)
+
+    def path_model(self, path: KernelPath) -> KernelPathModel:
+        """Return the model of a path, with what prediction needs of the bank.
+
+        Prediction is more exact than a scan.
+        """
+        bank = self.bank
+        if bank is not None:
+            which = list(path.rounds[-1].support) if path.rounds else [0]
+            bank = replace(bank.only(which), precision="float64")
+        return KernelPathModel(
+            path, self.rows, bank, self.names, self.raw_rows, self.inputs, self.outputs
+        )
+
+
+class GreedyKernelLearner(StagedMixin, KernelEstimator):
     """Base of the classifier and the regressor, which say what their loss and targets are."""
 
     model_: KernelPathModel
@@ -64,144 +94,134 @@ class GreedyKernelLearner(KernelInputsMixin, StagedMixin, CallbackSupportMixin, 
         """Return the loss object."""
         raise NotImplementedError
 
-    def _encoded(self, y: Any, weight: np.ndarray) -> tuple[Any, int, np.ndarray, Any]:
-        """Return targets, how many scores there are, weights, and the outputs of the model."""
-        raise NotImplementedError
-
     def _check_together(self) -> None:
         if not self.alpha > 0.0 and self.algorithm != "l2":
             raise ValueError(f"alpha={self.alpha!r} must be positive: it is what kernels cost.")
 
     # --- fit
 
-    @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Choose kernels and fit.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
-            Training data; with ``kernel="precomputed"`` kernel matrices instead: an array of shape
-            ``(n_kernels, n_samples, n_samples)``, a list of matrices, or a
-            :class:`~mixnorm.kernels.KernelStack`.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Class labels of any type; or the targets of a regression.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights of the samples.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
-        self._check_parameters()
-        with all_or_nothing(self):
-            previous = self._previous()
-            start = None if previous is None else previous.path
-            X = self._validated(X)
-            check_targets(self, X, y)
-            target, n_outputs, weight, outputs = self._encoded(
-                y, weights_of(sample_weight, X.shape[0])
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+        previous = self._previous()
+        training = self._training(X, y, sample_weight)
+        if previous is not None:
+            self._check_continues(previous, training)
+        start = None if previous is None else previous.path
+        if self.n_kernels > training.n_kernels and self.algorithm != "l2":
+            warn_caller(
+                f"n_kernels={self.n_kernels} asks for more kernels than the {training.n_kernels} "
+                "there are; all of these may be chosen.",
+                FewerFeaturesWarning,
             )
-            kept = np.flatnonzero(weight > _LIGHT * np.max(weight))
-            weight = weight[kept] / np.sum(weight[kept])
-            bank, pool, names = self._kernels_of(X, kept, weight)
-            if previous is not None:
-                self._check_continues(previous, pool, n_outputs, names, kept)
-            wanted = self._wanted(pool.n_usable)
-            left = wanted if start is None else max(0, wanted - len(start.rounds))
-            whole = Progress.of_fit(self, X, y, sample_weight, left)
-            inputs, raw, loss = Inputs.of(self), self._raw(), self._loss()
+        left = self._left(training, start)
+        progress = Progress.of_fit(self, X, y, sample_weight, left)
+        self._learn(training, progress, start)
+        progress.end(dict)
 
-            def attributes(path: KernelPath) -> dict[str, Any]:
-                needed = self._needed(path, bank)
-                return {"model_": KernelPathModel(path, kept, needed, names, raw, inputs, outputs)}
+    def _training(self, X: Any, y: Any, sample_weight: Any) -> ScannedTraining:
+        """Return the rows that count, with their kernels, and weights that sum to one."""
+        y, weight, outputs = self._encoded(y, weights_of(sample_weight, X.shape[0]))
+        rows = np.flatnonzero(weight > _LIGHT * np.max(weight))
+        weight = weight[rows] / np.sum(weight[rows])
+        bank, grams, rank = self._kernels_of(X, rows, weight)
+        inputs = Inputs.of(self)
+        return ScannedTraining(
+            bank, grams, y[rows], weight, rows, self._raw(), inputs, outputs, rank
+        )
 
-            rounds = Rounds(whole, left, attributes)
-            path = sparse_kernels.select(
-                pool,
-                loss,
-                loss.encode(target[kept], n_outputs, weight),
-                n_kernels=min(int(self.n_kernels), pool.n_usable),
-                n_outputs=n_outputs,
-                weight=weight,
-                algorithm=self.algorithm,
-                alpha=self._penalty(outputs.unit),
-                step=self.step,
-                n_steps=wanted,
-                tol=float(self.tol),
-                max_iter=int(self.max_iter),
-                start=start,
-                on_round=rounds.end,
-            )
-            self.model_ = attributes(path)["model_"]
-            self._resume = self._settings()
-            self._report(path, wanted)
-            whole.end(dict)
-            return self
+    def _of_fold(self, training: Training) -> Training:
+        return replace(training, weight=training.weight / np.sum(training.weight))
+
+    def _learn(
+        self, training: ScannedTraining, progress: Progress, start: KernelPath | None = None
+    ) -> None:
+        """Run the engine on the rows that count, and keep what it finds."""
+
+        def attributes(path: KernelPath) -> dict[str, Any]:
+            return {"model_": training.path_model(path)}
+
+        rounds = Rounds(progress, self._left(training, start), attributes)
+        path = self._path(training, start, rounds)
+        self.model_ = training.path_model(path)
+        self._resume = self._settings()
+        self._report(path, self._n_rounds(training))
+
+    def _path(
+        self, training: ScannedTraining, start: KernelPath | None = None, rounds: Any = None
+    ) -> KernelPath:
+        """Return what the engine finds."""
+        loss, n_outputs = self._loss(), training.outputs.n_outputs
+        unit = training.outputs.unit if self.algorithm == "l1" else 1.0
+        return sparse_kernels.select(
+            training.pool(),
+            loss,
+            loss.encode(training.y, n_outputs, training.weight),
+            n_kernels=min(int(self.n_kernels), training.n_kernels),
+            n_outputs=n_outputs,
+            weight=training.weight,
+            algorithm=self.algorithm,
+            alpha=float(self.alpha) / unit,  # a norm goes with the unit of targets
+            step=self.step,
+            n_steps=self._n_rounds(training),
+            tol=float(self.tol),
+            max_iter=int(self.max_iter),
+            start=start,
+            on_round=None if rounds is None else rounds.end,
+        )
 
     def _previous(self) -> KernelPathModel | None:
         """Return the model whose path is to be continued, if there is one."""
         return getattr(self, "model_", None) if self.warm_start else None
 
-    def _penalty(self, unit: float) -> float:
-        """Return the penalty in the units of the engine: a norm goes with the unit of targets."""
-        return float(self.alpha) / (unit if self.algorithm == "l1" else 1.0)
+    @property
+    def _size(self) -> str:
+        """The parameter that says how many rounds there are."""
+        return "n_steps" if self.algorithm == "l2" else "n_kernels"
 
-    def _wanted(self, available: int) -> int:
-        """Return how many rounds to go, with a warning where there are too few kernels."""
-        if self.algorithm == "l2":
-            return int(self.n_kernels if self.n_steps is None else self.n_steps)
-        if self.n_kernels > available:
-            warn_caller(
-                f"n_kernels={self.n_kernels} asks for more kernels than the {available} there are; "
-                "all of these may be chosen.",
-                FewerFeaturesWarning,
-            )
-        return min(int(self.n_kernels), available)
+    def _n_tasks(self) -> int:
+        """Return how many rounds a fit has at most."""
+        steps = self.algorithm == "l2" and self.n_steps is not None
+        return int(self.n_steps if steps else self.n_kernels)
 
-    def _kernels_of(
-        self, X: Any, kept: np.ndarray, weight: np.ndarray
-    ) -> tuple[Any, KernelPool, tuple[str, ...]]:
-        """Return the bank on the rows that count (None if kernels are given), and the pool."""
+    def _n_rounds(self, training: Training) -> int:
+        """Return how many rounds to go, with the kernels that there are."""
+        most = self._n_tasks()
+        return most if self.algorithm == "l2" else min(most, training.n_kernels)
+
+    def _left(self, training: Training, start: KernelPath | None) -> int:
+        """Return how many rounds are left after those of a path."""
+        return max(0, self._n_rounds(training) - (0 if start is None else len(start.rounds)))
+
+    def _kernels_of(self, X: Any, kept: np.ndarray, weight: np.ndarray) -> tuple[Any, Any, int]:
+        """Return the bank (None if kernels are given), the kernels, and the rank of stand-ins.
+
+        The rows are those that count. The rank is zero where kernels are scored exactly.
+        """
         if self._precomputed:
-            stack = KernelStack(X)
-            stack.check()
-            self.n_features_in_ = stack.n_samples
-            part = stack if len(kept) == stack.n_samples else stack.take(kept)
-            return None, KernelPool(part, weight), kernel_names(None, stack.n_kernels)
+            return None, self._given_kernels(X, kept), 0
         given = KernelBank.per_feature() if self.bank is None else self.bank
         bank = given.fit(take_rows(X, kept), sample_weight=weight)
-        if self.bank is None and hasattr(self, "feature_names_in_"):
-            bank = replace(bank, names=_named(bank, self.feature_names_in_))
+        names = getattr(self, "feature_names_in_", None)
+        if self.bank is None and names is not None:
+            bank = replace(bank, names=_named(bank, names))
         small = bank.n_kernels * bank.n_samples**2 <= _STORED
         exact = self.scan == "exact" or (self.scan == "auto" and small)
         if exact or bank.factors is not None:
-            pool = KernelPool(bank.grams(partly=False), weight, matrix=bank.gram)
-        else:
-            # Nothing is stored beside the stand-ins.
-            grams = replace(bank, memory=min(bank.memory, _LITTLE)).grams(partly=False)
-            pool = KernelPool(grams, weight, bank.sketch(weight, int(self.rank)), bank.gram)
-        return bank, pool, kernel_names(bank, bank.n_kernels)
+            return bank, bank.grams(partly=False), 0
+        # Nothing is stored beside the stand-ins.
+        little = replace(bank, memory=min(bank.memory, _LITTLE))
+        return bank, little.grams(partly=False), int(self.rank)
 
-    def _check_continues(
-        self,
-        previous: KernelPathModel,
-        pool: KernelPool,
-        n_outputs: int,
-        names: tuple[str, ...],
-        kept: np.ndarray,
-    ) -> None:
+    def _check_continues(self, previous: KernelPathModel, training: Training) -> None:
         """Raise unless the path at hand can be continued with these kernels and rows."""
-        shape, known = previous.path.terms.shape[1:], previous.names
-        if shape != (pool.grams.n_samples, n_outputs) or known != names:
+        shape, known, names = previous.path.terms.shape[1:], previous.names, training.names
+        here = (len(training.rows), training.outputs.n_outputs)
+        if shape != here or known != names:
             raise ValueError(
                 f"warm_start=True continues a path on {len(known)} kernels and "
                 f"{shape[0]} samples of {shape[1]} outputs, but there are {len(names)} kernels, or "
-                f"others, and {pool.grams.n_samples} samples of {n_outputs}. Set warm_start=False "
-                "to start anew."
+                f"others, and {here[0]} samples of {here[1]}. Set warm_start=False to start anew."
             )
-        if not np.array_equal(previous.support, kept):
+        if not np.array_equal(previous.support, training.rows):
             raise ValueError(
                 "warm_start=True continues a path, but other rows have weight now. Set "
                 "warm_start=False to start anew."
@@ -239,13 +259,6 @@ class GreedyKernelLearner(KernelInputsMixin, StagedMixin, CallbackSupportMixin, 
                 NotConvergedWarning,
             )
 
-    def _needed(self, path: KernelPath, bank: Any) -> Any:
-        """Return what prediction needs of the bank, and more exactly than a scan does."""
-        if bank is None:
-            return None
-        which = list(path.rounds[-1].support) if path.rounds else [0]
-        return replace(bank.only(which), precision="float64")
-
     def truncate(self, n_rounds: int) -> Self:
         """Return the fitted model of an earlier round, read off the path.
 
@@ -263,8 +276,7 @@ class GreedyKernelLearner(KernelInputsMixin, StagedMixin, CallbackSupportMixin, 
         """
         if not self._fitted().size:
             raise ValueError("truncate: the model has no kernels, and so no smaller model.")
-        parameter = "n_steps" if self.algorithm == "l2" else "n_kernels"
-        return self._truncated(n_rounds, parameter, "rounds")
+        return self._truncated(n_rounds, self._size, "rounds")
 
     def rates(self, X: Any, y: Any) -> KernelRates:
         """Return how fast the loss falls along the path, and what the theory says of that.
@@ -284,7 +296,7 @@ class GreedyKernelLearner(KernelInputsMixin, StagedMixin, CallbackSupportMixin, 
         KernelRates
             With ``correlation``, ``gamma``, ``predicted``, ``measured``, ``bound`` and more.
         """
-        model: KernelPathModel = self._fitted()
+        model = self._fitted()
         given, n_outputs = model.bank is None, model.path.terms.shape[2]
         loss = model.outputs.loss
         if loss is not None and not loss.constant_curvature:
@@ -320,71 +332,45 @@ class GreedyKernelLearner(KernelInputsMixin, StagedMixin, CallbackSupportMixin, 
 
     # --- what is read off the model
 
+    def _fitted(self) -> KernelPathModel:
+        model: KernelPathModel = super()._fitted()
+        return model
+
     @property
     def selected_kernels_(self) -> np.ndarray:
         """The chosen kernels, by their numbers in the bank."""
-        model: KernelPathModel = self._fitted()
-        return model.selected
+        return self._fitted().selected
 
     @property
     def selected_names_(self) -> list[str]:
         """How the chosen kernels are called."""
-        model: KernelPathModel = self._fitted()
+        model = self._fitted()
         return [model.names[kernel] for kernel in model.selected]
 
     @property
     def path_(self) -> dict[str, np.ndarray]:
         """One row per round."""
-        model: KernelPathModel = self._fitted()
-        return dict(model.curve)
+        return dict(self._fitted().curve)
 
     @property
     def dual_coef_(self) -> np.ndarray:
         """What the chosen kernels with the support are multiplied by."""
-        model: KernelPathModel = self._fitted()
-        return model.tables
+        return self._fitted().tables
 
     @property
     def intercept_(self) -> Any:
         """The predictions, or scores, of the model without kernels."""
-        model: KernelPathModel = self._fitted()
-        return model.intercept
-
-    @property
-    def kernel_names_(self) -> list[str]:
-        """How all kernels of the bank are called."""
-        model: KernelPathModel = self._fitted()
-        return list(model.names)
-
-    @property
-    def bank_(self) -> Any:
-        """The chosen kernels, with the rows that prediction needs."""
-        model: KernelPathModel = self._fitted()
-        return model.bank
-
-    @property
-    def support_(self) -> np.ndarray:
-        """The training rows that have weight."""
-        model: KernelPathModel = self._fitted()
-        return model.support
+        return self._fitted().intercept
 
     @property
     def null_loss_(self) -> float:
         """The training loss without kernels."""
-        model: KernelPathModel = self._fitted()
-        return model.null_loss
+        return self._fitted().null_loss
 
     @property
     def n_iter_(self) -> int:
         """Iterations of all refits together."""
-        model: KernelPathModel = self._fitted()
-        return max(1, sum(step.iterations for step in model.path.rounds))
-
-    @property
-    def cost_(self) -> dict[str, int]:
-        """What the model takes: kernels, support vectors, numbers stored, multiplications a row."""
-        model: KernelPathModel = self._fitted()
-        return model.cost()
+        return max(1, sum(step.iterations for step in self._fitted().path.rounds))
 
 
 def _named(bank: Any, names: Any) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Annotated, Any
 
 import numpy as np
@@ -12,11 +13,14 @@ from mixnorm.engines.multikernel import check_row_costs
 from mixnorm.estimators._common.inputs import check_weights, weight_numbers
 from mixnorm.estimators._common.parameters import (
     CheckedParameters,
+    Count,
     ListOf,
     Number,
     Of,
     OneOf,
     Or,
+    Switch,
+    Tolerance,
     Whole,
     maybe,
 )
@@ -50,6 +54,25 @@ Floor = Annotated[float, Number(above=0, why=_FLOOR)]
 BlockExponent = Annotated[Any, Or(Number(least=2, finite=False, why=_CONVEX), (None, "classes"))]
 
 
+@dataclass(eq=False, repr=False)
+class BankParameters:
+    """Parameters of every learner with a bank of kernels."""
+
+    bank: Bank = None
+    _: KW_ONLY
+    kernel: GivenKernels = "bank"
+    tol: Tolerance = 1e-2
+    max_iter: Count = 200
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class MachineParameters(BankParameters):
+    """Parameters of every learner that weighs the kernels of a bank."""
+
+    C: LossWeight = 10.0
+    warm_start: Switch = False
+
+
 class KernelInputsMixin(CheckedParameters):
     """Rows or kernel matrices in, for estimators with the parameters ``bank`` and ``kernel``."""
 
@@ -71,7 +94,7 @@ class KernelInputsMixin(CheckedParameters):
     def _validated(self, X: Any) -> Any:
         if self._precomputed:
             X = KernelStack(X)
-            if hasattr(self, "feature_names_in_"):
+            if getattr(self, "feature_names_in_", None) is not None:
                 del self.feature_names_in_
         elif isinstance(X, KernelStack):
             raise TypeError(
@@ -119,7 +142,7 @@ def _new_stack(X: Any, n_kernels: int, n_rows: int) -> KernelStack:
 
 def as_rows(X: Any) -> Any:
     """Return a table that goes to a bank as it is, and has rows."""
-    X = X if hasattr(X, "shape") else np.asarray(X)
+    X = _with_shape(X)
     if is_sparse(X):  # of which rows can be taken
         X = X.tocsr()
     if X.shape[0] == 0:
@@ -138,7 +161,11 @@ def check_targets(estimator: Any, X: Any, y: Any) -> None:
         raise ValueError(
             f"{type(estimator).__name__} requires y to be passed, but the target y is None."
         )
-    check_consistent_length(X, y if hasattr(y, "shape") else np.asarray(y))
+    check_consistent_length(X, _with_shape(y))
+
+
+def _with_shape(table: Any) -> Any:
+    return np.asarray(table) if getattr(table, "shape", None) is None else table
 
 
 def weights_of(sample_weight: Any, n_samples: int) -> np.ndarray:

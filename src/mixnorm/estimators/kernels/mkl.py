@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import math
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from mixnorm.engines.multikernel import KernelPenalty
-from mixnorm.estimators._common.parameters import ClassWeight, Count, Switch, Tolerance
-from mixnorm.estimators.kernels.base import TailSumsMixin
+from mixnorm.estimators._common.parameters import ClassWeight
+from mixnorm.estimators.kernels.base import TailSumsMixin, Training
 from mixnorm.estimators.kernels.classifier import HingeLoss, KernelClassifier
-from mixnorm.estimators.kernels.inputs import Bank, Exponent, Floor, GivenKernels, LossWeight, Tail
+from mixnorm.estimators.kernels.inputs import Exponent, Floor, MachineParameters, Tail
 
 
-@dataclass(eq=False, repr=False)
-class MKLClassifier(KernelClassifier):
+@dataclass(eq=False, repr=False, kw_only=True)
+class MKLClassifier(MachineParameters, KernelClassifier):
     r"""Multi-class kernel machine that learns the weights of its kernels, with a duality gap.
 
     Minimises, with one weight :math:`\mu_m` for each kernel that all classes share,
@@ -111,25 +111,13 @@ class MKLClassifier(KernelClassifier):
     True
     """
 
-    bank: Bank = None
-    _: KW_ONLY
-    kernel: GivenKernels = "bank"
     p: Exponent = 1.2
-    C: LossWeight = 10.0
     loss: HingeLoss = "hinge"
     class_weight: ClassWeight = None
-    tol: Tolerance = 1e-2
-    max_iter: Count = 200
-    warm_start: Switch = False
-
-    def _penalty(
-        self, grams: Any, weight: np.ndarray, outputs: Any
-    ) -> tuple[KernelPenalty, dict[str, Any]]:
-        return KernelPenalty.of_weights(float(self.p), np.ones(grams.n_kernels)), {}
 
 
-@dataclass(eq=False, repr=False)
-class ConvMKLClassifier(TailSumsMixin, KernelClassifier):
+@dataclass(eq=False, repr=False, kw_only=True)
+class ConvMKLClassifier(TailSumsMixin, MachineParameters, KernelClassifier):
     r"""Conv-MKL: multi-class multiple kernel learning on kernels divided by their tail sums.
 
     The tail sum :math:`r_m = \frac1n \sum_{j > \zeta} \lambda_j(K_m)` of eigenvalues bounds the
@@ -198,24 +186,15 @@ class ConvMKLClassifier(TailSumsMixin, KernelClassifier):
     True
     """
 
-    bank: Bank = None
-    _: KW_ONLY
-    kernel: GivenKernels = "bank"
     p: Exponent = 1.2
     tail: Tail = 8
     floor: Floor = 0.01
-    C: LossWeight = 10.0
     loss: HingeLoss = "hinge"
     class_weight: ClassWeight = None
-    tol: Tolerance = 1e-2
-    max_iter: Count = 200
-    warm_start: Switch = False
 
-    def _penalty(
-        self, grams: Any, weight: np.ndarray, outputs: Any
-    ) -> tuple[KernelPenalty, dict[str, Any]]:
-        traces = np.average(grams.diagonals(), axis=1, weights=weight)
-        sums = np.maximum(grams.tail_sums(int(self.tail), weight), float(self.floor) * traces)
+    def _penalty(self, training: Training) -> tuple[KernelPenalty, dict[str, Any]]:
+        traces = np.average(training.diagonals, axis=1, weights=training.weight)
+        sums = np.maximum(training.tail_sums(int(self.tail)), float(self.floor) * traces)
         if not np.all(sums > 0.0):
             nothing = int(np.argmin(sums))
             raise ValueError(

@@ -2,60 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from mixnorm._checks import check_array
-from mixnorm.engines.multikernel import KernelPenalty, SquaredTarget
+from mixnorm.engines.multikernel import SquaredTarget
+from mixnorm.estimators._common.fitted import FittedMixin
 from mixnorm.estimators._common.inputs import check_number_targets, unit_of
-from mixnorm.estimators._common.parameters import Count, Switch, Tolerance
 from mixnorm.estimators.kernels.base import KernelLearner, Training
-from mixnorm.estimators.kernels.inputs import (
-    Bank,
-    Exponent,
-    GivenKernels,
-    LossWeight,
-    target_centre,
-)
+from mixnorm.estimators.kernels.inputs import Exponent, MachineParameters, target_centre
 from mixnorm.losses import Squared
 from mixnorm.models import NumberOutputs
 
 
-class KernelRegressor(MultiOutputMixin, RegressorMixin, KernelLearner):
-    """Numbers in, numbers out: squared losses on a sum of kernels."""
+class KernelNumbers(MultiOutputMixin, RegressorMixin, FittedMixin):
+    """Numbers in, numbers out, for estimators with kernels."""
 
-    _squares = True
     _output_kind = NumberOutputs
-
-    def _penalty(
-        self, grams: Any, weight: np.ndarray, outputs: Any
-    ) -> tuple[KernelPenalty, dict[str, Any]]:
-        return KernelPenalty.of_weights(float(self.p), np.ones(grams.n_kernels)), {}
-
-    def _encoded(self, y: Any, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray, NumberOutputs]:
-        check_number_targets(y)
-        y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
-        table = y.reshape(len(y), -1)
-        kept = weight > 0.0
-        centre = target_centre(table[kept], weight[kept])
-        rest = table - centre
-        unit = unit_of(rest[kept])
-        return rest / unit, weight, NumberOutputs(y.ndim == 1, unit, centre, Squared())
-
-    def _unit(self, training: Training) -> float:
-        return 1.0 / float(training.outputs.unit) ** 2
-
-    def _target(self, y: np.ndarray, caps: np.ndarray, outputs: Any) -> SquaredTarget:
-        return SquaredTarget(y, caps)
-
-    @property
-    def intercept_(self) -> Any:
-        """The mean of the targets."""
-        outputs = self._fitted().outputs
-        return float(outputs.centre[0]) if outputs.single else outputs.centre
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict targets.
@@ -70,12 +36,45 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, KernelLearner):
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
         """
-        found: np.ndarray = self._fitted().outputs.labels(self._scores(X))
-        return found
+        return np.asarray(self._fitted().outputs.labels(self._scores(X)))
 
 
-@dataclass(eq=False, repr=False)
-class MKLRegressor(KernelRegressor):
+class KernelRegressor(KernelNumbers, KernelLearner):
+    """Squared losses on a sum of kernels."""
+
+    _squares = True
+
+    def _encoded(self, y: Any, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray, NumberOutputs]:
+        check_number_targets(y)
+        y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+        table = y.reshape(len(y), -1)
+        kept = weight > 0.0
+        centre = target_centre(table[kept], weight[kept])
+        rest = table - centre
+        unit = unit_of(rest[kept])
+        return rest / unit, weight, NumberOutputs(y.ndim == 1, unit, centre, Squared())
+
+    def _of_fold(self, training: Training) -> Training:
+        shift = np.average(training.y, axis=0, weights=training.weight)
+        centre = training.outputs.centre + training.outputs.unit * shift
+        outputs = replace(training.outputs, centre=centre)
+        return replace(training, y=training.y - shift, outputs=outputs)
+
+    def _unit(self, training: Training) -> float:
+        return 1.0 / float(training.outputs.unit) ** 2
+
+    def _target(self, y: np.ndarray, caps: np.ndarray, outputs: Any) -> SquaredTarget:
+        return SquaredTarget(y, caps)
+
+    @property
+    def intercept_(self) -> Any:
+        """The mean of the targets."""
+        outputs = self._fitted().outputs
+        return float(outputs.centre[0]) if outputs.single else outputs.centre
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class MKLRegressor(MachineParameters, KernelRegressor):
     r"""Kernel ridge regression that learns the weights of its kernels, shared by all outputs.
 
     Minimises
@@ -134,11 +133,4 @@ class MKLRegressor(KernelRegressor):
     True
     """
 
-    bank: Bank = None
-    _: KW_ONLY
-    kernel: GivenKernels = "bank"
     p: Exponent = 1.2
-    C: LossWeight = 10.0
-    tol: Tolerance = 1e-2
-    max_iter: Count = 200
-    warm_start: Switch = False

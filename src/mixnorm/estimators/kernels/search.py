@@ -2,33 +2,37 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
-from mixnorm.estimators._common.parameters import ClassWeight, Count, Folds, Tolerance
-from mixnorm.estimators._common.search import explained
+from mixnorm.estimators._common.parameters import ClassWeight, Folds
 from mixnorm.estimators.kernels.base import TailSumsMixin
 from mixnorm.estimators.kernels.block_penalty import SMSDMKLClassifier, UFOMKLClassifier
-from mixnorm.estimators.kernels.classifier import HingeLoss
+from mixnorm.estimators.kernels.classifier import HingeLoss, KernelClassifier
 from mixnorm.estimators.kernels.inputs import (
-    Bank,
+    BankParameters,
     Betas,
     BlockExponent,
     Exponents,
     Floor,
-    GivenKernels,
     LossWeights,
     Tails,
 )
 from mixnorm.estimators.kernels.mkl import ConvMKLClassifier, MKLClassifier
 from mixnorm.estimators.kernels.regressor import KernelRegressor, MKLRegressor
-from mixnorm.estimators.kernels.search_base import KernelClassifierCV, KernelCV
+from mixnorm.estimators.kernels.search_base import KernelCV
 
 
-@dataclass(eq=False, repr=False)
-class MKLClassifierCV(KernelClassifierCV):
+@dataclass(eq=False, repr=False, kw_only=True)
+class _CostSearch(BankParameters, KernelCV):
+    """A search with the usual values of ``C``."""
+
+    Cs: LossWeights = (0.1, 1.0, 10.0, 100.0, 1000.0)
+    cv: Folds = 5
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class MKLClassifierCV(_CostSearch, KernelClassifier):
     """:class:`MKLClassifier` with ``C`` and ``p`` chosen by cross-validation.
 
     Kernels are computed once. Every fold takes its rows of them, and goes along the values of
@@ -46,17 +50,31 @@ class MKLClassifierCV(KernelClassifierCV):
         Values of ``p`` to try.
     cv : int, splitter or iterable, default=5
         Folds, as in scikit-learn.
+    scoring : str or callable, default=None
+        What to maximise; None takes accuracy.
+    one_standard_error : bool, default=False
+        Choose the smallest ``C`` whose mean score is within one standard error of the best, of the
+        candidates that have the other parameters of the best.
+    n_jobs : int, default=None
+        Fits at the same time, in processes; None means 1, -1 all processors.
     loss, class_weight, tol, max_iter
-        As in :class:`MKLClassifier`.
+        As in :class:`MKLClassifier`; balanced weights are those of the rows of each fit, and do not
+        count in scores.
 
     Attributes
     ----------
     best_params_ : dict
         The values chosen.
     best_score_ : float
-        Their mean accuracy.
+        Their mean score.
+    best_index_ : int
+        Where they are in ``cv_results_``.
     cv_results_ : dict
-        ``params``, and for each the scores by fold, their mean and standard deviation.
+        ``"params"``, ``"param_C"``, ...; ``"split0_test_score"``, ... and ``"split_test_scores"``,
+        the scores by fold; ``"mean_test_score"``, ``"std_test_score"``, ``"standard_error"`` and
+        ``"rank_test_score"``.
+    n_splits_ : int
+        The number of folds that the choice rests on.
     kernel_weights_, kernel_names_, bank_, classes_, support_, dual_coef_, dual_gap_, objective_, \
 cost_, n_iter_, n_features_in_, feature_names_in_
         As in :class:`MKLClassifier`, of the fit on all rows.
@@ -71,23 +89,16 @@ cost_, n_iter_, n_features_in_, feature_names_in_
     ['C', 'p']
     """
 
-    _learner = MKLClassifier
+    _kind = MKLClassifier
     _lists: ClassVar[dict[str, str]] = {"p": "ps"}
 
-    bank: Bank = None
-    _: KW_ONLY
-    kernel: GivenKernels = "bank"
-    Cs: LossWeights = (0.1, 1.0, 10.0, 100.0, 1000.0)
     ps: Exponents = (1.0, 1.2, 2.0)
-    cv: Folds = 5
     loss: HingeLoss = "hinge"
     class_weight: ClassWeight = None
-    tol: Tolerance = 1e-2
-    max_iter: Count = 200
 
 
-@dataclass(eq=False, repr=False)
-class ConvMKLClassifierCV(TailSumsMixin, KernelClassifierCV):
+@dataclass(eq=False, repr=False, kw_only=True)
+class ConvMKLClassifierCV(TailSumsMixin, _CostSearch, KernelClassifier):
     """:class:`ConvMKLClassifier` with ``C``, ``p`` and the tail chosen by cross-validation.
 
     Tail sums are those of the training rows of each fold.
@@ -108,12 +119,19 @@ class ConvMKLClassifierCV(TailSumsMixin, KernelClassifierCV):
         Least tail sum, in parts of the mean diagonal of a kernel.
     cv : int, splitter or iterable, default=5
         Folds, as in scikit-learn.
+    scoring : str or callable, default=None
+        What to maximise; None takes accuracy.
+    one_standard_error : bool, default=False
+        Choose the smallest ``C`` whose mean score is within one standard error of the best, of the
+        candidates that have the other parameters of the best.
+    n_jobs : int, default=None
+        Fits at the same time, in processes; None means 1, -1 all processors.
     loss, class_weight, tol, max_iter
         As in :class:`ConvMKLClassifier`.
 
     Attributes
     ----------
-    best_params_, best_score_, cv_results_
+    best_params_, best_score_, best_index_, cv_results_, n_splits_
         As in :class:`MKLClassifierCV`.
     kernel_weights_, kernel_names_, tail_sums_, bank_, classes_, support_, dual_coef_, dual_gap_, \
 objective_, cost_, n_iter_, n_features_in_, feature_names_in_
@@ -129,25 +147,18 @@ objective_, cost_, n_iter_, n_features_in_, feature_names_in_
     True
     """
 
-    _learner = ConvMKLClassifier
+    _kind = ConvMKLClassifier
     _lists: ClassVar[dict[str, str]] = {"p": "ps", "tail": "tails"}
 
-    bank: Bank = None
-    _: KW_ONLY
-    kernel: GivenKernels = "bank"
-    Cs: LossWeights = (0.1, 1.0, 10.0, 100.0, 1000.0)
     ps: Exponents = (1.2,)
     tails: Tails = (2, 8, 32)
     floor: Floor = 0.01
-    cv: Folds = 5
     loss: HingeLoss = "hinge"
     class_weight: ClassWeight = None
-    tol: Tolerance = 1e-2
-    max_iter: Count = 200
 
 
-@dataclass(eq=False, repr=False)
-class SMSDMKLClassifierCV(TailSumsMixin, KernelClassifierCV):
+@dataclass(eq=False, repr=False, kw_only=True)
+class SMSDMKLClassifierCV(TailSumsMixin, _CostSearch, KernelClassifier):
     """:class:`SMSDMKLClassifier` with ``C``, ``beta`` and the tail chosen by cross-validation.
 
     Tail sums are those of the training rows of each fold.
@@ -168,12 +179,19 @@ class SMSDMKLClassifierCV(TailSumsMixin, KernelClassifierCV):
         Dual exponent on the blocks, as in :class:`SMSDMKLClassifier`.
     cv : int, splitter or iterable, default=5
         Folds, as in scikit-learn.
+    scoring : str or callable, default=None
+        What to maximise; None takes accuracy.
+    one_standard_error : bool, default=False
+        Choose the smallest ``C`` whose mean score is within one standard error of the best, of the
+        candidates that have the other parameters of the best.
+    n_jobs : int, default=None
+        Fits at the same time, in processes; None means 1, -1 all processors.
     class_weight, tol, max_iter
         As in :class:`SMSDMKLClassifier`.
 
     Attributes
     ----------
-    best_params_, best_score_, cv_results_
+    best_params_, best_score_, best_index_, cv_results_, n_splits_
         As in :class:`MKLClassifierCV`.
     kernel_weights_, kernel_names_, tail_sums_, bank_, classes_, support_, dual_coef_, dual_gap_, \
 objective_, cost_, n_iter_, n_features_in_, feature_names_in_
@@ -189,24 +207,18 @@ objective_, cost_, n_iter_, n_features_in_, feature_names_in_
     True
     """
 
-    _learner = SMSDMKLClassifier
+    _kind = SMSDMKLClassifier
     _lists: ClassVar[dict[str, str]] = {"beta": "betas", "tail": "tails"}
 
-    bank: Bank = None
-    _: KW_ONLY
-    kernel: GivenKernels = "bank"
     Cs: LossWeights = (1.0, 10.0, 100.0, 1000.0)
     betas: Betas = (1e-3, 1e-2, 1e-1)
     tails: Tails = (2, 8, 32)
     q: BlockExponent = None
-    cv: Folds = 5
     class_weight: ClassWeight = None
-    tol: Tolerance = 1e-2
-    max_iter: Count = 200
 
 
-@dataclass(eq=False, repr=False)
-class UFOMKLClassifierCV(KernelClassifierCV):
+@dataclass(eq=False, repr=False, kw_only=True)
+class UFOMKLClassifierCV(_CostSearch, KernelClassifier):
     """:class:`UFOMKLClassifier` with ``C`` and ``beta`` chosen by cross-validation.
 
     Parameters
@@ -223,12 +235,19 @@ class UFOMKLClassifierCV(KernelClassifierCV):
         Dual exponent on the blocks, as in :class:`UFOMKLClassifier`.
     cv : int, splitter or iterable, default=5
         Folds, as in scikit-learn.
+    scoring : str or callable, default=None
+        What to maximise; None takes accuracy.
+    one_standard_error : bool, default=False
+        Choose the smallest ``C`` whose mean score is within one standard error of the best, of the
+        candidates that have the other parameters of the best.
+    n_jobs : int, default=None
+        Fits at the same time, in processes; None means 1, -1 all processors.
     class_weight, tol, max_iter
         As in :class:`UFOMKLClassifier`.
 
     Attributes
     ----------
-    best_params_, best_score_, cv_results_
+    best_params_, best_score_, best_index_, cv_results_, n_splits_
         As in :class:`MKLClassifierCV`.
     kernel_weights_, kernel_names_, bank_, classes_, support_, dual_coef_, dual_gap_, objective_, \
 cost_, n_iter_, n_features_in_, feature_names_in_
@@ -244,23 +263,16 @@ cost_, n_iter_, n_features_in_, feature_names_in_
     True
     """
 
-    _learner = UFOMKLClassifier
+    _kind = UFOMKLClassifier
     _lists: ClassVar[dict[str, str]] = {"beta": "betas"}
 
-    bank: Bank = None
-    _: KW_ONLY
-    kernel: GivenKernels = "bank"
-    Cs: LossWeights = (0.1, 1.0, 10.0, 100.0, 1000.0)
     betas: Betas = (1e-4, 1e-3, 1e-2)
     q: BlockExponent = None
-    cv: Folds = 5
     class_weight: ClassWeight = None
-    tol: Tolerance = 1e-2
-    max_iter: Count = 200
 
 
-@dataclass(eq=False, repr=False)
-class MKLRegressorCV(KernelCV, KernelRegressor):
+@dataclass(eq=False, repr=False, kw_only=True)
+class MKLRegressorCV(_CostSearch, KernelRegressor):
     """:class:`MKLRegressor` with ``C`` and ``p`` chosen by cross-validation.
 
     Parameters
@@ -275,13 +287,20 @@ class MKLRegressorCV(KernelCV, KernelRegressor):
         Values of ``p`` to try.
     cv : int, splitter or iterable, default=5
         Folds, as in scikit-learn.
+    scoring : str or callable, default=None
+        What to maximise; None takes R².
+    one_standard_error : bool, default=False
+        Choose the smallest ``C`` whose mean score is within one standard error of the best, of the
+        candidates that have the other parameters of the best.
+    n_jobs : int, default=None
+        Fits at the same time, in processes; None means 1, -1 all processors.
     tol, max_iter
         As in :class:`MKLRegressor`.
 
     Attributes
     ----------
-    best_params_, best_score_, cv_results_
-        As in :class:`MKLClassifierCV`; scores are shares of variance explained.
+    best_params_, best_score_, best_index_, cv_results_, n_splits_
+        As in :class:`MKLClassifierCV`.
     kernel_weights_, kernel_names_, intercept_, bank_, support_, dual_coef_, dual_gap_, \
 objective_, cost_, n_iter_, n_features_in_, feature_names_in_
         As in :class:`MKLRegressor`, of the fit on all rows.
@@ -296,20 +315,7 @@ objective_, cost_, n_iter_, n_features_in_, feature_names_in_
     ['C', 'p']
     """
 
-    _learner = MKLRegressor
+    _kind = MKLRegressor
     _lists: ClassVar[dict[str, str]] = {"p": "ps"}
 
-    bank: Bank = None
-    _: KW_ONLY
-    kernel: GivenKernels = "bank"
-    Cs: LossWeights = (0.1, 1.0, 10.0, 100.0, 1000.0)
     ps: Exponents = (1.0, 1.2, 2.0)
-    cv: Folds = 5
-    tol: Tolerance = 1e-2
-    max_iter: Count = 200
-
-    def _shift(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        return np.asarray(np.average(y, axis=0, weights=weight))
-
-    def _score(self, y: np.ndarray, given: np.ndarray, weight: np.ndarray) -> float:
-        return explained(y, given, weight)

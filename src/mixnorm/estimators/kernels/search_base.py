@@ -1,205 +1,170 @@
-"""Learners with several kernels whose parameters are chosen by cross-validation."""
+"""Learners with kernels whose parameters are chosen by cross-validation: kernels computed once."""
 
 from __future__ import annotations
 
+import copy
 import itertools
-import math
-from dataclasses import replace
-from typing import Any, ClassVar, Self
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import is_classifier
 
-from mixnorm.engines import multikernel
-from mixnorm.estimators._common.messages import warn_caller
-from mixnorm.estimators._common.progress import Progress, all_or_nothing, with_callbacks
-from mixnorm.estimators._common.search import SearchedMixin, row_folds, values_to_try
-from mixnorm.estimators.kernels.base import KernelLearner, Training
-from mixnorm.estimators.kernels.classifier import KernelClassifier
-from mixnorm.estimators.kernels.inputs import check_targets, row_costs
-from mixnorm.exceptions import InterruptedFitWarning
-from mixnorm.selection import SearchResult
+from mixnorm.estimators._common.parameters import values_to_try
+from mixnorm.estimators._common.progress import Progress
+from mixnorm.estimators._common.search import RowProblem, SearchedMixin
+from mixnorm.estimators.kernels.base import KernelEstimator, KernelLearner, Training
+from mixnorm.estimators.kernels.classifier import with_class_weights
+from mixnorm.estimators.kernels.inputs import check_targets, weights_of
+from mixnorm.selection import Candidate, FixedScores, SearchResult
 
 
-class KernelCV(SearchedMixin, KernelLearner):
-    """Adds the search: kernels are computed once, and every fold goes along ``Cs``.
+class KernelProblem(RowProblem):
+    """The rows of a search among learners with kernels, which are computed once.
 
-    A subclass names the learner, and for each of its parameters the list of values to try.
+    A fold takes its rows of the kernels. Relative widths and normalisation are those of all rows;
+    class weights, centres and tail sums are those of the training rows of the fold.
+
+    Parameters
+    ----------
+    estimator, X, y, weight
+        As in :class:`RowProblem`.
+    training : Training
+        All rows that count, with their kernels.
     """
 
-    _learner: ClassVar[type[KernelLearner]]
+    def __init__(
+        self, estimator: Any, X: Any, y: Any, weight: np.ndarray | None, training: Training
+    ) -> None:
+        super().__init__(estimator, X, y, weight)
+        self.training = training
+        # Where the rows are in the kernels; -1 for those that do not count.
+        self.places = np.full(len(y), -1)
+        self.places[training.rows] = np.arange(len(training.rows))
+
+    def fold(self, train: np.ndarray, test: np.ndarray) -> Callable[[int], Iterator[Candidate]]:
+        """Return what gives the candidates of a chain, fitted on the rows ``train``."""
+        train, test = (rows[self.places[rows] >= 0] for rows in (train, test))
+        if len(train) == 0:
+            raise ValueError("A fold has no training rows of positive weight; give other folds.")
+        weight = np.ones(len(train)) if self.weight is None else self.weight[train]
+        if is_classifier(self.estimator):
+            weight = with_class_weights(self.estimator.class_weight, self.y[train], weight)
+        part = self.training.take(self.places[train], weight)
+        return partial(self._chain, self.estimator._of_fold(part), train, test)
+
+    @abstractmethod
+    def _chain(
+        self, part: Any, train: np.ndarray, test: np.ndarray, number: int
+    ) -> Iterator[Candidate]:
+        """Yield the candidates of a chain, fitted on ``part``."""
+
+    def learner(self, params: dict[str, Any]) -> Any:
+        """Return the learner with some of the parameters."""
+        return copy.copy(self.estimator).set_params(**params)
+
+    def held_out(self, candidate: Candidate) -> tuple[Any, Any]:
+        """Return ``X`` and ``y`` of the held-out rows, for a scorer."""
+        return self.rows_of(candidate.rows), self.y[candidate.rows]
+
+    def rows_of(self, index: np.ndarray) -> Any:
+        """Return some rows of ``X``, a table or a stack of kernels."""
+        return getattr(self.X, "iloc", self.X)[index]
+
+
+class MachineProblem(KernelProblem):
+    """A search over ``C`` and other parameters of learners that weigh kernels.
+
+    There is a chain for each combination of the others. It goes along rising ``C``, each fit
+    started from the one before.
+
+    Parameters
+    ----------
+    estimator, X, y, weight, training
+        As in :class:`KernelProblem`.
+    grid : list of dict
+        The combinations.
+    costs : list of float
+        The values of ``C``, rising.
+    """
+
+    def __init__(self, *given: Any, grid: list[dict[str, Any]], costs: list[float]) -> None:
+        super().__init__(*given)
+        self.grid, self.costs = grid, costs
+        self.chains = [len(costs)] * len(grid)
+
+    def _chain(
+        self, part: Training, train: np.ndarray, test: np.ndarray, number: int
+    ) -> Iterator[Candidate]:
+        start, outputs = None, part.outputs
+        for cost in self.costs:
+            params = self.grid[number] | {"C": cost}
+            found, _ = self.learner(params)._solved(part, start)
+            if found.interrupted:  # a fit cut short would bias the choice
+                raise KeyboardInterrupt
+            start = found.weights, found.duals
+            used = np.any(found.duals != 0.0, axis=1)
+            rows, columns = self.places[test], self.places[train[used]]
+            K = self.training.grams.combine(found.weights, rows=rows, columns=columns)
+            scores = K @ found.duals[used] * outputs.unit + outputs.centre
+            yield Candidate(params, test, scores, FixedScores(scores, outputs))
+
+
+class SearchedKernels(SearchedMixin, KernelEstimator):
+    """A search among learners with kernels."""
+
+    #: The learner without cross-validation.
+    _kind: ClassVar[type[KernelEstimator]]
+
+    warm_start = False  # fits of a search start anew
+
+    def _problem(self, plain: Any, *given: Any) -> KernelProblem:
+        """Return the problem of a learner without cross-validation, and the rest of what it needs.
+
+        This is ``X``, ``y``, the weights and the training rows.
+        """
+        raise NotImplementedError
+
+    def _search_problem(self, X: Any, y: Any, sample_weight: Any) -> KernelProblem:
+        X = self._validated(X)
+        check_targets(self, X, y)
+        training = self._training(X, y, sample_weight)
+        weight = None
+        if sample_weight is not None or len(training.rows) < X.shape[0]:
+            weight = np.zeros(X.shape[0])
+            weight[training.rows] = weights_of(sample_weight, X.shape[0])[training.rows]
+        y = np.asarray(y)
+        y = y.reshape(-1) if is_classifier(self) else y
+        return self._problem(self._plain(self._kind), X, y, weight, training)
+
+    def _refit(self, problem: KernelProblem, params: dict[str, Any], progress: Progress) -> None:
+        best = problem.learner(params)
+        task = progress.task("refit", best._n_tasks())
+        best._learn(problem.training, task)
+        self._take_over(best)
+        task.end(dict)
+
+    def _take_over(self, best: Any) -> None:
+        """Keep what the learner with the chosen parameters has found."""
+        self.model_ = best.model_
+
+
+class KernelCV(SearchedKernels, KernelLearner):
+    """A search along ``Cs`` for every combination of other parameters."""
+
     #: From a parameter of the learner to the one that lists its values; ``C`` goes without saying.
     _lists: ClassVar[dict[str, str]]
 
-    warm_start = False  # fits of a search start anew
-    search_: SearchResult
-
-    # --- parameters
-
-    def _costs(self) -> list[float]:
-        return sorted(values_to_try(self.Cs, "Cs"))
-
-    def _grid(self) -> list[dict[str, Any]]:
-        """Return what is tried but for ``C``."""
+    def _problem(self, plain: Any, *given: Any) -> MachineProblem:
         lists = [values_to_try(getattr(self, name), name) for name in self._lists.values()]
-        return [dict(zip(self._lists, values, strict=True)) for values in itertools.product(*lists)]
+        grid = [dict(zip(self._lists, values, strict=True)) for values in itertools.product(*lists)]
+        return MachineProblem(plain, *given, grid=grid, costs=sorted(values_to_try(self.Cs, "Cs")))
 
-    def _one(self, params: dict[str, Any], cost: float | None = None) -> Any:
-        """Return the learner with some of the parameters."""
-        own = self.get_params(deep=False)
-        same = {name: own[name] for name in self._learner().get_params(deep=False) if name in own}
-        return self._learner(**same, **params, C=self._costs()[0] if cost is None else cost)
+    def _take_over(self, best: Any) -> None:
+        super()._take_over(best)
+        self.report_ = best.report_
 
-    # --- the search
-
-    @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Choose the parameters, and fit with the best on all rows.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
-            Training data, or kernel matrices, as the learner takes them.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Class labels, or the targets of a regression.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights of the samples, which multiply ``C`` and count in the scores.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
-        self._check_parameters()
-        with all_or_nothing(self):
-            X = self._validated(X)
-            check_targets(self, X, y)
-            given = np.asarray(y)
-            encoded = self._encoded(y, row_costs(sample_weight, X.shape[0]))
-            weight, nothing = encoded[1], np.zeros(len(given))
-            folds = row_folds(
-                self.cv, nothing, given, classifier=is_classifier(self), weight=weight
-            )
-            progress = Progress.of_fit(self, X, given, sample_weight, len(folds) + 1)
-            training = self._training(X, *encoded)
-            places = np.full(len(weight), -1)  # in the kernels, which have the rows that count
-            places[training.rows] = np.arange(len(training.rows))
-            parts = [[places[rows][places[rows] >= 0] for rows in fold] for fold in folds]
-            self.search_ = self._search(training, parts, progress)
-            task = progress.task("refit", 10**6)
-            params = dict(self.search_.best_params)
-            best = self._one(params, params.pop("C"))
-            best._learn(replace(training, grams=_Remembering(training.grams)), task)
-            self.model_, self.report_ = best.model_, best.report_
-            task.end(dict)
-            progress.end(dict)
-            return self
-
-    def _search(self, training: Training, folds: list[Any], progress: Progress) -> SearchResult:
-        """Return what was found by cross-validation."""
-        grid, costs = self._grid(), self._costs()
-        scores: list[np.ndarray] = []
-        try:
-            for train, test in folds:
-                task = progress.task("fold", len(grid) * len(costs))
-                scores.append(self._fold(training, train, test, task))
-                task.end()
-        except KeyboardInterrupt:
-            if not scores:
-                raise
-            warn_caller(
-                f"Interrupted after {len(scores)} of {len(folds)} folds, by which the parameters "
-                "are chosen.",
-                InterruptedFitWarning,
-            )
-        table = np.stack(scores, axis=1)  # (n_candidates, n_folds)
-        tried = [params | {"C": cost} for params in grid for cost in costs]
-        if not np.any(np.isfinite(table)):
-            raise ValueError(
-                "No fold has test rows of positive weight, at least two of them for a regression; "
-                "give other folds."
-            )
-        means = np.nanmean(table, axis=1)
-        best = int(np.argmax(np.round(means, 12)))
-        results = {
-            "params": tried,
-            "mean_test_score": means,
-            "std_test_score": np.nanstd(table, axis=1),
-            "split_test_scores": table,
-        }
-        return SearchResult(results, tried[best], float(means[best]))
-
-    def _fold(
-        self, training: Training, train: np.ndarray, test: np.ndarray, task: Progress
-    ) -> np.ndarray:
-        """Return the scores of all candidates on one fold, in the order of the grid and ``Cs``."""
-        if len(train) == 0:
-            raise ValueError("A fold has no training rows of positive weight; give other folds.")
-        y, weight, outputs = training.y, training.weight, training.outputs
-        part = _Remembering(training.grams.take(train))
-        shift = self._shift(y[train], weight[train])
-        scores = []
-        for params in self._grid():
-            start = None
-            for cost in self._costs():
-                one = self._one(params, cost)
-                target = one._target(y[train] - shift, cost * weight[train], outputs)
-                found = multikernel.solve(
-                    part,
-                    target,
-                    one._penalty(part, weight[train], outputs)[0],
-                    tol=float(self.tol),
-                    max_iter=int(self.max_iter),
-                    start=start,
-                )
-                if found.interrupted:
-                    raise KeyboardInterrupt
-                start = found.weights, found.duals
-                used = np.flatnonzero(np.any(found.duals != 0.0, axis=1))
-                K = training.grams.combine(found.weights, rows=test, columns=train[used])
-                given = K @ found.duals[used] + shift
-                scores.append(self._score(y[test], given, weight[test]))
-                task.task("candidate").end()
-        return np.array(scores)
-
-    def _shift(self, y: np.ndarray, weight: np.ndarray) -> Any:
-        """Return what the targets of a fold are measured from."""
-        return 0
-
-    def _score(self, y: np.ndarray, given: np.ndarray, weight: np.ndarray) -> float:
-        """Return how good scores are: accuracy, or the share of variance explained."""
-        raise NotImplementedError
-
-
-class KernelClassifierCV(KernelCV, KernelClassifier):
-    """Scores are accuracies."""
-
-    def _score(self, y: np.ndarray, given: np.ndarray, weight: np.ndarray) -> float:
-        total = float(np.sum(weight))
-        right = np.argmax(given, axis=1) == y
-        return float(np.sum(weight * right)) / total if total > 0.0 else math.nan
-
-
-class _Remembering:
-    """Grams that compute tail sums and diagonals once."""
-
-    def __init__(self, grams: Any) -> None:
-        self._grams, self._sums = grams, {}  # type: ignore[var-annotated]
-        self._diagonals: Any = None
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._grams, name)
-
-    def tail_sums(self, tail: int, weight: np.ndarray) -> np.ndarray:
-        """Return the tail sums of the kernels; the weights are always the same."""
-        if tail not in self._sums:
-            self._sums[tail] = self._grams.tail_sums(tail, weight)
-        found: np.ndarray = self._sums[tail]
-        return found
-
-    def diagonals(self) -> np.ndarray:
-        """Return the diagonals of the kernels."""
-        if self._diagonals is None:
-            self._diagonals = self._grams.diagonals()
-        found: np.ndarray = self._diagonals
-        return found
+    def _more_columns(self, found: SearchResult) -> dict[str, Any]:
+        return {"split_test_scores": found.scores().T}

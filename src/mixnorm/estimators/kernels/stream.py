@@ -42,7 +42,7 @@ class KernelStream(KernelClassifier):
     #: What ``partial_fit`` goes on from, and a file keeps; after ``fit``, where it would start.
     _resume: KernelLearnerState
 
-    def _block_costs(self, grams: Any, weight: np.ndarray) -> tuple[np.ndarray, dict[str, Any]]:
+    def _block_costs(self, training: Training) -> tuple[np.ndarray, dict[str, Any]]:
         """Return what the size of each block costs, and what to report of it."""
         raise NotImplementedError
 
@@ -70,18 +70,19 @@ class KernelStream(KernelClassifier):
                 "solver='mirror' works on kernel matrices, and this bank has factors; take "
                 "solver='exact', or a bank without factors."
             )
-        descent, facts = self._new_descent(_stored(training.grams), training)
+        _stored(training.grams)
+        descent, facts = self._new_descent(training)
         samples = descent.begin(training.grams, training.y, training.weight)
         report = self._pass(descent, samples, progress)
-        if hasattr(self, "_resume"):  # partial_fit starts anew after fit
+        if getattr(self, "_resume", None) is not None:  # partial_fit starts anew after fit
             del self._resume
         self.model_ = _model(descent, samples.A, training)
         self.report_ = replace(report, facts=facts)
 
-    def _new_descent(self, grams: Any, training: Training) -> tuple[Descent, dict[str, Any]]:
-        costs, facts = self._block_costs(grams, training.weight)
-        n_classes = len(training.outputs.classes)
-        exponent = self._exponent(grams.n_kernels, n_classes)
+    def _new_descent(self, training: Training) -> tuple[Descent, dict[str, Any]]:
+        costs, facts = self._block_costs(training)
+        n_classes = training.outputs.n_outputs
+        exponent = self._exponent(training.n_kernels, n_classes)
         return Descent(exponent, costs, float(self.C), n_classes), facts
 
     def _pass(self, descent: Descent, samples: Any, progress: Any) -> FitReport:
@@ -209,7 +210,7 @@ class KernelStream(KernelClassifier):
         inputs, raw = Inputs.of(self), self._raw()
         grams = _stored(bank.grams())
         rows = Training(bank, grams, labels[kept], weight[kept], kept, raw, inputs, outputs)
-        descent, facts = self._new_descent(grams, rows)
+        descent, facts = self._new_descent(rows)
         samples = descent.begin(grams, rows.y, rows.weight, growing=True)
         descent.learn(samples, np.arange(len(kept)))
         self._keep(descent, samples.A, rows, len(labels), facts)

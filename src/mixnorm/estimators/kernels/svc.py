@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import KW_ONLY, dataclass
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
 import numpy as np
 from sklearn.utils.extmath import safe_sparse_dot
 
 from mixnorm._array import is_sparse, to_dense
 from mixnorm._linear import even_ties
-from mixnorm.engines import multikernel
-from mixnorm.engines.multikernel import HingeTarget, KernelPenalty
 from mixnorm.estimators._common.classifier import ClassifierFace
 from mixnorm.estimators._common.linear import LinearMixin
 from mixnorm.estimators._common.parameters import (
@@ -24,14 +22,10 @@ from mixnorm.estimators._common.parameters import (
     Switch,
     Tolerance,
 )
-from mixnorm.estimators._common.progress import (
-    Iterations,
-    Progress,
-    all_or_nothing,
-    with_callbacks,
-)
-from mixnorm.estimators.kernels.classifier import HingeLoss, KernelClassifier, encoded_labels
-from mixnorm.estimators.kernels.inputs import LossWeight, check_targets, row_costs, take_rows
+from mixnorm.estimators._common.progress import Progress
+from mixnorm.estimators.kernels.base import Training
+from mixnorm.estimators.kernels.classifier import HingeLoss, KernelClassifier
+from mixnorm.estimators.kernels.inputs import LossWeight, take_rows
 from mixnorm.kernels import (
     FactorGrams,
     GaussianKernel,
@@ -42,7 +36,7 @@ from mixnorm.kernels import (
     PolynomialKernel,
     as_kernel,
 )
-from mixnorm.models import ClassOutputs, FitReport, Inputs, LinearModel
+from mixnorm.models import FitReport, LinearModel
 
 Gamma = Annotated[Any, Or(Number(above=0), ("scale", "auto"))]
 Scaling = Annotated[
@@ -120,6 +114,7 @@ class KernelMulticlassSVC(KernelClassifier):
     """
 
     warm_start = False
+    p = np.inf
 
     C: LossWeight = 10.0
     _: KW_ONLY
@@ -176,7 +171,7 @@ class KernelMulticlassSVC(KernelClassifier):
             return 1.0 / float(n_columns)
         share = weight / (n_columns * np.sum(weight))  # of every entry of a row
         with np.errstate(over="ignore", invalid="ignore"):
-            if hasattr(X, "multiply"):  # sparse
+            if is_sparse(X):
                 X = X.astype(np.float64)
                 means = share @ X  # a product of what may be a matrix or an array of SciPy
                 variance = float(np.sum(share @ X.multiply(X).tocsr()) - np.sum(means) ** 2)
@@ -189,11 +184,6 @@ class KernelMulticlassSVC(KernelClassifier):
                 "number."
             )
         return 1.0 / float(n_columns * variance) if variance > 0.0 else 1.0
-
-    def _penalty(
-        self, grams: Any, weight: np.ndarray, outputs: Any
-    ) -> tuple[KernelPenalty, dict[str, Any]]:
-        return KernelPenalty.of_weights(np.inf, np.ones(grams.n_kernels)), {}
 
 
 @dataclass(eq=False, repr=False)
@@ -259,6 +249,7 @@ class LinearMulticlassSVC(LinearMixin, ClassifierFace, KernelClassifier):  # typ
     """
 
     warm_start = False
+    p = np.inf
     kernel = "bank"
     bank = None
 
@@ -271,52 +262,17 @@ class LinearMulticlassSVC(LinearMixin, ClassifierFace, KernelClassifier):  # typ
     tol: Tolerance = 1e-3
     max_iter: Count = 200
 
-    @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit.
+    def _kernels_of(self, X: Any, weight: np.ndarray) -> tuple[Any, Any]:
+        """Return the rows that count, in place of a bank, and their linear kernel."""
+        X = take_rows(X, np.flatnonzero(weight > 0.0))
+        return X, self._kernel_of(X)
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training data.
-        y : array-like of shape (n_samples,)
-            Class labels of any type.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights of the samples, which multiply ``C``.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
-        self._check_parameters()
-        with all_or_nothing(self):
-            X = self._validated(X)
-            check_targets(self, X, y)
-            progress = Progress.of_fit(self, X, y, sample_weight, int(self.max_iter))
-            costs = row_costs(sample_weight, X.shape[0])
-            classes, labels, weight = encoded_labels(self, y, costs)
-            kept = np.flatnonzero(weight > 0.0)
-            X = take_rows(X, kept)
-            with np.errstate(over="ignore"):  # the engine refuses what is too large
-                caps = float(self.C) * weight[kept]
-            grams = self._kernel_of(X)
-            found = multikernel.solve(
-                grams,
-                HingeTarget(labels[kept], caps, len(classes), self.loss == "squared_hinge"),
-                KernelPenalty.of_weights(np.inf, np.ones(1)),
-                tol=float(self.tol),
-                max_iter=int(self.max_iter),
-                on_iteration=Iterations(progress).end,
-            )
-            self._report(found, grams.dtype)
-            weights, intercept = self._weights(X, found)
-            outputs = ClassOutputs(classes)
-            coef, intercept = outputs.outward(weights, intercept)
-            self.model_ = LinearModel.of(coef, intercept, Inputs.of(self), outputs)
-            self.report_ = FitReport.of(found)
-            progress.end(dict)
-            return self
+    def _learn(self, training: Training, progress: Progress) -> None:
+        found, _ = self._solved(training, None, progress)
+        self._report(found, training.grams.dtype)
+        coef, intercept = training.outputs.outward(*self._weights(training.bank, found))
+        self.model_ = LinearModel.of(coef, intercept, training.inputs, training.outputs)
+        self.report_ = FitReport.of(found)
 
     @property
     def _column_of_ones(self) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -145,7 +145,8 @@ class FittedBank:
             return ready
         if self.factors is not None:
             return FactorGrams(*self._features(self._side, range(self.n_kernels)))
-        return grams_of(self._evaluator, self._side, self.memory, self._grams_of_rows, partly)
+        restrict = partial(self._grams_of_rows, partly)
+        return grams_of(self._evaluator, self._side, self.memory, restrict, partly)
 
     def gram(self, kernel: int) -> np.ndarray:
         """Return the Gram matrix of one kernel in float64, whatever the dtype of the bank."""
@@ -168,8 +169,8 @@ class FittedBank:
         """
         return sketch_of(self._evaluator, self._side, weight, rank, np.random.default_rng(0))
 
-    def _grams_of_rows(self, rows: Any) -> Grams:
-        return self.take(rows).grams()
+    def _grams_of_rows(self, partly: bool, rows: Any) -> Grams:
+        return self.take(rows).grams(partly=partly)
 
     def take(self, rows: Any) -> FittedBank:
         """Return the bank with some of the training rows only, as prediction needs them."""
