@@ -7,10 +7,8 @@ The file may come from anybody. Values are built from a closed set of nodes, cla
 from __future__ import annotations
 
 import inspect
-import numbers
 import re
 import reprlib
-import warnings
 from collections.abc import Callable
 from dataclasses import fields
 from typing import Any, ClassVar
@@ -20,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mixnorm.exceptions import ModelFileError
 from mixnorm.storage.container import checked_content, checked_dtype, checked_shape
-from mixnorm.storage.encode import DEEPEST, PASSING, fitted_hints
+from mixnorm.storage.encode import DEEPEST, fitted_hints
 from mixnorm.storage.hints import check_fields, fits
 from mixnorm.storage.registry import dataclass_class, estimator_class, splitter_class
 
@@ -128,8 +126,7 @@ class Decoder:
         kind = estimator_class(name)
         model = kind(**self._named(params, set(inspect.signature(kind).parameters), kind))
         if state is not None:
-            restore(model, self._named(state, None, kind), self._left)
-            self._left -= _rebuilt(model)
+            self._left -= restore(model, self._named(state, None, kind), self._left)
         return model
 
     def _dataclass(self, content: Any) -> Any:
@@ -174,71 +171,30 @@ class Decoder:
     }
 
 
-def restore(model: Any, state: dict[str, Any], max_bytes: int) -> None:
-    """Make an estimator that has its parameters the fitted one that ``state`` is of."""
-    if "model_" in fitted_hints(type(model)):
-        _attach(model, state, max_bytes)
-        return
-    params = model.get_params(deep=False)
-    for name in state:
-        if name in params or not _may_be_attribute(type(model), name):
-            raise ModelFileError(
-                f"{reprlib.repr(name)} cannot be a fitted attribute of {type(model).__name__}"
-            )
-    if hasattr(model, "_restore"):
-        model._restore(state, max_bytes)
-    else:
-        vars(model).update(state)
-        _try(model, max_bytes)
-    check_is_fitted(model)
+def restore(estimator: Any, state: dict[str, Any], max_bytes: int) -> int:
+    """Make an estimator that has its parameters the fitted one that ``state`` is of.
 
-
-def _rebuilt(estimator: Any) -> int:
-    """Return how many bytes an estimator takes, or will, for what is not in the file."""
-    own = vars(estimator)
-    if "model_" in own:
-        inputs, outputs = own["model_"].inputs, own["model_"].outputs
-        return 8 * int(inputs.n_features) * int(outputs.n_outputs)
-    return sum(part.nbytes for part in own.values() if isinstance(part, np.ndarray))
-
-
-def _attach(estimator: Any, state: dict[str, Any], max_bytes: int) -> None:
-    """Give an estimator what a fit leaves, if each value is of the kind that its class declares."""
+    Each value must be of the kind that the class declares. Returns how many bytes the estimator
+    takes, or will, for what is not in the file.
+    """
     name, hints = type(estimator).__name__, fitted_hints(type(estimator))
-    needed = {part for part in hints if not part.startswith("_")}
+    main = "model_" if "model_" in hints else "_resume"  # online learners have no other model
+    needed = {main} | {part for part in hints if not part.startswith("_")}
     for part in needed | state.keys():
         if part not in hints or part not in state or not fits(state[part], hints[part]):
             raise ModelFileError(f"{reprlib.repr(part)} of {name} is missing, or of another kind")
-    model = state["model_"]
-    if not isinstance(model.outputs, estimator._output_kind):
+    learned, resume = state[main], state.get("_resume")
+    estimator._check_parameters()
+    learned.check(max_bytes)
+    if not isinstance(learned.outputs, estimator._output_kind):
         raise ModelFileError(f"a {name} has no outputs of this kind")
-    if hasattr(estimator, "_check_parameters"):
-        estimator._check_parameters()
-    model.check(max_bytes)
-    if hasattr(state.get("_resume"), "check"):
-        state["_resume"].check(model)
-    vars(estimator).update(state, n_features_in_=model.inputs.n_features)
-    if model.inputs.names is not None:
-        estimator.feature_names_in_ = model.inputs.name_array
-
-
-def _may_be_attribute(kind: type, name: str) -> bool:
-    """Tell whether an attribute of that name hides no method, nor one of Python's own names."""
-    hides = hasattr(inspect.getattr_static(kind, name, None), "__get__")
-    ours = name.isidentifier() and not name.startswith("__") and not PASSING.fullmatch(name)
-    return ours and not hides
-
-
-def _try(model: Any, max_bytes: int) -> None:
-    """Predict one row of zeros: an estimator that checks nothing itself must at least do that."""
-    width = getattr(model, "n_features_in_", None)
-    if width is None or not hasattr(model, "predict"):
-        return
-    if not isinstance(width, numbers.Integral) or not 1 <= int(width) <= max_bytes // 8:
-        raise ModelFileError(f"n_features_in_ is {reprlib.repr(width)}")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a row without names, scores that overflow
-        model.predict(np.zeros((1, int(width))))
+    if resume is not learned and hasattr(resume, "check"):
+        resume.check(learned)
+    vars(estimator).update(state, n_features_in_=learned.inputs.n_features)
+    if learned.inputs.names is not None:
+        estimator.feature_names_in_ = learned.inputs.name_array
+    check_is_fitted(estimator)
+    return 8 * int(learned.inputs.n_features) * int(learned.outputs.n_outputs)
 
 
 def _a(kind: type, content: Any) -> Any:

@@ -13,6 +13,7 @@ ESTIMATORS = "estimators"
 MODELS = "tables"  # the room whose dataclasses may stand for a whole model, as estimators do
 _PARTS = (
     "engines.mirror",
+    "estimators.online",
     "kernels",
     "losses",
     "models",

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from mixnorm._array import is_sparse
-from mixnorm.engines.mirror import layout as layout
+from mixnorm.engines.mirror import layout
 from mixnorm.engines.mirror import rows_jit as jit
 from mixnorm.engines.mirror.plan import (
     Account,
@@ -16,7 +18,7 @@ from mixnorm.engines.mirror.plan import (
     Plan,
     row_loss,
 )
-from mixnorm.engines.mirror.row_learner import RowLearner, in_order
+from mixnorm.engines.mirror.row_learner import RowLearner, copy_corners, in_order
 from mixnorm.norms import MixedNorm, SchattenNorm
 
 _SMALLER_SIDE = 256  # of matrices whose singular values come from a Gram matrix
@@ -30,7 +32,8 @@ class BlockLearner(Account):
     the theory the block is a round whose loss is the sum of theirs.
     """
 
-    #: The arrays that make the state, with the plan and the sizes.
+    workspace = None  # for single rows, which :class:`RowLearner` has
+
     stored = (
         "theta", "top", "mean", "offset", "offsets", "base", "heard", "total", "pending",
         "waiting", "played", "numbers",
@@ -57,25 +60,19 @@ class BlockLearner(Account):
         self.waiting = np.zeros(1, dtype=np.int64)
         self.played = np.zeros_like(self.theta)
 
-    def grow(self, n_features: int, n_outputs: int) -> None:
-        """Make room for more features and outputs, whose weights are zero."""
-        more, others = n_features - self.n_features, n_outputs - self.n_outputs
+    def grown(self, n_features: int, n_outputs: int, losses: Sequence[Any] = ()) -> BlockLearner:
+        """Return the learner with more features and outputs; see :meth:`RowLearner.grown`."""
         groups = getattr(self.norm, "groups", None)
-        if groups is not None and not isinstance(groups, str) and (more or groups.ndim == 2):
-            raise ValueError(
-                f"{self.plan.norm!r} has a group for each feature it knows of, and there are new "
-                "ones; give all classes and features in the first call."
-            )
-        for name in ("theta", "total", "pending", "played"):
-            array = getattr(self, name)
-            if array.size or name != "total":
-                setattr(self, name, np.pad(array, ((0, others), (0, more))))
-        for name in ("top", "mean"):
-            setattr(self, name, np.pad(getattr(self, name), (0, more)))
-        for name in ("offset", "offsets", "base", "heard"):
-            setattr(self, name, np.pad(getattr(self, name), (0, others)))
-        self.n_features, self.n_outputs = n_features, n_outputs
-        self.norm = _with_intercept(self.plan.smooth(n_features, n_outputs))
+        if groups is not None and not isinstance(groups, str):
+            if n_features > self.n_features or groups.ndim == 2:
+                raise ValueError(
+                    f"{self.plan.norm!r} has a group for each feature it knows of, and there are "
+                    "new ones; give all classes and features in the first call."
+                )
+        plan = replace(self.plan, losses=losses or self.plan.losses)
+        larger = BlockLearner(plan, n_features, n_outputs)
+        copy_corners(self, larger, self.stored)
+        return larger
 
     def learn(
         self,
@@ -85,7 +82,12 @@ class BlockLearner(Account):
         importance: np.ndarray,
         order: np.ndarray | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Learn from samples one after the other; see :meth:`RowLearner.learn`."""
+        """Learn from samples one after the other; see :meth:`RowLearner.learn`.
+
+        ``X`` of shape ``(n_samples, n_outputs, n_features)`` has an input for each output.
+        """
+        if X.ndim == 3:
+            return self._learn_together(X, targets, importance, order)
         n_samples = X.shape[0]
         losses, wrong = np.empty(n_samples), np.zeros(n_samples, dtype=np.int64)
         labels, targets, importance = in_order(order, labels, targets, importance)
@@ -110,14 +112,13 @@ class BlockLearner(Account):
             start = stop
         return losses, wrong
 
-    def learn_together(
+    def _learn_together(
         self,
         X: np.ndarray,
         targets: np.ndarray,
         importance: np.ndarray,
-        order: np.ndarray | None = None,
+        order: np.ndarray | None,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Learn from samples that have an input for each output, ``(n_samples, n_outputs, d)``."""
         losses, wrong = np.empty(len(X)), np.zeros(len(X), dtype=np.int64)
         nothing = np.empty(0, dtype=np.int64)
         targets, importance = in_order(order, targets, importance)
@@ -192,7 +193,7 @@ class BlockLearner(Account):
             farther = np.concatenate([[False], np.any(np.abs(away) > self.top[1:], axis=0)])
             moved = np.where(farther, 0.0, (mean - self.mean) * self._inverse())
             self.offset += self.played @ moved / (self._pace() or 1.0)
-        self.mean = mean
+        self.mean[:] = mean
         self.numbers[layout.WEIGHT] += float(np.sum(weight))
         ones = np.full((len(rows), 1), float(self.plan.intercept))
         if not self.plan.scaled or not np.any(weight):
@@ -204,8 +205,8 @@ class BlockLearner(Account):
             part = np.where(grown, self.top / np.where(largest > 0.0, largest, 1.0), 1.0)
             self.theta *= part
             self.pending *= part
-            self.played = self._weights_now()
-        self.top = largest
+            self.played[:] = self._weights_now()
+        self.top[:] = largest
         return np.concatenate([ones, away * self._inverse()[1:]], axis=1)
 
     def _suffer(
@@ -306,9 +307,9 @@ class BlockLearner(Account):
             numbers[layout.LAST_RATE] = rate
             self.theta -= pending
         numbers[layout.INPUTS] += 1.0  # steps, which is what rates go by
-        self.pending = np.zeros_like(pending)
-        self.waiting = np.zeros(1, dtype=np.int64)
-        self.played = self._weights_now()
+        pending[:] = 0.0
+        self.waiting[:] = 0
+        self.played[:] = self._weights_now()
 
     def _rate(self, steps: int, size: float = 0.0) -> float:
         """Return the step size after so many steps; ``size`` is that of the gradient, if known."""
@@ -335,7 +336,7 @@ class BlockLearner(Account):
             size = float(self.norm.value(found.T))
             if size > self.plan.radius:
                 found *= self.plan.radius / size
-        return np.ascontiguousarray(found)
+        return found
 
     def weights(self, averaged: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """Return weights ``(n_outputs, n_features)`` and intercepts, in units of the inputs."""
@@ -359,25 +360,16 @@ def by_blocks(learner: RowLearner) -> BlockLearner:
             "learning_rate='feature' cannot go with an input for each task; choose 'adaptive'."
         )
     other = BlockLearner(learner.plan, learner.n_features, learner.n_outputs)
-    other.norm, other.numbers = learner.norm, learner.numbers.copy()
+    column, outputs = learner.column, learner.outputs
+    other.numbers[:], other.theta[:] = learner.numbers, learner.theta
     other.numbers[layout.INPUTS] = learner.numbers[layout.ROUNDS]
-    other.theta, other.top = learner.theta.copy(), learner.column[layout.TOP].copy()
-    other.mean, other.offset = (
-        learner.column[layout.MEAN].copy(),
-        learner.outputs[layout.OFFSET].copy(),
-    )
-    other.offsets, other.base = (
-        learner.outputs[layout.OFFSETS].copy(),
-        learner.outputs[layout.BASE].copy(),
-    )
-    other.heard = learner.outputs[layout.HEARD].copy()
+    other.top[:], other.mean[:] = column[layout.TOP], column[layout.MEAN]
+    other.offset[:], other.offsets[:] = outputs[layout.OFFSET], outputs[layout.OFFSETS]
+    other.base[:], other.heard[:] = outputs[layout.BASE], outputs[layout.HEARD]
     if learner.plan.averaged:
-        matrix = (
-            learner.theta * learner.column[layout.FACTOR] if learner.by_columns else learner.image
-        )
-        passed = learner.numbers[layout.CLOCK] - learner.column[layout.SEEN]
-        other.total = learner.total + passed * matrix
-    other.played = other._weights_now()
+        passed = learner.numbers[layout.CLOCK] - column[layout.SEEN]
+        other.total[:] = learner.total + passed * learner.directions()
+    other.played[:] = other._weights_now()
     return other
 
 

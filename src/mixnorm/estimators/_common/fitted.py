@@ -35,6 +35,11 @@ class FittedMixin:
         check_is_fitted(self)
         return self.model_
 
+    @property
+    def _model_outputs(self) -> Any:
+        """What the scores of the model mean."""
+        return self._fitted().outputs
+
     def _check_new(self, X: Any) -> Any:
         """Return new data, checked."""
         self._fitted()
