@@ -183,7 +183,8 @@ def restore(estimator: Any, state: dict[str, Any], max_bytes: int) -> int:
     for part in needed | state.keys():
         if part not in hints or part not in state or not fits(state[part], hints[part]):
             raise ModelFileError(f"{reprlib.repr(part)} of {name} is missing, or of another kind")
-    learned, resume = state[main], state.get("_resume")
+    learned: Any = state[main]
+    resume: Any = state.get("_resume")
     estimator._check_parameters()
     learned.check(max_bytes)
     if not isinstance(learned.outputs, estimator._output_kind):

@@ -63,12 +63,12 @@ class BlockLearner(Account):
     def grown(self, n_features: int, n_outputs: int, losses: Sequence[Any] = ()) -> BlockLearner:
         """Return the learner with more features and outputs; see :meth:`RowLearner.grown`."""
         groups = getattr(self.norm, "groups", None)
-        if groups is not None and not isinstance(groups, str):
-            if n_features > self.n_features or groups.ndim == 2:
-                raise ValueError(
-                    f"{self.plan.norm!r} has a group for each feature it knows of, and there are "
-                    "new ones; give all classes and features in the first call."
-                )
+        grows = n_features > self.n_features
+        if isinstance(groups, np.ndarray) and (grows or groups.ndim == 2):
+            raise ValueError(
+                f"{self.plan.norm!r} has a group for each feature it knows of, and there are new "
+                "ones; give all classes and features in the first call."
+            )
         plan = replace(self.plan, losses=losses or self.plan.losses)
         larger = BlockLearner(plan, n_features, n_outputs)
         copy_corners(self, larger, self.stored)

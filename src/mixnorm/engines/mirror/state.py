@@ -9,9 +9,12 @@ from typing import Any, Literal
 
 import numpy as np
 
+from mixnorm.engines.mirror import layout
 from mixnorm.engines.mirror.block_learner import BlockLearner
 from mixnorm.engines.mirror.plan import Plan
 from mixnorm.engines.mirror.row_learner import RowLearner
+
+_MOST = 2.0**53  # rounds, up to which floats count
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,5 +95,8 @@ class LearnerState:
             same = array.dtype == like.dtype and array.shape == like.shape
             if not same or not array.flags.c_contiguous or not np.all(np.isfinite(array)):
                 raise ValueError(f"the array {name} of the learner does not fit the rest")
+        counts = self.arrays["numbers"][[layout.ROUNDS, layout.MISTAKES, layout.UPDATES]]
+        if np.any((counts < 0.0) | (counts > _MOST)):
+            raise ValueError("the rounds of the learner must be whole numbers")
         if self.kind == "blocks" and not 0 <= int(self.arrays["waiting"][0]) < self.plan.block:
             raise ValueError("more samples wait than make a block")

@@ -73,8 +73,11 @@ class OnlineEstimator(CheckedParameters, FittedMixin, BaseEstimator):
             y, dtype=np.float64, ensure_2d=False, ensure_all_finite="allow-nan", input_name="y"
         )
 
-    def _encode(self, y: np.ndarray, X: Any, **roles: Any) -> Targets:
-        """Return the targets of rows as the learner takes them."""
+    def _encode(self, y: Any, X: Any, role: Any) -> Targets:
+        """Return the targets of rows as the learner takes them.
+
+        ``role`` is what else is known: all classes, or the task of each row.
+        """
         raise NotImplementedError
 
     def _is_centred(self) -> bool:
@@ -83,17 +86,16 @@ class OnlineEstimator(CheckedParameters, FittedMixin, BaseEstimator):
 
     # --- learning
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, **roles: Any) -> Self:
+    def _fit(self, X: Any, y: Any, sample_weight: Any, role: Any = None) -> Self:
         """Learn anew, in the order that ``shuffle`` asks for."""
         if sample_weight is not None and not np.any(weight_numbers(sample_weight)):
             raise ValueError("sample_weight is zero for every row; give some row a positive one.")
         self._resume = None
-        return self._partial_fit(X, y, sample_weight, in_order=not self.shuffle, **roles)
+        return self._partial_fit(X, y, sample_weight, role, in_order=not self.shuffle)
 
     def _partial_fit(
-        self, given: Any, y: Any, sample_weight: Any, *, in_order: bool = True, **roles: Any
+        self, given: Any, y: Any, sample_weight: Any, role: Any = None, *, in_order: bool = True
     ) -> Self:
-        """Learn from rows; ``roles`` are further arguments of ``_encode``."""
         if self._resume is None:
             self._check_parameters()
             for name in ("n_features_in_", "feature_names_in_"):  # of an earlier fit
@@ -102,7 +104,7 @@ class OnlineEstimator(CheckedParameters, FittedMixin, BaseEstimator):
         y = self._check_targets(y)
         X, names, fresh = self._rows(given)
         weight = self._weights_of(sample_weight, X.shape[0])
-        targets = self._encode(y, X, **roles)
+        targets = self._encode(y, X, role)
         order = None
         if not in_order:
             order = np.asarray(random_generator(self.random_state).permutation(X.shape[0]))
@@ -125,8 +127,8 @@ class OnlineEstimator(CheckedParameters, FittedMixin, BaseEstimator):
                     f"{self.n_features_in_} columns; set it back, or start a new model."
                 )
             gaps = self._keeps_gaps() if state is None else state.stored.plan.origin == "marked"
-            X, fresh = names.rows(given, gaps=gaps)
-            return X, names, fresh
+            found, fresh = names.rows(given, gaps=gaps)
+            return found, names, fresh
         self._check_no_names()
         if self.hash_features is not None:
             raise TypeError(
@@ -135,7 +137,7 @@ class OnlineEstimator(CheckedParameters, FittedMixin, BaseEstimator):
             )
         if state is not None and self._is_plain(given):
             return given, None, {}
-        X: Any = validate_data(
+        X = validate_data(
             self,
             given,
             reset=state is None,
@@ -412,9 +414,9 @@ class OnlineEstimator(CheckedParameters, FittedMixin, BaseEstimator):
         workspace.row[:] = x
         return workspace
 
-    def _learn_long(self, x: Any, y: np.ndarray, *, prepare: bool, **roles: Any) -> None:
+    def _learn_long(self, x: Any, y: np.ndarray, role: Any = None, *, prepare: bool) -> None:
         """Learn from one row with all checks; ``prepare`` makes a workspace for others like it."""
-        self._partial_fit(as_rows(x), y, None, **roles)
+        self._partial_fit(as_rows(x), y, None, role)
         state = self._state()
         if prepare and isinstance(state.learner, mirror.RowLearner) and state.names is None:
             by_task = 1 if state.labels is not None else state.stored.n_outputs

@@ -73,14 +73,14 @@ class OnlineClassifier(ClassifierFace, OnlineEstimator):
         -------
         self
         """
-        return self._partial_fit(X, y, sample_weight, classes=classes)
+        return self._partial_fit(X, y, sample_weight, classes)
 
     def _check_targets(self, y: Any) -> Any:
         check_dense_targets(y)
         check_one_kind_of_label(y)
         return y
 
-    def _encode(self, y: Any, X: Any, classes: Any = None) -> Targets:
+    def _encode(self, y: Any, X: Any, role: Any) -> Targets:
         """Return places in ``classes_``, to which unseen labels are added."""
         if type(y) is not np.ndarray or y.ndim != 1:
             y = column_or_1d(y, warn=True)
@@ -91,14 +91,13 @@ class OnlineClassifier(ClassifierFace, OnlineEstimator):
             raise ValueError(
                 f"X has {X.shape[0]} rows and y {len(y)} labels: give one label per row."
             )
-        if state is None or state.labels is None:
-            known = np.unique(y if classes is None else np.asarray(classes))
-            places = {label: place for place, label in enumerate(known.tolist())}
+        if state is None:
+            known, places = np.unique(y if role is None else np.asarray(role)), None
         else:
-            known, places = state.labels, state.places
-            if classes is not None:
-                known = placed(np.asarray(classes), known, places)[1]
-                places = {label: place for place, label in enumerate(known.tolist())}
+            known, places = self.classes_, state.places
+            if role is not None:
+                known, places = placed(np.asarray(role), known, places)[1], None
+        places = places or {label: place for place, label in enumerate(known.tolist())}
         count = len(known)
         rows, known = placed(y, known, places)
         if len(known) > count:

@@ -146,7 +146,7 @@ class OnlineMultiTaskLearner(MirrorDescent):
         -------
         self
         """
-        return self._fit(X, y, sample_weight, task=task)
+        return self._fit(X, y, sample_weight, task)
 
     def partial_fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> Self:
         """Learn from rows in their order: each is predicted first, then learned from.
@@ -167,7 +167,7 @@ class OnlineMultiTaskLearner(MirrorDescent):
         -------
         self
         """
-        return self._partial_fit(X, y, sample_weight, task=task)
+        return self._partial_fit(X, y, sample_weight, task)
 
     def _rows(self, given: Any) -> tuple[Any, Names | None, dict[Any, int]]:
         if getattr(given, "ndim", 2) != 3:
@@ -183,9 +183,9 @@ class OnlineMultiTaskLearner(MirrorDescent):
             )
         return X, None, {}
 
-    def _encode(self, y: np.ndarray, X: Any, task: Any = None) -> Targets:
+    def _encode(self, y: Any, X: Any, role: Any) -> Targets:
         """Return targets, and places in ``tasks_``, to which unseen tasks are added."""
-        if X.ndim == 3 and task is not None:
+        if X.ndim == 3 and role is not None:
             raise ValueError(
                 "X of three dimensions has an input for each task; leave task out, or give X "
                 "of two dimensions."
@@ -202,8 +202,8 @@ class OnlineMultiTaskLearner(MirrorDescent):
         state = self._resume
         known = np.empty(0, dtype=np.int64) if state is None else self.tasks_
         places = {} if state is None else state.places
-        if task is not None:
-            rows, known = placed(_tasks_of(task, len(y)), known, places)
+        if role is not None:
+            rows, known = placed(_tasks_of(role, len(y)), known, places)
             return self._signed(Targets(rows, column_or_1d(y, warn=True)[:, None], known))
         if y.ndim == 1:
             raise ValueError(
@@ -268,7 +268,7 @@ class OnlineMultiTaskLearner(MirrorDescent):
             or state.stored.plan.losses[place].is_binary
         ):
             target = np.asarray([y], dtype=np.float64)
-            self._learn_long(x, target, prepare=workspace is None, task=np.asarray([task]))
+            self._learn_long(x, target, np.asarray([task]), prepare=workspace is None)
             return
         workspace.target[0, 0] = y
         self._learn_row(workspace, place)

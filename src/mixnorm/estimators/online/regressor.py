@@ -125,7 +125,7 @@ class MirrorDescentRegressor(RegressorMixin, MirrorDescent):
         """
         return self._partial_fit(X, y, sample_weight)
 
-    def _encode(self, y: np.ndarray, X: Any) -> Targets:
+    def _encode(self, y: Any, X: Any, role: Any) -> Targets:
         state, values = self._resume, y.reshape(len(y), -1)
         if len(values) != X.shape[0]:
             raise ValueError(
