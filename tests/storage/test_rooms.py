@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.datasets import load_iris
 
 import mixnorm

@@ -89,8 +89,10 @@ def test_arrays_that_do_not_fit(name):
 @each_model
 def test_sizes_that_do_not_fit(name):
     model = MODELS[name]
-    for n_features, n_outputs in ((8.0, 3), (-1, 3), (8, 0), (8, 4), (9, 3), (7, 3), (10**12, 3),
-                                  (0, 10**9), (10**9, 1), (None, 3), ("8", 3), (8, True)):  # fmt: skip
+    for n_features, n_outputs in (
+        (8.0, 3), (-1, 3), (8, 0), (8, 4), (9, 3), (7, 3), (10**12, 3),
+        (0, 10**9), (10**9, 1), (None, 3), ("8", 3), (8, True),
+    ):  # fmt: skip
         with pytest.raises(REFUSED):
             again(model, stored={"n_features": n_features, "n_outputs": n_outputs})
     for wrong in (7, 9, -1, 8.0, "8", None, 10**12):

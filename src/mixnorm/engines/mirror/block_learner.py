@@ -102,7 +102,7 @@ class BlockLearner(Account):
             stop = start + count
             part = slice(start, stop)
             losses[part], wrong[part], residual = self._suffer(
-                self._inputs(rows[:count]), labels[part] if len(labels) else labels, targets[part],
+                self._inputs(rows[:count]) @ self.played.T, labels[part], targets[part],
                 importance[part],
             )  # fmt: skip
             self.pending += residual.T @ self._move_origin(rows[:count], importance[part])
@@ -129,8 +129,9 @@ class BlockLearner(Account):
             known, part = ~np.isnan(targets[i]), slice(i, i + 1)
             inputs = self._inputs(np.where(known[:, None], rows, 0.0))
             products = np.einsum("rj,rj->r", inputs, self.played)[None, :]
-            found = self._judge(products, nothing, targets[part], importance[part])
-            losses[part], wrong[part], residual = self._note(*found, products, importance[part])
+            losses[part], wrong[part], residual = self._suffer(
+                products, nothing, targets[part], importance[part]
+            )
             if np.any(known):
                 inputs = self._move_origin(rows[known], importance[part])
                 self.pending[known] += residual.T[known] * inputs
@@ -192,7 +193,7 @@ class BlockLearner(Account):
         if self.plan.scaled:
             farther = np.concatenate([[False], np.any(np.abs(away) > self.top[1:], axis=0)])
             moved = np.where(farther, 0.0, (mean - self.mean) * self._inverse())
-            self.offset += self.played @ moved / (self._pace() or 1.0)
+            self.offset += self.played @ moved / (self._rate() or 1.0)
         self.mean[:] = mean
         self.numbers[layout.WEIGHT] += float(np.sum(weight))
         ones = np.full((len(rows), 1), float(self.plan.intercept))
@@ -210,22 +211,10 @@ class BlockLearner(Account):
         return np.concatenate([ones, away * self._inverse()[1:]], axis=1)
 
     def _suffer(
-        self, inputs: np.ndarray, labels: np.ndarray, targets: np.ndarray, importance: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return weighted losses, mistakes and derivatives of samples, and note them."""
-        products = inputs @ self.played.T
-        found = self._judge(products, labels, targets, importance)
-        return self._note(*found, products, importance)
-
-    def _note(
-        self,
-        losses: np.ndarray,
-        wrong: np.ndarray,
-        residual: np.ndarray,
-        products: np.ndarray,
-        importance: np.ndarray,
+        self, products: np.ndarray, labels: np.ndarray, targets: np.ndarray, importance: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Note what samples cost; return losses, mistakes and derivatives, weighted."""
+        losses, wrong, residual = self._judge(products, labels, targets, importance)
         numbers, losses = self.numbers, losses * importance
         residual[np.abs(residual) <= self.plan.quiet] = 0.0
         residual = residual * importance[:, None]
@@ -239,14 +228,14 @@ class BlockLearner(Account):
         numbers[layout.LINEAR] += float(np.sum(residual * products))
         if self.plan.averaged:
             self.total += np.sum(importance) * self.played
-            self.offsets += np.sum(importance) * self._pace() * self.offset
+            self.offsets += np.sum(importance) * self._rate() * self.offset
         return losses, wrong, residual
 
     def _judge(
         self, products: np.ndarray, labels: np.ndarray, targets: np.ndarray, importance: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return losses, mistakes and derivatives of samples, which are few, one by one."""
-        n_samples, scores = len(products), products + self._pace() * self.offset
+        n_samples, scores = len(products), products + self._rate() * self.offset
         losses, residual = np.zeros(n_samples), np.zeros_like(scores)
         wrong = np.zeros(n_samples, dtype=np.int64)
         judges = [row_loss(loss) for loss in self.plan.losses]
@@ -279,25 +268,20 @@ class BlockLearner(Account):
         self.heard[output] += weight
         self.base[output] += weight / self.heard[output] * (target - self.base[output])
 
-    def step(self, gradient: np.ndarray) -> None:
-        """Learn from a gradient of any kind, ``(n_outputs, n_features + 1)``."""
-        self.pending += gradient
-        self._step()
-
     def _last_step(self) -> tuple[float, float]:
         """Return step size and sum, with the step of a block that is not full."""
         rate, steps = super()._last_step()
         if not np.any(self.pending):
             return rate, steps
         size = _dual_norm(self.norm, self.pending)
-        rate = self._rate(int(self.numbers[layout.INPUTS]), size)
+        rate = self._rate(size)
         return rate, steps + rate * size * size / (2.0 * float(self.norm.strong_convexity()))
 
     def _step(self) -> None:
         numbers, pending = self.numbers, self.pending
         size = _dual_norm(self.norm, pending) if np.any(pending) else 0.0
         if size > 0.0:
-            rate = self._rate(int(numbers[layout.INPUTS]), size)
+            rate = self._rate(size)
             if numbers[layout.FIRST] == 0.0:
                 numbers[layout.FIRST] = size * size
             convexity = float(self.norm.strong_convexity())
@@ -311,11 +295,11 @@ class BlockLearner(Account):
         self.waiting[:] = 0
         self.played[:] = self._weights_now()
 
-    def _rate(self, steps: int, size: float = 0.0) -> float:
-        """Return the step size after so many steps; ``size`` is that of the gradient, if known."""
+    def _rate(self, size: float = 0.0) -> float:
+        """Return the step size, which weights come from; ``size`` is that of a gradient to come."""
         plan, numbers = self.plan, self.numbers
         if plan.rule == "anytime":
-            return plan.rate / math.sqrt(steps + 1.0)
+            return plan.rate / math.sqrt(numbers[layout.INPUTS] + 1.0)
         if plan.rule == "adaptive":
             seen = float((numbers[layout.FIRST] or size * size) + numbers[layout.SQUARES])
             if not seen > 0.0:
@@ -323,15 +307,11 @@ class BlockLearner(Account):
             return plan.rate * math.sqrt(float(self.norm.strong_convexity()) / seen)
         return plan.rate
 
-    def _pace(self) -> float:
-        """Return the rate that the present weights were computed with."""
-        return self._rate(int(self.numbers[layout.INPUTS]))
-
     def _weights_now(self) -> np.ndarray:
         """Return the weights of the next block, in units of scaled inputs."""
         if not np.any(self.theta):
             return np.zeros_like(self.theta)
-        found = self._pace() * _mirrored(self.norm, self.theta)
+        found = self._rate() * _mirrored(self.norm, self.theta)
         if math.isfinite(self.plan.radius):
             size = float(self.norm.value(found.T))
             if size > self.plan.radius:
@@ -340,7 +320,7 @@ class BlockLearner(Account):
 
     def weights(self, averaged: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """Return weights ``(n_outputs, n_features)`` and intercepts, in units of the inputs."""
-        matrix, offset = self.played, self._pace() * self.offset
+        matrix, offset = self.played, self._rate() * self.offset
         if averaged:
             self._check_averaged()
             seen = float(self.numbers[layout.WEIGHT]) or 1.0

@@ -80,26 +80,17 @@ class RowLearner(Account):
         self.theta = np.zeros((n_outputs, 0 if kind == layout.FEATURES else columns))
         self.image = np.zeros((n_outputs, 0 if kind == layout.COLUMNS else columns))
         self.total = np.zeros((n_outputs, columns if plan.averaged else 0))
-        self.column = self._fresh_columns(columns)
-        self.outputs = _fresh_outputs(n_outputs)
-        self._set_outputs()
-        self._set_tree()
-
-    def _fresh_columns(self, count: int) -> np.ndarray:
-        column = np.zeros((layout.N_COLUMN, count))
-        column[layout.INVERSE] = 0.0 if self.plan.scaled else 1.0
-        column[layout.TOP, 0] = column[layout.INVERSE, 0] = 1.0  # the intercept's
-        column[layout.FACTOR] = 1.0 if self.constants[layout.POWER] == 2.0 else 0.0
-        column[layout.SEEN] = self.numbers[layout.CLOCK]
-        return column
-
-    def _set_outputs(self) -> None:
-        losses = list(self.plan.losses)
-        if len(losses) == 1:
-            losses = losses * self.n_outputs
+        self.column = np.zeros((layout.N_COLUMN, columns))
+        self.column[layout.INVERSE] = 0.0 if plan.scaled else 1.0
+        self.column[layout.TOP, 0] = self.column[layout.INVERSE, 0] = 1.0  # the intercept's
+        self.column[layout.FACTOR] = 1.0 if power == 2.0 else 0.0
+        self.outputs = np.zeros((layout.N_OUTPUTS, n_outputs))
+        self.outputs[[layout.STEEPEST, layout.FARTHEST]] = 1.0
+        losses = [*plan.losses] * (n_outputs if len(plan.losses) == 1 else 1)
         self.loss_codes = np.asarray([row_code(loss) for loss in losses], dtype=np.int64)
         self.loss_constants = np.array([row_constants(loss) for loss in losses], ndmin=2)
-        self.codes[layout.OUTPUTS] = self.n_outputs
+        self.codes[layout.OUTPUTS] = n_outputs
+        self._set_tree()
 
     def _set_tree(self) -> None:
         """Lay out the tree that sums the columns' powers, and fill it."""
@@ -285,12 +276,6 @@ def copy_corners(smaller: Any, larger: Any, names: Sequence[str]) -> None:
     for name in names:
         array = getattr(smaller, name)
         getattr(larger, name)[tuple(map(slice, array.shape))] = array
-
-
-def _fresh_outputs(count: int) -> np.ndarray:
-    outputs = np.zeros((layout.N_OUTPUTS, count))
-    outputs[[layout.STEEPEST, layout.FARTHEST]] = 1.0
-    return outputs
 
 
 def in_order(order: np.ndarray | None, *arrays: np.ndarray) -> list[np.ndarray]:

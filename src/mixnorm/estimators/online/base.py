@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import copy
-import math
-import numbers
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass, replace
-from typing import Annotated, Any, Self
+from dataclasses import replace
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
@@ -22,28 +19,15 @@ from mixnorm.estimators._common.fitted import FittedMixin
 from mixnorm.estimators._common.inputs import (
     check_number_targets,
     random_generator,
+    row_weights,
     weight_numbers,
 )
-from mixnorm.estimators._common.parameters import (
-    CheckedParameters,
-    Count,
-    Number,
-    OneOf,
-    Seed,
-    Switch,
-    Whole,
-    maybe,
-)
+from mixnorm.estimators._common.parameters import CheckedParameters
 from mixnorm.estimators._common.validation import validate_data
 from mixnorm.estimators.online.curve import Curve
 from mixnorm.estimators.online.names import Names, are_mappings
 from mixnorm.estimators.online.state import OnlineState, Targets
 from mixnorm.models import Inputs, LinearModel, check_scores
-from mixnorm.norms import as_norm
-
-LearningRate = Annotated[str, OneOf(("auto", "fixed", "anytime", "adaptive", "feature"))]
-Size = Annotated[float | None, maybe(Number(above=0))]
-HashedColumns = Annotated[int | None, maybe(Whole(least=1))]
 
 
 class OnlineEstimator(CheckedParameters, FittedMixin, BaseEstimator):
@@ -103,7 +87,7 @@ class OnlineEstimator(CheckedParameters, FittedMixin, BaseEstimator):
                     delattr(self, name)
         y = self._check_targets(y)
         X, names, fresh = self._rows(given)
-        weight = self._weights_of(sample_weight, X.shape[0])
+        weight = row_weights(1.0 if sample_weight is None else sample_weight, X.shape[0])
         targets = self._encode(y, X, role)
         order = None
         if not in_order:
@@ -164,23 +148,6 @@ class OnlineEstimator(CheckedParameters, FittedMixin, BaseEstimator):
             and len(X) > 0
             and getattr(self, "feature_names_in_", None) is None
         )
-
-    def _weights_of(self, sample_weight: Any, n_samples: int) -> np.ndarray:
-        if sample_weight is None:
-            return np.ones(n_samples)
-        if isinstance(sample_weight, numbers.Real):
-            sample_weight = np.full(n_samples, float(sample_weight))
-        weight = weight_numbers(sample_weight)
-        if weight.shape != (n_samples,):
-            raise ValueError(
-                f"sample_weight.shape == {weight.shape}, expected {(n_samples,)}: "
-                "give one weight per row of X."
-            )
-        if not np.all((weight >= 0.0) & (weight < math.inf)):
-            raise ValueError(
-                "sample_weight must be finite numbers of zero or more; mend or drop the others."
-            )
-        return weight
 
     def _make_room(
         self,
@@ -438,66 +405,6 @@ class OnlineEstimator(CheckedParameters, FittedMixin, BaseEstimator):
         return tags
 
 
-@dataclass(eq=False, repr=False)
-class MirrorDescent(OnlineEstimator):
-    """The parameters of estimators by mirror descent."""
-
-    # Whether steps may be by feature where the user left the rule open, and their first rate: for
-    # numbers one, as they are in units of the targets.
-    _by_feature = True
-    _first_rate = 1.0
-
-    _: KW_ONLY
-    radius: Size = None
-    learning_rate: LearningRate = "auto"
-    eta0: Size = None
-    fit_intercept: Switch = True
-    scale: Switch = True
-    average: Switch = False
-    shuffle: Switch = True
-    random_state: Seed = None
-    block_size: Count = 1
-    hash_features: HashedColumns = None
-
-    def _check_together(self) -> None:
-        norm = as_norm(self.norm)
-        if self.learning_rate == "feature" and not is_euclidean(norm):  # also with few columns
-            raise ValueError(
-                f"learning_rate='feature' goes with the norm 'l2,2' only, got {norm!r}; choose "
-                "'adaptive' for this norm."
-            )
-
-    def _steps(self, norm: Any, losses: list[Any]) -> tuple[str, float]:
-        """Return the rule and the rate of steps, for what the user left open."""
-        rule = self.learning_rate
-        if rule == "auto":
-            euclidean = is_euclidean(norm) and mirror.are_compiled(losses)
-            by_feature = self._by_feature and euclidean and self.radius is None
-            rule = "feature" if by_feature else "adaptive"
-        if self.eta0 is not None:
-            return rule, float(self.eta0)
-        if rule == "adaptive" and self.radius is not None:
-            return rule, float(self.radius)
-        return rule, {"feature": self._first_rate, "adaptive": 10.0}.get(rule, 1.0)
-
-    def _plan(self, losses: list[Any], origin: str) -> mirror.Plan:
-        norm = copy.deepcopy(as_norm(self.norm))
-        rule, rate = self._steps(norm, losses)
-        return mirror.Plan(
-            norm,
-            copy.deepcopy(losses),
-            rule=rule,
-            rate=rate,
-            radius=math.inf if self.radius is None else float(self.radius),
-            scaled=bool(self.scale),
-            origin=origin,
-            intercept=bool(self.fit_intercept),
-            averaged=bool(self.average),
-            quiet=float(getattr(self, "conservative", 0.0)),
-            block=int(self.block_size),
-        )
-
-
 def placed(
     given: np.ndarray, known: np.ndarray, places: Mapping[Any, int]
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -526,11 +433,6 @@ def placed(
         places = {**places, **{label: len(places) + at for at, label in enumerate(unseen)}}
     own = np.asarray([places[label] for label in labels], dtype=np.int64)
     return own[inverse.reshape(-1)], known
-
-
-def is_euclidean(norm: Any) -> bool:
-    """Whether a norm is that of all entries."""
-    return getattr(norm, "inner", None) == 2 and getattr(norm, "outer", None) == 2
 
 
 def as_rows(x: Any) -> Any:

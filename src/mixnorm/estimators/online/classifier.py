@@ -14,13 +14,8 @@ from mixnorm.estimators._common.classifier import ClassifierFace
 from mixnorm.estimators._common.inputs import check_dense_targets, check_one_kind_of_label
 from mixnorm.estimators._common.parameters import Loss, Norm, Number, Seed, Switch
 from mixnorm.estimators._common.validation import check_classification_targets
-from mixnorm.estimators.online.base import (
-    HashedColumns,
-    MirrorDescent,
-    OnlineEstimator,
-    as_rows,
-    placed,
-)
+from mixnorm.estimators.online.base import OnlineEstimator, as_rows, placed
+from mixnorm.estimators.online.descent import HashedColumns, MirrorDescent
 from mixnorm.estimators.online.state import Targets
 from mixnorm.losses import JOINT, as_loss
 from mixnorm.norms import as_norm

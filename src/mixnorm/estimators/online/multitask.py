@@ -12,7 +12,8 @@ from sklearn.utils.validation import column_or_1d
 
 from mixnorm.estimators._common.inputs import check_one_kind_of_label
 from mixnorm.estimators._common.parameters import Loss, Norm
-from mixnorm.estimators.online.base import MirrorDescent, as_rows, placed
+from mixnorm.estimators.online.base import as_rows, placed
+from mixnorm.estimators.online.descent import MirrorDescent
 from mixnorm.estimators.online.names import Names
 from mixnorm.estimators.online.state import Targets
 from mixnorm.losses import SCALAR, as_loss

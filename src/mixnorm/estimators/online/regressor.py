@@ -10,7 +10,8 @@ import numpy as np
 
 from mixnorm.estimators._common.parameters import Loss, Norm
 from mixnorm.estimators._common.regressor import RegressorMixin
-from mixnorm.estimators.online.base import MirrorDescent, as_rows
+from mixnorm.estimators.online.base import as_rows
+from mixnorm.estimators.online.descent import MirrorDescent
 from mixnorm.estimators.online.state import Targets
 from mixnorm.losses import SCALAR, as_loss
 
