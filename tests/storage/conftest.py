@@ -37,7 +37,7 @@ def again(model):
 
 def sealed(body):
     """Return a file with this body and the checksum that belongs to it."""
-    return b"mixnorm model 2\n%s\n%s" % (hashlib.sha256(body).hexdigest().encode(), body)
+    return b"mixnorm model 3\n%s\n%s" % (hashlib.sha256(body).hexdigest().encode(), body)
 
 
 def opened(content):
@@ -83,10 +83,6 @@ def same(one, other):
     if dataclasses.is_dataclass(one) and not hasattr(one, "fit"):
         names = [field.name for field in dataclasses.fields(one)]
         return all(same(getattr(one, name), getattr(other, name)) for name in names)
-    if hasattr(one, "stored"):  # an online learner
-        return all(same(getattr(one, name), getattr(other, name)) for name in one.stored)
-    if type(one).__name__ == "Curve":
-        return same(vars(one), vars(other))
     if isinstance(one, np.generic):
         return one.dtype == other.dtype and one.tobytes() == other.tobytes()
     if isinstance(one, float):

@@ -137,21 +137,21 @@ def test_message_of_a_damaged_file(tools, content):
 # --- versions
 
 
-@pytest.mark.parametrize("version", [b"3", b"17", b"999999999"])
+@pytest.mark.parametrize("version", [b"4", b"17", b"999999999"])
 def test_newer_versions(tools, content, version):
-    newer = content.replace(b"model 2\n", b"model %s\n" % version, 1)
+    newer = content.replace(b"model 3\n", b"model %s\n" % version, 1)
     with pytest.raises(ModelFileError, match="newer mixnorm.*Upgrade with `pip install --upgrade"):
         tools.read(newer)
 
 
 @pytest.mark.parametrize(
     "line",
-    [b"model 0\n", b"model 01\n", b"model -1\n", b"model 2 \n", b"model +1\n", b"model 2\r\n",
-     b"model \n", b"model 2.0\n", b"model 2234567890\n", b"model \xc2\xb9\n"],
+    [b"model 0\n", b"model 01\n", b"model -1\n", b"model 3 \n", b"model +1\n", b"model 3\r\n",
+     b"model \n", b"model 3.0\n", b"model 3234567890\n", b"model \xc2\xb9\n"],
 )  # fmt: skip
 def test_strange_versions(tools, content, line):
     with pytest.raises(ModelFileError, match="first line is not whole"):
-        tools.read(content.replace(b"model 2\n", line, 1))
+        tools.read(content.replace(b"model 3\n", line, 1))
 
 
 def test_upper_case_checksum(tools, content):
@@ -190,7 +190,7 @@ def an_array():
         (a_zip(), "looks like a zip archive .skops files are such., and was not opened"),
         (b"x" * 1000, "written by mixnorm.save"),
         (b"Mixnorm model 2\n", "written by mixnorm.save"),
-        (b"\xef\xbb\xbfmixnorm model 2\n", "written by mixnorm.save"),
+        (b"\xef\xbb\xbfmixnorm model 3\n", "written by mixnorm.save"),
     ],
     ids=range(12),  # archives hold the time of day, and would be named otherwise in every run
 )
@@ -224,7 +224,7 @@ def test_a_large_foreign_file_is_not_read(tmp_path):
 
 def test_a_large_file_without_checksum_is_not_read(tmp_path):
     path = tmp_path / "large"
-    path.write_bytes(b"mixnorm model 2\n")
+    path.write_bytes(b"mixnorm model 3\n")
     os.truncate(path, 10 << 30)
     tracemalloc.start()
     with pytest.raises(ModelFileError, match="damaged"):

@@ -19,13 +19,13 @@ def test_old_files_have_the_format_they_say():
     assert len(files) == 2
     for file in files:
         assert file.read_bytes().startswith(b"mixnorm model 1\n")
-    assert FORMAT == 2
+    assert FORMAT == 3
 
 
 @pytest.mark.parametrize("name", ["format-1-classifier", "format-1-regressor-cv"])
 def test_files_of_format_1_are_refused(name):
     """Written by mixnorm 0.1.0.dev0 and never changed."""
-    said = "format 1 .*older mixnorm; this one reads format 2. Fit the model again and save it, or"
+    said = "format 1 .*older mixnorm; this one reads format 3. Fit the model again and save it, or"
     with pytest.raises(ModelFileError, match=said):
         mixnorm.load(DATA / f"{name}.mixnorm")
 
@@ -34,7 +34,7 @@ def test_a_reader_of_ones_own(tmp_path, model):
     """As the user guide describes the file, with nothing of mixnorm."""
     mixnorm.save(model, tmp_path / "model.mixnorm")
     first, checksum, body = (tmp_path / "model.mixnorm").read_bytes().split(b"\n", 2)
-    assert first == b"mixnorm model 2"
+    assert first == b"mixnorm model 3"
     assert hashlib.sha256(body).hexdigest().encode() == checksum
     length, _, rest = body.partition(b"\n")
     document, rest = json.loads(rest[: int(length)]), rest[int(length) :]

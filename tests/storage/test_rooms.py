@@ -9,10 +9,11 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import BaseEstimator
 from sklearn.datasets import load_iris
 
 import mixnorm
-from mixnorm import ShareBoostClassifier
+from mixnorm import ShareBoostClassifier, estimators
 from mixnorm.exceptions import ModelFileError
 from mixnorm.pools import Columns
 from mixnorm.storage.hints import fits
@@ -236,3 +237,28 @@ def test_a_table_model(tmp_path):
 )
 def test_fits(value, hint, expected):
     assert fits(value, hint) is expected
+
+
+# --- an estimator that declares nothing for storage
+
+
+class Nearest(BaseEstimator):
+    """Learns one number."""
+
+    def fit(self, X, y):
+        self.centre_ = float(X.mean())
+        return self
+
+
+@pytest.fixture
+def nearest(monkeypatch, digits):
+    monkeypatch.setattr(Nearest, "__module__", "mixnorm.estimators._nearest")
+    monkeypatch.setattr(estimators, "Nearest", Nearest, raising=False)
+    monkeypatch.setattr(estimators, "__all__", [*estimators.__all__, "Nearest"])
+    return Nearest().fit(*digits)
+
+
+def test_an_estimator_that_declares_nothing_is_refused(tools, nearest):
+    """What a fit leaves must be declared, with its type, so that it can be checked."""
+    with pytest.raises(ModelFileError, match="'_resume' of Nearest is missing"):
+        tools.packed(nearest)

@@ -96,7 +96,7 @@ def test_a_pickle_behind_our_first_lines(tmp_path, tools, marker, quiet_dumps):
     path = tmp_path / "model.mixnorm"
     bomb = quiet_dumps(Bomb(marker), 4)
     for content in (
-        b"mixnorm model 2\n" + bomb,
+        b"mixnorm model 3\n" + bomb,
         tools.sealed(bomb),
         tools.sealed(b"%d\n%s" % (len(bomb), bomb)),
     ):

@@ -40,7 +40,7 @@ class ClassOutputs:
 
     def labels(self, scores: Any) -> Any:
         """Return the label with the largest score of each row; of equal ones the first."""
-        if scores.shape[1] == 1:
+        if scores.shape[1] < len(self.classes):
             return self.classes[(scores[:, 0] > 0.0).astype(np.intp)]
         if is_numpy(scores):
             scores = even_ties(scores, np.max(np.abs(scores), axis=1))
@@ -52,13 +52,13 @@ class ClassOutputs:
         """Return what ``decision_function`` does: one column per class, or one number a row."""
         if scores.shape[1] == 2:
             return scores[:, 1] - scores[:, 0]
-        return scores[:, 0] if scores.shape[1] == 1 else scores
+        return scores[:, 0] if scores.shape[1] < len(self.classes) else scores
 
     def probabilities(self, scores: Any) -> Any:
         """Return the probability of every class."""
         if self.loss is None:
             raise AttributeError("the loss of this model gives no probabilities")
-        if scores.shape[1] == 1:  # how much the second class is ahead of the first
+        if scores.shape[1] < len(self.classes):  # how much the second class is ahead of the first
             scores = scores * np.asarray([-0.5, 0.5], scores.dtype)
         return self.loss.proba(scores)
 

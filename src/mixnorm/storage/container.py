@@ -2,7 +2,7 @@ r"""The bytes of a model file: a first line, a checksum, one JSON document, and 
 
 ::
 
-    mixnorm model 2\n
+    mixnorm model 3\n
     <SHA-256 of all that follows, in hexadecimal>\n
     <length of the JSON document in bytes>\n
     <JSON document><array 0><array 1>...
@@ -23,7 +23,7 @@ import numpy as np
 
 from mixnorm.exceptions import ModelFileError
 
-FORMAT = 2
+FORMAT = 3
 
 _MAGIC = b"mixnorm model "
 _FIRST_LINE = re.compile(rb"mixnorm model ([1-9][0-9]{0,8})\n")

@@ -14,7 +14,6 @@ from dataclasses import fields
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from mixnorm.exceptions import ModelFileError
@@ -127,8 +126,7 @@ class Decoder:
         kind = estimator_class(name)
         model = kind(**self._named(params, set(inspect.signature(kind).parameters), kind))
         if state is not None:
-            restore(model, self._named(state, None, kind), self._left)
-            self._left -= _rebuilt(model)
+            self._left -= restore(model, self._named(state, None, kind), self._left)
         return model
 
     def _dataclass(self, content: Any) -> Any:
@@ -172,40 +170,31 @@ class Decoder:
     }
 
 
-def restore(model: Any, state: dict[str, Any], max_bytes: int) -> None:
-    """Make an estimator that has its parameters the fitted one that ``state`` is of."""
-    if "model_" in fitted_hints(type(model)):
-        _attach(model, state, max_bytes)
-        return
-    model._restore(state, max_bytes)
-    check_is_fitted(model)
+def restore(estimator: Any, state: dict[str, Any], max_bytes: int) -> int:
+    """Make an estimator that has its parameters the fitted one that ``state`` is of.
 
-
-def _rebuilt(estimator: BaseEstimator) -> int:
-    """Return how many bytes an estimator takes, or will, for what is not in the file."""
-    model = getattr(estimator, "model_", None)
-    if model is not None:
-        return 8 * int(model.inputs.n_features) * int(model.outputs.n_outputs)
-    return sum(part.nbytes for part in vars(estimator).values() if isinstance(part, np.ndarray))
-
-
-def _attach(estimator: Any, state: dict[str, Any], max_bytes: int) -> None:
-    """Give an estimator what a fit leaves, if each value is of the kind that its class declares."""
+    Each value must be of the kind that the class declares. Returns how many bytes the estimator
+    takes, or will, for what is not in the file.
+    """
     name, hints = type(estimator).__name__, fitted_hints(type(estimator))
-    needed = {part for part in hints if not part.startswith("_")}
+    main = "model_" if "model_" in hints else "_resume"  # online learners have no other model
+    needed = {main} | {part for part in hints if not part.startswith("_")}
     for part in needed | state.keys():
         if part not in hints or part not in state or not fits(state[part], hints[part]):
             raise ModelFileError(f"{reprlib.repr(part)} of {name} is missing, or of another kind")
-    model = state["model_"]
-    estimator.__mixnorm_check__(model)
-    model.check(max_bytes)
-    check = getattr(state.get("_resume"), "check", None)
-    if check is not None:
-        check(model)
-    for part, value in {**state, "n_features_in_": model.inputs.n_features}.items():
+    learned: Any = state[main]
+    estimator.__mixnorm_check__(learned)
+    learned.check(max_bytes)
+    resume = state.get("_resume")
+    check = getattr(resume, "check", None)
+    if resume is not learned and check is not None:
+        check(learned)
+    for part, value in {**state, "n_features_in_": learned.inputs.n_features}.items():
         setattr(estimator, part, value)
-    if model.inputs.names is not None:
-        estimator.feature_names_in_ = model.inputs.name_array
+    if learned.inputs.names is not None:
+        estimator.feature_names_in_ = learned.inputs.name_array
+    check_is_fitted(estimator)
+    return 8 * int(learned.inputs.n_features) * int(learned.outputs.n_outputs)
 
 
 def _a(kind: type, content: Any) -> Any:

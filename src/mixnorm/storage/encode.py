@@ -30,10 +30,6 @@ LEAST_INTEGER, LARGEST_INTEGER = -(2**63), 2**64 - 1
 FITTED = ("model_", "report_", "search_", "_resume", "_sklearn_output_config")
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
-# What scikit-learn keeps on an estimator and what is no part of the fitted model: callbacks, the
-# routing of metadata, the version under which it was pickled.
-PASSING = re.compile(r"_skl_.*|_callback_fit_ctx|_metadata_request|_sklearn_version")
-
 _brief = reprlib.Repr()
 _brief.maxother = _brief.maxstring = 60
 
@@ -213,8 +209,15 @@ class Encoder:
 
 
 def fitted_hints(kind: type) -> dict[str, Any]:
-    """Return the types of what a fit leaves on an estimator, as its class declares them."""
-    return {name: hint for name, hint in hints_of(kind).items() if name in FITTED}
+    """Return the types of what a fit leaves on an estimator, as its class declares them.
+
+    What the class computes from the rest, as online learners do ``model_``, is not among them.
+    """
+    return {
+        name: hint
+        for name, hint in hints_of(kind).items()
+        if name in FITTED and not isinstance(inspect.getattr_static(kind, name, None), property)
+    }
 
 
 def fitted_state(model: BaseEstimator) -> dict[str, Any]:
@@ -222,13 +225,8 @@ def fitted_state(model: BaseEstimator) -> dict[str, Any]:
 
     That is what the class declares, and of the type that it declares.
     """
-    own = vars(model)
-    if "model_" in own:
-        hints = fitted_hints(type(model))
-        state = {name: own[name] for name in own.keys() & hints if fits(own[name], hints[name])}
-    else:
-        state = model._fitted_state()
-    return {name: value for name, value in state.items() if not PASSING.fullmatch(name)}
+    own, hints = vars(model), fitted_hints(type(model))
+    return {name: own[name] for name in own.keys() & hints if fits(own[name], hints[name])}
 
 
 def _own(value: Any) -> dict[str, Any]:

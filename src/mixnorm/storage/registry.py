@@ -15,6 +15,7 @@ MODELS = "tables"  # the room whose dataclasses may stand for a whole model, as 
 _PARTS = (
     "engines.greedy",
     "engines.mirror",
+    "estimators.online",
     "kernels",
     "losses",
     "models",

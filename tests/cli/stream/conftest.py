@@ -41,8 +41,8 @@ def state(place):
     """Return all that a model has learned; losses on the curve are sums in another order."""
     model = package.load(place)
     estimator = model.estimator
-    learner = estimator._learner
-    found = {name: getattr(learner, name).tobytes() for name in learner.stored}
+    learner = estimator._resume.stored
+    found = {name: array.tobytes() for name, array in learner.arrays.items()}
     found["classes"] = getattr(estimator, "classes_", np.empty(0)).tolist()
     found["names"] = list(estimator.vocabulary_.items())
     found["sizes"] = (learner.n_features, learner.n_outputs)

@@ -230,7 +230,7 @@ def test_growing_is_having_had_room(norm, rule, kind):
     one.learn(X, NO_LABELS, Y, weight)
     early = np.ascontiguousarray(X[:50, :70]), NO_LABELS, np.ascontiguousarray(Y[:50, :2])
     other.learn(*early, weight[:50])
-    other.grow(150, 4)
+    other = other.grown(150, 4)
     other.learn(X[50:], NO_LABELS, Y[50:], weight[50:])
     if rule == "feature":
         # Strengths are means over the outputs, of which there were fewer.
@@ -243,7 +243,7 @@ def test_no_features_at_first():
     plan = Plan(MixedNorm(2, 1.2), [MulticlassHinge()], "adaptive", 1.0, intercept=True)
     learner = RowLearner(plan, 0, 2)
     learner.learn(np.empty((3, 0)), np.array([0, 1, 1]), no_targets(3), np.ones(3))
-    learner.grow(2, 3)
+    learner = learner.grown(2, 3)
     learner.learn(np.eye(2), np.array([2, 0]), no_targets(2), np.ones(2))
     assert learner.rounds == 5
     assert learner.weights()[0].shape == (3, 2)
@@ -436,7 +436,7 @@ def test_equal_inputs_for_all_outputs(norm, block, scaled):
     Y[:, 0] = 1.0  # some output always speaks, so that scales are known at the same time
     plan = Plan(norm, [Squared()], "adaptive", 1.0, 3.0, scaled, True, True, block=block)
     one, other = BlockLearner(plan, X.shape[1], 9), BlockLearner(plan, X.shape[1], 9)
-    found = one.learn_together(np.repeat(X[:, None], 9, axis=1), Y, np.ones(len(X)))
+    found = one.learn(np.repeat(X[:, None], 9, axis=1), NO_LABELS, Y, np.ones(len(X)))
     wanted = other.learn(X, labels, Y, np.ones(len(X)))
     assert_close(found[0], wanted[0])
     assert_alike(one, other, np.random.default_rng(0))
@@ -460,20 +460,21 @@ def test_inputs_of_outputs_without_a_target_do_not_count():
     Y[::2, 1] = np.nan
     plan = Plan(GROUP, [Squared()], scaled=True)
     one, other = BlockLearner(plan, 3, 2), BlockLearner(plan, 3, 2)
-    one.learn_together(X, Y, np.ones(20))
+    one.learn(X, NO_LABELS, Y, np.ones(20))
     X[::2, 1] = np.nan
-    other.learn_together(X, Y, np.ones(20))
+    other.learn(X, NO_LABELS, Y, np.ones(20))
     assert np.array_equal(one.theta, other.theta)
     X[3, 1, 0] = np.nan
     with pytest.raises(NotFiniteError, match="Row 3 "):
-        other.learn_together(X, Y, np.ones(20))
+        other.learn(X, NO_LABELS, Y, np.ones(20))
 
 
 def test_a_gradient_of_any_kind():
     plan = Plan(TraceNorm(), [Squared()], "fixed", 0.5)
     learner = BlockLearner(plan, 4, 3)
     gradient = np.random.default_rng(0).normal(size=(3, 5))
-    learner.step(gradient)
+    learner.pending += gradient
+    learner._step()
     assert_close(learner.weights()[0], -0.5 * gradient[:, 1:])  # so few outputs are Euclidean
 
 
@@ -495,15 +496,15 @@ def test_features_in_groups(intercept):
     assert learner._comparator(u).shape == (13, 3)
     assert learner.norm.value(learner._comparator(u)) == pytest.approx(5.0)
     with pytest.raises(ValueError, match="in the first call"):
-        learner.grow(13, 3)
-    learner.grow(12, 4)
+        learner.grown(13, 3)
+    assert learner.grown(12, 4).theta.shape == (4, 13)
 
 
 def test_groups_of_outputs():
     learner = build(Plan(MixedNorm(2, 1, "outputs"), [Squared()], "adaptive", 1.0), 4, 9)
     X = np.random.default_rng(0).normal(size=(30, 4))
     learner.learn(X, NO_LABELS, np.tile(X, (1, 3))[:, :9], np.ones(30))
-    learner.grow(5, 10)
+    learner = learner.grown(5, 10)
     learner.learn(np.ones((1, 5)), NO_LABELS, np.ones((1, 10)), np.ones(1))
     assert learner.rounds == 31
 

@@ -1,42 +1,28 @@
 """Online mirror descent: rows come one at a time.
 
-Open ``engine.py`` first. The engine may import ``losses``, ``norms``, ``kernels`` and
+Open ``engine.py`` first. The engine may import ``losses``, ``norms``, ``kernels``, ``models`` and
 ``multikernel``.
 """
 
-from mixnorm.engines.mirror import layout
-from mixnorm.engines.mirror.engine import (
-    ORIGINS,
-    PERCEPTRON,
-    RULES,
-    BlockLearner,
-    KernelLearner,
-    KernelLearnerState,
-    Learner,
-    NotFiniteError,
-    Plan,
-    RowLearner,
-    are_compiled,
-    build,
-    by_blocks,
-)
-from mixnorm.engines.mirror.rows_jit import learn_row, scores_of
+from mixnorm.engines.mirror.block_learner import BlockLearner, by_blocks
+from mixnorm.engines.mirror.engine import build
+from mixnorm.engines.mirror.kernel_learner import KernelLearner, KernelLearnerState
+from mixnorm.engines.mirror.plan import PERCEPTRON, RULES, NotFiniteError, Plan, are_compiled
+from mixnorm.engines.mirror.row_learner import RowLearner, RowWorkspace
+from mixnorm.engines.mirror.state import LearnerState
 
 __all__ = [
-    "ORIGINS",
     "PERCEPTRON",
     "RULES",
     "BlockLearner",
     "KernelLearner",
     "KernelLearnerState",
-    "Learner",
+    "LearnerState",
     "NotFiniteError",
     "Plan",
     "RowLearner",
+    "RowWorkspace",
     "are_compiled",
     "build",
     "by_blocks",
-    "layout",
-    "learn_row",
-    "scores_of",
 ]

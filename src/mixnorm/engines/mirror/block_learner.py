@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from mixnorm._array import is_sparse
-from mixnorm.engines.mirror import layout as layout
+from mixnorm.engines.mirror import layout
 from mixnorm.engines.mirror import rows_jit as jit
 from mixnorm.engines.mirror.plan import (
     Account,
@@ -16,7 +18,7 @@ from mixnorm.engines.mirror.plan import (
     Plan,
     row_loss,
 )
-from mixnorm.engines.mirror.row_learner import RowLearner, in_order
+from mixnorm.engines.mirror.row_learner import RowLearner, copy_corners, in_order
 from mixnorm.norms import MixedNorm, SchattenNorm
 
 _SMALLER_SIDE = 256  # of matrices whose singular values come from a Gram matrix
@@ -30,7 +32,8 @@ class BlockLearner(Account):
     the theory the block is a round whose loss is the sum of theirs.
     """
 
-    #: The arrays that make the state, with the plan and the sizes.
+    workspace = None  # for single rows, which :class:`RowLearner` has
+
     stored = (
         "theta", "top", "mean", "offset", "offsets", "base", "heard", "total", "pending",
         "waiting", "played", "numbers",
@@ -57,25 +60,19 @@ class BlockLearner(Account):
         self.waiting = np.zeros(1, dtype=np.int64)
         self.played = np.zeros_like(self.theta)
 
-    def grow(self, n_features: int, n_outputs: int) -> None:
-        """Make room for more features and outputs, whose weights are zero."""
-        more, others = n_features - self.n_features, n_outputs - self.n_outputs
+    def grown(self, n_features: int, n_outputs: int, losses: Sequence[Any] = ()) -> BlockLearner:
+        """Return the learner with more features and outputs; see :meth:`RowLearner.grown`."""
         groups = getattr(self.norm, "groups", None)
-        if groups is not None and not isinstance(groups, str) and (more or groups.ndim == 2):
+        grows = n_features > self.n_features
+        if isinstance(groups, np.ndarray) and (grows or groups.ndim == 2):
             raise ValueError(
                 f"{self.plan.norm!r} has a group for each feature it knows of, and there are new "
                 "ones; give all classes and features in the first call."
             )
-        for name in ("theta", "total", "pending", "played"):
-            array = getattr(self, name)
-            if array.size or name != "total":
-                setattr(self, name, np.pad(array, ((0, others), (0, more))))
-        for name in ("top", "mean"):
-            setattr(self, name, np.pad(getattr(self, name), (0, more)))
-        for name in ("offset", "offsets", "base", "heard"):
-            setattr(self, name, np.pad(getattr(self, name), (0, others)))
-        self.n_features, self.n_outputs = n_features, n_outputs
-        self.norm = _with_intercept(self.plan.smooth(n_features, n_outputs))
+        plan = replace(self.plan, losses=losses or self.plan.losses)
+        larger = BlockLearner(plan, n_features, n_outputs)
+        copy_corners(self, larger, self.stored)
+        return larger
 
     def learn(
         self,
@@ -85,7 +82,12 @@ class BlockLearner(Account):
         importance: np.ndarray,
         order: np.ndarray | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Learn from samples one after the other; see :meth:`RowLearner.learn`."""
+        """Learn from samples one after the other; see :meth:`RowLearner.learn`.
+
+        ``X`` of shape ``(n_samples, n_outputs, n_features)`` has an input for each output.
+        """
+        if X.ndim == 3:
+            return self._learn_together(X, targets, importance, order)
         n_samples = X.shape[0]
         losses, wrong = np.empty(n_samples), np.zeros(n_samples, dtype=np.int64)
         labels, targets, importance = in_order(order, labels, targets, importance)
@@ -100,7 +102,7 @@ class BlockLearner(Account):
             stop = start + count
             part = slice(start, stop)
             losses[part], wrong[part], residual = self._suffer(
-                self._inputs(rows[:count]), labels[part] if len(labels) else labels, targets[part],
+                self._inputs(rows[:count]) @ self.played.T, labels[part], targets[part],
                 importance[part],
             )  # fmt: skip
             self.pending += residual.T @ self._move_origin(rows[:count], importance[part])
@@ -110,14 +112,13 @@ class BlockLearner(Account):
             start = stop
         return losses, wrong
 
-    def learn_together(
+    def _learn_together(
         self,
         X: np.ndarray,
         targets: np.ndarray,
         importance: np.ndarray,
-        order: np.ndarray | None = None,
+        order: np.ndarray | None,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Learn from samples that have an input for each output, ``(n_samples, n_outputs, d)``."""
         losses, wrong = np.empty(len(X)), np.zeros(len(X), dtype=np.int64)
         nothing = np.empty(0, dtype=np.int64)
         targets, importance = in_order(order, targets, importance)
@@ -128,8 +129,9 @@ class BlockLearner(Account):
             known, part = ~np.isnan(targets[i]), slice(i, i + 1)
             inputs = self._inputs(np.where(known[:, None], rows, 0.0))
             products = np.einsum("rj,rj->r", inputs, self.played)[None, :]
-            found = self._judge(products, nothing, targets[part], importance[part])
-            losses[part], wrong[part], residual = self._note(*found, products, importance[part])
+            losses[part], wrong[part], residual = self._suffer(
+                products, nothing, targets[part], importance[part]
+            )
             if np.any(known):
                 inputs = self._move_origin(rows[known], importance[part])
                 self.pending[known] += residual.T[known] * inputs
@@ -191,8 +193,8 @@ class BlockLearner(Account):
         if self.plan.scaled:
             farther = np.concatenate([[False], np.any(np.abs(away) > self.top[1:], axis=0)])
             moved = np.where(farther, 0.0, (mean - self.mean) * self._inverse())
-            self.offset += self.played @ moved / (self._pace() or 1.0)
-        self.mean = mean
+            self.offset += self.played @ moved / (self._rate() or 1.0)
+        self.mean[:] = mean
         self.numbers[layout.WEIGHT] += float(np.sum(weight))
         ones = np.full((len(rows), 1), float(self.plan.intercept))
         if not self.plan.scaled or not np.any(weight):
@@ -204,27 +206,15 @@ class BlockLearner(Account):
             part = np.where(grown, self.top / np.where(largest > 0.0, largest, 1.0), 1.0)
             self.theta *= part
             self.pending *= part
-            self.played = self._weights_now()
-        self.top = largest
+            self.played[:] = self._weights_now()
+        self.top[:] = largest
         return np.concatenate([ones, away * self._inverse()[1:]], axis=1)
 
     def _suffer(
-        self, inputs: np.ndarray, labels: np.ndarray, targets: np.ndarray, importance: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return weighted losses, mistakes and derivatives of samples, and note them."""
-        products = inputs @ self.played.T
-        found = self._judge(products, labels, targets, importance)
-        return self._note(*found, products, importance)
-
-    def _note(
-        self,
-        losses: np.ndarray,
-        wrong: np.ndarray,
-        residual: np.ndarray,
-        products: np.ndarray,
-        importance: np.ndarray,
+        self, products: np.ndarray, labels: np.ndarray, targets: np.ndarray, importance: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Note what samples cost; return losses, mistakes and derivatives, weighted."""
+        losses, wrong, residual = self._judge(products, labels, targets, importance)
         numbers, losses = self.numbers, losses * importance
         residual[np.abs(residual) <= self.plan.quiet] = 0.0
         residual = residual * importance[:, None]
@@ -238,14 +228,14 @@ class BlockLearner(Account):
         numbers[layout.LINEAR] += float(np.sum(residual * products))
         if self.plan.averaged:
             self.total += np.sum(importance) * self.played
-            self.offsets += np.sum(importance) * self._pace() * self.offset
+            self.offsets += np.sum(importance) * self._rate() * self.offset
         return losses, wrong, residual
 
     def _judge(
         self, products: np.ndarray, labels: np.ndarray, targets: np.ndarray, importance: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return losses, mistakes and derivatives of samples, which are few, one by one."""
-        n_samples, scores = len(products), products + self._pace() * self.offset
+        n_samples, scores = len(products), products + self._rate() * self.offset
         losses, residual = np.zeros(n_samples), np.zeros_like(scores)
         wrong = np.zeros(n_samples, dtype=np.int64)
         judges = [row_loss(loss) for loss in self.plan.losses]
@@ -278,25 +268,20 @@ class BlockLearner(Account):
         self.heard[output] += weight
         self.base[output] += weight / self.heard[output] * (target - self.base[output])
 
-    def step(self, gradient: np.ndarray) -> None:
-        """Learn from a gradient of any kind, ``(n_outputs, n_features + 1)``."""
-        self.pending += gradient
-        self._step()
-
     def _last_step(self) -> tuple[float, float]:
         """Return step size and sum, with the step of a block that is not full."""
         rate, steps = super()._last_step()
         if not np.any(self.pending):
             return rate, steps
         size = _dual_norm(self.norm, self.pending)
-        rate = self._rate(int(self.numbers[layout.INPUTS]), size)
+        rate = self._rate(size)
         return rate, steps + rate * size * size / (2.0 * float(self.norm.strong_convexity()))
 
     def _step(self) -> None:
         numbers, pending = self.numbers, self.pending
         size = _dual_norm(self.norm, pending) if np.any(pending) else 0.0
         if size > 0.0:
-            rate = self._rate(int(numbers[layout.INPUTS]), size)
+            rate = self._rate(size)
             if numbers[layout.FIRST] == 0.0:
                 numbers[layout.FIRST] = size * size
             convexity = float(self.norm.strong_convexity())
@@ -306,15 +291,15 @@ class BlockLearner(Account):
             numbers[layout.LAST_RATE] = rate
             self.theta -= pending
         numbers[layout.INPUTS] += 1.0  # steps, which is what rates go by
-        self.pending = np.zeros_like(pending)
-        self.waiting = np.zeros(1, dtype=np.int64)
-        self.played = self._weights_now()
+        pending[:] = 0.0
+        self.waiting[:] = 0
+        self.played[:] = self._weights_now()
 
-    def _rate(self, steps: int, size: float = 0.0) -> float:
-        """Return the step size after so many steps; ``size`` is that of the gradient, if known."""
+    def _rate(self, size: float = 0.0) -> float:
+        """Return the step size, which weights come from; ``size`` is that of a gradient to come."""
         plan, numbers = self.plan, self.numbers
         if plan.rule == "anytime":
-            return plan.rate / math.sqrt(steps + 1.0)
+            return plan.rate / math.sqrt(numbers[layout.INPUTS] + 1.0)
         if plan.rule == "adaptive":
             seen = float((numbers[layout.FIRST] or size * size) + numbers[layout.SQUARES])
             if not seen > 0.0:
@@ -322,24 +307,20 @@ class BlockLearner(Account):
             return plan.rate * math.sqrt(float(self.norm.strong_convexity()) / seen)
         return plan.rate
 
-    def _pace(self) -> float:
-        """Return the rate that the present weights were computed with."""
-        return self._rate(int(self.numbers[layout.INPUTS]))
-
     def _weights_now(self) -> np.ndarray:
         """Return the weights of the next block, in units of scaled inputs."""
         if not np.any(self.theta):
             return np.zeros_like(self.theta)
-        found = self._pace() * _mirrored(self.norm, self.theta)
+        found = self._rate() * _mirrored(self.norm, self.theta)
         if math.isfinite(self.plan.radius):
             size = float(self.norm.value(found.T))
             if size > self.plan.radius:
                 found *= self.plan.radius / size
-        return np.ascontiguousarray(found)
+        return found
 
     def weights(self, averaged: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """Return weights ``(n_outputs, n_features)`` and intercepts, in units of the inputs."""
-        matrix, offset = self.played, self._pace() * self.offset
+        matrix, offset = self.played, self._rate() * self.offset
         if averaged:
             self._check_averaged()
             seen = float(self.numbers[layout.WEIGHT]) or 1.0
@@ -359,25 +340,16 @@ def by_blocks(learner: RowLearner) -> BlockLearner:
             "learning_rate='feature' cannot go with an input for each task; choose 'adaptive'."
         )
     other = BlockLearner(learner.plan, learner.n_features, learner.n_outputs)
-    other.norm, other.numbers = learner.norm, learner.numbers.copy()
+    column, outputs = learner.column, learner.outputs
+    other.numbers[:], other.theta[:] = learner.numbers, learner.theta
     other.numbers[layout.INPUTS] = learner.numbers[layout.ROUNDS]
-    other.theta, other.top = learner.theta.copy(), learner.column[layout.TOP].copy()
-    other.mean, other.offset = (
-        learner.column[layout.MEAN].copy(),
-        learner.outputs[layout.OFFSET].copy(),
-    )
-    other.offsets, other.base = (
-        learner.outputs[layout.OFFSETS].copy(),
-        learner.outputs[layout.BASE].copy(),
-    )
-    other.heard = learner.outputs[layout.HEARD].copy()
+    other.top[:], other.mean[:] = column[layout.TOP], column[layout.MEAN]
+    other.offset[:], other.offsets[:] = outputs[layout.OFFSET], outputs[layout.OFFSETS]
+    other.base[:], other.heard[:] = outputs[layout.BASE], outputs[layout.HEARD]
     if learner.plan.averaged:
-        matrix = (
-            learner.theta * learner.column[layout.FACTOR] if learner.by_columns else learner.image
-        )
-        passed = learner.numbers[layout.CLOCK] - learner.column[layout.SEEN]
-        other.total = learner.total + passed * matrix
-    other.played = other._weights_now()
+        passed = learner.numbers[layout.CLOCK] - column[layout.SEEN]
+        other.total[:] = learner.total + passed * learner.directions()
+    other.played[:] = other._weights_now()
     return other
 
 

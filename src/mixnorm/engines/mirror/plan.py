@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from mixnorm.engines.mirror import layout as layout
-from mixnorm.losses import compiled
+from mixnorm.engines.mirror import layout
+from mixnorm.losses import Loss, compiled
+from mixnorm.norms import Norm
 
 #: Step sizes: given, falling with the square root of the rounds, by the gradients seen, or by those
 #: of each feature; perceptrons need none, as their predictions do not depend on it.
@@ -30,6 +31,7 @@ ORIGINS = {"zero": layout.ZERO, "means": layout.MEANS, "marked": layout.MARKED}
 PERCEPTRON = "perceptron"
 
 _CONSTANTS = 4  # of a loss in the compiled loops
+_SMALLEST = 1e-140  # norm of rows, above which squares keep their digits
 
 
 class NotFiniteError(ValueError):
@@ -103,20 +105,37 @@ class Plan:
 
     def smooth(self, n_features: int, n_outputs: int) -> Any:
         """Return the strongly convex norm to work with, for weights of a shape."""
-        norm = self.norm
-        if hasattr(norm, "smooth_twin"):
-            norm = norm.smooth_twin((n_features, n_outputs))
-        if not hasattr(norm, "mirror"):
+        twin = getattr(self.norm, "smooth_twin", None)  # an ability that norms may lack
+        norm = self.norm if twin is None else twin((n_features, n_outputs))
+        if getattr(norm, "mirror", None) is None:
             raise TypeError(
                 f"{self.norm!r} has no mirror map and no smooth twin, which online learning needs; "
                 "the norms 'l1,1', 'l2,1', 'l2,2' and 'trace' have one."
             )
         return norm
 
+    def check(self, n_outputs: int) -> None:
+        """Raise for whatever a learner could not work with; the parts may be a stranger's."""
+        if self.rule not in RULES or self.origin not in ORIGINS:
+            raise ValueError(f"the plan must have a rule of {[*RULES]}, an origin of {[*ORIGINS]}")
+        positive = 0.0 < self.rate < math.inf and self.radius > 0.0
+        if not positive or not 0.0 <= self.quiet < 1.0 or self.block < 1:
+            raise ValueError("the numbers of the plan are out of range")
+        if not isinstance(self.norm, Norm):
+            raise ValueError(f"{self.norm!r} is no norm")
+        if not all(loss == PERCEPTRON or isinstance(loss, Loss) for loss in self.losses):
+            raise ValueError("the plan must have losses")
+        joint = [loss == PERCEPTRON or loss.is_classifier for loss in self.losses]
+        scalar = not any(joint) and len(joint) in (1, n_outputs)
+        if joint != [True] and not scalar:
+            raise ValueError("the plan must have one joint loss, or a scalar loss for each output")
+
 
 class Account:
     """The numbers that a learner keeps about its rounds."""
 
+    #: The arrays that make the state, with the plan and the sizes.
+    stored: tuple[str, ...]
     plan: Plan
     n_features: int
     n_outputs: int
@@ -142,6 +161,20 @@ class Account:
     def loss(self) -> float:
         """The weighted losses of all samples, each before it was learned from."""
         return float(self.numbers[layout.LOSS])
+
+    def check_numbers(self) -> None:
+        """Raise a clear error for data of a size that numbers cannot hold."""
+        if not np.all(np.isfinite(self.numbers)):
+            raise ValueError(
+                "The weights have overflowed: inputs, targets or sample weights are too large (or "
+                "too small) for these steps. Set scale=True, lower eta0, or scale the data "
+                "(MaxAbsScaler), and start anew."
+            )
+        if 0.0 < self.numbers[layout.LARGEST_SAMPLE] < _SMALLEST:
+            raise ValueError(
+                "The rows are so small that their squares are lost. Set scale=True, or scale the "
+                "data (MaxAbsScaler), and start anew."
+            )
 
     def _sums(self) -> np.ndarray:
         """Return minus the sum of gradients, ``(n_columns, n_outputs)``, intercept first."""

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from mixnorm._array import is_sparse, to_dense
-from mixnorm.engines.mirror import layout as layout
+from mixnorm.engines.mirror import layout, sums_jit
 from mixnorm.engines.mirror import rows_jit as jit
-from mixnorm.engines.mirror import sums_jit as sums_jit
 from mixnorm.engines.mirror.plan import (
     ORIGINS,
     RULES,
@@ -43,8 +43,10 @@ class RowLearner(Account):
     2
     """
 
-    #: The arrays that make the state, with the plan and the sizes.
     stored = ("theta", "image", "total", "column", "outputs", "tree", "numbers")
+
+    #: What single rows are learned with; None until :meth:`prepare`.
+    workspace: RowWorkspace | None = None
 
     def __init__(self, plan: Plan, n_features: int, n_outputs: int) -> None:
         self.plan, self.n_features, self.n_outputs = plan, n_features, n_outputs
@@ -78,26 +80,17 @@ class RowLearner(Account):
         self.theta = np.zeros((n_outputs, 0 if kind == layout.FEATURES else columns))
         self.image = np.zeros((n_outputs, 0 if kind == layout.COLUMNS else columns))
         self.total = np.zeros((n_outputs, columns if plan.averaged else 0))
-        self.column = self._fresh_columns(columns)
-        self.outputs = _fresh_outputs(n_outputs)
-        self._set_outputs()
-        self._set_tree()
-
-    def _fresh_columns(self, count: int) -> np.ndarray:
-        column = np.zeros((layout.N_COLUMN, count))
-        column[layout.INVERSE] = 0.0 if self.plan.scaled else 1.0
-        column[layout.TOP, 0] = column[layout.INVERSE, 0] = 1.0  # the intercept's
-        column[layout.FACTOR] = 1.0 if self.constants[layout.POWER] == 2.0 else 0.0
-        column[layout.SEEN] = self.numbers[layout.CLOCK]
-        return column
-
-    def _set_outputs(self) -> None:
-        losses = list(self.plan.losses)
-        if len(losses) == 1:
-            losses = losses * self.n_outputs
+        self.column = np.zeros((layout.N_COLUMN, columns))
+        self.column[layout.INVERSE] = 0.0 if plan.scaled else 1.0
+        self.column[layout.TOP, 0] = self.column[layout.INVERSE, 0] = 1.0  # the intercept's
+        self.column[layout.FACTOR] = 1.0 if power == 2.0 else 0.0
+        self.outputs = np.zeros((layout.N_OUTPUTS, n_outputs))
+        self.outputs[[layout.STEEPEST, layout.FARTHEST]] = 1.0
+        losses = [*plan.losses] * (n_outputs if len(plan.losses) == 1 else 1)
         self.loss_codes = np.asarray([row_code(loss) for loss in losses], dtype=np.int64)
         self.loss_constants = np.array([row_constants(loss) for loss in losses], ndmin=2)
-        self.codes[layout.OUTPUTS] = self.n_outputs
+        self.codes[layout.OUTPUTS] = n_outputs
+        self._set_tree()
 
     def _set_tree(self) -> None:
         """Lay out the tree that sums the columns' powers, and fill it."""
@@ -115,32 +108,31 @@ class RowLearner(Account):
                 self.tree, self.levels, self.numbers, scratch,
             )  # fmt: skip
 
-    def grow(self, n_features: int, n_outputs: int) -> None:
-        """Make room for more features and outputs, whose weights are zero.
+    def grown(self, n_features: int, n_outputs: int, losses: Sequence[Any] = ()) -> RowLearner:
+        """Return the learner with room for more features and outputs, whose weights are zero.
 
         The exponent of a smooth twin grows with them. All bounds go on to hold: a larger one makes
-        dual norms smaller.
+        dual norms smaller. Scalar losses that differ are given for all outputs. The learner itself
+        is of no use any more.
         """
-        rows, columns = self.n_outputs, self.column.shape[1]
+        columns = self.column.shape[1]
         if self.plan.averaged:
             nothing = np.empty(0, dtype=np.int64)
             sums_jit.note_average(
                 columns, nothing, self.codes, self.sums, self.image, self.total, self.column,
                 self.numbers,
             )  # fmt: skip
-        larger = RowLearner(self.plan, n_features, n_outputs)
+        plan = replace(self.plan, losses=losses or self.plan.losses)
+        larger = RowLearner(plan, n_features, n_outputs)
         larger.numbers = self.numbers
         larger.column[layout.SEEN] = self.numbers[layout.CLOCK]
-        larger.outputs[:, :rows] = self.outputs
         for place in set(range(layout.N_COLUMN)) - {layout.FACTOR, layout.SEEN}:
             larger.column[place, :columns] = self.column[place]
-        names = ("total", "image") if self.plan.rule == "feature" else ("total", "theta")
-        for name in names:
-            if getattr(self, name).size:
-                getattr(larger, name)[:rows, :columns] = getattr(self, name)
+        sums = "image" if plan.rule == "feature" else "theta"
+        copy_corners(self, larger, ("total", "outputs", sums))
         larger._set_tree()
         larger.codes[layout.MODE] = self.codes[layout.MODE]
-        self.__dict__.update(vars(larger))
+        return larger
 
     def learn(
         self,
@@ -181,7 +173,7 @@ class RowLearner(Account):
         for rows in _blocks(X):
             done = step(
                 *self._samples(X[rows if order is None else order[rows]]), labels[rows],
-                targets[rows], importance[rows], *self.state(), losses[rows], wrong[rows],
+                targets[rows], importance[rows], *self.arrays(), losses[rows], wrong[rows],
             )  # fmt: skip
             if done < len(losses[rows]):
                 raise NotFiniteError(rows.start + done, losses, wrong, order)
@@ -201,7 +193,7 @@ class RowLearner(Account):
         """The sums of gradients, where weights come from them."""
         return None if self.codes[layout.KIND] == layout.FEATURES else self.theta
 
-    def state(self) -> tuple[Any, ...]:
+    def arrays(self) -> tuple[Any, ...]:
         """Return the arrays that the compiled loop works on."""
         return (
             self.codes, self.constants, self.loss_codes, self.loss_constants, self.sums,
@@ -210,7 +202,7 @@ class RowLearner(Account):
 
     def weights(self, averaged: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """Return weights ``(n_outputs, n_features)`` and intercepts, in units of the inputs."""
-        matrix = self.theta * self.column[layout.FACTOR] if self.by_columns else self.image
+        matrix = self.directions()
         clock = float(self.numbers[layout.CLOCK])
         if averaged:
             self._check_averaged()
@@ -226,19 +218,64 @@ class RowLearner(Account):
         intercept = matrix[:, 0] * self.codes[layout.INTERCEPT] + offset + self.outputs[layout.BASE]
         return weights, intercept - weights @ self.column[layout.MEAN, 1:]
 
-    @property
-    def by_columns(self) -> bool:
-        """Whether weights come from the sums of gradients by a factor for each column."""
-        return bool(self.codes[layout.KIND] == layout.COLUMNS)
+    def directions(self) -> np.ndarray:
+        """Return the weights of scaled inputs, up to a factor for all of them."""
+        if self.codes[layout.KIND] == layout.COLUMNS:
+            return np.asarray(self.theta * self.column[layout.FACTOR])
+        return self.image
+
+    def mark(self, places: Sequence[int]) -> None:
+        """Mark features whose absence from a row says nothing, for the origin "marked"."""
+        self.column[layout.MARK, np.asarray(places, dtype=np.int64) + 1] = 1.0
+
+    def means_of_marked(self) -> np.ndarray:
+        """Return the mean of each marked feature, zero of others."""
+        return np.asarray(self.column[layout.MEAN, 1:] * self.column[layout.MARK, 1:])
+
+    def prepare(self, n_targets: int) -> None:
+        """Make room for single rows, such as were learned from last, with so many targets each."""
+        self.workspace = RowWorkspace(self, n_targets)
 
     def _sums(self) -> np.ndarray:
         return self.theta.T
 
 
-def _fresh_outputs(count: int) -> np.ndarray:
-    outputs = np.zeros((layout.N_OUTPUTS, count))
-    outputs[[layout.STEEPEST, layout.FARTHEST]] = 1.0
-    return outputs
+class RowWorkspace:
+    """Arrays to predict and learn from one row of all features, made once.
+
+    The caller writes to ``row`` and ``target``.
+    """
+
+    def __init__(self, learner: RowLearner, n_targets: int) -> None:
+        self.row = np.zeros(learner.n_features)
+        self.target = np.zeros((1, n_targets))
+        self._scores = np.zeros(learner.n_outputs)
+        self._mode = int(learner.codes[layout.MODE])
+        self._learning = (self.target, *learner.arrays())
+        self._scoring = (
+            learner.codes, learner.constants, learner.sums, learner.image, learner.column,
+            learner.outputs, learner.tree, learner.numbers, self._scores,
+        )  # fmt: skip
+
+    def learn(self, label: int) -> int:
+        """Learn from the row, and return how many there were; a negative number if it failed.
+
+        That is -1 for a row that is not finite, and another one for numbers that overflow.
+        """
+        done: int = jit.learn_row(self.row, self._mode, label, *self._learning)
+        return done
+
+    def scores(self) -> np.ndarray:
+        """Return the scores of the row, in an array that the next call overwrites."""
+        jit.scores_of(self.row, *self._scoring)
+        return self._scores
+
+
+def copy_corners(smaller: Any, larger: Any, names: Sequence[str]) -> None:
+    """Copy arrays of one learner into the first rows and columns of those of another."""
+    for name in names:
+        array = getattr(smaller, name)
+        getattr(larger, name)[tuple(map(slice, array.shape))] = array
 
 
 def in_order(order: np.ndarray | None, *arrays: np.ndarray) -> list[np.ndarray]:

@@ -33,7 +33,7 @@ class DecisionFace(ClassifierMixin, FittedMixin):
 
     def _knows_probabilities(self) -> bool:
         """Return True, or raise the AttributeError that says why there are no probabilities."""
-        loss = self.model_.outputs.loss if "model_" in vars(self) else self._loss()
+        loss = self._model_outputs.loss if self.__sklearn_is_fitted__() else self._loss()
         if not gives_probabilities(loss):
             raise AttributeError("The loss has no probabilities of classes.")
         return True
@@ -41,7 +41,7 @@ class DecisionFace(ClassifierMixin, FittedMixin):
     @property
     def classes_(self) -> Any:
         """Class labels."""
-        classes = self._fitted().outputs.classes
+        classes = self._model_outputs.classes
         return self._outward(classes, "_like_y")
 
     def predict(self, X: Any) -> Any:
@@ -57,7 +57,7 @@ class DecisionFace(ClassifierMixin, FittedMixin):
         ndarray of shape (n_samples,)
             Class labels.
         """
-        return self._fitted().outputs.labels(self._scores(X))
+        return self._model_outputs.labels(self._scores(X))
 
     def decision_function(self, X: Any) -> Any:
         """Return the scores of the classes.
@@ -72,7 +72,7 @@ class DecisionFace(ClassifierMixin, FittedMixin):
         ndarray of shape (n_samples, n_classes), or (n_samples,) for two classes
             With two classes, positive means ``classes_[1]``.
         """
-        return self._fitted().outputs.decisions(self._scores(X))
+        return self._model_outputs.decisions(self._scores(X))
 
 
 class ClassifierFace(DecisionFace):
@@ -95,7 +95,7 @@ class ClassifierFace(DecisionFace):
         ndarray of shape (n_samples, n_classes)
             Rows sum to one, columns in the order of ``classes_``.
         """
-        return self._fitted().outputs.probabilities(self._scores(X))
+        return self._model_outputs.probabilities(self._scores(X))
 
     @available_if(knows_probabilities)
     def predict_log_proba(self, X: Any) -> Any:

@@ -45,6 +45,11 @@ class FittedMixin:
         if check is not None:
             check()
 
+    @property
+    def _model_outputs(self) -> Any:
+        """What the scores of the model mean."""
+        return self._fitted().outputs
+
     def _check_new(self, X: Any) -> Any:
         """Return new data, checked."""
         self._fitted()

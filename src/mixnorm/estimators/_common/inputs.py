@@ -24,6 +24,16 @@ def check_weights(sample_weight: Any, n_samples: int, dtype: Any, like: Any = No
         return weights
     if sample_weight is None:
         return np.full(n_samples, 1.0 / n_samples, dtype=dtype)
+    weight = row_weights(sample_weight, n_samples)
+    largest = weight.max()
+    if not largest > 0:
+        raise ValueError("sample_weight is zero for every row; give some row a positive weight.")
+    weight = weight / largest  # first, so that the sum of huge or tiny weights stays finite
+    return np.asarray(weight / weight.sum(), dtype=dtype)
+
+
+def row_weights(sample_weight: Any, n_samples: int) -> np.ndarray:
+    """Return sample weights as they are, checked: one for each row."""
     if isinstance(sample_weight, numbers.Real):
         weight = np.full(n_samples, float(sample_weight))
     else:
@@ -42,11 +52,7 @@ def check_weights(sample_weight: Any, n_samples: int, dtype: Any, like: Any = No
         raise ValueError("sample_weight contains NaN or infinity; give finite weights.")
     if np.any(weight < 0):
         raise ValueError("sample_weight has negative entries; weights must be zero or more.")
-    largest = weight.max()
-    if not largest > 0:
-        raise ValueError("sample_weight is zero for every row; give some row a positive weight.")
-    weight = weight / largest  # first, so that the sum of huge or tiny weights stays finite
-    return np.asarray(weight / weight.sum(), dtype=dtype)
+    return weight
 
 
 def total_weight(sample_weight: Any, n_samples: int) -> float:

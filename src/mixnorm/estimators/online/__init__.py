@@ -1,5 +1,11 @@
 """Learners whose rows come one at a time.
 
-Open ``classifier.py`` first, then ``base.py``. The folder may import ``_common``, ``engines``,
-``norms`` and ``losses``.
+Open ``classifier.py`` first, then ``base.py``; ``state.py`` is what they have learned. The folder
+may import ``_common``, ``engines``, ``models``, ``norms`` and ``losses``.
 """
+
+from mixnorm.estimators.online.curve import Curve
+from mixnorm.estimators.online.names import Names
+from mixnorm.estimators.online.state import OnlineState
+
+__all__ = ["Curve", "Names", "OnlineState"]

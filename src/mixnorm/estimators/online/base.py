@@ -1,90 +1,142 @@
-"""What the online estimators share: rows as they come, the account, and what is stored."""
+"""What the online estimators share: rows as they come, the account, and single rows."""
 
 from __future__ import annotations
 
-import math
-import numbers
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
 
+from mixnorm._array import is_sparse
+from mixnorm._checks import check_array
 from mixnorm._linear import linear_scores
 from mixnorm.engines import mirror
-from mixnorm.engines.mirror import layout, learn_row
+from mixnorm.estimators._common.fitted import FittedMixin
 from mixnorm.estimators._common.inputs import (
+    check_number_targets,
     random_generator,
+    row_weights,
     weight_numbers,
 )
-from mixnorm.estimators._common.parameters import CheckedParameters, Number, OneOf, Whole, maybe
+from mixnorm.estimators._common.parameters import CheckedParameters
 from mixnorm.estimators._common.validation import validate_data
-from mixnorm.estimators.online.curve import Curve, read_curve
-from mixnorm.estimators.online.names import NamedRows, are_mappings
-from mixnorm.models import check_scores
-from mixnorm.norms import as_norm
-
-_SMALLEST = 1e-140  # norm of rows, above which squares keep their digits
-
-LearningRate = Annotated[str, OneOf(("auto", "fixed", "anytime", "adaptive", "feature"))]
-Size = Annotated[float | None, maybe(Number(above=0))]
-HashedColumns = Annotated[int | None, maybe(Whole(least=1))]
+from mixnorm.estimators.online.curve import Curve
+from mixnorm.estimators.online.names import Names, are_mappings
+from mixnorm.estimators.online.state import OnlineState, Targets
+from mixnorm.models import Inputs, LinearModel, check_scores
 
 
-class OnlineEstimator(CheckedParameters, NamedRows):
+class OnlineEstimator(CheckedParameters, FittedMixin, BaseEstimator):
     """Rows in, account out; subclasses say what targets are."""
 
-    def _check_together(self) -> None:
-        norm, rule = as_norm(self.norm), getattr(self, "learning_rate", "auto")
-        if rule == "feature" and not is_euclidean(norm):  # also where few columns make it so
-            raise ValueError(
-                f"learning_rate='feature' goes with the norm 'l2,2' only, got {norm!r}; choose "
-                "'adaptive' for this norm."
-            )
+    #: What was learned: all that predictions and further learning need. None before any row.
+    _resume: OnlineState | None = None
 
     # --- what subclasses say
 
-    def _plan(self, n_outputs: int) -> mirror.Plan:
+    def _plan(self, losses: list[Any], origin: str) -> mirror.Plan:
         """Return what the learner does."""
         raise NotImplementedError
 
-    # --- rows
+    def _losses(self, targets: Targets) -> list[Any]:
+        """Return one joint loss, or a loss for each output; none for those of the learner."""
+        raise NotImplementedError
 
-    def _begin(self) -> None:
-        """Forget what was learned."""
-        for name in ("_learner", "_lean", "vocabulary_", "n_features_in_", "feature_names_in_"):
-            self.__dict__.pop(name, None)
-        self._curve, self._origin = Curve(), "zero"
-
-    def _rows(self, given: Any, *, reset: bool) -> Any:
-        """Return rows as an array or a CSR matrix; rows of names get columns of their own."""
-        if are_mappings(given):
-            if reset and self._is_centred() and self.hash_features is None:
-                self._origin = "marked"
-            return self._named_rows(given, learn=True)
-        self._check_no_names()
-        if not reset and self._is_plain(given):
-            return given
-        X: Any = validate_data(
-            self,
-            given,
-            reset=reset,
-            accept_sparse="csr",
-            dtype="numeric",  # the engine converts a block at a time
-            ensure_all_finite=False,  # and looks at every row anyway
+    def _check_targets(self, y: Any) -> Any:
+        """Return targets as numbers, checked by themselves; classifiers take labels."""
+        if y is None:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None."
+            )
+        check_number_targets(y)
+        return check_array(
+            y, dtype=np.float64, ensure_2d=False, ensure_all_finite="allow-nan", input_name="y"
         )
-        if reset and self._is_centred() and not sparse.issparse(X):
-            self._origin = "means"
-        if hasattr(X, "sum_duplicates") and not X.has_canonical_format:
-            X = X.copy()
-            X.sum_duplicates()
-        return X
+
+    def _encode(self, y: Any, X: Any, role: Any) -> Targets:
+        """Return the targets of rows as the learner takes them.
+
+        ``role`` is what else is known: all classes, or the task of each row.
+        """
+        raise NotImplementedError
 
     def _is_centred(self) -> bool:
         """Whether features are measured from running means, where rows allow it."""
         return bool(self.scale and self.fit_intercept)
+
+    # --- learning
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, role: Any = None) -> Self:
+        """Learn anew, in the order that ``shuffle`` asks for."""
+        if sample_weight is not None and not np.any(weight_numbers(sample_weight)):
+            raise ValueError("sample_weight is zero for every row; give some row a positive one.")
+        self._resume = None
+        return self._partial_fit(X, y, sample_weight, role, in_order=not self.shuffle)
+
+    def _partial_fit(
+        self, given: Any, y: Any, sample_weight: Any, role: Any = None, *, in_order: bool = True
+    ) -> Self:
+        if self._resume is None:
+            self._check_parameters()
+            for name in ("n_features_in_", "feature_names_in_"):  # of an earlier fit
+                if getattr(self, name, None) is not None:
+                    delattr(self, name)
+        y = self._check_targets(y)
+        X, names, fresh = self._rows(given)
+        weight = row_weights(1.0 if sample_weight is None else sample_weight, X.shape[0])
+        targets = self._encode(y, X, role)
+        order = None
+        if not in_order:
+            order = np.asarray(random_generator(self.random_state).permutation(X.shape[0]))
+        first = {} if names is None else given[0 if order is None else order[0]]
+        self._make_room(X, names, fresh, targets, first)
+        self._learn(X, targets, weight, order)
+        return self
+
+    def _rows(self, given: Any) -> tuple[Any, Names | None, dict[Any, int]]:
+        """Return rows as an array or a CSR matrix, and of dicts the names, and those that are new.
+
+        Names that are new get columns of their own.
+        """
+        state = self._resume
+        if are_mappings(given):
+            names = Names(hashed=self.hash_features) if state is None else self._names()
+            if self.hash_features not in (None, names.hashed):
+                raise ValueError(
+                    f"hash_features={self.hash_features!r} was set after learning began with "
+                    f"{self.n_features_in_} columns; set it back, or start a new model."
+                )
+            gaps = self._keeps_gaps() if state is None else state.stored.plan.origin == "marked"
+            found, fresh = names.rows(given, gaps=gaps)
+            return found, names, fresh
+        self._check_no_names()
+        if self.hash_features is not None:
+            raise TypeError(
+                f"hash_features={self.hash_features!r} is for rows of names and values (dicts); "
+                "give such rows, or leave it out for arrays."
+            )
+        if state is not None and self._is_plain(given):
+            return given, None, {}
+        X = validate_data(
+            self,
+            given,
+            reset=state is None,
+            accept_sparse="csr",
+            dtype="numeric",  # the engine converts a block at a time
+            ensure_all_finite=False,  # and looks at every row anyway
+        )
+        if is_sparse(X) and not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+        return X, None, {}
+
+    def _keeps_gaps(self) -> bool:
+        """Whether a value of a new learner's dicts may be unknown, and then is at its mean."""
+        return self._is_centred() and self.hash_features is None
 
     def _is_plain(self, X: Any) -> bool:
         """Whether rows are an array such as the first ones were turned into."""
@@ -94,131 +146,151 @@ class OnlineEstimator(CheckedParameters, NamedRows):
             and X.dtype.kind in "fiub"
             and X.shape[1] == self.n_features_in_
             and len(X) > 0
-            and "feature_names_in_" not in vars(self)
+            and getattr(self, "feature_names_in_", None) is None
         )
 
-    # --- learning
+    def _make_room(
+        self,
+        X: Any,
+        names: Names | None,
+        fresh: dict[Any, int],
+        targets: Targets,
+        first: Mapping[Any, Any],
+    ) -> None:
+        """Make the learner, or let it grow for new features and outputs.
 
-    def _weights_of(self, sample_weight: Any, n_samples: int) -> np.ndarray:
-        if sample_weight is None:
-            return np.ones(n_samples)
-        if isinstance(sample_weight, numbers.Real):
-            sample_weight = np.full(n_samples, float(sample_weight))
-        weight = weight_numbers(sample_weight)
-        if weight.shape != (n_samples,):
-            raise ValueError(
-                f"sample_weight.shape == {weight.shape}, expected {(n_samples,)}: "
-                "give one weight per row of X."
+        The numbers of ``first``, the first row of names, are measured from their means.
+        """
+        state, n_features, n_outputs = self._resume, X.shape[-1], targets.n_outputs
+        if state is None:
+            learner = self._new_learner(X, names, targets)
+        else:
+            learner, n_features = state.learner, max(n_features, state.stored.n_features)
+            if n_features > learner.n_features or n_outputs > learner.n_outputs:
+                learner = learner.grown(n_features, n_outputs, self._losses(targets))
+        if X.ndim == 3 and isinstance(learner, mirror.RowLearner):
+            learner = mirror.by_blocks(learner)
+        if names is not None:
+            names.places.update(fresh)
+            if state is None and learner.plan.origin == "marked":
+                learner.mark(names.numbers(first))
+            self.n_features_in_ = n_features if names.places or names.hashed else 0
+        if state is None or learner is not state.learner or targets.low is not state.low:
+            self._resume = OnlineState(
+                mirror.LearnerState.of(learner),
+                Curve() if state is None else state.curve,
+                Inputs.of(self),
+                names,
+                targets.labels,
+                targets.low,
+                targets.single,
             )
-        if not np.all((weight >= 0.0) & (weight < math.inf)):
-            raise ValueError(
-                "sample_weight must be finite numbers of zero or more; mend or drop the others."
-            )
-        return weight
 
-    def _check_some_weight(self, sample_weight: Any) -> None:
-        """Raise a clear error for weights that leave nothing to learn from."""
-        if sample_weight is not None and not np.any(weight_numbers(sample_weight)):
-            raise ValueError("sample_weight is zero for every row; give some row a positive one.")
-
-    def _order(self, count: int) -> np.ndarray | None:
-        """Return the order in which ``fit`` goes through rows; None for that of the rows."""
-        if not self.shuffle:
-            return None
-        return np.asarray(random_generator(self.random_state).permutation(count))
-
-    def _ready(self, n_features: int, n_outputs: int) -> Any:
-        """Return the learner, made or grown to these sizes."""
-        if "vocabulary_" in vars(self):
-            self.vocabulary_.update(self.__dict__.pop("_new_names", {}))
-            self.n_features_in_ = n_features if self.vocabulary_ or self.hash_features else 0
-        learner = self.__dict__.get("_learner")
-        if learner is None:
-            learner = self._learner = mirror.build(self._plan(n_outputs), n_features, n_outputs)
-        elif n_features > learner.n_features or n_outputs > learner.n_outputs:
-            learner.plan = replace(learner.plan, losses=self._plan(n_outputs).losses)
-            learner.grow(max(n_features, learner.n_features), n_outputs)
-            self.__dict__.pop("_lean", None)
+    def _new_learner(self, X: Any, names: Names | None, targets: Targets) -> Any:
+        """Return a learner, with values in rows of names as it takes them."""
+        if names is None:
+            origin = "means" if self._is_centred() and not is_sparse(X) else "zero"
+        else:
+            origin = "marked" if self._keeps_gaps() else "zero"
+        plan, sizes = self._plan(self._losses(targets), origin), (X.shape[-1], targets.n_outputs)
+        learner = mirror.build(plan, *sizes)
+        if origin == "marked" and isinstance(learner, mirror.BlockLearner):
+            # Learners by blocks know no such columns: what is not known is zero there.
+            learner = mirror.build(replace(plan, origin="zero"), *sizes)
+            X.data[np.isnan(X.data)] = 0.0
         return learner
 
     def _learn(
-        self,
-        X: Any,
-        labels: np.ndarray,
-        targets: np.ndarray,
-        weight: np.ndarray,
-        order: np.ndarray | None = None,
+        self, X: Any, targets: Targets, weight: np.ndarray, order: np.ndarray | None
     ) -> None:
-        learner = self._learner
+        learner, curve = self._learner, self._state().curve
         start, mistakes, loss = learner.rounds, learner.mistakes, learner.loss
         with np.errstate(over="ignore", invalid="ignore"):  # which is looked at below
             try:
-                losses, wrong = learner.learn(X, labels, targets, weight, order)
+                losses, wrong = learner.learn(X, targets.places, targets.values, weight, order)
             except mirror.NotFiniteError as error:
-                self._curve.extend(start, error.wrong, error.losses, mistakes, loss)
-                if learner.rounds == 0:
-                    self._begin()  # nothing was learned, not even how many columns there are
+                curve.extend(start, error.wrong, error.losses, mistakes, loss)
+                if learner.rounds == 0:  # nothing was learned, not even how many columns there are
+                    self._resume = None
                 raise
-            self._curve.extend(start, wrong, losses, mistakes, loss)
-        self._check_numbers()
-
-    def _check_numbers(self) -> None:
-        if not np.all(np.isfinite(self._learner.numbers)):
-            raise ValueError(
-                "The weights have overflowed: inputs, targets or sample weights are too large (or "
-                "too small) for these steps. Set scale=True, lower eta0, or scale the data "
-                "(MaxAbsScaler), and start anew."
-            )
-        if 0.0 < self._learner.numbers[layout.LARGEST_SAMPLE] < _SMALLEST:
-            raise ValueError(
-                "The rows are so small that their squares are lost. Set scale=True, or scale the "
-                "data (MaxAbsScaler), and start anew."
-            )
+            curve.extend(start, wrong, losses, mistakes, loss)
+        learner.check_numbers()
 
     # --- what was learned
 
-    def _check_learned(self) -> Any:
-        check_is_fitted(self, "_learner")
-        return self._learner
-
     def __sklearn_is_fitted__(self) -> bool:
-        return "_learner" in vars(self)
+        return self._resume is not None
+
+    def _state(self) -> OnlineState:
+        """Return what was learned, or raise that there is nothing yet."""
+        if self._resume is None:
+            raise NotFittedError(
+                f"This {type(self).__name__} instance is not fitted yet: it has learned from no "
+                "row. Call 'fit', 'partial_fit' or 'learn_one' first."
+            )
+        return self._resume
+
+    @property
+    def _learner(self) -> mirror.RowLearner | mirror.BlockLearner:
+        return self._state().learner
+
+    def _weights(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the weights and intercepts to predict by."""
+        learner = self._learner
+        return learner.weights(learner.plan.averaged)
+
+    @property
+    def model_(self) -> LinearModel:
+        """The model as of now: its weights, the columns, and what its scores mean."""
+        state = self._state()
+        return LinearModel.of(*self._weights(), state.inputs, state.outputs)
+
+    @property
+    def _model_outputs(self) -> Any:
+        return self._state().outputs
 
     @property
     def coef_(self) -> np.ndarray:
         """Weights of shape ``(n_outputs, n_features)``; their average with ``average=True``."""
-        return np.asarray(self._check_learned().weights(bool(self.average))[0])
+        return np.asarray(self._weights()[0])
 
     @property
-    def intercept_(self) -> np.ndarray:
+    def intercept_(self) -> Any:
         """Intercepts of shape ``(n_outputs,)``."""
-        return np.asarray(self._check_learned().weights(bool(self.average))[1])
+        return np.asarray(self._weights()[1])
+
+    @property
+    def vocabulary_(self) -> dict[Any, int]:
+        """The columns of names, where rows are dicts."""
+        names = self._state().names
+        if names is None:
+            raise AttributeError("The rows were arrays, whose columns have no names to go by.")
+        return names.places
 
     @property
     def mistakes_(self) -> int:
         """Rows whose class was predicted wrong before they were learned from."""
-        return int(self._check_learned().mistakes)
+        return self._learner.mistakes
 
     @property
     def loss_(self) -> float:
         """The weighted sum of the losses of all rows, each before it was learned from."""
-        return float(self._check_learned().loss)
+        return self._learner.loss
 
     @property
     def n_rounds_(self) -> int:
         """Rows seen."""
-        return int(self._check_learned().rounds)
+        return self._learner.rounds
 
     @property
     def n_updates_(self) -> int:
         """Rows that changed the weights."""
-        return int(self._check_learned().updates)
+        return self._learner.updates
 
     @property
     def curve_(self) -> dict[str, np.ndarray]:
         """Cumulative ``"mistakes"`` and ``"loss"`` after so many ``"rounds"``: arrays of a dict."""
-        self._check_learned()
-        curve = self._curve
+        curve = self._state().curve
         return {
             "rounds": np.asarray(curve.rounds, dtype=np.int64),
             "mistakes": np.asarray(curve.mistakes, dtype=np.int64),
@@ -233,135 +305,99 @@ class OnlineEstimator(CheckedParameters, NamedRows):
         W : array of the shape of ``coef_``
             The weights to compare with; without intercept.
         """
-        return float(self._check_learned().regret(self._compared(W)))
+        return self._learner.regret(self._compared(W))
 
     def regret_bound(self, W: Any) -> float:
         """Return what the theory promises of :meth:`regret` for steps such as were taken."""
-        return float(self._check_learned().regret_bound(self._compared(W)))
+        return self._learner.regret_bound(self._compared(W))
 
     def _compared(self, W: Any) -> np.ndarray:
         given: np.ndarray = np.asarray(W, dtype=np.float64)
-        learner = self._check_learned()
-        shape = (learner.n_outputs, learner.n_features)
+        shape = (self._learner.n_outputs, self._learner.n_features)
         if given.shape != shape:
             raise ValueError(
                 f"W has shape {given.shape}; give weights of the shape of coef_, {shape}."
             )
         return given
 
+    # --- predictions
+
     def _scores(self, X: Any) -> np.ndarray:
         """Return the scores of rows, ``(n_samples, n_outputs)``."""
-        learner = self._check_learned()
+        self._state()
         if are_mappings(X):
-            return self._named_scores(self._named_rows(X, learn=False))
+            return self._named_scores(X)
         self._check_no_names()
         X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
         with np.errstate(over="ignore", invalid="ignore"):
-            weights, intercept = learner.weights(bool(self.average))
-            found: np.ndarray = check_scores(
-                linear_scores(X, weights[:, : X.shape[1]].T, intercept)
-            )
+            weights, intercept = self._weights()
+            found: np.ndarray = check_scores(linear_scores(X, weights.T, intercept))
         return found
+
+    def _names(self) -> Names:
+        """Return the columns of names; raise a clear error for dicts, where rows are arrays."""
+        names = self._state().names
+        if names is None:
+            raise TypeError(
+                "This model learned from arrays, whose columns have no names to go by; go on "
+                "with arrays, or start a new model for dicts."
+            )
+        return names
+
+    def _check_no_names(self) -> None:
+        """Raise a clear error for arrays, where rows are dicts."""
+        if self._resume is not None and self._resume.names is not None:
+            raise TypeError(
+                "This model learned from rows of names and values (dicts); go on with such rows, "
+                "or start a new model for arrays."
+            )
+
+    def _named_scores(self, rows: Any) -> np.ndarray:
+        """Return the scores of rows of names; a usual name that is absent is not known."""
+        learner = self._learner
+        gaps = learner.plan.origin == "marked"
+        X = self._names().rows(rows, learn=False, gaps=gaps)[0]
+        if np.any(np.isinf(X.data)):
+            raise ValueError("Input X contains infinity; give None where a value is not known.")
+        weights, intercept = self._weights()
+        weights = weights[:, : X.shape[1]]
+        numbers = X.copy()
+        numbers.data = np.nan_to_num(numbers.data)
+        products = np.asarray(numbers @ weights.T + intercept)
+        if not gaps or not isinstance(learner, mirror.RowLearner):
+            return products
+        means = learner.means_of_marked()[: X.shape[1]]
+        known = sparse.csr_matrix((~np.isnan(X.data), X.indices, X.indptr), X.shape, dtype=float)
+        return np.asarray(products + weights @ means - known @ (weights * means).T)
 
     # --- one row at a time
 
-    def _lean_row(self, x: Any) -> Any:
-        """Return what a round needs, the row in it; None if this row has to go the long way."""
-        lean = self.__dict__.get("_lean")
-        if lean is None or type(x) is not np.ndarray or x.shape != lean.shape:
+    def _workspace(self, x: Any) -> mirror.RowWorkspace | None:
+        """Return a workspace with the row in it; None if this row has to go the long way."""
+        state = self._resume
+        workspace = None if state is None else state.learner.workspace
+        if workspace is None or type(x) is not np.ndarray or x.shape != workspace.row.shape:
             return None
-        lean.row[:] = x
-        return lean
+        workspace.row[:] = x
+        return workspace
 
-    def _prepare_lean(self) -> None:
-        learner = self._learner
-        if isinstance(learner, mirror.RowLearner) and "vocabulary_" not in vars(self):
-            self._lean = Lean(learner, int(self._targets_per_row()))
+    def _learn_long(self, x: Any, y: np.ndarray, role: Any = None, *, prepare: bool) -> None:
+        """Learn from one row with all checks; ``prepare`` makes a workspace for others like it."""
+        self._partial_fit(as_rows(x), y, None, role)
+        state = self._state()
+        if prepare and isinstance(state.learner, mirror.RowLearner) and state.names is None:
+            by_task = 1 if state.labels is not None else state.stored.n_outputs
+            state.learner.prepare(0 if state.stored.plan.joint else by_task)
 
-    def _targets_per_row(self) -> int:
-        return 0
-
-    def _lean_step(self, lean: Any, label: int) -> None:
-        at = learn_row(lean.row, lean.mode, label, *lean.state)
+    def _learn_row(self, workspace: mirror.RowWorkspace, label: int) -> None:
+        """Learn from the row in a workspace."""
+        state, at = self._state(), workspace.learn(label)
+        learner = state.learner
+        if at == -1:
+            raise mirror.NotFiniteError(0)
         if at < 0:
-            if at == -1:
-                raise mirror.NotFiniteError(0)
-            self._check_numbers()
-        numbers = self._learner.numbers
-        self._curve.note(at, int(numbers[layout.MISTAKES]), float(numbers[layout.LOSS]))
-
-    # --- model files
-
-    # What else than the learner makes a model; subclasses add to it.
-    _kept: tuple[str, ...] = ("n_features_in_", "feature_names_in_", "vocabulary_", "_origin")
-
-    def _fitted_state(self) -> dict[str, Any]:
-        """Return what a model file keeps."""
-        learner, curve = self._learner, self._curve
-        rows = isinstance(learner, mirror.RowLearner)
-        state = {name: vars(self)[name] for name in self._kept if name in vars(self)}
-        state["_kind"] = "rows" if rows else "blocks"
-        state["_sizes"] = [learner.n_features, learner.n_outputs]
-        state["_arrays"] = {name: getattr(learner, name) for name in learner.stored}
-        state["_curve"] = {"stride": curve.stride, **self.curve_}
-        return state
-
-    def _restore(self, state: dict[str, Any], max_bytes: int) -> None:
-        """Take what ``_fitted_state`` returned, which may come from a stranger's file."""
-        self._check_parameters()
-        arrays, sizes = state.pop("_arrays"), state.pop("_sizes")
-        kind, curve = state.pop("_kind"), state.pop("_curve")
-        whole = isinstance(sizes, list) and [type(size) for size in sizes] == [int, int]
-        if not whole or min(sizes) < 0 or sizes[1] < 1:
-            raise ValueError("the sizes must be two whole numbers")
-        if 8 * (sizes[0] + 1) * sizes[1] > max_bytes:
-            raise ValueError("the sizes must be two whole numbers that fit the file")
-        parts = arrays.values() if type(arrays) is dict else ()
-        held = max((part.size for part in parts if isinstance(part, np.ndarray)), default=0)
-        if held < math.prod(sizes):
-            raise ValueError("the sizes must be those of the weights")
-        self.__dict__.update({name: value for name, value in state.items() if name in self._kept})
-        if self.__dict__.get("_origin") not in mirror.ORIGINS:
-            raise ValueError(f"_origin must be one of {sorted(mirror.ORIGINS)}")
-        self._check_columns(sizes[0])
-        self._rebuild(sizes[1])
-        plan = self._plan(sizes[1])
-        learner: Any = (mirror.RowLearner if kind == "rows" else mirror.BlockLearner)(plan, *sizes)
-        if not isinstance(arrays, dict) or sorted(arrays) != sorted(learner.stored):
-            raise ValueError("the arrays of the learner are not all there")
-        for name, array in arrays.items():
-            wanted = getattr(learner, name)
-            same = isinstance(array, np.ndarray) and array.dtype == wanted.dtype
-            if not same or array.shape != wanted.shape or not np.all(np.isfinite(array)):
-                raise ValueError(f"the array {name} of the learner does not fit the rest")
-            setattr(learner, name, np.ascontiguousarray(array))
-        if kind != "rows" and not 0 <= int(learner.waiting[0]) < plan.block:
-            raise ValueError("more samples wait than make a block")
-        self._learner, self._curve = learner, read_curve(curve)
-
-    def _check_columns(self, count: int) -> None:
-        """Check that the columns of a model file fit its weights."""
-        if type(self.n_features_in_) is not int or max(self.n_features_in_, 1) != max(count, 1):
-            raise ValueError(f"n_features_in_ must be {count}, as there are weights for so many")
-        names = vars(self).get("feature_names_in_")
-        if names is not None and (not isinstance(names, np.ndarray) or names.shape != (count,)):
-            raise ValueError(f"feature_names_in_ must be an array of {count} names")
-        places = vars(self).get("vocabulary_", {})
-        kinds = set(map(type, places.values())) if type(places) is dict else {None}
-        if kinds - {int} or list(places.values()) != list(range(len(places))):
-            raise ValueError("vocabulary_ must have names with places from 0 on")
-        hashed = getattr(self, "hash_features", None)
-        if len(places) not in (0, self.n_features_in_) or hashed not in (None, count):
-            raise ValueError(f"vocabulary_ must have a name for each of {count} columns")
-
-    def _rebuild(self, n_outputs: int) -> None:
-        """Set what follows from the attributes of a model file, and check them."""
-
-    def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = dict(super().__getstate__())
-        for name in ("_lean", "_new_names"):
-            state.pop(name, None)
-        return state
+            learner.check_numbers()
+        state.curve.note(at, learner.mistakes, learner.loss)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -369,77 +405,34 @@ class OnlineEstimator(CheckedParameters, NamedRows):
         return tags
 
 
-class Lean:
-    """Arrays for one round, made once."""
+def placed(
+    given: np.ndarray, known: np.ndarray, places: Mapping[Any, int]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the places of labels, and all labels: those known before, and others after them.
 
-    def __init__(self, learner: Any, n_targets: int) -> None:
-        self.shape = (learner.n_features,)
-        self.row = np.zeros(learner.n_features)
-        self.target = np.zeros((1, n_targets))
-        self.scores = np.zeros(learner.n_outputs)
-        self.mode = int(learner.codes[layout.MODE])
-        self.state = (self.target, *learner.state())
-        self.score_arguments = (
-            learner.codes, learner.constants, learner.sums, learner.image, learner.column,
-            learner.outputs, learner.tree, learner.numbers, self.scores,
-        )  # fmt: skip
+    Raises a clear error for texts beside numbers.
 
-
-def chosen_steps(estimator: Any, euclidean: bool, first: float = 1.0) -> tuple[str, float]:
-    """Return the rule and the rate for what the user left open.
-
-    ``first`` is the rate of steps by feature: for numbers one, as they are in units of the targets.
+    Examples
+    --------
+    >>> import numpy as np
+    >>> placed(np.array(["c", "a", "c"]), np.array(["a", "b"]), {"a": 0, "b": 1})
+    (array([2, 0, 2]), array(['a', 'b', 'c'], dtype='<U1'))
     """
-    rule = estimator.learning_rate
-    if rule == "auto":
-        rule = "feature" if euclidean and estimator.radius is None else "adaptive"
-    if estimator.eta0 is not None:
-        return rule, float(estimator.eta0)
-    if rule == "adaptive" and estimator.radius is not None:
-        return rule, float(estimator.radius)
-    return rule, {"feature": first, "adaptive": 10.0}.get(rule, 1.0)
-
-
-def descent_plan(
-    estimator: Any, losses: Sequence[Any], *, by_feature: bool, first: float = 1.0
-) -> mirror.Plan:
-    """Return the plan of an estimator by mirror descent.
-
-    ``by_feature`` allows steps of each feature's own where the user left the rule open, and
-    ``first`` is their rate.
-    """
-    norm = as_norm(estimator.norm)
-    euclidean = by_feature and is_euclidean(norm) and mirror.are_compiled(losses)
-    rule, rate = chosen_steps(estimator, euclidean, first)
-    return mirror.Plan(
-        norm,
-        losses,
-        rule=rule,
-        rate=rate,
-        radius=math.inf if estimator.radius is None else float(estimator.radius),
-        scaled=bool(estimator.scale),
-        origin=estimator._origin,
-        intercept=bool(estimator.fit_intercept),
-        averaged=bool(estimator.average),
-        quiet=float(getattr(estimator, "conservative", 0.0)),
-        block=int(estimator.block_size),
-    )
-
-
-def joined_labels(known: np.ndarray, more: np.ndarray) -> np.ndarray:
-    """Return labels with others after them; raise a clear error for texts beside numbers."""
-    texts = [all(isinstance(label, str) for label in each.tolist()) for each in (known, more)]
-    if len(known) and texts[0] != texts[1]:
-        raise TypeError(
-            f"{more.tolist()[0]!r} is of another type than what was seen before, "
-            f"{known.tolist()[0]!r}; give labels of one type, for example str(label) for each."
-        )
-    return np.concatenate([known, more]) if len(known) else more
-
-
-def is_euclidean(norm: Any) -> bool:
-    """Whether a norm is that of all entries."""
-    return getattr(norm, "inner", None) == 2 and getattr(norm, "outer", None) == 2
+    found, inverse = np.unique(given, return_inverse=True)
+    labels = found.tolist()
+    unseen = [label for label in labels if label not in places]
+    if unseen:
+        texts = [all(isinstance(label, str) for label in each) for each in (known.tolist(), unseen)]
+        if len(known) and texts[0] != texts[1]:
+            raise TypeError(
+                f"{unseen[0]!r} is of another type than what was seen before, "
+                f"{known.tolist()[0]!r}; give labels of one type, for example str(label) for each."
+            )
+        new = np.asarray(unseen, dtype=found.dtype)
+        known = np.concatenate([known, new]) if len(known) else new
+        places = {**places, **{label: len(places) + at for at, label in enumerate(unseen)}}
+    own = np.asarray([places[label] for label in labels], dtype=np.int64)
+    return own[inverse.reshape(-1)], known
 
 
 def as_rows(x: Any) -> Any:

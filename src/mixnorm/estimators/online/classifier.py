@@ -2,36 +2,29 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import KW_ONLY, dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import column_or_1d
 
 from mixnorm.engines import mirror
-from mixnorm.engines.mirror import scores_of
+from mixnorm.estimators._common.classifier import ClassifierFace
 from mixnorm.estimators._common.inputs import check_dense_targets, check_one_kind_of_label
-from mixnorm.estimators._common.parameters import Count, Loss, Norm, Number, Seed, Switch
+from mixnorm.estimators._common.parameters import Loss, Norm, Number, Seed, Switch
 from mixnorm.estimators._common.validation import check_classification_targets
-from mixnorm.estimators.online.base import (
-    HashedColumns,
-    LearningRate,
-    OnlineEstimator,
-    Size,
-    as_rows,
-    descent_plan,
-    joined_labels,
-)
+from mixnorm.estimators.online.base import OnlineEstimator, as_rows, placed
+from mixnorm.estimators.online.descent import HashedColumns, MirrorDescent
+from mixnorm.estimators.online.state import Targets
 from mixnorm.losses import JOINT, as_loss
 from mixnorm.norms import as_norm
 
 
-class OnlineClassifier(ClassifierMixin, OnlineEstimator):
+class OnlineClassifier(ClassifierFace, OnlineEstimator):
     """Labels as they come, new ones too."""
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Forget what was learned, and learn from the rows, once each.
 
         ``shuffle`` says whether they come in a random order.
@@ -49,10 +42,7 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):
         -------
         self
         """
-        self._check_some_weight(sample_weight)
-        self._begin()
-        self.__dict__.pop("classes_", None)
-        self._partial_fit(X, y, None, sample_weight, in_order=not self.shuffle)
+        self._fit(X, y, sample_weight)
         if len(self.classes_) < 2:
             raise ValueError(
                 f"{type(self).__name__} needs samples of at least 2 classes, but y holds only one "
@@ -60,7 +50,7 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):
             )
         return self
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from rows in their order: each is predicted first, then learned from.
 
         Parameters
@@ -78,66 +68,38 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):
         -------
         self
         """
-        return self._partial_fit(X, y, classes, sample_weight, in_order=True)
+        return self._partial_fit(X, y, sample_weight, classes)
 
-    def _partial_fit(
-        self, given: Any, y: Any, classes: Any, sample_weight: Any, *, in_order: bool
-    ) -> Any:
-        first = "_learner" not in vars(self)
-        if first:
-            self._check_parameters()
-            self._begin()
+    def _check_targets(self, y: Any) -> Any:
         check_dense_targets(y)
         check_one_kind_of_label(y)
-        X = self._rows(given, reset=first)
+        return y
+
+    def _encode(self, y: Any, X: Any, role: Any) -> Targets:
+        """Return places in ``classes_``, to which unseen labels are added."""
         if type(y) is not np.ndarray or y.ndim != 1:
             y = column_or_1d(y, warn=True)
-        if first:
+        state = self._resume
+        if state is None:
             check_classification_targets(y)
         if len(y) != X.shape[0]:
             raise ValueError(
                 f"X has {X.shape[0]} rows and y {len(y)} labels: give one label per row."
             )
-        weight = self._weights_of(sample_weight, X.shape[0])
-        labels = self._encode(y, classes, first=first)
-        self._ready(X.shape[1], len(self.classes_))
-        order = None if in_order else self._order(X.shape[0])
-        X = self._mark(X, given, order)
-        self._learn(X, labels, np.empty((X.shape[0], 0)), weight, order)
-        return self
-
-    def _encode(self, y: np.ndarray, classes: Any, *, first: bool) -> np.ndarray:
-        """Return places in ``classes_``, to which unseen labels are added."""
-        if first or "classes_" not in vars(self):
-            known = np.unique(y if classes is None else np.asarray(classes))
-            self.classes_ = known
-            self._places = {label: place for place, label in enumerate(known.tolist())}
-        elif classes is not None and not np.isin(classes, self.classes_).all():
-            self._add(np.setdiff1d(classes, self.classes_))
-        found, inverse = np.unique(y, return_inverse=True)
-        unseen = [label for label in found.tolist() if label not in self._places]
-        if unseen:
-            if any(label != label for label in unseen):
+        if state is None:
+            known, places = np.unique(y if role is None else np.asarray(role)), None
+        else:
+            known, places = self.classes_, state.places
+            if role is not None:
+                known, places = placed(np.asarray(role), known, places)[1], None
+        places = places or {label: place for place, label in enumerate(known.tolist())}
+        count = len(known)
+        rows, known = placed(y, known, places)
+        if len(known) > count:
+            if np.any(known != known):
                 raise ValueError("Input y contains NaN; drop rows whose class is not known.")
             check_classification_targets(y)
-            self._add(np.asarray(unseen, dtype=found.dtype))
-        places = np.asarray([self._places[label] for label in found.tolist()], dtype=np.int64)
-        return np.asarray(places[inverse.reshape(-1)])
-
-    def _add(self, labels: np.ndarray) -> None:
-        self.classes_ = joined_labels(self.classes_, labels)
-        for label in labels.tolist():
-            self._places[label] = len(self._places)
-
-    _kept = (*OnlineEstimator._kept, "classes_")
-
-    def _rebuild(self, n_outputs: int) -> None:
-        classes = self.classes_
-        if not isinstance(classes, np.ndarray) or classes.shape != (n_outputs,):
-            raise ValueError(f"classes_ must be an array of {n_outputs} labels")
-        self._places = {label: place for place, label in enumerate(classes.tolist())}
-        if len(self._places) != n_outputs:
-            raise ValueError("classes_ has a label twice")
+        return Targets(rows, np.empty((len(y), 0)), known)
 
     def learn_one(self, x: Any, y: Any) -> None:
         """Learn from one row.
@@ -150,36 +112,28 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):
         y : label
             Its class.
         """
-        lean = self._lean_row(x)
-        place = None if lean is None else self._places.get(y)
-        if place is None:
-            row = as_rows(x)
-            self.partial_fit(row, np.asarray([y]))
-            if lean is None:
-                self._prepare_lean()
-            return
-        self._lean_step(lean, place)
+        workspace = self._workspace(x)
+        place = None if workspace is None else self._state().places.get(y)
+        if workspace is None or place is None:
+            self._learn_long(x, np.asarray([y]), prepare=workspace is None)
+        else:
+            self._learn_row(workspace, place)
 
     def predict_one(self, x: Any) -> Any:
         """Return the class of one row; None before there is any."""
-        if "_learner" not in vars(self):
+        state = self._resume
+        if state is None:
             return None
-        lean = self._lean_row(x)
-        if lean is not None and not self.average:
-            scores_of(lean.row, *lean.score_arguments)
-            best = int(np.argmax(lean.scores))
-            if lean.scores[best] == lean.scores[best]:  # else the long way says what is wrong
+        workspace = self._workspace(x)
+        if workspace is not None and not state.stored.plan.averaged:
+            scores = workspace.scores()
+            best = int(np.argmax(scores))
+            if scores[best] == scores[best]:  # else the long way says what is wrong
                 return self.classes_.item(best)
-        row = as_rows(x)
-        return self.predict(row).item(0)
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Return the scores of the classes; their difference where there are two."""
-        scores = self._scores(X)
-        return np.asarray(scores[:, 1] - scores[:, 0]) if scores.shape[1] == 2 else scores
+        return self.predict(as_rows(x)).item(0)
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return the class of each row."""
+        """Return the class of each row, the first of those with the largest score."""
         best = np.argmax(self._scores(X), axis=1)
         return np.asarray(self.classes_[best])
 
@@ -269,13 +223,16 @@ class GroupPerceptron(OnlineClassifier):
     def _is_centred(self) -> bool:
         return bool(self.scale)
 
-    def _plan(self, n_outputs: int) -> mirror.Plan:
+    def _losses(self, targets: Targets) -> list[Any]:
+        return [mirror.PERCEPTRON]
+
+    def _plan(self, losses: list[Any], origin: str) -> mirror.Plan:
         return mirror.Plan(
-            as_norm(self.norm),
-            [mirror.PERCEPTRON],
+            copy.deepcopy(as_norm(self.norm)),
+            losses,
             rule="none",
             scaled=bool(self.scale),
-            origin=self._origin,
+            origin=origin,
             intercept=bool(self.fit_intercept or self.scale),
             averaged=bool(self.average),
         )
@@ -297,19 +254,11 @@ class GroupPerceptron(OnlineClassifier):
         float
             ``mistakes_`` is never more. With ``scale=True`` there is no bound: an error says so.
         """
-        return float(self._check_learned().mistake_bound(self._compared(W)))
-
-
-def _has_probabilities(model: MirrorDescentClassifier) -> bool:
-    try:
-        model._loss().proba(np.zeros((1, 2)))
-    except TypeError:
-        return False
-    return True
+        return self._learner.mistake_bound(self._compared(W))
 
 
 @dataclass(eq=False, repr=False)
-class MirrorDescentClassifier(OnlineClassifier):
+class MirrorDescentClassifier(OnlineClassifier, MirrorDescent):
     r"""Online classification under a norm, by mirror descent.
 
     The weights are the mirror map of minus the sum of gradients so far, times a step size. With the
@@ -411,20 +360,12 @@ class MirrorDescentClassifier(OnlineClassifier):
     True
     """
 
+    _first_rate = 5.0
+
     norm: Norm = "l2,2"
     loss: Loss = "logistic"
     _: KW_ONLY
-    radius: Size = None
-    learning_rate: LearningRate = "auto"
-    eta0: Size = None
-    fit_intercept: Switch = True
-    scale: Switch = True
-    average: Switch = False
     conservative: Annotated[float, Number(least=0, below=1)] = 0.01
-    shuffle: Switch = True
-    random_state: Seed = None
-    block_size: Count = 1
-    hash_features: HashedColumns = None
 
     def _loss(self) -> Any:
         known = {name: kind for name, kind in JOINT.items() if kind.row_code is not None}
@@ -433,10 +374,5 @@ class MirrorDescentClassifier(OnlineClassifier):
             raise ValueError(f"loss={loss!r} is no loss on labels; choose one of {sorted(known)}.")
         return loss
 
-    def _plan(self, n_outputs: int) -> mirror.Plan:
-        return descent_plan(self, [self._loss()], by_feature=True, first=5.0)
-
-    @available_if(_has_probabilities)
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Return the probability of each class, where the loss knows any."""
-        return np.asarray(self._loss().proba(self._scores(X)))
+    def _losses(self, targets: Targets) -> list[Any]:
+        return [self._loss()] if self._resume is None else []

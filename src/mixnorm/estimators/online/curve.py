@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass, field
 
 import numpy as np
 
 _POINTS = 1000  # of a curve, at most; from then on every second one is left out
 
 
+@dataclass(eq=False)
 class Curve:
     """Cumulative mistakes and losses, at rounds that lie evenly.
+
+    Parameters
+    ----------
+    stride : int
+        The distance of the rounds.
+    rounds, mistakes, losses : lists
+        The rounds, and the sums after each.
 
     Examples
     --------
@@ -21,11 +29,10 @@ class Curve:
     (4, 3000, 3000, 1500.0)
     """
 
-    def __init__(self) -> None:
-        self.stride = 1
-        self.rounds: list[int] = []
-        self.mistakes: list[int] = []
-        self.losses: list[float] = []
+    stride: int = 1
+    rounds: list[int] = field(default_factory=list)
+    mistakes: list[int] = field(default_factory=list)
+    losses: list[float] = field(default_factory=list)
 
     def extend(
         self, start: int, wrong: np.ndarray, losses: np.ndarray, mistakes: int, loss: float
@@ -63,19 +70,10 @@ class Curve:
             values = getattr(self, name)
             setattr(self, name, [values[place] for place in kept])
 
-
-def read_curve(given: Any) -> Curve:
-    """Return the curve in a model file."""
-    curve, stride = Curve(), given["stride"]
-    rounds, mistakes, losses = (given[name] for name in ("rounds", "mistakes", "loss"))
-    arrays = all(isinstance(each, np.ndarray) for each in (rounds, mistakes, losses))
-    if not arrays or not rounds.shape == mistakes.shape == losses.shape == (rounds.size,):
-        raise ValueError("the curve must be three arrays of one length")
-    if type(stride) is not int or stride < 1 or rounds.size > _POINTS:
-        raise ValueError(f"the curve must have at most {_POINTS} points, and a stride")
-    if not np.array_equal(rounds, stride * np.arange(1, rounds.size + 1)):
-        raise ValueError("the rounds of the curve must lie evenly")
-    curve.stride, curve.rounds = stride, [int(value) for value in rounds]
-    curve.mistakes = [int(value) for value in mistakes]
-    curve.losses = [float(value) for value in losses]
-    return curve
+    def check(self) -> None:
+        """Raise unless the points lie evenly; they may be a stranger's."""
+        count = len(self.rounds)
+        if not len(self.mistakes) == len(self.losses) == count <= _POINTS or self.stride < 1:
+            raise ValueError(f"the curve must have at most {_POINTS} points, and a stride")
+        if self.rounds != [self.stride * at for at in range(1, count + 1)]:
+            raise ValueError("the rounds of the curve must lie evenly")

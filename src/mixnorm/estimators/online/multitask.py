@@ -5,29 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import column_or_1d
 
-from mixnorm._checks import check_array
-from mixnorm.engines import mirror
-from mixnorm.estimators._common.inputs import check_number_targets, check_one_kind_of_label
-from mixnorm.estimators._common.parameters import Count, Loss, Norm, Seed, Switch
-from mixnorm.estimators.online.base import (
-    HashedColumns,
-    LearningRate,
-    OnlineEstimator,
-    Size,
-    as_rows,
-    descent_plan,
-    joined_labels,
-)
+from mixnorm.estimators._common.inputs import check_one_kind_of_label
+from mixnorm.estimators._common.parameters import Loss, Norm
+from mixnorm.estimators.online.base import as_rows, placed
+from mixnorm.estimators.online.descent import MirrorDescent
+from mixnorm.estimators.online.names import Names
+from mixnorm.estimators.online.state import Targets
 from mixnorm.losses import SCALAR, as_loss
+from mixnorm.models import TaskOutputs
 
 
 @dataclass(eq=False, repr=False)
-class OnlineMultiTaskLearner(OnlineEstimator):
+class OnlineMultiTaskLearner(MirrorDescent):
     r"""Several tasks that share features (or directions), learned from examples as they come.
 
     Parameters
@@ -108,36 +102,15 @@ class OnlineMultiTaskLearner(OnlineEstimator):
     (50, 2)
     """
 
+    _output_kind = TaskOutputs
+    _by_feature = False
+
     norm: Norm = "l2,1"
     losses: Loss = "squared"
     _: KW_ONLY
-    radius: Size = None
-    learning_rate: LearningRate = "auto"
-    eta0: Size = None
-    fit_intercept: Switch = True
-    scale: Switch = True
-    average: Switch = False
-    shuffle: Switch = True
-    random_state: Seed = None
-    block_size: Count = 1
-    hash_features: HashedColumns = None
-
-    # --- the plan
-
-    _kept = (*OnlineEstimator._kept, "tasks_", "_low")
-
-    def _rebuild(self, n_outputs: int) -> None:
-        tasks, low = self.tasks_, self._low
-        if not isinstance(tasks, np.ndarray) or tasks.shape != (n_outputs,):
-            raise ValueError(f"tasks_ must be an array of {n_outputs} tasks")
-        self._places: dict[Any, int] = {task: place for place, task in enumerate(tasks.tolist())}
-        if len(self._places) != n_outputs:
-            raise ValueError("tasks_ has a task twice")
-        if not isinstance(low, list) or [type(value) for value in low] != [float] * n_outputs:
-            raise ValueError("_low must have a number for each task")
 
     def _loss_of(self, place: int, task: Any) -> Any:
-        """Return the loss of a task."""
+        """Return the loss of a new task."""
         losses = self.losses
         if isinstance(losses, Mapping):
             if task not in losses:
@@ -157,13 +130,14 @@ class OnlineMultiTaskLearner(OnlineEstimator):
             raise ValueError(f"loss={loss!r} is joint; choose one of {sorted(SCALAR)}.")
         return loss
 
-    def _plan(self, n_outputs: int) -> mirror.Plan:
-        losses = [self._loss_of(place, task) for place, task in enumerate(self.tasks_.tolist())]
-        return descent_plan(self, losses, by_feature=False)
+    def _losses(self, targets: Targets) -> list[Any]:
+        known = [] if self._resume is None else [*self._resume.stored.plan.losses]
+        new = list(enumerate(targets.tasks()))[len(known) :]
+        return known + [self._loss_of(place, task) for place, task in new]
 
     # --- learning
 
-    def fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> Any:
+    def fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> Self:
         """Forget what was learned, and learn from the rows, once each.
 
         ``shuffle`` says whether they come in a random order. Parameters are those of
@@ -173,11 +147,9 @@ class OnlineMultiTaskLearner(OnlineEstimator):
         -------
         self
         """
-        self._check_some_weight(sample_weight)
-        self._begin()
-        return self._partial_fit(X, y, task, sample_weight, in_order=not self.shuffle)
+        return self._fit(X, y, sample_weight, task)
 
-    def partial_fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> Any:
+    def partial_fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> Self:
         """Learn from rows in their order: each is predicted first, then learned from.
 
         Parameters
@@ -196,166 +168,122 @@ class OnlineMultiTaskLearner(OnlineEstimator):
         -------
         self
         """
-        return self._partial_fit(X, y, task, sample_weight, in_order=True)
+        return self._partial_fit(X, y, sample_weight, task)
 
-    def _partial_fit(
-        self, given: Any, y: Any, task: Any, sample_weight: Any, *, in_order: bool
-    ) -> OnlineMultiTaskLearner:
-        first = "_learner" not in vars(self)
-        if first:
-            self._check_parameters()
-            self._begin()
-            self.tasks_ = np.empty(0, dtype=np.int64)
-            self._places = {}
-            self._low: list[float] = []
-        if y is None:
-            raise ValueError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None."
-            )
-        check_number_targets(y)
-        targets = check_array(
-            y, dtype=np.float64, ensure_2d=False, ensure_all_finite="allow-nan", input_name="y"
-        )
-        if getattr(given, "ndim", 2) == 3:
-            if task is not None:
-                raise ValueError(
-                    "X of three dimensions has an input for each task; leave task out, or give X "
-                    "of two dimensions."
-                )
-            self._check_no_names()
-            self._learn_together(given, targets, sample_weight, first=first, in_order=in_order)
-            return self
-        X = self._rows(given, reset=first)
-        labels = np.empty(0, dtype=np.int64)
-        if len(targets) != X.shape[0]:
-            raise ValueError(
-                f"X has {X.shape[0]} rows and y {len(targets)} targets: give one target per row."
-            )
-        weight = self._weights_of(sample_weight, X.shape[0])
-        if task is not None:
-            targets = column_or_1d(targets, warn=True)[:, None]
-            labels = self._encode_tasks(_tasks_of(task), X.shape[0])
-        elif targets.ndim != 2:
-            raise ValueError(
-                "y has one target per row, and no task says whose it is: give task, or a column of "
-                "y for each task."
-            )
-        else:
-            self._number_tasks(targets.shape[1])
-        self._ready(X.shape[1], len(self.tasks_))
-        targets = self._signed(targets, labels)
-        order = None if in_order else self._order(X.shape[0])
-        X = self._mark(X, given, order)
-        self._learn(X, labels, targets, weight, order)
-        return self
-
-    def _learn_together(
-        self, X: Any, targets: np.ndarray, sample_weight: Any, *, first: bool, in_order: bool
-    ) -> None:
-        X = np.asarray(X, dtype=np.float64)
-        if targets.shape != X.shape[:2]:
-            raise ValueError(
-                f"y has shape {targets.shape}, and X {X.shape}: give y of shape {X.shape[:2]}, a "
-                "target (or NaN) for each row and task."
-            )
-        if first:
+    def _rows(self, given: Any) -> tuple[Any, Names | None, dict[Any, int]]:
+        if getattr(given, "ndim", 2) != 3:
+            return super()._rows(given)
+        self._check_no_names()
+        X = np.asarray(given, dtype=np.float64)
+        if self._resume is None:
             self.n_features_in_ = X.shape[2]
-            self._origin = "means" if self._is_centred() else "zero"
         elif X.shape[2] != self.n_features_in_:
             raise ValueError(
                 f"X has {X.shape[2]} features, but {type(self).__name__} is expecting "
                 f"{self.n_features_in_} features as input."
             )
-        weight = self._weights_of(sample_weight, len(X))
-        self._number_tasks(X.shape[1])
-        learner = self._ready(X.shape[2], len(self.tasks_))
-        if isinstance(learner, mirror.RowLearner):
-            learner = self._learner = mirror.by_blocks(learner)
-            self.__dict__.pop("_lean", None)
-        targets = self._signed(targets, np.empty(0, dtype=np.int64))
-        start, mistakes, loss = learner.rounds, learner.mistakes, learner.loss
-        order = None if in_order else self._order(len(X))
-        losses, wrong = learner.learn_together(X, targets, weight, order)
-        self._curve.extend(start, wrong, losses, mistakes, loss)
-        self._check_numbers()
+        return X, None, {}
 
-    def _encode_tasks(self, task: np.ndarray, n_samples: int) -> np.ndarray:
-        """Return places in ``tasks_``, to which unseen tasks are added."""
-        if len(task) != n_samples:
-            raise ValueError(f"X has {n_samples} rows and task {len(task)}: give one task per row.")
-        found, inverse = np.unique(task, return_inverse=True)
-        unseen = [name for name in found.tolist() if name not in self._places]
-        for place, name in enumerate(unseen, len(self._places)):
-            self._loss_of(place, name)  # there must be one, or the task is not taken
-        if unseen:
-            self.tasks_ = joined_labels(self.tasks_, np.asarray(unseen, dtype=found.dtype))
-        for name in unseen:
-            self._places[name] = len(self._places)
-            self._low.append(np.nan)
-        places = np.asarray([self._places[name] for name in found.tolist()], dtype=np.int64)
-        return np.asarray(places[inverse.reshape(-1)])
-
-    def _number_tasks(self, count: int) -> None:
-        if len(self.tasks_) == 0:
-            self._encode_tasks(np.arange(count), count)
-        elif count != len(self.tasks_):
+    def _encode(self, y: Any, X: Any, role: Any) -> Targets:
+        """Return targets, and places in ``tasks_``, to which unseen tasks are added."""
+        if X.ndim == 3 and role is not None:
             raise ValueError(
-                f"y has {count} tasks, and there are {len(self.tasks_)}: {self.tasks_!r}. Give a "
+                "X of three dimensions has an input for each task; leave task out, or give X "
+                "of two dimensions."
+            )
+        if X.ndim == 3 and y.shape != X.shape[:2]:
+            raise ValueError(
+                f"y has shape {y.shape}, and X {X.shape}: give y of shape {X.shape[:2]}, a "
+                "target (or NaN) for each row and task."
+            )
+        if len(y) != X.shape[0]:
+            raise ValueError(
+                f"X has {X.shape[0]} rows and y {len(y)} targets: give one target per row."
+            )
+        state = self._resume
+        known = np.empty(0, dtype=np.int64) if state is None else self.tasks_
+        places = {} if state is None else state.places
+        if role is not None:
+            rows, known = placed(_tasks_of(role, len(y)), known, places)
+            return self._signed(Targets(rows, column_or_1d(y, warn=True)[:, None], known))
+        if y.ndim == 1:
+            raise ValueError(
+                "y has one target per row, and no task says whose it is: give task, or a column of "
+                "y for each task."
+            )
+        if state is None:
+            known = np.arange(y.shape[1])
+        elif y.shape[1] != len(known):
+            raise ValueError(
+                f"y has {y.shape[1]} tasks, and there are {len(known)}: {known!r}. Give a "
                 "column for each, NaN where a task has no target, or say by task whose a row is."
             )
+        return self._signed(Targets(np.empty(0, dtype=np.int64), y, known))
 
-    def _signed(self, targets: np.ndarray, labels: np.ndarray) -> np.ndarray:
-        """Return targets with classes as -1 and 1."""
-        targets = np.ascontiguousarray(targets)
-        for place, task in enumerate(self.tasks_.tolist()):
-            if not self._loss_of(place, task).is_binary:
+    def _signed(self, targets: Targets) -> Targets:
+        """Return targets with classes as -1 and 1, and the lower class of each task."""
+        labels, values = targets.places, targets.values.copy()
+        before = () if self._resume is None else self._resume.low
+        low = [*before, *[math.nan] * (targets.n_outputs - len(before))]
+        for place, loss in enumerate(self._losses(targets)):
+            if not loss.is_binary:
                 continue
-            rows = labels == place if len(labels) else np.ones(len(targets), dtype=bool)
+            rows = labels == place if len(labels) else np.ones(len(values), dtype=bool)
             column = 0 if len(labels) else place
-            values = targets[rows, column]
-            known = values[~np.isnan(values)]
-            if not np.all(np.isin(known, (-1.0, 0.0, 1.0))):
-                wrong = known[~np.isin(known, (-1.0, 0.0, 1.0))][0]
-                raise ValueError(
-                    f"Task {task!r} has two classes, given as -1 and 1 or 0 and 1; got {wrong:g}."
-                )
-            low = known[known < 1.0]
-            if len(low):
-                given = float(low[0])
-                before = self._low[place]
-                if np.any(low != given) or (not np.isnan(before) and before != given):
-                    raise ValueError(
-                        f"Task {task!r} has classes -1, 0 and 1; give two, -1 and 1 or 0 and 1."
-                    )
-                self._low[place] = given
-            targets = targets.copy()
-            targets[rows, column] = np.where(
-                np.isnan(values), np.nan, np.where(values > 0.0, 1.0, -1.0)
+            given = values[rows, column]
+            found = self._lower_class(targets.tasks()[place], given, low[place])
+            low[place] = low[place] if found is None else found
+            values[rows, column] = np.where(
+                np.isnan(given), np.nan, np.where(given > 0.0, 1.0, -1.0)
             )
-        return targets
+        same = np.array_equal(low, before, equal_nan=True)
+        return targets._replace(
+            values=np.ascontiguousarray(values), low=before if same else tuple(low)
+        )
+
+    def _lower_class(self, task: Any, given: np.ndarray, before: float) -> float | None:
+        """Return the lower of the two classes of a task, as it is given; None if it is not."""
+        known = given[~np.isnan(given)]
+        wrong = known[~np.isin(known, (-1.0, 0.0, 1.0))]
+        if len(wrong):
+            raise ValueError(
+                f"Task {task!r} has two classes, given as -1 and 1 or 0 and 1; got {wrong[0]:g}."
+            )
+        low = set(known[known < 1.0].tolist())
+        if len(low if math.isnan(before) else low | {before}) > 1:
+            raise ValueError(
+                f"Task {task!r} has classes -1, 0 and 1; give two, -1 and 1 or 0 and 1."
+            )
+        return low.pop() if low else None
 
     def learn_one(self, x: Any, y: float, task: Any) -> None:
         """Learn from one row of a task: an array of shape (n_features,) or a dict."""
-        lean = self._lean_row(x)
-        place = None if lean is None else self._places.get(task)
+        workspace, state = self._workspace(x), self._resume
+        place = None if workspace is None or state is None else state.places.get(task)
         plain = isinstance(y, (float, int)) and -math.inf < y < math.inf
-        if place is None or not plain or self._learner.plan.losses[place].is_binary:
-            row = as_rows(x)
-            self.partial_fit(row, np.asarray([y], dtype=np.float64), task=np.asarray([task]))
-            if lean is None:
-                self._prepare_lean()
+        if (
+            workspace is None
+            or state is None
+            or place is None
+            or not plain
+            or state.stored.plan.losses[place].is_binary
+        ):
+            target = np.asarray([y], dtype=np.float64)
+            self._learn_long(x, target, np.asarray([task]), prepare=workspace is None)
             return
-        lean.target[0, 0] = y
-        self._lean_step(lean, place)
-
-    def _targets_per_row(self) -> int:
-        return 1
+        workspace.target[0, 0] = y
+        self._learn_row(workspace, place)
 
     def predict_one(self, x: Any, task: Any) -> float | None:
         """Return the prediction for one row of a task; None before the task was seen."""
-        if "_learner" not in vars(self) or task not in self._places:
+        if self._resume is None or task not in self._resume.places:
             return None
         return float(self.predict(as_rows(x), task=np.asarray([task]))[0])
+
+    @property
+    def tasks_(self) -> np.ndarray:
+        """The tasks, in order of arrival."""
+        return np.asarray(self._state().labels)
 
     # --- predictions
 
@@ -373,9 +301,8 @@ class OnlineMultiTaskLearner(OnlineEstimator):
         -------
         ndarray of shape (n_samples,) with ``task``, else (n_samples, n_tasks)
         """
-        learner = self._check_learned()
         if getattr(X, "ndim", 2) == 3:
-            weights, intercept = learner.weights(bool(self.average))
+            weights, intercept = self._weights()
             if X.shape[1:] != weights.shape:
                 raise ValueError(
                     f"X has shape {X.shape}; give an input for each task, of shape "
@@ -394,32 +321,24 @@ class OnlineMultiTaskLearner(OnlineEstimator):
         Parameters are those of :meth:`decision_function`.
         """
         scores = self.decision_function(X, task)
-        places = np.arange(len(self.tasks_))
+        state = self._state()
+        places = np.arange(state.stored.n_outputs)
         if task is not None:
             places = self._known_tasks(task, len(scores))
-        binary = np.asarray(
-            [
-                self._loss_of(place, name).is_binary
-                for place, name in enumerate(self.tasks_.tolist())
-            ]
-        )
-        low = np.where(np.isnan(self._low), -1.0, self._low)
+        binary = np.asarray([loss.is_binary for loss in state.stored.plan.losses])
+        low = np.where(np.isnan(state.low), -1.0, state.low)
         classes = np.where(scores > 0.0, 1.0, low[places])
         return np.asarray(np.where(binary[places], classes, scores))
 
     def _known_tasks(self, task: Any, n_samples: int) -> np.ndarray:
-        task = _tasks_of(task)
-        if len(task) != n_samples:
-            raise ValueError(f"X has {n_samples} rows and task {len(task)}: give one task per row.")
-        unknown = [name for name in np.unique(task).tolist() if name not in self._places]
+        task, places = _tasks_of(task, n_samples), self._state().places
+        unknown = [name for name in np.unique(task).tolist() if name not in places]
         if unknown:
-            raise ValueError(
-                f"Task {unknown[0]!r} has not been seen; the tasks are {self.tasks_.tolist()}."
-            )
-        return np.asarray([self._places[name] for name in task.tolist()], dtype=np.int64)
+            raise ValueError(f"Task {unknown[0]!r} has not been seen; the tasks are {[*places]}.")
+        return np.asarray([places[name] for name in task.tolist()], dtype=np.int64)
 
 
-def _tasks_of(task: Any) -> np.ndarray:
+def _tasks_of(task: Any, n_samples: int) -> np.ndarray:
     """Return the tasks of rows, checked."""
     if np.ndim(task) == 0:
         raise ValueError(f"task={task!r} is one task; give one for each row.")
@@ -427,4 +346,6 @@ def _tasks_of(task: Any) -> np.ndarray:
     found = np.asarray(column_or_1d(task))
     if any(name is None or name != name for name in found.tolist()):
         raise ValueError("task contains NaN or None; drop rows whose task is not known.")
+    if len(found) != n_samples:
+        raise ValueError(f"X has {n_samples} rows and task {len(found)}: give one task per row.")
     return found

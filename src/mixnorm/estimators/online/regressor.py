@@ -4,24 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
-from sklearn.base import RegressorMixin
 
-from mixnorm._checks import check_array
-from mixnorm.engines import mirror
-from mixnorm.engines.mirror import scores_of
-from mixnorm.estimators._common.inputs import check_number_targets
-from mixnorm.estimators._common.parameters import Count, Loss, Norm, Seed, Switch
-from mixnorm.estimators.online.base import (
-    HashedColumns,
-    LearningRate,
-    OnlineEstimator,
-    Size,
-    as_rows,
-    descent_plan,
-)
+from mixnorm.estimators._common.parameters import Loss, Norm
+from mixnorm.estimators._common.regressor import RegressorMixin
+from mixnorm.estimators.online.base import as_rows
+from mixnorm.estimators.online.descent import MirrorDescent
+from mixnorm.estimators.online.state import Targets
 from mixnorm.losses import SCALAR, as_loss
 
 #: Losses of one score whose targets are numbers.
@@ -29,7 +20,7 @@ REGRESSION = {name: kind for name, kind in SCALAR.items() if not kind.is_binary}
 
 
 @dataclass(eq=False, repr=False)
-class MirrorDescentRegressor(RegressorMixin, OnlineEstimator):
+class MirrorDescentRegressor(RegressorMixin, MirrorDescent):
     r"""Online regression under a norm, by mirror descent.
 
     Parameters
@@ -95,35 +86,16 @@ class MirrorDescentRegressor(RegressorMixin, OnlineEstimator):
     norm: Norm = "l2,2"
     loss: Loss = "squared"
     _: KW_ONLY
-    radius: Size = None
-    learning_rate: LearningRate = "auto"
-    eta0: Size = None
-    fit_intercept: Switch = True
-    scale: Switch = True
-    average: Switch = False
-    shuffle: Switch = True
-    random_state: Seed = None
-    block_size: Count = 1
-    hash_features: HashedColumns = None
 
-    _kept = (*OnlineEstimator._kept, "_single")
-
-    def _rebuild(self, n_outputs: int) -> None:
-        if type(self._single) is not bool or (self._single and n_outputs != 1):
-            raise ValueError("_single must say whether there is one target")
-
-    def _loss(self) -> Any:
+    def _losses(self, targets: Targets) -> list[Any]:
         loss = as_loss(self.loss, REGRESSION)
         if loss.is_classifier or loss.is_binary:
             raise ValueError(
                 f"loss={loss!r} is a loss on classes; choose one of {sorted(REGRESSION)}."
             )
-        return loss
+        return [loss]
 
-    def _plan(self, n_outputs: int) -> mirror.Plan:
-        return descent_plan(self, [self._loss()], by_feature=True)
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MirrorDescentRegressor:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Forget what was learned, and learn from the rows, once each.
 
         ``shuffle`` says whether they come in a random order.
@@ -141,11 +113,9 @@ class MirrorDescentRegressor(RegressorMixin, OnlineEstimator):
         -------
         self
         """
-        self._check_some_weight(sample_weight)
-        self._begin()
-        return self._partial_fit(X, y, sample_weight, in_order=not self.shuffle)
+        return self._fit(X, y, sample_weight)
 
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> MirrorDescentRegressor:
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from rows in their order: each is predicted first, then learned from.
 
         Parameters are those of :meth:`fit`.
@@ -154,104 +124,74 @@ class MirrorDescentRegressor(RegressorMixin, OnlineEstimator):
         -------
         self
         """
-        return self._partial_fit(X, y, sample_weight, in_order=True)
+        return self._partial_fit(X, y, sample_weight)
 
-    def _partial_fit(
-        self, given: Any, y: Any, sample_weight: Any, *, in_order: bool
-    ) -> MirrorDescentRegressor:
-        first = "_learner" not in vars(self)
-        if first:
-            self._check_parameters()
-            self._begin()
-        check_number_targets(y)
-        X = self._rows(given, reset=first)
-        targets = self._targets(y, X.shape[0], first=first)
-        weight = self._weights_of(sample_weight, X.shape[0])
-        self._ready(X.shape[1], targets.shape[1])
-        order = None if in_order else self._order(X.shape[0])
-        X = self._mark(X, given, order)
-        self._learn(X, np.empty(0, dtype=np.int64), targets, weight, order)
-        return self
-
-    def _targets(self, y: Any, n_samples: int, *, first: bool) -> np.ndarray:
-        if y is None:
+    def _encode(self, y: Any, X: Any, role: Any) -> Targets:
+        state, values = self._resume, y.reshape(len(y), -1)
+        if len(values) != X.shape[0]:
             raise ValueError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None."
+                f"X has {X.shape[0]} rows and y {len(values)} targets: give one target per row."
             )
-        found = check_array(
-            y, dtype=np.float64, ensure_2d=False, ensure_all_finite="allow-nan", input_name="y"
-        )
-        if first:
-            self._single = found.ndim == 1
-        targets = found.reshape(len(found), -1)
-        if len(targets) != n_samples:
+        known = values.shape[1] if state is None else state.stored.n_outputs
+        if values.shape[1] != known:
             raise ValueError(
-                f"X has {n_samples} rows and y {len(targets)} targets: give one target per row."
+                f"y has {values.shape[1]} columns, and had {known} before; give the same targets."
             )
-        known = targets.shape[1] if first else self._learner.n_outputs
-        if targets.shape[1] != known:
-            raise ValueError(
-                f"y has {targets.shape[1]} columns, and had {known} before; give the same targets."
-            )
-        if first and np.all(np.isnan(targets)):
+        if state is None and np.all(np.isnan(values)):
             raise ValueError("Input y contains NaN only; give the targets that are known.")
-        return np.ascontiguousarray(targets)
+        single = y.ndim == 1 if state is None else state.single
+        nothing = np.empty(0, dtype=np.int64)
+        return Targets(nothing, np.ascontiguousarray(values), single=single)
 
     def learn_one(self, x: Any, y: Any) -> None:
         """Learn from one row, an array of shape (n_features,) or a dict, and its target."""
-        lean = self._lean_row(x)
-        if lean is None or not self._is_plain_target(y):
-            row = as_rows(x)
+        workspace = self._workspace(x)
+        if workspace is None or not self._is_plain_target(y):
             target = np.asarray([y], dtype=np.float64)
-            self.partial_fit(row, target)
-            if lean is None:
-                self._prepare_lean()
-            return
-        lean.target[0] = y
-        self._lean_step(lean, 0)
+            self._learn_long(x, target, prepare=workspace is None)
+        else:
+            workspace.target[0] = y
+            self._learn_row(workspace, 0)
 
     def _is_plain_target(self, y: Any) -> bool:
         """Whether a target needs no check."""
-        if self._single:
+        state = self._state()
+        if state.single:
             return isinstance(y, (float, int)) and -math.inf < y < math.inf
-        shape = (self._learner.n_outputs,)
+        shape = (state.stored.n_outputs,)
         return isinstance(y, np.ndarray) and y.shape == shape and bool(np.all(np.isfinite(y)))
-
-    def _targets_per_row(self) -> int:
-        return int(self._learner.n_outputs)
 
     def predict_one(self, x: Any) -> Any:
         """Return the prediction for one row; None before there is any."""
-        if "_learner" not in vars(self):
+        state = self._resume
+        if state is None:
             return None
-        lean = self._lean_row(x)
-        if lean is not None and not self.average:
-            scores_of(lean.row, *lean.score_arguments)
-            if not math.isnan(lean.scores[0]):  # else the long way says what is wrong
-                return float(lean.scores[0]) if self._single else lean.scores.copy()
-        row = as_rows(x)
-        found = self.predict(row)[0]
-        return float(found) if self._single else found
+        workspace = self._workspace(x)
+        if workspace is not None and not state.stored.plan.averaged:
+            scores = workspace.scores()
+            if not math.isnan(scores[0]):  # else the long way says what is wrong
+                return float(scores[0]) if state.single else scores.copy()
+        found = self.predict(as_rows(x))[0]
+        return float(found) if state.single else found
 
     @property
     def coef_(self) -> np.ndarray:
         """Weights, for rows as they were given."""
         found = super().coef_
-        return found[0] if self._single else found
+        return found[0] if self._state().single else found
 
     @property
     def intercept_(self) -> Any:
         """Intercepts; a number for one target."""
         found = super().intercept_
-        return float(found[0]) if self._single else found
+        return float(found[0]) if self._state().single else found
 
     def _compared(self, W: Any) -> np.ndarray:
         return super()._compared(np.atleast_2d(np.asarray(W, dtype=np.float64)))
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the predictions, of the shape that ``y`` had."""
-        scores = self._scores(X)
-        return scores[:, 0] if self._single else scores
+        return np.asarray(self._model_outputs.labels(self._scores(X)))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -1,0 +1,90 @@
+"""The parameters of estimators by mirror descent, and the plan that follows from them."""
+
+from __future__ import annotations
+
+import copy
+import math
+from dataclasses import KW_ONLY, dataclass
+from typing import Annotated, Any
+
+from mixnorm.engines import mirror
+from mixnorm.estimators._common.parameters import (
+    Count,
+    Number,
+    OneOf,
+    Seed,
+    Switch,
+    Whole,
+    maybe,
+)
+from mixnorm.estimators.online.base import OnlineEstimator
+from mixnorm.norms import as_norm
+
+LearningRate = Annotated[str, OneOf(("auto", "fixed", "anytime", "adaptive", "feature"))]
+Size = Annotated[float | None, maybe(Number(above=0))]
+HashedColumns = Annotated[int | None, maybe(Whole(least=1))]
+
+
+@dataclass(eq=False, repr=False)
+class MirrorDescent(OnlineEstimator):
+    """The parameters of estimators by mirror descent."""
+
+    # Whether steps may be by feature where the user left the rule open, and their first rate: for
+    # numbers one, as they are in units of the targets.
+    _by_feature = True
+    _first_rate = 1.0
+
+    _: KW_ONLY
+    radius: Size = None
+    learning_rate: LearningRate = "auto"
+    eta0: Size = None
+    fit_intercept: Switch = True
+    scale: Switch = True
+    average: Switch = False
+    shuffle: Switch = True
+    random_state: Seed = None
+    block_size: Count = 1
+    hash_features: HashedColumns = None
+
+    def _check_together(self) -> None:
+        norm = as_norm(self.norm)
+        if self.learning_rate == "feature" and not is_euclidean(norm):  # also with few columns
+            raise ValueError(
+                f"learning_rate='feature' goes with the norm 'l2,2' only, got {norm!r}; choose "
+                "'adaptive' for this norm."
+            )
+
+    def _steps(self, norm: Any, losses: list[Any]) -> tuple[str, float]:
+        """Return the rule and the rate of steps, for what the user left open."""
+        rule = self.learning_rate
+        if rule == "auto":
+            euclidean = is_euclidean(norm) and mirror.are_compiled(losses)
+            by_feature = self._by_feature and euclidean and self.radius is None
+            rule = "feature" if by_feature else "adaptive"
+        if self.eta0 is not None:
+            return rule, float(self.eta0)
+        if rule == "adaptive" and self.radius is not None:
+            return rule, float(self.radius)
+        return rule, {"feature": self._first_rate, "adaptive": 10.0}.get(rule, 1.0)
+
+    def _plan(self, losses: list[Any], origin: str) -> mirror.Plan:
+        norm = copy.deepcopy(as_norm(self.norm))
+        rule, rate = self._steps(norm, losses)
+        return mirror.Plan(
+            norm,
+            copy.deepcopy(losses),
+            rule=rule,
+            rate=rate,
+            radius=math.inf if self.radius is None else float(self.radius),
+            scaled=bool(self.scale),
+            origin=origin,
+            intercept=bool(self.fit_intercept),
+            averaged=bool(self.average),
+            quiet=float(getattr(self, "conservative", 0.0)),
+            block=int(self.block_size),
+        )
+
+
+def is_euclidean(norm: Any) -> bool:
+    """Whether a norm is that of all entries."""
+    return getattr(norm, "inner", None) == 2 and getattr(norm, "outer", None) == 2

@@ -1,0 +1,122 @@
+"""What an online estimator has learned, as one value, and what it learns from."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mixnorm.engines.mirror import PERCEPTRON, BlockLearner, LearnerState, RowLearner
+from mixnorm.estimators.online.curve import Curve
+from mixnorm.estimators.online.names import Names
+from mixnorm.models import ClassOutputs, Inputs, NumberOutputs, TaskOutputs, gives_probabilities
+
+
+class Targets(NamedTuple):
+    """The targets of some rows, and what is known of outputs with them.
+
+    Parameters
+    ----------
+    places : ndarray of shape (n_samples,) or (0,)
+        The class of each row, or its task; without any, each row speaks of all outputs.
+    values : ndarray of shape (n_samples, n_targets)
+        The numbers to predict, none for classes.
+    labels, low, single
+        As in :class:`OnlineState`.
+    """
+
+    places: np.ndarray
+    values: np.ndarray
+    labels: np.ndarray | None = None
+    low: tuple[float, ...] = ()
+    single: bool = False
+
+    @property
+    def n_outputs(self) -> int:
+        """Classes, tasks or numbers that are known of."""
+        return self.values.shape[1] if self.labels is None else len(self.labels)
+
+    def tasks(self) -> list[Any]:
+        """Return the labels as plain values."""
+        return [] if self.labels is None else list(self.labels.tolist())
+
+
+@dataclass(frozen=True, eq=False)
+class OnlineState:
+    """What an online estimator has learned, and goes on from.
+
+    Parameters
+    ----------
+    stored : LearnerState
+        The learner.
+    curve : Curve
+        How its mistakes and losses ran up.
+    inputs : Inputs
+        The columns.
+    names : Names, optional
+        The columns of rows that are dicts; None for arrays.
+    labels : ndarray of shape (n_outputs,), optional
+        The classes or tasks in order of arrival; None for numbers.
+    low : tuple of float
+        For each task the lower of its two classes as it was given; NaN while there was none.
+    single : bool
+        Targets are numbers that had one dimension, and so have predictions.
+    """
+
+    stored: LearnerState
+    curve: Curve
+    inputs: Inputs
+    names: Names | None = None
+    labels: np.ndarray | None = None
+    low: tuple[float, ...] = ()
+    single: bool = False
+
+    @property
+    def learner(self) -> RowLearner | BlockLearner:
+        """The learner, whose arrays these are."""
+        return self.stored.learner
+
+    @cached_property
+    def places(self) -> dict[Any, int]:
+        """The place of each class or task."""
+        labels = [] if self.labels is None else self.labels.tolist()
+        return {label: place for place, label in enumerate(labels)}
+
+    @cached_property
+    def outputs(self) -> ClassOutputs | NumberOutputs | TaskOutputs:
+        """What the scores mean."""
+        losses = self.stored.plan.losses
+        if self.labels is None:
+            return NumberOutputs(self.single, 1.0, np.zeros(self.stored.n_outputs), losses[0])
+        if self.stored.plan.joint:
+            known = losses[0] != PERCEPTRON and gives_probabilities(losses[0])
+            return ClassOutputs(self.labels, losses[0] if known else None)
+        low = [-1.0 if math.isnan(value) else value for value in self.low]
+        classes = [
+            np.asarray([value, 1.0]) if loss.is_binary else None
+            for value, loss in zip(low, losses, strict=True)
+        ]
+        return TaskOutputs(tuple(self.places), tuple(classes), tuple(losses), False)
+
+    def check(self, max_bytes: int) -> None:
+        """Raise for whatever learning could not go on from; the parts may be a stranger's."""
+        self.stored.check(max_bytes)
+        self.curve.check()
+        n_features, n_outputs = self.stored.n_features, self.stored.n_outputs
+        known = self.inputs.n_features
+        if type(known) is not int or max(known, 1) != max(n_features, 1):
+            raise ValueError(f"n_features_in_ must be {n_features}: there are so many weights")
+        if self.inputs.names is not None and len(self.inputs.names) != n_features:
+            raise ValueError(f"feature_names_in_ must have {n_features} names")
+        if self.names is not None:
+            self.names.check(known)
+        if self.labels is None:
+            fits = not self.stored.plan.joint and not self.low
+        else:
+            fits = self.labels.shape == (n_outputs,) and len(self.places) == n_outputs
+            fits = fits and len(self.low) == (0 if self.stored.plan.joint else n_outputs)
+        if not fits or (self.single and (self.labels is not None or n_outputs != 1)):
+            raise ValueError(f"the labels or targets must be those of {n_outputs} outputs")
