@@ -2,9 +2,9 @@
 
 An estimator of :mod:`mixnorm.estimators` is stored as its parameters and its fitted state. That is
 its ``model_``, a value of :mod:`mixnorm.models`, or of an online learner its ``_resume``, and what
-else its class declares beside it. Each value is checked against its declared type, and checks itself
-with ``check``: a file may come from a stranger, so ``check`` raises for whatever ``predict`` could
-not work with, and before more than ``max_bytes`` are allocated.
+else its class declares beside it. Each value is checked against its declared type, and then checks
+itself with ``check``: a file may come from a stranger, so ``check`` raises for whatever ``predict``
+could not work with, and before more than ``max_bytes`` are allocated.
 
 A dataclass of another room is stored by its fields and rebuilt through its constructor, with the
 types of the fields checked against their annotations. It may have a method ``_check_stored()``,
