@@ -354,7 +354,7 @@ def test_an_interrupt_keeps_the_folds_that_are_done(iris, interrupt_at):
     model = MixedNormClassifierCV(alphas=5, cv=3)
     expected = model.fit(*iris).cv_results_["split0_test_score"]
     interrupt_at(12)
-    with pytest.warns(InterruptedFitWarning, match=r"Interrupted in fold \d of 3"):
+    with pytest.warns(InterruptedFitWarning, match="search over 3 folds"):
         model.fit(*iris)
     assert model.n_splits_ in (1, 2)
     known = model.cv_results_["split0_test_score"]

@@ -305,7 +305,7 @@ def test_an_interrupt_keeps_the_folds_that_are_done(table, monkeypatch):
             yield found
 
     monkeypatch.setattr(proximal, "path", interrupted)
-    with pytest.warns(InterruptedFitWarning, match="Interrupted in fold 3 of 3"):
+    with pytest.warns(InterruptedFitWarning, match="search over 3 folds"):
         model = MultiTaskLearnerCV(alphas=4, cv=3).fit(*table)
     assert len(calls) == 4
     assert model.n_splits_ == 2

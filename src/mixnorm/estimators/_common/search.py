@@ -226,8 +226,8 @@ class SearchedMixin(SearchParameters, FittedMixin):
         found = self.search_
         if found.interrupted:
             warn_caller(
-                f"Interrupted in fold {min(found.n_splits + 1, n_splits)} of {n_splits}; the "
-                f"parameters are chosen by what was done before.",
+                f"Interrupted during the search over {n_splits} folds; the parameters are chosen "
+                "by what was done until then.",
                 InterruptedFitWarning,
             )
         cut = found.facts.get(UNFINISHED)
