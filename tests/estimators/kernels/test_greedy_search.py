@@ -234,7 +234,7 @@ def test_an_interrupt_in_the_first_fold(monkeypatch):
 def test_an_interrupt_in_the_second_fold(monkeypatch):
     X, y = values()
     interrupt_select(monkeypatch, 3)
-    with pytest.warns(InterruptedFitWarning, match="Interrupted in fold 2 of 3"):
+    with pytest.warns(InterruptedFitWarning, match="Interrupted during the search"):
         model = GreedyMKLRegressorCV(BANK, n_kernels=3, alphas=ALPHAS, cv=3).fit(X, y)
     assert model.n_splits_ == 1
     assert len(model.cv_results_["params"]) == 6

@@ -208,7 +208,7 @@ def test_an_interrupt_between_folds_keeps_those_done():
     X, y = rows()
     model = MKLClassifierCV(BANK, Cs=CS, ps=[1.2], cv=4)
     model.set_callbacks(Interrupt(3))
-    with pytest.warns(InterruptedFitWarning, match="Interrupted in fold 3 of 4"):
+    with pytest.warns(InterruptedFitWarning, match="Interrupted during the search"):
         model.fit(X, y)
     assert model.cv_results_["split_test_scores"].shape == (3, 2)
     assert model.predict(X).shape == (75,)
@@ -240,7 +240,7 @@ def interrupt_solve(monkeypatch, at):
 def test_an_interrupt_in_the_first_fold_keeps_its_candidates(monkeypatch):
     X, y = rows()
     interrupt_solve(monkeypatch, 3)
-    with pytest.warns(InterruptedFitWarning, match="Interrupted in fold . of 4"):
+    with pytest.warns(InterruptedFitWarning, match="Interrupted during the search"):
         model = MKLClassifierCV(BANK, Cs=CS, ps=[1.2, 2.0], cv=4).fit(X, y)
     assert model.cv_results_["params"] == [{"p": 1.2, "C": cost} for cost in CS[:2]]
     assert model.n_splits_ == 1
@@ -250,7 +250,7 @@ def test_an_interrupt_in_the_first_fold_keeps_its_candidates(monkeypatch):
 def test_an_interrupt_in_the_second_fold_keeps_the_first(monkeypatch):
     X, y = rows()
     interrupt_solve(monkeypatch, 5)
-    with pytest.warns(InterruptedFitWarning, match="Interrupted in fold 2 of 4"):
+    with pytest.warns(InterruptedFitWarning, match="Interrupted during the search"):
         model = MKLClassifierCV(BANK, Cs=CS, ps=[1.2], cv=4).fit(X, y)
     assert model.n_splits_ == 1
     assert model.cv_results_["split_test_scores"].shape == (3, 1)
