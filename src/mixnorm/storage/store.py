@@ -1,16 +1,11 @@
 """Saving and loading models.
 
-An estimator of :mod:`mixnorm.estimators` is stored as its parameters and its fitted state. That is
-its ``model_``, a value of :mod:`mixnorm.models`, which checks itself, and what else its class
-declares beside it. Of an estimator without a model it is all attributes that are no parameters; one
-that can rebuild some of them, or that wants to check them, has two methods:
-
-``_fitted_state()``
-    Returns a dictionary of what cannot be rebuilt.
-``_restore(state, max_bytes)``
-    Takes that dictionary into an estimator just constructed with the stored parameters. The file
-    may come from a stranger: raise for whatever ``predict`` could not work with, and before
-    allocating more than ``max_bytes`` for what is rebuilt.
+An estimator of :mod:`mixnorm.estimators` is stored as its parameters and what a fit leaves, of
+which its class declares the types: its ``model_``, a value of :mod:`mixnorm.models`, and what else
+it keeps beside it. An online learner, whose model changes with each row, has ``_resume`` alone.
+Either value has ``inputs``, ``outputs`` and ``check(max_bytes)``. The file may come from a
+stranger: ``check`` raises for whatever ``predict`` could not work with, and before allocating more
+than ``max_bytes`` for what is rebuilt.
 
 A dataclass of another room is stored by its fields and rebuilt through its constructor, with the
 types of the fields checked against their annotations. It may have a method ``_check_stored()``,

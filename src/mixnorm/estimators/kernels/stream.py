@@ -73,7 +73,7 @@ class KernelStream(KernelClassifier):
         descent, facts = self._new_descent(_stored(training.grams), training)
         samples = descent.begin(training.grams, training.y, training.weight)
         report = self._pass(descent, samples, progress)
-        if hasattr(self, "_resume"):  # partial_fit starts anew after fit
+        if getattr(self, "_resume", None) is not None:  # partial_fit starts anew after fit
             del self._resume
         self.model_ = _model(descent, samples.A, training)
         self.report_ = replace(report, facts=facts)

@@ -81,7 +81,7 @@ class StreamModel:
         from sklearn.base import is_classifier
 
         estimator = self.estimator
-        if not hasattr(estimator, "_learner") or not hasattr(estimator, "learn_one"):
+        if getattr(estimator, "learn_one", None) is None:
             raise ValueError("the estimator does not learn from a stream")
         if not isinstance(getattr(estimator, "vocabulary_", None), dict):
             raise ValueError("the estimator did not learn from rows of names")
