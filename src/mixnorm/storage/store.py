@@ -1,10 +1,11 @@
 """Saving and loading models.
 
-An estimator of :mod:`mixnorm.estimators` is stored as its parameters and its fitted state. That is
-its ``model_``, a value of :mod:`mixnorm.models`, or of an online learner its ``_resume``, and what
-else its class declares beside it. Each value is checked against its declared type, and then checks
-itself with ``check``: a file may come from a stranger, so ``check`` raises for whatever ``predict``
-could not work with, and before more than ``max_bytes`` are allocated.
+An estimator of :mod:`mixnorm.estimators` is stored as its parameters and what a fit leaves, of
+which its class declares the types: its ``model_``, a value of :mod:`mixnorm.models`, and what else
+it keeps beside it. An online learner, whose model changes with each row, has ``_resume`` alone.
+Either value has ``inputs``, ``outputs`` and ``check(max_bytes)``. The file may come from a
+stranger: ``check`` raises for whatever ``predict`` could not work with, and before allocating more
+than ``max_bytes`` for what is rebuilt.
 
 A dataclass of another room is stored by its fields and rebuilt through its constructor, with the
 types of the fields checked against their annotations. It may have a method ``_check_stored()``,

@@ -32,7 +32,7 @@ def predict_rows(model: StreamModel, options: argparse.Namespace) -> RowPredicti
     """Predict for the rows of a file, read as ``mixnorm stream`` reads them."""
     if options.features is not None:
         raise Usage("--features has no meaning for a model of mixnorm stream: it uses all it knows")
-    if options.probabilities and not hasattr(model.estimator, "predict_proba"):
+    if options.probabilities and getattr(model.estimator, "predict_proba", None) is None:
         raise Usage(f"--probabilities: a {type(model.estimator).__name__} knows none")
     if options.format not in (None, *STREAMED):
         raise Usage(f"--format {options.format} is not for a model of mixnorm stream")
@@ -139,79 +139,66 @@ class _Rows:
 
 def show_stream(model: StreamModel, place: str, size: int, screen: Screen) -> None:
     """Say what a model of ``mixnorm stream`` is."""
-    estimator, told = model.estimator, {**model.facts, "bytes": size}
+    estimator, facts = model.estimator, {**model.facts, "bytes": size}
     kind = type(estimator).__name__
     classes = None if model.classes is None else [str(label) for label in model.classes]
     screen.say(f"{place}: {kind}, predicts {model.target!r} ({model.task}), learns from streams.")
     if classes is not None:
-        more = ", ..." if len(classes) > 10 else ""
-        screen.say(f"{counted(len(classes), 'class', 'classes')}: {', '.join(classes[:10])}{more}")
-    names = _strongest(model)
-    if names:
-        count = counted(len(estimator.vocabulary_), "feature")
-        screen.say(f"{count}; those with the largest weights:")
-        screen.say("  " + ", ".join(names))
-    else:
-        screen.say(f"Names are hashed into {counted(int(estimator.n_features_in_), 'column')}.")
-    if "error" in told:
+        screen.say(f"{counted(len(classes), 'class', 'classes')}: {_first(classes)}")
+    names = _largest(estimator, list(estimator.vocabulary_))
+    count = counted(int(estimator.n_features_in_), "feature" if names else "column")
+    _say_largest(count if names else f"Names are hashed into {count}", names, screen)
+    if "error" in facts:
         guess = ""
-        if "guess_error" in told:
-            error = error_text(told["guess_error"], model.task)
-            guess = f" Guessing the {told['guess']}: {error}."
+        if "guess_error" in facts:
+            error = error_text(facts["guess_error"], model.task)
+            guess = f" Guessing the {facts['guess']}: {error}."
         screen.say(
-            f"{counted(estimator.n_rounds_, 'row')}, {told['error_name']} "
-            f"{error_text(told['error'], model.task)}, each row predicted before it was learned "
+            f"{counted(estimator.n_rounds_, 'row')}, {facts['error_name']} "
+            f"{error_text(facts['error'], model.task)}, each row predicted before it was learned "
             f"from.{guess} The file has {size:,} bytes."
         )
-    if "created" in told:
+    if "created" in facts:
         screen.say(
-            f"Last written {told['created']} by mixnorm {told['version']}, after line "
+            f"Last written {facts['created']} by mixnorm {facts['version']}, after line "
             f"{model.lines} of {model.source}:"
         )
-        screen.say(f"  {told['command']}")
-    screen.document(
-        {
-            **told,
-            "estimator": kind,
-            "parameters": estimator.get_params(deep=False),
-            "classes": classes,
-            "strongest": names,
-        }
-    )
+        screen.say(f"  {facts['command']}")
+    parameters = estimator.get_params(deep=False)
+    about = {"estimator": kind, "parameters": parameters, "classes": classes, "strongest": names}
+    screen.document({**facts, **about})
 
 
 def show_other(estimator: Any, place: str, size: int, screen: Screen) -> None:
     """Say what an estimator saved from Python is, which has no path."""
     kind, outputs = type(estimator).__name__, {}
-    for name, attribute in (("classes", "classes_"), ("tasks", "tasks_")):
-        if hasattr(estimator, attribute):
-            outputs[name] = [str(each) for each in getattr(estimator, attribute).tolist()]
-    streams = hasattr(estimator, "n_rounds_")
-    learns = ", learns from streams" if streams else ""
+    for name in ("classes", "tasks"):
+        values = getattr(estimator, f"{name}_", None)
+        if values is not None:
+            outputs[name] = [str(each) for each in values.tolist()]
+    rounds = getattr(estimator, "n_rounds_", None)
+    learns = "" if rounds is None else ", learns from streams"
     screen.say(f"{place}: {kind}, saved from Python{learns}.")
     for name, values in outputs.items():
-        more = ", ..." if len(values) > 10 else ""
-        screen.say(f"{len(values)} {name}: {', '.join(values[:10])}{more}")
+        screen.say(f"{len(values)} {name}: {_first(values)}")
     kernels = _heaviest_kernels(estimator)
     if kernels:
         screen.say("Kernels with the largest weights: " + ", ".join(kernels))
-    names = _largest(estimator, _names_of(estimator)) if hasattr(estimator, "coef_") else []
-    count = counted(int(estimator.n_features_in_), "feature")
-    screen.say(f"{count}; those with the largest weights:" if names else f"{count}.")
-    if names:
-        screen.say("  " + ", ".join(names))
-    told = {"rows": estimator.n_rounds_} if streams else {}
-    rows = f"{counted(estimator.n_rounds_, 'row')} learned from; the" if streams else "The"
+    n_features = int(estimator.n_features_in_)
+    columns = getattr(estimator, "feature_names_in_", range(n_features))
+    names = _largest(estimator, list(getattr(estimator, "vocabulary_", columns)))
+    _say_largest(counted(n_features, "feature"), names, screen)
+    rows = "The" if rounds is None else f"{counted(rounds, 'row')} learned from; the"
     screen.say(f"{rows} file has {size:,} bytes.")
+    plain = (str, int, float, bool, type(None))
+    parameters = estimator.get_params(deep=False)
     screen.document(
         {
             "estimator": kind,
-            **told,
-            "features": int(estimator.n_features_in_),
+            **({} if rounds is None else {"rows": rounds}),
+            "features": n_features,
             "parameters": {
-                name: value
-                for name, value in estimator.get_params(deep=False).items()
-                if isinstance(value, (str, int, float, bool, type(None)))
+                key: part for key, part in parameters.items() if isinstance(part, plain)
             },
             **outputs,
             **({"kernels": kernels} if kernels else {}),
@@ -221,6 +208,18 @@ def show_other(estimator: Any, place: str, size: int, screen: Screen) -> None:
     )
 
 
+def _first(values: list[str]) -> str:
+    """Return the first ten values in a line."""
+    return ", ".join(values[:10]) + (", ..." if len(values) > 10 else "")
+
+
+def _say_largest(count: str, names: list[str], screen: Screen) -> None:
+    """Say how many features there are, and which have the largest weights."""
+    screen.say(f"{count}; those with the largest weights:" if names else f"{count}.")
+    if names:
+        screen.say("  " + ", ".join(names))
+
+
 def _heaviest_kernels(estimator: Any) -> list[str]:
     """Return the names of the kernels with the largest weights, in order; none if it has none."""
     weights = np.asarray(getattr(estimator, "kernel_weights_", []))
@@ -228,24 +227,15 @@ def _heaviest_kernels(estimator: Any) -> list[str]:
     return [estimator.kernel_names_[place] for place in order if weights[place] > 0.0]
 
 
-def _names_of(estimator: Any) -> list[Any]:
-    """Return the names of columns, or their numbers; none where names are hashed."""
-    if hasattr(estimator, "vocabulary_"):
-        return list(estimator.vocabulary_)
-    return list(getattr(estimator, "feature_names_in_", range(estimator.n_features_in_)))
-
-
-def _strongest(model: StreamModel) -> list[str]:
-    """Return the features with the largest weights, in order."""
-    return _largest(model.estimator, list(model.estimator.vocabulary_))
-
-
 def _largest(estimator: Any, names: list[Any]) -> list[str]:
     """Return those of the names that have the largest weights, in order."""
-    if not names:
+    weights = getattr(estimator, "coef_", None)
+    if not names or weights is None:
         return []
-    weights = np.atleast_2d(estimator.coef_)[:, : len(names)]
-    if hasattr(estimator, "classes_") and len(weights) > 1:  # scores count relative to others
+    weights = np.atleast_2d(weights)[:, : len(names)]
+    if (
+        getattr(estimator, "classes_", None) is not None and len(weights) > 1
+    ):  # scores count relative to others
         weights = weights - weights.mean(axis=0)
     largest = np.max(np.abs(weights), initial=0.0) or 1.0  # whose square may be infinite
     sizes = np.linalg.norm(weights / largest, axis=0)

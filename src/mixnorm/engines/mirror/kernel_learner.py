@@ -98,16 +98,9 @@ class KernelLearner:
 
     def state(self, met: int) -> KernelLearnerState:
         """Return what learning goes on from, after so many rows."""
+        counts = (float(self.rounds), float(self.total), int(self.mistakes), float(self.lost))
         return KernelLearnerState(
-            self.q,
-            self.cost,
-            self.offsets,
-            self.squares.copy(),
-            float(self.rounds),
-            float(self.total),
-            int(self.mistakes),
-            float(self.lost),
-            met,
+            self.q, self.cost, self.offsets, self.squares.copy(), *counts, met
         )
 
     @classmethod
