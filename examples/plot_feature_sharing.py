@@ -21,12 +21,14 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from mixnorm import ShareBoostClassifier
+from mixnorm import GreedyOptions, ShareBoostClassifier
 from mixnorm.datasets import make_shared_bits
 
 
 def shareboost_needs(X, y, limit):
-    model = ShareBoostClassifier(limit, rule="l1", alpha=1e-6, scale=False).fit(X, y)
+    model = ShareBoostClassifier(
+        limit, alpha=1e-6, options=GreedyOptions(rule="l1", scale=False)
+    ).fit(X, y)
     for size, guess in enumerate(model.staged_predict(X), start=1):
         if np.array_equal(guess, y):
             return size

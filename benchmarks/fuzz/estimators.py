@@ -194,7 +194,7 @@ class _Trial:
     def check_fit(self, model: Any) -> None:
         """A converged least-squares fit with an intercept is no worse than the mean."""
         table, given = self.table, self.parameters
-        plain = not {"tol", "max_iter", "radius", "loss", "losses", "fit_intercept"} & set(given)
+        plain = not set(given) & _COARSE
         if not plain or table.weight is not None or self.extra or is_classifier(model):
             return
         if type(model).__name__ not in ("ShareBoostRegressor", "MixedNormRegressor"):
@@ -207,6 +207,10 @@ class _Trial:
             least = float(np.sum((y / unit - mean) ** 2))
             have = float(np.sum((y / unit - found / unit) ** 2))
             require(have <= least * (1 + 1e-6) + rounding, "the fit is worse than the mean")
+
+
+# Parameters with which a converged fit may be worse than the mean.
+_COARSE = {"tol", "max_iter", "options", "radius", "loss", "losses", "fit_intercept"}
 
 
 def _terms(model: Any, X: np.ndarray) -> float:

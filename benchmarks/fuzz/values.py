@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.fuzz.tables import log_uniform, pick
+from mixnorm import GreedyOptions
 from mixnorm.kernels import (
     ChiSquaredKernel,
     ExponentialTensorKernel,
@@ -121,21 +122,40 @@ BAD_NORMS = ("nonsense", 3, MixedNorm, lambda: MixedNorm(2, 0.5))
 ALPHAS = one_of(3, (0.1, 0.01), 1)
 BAD_ALPHAS = (0, -1, (), (-1.0,), "a", (float("nan"),))
 
-_GREEDY: dict[str, tuple[Draw, tuple[Any, ...]]] = {
-    "n_features_to_select": (one_of(None, 1, 2, 5, 10), (0, -1, 1.5, "a")),
-    "alpha": (one_of("auto", 0.0, between(1e-10, 1e3)), (-1.0, "a", float("nan"), None)),
+#: Option of the greedy engine -> as above.
+_OPTIONS: dict[str, tuple[Draw, tuple[Any, ...]]] = {
     "rule": (one_of("joint", "l1", "l2", "line", "column", "exact"), UNKNOWN),
     "swaps": (one_of(0, 1, 2), (-1, 1.5, "a")),
-    "pool": (one_of(None, _pool, _pool), (3, "nonsense")),
     "scale": (one_of("std", "max", True, False), ("nonsense", 3)),
-}
-_SHAREBOOST = _GREEDY | {
     "penalty": (one_of("ridge", "linf,1", "l1"), UNKNOWN),
     "backward": (one_of(0, 2), (-1, 1.5, "a")),
     "tune": (one_of(0), (-1, 1.5, "a")),
     "atoms_per_round": (one_of(1, 3), NOT_COUNTS),
-    "max_inputs": (one_of(None, 1, 3), (0, -1, "a")),
     "rounds_per_input": (one_of(1, 2), NOT_COUNTS),
+    "tol": SHARED["tol"],
+    "max_iter": SHARED["max_iter"],
+}
+
+
+def _options(rng: np.random.Generator) -> GreedyOptions | None:
+    if rng.random() < 0.2:
+        return None
+    drawn = {name: draw(rng) for name, (draw, _) in _OPTIONS.items() if rng.random() < 0.3}
+    return GreedyOptions(**drawn)
+
+
+def _refused_options() -> list[GreedyOptions]:
+    return [GreedyOptions(**{name: bad}) for name, (_, bads) in _OPTIONS.items() for bad in bads]
+
+
+_GREEDY: dict[str, tuple[Draw, tuple[Any, ...]]] = {
+    "n_features_to_select": (one_of(None, 1, 2, 5, 10), (0, -1, 1.5, "a")),
+    "alpha": (one_of("auto", 0.0, between(1e-10, 1e3)), (-1.0, "a", float("nan"), None)),
+    "pool": (one_of(None, _pool, _pool), (3, "nonsense")),
+    "options": (_options, ("l1", {}, *_refused_options())),
+}
+_SHAREBOOST = _GREEDY | {
+    "max_inputs": (one_of(None, 1, 3), (0, -1, "a")),
     "cost_budget": (one_of(None), (-1.0, "a", float("nan"))),
 }
 _SEARCH = {"alphas": (one_of(None, 0.1, (0.1, 0.001), ("auto", 0.1)), ((), (-1.0,), "a", -1.0))}

@@ -111,14 +111,18 @@ def ours(chosen: Variant, device: str, *, holdout: bool) -> dict[str, Any]:
 
 def fitted(chosen: Variant, images: Images, clock: Clock) -> Any:
     """Learn templates, then fit; the engine tells how much of that were rounds."""
-    from mixnorm import ShareBoostClassifier
+    from mixnorm import GreedyOptions, ShareBoostClassifier
     from mixnorm.pools import Patches
 
     with clock.stage("templates"):
         rows = images.X.reshape(len(images.X), -1)
         pool = Patches(**chosen.patches).learn(rows, random_state=0)
     model = ShareBoostClassifier(
-        chosen.features, alpha=chosen.alpha, tune=chosen.tune, pool=pool, random_state=0
+        chosen.features,
+        alpha=chosen.alpha,
+        pool=pool,
+        random_state=0,
+        options=GreedyOptions(tune=chosen.tune),
     )
     with clock.stage("responses"):
         model.fit(images.X, images.y, sample_weight=images.weight)

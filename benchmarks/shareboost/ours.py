@@ -31,7 +31,7 @@ class ShareBoost(Ridged):
         settings = dict(self.settings)
         if value is not None:
             settings["alpha"] = value / (2 * len(y))
-        return ShareBoostClassifier(n_features_to_select=size, **settings).fit(X, y)
+        return ShareBoostClassifier(size).set_params(**settings).fit(X, y)
 
     def models(self, fitted: Any, size: int) -> Sequence[Point]:
         # Rounds are timed by the wall clock; their shares of the fit are what is used here.
@@ -48,5 +48,5 @@ class ShareBoost(Ridged):
 OURS: dict[str, Method] = {
     "mixnorm": ShareBoost(),
     "mixnorm-tuned": ShareBoost(tuned=True),
-    "mixnorm-swaps": ShareBoost(settings={"swaps": 1}),
+    "mixnorm-swaps": ShareBoost(settings={"options__swaps": 1}),
 }

@@ -73,9 +73,11 @@ def spread(norm: str, X: np.ndarray, y: np.ndarray, weight: np.ndarray) -> dict[
 def chosen(X: np.ndarray, y: np.ndarray, weight: np.ndarray, rounds: int) -> dict[str, list[Any]]:
     """Return ShareBoost's features and training error in percent, round by round."""
     from benchmarks.shareboost_paper.classes import quietly
-    from mixnorm import ShareBoostClassifier
+    from mixnorm import GreedyOptions, ShareBoostClassifier
 
-    model = ShareBoostClassifier(min(rounds, X.shape[1]), alpha=ALPHA, scale="max")
+    model = ShareBoostClassifier(
+        min(rounds, X.shape[1]), alpha=ALPHA, options=GreedyOptions(scale="max")
+    )
     model = quietly(lambda X, y: model.fit(X, y, sample_weight=weight), X, y)
     wrong = [found != y for found in model.staged_predict(X)]
     errors = [100 * float(np.average(rows, weights=weight)) for rows in wrong]

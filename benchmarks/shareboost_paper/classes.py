@@ -137,12 +137,13 @@ def table_of(
 
 def estimator(data: str, pool: str, method: str, alpha: float, rounds: int | None = None) -> Any:
     """Return a method as it is run."""
-    from mixnorm import OneVsRestGreedy, ShareBoostClassifier
+    from mixnorm import GreedyOptions, OneVsRestGreedy, ShareBoostClassifier
     from mixnorm.pools import Columns, Stumps
 
     shared, apart = ROUNDS[data, pool]
     atoms = Stumps() if pool == "stumps" else Columns()
-    given = {"pool": atoms, "alpha": alpha, "scale": "max"}  # the paper's scaling
+    options = GreedyOptions(scale="max")  # as in the paper
+    given: dict[str, Any] = {"pool": atoms, "alpha": alpha, "options": options}
     if method == SHARED:
         return ShareBoostClassifier(min(shared, rounds or shared), **given)
     return OneVsRestGreedy(min(apart, rounds or apart), **given)

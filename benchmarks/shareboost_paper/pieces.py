@@ -55,14 +55,18 @@ def anchors(
     X: np.ndarray, y: np.ndarray, X_test: np.ndarray, y_test: np.ndarray, options: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Fit ShareBoost with pieces; errors at about ``POINTS`` sizes up to the number of anchors."""
-    from mixnorm import ShareBoostClassifier
+    from mixnorm import GreedyOptions, ShareBoostClassifier
     from mixnorm.pools import Pieces
 
     count = options.get("anchors", ANCHORS)
     pool = Pieces(options.get("centres", CENTRES), options.get("radii", RADII))
     alpha = options.get("alpha", ALPHA)
     model = ShareBoostClassifier(
-        count, pool=pool, alpha=alpha, rule="l1", scale="max", atoms_per_round=2, random_state=0
+        count,
+        pool=pool,
+        alpha=alpha,
+        random_state=0,
+        options=GreedyOptions(rule="l1", scale="max", atoms_per_round=2),
     )
     _, cost = measured(lambda: model.fit(X, y))
     sizes = sorted({-(-count * part // POINTS) for part in range(1, POINTS + 1)})

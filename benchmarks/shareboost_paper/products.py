@@ -87,11 +87,12 @@ class ShareBoost(Boosted):
         return self._model(size, **tuned).fit(X, y)
 
     def _model(self, size: int, **tuned: Any) -> Any:
-        from mixnorm import ShareBoostClassifier
+        from mixnorm import GreedyOptions, ShareBoostClassifier
         from mixnorm.pools import Products, Stumps
 
         pool = Stumps() if self.stumps else Products(linear=False, squares=False)
-        return ShareBoostClassifier(size, pool=pool, scale="max", **(self.settings | tuned))
+        model = ShareBoostClassifier(size, pool=pool, options=GreedyOptions(scale="max"))
+        return model.set_params(**self.settings, **tuned)
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ class JointBoost(Boosted):
         return JointBoostClassifier(size, random_state=0, **self.settings).fit(X, y)
 
 
-_PAPER = {"rule": "l1", "alpha": 0.0}
+_PAPER = {"options__rule": "l1", "alpha": 0.0}
 _ISOLET = ("isolet",)
 METHODS: dict[str, Method] = {
     "products": ShareBoost(),

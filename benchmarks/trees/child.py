@@ -198,7 +198,7 @@ def fit(
     method: str, X: np.ndarray, y: np.ndarray, inputs: int, alpha: float, share: float
 ) -> tuple[Any, float]:
     """Fit a model of at most ``STUMPS`` atoms, and return it with the CPU seconds."""
-    from mixnorm import ShareBoostClassifier
+    from mixnorm import GreedyOptions, ShareBoostClassifier
     from mixnorm.pools import Boxes, Stumps
 
     pool = Boxes() if method == "boxes" else Stumps()
@@ -207,7 +207,7 @@ def fit(
         pool=pool,
         alpha=alpha,
         max_inputs=inputs,
-        rounds_per_input=max(1, round(share * STUMPS / inputs)),
+        options=GreedyOptions(rounds_per_input=max(1, round(share * STUMPS / inputs))),
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # fewer stumps than asked for may be there

@@ -46,6 +46,7 @@ from mixnorm import (
 from mixnorm._version import __version__ as __version__
 from mixnorm.advice import advise as advise
 from mixnorm.display import ShareBoostPathDisplay as ShareBoostPathDisplay
+from mixnorm.engines.greedy import GreedyOptions as GreedyOptions
 from mixnorm.estimators import *
 from mixnorm.storage import load as load
 from mixnorm.storage import save as save

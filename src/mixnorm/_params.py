@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 
 class Parameters:
-    """Base of the dataclasses handed to an engine: losses, norms and pools.
+    """Base of the dataclasses handed to an engine: losses, norms, pools and options.
 
     ``get_params`` and ``set_params`` are all that ``sklearn.clone`` and nested names such as
     ``loss__margin`` in a grid search need. Parts in a list or tuple have their positions as names:
@@ -44,7 +44,7 @@ class Parameters:
             if tail:
                 value.set_params(**{tail: params[name]})
             elif head in own:
-                setattr(self, head, params[name])
+                object.__setattr__(self, head, params[name])  # also where fields are frozen
             else:
                 parts = getattr(self, self._parts)
                 changed = [params[name] if str(at) == head else p for at, p in enumerate(parts)]

@@ -346,7 +346,9 @@ def test_display():
     shown = BoundDisplay.from_norm("l2,1", X, radius=1.0, n_outputs=3, n_draws=20)
     low, high = shown.measured_line_.get_ydata(), shown.bound_line_.get_ydata()
     assert np.all(low <= high)
-    model = mixnorm.ShareBoostClassifier(5, alpha=0.0, loss="margin", rule="l1").fit(X, y)
+    model = mixnorm.ShareBoostClassifier(
+        5, alpha=0.0, loss="margin", options=mixnorm.GreedyOptions(rule="l1")
+    ).fit(X, y)
     rounds = BoundDisplay.from_shareboost(model, X, y)
     assert np.all(rounds.measured_line_.get_ydata() <= rounds.bound_line_.get_ydata())
     assert rounds.ax_.get_xlabel() == "rounds"

@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone
 from sklearn.datasets import load_digits
 
 from mixnorm import (
     GreedyMKLRegressor,
+    GreedyOptions,
     GroupPerceptron,
     MirrorDescentClassifier,
     MirrorDescentRegressor,
@@ -152,7 +154,10 @@ def test_shareboost(seed, kind, n, d, k):
     X, y = rows_of(seed, n, d, kind), rng.integers(k, size=n)
     y[:k] = np.arange(k)
     model = ShareBoostClassifier(
-        min(d, 6), alpha=0.0, loss="margin", rule="l1", scale="max", tol=1e-10, max_iter=5000
+        min(d, 6),
+        alpha=0.0,
+        loss="margin",
+        options=GreedyOptions(rule="l1", scale="max", tol=1e-10, max_iter=5000),
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of separable data
@@ -170,8 +175,8 @@ def test_shareboost(seed, kind, n, d, k):
 def test_constants_of_shareboost():
     """Against values by hand: four points on a line, weights of zero and one."""
     X, y = np.array([[2.0], [2.0], [-2.0], [1.0]]), np.array(["b", "b", "a", "a"])
-    options = {"alpha": 0.0, "rule": "l1", "scale": "max", "tol": 1e-10}
-    model = ShareBoostClassifier(1, loss="margin", **options).fit(X, y)
+    options = {"alpha": 0.0, "options__rule": "l1", "options__scale": "max", "options__tol": 1e-10}
+    model = ShareBoostClassifier(1, loss="margin").set_params(**options).fit(X, y)
     # Scores of zero lose ln(1 + e), as both classes are a margin of one apart from the scores.
     empty = bounds.shareboost(model, X, y, W=[[0.0]], intercept=[0.0])
     assert empty.value == pytest.approx(math.log(1.0 + math.e))
@@ -185,7 +190,7 @@ def test_constants_of_shareboost():
     assert one.inputs["needed"] == math.ceil(40.0 / model.null_loss_)
     # Three classes, two rounds: the norm is 3 * 2 + 1 * 1, the loss of scores by hand.
     X, y = np.array([[2.0, 0.0], [0.0, 1.0], [-1.0, -1.0]]), np.array([0, 1, 2])
-    model = ShareBoostClassifier(2, loss="margin", **options).fit(X, y)
+    model = ShareBoostClassifier(2, loss="margin").set_params(**options).fit(X, y)
     W = np.array([[3.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
     losses = [
         np.log(1.0 + 2.0 * math.exp(1.0 - 6.0)),
@@ -200,8 +205,8 @@ def test_constants_of_shareboost():
 def test_constant_of_the_drops():
     """The loss falls by a quarter of the squared gradient at least: here that is known by hand."""
     X, y = np.array([[1.0], [1.0], [-1.0], [-1.0]]), np.array([1, 1, 0, 1])
-    options = {"alpha": 0.0, "rule": "l1", "scale": "max", "tol": 1e-10, "max_iter": 5000}
-    model = ShareBoostClassifier(1, loss="logistic", **options)
+    options = GreedyOptions(rule="l1", scale="max", tol=1e-10, max_iter=5000)
+    model = ShareBoostClassifier(1, alpha=0.0, loss="logistic", options=options)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of separable data
         model.fit(X, y)
@@ -214,13 +219,13 @@ def test_constant_of_the_drops():
 
 def test_shareboost_on_digits():
     X, y = load_digits(return_X_y=True)
-    options = {"alpha": 0.0, "loss": "margin", "rule": "l1", "scale": "max"}
-    model = ShareBoostClassifier(10, tol=1e-8, **options).fit(X, y)
+    options = GreedyOptions(rule="l1", scale="max", tol=1e-8)
+    model = ShareBoostClassifier(10, alpha=0.0, loss="margin", options=options).fit(X, y)
     bound = bounds.shareboost(model, X, y)
     assert bound.kind == "guarantee"
-    loose = ShareBoostClassifier(10, tol=1e-4, **options).fit(X, y)
+    loose = clone(model).set_params(options__tol=1e-4).fit(X, y)
     assert bounds.shareboost(loose, X, y).kind == "rate"  # refits that are not exact
-    other = ShareBoostClassifier(10, tol=1e-8, **options | {"rule": "joint"}).fit(X, y)
+    other = clone(model).set_params(options__rule="joint").fit(X, y)
     assert bounds.shareboost(other, X, y).kind == "rate"
     assert bound.inputs["measured"] <= bound.value
     assert bound.inputs["rounds"] == 10
@@ -233,12 +238,13 @@ def test_models_that_the_theorem_is_not_about():
     for params, words in (
         ({"alpha": 1.0}, "penalty"),
         ({}, "penalty"),
-        ({"alpha": 0.0, "scale": False}, "other units"),
-        ({"alpha": 0.0, "scale": "std"}, "other units"),
-        ({"alpha": 0.0, "swaps": 1}, "more than add one"),
+        ({"alpha": 0.0, "options__scale": False}, "other units"),
+        ({"alpha": 0.0, "options__scale": "std"}, "other units"),
+        ({"alpha": 0.0, "options__swaps": 1}, "more than add one"),
     ):
-        options = {"loss": "margin", "rule": "l1", "scale": "max", "tol": 1e-8} | params
-        model = ShareBoostClassifier(3, **options).fit(X, y)
+        options = GreedyOptions(rule="l1", scale="max", tol=1e-8)
+        model = ShareBoostClassifier(3, loss="margin", options=options).set_params(**params)
+        model.fit(X, y)
         assert bounds.shareboost(model, X, y).kind == "rate"
         with pytest.raises(ValueError, match=words):
             bounds.shareboost_drops(model)

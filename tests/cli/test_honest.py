@@ -180,7 +180,7 @@ def test_columns_are_standardised_and_the_penalty_is_found(mixnorm, tmp_path):
         assert second["loss"] == pytest.approx(first["loss"], rel=1e-4)
         assert second["error"] == first["error"]
     estimator = package.load(tmp_path / "one.mixnorm").estimator
-    assert (estimator.scale, estimator.alpha) == ("std", "auto")
+    assert (estimator.options_.scale, estimator.alpha) == ("std", "auto")
     fixed = mixnorm("fit", "one.csv", *words, "--alpha", 0.5, "--model", "m").json
     assert fixed["path"][0]["loss"] > one["path"][0]["loss"]
 

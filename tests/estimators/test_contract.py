@@ -20,6 +20,7 @@ from mixnorm import (
     ConvMKLClassifierCV,
     GreedyMKLClassifier,
     GreedyMKLRegressor,
+    GreedyOptions,
     JointBoostClassifier,
     KernelMulticlassSVC,
     LinearMulticlassSVC,
@@ -110,9 +111,11 @@ EXACT = {"tol": 1e-14}
 # Estimators that need other parameters than the default ones, or deserve a look with others.
 GIVEN = [
     ShareBoostClassifier(),
-    ShareBoostClassifier(penalty="l1", backward=2, atoms_per_round=2, alpha=1e-4),
+    ShareBoostClassifier(
+        alpha=1e-4, options=GreedyOptions(penalty="l1", backward=2, atoms_per_round=2)
+    ),
     ShareBoostRegressor(),
-    ShareBoostRegressor(penalty="linf,1", max_inputs=3, rule="exact"),
+    ShareBoostRegressor(max_inputs=3, options=GreedyOptions(penalty="linf,1", rule="exact")),
     JointBoostClassifier(n_rounds=20),
     MixedNormClassifier(),
     MixedNormClassifier("trace", loss="margin"),

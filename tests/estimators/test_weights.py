@@ -9,6 +9,7 @@ from mixnorm import (
     ConvMKLClassifierCV,
     GreedyMKLClassifier,
     GreedyMKLRegressor,
+    GreedyOptions,
     JointBoostClassifier,
     KernelMulticlassSVC,
     LinearMulticlassSVC,
@@ -47,6 +48,7 @@ from mixnorm.kernels import (
 from mixnorm.pools import Boxes, Columns, Patches, Pieces, Products, Stumps, Union
 
 FINE = {"tol": 1e-10, "max_iter": 5000}
+EXACT = GreedyOptions(**FINE)
 EACH = KernelBank.per_feature(widths=[0.1, 1.0], dtype="float64")
 KINDS = [GaussianKernel(0.5, True), LaplacianKernel(1.0, True), PolynomialKernel(2), "linear"]
 BANK = KernelBank(KINDS, dtype="float64")
@@ -54,21 +56,23 @@ TAIL = KernelBank(KINDS, dtype="float64", normalize="tail", tail=2)
 NYSTROM = KernelBank(KINDS, dtype="float64", factors="nystrom", rank=8)
 WAVES = gaussian_bank([0.1, 1.0], relative=True, dtype="float64", factors="random")
 MODELS = [
-    ShareBoostClassifier(4, **FINE),
-    ShareBoostClassifier(4, loss="logistic", scale="max", alpha=1e-3, **FINE),
-    ShareBoostClassifier(4, penalty="linf,1", alpha=1e-3, **FINE),
-    ShareBoostClassifier(4, penalty="l1", alpha=1e-3, **FINE),
-    ShareBoostClassifier(4, swaps=2, backward=2, rule="exact", **FINE),
-    ShareBoostClassifier(4, pool=Stumps(max_bins=4), **FINE),
-    ShareBoostClassifier(4, pool=Products(), **FINE),
-    ShareBoostClassifier(4, pool=Boxes(max_bins=4), **FINE),
-    ShareBoostClassifier(4, pool=Pieces(n_centers=8, n_radii=5), random_state=0, **FINE),
-    ShareBoostClassifier(4, pool=Pieces(n_radii=5), random_state=0, **FINE),
-    ShareBoostClassifier(4, pool=Patches(2, n_templates=5, masks=4), random_state=0, **FINE),
-    ShareBoostClassifier(4, pool=Union([Columns(), Stumps(max_bins=4)]), **FINE),
-    ShareBoostRegressor(4, **FINE),
-    ShareBoostRegressor(4, pool=Boxes(), **FINE),
-    OneVsRestGreedy(3, **FINE),
+    ShareBoostClassifier(4, options=EXACT),
+    ShareBoostClassifier(
+        4, loss="logistic", alpha=1e-3, options=GreedyOptions(scale="max", **FINE)
+    ),
+    ShareBoostClassifier(4, alpha=1e-3, options=GreedyOptions(penalty="linf,1", **FINE)),
+    ShareBoostClassifier(4, alpha=1e-3, options=GreedyOptions(penalty="l1", **FINE)),
+    ShareBoostClassifier(4, options=GreedyOptions(swaps=2, backward=2, rule="exact", **FINE)),
+    ShareBoostClassifier(4, pool=Stumps(max_bins=4), options=EXACT),
+    ShareBoostClassifier(4, pool=Products(), options=EXACT),
+    ShareBoostClassifier(4, pool=Boxes(max_bins=4), options=EXACT),
+    ShareBoostClassifier(4, pool=Pieces(n_centers=8, n_radii=5), random_state=0, options=EXACT),
+    ShareBoostClassifier(4, pool=Pieces(n_radii=5), random_state=0, options=EXACT),
+    ShareBoostClassifier(4, pool=Patches(2, n_templates=5, masks=4), random_state=0, options=EXACT),
+    ShareBoostClassifier(4, pool=Union([Columns(), Stumps(max_bins=4)]), options=EXACT),
+    ShareBoostRegressor(4, options=EXACT),
+    ShareBoostRegressor(4, pool=Boxes(), options=EXACT),
+    OneVsRestGreedy(3, options=EXACT),
     JointBoostClassifier(10, n_bins=4),
     MixedNormClassifier(standardize=True, class_weight="balanced", tol=1e-12, max_iter=10_000),
     MixedNormRegressor(alpha=0.1, tol=1e-12),
@@ -162,8 +166,8 @@ def test_rows_without_weight_do_not_matter(model):
 SMALL = gaussian_bank([0.1, 1.0], relative=True, dtype="float64")
 COSTS = {"Cs": [1.0, 10.0], "cv": 3}
 SEARCHES = [
-    ShareBoostClassifierCV(3, alpha=1e-3, cv=3, **FINE),
-    ShareBoostRegressorCV(3, alpha=1e-3, cv=3, **FINE),
+    ShareBoostClassifierCV(3, alpha=1e-3, cv=3, options=EXACT),
+    ShareBoostRegressorCV(3, alpha=1e-3, cv=3, options=EXACT),
     MixedNormClassifierCV(alphas=5, cv=3, tol=1e-10),
     MixedNormRegressorCV(alphas=5, cv=3, tol=1e-10),
     MultiTaskLearnerCV(alphas=5, cv=3, tol=1e-10),

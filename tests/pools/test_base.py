@@ -117,12 +117,12 @@ def test_a_pool_that_gives_what_it_must():
     assert prepared.shortlist(residual, "l1", 2, frozenset()) == wanted
 
 
-@pytest.mark.parametrize("limits", [{}, {"max_inputs": 2}, {"rounds_per_input": 2}])
+@pytest.mark.parametrize("limits", [{}, {"max_inputs": 2}, {"options__rounds_per_input": 2}])
 def test_objects_without_a_base_class_are_pools(limits):
     X = table()
     y = (X[:, 1] ** 2 + X[:, 3] ** 2 > 2).astype(int)
     models = [
-        ShareBoostClassifier(2, pool=pool, alpha=1e-3, **limits).fit(X, y)
+        ShareBoostClassifier(2, pool=pool, alpha=1e-3).set_params(**limits).fit(X, y)
         for pool in (Squares(), Own(), Union([Own()]))
     ]
     scores = [model.decision_function(X) for model in models]

@@ -12,7 +12,7 @@ from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_digits
 
-from mixnorm import ShareBoostClassifier, ShareBoostRegressor, load, save
+from mixnorm import GreedyOptions, ShareBoostClassifier, ShareBoostRegressor, load, save
 from mixnorm.pools import Boxes, Columns, Cost, Stumps, Union
 from mixnorm.testing import check_pool
 
@@ -187,7 +187,7 @@ def test_intervals():
     """Two sides of one column make an interval."""
     X = np.linspace(0.0, 1.0, 200)[:, None]
     y = (X[:, 0] > 0.3) & (X[:, 0] <= 0.6)
-    model = ShareBoostClassifier(3, pool=Boxes(), rule="exact").fit(X, y)
+    model = ShareBoostClassifier(3, pool=Boxes(), options=GreedyOptions(rule="exact")).fit(X, y)
     assert model.score(X, y) == 1.0
     assert any({kind for _, kind, _ in atom} == {"<=", ">"} for atom in model.path_["feature"])
 
@@ -293,7 +293,7 @@ def test_few_inputs_are_kept_to():
         assert len(model.selected_) == most
         assert len(model.path_["feature"]) == 12
     paced = ShareBoostClassifier(
-        12, pool=Boxes(depth=3), max_inputs=3, rounds_per_input=4, alpha=1e-3
+        12, pool=Boxes(depth=3), max_inputs=3, alpha=1e-3, options=GreedyOptions(rounds_per_input=4)
     ).fit(X, y)
     read = [set(Boxes().feature_indices(paced.path_["feature"][:n], 64)) for n in range(1, 13)]
     assert [len(part) for part in read] == [1] * 4 + [2] * 4 + [3] * 4

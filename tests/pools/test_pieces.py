@@ -232,13 +232,13 @@ def test_a_fit_equals_the_fit_on_materialised_columns(rule):
     ]
     columns = np.column_stack([written_out(X, atom) for atom in atoms])
     groups = Columns(groups=np.repeat(np.arange(len(atoms)), 3))
-    options = {"rule": rule, "alpha": 1e-3, "scale": "max"}
+    options = {"options__rule": rule, "alpha": 1e-3, "options__scale": "max"}
     with pytest.MonkeyPatch.context() as patch:
         if rule == "joint":  # both make their short lists by gradients alone
             patch.setattr(type(prepared), "shortlist", type(prepared).top)
             patch.setattr(PreparedColumns, "takes_curvature", False)
-        model = ShareBoostClassifier(5, pool=pool, **options).fit(X, y)
-        other = ShareBoostClassifier(5, pool=groups, **options).fit(columns, y)
+        model = ShareBoostClassifier(5, pool=pool).set_params(**options).fit(X, y)
+        other = ShareBoostClassifier(5, pool=groups).set_params(**options).fit(columns, y)
     assert model.path_["feature"].tolist() == [atoms[j] for j in other.path_["feature"]]
     np.testing.assert_allclose(model.path_["loss"], other.path_["loss"], rtol=1e-6)
     new = table(40, 2, seed=3)

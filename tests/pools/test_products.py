@@ -287,9 +287,9 @@ def test_a_fit_equals_the_fit_on_materialised_columns(rule, form):
     y = np.digitize(X[:, 0] * X[:, 1] + X[:, 2] - X[:, 3] ** 2, [-1.0, 0.5])
     atoms = atoms_of(Products(), 6)
     columns = np.column_stack([product(X, atom) for atom in atoms])
-    options = {"rule": rule, "alpha": 1e-4}
-    model = ShareBoostClassifier(6, pool=Products(), **options).fit(form(X), y)
-    other = ShareBoostClassifier(6, **options).fit(columns, y)
+    options = {"options__rule": rule, "alpha": 1e-4}
+    model = ShareBoostClassifier(6, pool=Products()).set_params(**options).fit(form(X), y)
+    other = ShareBoostClassifier(6).set_params(**options).fit(columns, y)
     assert model.path_["feature"].tolist() == [atoms[j] for j in other.path_["feature"]]
     np.testing.assert_allclose(model.path_["loss"], other.path_["loss"], rtol=1e-6)
     new = table(40, 6, seed=3)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_allclose, assert_array_equal
 
-from mixnorm import ShareBoostClassifier, ShareBoostRegressor
+from mixnorm import GreedyOptions, ShareBoostClassifier, ShareBoostRegressor
 from mixnorm.pools import Cost, Stumps
 from mixnorm.pools import stumps as _stumps
 from mixnorm.testing import check_pool
@@ -168,9 +168,11 @@ def test_excluded_stumps_are_not_offered():
 def test_the_model_is_that_of_materialised_columns():
     X, _ = rows_and_residual(n=200, d=3)
     y = (X[:, 0] > 0.3).astype(int) + (np.abs(X[:, 1]) < 0.6)
-    stumps = ShareBoostClassifier(6, pool=Stumps(), rule="l1").fit(X, y)
+    stumps = ShareBoostClassifier(6, pool=Stumps(), options=GreedyOptions(rule="l1")).fit(X, y)
     atoms = list(all_scores(X, np.ones((200, 1)), "l1"))
-    plain = ShareBoostClassifier(6, rule="l1", scale="max").fit(Stumps().evaluate(X, atoms), y)
+    plain = ShareBoostClassifier(6, options=GreedyOptions(rule="l1", scale="max")).fit(
+        Stumps().evaluate(X, atoms), y
+    )
     assert [atoms[j] for j in plain.path_["feature"]] == list(stumps.path_["feature"])
     assert_allclose(stumps.path_["loss"], plain.path_["loss"], rtol=1e-5)
     assert_allclose(

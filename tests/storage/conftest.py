@@ -13,7 +13,7 @@ import pytest
 from sklearn.base import is_classifier
 from sklearn.datasets import load_digits
 
-from mixnorm import ShareBoostClassifier, estimators
+from mixnorm import GreedyOptions, ShareBoostClassifier, estimators
 from mixnorm.storage import store
 
 # Stands in an edit for a part that is taken away.
@@ -119,7 +119,7 @@ def digits():
 @pytest.fixture(scope="session")
 def model(digits):
     """A classifier; not to be changed."""
-    return ShareBoostClassifier(5).fit(*digits)
+    return ShareBoostClassifier(5, options=GreedyOptions()).fit(*digits)
 
 
 @pytest.fixture(scope="session")

@@ -10,6 +10,7 @@ from mixnorm import ShareBoostClassifier, ShareBoostRegressorCV
 from mixnorm.exceptions import ModelFileError
 
 MODEL = ("model", "estimator")
+OPTIONS = (*MODEL, "params", "options", "dataclass", "fields")
 STATE = (*MODEL, "state")
 LEARNED = (*STATE, "model_", "dataclass", "fields")
 PATH = (*LEARNED, "path", "dataclass", "fields")
@@ -96,16 +97,16 @@ WRONG = [
     ((*MODEL, "params", "alpha"), "big", "alpha='big' must be a number"),
     ((*MODEL, "params", "alpha"), -1.0, "alpha=-1.0 must be at least 0"),
     ((*MODEL, "params", "alpha"), {"float": "nan"}, "alpha=nan"),
-    ((*MODEL, "params", "max_iter"), {"float": "nan"}, "max_iter=nan must be a whole number"),
-    ((*MODEL, "params", "rule"), {"dict": []}, "rule=.* is not known"),
+    ((*OPTIONS, "max_iter"), {"float": "nan"}, "GreedyOptions.max_iter must be"),
+    ((*OPTIONS, "rule"), {"dict": []}, "GreedyOptions.rule must be"),
     ((*MODEL, "params", "pool"), {"dict": []}, "is no pool"),
-    ((*MODEL, "params", "scale"), "yes", "choose 'std', 'max' or False"),
+    ((*OPTIONS, "scale"), "yes", "choose 'std', 'max' or False"),
     # plain values
-    ((*MODEL, "params", "tol"), {"float": "1.0"}, "neither nan nor infinite"),
-    ((*MODEL, "params", "tol"), {"float": 1.0}, "neither nan nor infinite"),
-    ((*MODEL, "params", "swaps"), {"int": "12"}, "hexadecimal"),
-    ((*MODEL, "params", "swaps"), {"int": 12}, "hexadecimal"),
-    ((*MODEL, "params", "swaps"), {"int": "0x1_0"}, "hexadecimal"),
+    ((*OPTIONS, "tol"), {"float": "1.0"}, "neither nan nor infinite"),
+    ((*OPTIONS, "tol"), {"float": 1.0}, "neither nan nor infinite"),
+    ((*OPTIONS, "swaps"), {"int": "12"}, "hexadecimal"),
+    ((*OPTIONS, "swaps"), {"int": 12}, "hexadecimal"),
+    ((*OPTIONS, "swaps"), {"int": "0x1_0"}, "hexadecimal"),
     ((*MODEL, "params", "loss"), {"str": [0x110000]}, "range"),
     ((*MODEL, "params", "loss"), {"str": "margin"}, "stands where a list must be"),
     ((*MODEL, "params", "loss"), {"tuple": {}}, "stands where a list must be"),
@@ -206,7 +207,7 @@ WRONG = [
         ((*STATE, name), 1, "of ShareBoostClassifier is missing, or of another kind")
         for name in ["__class__", "__dict__", "__init__", "__reduce__", "__getattr__", "predict",
                      "fit", "_scores", "_like", "coef_", "n_features_in_", "classes_", "get_params",
-                     "alpha", "rule", "set_output",
+                     "alpha", "options", "set_output",
                      "not a name", "", "a.b", "__x", "_repr_html_", "_skl_callbacks",
                      "_metadata_request", "_callback_fit_ctx"]
     ],
@@ -254,10 +255,8 @@ def test_one_thing_wrong_in_a_regressor(tools, digits, place, value, match):
 def test_missing_parameters_take_their_defaults(tools, whole, digits, model):
     # So that a file can be read by a later version, whose estimators have more parameters.
     document, raw = whole
-    found = tools.read(
-        tools.forged(tools.edited(document, ((*MODEL, "params", "swaps"), GONE)), raw)
-    )
-    assert found.swaps == 0
+    found = tools.read(tools.forged(tools.edited(document, ((*OPTIONS, "swaps"), GONE)), raw))
+    assert found.options.swaps == 0
     assert tools.same(found.predict(digits[0]), model.predict(digits[0]))
 
 

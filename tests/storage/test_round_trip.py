@@ -123,15 +123,15 @@ def test_data(tools, digits, kind, outputs):
     "settings",
     [
         {"loss": MarginSoftmax(0.5)},
-        {"loss": "logistic", "rule": "l1"},
-        {"swaps": 2, "fit_intercept": False},
-        {"scale": False, "alpha": 0, "tol": 0.01},
+        {"loss": "logistic", "options__rule": "l1"},
+        {"options__swaps": 2, "fit_intercept": False},
+        {"options__scale": False, "alpha": 0, "options__tol": 0.01},
         {"random_state": 2**70, "n_features_to_select": np.int64(3)},
     ],
 )
 def test_settings(tools, digits, settings):
     X, y = digits
-    model = ShareBoostClassifier(**{"n_features_to_select": 4} | settings).fit(X, y)
+    model = ShareBoostClassifier(4).set_params(**settings).fit(X, y)
     assert_same_model(tools, model, tools.again(model), X)
 
 

@@ -81,20 +81,23 @@ def _outside(model: Any) -> str:
     """Return what keeps a model out of the theorem; nothing, if it is one of those it is about."""
     if isinstance(model.alpha, str) or model.alpha != 0.0:
         return f"a penalty (alpha={model.alpha!r}; set 0)"
-    if model.scale != "max":
-        return f"columns in other units than their largest size (scale={model.scale!r}; set 'max')"
-    if model.backward or model.swaps or model.tune or model.atoms_per_round != 1:
+    options = model.options_
+    if options.scale != "max":
+        return (
+            f"columns in other units than their largest size (scale={options.scale!r}; set 'max')"
+        )
+    if options.backward or options.swaps or options.tune or options.atoms_per_round != 1:
         return "rounds that do more than add one feature"
     return ""
 
 
 def _not_by_gradient(model: Any) -> str:
     """Return what keeps a model out of Theorem 2, which is about choices and exact refits too."""
-    reason = _outside(model)
-    if not reason and model.rule != "l1":
-        reason = f"another choice than by gradients (rule={model.rule!r}; set 'l1')"
-    if not reason and model.tol > _EXACT:
-        reason = f"refits that are not exact (tol={model.tol:g}; set {_EXACT:g} or less)"
+    reason, options = _outside(model), model.options_
+    if not reason and options.rule != "l1":
+        reason = f"another choice than by gradients (rule={options.rule!r}; set 'l1')"
+    if not reason and options.tol > _EXACT:
+        reason = f"refits that are not exact (tol={options.tol:g}; set {_EXACT:g} or less)"
     return reason
 
 

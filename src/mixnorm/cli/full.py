@@ -239,14 +239,15 @@ def _own_error(
     """Return the held-out error of ShareBoost with all columns; None where that takes too long."""
     from sklearn.base import clone
 
+    from mixnorm.engines.greedy import GreedyOptions
     from mixnorm.exceptions import MixnormWarning
     from mixnorm.pools import Columns
 
     width = data.X.shape[1]
     if outputs * width > _OWN_WEIGHTS or _work(data, outputs, plan.fit_rows) > _OWN_WORK:
         return None
-    whole = {"pool": Columns(groups=[0] * width), "n_features_to_select": 1, "rule": "l2"}
-    others = {"swaps": 0, "max_inputs": None, "warm_start": False, "random_state": None}
+    whole = {"pool": Columns(groups=[0] * width), "n_features_to_select": 1, "warm_start": False}
+    others = {"max_inputs": None, "random_state": None, "options": GreedyOptions(rule="l2")}
     errors = []
     for fold in folds:
         train = _spaced(fold.train, plan.fit_rows)

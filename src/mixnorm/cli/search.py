@@ -275,6 +275,7 @@ class _Searcher:
         return weight if weight is not None and weight.any() else None
 
     def _estimator(self, size: int) -> Any:
+        from mixnorm.engines.greedy import GreedyOptions
         from mixnorm.estimators import ShareBoostClassifier, ShareBoostRegressor
 
         options, pool = self.options, make_pool(self.data.pool, self.data.encoder.groups)
@@ -283,11 +284,10 @@ class _Searcher:
             size,
             alpha=options.alpha,
             loss=options.loss,
-            rule=options.rule,
-            swaps=options.swaps,
             pool=pool,
             max_inputs=options.max_inputs,
             random_state=options.seed,
+            options=GreedyOptions(rule=options.rule, swaps=options.swaps),
         )
 
     def _fit(self, model: Any, weight: np.ndarray | None, notes: list[str]) -> bool:

@@ -12,6 +12,7 @@ from mixnorm.exceptions import ModelFileError
 ESTIMATORS = "estimators"
 MODELS = "tables"  # the room whose dataclasses may stand for a whole model, as estimators do
 _PARTS = (
+    "engines.greedy",
     "engines.mirror",
     "kernels",
     "losses",

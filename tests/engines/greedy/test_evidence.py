@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import BayesianRidge
 
-from mixnorm import ShareBoostClassifier, ShareBoostRegressor
+from mixnorm import GreedyOptions, ShareBoostClassifier, ShareBoostRegressor
 from mixnorm.engines._core.curvature import CurvatureFactor
 from mixnorm.engines.greedy import evidence as _evidence
 from mixnorm.exceptions import MixnormWarning
@@ -32,7 +32,7 @@ def test_the_penalty_of_a_regression_is_that_of_bayesian_ridge(monkeypatch, nois
     monkeypatch.setattr(_evidence, "_CHANGES", 500)
     X, y = table(noise=noise)
     Z, n = (X - X.mean(axis=0)) / X.std(axis=0), len(X)
-    model = ShareBoostRegressor(6, tol=1e-12).fit(X, unit * y)
+    model = ShareBoostRegressor(6, options=GreedyOptions(tol=1e-12)).fit(X, unit * y)
     flat = {"alpha_1": 0.0, "alpha_2": 0.0, "lambda_1": 0.0, "lambda_2": 0.0}
     peer = BayesianRidge(max_iter=10_000, tol=1e-12, **flat).fit(Z, y)
     # Theirs: (alpha |y - Z w|^2 + lambda |w|^2) / 2. Ours: |y - Z w|^2 / 2n + alpha |w|^2.
@@ -87,8 +87,8 @@ def test_a_number_stays_what_it_is():
 @pytest.mark.parametrize("penalty", ["ridge", "l1", "linf,1"])
 def test_penalties_of_any_degree_follow_the_unit_of_the_targets(penalty):
     X, y = table()
-    one = ShareBoostRegressor(3, penalty=penalty).fit(X, y)
-    other = ShareBoostRegressor(3, penalty=penalty).fit(X, 1000.0 * y)
+    one = ShareBoostRegressor(3, options=GreedyOptions(penalty=penalty)).fit(X, y)
+    other = ShareBoostRegressor(3, options=GreedyOptions(penalty=penalty)).fit(X, 1000.0 * y)
     np.testing.assert_allclose(other.coef_, 1000.0 * one.coef_, rtol=1e-6)
     power = 0 if penalty == "ridge" else 1
     np.testing.assert_allclose(other.alpha_, 1000.0**power * one.alpha_, rtol=1e-6)
@@ -97,7 +97,7 @@ def test_penalties_of_any_degree_follow_the_unit_of_the_targets(penalty):
 def test_the_smallest_weights_of_rows_have_a_penalty():
     """The number of rows times the penalty underflows to zero."""
     X, y = np.eye(7)[:, [5]], np.eye(7, dtype=int)[4]
-    model = ShareBoostClassifier(fit_intercept=False, max_iter=1)
+    model = ShareBoostClassifier(fit_intercept=False, options=GreedyOptions(max_iter=1))
     with pytest.warns(MixnormWarning):  # light rows, few iterations
         model.fit(X, y, sample_weight=np.full(7, 5e-324))
     assert np.isfinite(model.decision_function(X)).all()
@@ -108,6 +108,10 @@ def test_the_smallest_weights_of_rows_have_a_penalty():
 def test_targets_whose_inverse_overflows(penalty):
     X = np.random.default_rng(0).standard_normal((30, 3))
     y = 1e-312 * X[:, 0]
-    assert np.allclose(ShareBoostRegressor(2, penalty=penalty).fit(X, y).predict(X), y, atol=1e-317)
-    held = ShareBoostRegressor(2, penalty=penalty, alpha=0.1).fit(X, y)
+    assert np.allclose(
+        ShareBoostRegressor(2, options=GreedyOptions(penalty=penalty)).fit(X, y).predict(X),
+        y,
+        atol=1e-317,
+    )
+    held = ShareBoostRegressor(2, alpha=0.1, options=GreedyOptions(penalty=penalty)).fit(X, y)
     assert np.ptp(held.predict(X)) == 0.0

@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import minimize_scalar
 from sklearn.datasets import load_iris
 
-from mixnorm import ShareBoostClassifier
+from mixnorm import GreedyOptions, ShareBoostClassifier
 from mixnorm.engines._core.corrective import Problem, Support
 from mixnorm.engines.greedy.choice import choose
 from mixnorm.engines.greedy.rules import (
@@ -300,7 +300,7 @@ def test_newton_steps_of_columns_without_a_penalty(pool, loss):
         for given in (None, weight):
             for scale in ("std", False):
                 model = ShareBoostClassifier(
-                    rule="column", alpha=0, loss=loss, pool=pool, scale=scale
+                    alpha=0, loss=loss, pool=pool, options=GreedyOptions(rule="column", scale=scale)
                 )
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore", FewerFeaturesWarning)

@@ -19,6 +19,7 @@ from sklearn.utils.estimator_checks import (
 
 import mixnorm.pools
 from mixnorm import (
+    GreedyOptions,
     JointBoostClassifier,
     OneVsRestGreedy,
     ShareBoostClassifier,
@@ -32,7 +33,8 @@ from mixnorm._array import is_foreign, to_numpy
 from mixnorm.exceptions import FewerFeaturesWarning
 from mixnorm.pools import Columns, Pool, Products, Stumps
 
-BOTH = [ShareBoostClassifier(tol=1e-10), ShareBoostRegressor(tol=1e-10)]
+FINE = GreedyOptions(tol=1e-10)
+BOTH = [ShareBoostClassifier(options=FINE), ShareBoostRegressor(options=FINE)]
 # Both namespaces run the same steps in float64, to a tolerance far below this.
 CLOSE = {"rtol": 1e-8, "atol": 1e-10}
 
@@ -95,10 +97,10 @@ def test_tags():
     [
         {},
         {"pool": Columns(groups=["petal", "petal", "sepal", "sepal"])},
-        {"fit_intercept": False, "scale": False},
-        {"penalty": "l1", "alpha": 1e-3},
-        {"swaps": 1, "rule": "exact"},
-        {"backward": 1},
+        {"fit_intercept": False, "options__scale": False},
+        {"options__penalty": "l1", "alpha": 1e-3},
+        {"options__swaps": 1, "options__rule": "exact"},
+        {"options__backward": 1},
     ],
     ids=str,
 )
@@ -112,7 +114,9 @@ def test_the_same_model(model, options, iris, xp, dispatch):
     there = clone(model).fit(xp.asarray(X), xp.asarray(y), sample_weight=xp.asarray(weight))
     assert type(there.coef_) is type(there.intercept_) is type(there.selected_) is kind(xp)
     assert_array_equal(to_numpy(there.selected_), here.selected_)
-    close = {"rtol": 1e-5, "atol": 1e-5} if "penalty" in options else CLOSE  # kinks are slower
+    close = (
+        {"rtol": 1e-5, "atol": 1e-5} if "options__penalty" in options else CLOSE
+    )  # kinks are slower
     assert_allclose(to_numpy(there.coef_), here.coef_, **close)
     assert_allclose(to_numpy(there.intercept_), here.intercept_, **close)
     assert_array_equal(there.get_support(), here.get_support())
@@ -129,8 +133,8 @@ def test_the_same_model(model, options, iris, xp, dispatch):
 
 def test_methods_of_the_classifier(iris, xp, dispatch):
     X, y = iris
-    here = ShareBoostClassifier(3, tol=1e-10).fit(X, y)
-    there = ShareBoostClassifier(3, tol=1e-10).fit(xp.asarray(X), xp.asarray(y))
+    here = ShareBoostClassifier(3, options=FINE).fit(X, y)
+    there = ShareBoostClassifier(3, options=FINE).fit(xp.asarray(X), xp.asarray(y))
     methods = ("predict", "decision_function", "predict_proba", "predict_log_proba", "transform")
     for method in methods:
         got = getattr(there, method)(xp.asarray(X))
@@ -151,8 +155,8 @@ def test_methods_of_the_classifier(iris, xp, dispatch):
 
 def test_two_classes(iris, xp, dispatch):
     X, y = iris[0][50:], iris[1][50:]
-    here = ShareBoostClassifier(2, tol=1e-10).fit(X, y)
-    there = ShareBoostClassifier(2, tol=1e-10).fit(xp.asarray(X), xp.asarray(y))
+    here = ShareBoostClassifier(2, options=FINE).fit(X, y)
+    there = ShareBoostClassifier(2, options=FINE).fit(xp.asarray(X), xp.asarray(y))
     assert there.coef_.shape == (1, 4)
     assert there.decision_function(xp.asarray(X)).shape == (100,)
     assert_allclose(to_numpy(there.coef_), here.coef_, **CLOSE)
@@ -245,8 +249,8 @@ def test_tensors_that_ask_for_gradients(iris, dispatch):
 
 def test_views_that_are_not_contiguous(iris, xp, dispatch):
     X = xp.asarray(np.repeat(iris[0], 2, axis=1))[::2, ::2]
-    here = ShareBoostClassifier(2, tol=1e-10).fit(iris[0][::2], iris[1][::2])
-    there = ShareBoostClassifier(2, tol=1e-10).fit(X, iris[1][::-1][::2][::-1])
+    here = ShareBoostClassifier(2, options=FINE).fit(iris[0][::2], iris[1][::2])
+    there = ShareBoostClassifier(2, options=FINE).fit(X, iris[1][::-1][::2][::-1])
     assert there.n_features_in_ == here.n_features_in_ == 4
     readonly = iris[1][::2].copy()
     readonly.flags.writeable = False
@@ -351,7 +355,7 @@ def test_cross_validation(regression, scoring, iris, xp, dispatch):
     X, y = (iris[0], iris[0][:, :2] ** 2) if regression else iris
     kinds = (ShareBoostRegressorCV, "neg_mean_squared_error"), (ShareBoostClassifierCV, "accuracy")
     make, other = kinds[0 if regression else 1]
-    model = make(3, cv=3, tol=1e-10, scoring=scoring and other)
+    model = make(3, cv=3, options=FINE, scoring=scoring and other)
     weight = np.linspace(1.0, 2.0, 150)
     here = clone(model).fit(X, y, sample_weight=weight)
     there = clone(model).fit(xp.asarray(X), xp.asarray(y), sample_weight=xp.asarray(weight))
@@ -467,12 +471,12 @@ def digits():
 def test_images(dtype, digits):
     images, y = digits[0].astype(dtype), digits[1]
     flat = images.reshape(len(images), -1)
-    model = ShareBoostClassifier(5, pool=Templates(), tol=1e-10).fit(images, y)
+    model = ShareBoostClassifier(5, pool=Templates(), options=FINE).fit(images, y)
     assert model.n_features_in_ == 48
     assert model.model_.pool.shape == (6, 8)
     assert model.coef_.shape == (10, 5)
     assert model.pool.templates is None
-    same = ShareBoostClassifier(5, pool=Templates(), tol=1e-10).fit(flat, y)
+    same = ShareBoostClassifier(5, pool=Templates(), options=FINE).fit(flat, y)
     assert_allclose(same.coef_, model.coef_, **CLOSE)
     assert_array_equal(model.predict(images), model.predict(flat))
     assert_array_equal(model.predict(images.tolist()), model.predict(flat))
@@ -483,8 +487,8 @@ def test_images(dtype, digits):
 
 def test_images_of_other_libraries(digits, xp, dispatch):
     images, y = digits
-    here = ShareBoostClassifier(5, pool=Templates(), tol=1e-10).fit(images, y)
-    there = ShareBoostClassifier(5, pool=Templates(), tol=1e-10).fit(xp.asarray(images), y)
+    here = ShareBoostClassifier(5, pool=Templates(), options=FINE).fit(images, y)
+    there = ShareBoostClassifier(5, pool=Templates(), options=FINE).fit(xp.asarray(images), y)
     assert_allclose(to_numpy(there.coef_), here.coef_, **CLOSE)
     found = there.predict(xp.asarray(images))
     assert type(found) is kind(xp)

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sklearn.datasets import load_digits, load_iris, make_regression
 from sklearn.exceptions import NotFittedError
 
-from mixnorm import ShareBoostClassifier, ShareBoostRegressor
+from mixnorm import GreedyOptions, ShareBoostClassifier, ShareBoostRegressor
 from mixnorm.exceptions import (
     FewerFeaturesWarning,
     InterruptedFitWarning,
@@ -56,8 +56,10 @@ def test_only_constant_columns_give_the_majority_class():
 
 def test_duplicate_columns_are_not_wasted(digits):
     X, y = digits
-    plain = ShareBoostClassifier(10, rule="l1", tol=1e-6).fit(X, y)
-    twice = ShareBoostClassifier(10, rule="l1", tol=1e-6).fit(np.hstack([X, X]), y)
+    plain = ShareBoostClassifier(10, options=GreedyOptions(rule="l1", tol=1e-6)).fit(X, y)
+    twice = ShareBoostClassifier(10, options=GreedyOptions(rule="l1", tol=1e-6)).fit(
+        np.hstack([X, X]), y
+    )
     assert np.array_equal(np.sort(twice.selected_ % 64), np.sort(plain.selected_))
 
 
@@ -79,26 +81,26 @@ def test_fewer_rows_or_columns_than_features(shape):
         ({"n_features_to_select": 2.5}, TypeError, "whole number"),
         ({"alpha": -1.0}, ValueError, "alpha"),
         ({"alpha": np.nan}, ValueError, "alpha"),
-        ({"tol": -1.0}, ValueError, "tol"),
-        ({"max_iter": 0}, ValueError, "max_iter"),
-        ({"swaps": -1}, ValueError, "swaps"),
-        ({"rule": "best"}, ValueError, "joint"),
+        ({"options__tol": -1.0}, ValueError, "tol"),
+        ({"options__max_iter": 0}, ValueError, "max_iter"),
+        ({"options__swaps": -1}, ValueError, "swaps"),
+        ({"options__rule": "best"}, ValueError, "joint"),
         ({"pool": Columns(groups=[0, 1])}, ValueError, "one label per column"),
         ({"pool": Columns(groups=[0, 1, np.nan, 1])}, ValueError, "missing labels"),
         ({"pool": Columns}, TypeError, "no pool"),
         ({"pool": "columns"}, TypeError, "no pool"),
         ({"loss": MultinomialLogistic}, ValueError, "loss object"),
         ({"loss": MarginSoftmax(margin=np.nan)}, ValueError, "margin"),
-        ({"rule": ["l1"]}, ValueError, "joint"),
+        ({"options__rule": ["l1"]}, ValueError, "joint"),
         ({"fit_intercept": "no"}, TypeError, "True or False"),
         ({"alpha": "best"}, ValueError, "'auto'"),
-        ({"scale": "range"}, ValueError, "'std', 'max' or False"),
+        ({"options__scale": "range"}, ValueError, "'std', 'max' or False"),
     ],
 )
 def test_bad_parameters(parameters, error, message):
     X, y = load_iris(return_X_y=True)
     with pytest.raises(error, match=message):
-        ShareBoostClassifier(**parameters).fit(X, y)
+        ShareBoostClassifier().set_params(**parameters).fit(X, y)
 
 
 def test_one_class_is_an_error():
@@ -109,7 +111,7 @@ def test_one_class_is_an_error():
 def test_no_convergence_is_said():
     X, y = load_digits(return_X_y=True)
     with pytest.warns(UserWarning, match="Raise max_iter"):
-        ShareBoostClassifier(5, max_iter=1, tol=1e-9).fit(X, y)
+        ShareBoostClassifier(5, options=GreedyOptions(max_iter=1, tol=1e-9)).fit(X, y)
 
 
 # --- forms of X
@@ -118,8 +120,8 @@ def test_no_convergence_is_said():
 @pytest.mark.parametrize("form", [sp.csr_array, sp.csc_array, sp.csr_matrix, sp.csc_matrix])
 def test_sparse_equals_dense(digits, form):
     X, y = digits
-    dense = ShareBoostClassifier(8, alpha=1e-4, tol=1e-8).fit(X, y)
-    sparse = ShareBoostClassifier(8, alpha=1e-4, tol=1e-8).fit(form(X), y)
+    dense = ShareBoostClassifier(8, alpha=1e-4, options=GreedyOptions(tol=1e-8)).fit(X, y)
+    sparse = ShareBoostClassifier(8, alpha=1e-4, options=GreedyOptions(tol=1e-8)).fit(form(X), y)
     assert np.array_equal(sparse.selected_, dense.selected_)
     assert sparse.coef_ == pytest.approx(dense.coef_, abs=1e-4)
     assert np.array_equal(sparse.predict(form(X)), dense.predict(X))
@@ -193,7 +195,9 @@ def test_groups_are_chosen_together():
     assert model.score(X, y) > 0.8
     # with swaps and every rule as well
     for rule in ("l1", "l2", "line", "column"):
-        other = ShareBoostClassifier(2, pool=Columns(groups=groups), rule=rule, swaps=1).fit(X, y)
+        other = ShareBoostClassifier(
+            2, pool=Columns(groups=groups), options=GreedyOptions(rule=rule, swaps=1)
+        ).fit(X, y)
         assert "colour" in set(other.path_["feature"])
 
 
@@ -207,10 +211,12 @@ def test_a_large_offset_does_not_mislead_the_choice(offset, rule):
     X = rng.standard_normal((500, 6))
     score = X @ [3.0, 2.0, 1.0, 0.0, 0.0, 0.0] + 0.1 * rng.standard_normal(500)
     y = (score > 0).astype(int) + (score > 3)
-    model = ShareBoostClassifier(3, alpha=0.0, rule=rule).fit(X + offset, y)
+    model = ShareBoostClassifier(3, alpha=0.0, options=GreedyOptions(rule=rule)).fit(X + offset, y)
     assert set(model.selected_) == {0, 1, 2}
     assert model.score(X + offset, y) > 0.97
-    regressor = ShareBoostRegressor(3, alpha=0.0, rule=rule).fit(X + offset, score)
+    regressor = ShareBoostRegressor(3, alpha=0.0, options=GreedyOptions(rule=rule)).fit(
+        X + offset, score
+    )
     assert regressor.score(X + offset, score) > 0.99
 
 
@@ -293,7 +299,7 @@ def test_warnings_point_at_the_caller():
 
 def test_one_iteration_that_solves_a_round_is_convergence():
     X, y = make_regression(60, 8, noise=1.0, random_state=0)
-    ShareBoostRegressor(1, max_iter=1).fit(X, y)
+    ShareBoostRegressor(1, options=GreedyOptions(max_iter=1)).fit(X, y)
 
 
 # --- interruption

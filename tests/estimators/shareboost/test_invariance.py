@@ -53,7 +53,7 @@ def fitted(X, y, rule="joint", weight=None, kind=ShareBoostClassifier, **options
     """Return a model, unless two candidates were as good as each other."""
     with pytest.MonkeyPatch.context() as monkeypatch:
         ties = Ties(monkeypatch)
-        model = kind(4, rule=rule, **options).fit(X, y, sample_weight=weight)
+        model = kind(4, **options).set_params(options__rule=rule).fit(X, y, sample_weight=weight)
     assume(ties.nearest > NEAR)
     return model
 

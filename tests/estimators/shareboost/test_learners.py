@@ -8,7 +8,7 @@ import pytest
 from sklearn.datasets import load_iris, make_classification, make_regression
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 
-from mixnorm import ShareBoostClassifier, ShareBoostRegressor
+from mixnorm import GreedyOptions, ShareBoostClassifier, ShareBoostRegressor
 from mixnorm.datasets import load, make_shared_bits
 from mixnorm.exceptions import (
     DatasetNotFoundError,
@@ -39,8 +39,8 @@ def test_path_has_a_row_per_round(model):
 def test_truncate_is_staged_predict_is_a_shorter_fit(digits, swaps, dtype):
     X, y = digits
     X = X.astype(dtype)
-    options = dict(swaps=swaps, alpha=1e-4, tol=1e-7)
-    model = ShareBoostClassifier(8, **options).fit(X, y)
+    options = dict(options__swaps=swaps, alpha=1e-4, options__tol=1e-7)
+    model = ShareBoostClassifier(8).set_params(**options).fit(X, y)
     stages = list(model.staged_predict(X))
     assert len(stages) == 8
     for size in (1, 4, 8):
@@ -48,7 +48,7 @@ def test_truncate_is_staged_predict_is_a_shorter_fit(digits, swaps, dtype):
         assert np.array_equal(smaller.predict(X), stages[size - 1])
         assert len(smaller.selected_) == size == np.count_nonzero(smaller.get_support())
         assert len(smaller.path_["loss"]) == size
-        direct = ShareBoostClassifier(size, **options).fit(X, y)
+        direct = ShareBoostClassifier(size).set_params(**options).fit(X, y)
         assert np.array_equal(direct.selected_, smaller.selected_)
         assert smaller.coef_ == pytest.approx(
             direct.coef_, abs=0.02 * float(np.abs(direct.coef_).max())
@@ -85,9 +85,9 @@ def test_transform_keeps_chosen_columns_in_table_order(model, digits):
 
 def test_warm_start_continues_the_path(digits):
     X, y = digits
-    options = dict(alpha=1e-4, tol=1e-8, rule="l1")
-    whole = ShareBoostClassifier(8, **options).fit(X, y)
-    grown = ShareBoostClassifier(4, warm_start=True, **options).fit(X, y)
+    options = dict(alpha=1e-4, options__tol=1e-8, options__rule="l1")
+    whole = ShareBoostClassifier(8).set_params(**options).fit(X, y)
+    grown = ShareBoostClassifier(4, warm_start=True).set_params(**options).fit(X, y)
     first = grown.path_["seconds"].copy()
     grown.set_params(n_features_to_select=8).fit(X, y)
     assert np.array_equal(grown.selected_, whole.selected_)
@@ -110,9 +110,9 @@ def test_warm_start_of_a_regressor_keeps_its_units():
 @pytest.mark.parametrize("pool", [Stumps(), Products(), Pieces(20, 5)], ids=lambda pool: str(pool))
 def test_warm_start_with_features_made_of_columns(pool):
     X, y = make_regression(80, 6, noise=1.0, random_state=0)
-    options = dict(pool=pool, rule="l1", alpha=1e-6, random_state=0)
-    whole = ShareBoostRegressor(5, **options).fit(X, y)
-    grown = ShareBoostRegressor(2, warm_start=True, **options).fit(X, y)
+    options = dict(pool=pool, options__rule="l1", alpha=1e-6, random_state=0)
+    whole = ShareBoostRegressor(5).set_params(**options).fit(X, y)
+    grown = ShareBoostRegressor(2, warm_start=True).set_params(**options).fit(X, y)
     grown.set_params(n_features_to_select=5).fit(X, y)
     assert grown.path_["loss"] == pytest.approx(whole.path_["loss"], rel=1e-4)
     with pytest.raises(ValueError, match="a path of 6 columns, but X has 5"):
@@ -154,8 +154,8 @@ def test_probabilities(digits, loss):
 @pytest.mark.parametrize("scale", ["std", "max"])
 def test_logistic_loss_on_all_columns_is_logistic_regression(scale):
     X, y = load_iris(return_X_y=True)
-    options = dict(loss="logistic", alpha=1e-3, scale=scale, tol=1e-12)
-    model = ShareBoostClassifier(4, **options).fit(X, y)
+    options = dict(loss="logistic", alpha=1e-3, options__scale=scale, options__tol=1e-12)
+    model = ShareBoostClassifier(4).set_params(**options).fit(X, y)
     scale = X.std(axis=0) if scale == "std" else np.abs(X).max(axis=0)
     peer = LogisticRegression(C=1 / (2e-3 * len(X)), tol=1e-10, max_iter=10000).fit(X / scale, y)
     assert model.coef_ * scale == pytest.approx(peer.coef_, abs=1e-4)
@@ -232,7 +232,7 @@ def test_regression_is_least_squares_on_the_chosen_columns():
 @pytest.mark.parametrize("scale", ["std", "max"])
 def test_regression_ridge_agrees_with_scikit_learn(scale):
     X, Y = make_regression(80, 4, n_targets=2, noise=1.0, random_state=0)
-    model = ShareBoostRegressor(4, alpha=0.1, scale=scale).fit(X, Y)
+    model = ShareBoostRegressor(4, alpha=0.1, options=GreedyOptions(scale=scale)).fit(X, Y)
     scale = X.std(axis=0) if scale == "std" else np.abs(X).max(axis=0)
     # scikit-learn: sum of squares + alpha ||W||^2; ours is half the mean of squares.
     peer = Ridge(alpha=2 * 0.1 * len(X)).fit(X / scale, Y)
@@ -264,12 +264,12 @@ def test_targets_of_any_size_in_float32(offset, size):
 def test_integer_weights_equal_repeated_rows(estimator):
     X, y = load_iris(return_X_y=True)
     counts = np.random.default_rng(0).integers(0, 3, len(X))
-    options = dict(alpha=1e-4, tol=1e-10)
-    weighted = estimator(3, **options).fit(X, y, sample_weight=counts)
-    repeated = estimator(3, **options).fit(np.repeat(X, counts, 0), np.repeat(y, counts))
+    options = dict(alpha=1e-4, options__tol=1e-10)
+    weighted = estimator(3).set_params(**options).fit(X, y, sample_weight=counts)
+    repeated = estimator(3).set_params(**options).fit(np.repeat(X, counts, 0), np.repeat(y, counts))
     assert np.array_equal(weighted.selected_, repeated.selected_)
     assert weighted.coef_ == pytest.approx(repeated.coef_, rel=1e-3)
-    rescaled = estimator(3, **options).fit(X, y, sample_weight=1e-30 * counts)
+    rescaled = estimator(3).set_params(**options).fit(X, y, sample_weight=1e-30 * counts)
     assert rescaled.coef_ == pytest.approx(weighted.coef_, rel=1e-3)
 
 
@@ -298,7 +298,9 @@ def test_features_needed_grow_like_log_k(rule):
     for k in (16, 32, 64, 128, 256):
         X, y = make_shared_bits(k, 3 * k, random_state=0)
         bits = int(np.log2(k))
-        model = ShareBoostClassifier(bits + 4, scale=False, rule=rule, alpha=0.0).fit(X, y)
+        model = ShareBoostClassifier(
+            bits + 4, alpha=0.0, options=GreedyOptions(scale=False, rule=rule)
+        ).fit(X, y)
         right = [np.array_equal(found, y) for found in model.staged_predict(X)]
         needed[k] = right.index(True) + 1
         assert needed[k] <= bits + 1

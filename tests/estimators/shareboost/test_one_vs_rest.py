@@ -11,7 +11,7 @@ from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.exceptions import NotFittedError
 
 import mixnorm
-from mixnorm import OneVsRestGreedy, ShareBoostClassifier
+from mixnorm import GreedyOptions, OneVsRestGreedy, ShareBoostClassifier
 from mixnorm.estimators.shareboost.one_vs_rest import _report
 from mixnorm.exceptions import FewerFeaturesWarning, LightRowsWarning, ModelFileError
 from mixnorm.losses import MarginSoftmax
@@ -33,12 +33,12 @@ def model(digits):
     "settings",
     [
         {},
-        {"swaps": 1, "loss": "logistic"},
-        {"scale": False},
-        {"penalty": "l1", "alpha": 1e-3},
-        {"penalty": "linf,1", "alpha": 1e-3},
-        {"backward": 2, "rule": "l1"},
-        {"atoms_per_round": 3},
+        {"options__swaps": 1, "loss": "logistic"},
+        {"options__scale": False},
+        {"options__penalty": "l1", "alpha": 1e-3},
+        {"options__penalty": "linf,1", "alpha": 1e-3},
+        {"options__backward": 2, "options__rule": "l1"},
+        {"options__atoms_per_round": 3},
         {"max_inputs": 2},
         {"cost_budget": 70.0, "pool": Columns(costs=np.arange(64.0) + 1.0)},
     ],
@@ -48,10 +48,11 @@ def model(digits):
 def test_every_class_has_the_path_of_its_own_problem(digits, settings, weighted):
     X, y = digits[0][:600], digits[1][:600]
     weight = np.random.default_rng(0).uniform(0.5, 2.0, size=600) if weighted else None
-    model = OneVsRestGreedy(4, **settings).fit(X, y, sample_weight=weight)
+    model = OneVsRestGreedy(4).set_params(**settings).fit(X, y, sample_weight=weight)
     assert len(model.estimators_) == 10
     for label, found in enumerate(model.estimators_):
-        alone = ShareBoostClassifier(4, **settings).fit(X, y == label, sample_weight=weight)
+        alone = ShareBoostClassifier(4).set_params(**settings)
+        alone.fit(X, y == label, sample_weight=weight)
         assert type(found) is ShareBoostClassifier
         assert np.array_equal(found.selected_, alone.selected_)
         assert np.array_equal(found.coef_, alone.coef_)
@@ -64,11 +65,11 @@ def test_every_class_has_the_path_of_its_own_problem(digits, settings, weighted)
 @pytest.mark.parametrize(
     "settings",
     [
-        {"penalty": "l1", "alpha": 0.01},
-        {"backward": 3},
-        {"atoms_per_round": 4},
+        {"options__penalty": "l1", "alpha": 0.01},
+        {"options__backward": 3},
+        {"options__atoms_per_round": 4},
         {"max_inputs": 2},
-        {"rounds_per_input": 3, "pool": Stumps()},
+        {"options__rounds_per_input": 3, "pool": Stumps()},
         {"cost_budget": 40.0, "pool": Columns(costs=np.arange(64.0) + 1.0)},
     ],
     ids=str,
@@ -76,10 +77,9 @@ def test_every_class_has_the_path_of_its_own_problem(digits, settings, weighted)
 def test_every_setting_acts(digits, settings):
     """Each changes the model beside its default; the rest stays the same."""
     X, y = digits[0][:600], digits[1][:600] // 4
-    acts = ("penalty", "backward", "atoms_per_round", "max_inputs", "rounds_per_input")
-    others = {name: value for name, value in settings.items() if name not in (*acts, "cost_budget")}
-    plain = OneVsRestGreedy(5, rule="l1", **others).fit(X, y)
-    model = OneVsRestGreedy(5, rule="l1", **settings).fit(X, y)
+    others = {name: value for name, value in settings.items() if name in ("alpha", "pool")}
+    plain = OneVsRestGreedy(5, options=GreedyOptions(rule="l1")).set_params(**others).fit(X, y)
+    model = OneVsRestGreedy(5, options=GreedyOptions(rule="l1")).set_params(**settings).fit(X, y)
     assert not np.array_equal(model.decision_function(X), plain.decision_function(X))
 
 
@@ -110,7 +110,7 @@ def test_more_features_than_with_sharing(digits):
 
 
 def test_features_used_with_swaps_are_those_in_use(digits):
-    model = OneVsRestGreedy(5, swaps=2).fit(*digits)
+    model = OneVsRestGreedy(5, options=GreedyOptions(swaps=2)).fit(*digits)
     in_use = {atom for found in model.estimators_ for atom in found.model_.path.rounds[-1].support}
     assert model.n_features_used_[-1] == len(in_use)
     assert set(model.selected_.tolist()) == in_use
@@ -229,11 +229,11 @@ def test_float32(digits):
 def test_integer_weights_are_repeated_rows():
     X, y = load_wine(return_X_y=True)
     counts = np.random.default_rng(0).integers(0, 3, len(X))
-    options = dict(alpha=1e-3, tol=1e-10)
+    given = {"alpha": 1e-3, "options": GreedyOptions(tol=1e-10)}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        weighted = OneVsRestGreedy(3, **options).fit(X, y, sample_weight=counts)
-        repeated = OneVsRestGreedy(3, **options).fit(np.repeat(X, counts, 0), np.repeat(y, counts))
+        weighted = OneVsRestGreedy(3, **given).fit(X, y, sample_weight=counts)
+        repeated = OneVsRestGreedy(3, **given).fit(np.repeat(X, counts, 0), np.repeat(y, counts))
     assert np.array_equal(weighted.selected_, repeated.selected_)
     assert weighted.coef_ == pytest.approx(repeated.coef_, rel=1e-3, abs=1e-8)
 
@@ -344,15 +344,15 @@ def test_one_warning_for_all_classes():
         ({"n_features_to_select": 0}, ValueError, "at least 1"),
         ({"n_features_to_select": 2.5}, TypeError, "whole number"),
         ({"alpha": -1.0}, ValueError, "alpha=-1.0"),
-        ({"rule": "best"}, ValueError, "rule='best' is not known"),
+        ({"options__rule": "best"}, ValueError, "rule='best' is not known"),
         ({"loss": "hinge"}, ValueError, "logistic.*margin"),
         ({"pool": 3}, TypeError, "is no pool"),
-        ({"scale": "yes"}, ValueError, "choose 'std', 'max' or False"),
+        ({"options__scale": "yes"}, ValueError, "choose 'std', 'max' or False"),
     ],
 )
 def test_bad_parameters(params, error, message):
     with pytest.raises(error, match=message):
-        OneVsRestGreedy(**params).fit(*load_iris(return_X_y=True))
+        OneVsRestGreedy().set_params(**params).fit(*load_iris(return_X_y=True))
 
 
 def test_bad_data():
@@ -370,7 +370,7 @@ def test_bad_data():
 @pytest.mark.parametrize("at", [1, 4, 5, 6])
 def test_an_interrupt_leaves_the_earlier_fit(digits, monkeypatch, at):
     X, y = digits
-    model = OneVsRestGreedy(2, rule="l1").fit(X, y)
+    model = OneVsRestGreedy(2, options=GreedyOptions(rule="l1")).fit(X, y)
     before = model.predict(X)
     real, calls = PreparedColumns.top, []
 
@@ -420,7 +420,7 @@ def test_progress():
 @pytest.mark.parametrize("classes", [10, 2])
 def test_stored_models(digits, tmp_path, settings, classes):
     X, y = digits
-    model = OneVsRestGreedy(3, **settings).fit(X, y % classes)
+    model = OneVsRestGreedy(3).set_params(**settings).fit(X, y % classes)
     mixnorm.save(model, tmp_path / "model.mixnorm")
     loaded = mixnorm.load(tmp_path / "model.mixnorm")
     assert np.array_equal(loaded.predict_proba(X), model.predict_proba(X))

@@ -12,6 +12,7 @@ from sklearn.model_selection import GridSearchCV
 
 import mixnorm
 from mixnorm import (
+    GreedyOptions,
     ShareBoostClassifier,
     ShareBoostClassifierCV,
     ShareBoostRegressor,
@@ -23,35 +24,42 @@ from mixnorm.pools import Columns
 
 CLASSIFIERS = [ShareBoostClassifier, ShareBoostClassifierCV]
 EVERYTHING = {
-    "penalty": "l1",
-    "backward": 2,
-    "atoms_per_round": 2,
+    "options__penalty": "l1",
+    "options__backward": 2,
+    "options__atoms_per_round": 2,
     "max_inputs": 4,
     "cost_budget": 5.0,
-    "rule": "exact",
+    "options__rule": "exact",
 }
 
 
-@pytest.mark.parametrize("name", ["penalty", "backward", "atoms_per_round", "max_inputs"])
+DEFAULTS = {
+    "options__penalty": "ridge",
+    "options__backward": 0,
+    "options__atoms_per_round": 1,
+    "max_inputs": None,
+}
+
+
+@pytest.mark.parametrize("name", DEFAULTS)
 def test_defaults_are_what_was_there_before(digits, name):
     X, y = digits
-    default = {"penalty": "ridge", "backward": 0, "atoms_per_round": 1, "max_inputs": None}
     plain = ShareBoostClassifier(8).fit(X, y)
-    told = ShareBoostClassifier(8, **{name: default[name]}).fit(X, y)
+    told = ShareBoostClassifier(8).set_params(**{name: DEFAULTS[name]}).fit(X, y)
     assert np.array_equal(plain.coef_, told.coef_)
 
 
 @pytest.mark.parametrize(
     ("parameters", "error", "message"),
     [
-        ({"penalty": "l2"}, ValueError, "'l1', 'linf,1', 'ridge'"),
-        ({"penalty": ["l1"]}, ValueError, "penalty"),
-        ({"penalty": SmoothMaxNorm(beta=0.0)}, ValueError, "beta=0.0"),
-        ({"penalty": SmoothMaxNorm}, ValueError, "penalty object"),
-        ({"backward": -1}, ValueError, "backward=-1 must be at least 0"),
-        ({"backward": 1.5}, TypeError, "backward=1.5 must be a whole number"),
-        ({"atoms_per_round": 0}, ValueError, "atoms_per_round=0 must be at least 1"),
-        ({"atoms_per_round": True}, TypeError, "atoms_per_round"),
+        ({"options__penalty": "l2"}, ValueError, "'l1', 'linf,1', 'ridge'"),
+        ({"options__penalty": ["l1"]}, ValueError, "penalty"),
+        ({"options__penalty": SmoothMaxNorm(beta=0.0)}, ValueError, "beta=0.0"),
+        ({"options__penalty": SmoothMaxNorm}, ValueError, "penalty object"),
+        ({"options__backward": -1}, ValueError, "backward=-1 must be at least 0"),
+        ({"options__backward": 1.5}, TypeError, "backward=1.5 must be a whole number"),
+        ({"options__atoms_per_round": 0}, ValueError, "atoms_per_round=0 must be at least 1"),
+        ({"options__atoms_per_round": True}, TypeError, "atoms_per_round"),
         ({"max_inputs": 0}, ValueError, "max_inputs=0 must be at least 1"),
         ({"max_inputs": "all"}, TypeError, "max_inputs"),
         ({"cost_budget": 0}, ValueError, "cost_budget=0 must be positive"),
@@ -64,7 +72,7 @@ def test_defaults_are_what_was_there_before(digits, name):
 def test_bad_parameters(estimator, parameters, error, message):
     X, y = load_iris(return_X_y=True)
     with pytest.raises(error, match=message):
-        estimator(**parameters).fit(X, y)
+        estimator().set_params(**parameters).fit(X, y)
 
 
 # --- penalties
@@ -72,7 +80,7 @@ def test_bad_parameters(estimator, parameters, error, message):
 
 def test_l1_leaves_weights_at_zero(digits):
     X, y = digits
-    model = ShareBoostClassifier(12, penalty="l1", alpha=3e-3).fit(X, y)
+    model = ShareBoostClassifier(12, alpha=3e-3, options=GreedyOptions(penalty="l1")).fit(X, y)
     chosen = model.coef_[:, model.selected_]
     assert 0.2 < np.mean(chosen == 0.0) < 0.9
     assert np.all(np.any(chosen != 0.0, axis=0))
@@ -84,7 +92,9 @@ def test_l1_regression_is_the_lasso_on_the_chosen_columns(size):
     """In the units of the targets, whatever they are."""
     X, Y = make_regression(80, 20, n_informative=4, n_targets=3, noise=5.0, random_state=0)
     Y, alpha = size * Y, 2.0 * size
-    model = ShareBoostRegressor(4, penalty="l1", alpha=alpha, tol=1e-12).fit(X, Y)
+    model = ShareBoostRegressor(4, alpha=alpha, options=GreedyOptions(penalty="l1", tol=1e-12)).fit(
+        X, Y
+    )
     scale = X[:, model.selected_].std(axis=0)
     peer = Lasso(alpha=alpha, tol=1e-10, max_iter=100_000).fit(X[:, model.selected_] / scale, Y)
     got = model.coef_[:, model.selected_] * scale
@@ -97,9 +107,13 @@ def test_the_unit_of_the_targets_does_not_matter(penalty):
     """A penalty of degree p on targets in another unit is one of another weight."""
     X, y = load_diabetes(return_X_y=True)
     degree = 2 if penalty == "ridge" else 1
-    one = ShareBoostRegressor(5, penalty=penalty, alpha=0.5, tol=1e-10).fit(X, y)
+    one = ShareBoostRegressor(5, alpha=0.5, options=GreedyOptions(penalty=penalty, tol=1e-10)).fit(
+        X, y
+    )
     alpha = 0.5 * 1000.0 ** (2 - degree)
-    other = ShareBoostRegressor(5, penalty=penalty, alpha=alpha, tol=1e-10).fit(X, 1000.0 * y)
+    other = ShareBoostRegressor(
+        5, alpha=alpha, options=GreedyOptions(penalty=penalty, tol=1e-10)
+    ).fit(X, 1000.0 * y)
     assert np.array_equal(one.selected_, other.selected_)
     np.testing.assert_allclose(other.coef_, 1000.0 * one.coef_, rtol=1e-5, atol=1e-5)
 
@@ -108,7 +122,9 @@ def test_linf_evens_out_the_weights_of_a_feature(digits):
     X, y = digits
     shares = []
     for penalty in ("ridge", SmoothMaxNorm(beta=50.0)):
-        model = ShareBoostClassifier(8, penalty=penalty, alpha=5e-3).fit(X, y)
+        model = ShareBoostClassifier(8, alpha=5e-3, options=GreedyOptions(penalty=penalty)).fit(
+            X, y
+        )
         sizes = np.sort(np.abs(model.coef_[:, model.selected_]), axis=0)
         shares.append(np.mean(sizes[-3] / sizes[-1]))
     assert shares[1] > shares[0] + 0.1
@@ -116,9 +132,9 @@ def test_linf_evens_out_the_weights_of_a_feature(digits):
 
 def test_a_penalty_in_a_grid():
     X, y = load_iris(return_X_y=True)
-    model = ShareBoostClassifier(2, penalty=SmoothMaxNorm())
-    search = GridSearchCV(model, {"penalty__beta": [1.0, 10.0]}, cv=2).fit(X, y)
-    assert search.best_estimator_.penalty.beta in (1.0, 10.0)
+    model = ShareBoostClassifier(2, options=GreedyOptions(penalty=SmoothMaxNorm()))
+    search = GridSearchCV(model, {"options__penalty__beta": [1.0, 10.0]}, cv=2).fit(X, y)
+    assert search.best_estimator_.options.penalty.beta in (1.0, 10.0)
 
 
 # --- limits
@@ -228,7 +244,7 @@ def test_what_is_no_pool(pool, message):
 
 def test_path_with_several_features_per_round(digits):
     X, y = digits
-    model = ShareBoostClassifier(15, atoms_per_round=4).fit(X, y)
+    model = ShareBoostClassifier(15, options=GreedyOptions(atoms_per_round=4)).fit(X, y)
     assert len(model.path_["loss"]) == 15
     assert np.all(np.diff(model.path_["loss"]) < 0.0)
     stages = list(model.staged_predict(X))
@@ -240,9 +256,8 @@ def test_path_with_several_features_per_round(digits):
 
 def test_the_way_back_gives_better_small_models(digits):
     X, y = digits
-    options = dict(alpha=1e-6, rule="l1")
-    there = ShareBoostClassifier(20, **options).fit(X, y)
-    back = ShareBoostClassifier(20, backward=4, **options).fit(X, y)
+    there = ShareBoostClassifier(20, alpha=1e-6, options=GreedyOptions(rule="l1")).fit(X, y)
+    back = clone(there).set_params(options__backward=4).fit(X, y)
     assert len(back.selected_) == 20 == len(back.path_["loss"])
     ratio = back.path_["loss"] / there.path_["loss"]
     assert ratio.max() < 1.02  # each solved to a tolerance of its own
@@ -255,11 +270,11 @@ def test_the_way_back_gives_better_small_models(digits):
 
 def test_a_path_from_the_way_back_is_not_continued(digits):
     X, y = digits
-    model = ShareBoostClassifier(4, backward=2, warm_start=True).fit(X, y)
+    model = ShareBoostClassifier(4, warm_start=True, options=GreedyOptions(backward=2)).fit(X, y)
     with pytest.raises(ValueError, match="backward=2.*warm_start=False"):
         model.set_params(n_features_to_select=6).fit(X, y)
     with pytest.raises(ValueError, match="backward.*has changed since"):
-        model.set_params(backward=0).fit(X, y)
+        model.set_params(options__backward=0).fit(X, y)
     assert len(model.set_params(warm_start=False).fit(X, y).selected_) == 6
 
 
@@ -267,13 +282,13 @@ def test_warm_start_refuses_another_penalty():
     X, y = load_iris(return_X_y=True)
     model = ShareBoostClassifier(2, warm_start=True).fit(X, y)
     with pytest.raises(ValueError, match="has changed since"):
-        model.set_params(n_features_to_select=3, penalty="l1").fit(X, y)
+        model.set_params(n_features_to_select=3, options__penalty="l1").fit(X, y)
 
 
 def test_warm_start_under_limits(digits):
     X, y = digits
     model = ShareBoostClassifier(4, max_inputs=4, warm_start=True).fit(X, y)
-    model.set_params(n_features_to_select=6, max_inputs=6, atoms_per_round=2).fit(X, y)
+    model.set_params(n_features_to_select=6, max_inputs=6, options__atoms_per_round=2).fit(X, y)
     assert len(model.selected_) == 6
     with pytest.raises(ValueError, match="max_inputs=3"):
         model.set_params(max_inputs=3).fit(X, y)
@@ -284,7 +299,7 @@ def test_interrupt_beyond_the_wanted_size(digits, interrupt_at):
     X, y = digits
     interrupt_at(8)
     with pytest.warns(InterruptedFitWarning, match="after 6 of 6 rounds"):
-        model = ShareBoostClassifier(6, backward=4).fit(X, y)
+        model = ShareBoostClassifier(6, options=GreedyOptions(backward=4)).fit(X, y)
     assert len(model.selected_) == 6
 
 
@@ -312,11 +327,13 @@ class Counter:
 def test_progress_goes_there_and_back(digits):
     X, y = digits
     counter = Counter()
-    ShareBoostClassifier(5, backward=2).set_callbacks(counter).fit(X, y)
+    ShareBoostClassifier(5, options=GreedyOptions(backward=2)).set_callbacks(counter).fit(X, y)
     assert counter.sizes == [1, 2, 3, 4, 5, 5, 5] + [5] * 6
     assert counter.begun == 13
     counter = Counter(stop_at=9)
-    model = ShareBoostClassifier(5, backward=2).set_callbacks(counter).fit(X, y)
+    model = (
+        ShareBoostClassifier(5, options=GreedyOptions(backward=2)).set_callbacks(counter).fit(X, y)
+    )
     assert len(counter.sizes) == 9
     assert len(model.selected_) == 5
 
@@ -329,7 +346,7 @@ def test_progress_goes_there_and_back(digits):
 def test_everything_together(estimator, tmp_path):
     X, y = load_wine(return_X_y=True)
     pool = Columns(costs=np.linspace(0.5, 2.0, 13))
-    model = estimator(4, alpha=1e-4, pool=pool, **EVERYTHING)
+    model = estimator(4, alpha=1e-4, pool=pool).set_params(**EVERYTHING)
     model.fit(X, y)
     assert 1 <= len(model.selected_) <= 4
     assert model.score(X, y) > 0.5
@@ -338,14 +355,16 @@ def test_everything_together(estimator, tmp_path):
     copies.append(mixnorm.load(tmp_path / "model.mixnorm"))
     for copy in copies:
         assert np.array_equal(copy.predict(X), model.predict(X))
-        assert copy.get_params()["penalty"] == "l1"
+        assert copy.options.penalty == "l1"
 
 
 def test_the_cross_validated_form_passes_its_parameters_on(digits):
     X, y = digits
-    model = ShareBoostClassifierCV(5, cv=2, pool=Columns(costs=np.ones(64)), **EVERYTHING)
+    model = ShareBoostClassifierCV(5, cv=2, pool=Columns(costs=np.ones(64))).set_params(
+        **EVERYTHING
+    )
     plain = model._plain()
-    assert {name: getattr(plain, name) for name in EVERYTHING} == EVERYTHING
+    assert {name: plain.get_params()[name] for name in EVERYTHING} == EVERYTHING
     assert len(model.fit(X[:400], y[:400]).selected_) <= 4
 
 
@@ -372,10 +391,11 @@ def test_a_pickled_path_can_be_continued():
     assert len(again.fit(X, y).path_["loss"]) == 3
 
 
-@pytest.mark.parametrize("options", [{"penalty": "l1", "alpha": 1e-3}, {"alpha": 0.0}])
+@pytest.mark.parametrize("options", [{"options__penalty": "l1", "alpha": 1e-3}, {"alpha": 0.0}])
 def test_groups_with_an_empty_column(options):
     X, y = load_digits(return_X_y=True)
     X = np.column_stack([X[:, 10:13], np.zeros(len(X))])
     pool = Columns(groups=[0, 1, 2, 2])
-    model = ShareBoostClassifier(2, pool=pool, rule="column", **options).fit(X, y)
+    model = ShareBoostClassifier(2, pool=pool, options=GreedyOptions(rule="column"))
+    model.set_params(**options).fit(X, y)
     assert len(model.path_["loss"]) == 2

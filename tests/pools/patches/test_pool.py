@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.exceptions import NotFittedError
 
-from mixnorm import ShareBoostClassifier, ShareBoostRegressor, load, save
+from mixnorm import GreedyOptions, ShareBoostClassifier, ShareBoostRegressor, load, save
 from mixnorm.exceptions import FewerFeaturesWarning
 from mixnorm.pools import Columns, Patches, Union
 from mixnorm.pools.patches.masks import Bells, grid_of
@@ -352,11 +352,15 @@ class TestModels:
 
     def test_columns_made_by_hand(self, digits):
         images, y = digits[0][:600].astype(np.float32), digits[1][:600]
-        model = ShareBoostClassifier(6, pool=SMALL, random_state=0, rule="l1").fit(images, y)
+        model = ShareBoostClassifier(
+            6, pool=SMALL, random_state=0, options=GreedyOptions(rule="l1")
+        ).fit(images, y)
         pool = SMALL.for_images((8, 8)).learn(images.reshape(-1, 64), random_state=0)
         atoms = [(t, m) for t in range(12) for m in range(9)]
         table = pool.evaluate(images.reshape(-1, 64), atoms)
-        plain = ShareBoostClassifier(6, pool=Columns(), rule="l1", scale="max").fit(table, y)
+        plain = ShareBoostClassifier(
+            6, pool=Columns(), options=GreedyOptions(rule="l1", scale="max")
+        ).fit(table, y)
         assert [t * 9 + m for t, m in model.path_["feature"]] == plain.path_["feature"].tolist()
         np.testing.assert_allclose(model.path_["loss"], plain.path_["loss"], rtol=1e-3)
 

@@ -8,7 +8,14 @@ import sklearn
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 
-from mixnorm import ShareBoostClassifier, ShareBoostClassifierCV, ShareBoostRegressor, load, save
+from mixnorm import (
+    GreedyOptions,
+    ShareBoostClassifier,
+    ShareBoostClassifierCV,
+    ShareBoostRegressor,
+    load,
+    save,
+)
 from mixnorm.exceptions import InterruptedFitWarning
 from mixnorm.pools import Patches
 from mixnorm.pools.patches.tuning import PatchAdjustment, _sums, _sums_compiled
@@ -126,7 +133,9 @@ class TestAdjustment:
 
 class TestModels:
     def fitted(self, digits, tune, **more):
-        model = ShareBoostClassifier(8, pool=POOL, alpha=1e-5, random_state=0, tune=tune, **more)
+        model = ShareBoostClassifier(
+            8, pool=POOL, alpha=1e-5, random_state=0, options=GreedyOptions(tune=tune, **more)
+        )
         return model.fit(*digits)
 
     def test_the_loss_falls(self, digits):
@@ -137,7 +146,9 @@ class TestModels:
     def test_templates_that_are_integers(self, digits):
         given = np.round(10 * np.random.default_rng(0).standard_normal((6, 3, 3))).astype(int)
         losses = [
-            ShareBoostClassifier(6, pool=Patches(templates=part, masks=4), tune=3)
+            ShareBoostClassifier(
+                6, pool=Patches(templates=part, masks=4), options=GreedyOptions(tune=3)
+            )
             .fit(*digits)
             .path_["loss"][-1]
             for part in (given, given.astype(float))
@@ -181,8 +192,10 @@ class TestModels:
     def test_rounded_responses(self, digits):
         tight = clone(POOL).set_params(max_gib=2 * 60 * 700 / 2**30)
         images = digits[0].astype(np.float32)
-        tuned = ShareBoostClassifier(8, pool=tight, alpha=1e-5, random_state=0, tune=3)
-        plain = clone(tuned).set_params(tune=0)
+        tuned = ShareBoostClassifier(
+            8, pool=tight, alpha=1e-5, random_state=0, options=GreedyOptions(tune=3)
+        )
+        plain = clone(tuned).set_params(options__tune=0)
         losses = [m.fit(images, digits[1]).path_["loss"][-1] for m in (plain, tuned)]
         assert losses[1] < losses[0]
 
@@ -221,13 +234,17 @@ class TestModels:
     def test_regressor(self, digits):
         images, y = digits
         plain, tuned = (
-            ShareBoostRegressor(6, pool=POOL, random_state=0, tune=tune).fit(images, y == 3)
+            ShareBoostRegressor(6, pool=POOL, random_state=0, options=GreedyOptions(tune=tune)).fit(
+                images, y == 3
+            )
             for tune in (0, 4)
         )
         assert tuned.score(images, y == 3) > plain.score(images, y == 3) + 0.02
 
     def test_sizes_by_cross_validation(self, digits):
-        model = ShareBoostClassifierCV(5, pool=POOL, tune=1, cv=2, random_state=0).fit(*digits)
+        model = ShareBoostClassifierCV(
+            5, pool=POOL, cv=2, random_state=0, options=GreedyOptions(tune=1)
+        ).fit(*digits)
         assert model.score(*digits) > 0.4
 
     def test_namespaces(self, digits, xp):
@@ -246,11 +263,11 @@ class TestErrors:
     def test_pools_without(self, digits):
         rows = digits[0].reshape(-1, 64)
         with pytest.raises(TypeError, match=r"cannot be adjusted .* Set tune=0"):
-            ShareBoostClassifier(3, tune=1).fit(rows, digits[1])
+            ShareBoostClassifier(3, options=GreedyOptions(tune=1)).fit(rows, digits[1])
 
     @pytest.mark.parametrize(
         ("tune", "error"), [(-1, ValueError), (1.5, TypeError), (True, TypeError)]
     )
     def test_numbers(self, digits, tune, error):
         with pytest.raises(error, match="tune"):
-            ShareBoostClassifier(3, pool=POOL, tune=tune).fit(*digits)
+            ShareBoostClassifier(3, pool=POOL, options=GreedyOptions(tune=tune)).fit(*digits)

@@ -8,10 +8,12 @@ from mixnorm.engines.greedy.engine import (
     Run,
     select,
 )
+from mixnorm.engines.greedy.options import GreedyOptions
 from mixnorm.engines.greedy.rules import RULES
 
 __all__ = [
     "RULES",
+    "GreedyOptions",
     "PreparedPool",
     "Run",
     "select",

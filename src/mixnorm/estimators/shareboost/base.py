@@ -73,7 +73,7 @@ class BaseShareBoost(
         The rounds are tasks of a fit of their own, or of the task below the given ``progress``.
         ``data`` is the pool bound to ``X``, where somebody has done that already.
         """
-        previous = self._previous()
+        options, previous = self.options_, self._previous()
         if previous is not None:
             self._check_continues(previous, X.shape[1])
         check_pool_takes(pool, X)
@@ -88,9 +88,9 @@ class BaseShareBoost(
         unit = self._alpha_unit(outputs)
         start = None if previous is None else inward(previous.path, data, weight, unit)
         left = wanted if start is None else max(0, wanted - len(start.rounds))
-        if self.backward:
-            left = 2 * (wanted + self.backward) - 1  # there and back
-        left += self.tune
+        if options.backward:
+            left = 2 * (wanted + options.backward) - 1  # there and back
+        left += options.tune
         if progress is None:
             whole = Progress.of_fit(self, X, y, sample_weight, left)
         else:
@@ -126,7 +126,7 @@ class BaseShareBoost(
             pool,
             X,
             weight=weight,
-            scale=self.scale,
+            scale=self.options_.scale,
             fit_intercept=self.fit_intercept,
             random_state=self.random_state,
         )
@@ -145,21 +145,14 @@ class BaseShareBoost(
 
     def _options(self, unit: float) -> dict[str, Any]:
         """Return what the engine needs of the parameters."""
-        alpha = self._given_alpha()
+        alpha, options = self._given_alpha(), self.options_.get_params(deep=False)
+        del options["scale"]  # the pool has applied it
         return {
             "alpha": alpha if isinstance(alpha, str) else float(alpha) * unit,
-            "penalty": self.penalty,
-            "rule": self.rule,
-            "swaps": self.swaps,
-            "backward": self.backward,
-            "tune": self.tune,
-            "atoms_per_round": self.atoms_per_round,
             "max_inputs": self.max_inputs,
-            "rounds_per_input": self.rounds_per_input,
             "budget": self.cost_budget,
             "fit_intercept": self.fit_intercept,
-            "tol": self.tol,
-            "max_iter": self.max_iter,
+            **options,
         }
 
     def _given_alpha(self) -> Any:
@@ -172,15 +165,16 @@ class BaseShareBoost(
         The loss goes with the square of their unit, and not every penalty does.
         """
         # Inverses of smaller units may overflow, and beside a penalty of 1e200 no weight is left.
-        return float(max(outputs.unit, 1e-200) ** (as_penalty(self.penalty).degree - 2))
+        return float(max(outputs.unit, 1e-200) ** (as_penalty(self.options_.penalty).degree - 2))
 
     def _settings(self) -> str:
         """Return what a path cannot be continued without, in a form that compares."""
-        alpha = self._given_alpha()
+        alpha, options = self._given_alpha(), self.options_
         alpha = alpha if isinstance(alpha, str) else float(alpha)
-        flags = (alpha, int(self.backward), bool(self.fit_intercept), scale_name(self.scale))
+        scale = scale_name(options.scale)
+        flags = (alpha, int(options.backward), bool(self.fit_intercept), scale)
         try:  # a pickle of the same objects may differ, by what they share
-            return str(joblib.hash((self._pool(), self._loss(), self.penalty, *flags)))
+            return str(joblib.hash((self._pool(), self._loss(), options.penalty, *flags)))
         except (pickle.PicklingError, AttributeError, TypeError):  # a class made in a function
             return f"of its own: {id(self)}"
 
@@ -197,9 +191,10 @@ class BaseShareBoost(
                 "warm_start=True continues a path, but pool, loss, alpha, penalty, backward, "
                 "fit_intercept or scale has changed since. Set warm_start=False to start anew."
             )
-        if self.backward:
+        backward = self.options_.backward
+        if backward:
             raise ValueError(
-                f"warm_start=True cannot continue a path made with backward={self.backward}: the "
+                f"warm_start=True cannot continue a path made with backward={backward}: the "
                 "way back goes over all sizes again. Set warm_start=False to start anew."
             )
 
@@ -258,10 +253,12 @@ class BaseShareBoost(
                 FewerFeaturesWarning,
             )
         if not path.converged:
+            options = self.options_
             gap = max(step.gap for step in path.rounds if not step.converged)
             warn_caller(
-                f"A corrective step stopped after max_iter={self.max_iter} with an estimated gain "
-                f"of {gap:.1e} left (tol {self.tol:g}). Raise max_iter, raise alpha, or raise tol.",
+                f"A corrective step stopped after max_iter={options.max_iter} with an estimated "
+                f"gain of {gap:.1e} left (tol {options.tol:g}). Raise max_iter, raise alpha, or "
+                "raise tol.",
                 NotConvergedWarning,
             )
 

@@ -47,65 +47,27 @@ class ShareBoostClassifier(StagedClassifierMixin, BaseShareBoost):
         Weight of the penalty, in the coordinates of the scaled features. ``"auto"`` finds a value
         for each size by the evidence of the weights, from the training data alone; rows count by
         their ``sample_weight`` there.
-    penalty : {"ridge", "linf,1", "l1"} or penalty object, default="ridge"
-        What large weights cost: ``"ridge"`` the sum of their squares; ``"linf,1"``, smoothed, the
-        largest magnitude of each feature's weights, added up over features; ``"l1"`` the sum of
-        magnitudes, which leaves single weights of chosen features at exactly zero. The objects are
-        in :mod:`mixnorm.engines.penalties`.
     loss : {"margin", "logistic"} or loss object, optional
         ``"margin"``, also taken for None, is the paper's :class:`~mixnorm.losses.MarginSoftmax`;
         ``"logistic"`` is :class:`~mixnorm.losses.MultinomialLogistic`.
-    rule : {"joint", "l1", "l2", "line", "column", "exact"}, default="joint"
-        How the next feature is chosen. ``"l1"`` (the paper's) and ``"l2"``: by the norm of its
-        gradient over classes. The others look closer at eight features, those whose weights alone
-        would gain most: ``"line"`` minimises the loss along the gradient, ``"column"`` takes a
-        Newton step in the weights of the new feature, ``"joint"`` one in the weights of all
-        features, and ``"exact"`` refits all weights with each of the eight in turn.
-    swaps : int, default=0
-        Replacement steps after each round: the older feature that costs least to drop gives way to
-        the best other one, if that lowers the objective. Models of successive sizes are then not
-        nested; the path stores each round's features.
-    backward : int, default=0
-        Go that many features further than asked, then drop features one at a time, always the one
-        that costs least, refitting the others, and keep the better model of each size. Such a path
-        cannot be continued by ``warm_start``.
-    tune : int, default=0
-        Sweeps at the end that adjust the chosen features themselves, together with all weights,
-        where these have something to adjust: the templates of :class:`~mixnorm.pools.Patches`. Only
-        the model of the size asked for is tuned. It fits the training data far better, which pays
-        where they are many, deformed copies included, and overfits where they are few.
-    atoms_per_round : int, default=1
-        Features chosen from one scan of the pool. They still come in one by one, and the path still
-        has a model for every number of features; only choosing is quicker, and less careful.
     pool : pool object, optional
         Where columns come from; None takes :class:`~mixnorm.pools.Columns`. ``Columns(groups=...)``
         chooses groups of columns together.
     max_inputs : int, optional
         Most columns of ``X`` that all chosen features together may read. That differs from their
         number where the pool makes features of columns.
-    rounds_per_input : int, default=1
-        Features chosen before one more column of ``X`` may be read, as long as others help. A
-        larger number makes the most of each column before the next is chosen: the best model that
-        reads ten columns has them come in slowly, while the best small model does not.
     cost_budget : float, optional
         Most that all chosen features together may cost, by the prices of the pool
         (``Columns(costs=...)``); features are chosen by gain per price.
     fit_intercept : bool, default=True
         Fit an intercept, which is not penalised and does not count as a feature.
-    scale : {"std", "max"} or bool, default="std"
-        The unit of each column, for choosing and for the penalty: its standard deviation
-        (``"std"``, also True; the mean does not matter, as there is an intercept), its largest
-        magnitude (``"max"``, the paper's), or none (False). Stumps, boxes, pieces and patches keep
-        their range. ``coef_`` is for the columns as given.
-    tol : float, default=1e-4
-        The last round ends when about ``tol`` times the objective is left to gain; earlier rounds
-        at twenty times that.
-    max_iter : int, default=500
-        Most iterations of one corrective step.
     warm_start : bool, default=False
         Continue the path of the previous ``fit`` instead of starting anew.
     random_state : int, RandomState instance or None, default=None
         For pools that draw at random; choosing columns does not.
+    options : GreedyOptions, optional
+        What experts may set: the penalty, the rule of choice, swaps, units of columns, tolerances.
+        None takes the defaults of :class:`~mixnorm.GreedyOptions`.
 
     Attributes
     ----------
@@ -119,6 +81,8 @@ class ShareBoostClassifier(StagedClassifierMixin, BaseShareBoost):
         last of its features, if it lacks several).
     alpha_ : ndarray of shape (n_rounds,)
         The weight of the penalty in the model of each size.
+    options_ : GreedyOptions
+        The options in use: those given, or the defaults.
     coef_ : ndarray of shape (n_classes, n_features), or (1, n_features) for two classes
         Weights, zero for columns not chosen.
     intercept_ : ndarray of shape (n_classes,) or (1,)
@@ -245,42 +209,23 @@ class ShareBoostRegressor(RegressorMixin, BaseShareBoost):
     alpha : float or "auto", default="auto"
         Weight of the penalty, in the coordinates of the scaled features, or found for each size, as
         in :class:`ShareBoostClassifier`.
-    penalty : {"ridge", "linf,1", "l1"} or penalty object, default="ridge"
-        What large weights cost, as in :class:`ShareBoostClassifier`. The smoothing of ``"linf,1"``
-        counts in units of the largest deviation of the targets from their mean.
     loss : {"squared"} or loss object, optional
         The loss; None takes the squared one.
-    rule : {"joint", "l1", "l2", "line", "column", "exact"}, default="joint"
-        How the next feature is chosen, as in :class:`ShareBoostClassifier`.
-    swaps, backward, tune : int, default=0
-        Replacement steps after each round, features dropped again after the last, and sweeps that
-        adjust the features themselves, as in :class:`ShareBoostClassifier`.
-    atoms_per_round : int, default=1
-        Features chosen from one scan of the pool.
     pool : pool object, optional
         Where columns come from; None takes :class:`~mixnorm.pools.Columns`.
     max_inputs : int, optional
         Most columns of ``X`` that all chosen features together may read.
-    rounds_per_input : int, default=1
-        Features chosen before one more column of ``X`` may be read, as long as others help.
     cost_budget : float, optional
         Most that all chosen features together may cost, as in :class:`ShareBoostClassifier`.
     fit_intercept : bool, default=True
         Fit an intercept, which is not penalised and does not count as a feature.
-    scale : {"std", "max"} or bool, default="std"
-        The unit of each column, for choosing and for the penalty: its standard deviation
-        (``"std"``, also True; the mean does not matter, as there is an intercept), its largest
-        magnitude (``"max"``, the paper's), or none (False). Stumps, boxes, pieces and patches keep
-        their range. ``coef_`` is for the columns as given.
-    tol : float, default=1e-4
-        The last round ends when about ``tol`` times the objective is left to gain. (With the
-        squared loss one iteration solves a round, so that this hardly matters.)
-    max_iter : int, default=500
-        Most iterations of one corrective step.
     warm_start : bool, default=False
         Continue the path of the previous ``fit`` instead of starting anew.
     random_state : int, RandomState instance or None, default=None
         For pools that draw at random; choosing columns does not.
+    options : GreedyOptions, optional
+        What experts may set: the penalty, the rule of choice, swaps, units of columns, tolerances.
+        None takes the defaults of :class:`~mixnorm.GreedyOptions`.
 
     Attributes
     ----------
@@ -291,6 +236,8 @@ class ShareBoostRegressor(RegressorMixin, BaseShareBoost):
         :class:`ShareBoostClassifier`.
     alpha_ : ndarray of shape (n_rounds,)
         The weight of the penalty in the model of each size.
+    options_ : GreedyOptions
+        The options in use: those given, or the defaults.
     coef_ : ndarray of shape (n_outputs, n_features), or (n_features,) for a one-dimensional ``y``
         Weights, zero for columns not chosen.
     intercept_ : ndarray of shape (n_outputs,), or float

@@ -48,11 +48,12 @@ class OneVsRestGreedy(GreedyParameters, _OneVsRest):
     ----------
     n_features_to_select : int, optional
         Number of features of each class. None chooses 20, or all if there are fewer.
-    alpha, penalty, loss, rule, swaps, backward, atoms_per_round, pool, fit_intercept, scale
-        As in :class:`ShareBoostClassifier`, for the path of each class. The pool is prepared once
-        for all classes, which is why there is no ``tune``: it would adjust the features of all.
-    max_inputs, rounds_per_input, cost_budget, tol, max_iter, random_state
-        As in :class:`ShareBoostClassifier`; columns and costs are counted for each class alone.
+    alpha, loss, pool, max_inputs, cost_budget, fit_intercept, random_state
+        As in :class:`ShareBoostClassifier`, for the path of each class: columns and costs are
+        counted for each class alone. The pool is prepared once for all classes.
+    options : GreedyOptions, optional
+        As in :class:`ShareBoostClassifier`, with ``tune=0``: the classes share one prepared pool,
+        whose features none of them may adjust.
     n_jobs : int, default=None
         Classes fitted at the same time, in processes; None means 1, -1 all processors.
 
@@ -117,6 +118,13 @@ class OneVsRestGreedy(GreedyParameters, _OneVsRest):
 
     _: KW_ONLY
     n_jobs: Jobs = None
+
+    def _check_together(self) -> None:
+        tune = self.options_.tune
+        if tune:
+            raise ValueError(
+                f"tune={tune} adjusts features that the classes share. OneVsRestGreedy takes 0."
+            )
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import KW_ONLY, dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
-from mixnorm.engines.greedy import RULES
+from mixnorm.engines.greedy import RULES, GreedyOptions
 from mixnorm.engines.penalties import as_penalty
 from mixnorm.estimators._common.inputs import DEFAULT_SIZE
 from mixnorm.estimators._common.parameters import (
     By,
     CheckedParameters,
-    Count,
     Loss,
     Number,
+    Of,
     OneOf,
     Or,
     Seed,
     Switch,
-    Tolerance,
     Whole,
     maybe,
 )
@@ -26,13 +26,40 @@ from mixnorm.pools import as_pool, scale_name
 
 ALPHA = Or(Number(least=0), ("auto",))
 _SIZE = Whole(least=1, why=f"None chooses at most {DEFAULT_SIZE}")
-Times = Annotated[int, Whole(least=0)]
+_GIVE = "give a GreedyOptions, or None for the defaults"
+#: What every option may be.
+OPTION_KINDS = {
+    "penalty": By(as_penalty),
+    "rule": OneOf(sorted(RULES)),
+    "swaps": Whole(least=0),
+    "backward": Whole(least=0),
+    "tune": Whole(least=0),
+    "atoms_per_round": Whole(least=1),
+    "rounds_per_input": Whole(least=1),
+    "scale": By(scale_name),
+    "tol": Number(least=0),
+    "max_iter": Whole(least=1),
+}
 
 
 def check_pool(pool: Any) -> None:
     """Raise a clear error unless an object can be used as a pool."""
     if pool is not None:
         as_pool(pool, "pool=")
+
+
+@dataclass(frozen=True)
+class _Options(Of):
+    """Options of the greedy engine whose values are all allowed."""
+
+    def check(self, name: str, value: Any, others: tuple[Any, ...] = ()) -> None:
+        """Raise a clear error for the first option that its kind does not take."""
+        super().check(name, value)
+        for option, kind in OPTION_KINDS.items():
+            kind.check(option, getattr(value, option))
+
+
+Options = Annotated[GreedyOptions | None, maybe(_Options(GreedyOptions, why=_GIVE))]
 
 
 @dataclass(eq=False, repr=False)
@@ -42,21 +69,30 @@ class GreedyParameters(CheckedParameters):
     n_features_to_select: Annotated[int | None, maybe(_SIZE)] = None
     _: KW_ONLY
     alpha: Annotated[float | str, ALPHA] = "auto"
-    penalty: Annotated[Any, By(as_penalty)] = "ridge"
     loss: Loss = None
-    rule: Annotated[str, OneOf(sorted(RULES))] = "joint"
-    swaps: Times = 0
-    backward: Times = 0
-    atoms_per_round: Count = 1
     pool: Annotated[Any, By(check_pool)] = None
     max_inputs: Annotated[int | None, maybe(Whole(least=1))] = None
-    rounds_per_input: Count = 1
     cost_budget: Annotated[float | None, maybe(Number(above=0))] = None
     fit_intercept: Switch = True
-    scale: Annotated[bool | str, By(scale_name)] = "std"
-    tol: Tolerance = 1e-4
-    max_iter: Count = 500
     random_state: Seed = None
+    options: Options = None
+
+    @property
+    def options_(self) -> GreedyOptions:
+        """The options in use: those given, or the defaults."""
+        return GreedyOptions() if self.options is None else self.options
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by name, options as ``options__rule``.
+
+        Options belong to this estimator alone afterwards, and they need not have been given before.
+        """
+        changed = {name: params.pop(name) for name in [*params] if name.startswith("options__")}
+        super().set_params(**params)  # type: ignore[misc]  # of scikit-learn, further up
+        if changed:
+            inner = {name.removeprefix("options__"): value for name, value in changed.items()}
+            self.options = copy(self.options_).set_params(**inner)
+        return self
 
 
 @dataclass(eq=False, repr=False)
@@ -64,5 +100,4 @@ class PathParameters(GreedyParameters):
     """What the path of ShareBoost depends on besides."""
 
     _: KW_ONLY
-    tune: Times = 0
     warm_start: Switch = False

@@ -246,8 +246,7 @@ class ShareBoostClassifierCV(_SizeByCrossValidation, ShareBoostClassifier):
     ----------
     n_features_to_select : int, optional
         The largest number of features to try. None tries up to 20, or what ``cost_budget`` allows.
-    alpha, penalty, loss, rule, swaps, backward, tune, atoms_per_round, pool, max_inputs, \
-rounds_per_input, cost_budget, fit_intercept, scale, tol, max_iter, random_state
+    alpha, loss, pool, max_inputs, cost_budget, fit_intercept, random_state, options
         As in :class:`ShareBoostClassifier`.
     alphas : list of float or "auto", optional
         Values of ``alpha`` to try, each with a path per fold; None tries ``alpha`` alone.
@@ -296,8 +295,7 @@ class ShareBoostRegressorCV(_SizeByCrossValidation, ShareBoostRegressor):
     ----------
     n_features_to_select : int, optional
         The largest number of features to try. None tries up to 20, or what ``cost_budget`` allows.
-    alpha, penalty, loss, rule, swaps, backward, tune, atoms_per_round, pool, max_inputs, \
-rounds_per_input, cost_budget, fit_intercept, scale, tol, max_iter, random_state
+    alpha, loss, pool, max_inputs, cost_budget, fit_intercept, random_state, options
         As in :class:`ShareBoostRegressor`.
     alphas : list of float or "auto", optional
         Values of ``alpha`` to try, each with a path per fold; None tries ``alpha`` alone.
