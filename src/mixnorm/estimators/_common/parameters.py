@@ -222,13 +222,17 @@ def maybe(kind: Kind) -> Or:
 
 @dataclass(frozen=True)
 class ListOf(Kind):
-    """Values to try, each of a kind; a single number is a list of one."""
+    """Values to try, each of a kind; a single one is a list of one.
+
+    With ``texts``, some may be texts.
+    """
 
     kind: Kind
+    texts: bool = False
 
     def check(self, name: str, value: Any, others: tuple[Any, ...] = ()) -> None:
         """Raise a clear error for no list, or the first wrong entry."""
-        for entry in values_to_try(value, name):
+        for entry in values_to_try(value, name, texts=self.texts):
             self.kind.check(f"an entry of {name}", entry)
 
 

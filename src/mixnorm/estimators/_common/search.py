@@ -28,15 +28,19 @@ from mixnorm.selection import Candidate, SearchResult, choose, search
 UNFINISHED = "unfinished"
 
 
-def values_to_try(given: Any, name: str) -> list[Any]:
-    """Return a list of numbers to try; a single one is a list of one."""
-    if isinstance(given, numbers.Real) and not isinstance(given, bool):
+def values_to_try(given: Any, name: str, *, texts: bool = False) -> list[Any]:
+    """Return a list of numbers to try; a single one is a list of one.
+
+    With ``texts``, a text may stand for a number.
+    """
+    kinds = (numbers.Real, str) if texts else numbers.Real
+    if isinstance(given, kinds) and not isinstance(given, bool):
         return [given]
     if isinstance(given, (str, bytes, dict)) or not isinstance(given, Iterable):
         raise TypeError(f"{name}={given!r} must be a list of numbers to try.")
     values = [value.item() if isinstance(value, np.generic) else value for value in given]
     for value in values:
-        if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        if isinstance(value, bool) or not isinstance(value, kinds):
             raise TypeError(f"{name}={given!r} must be a list of numbers to try, got {value!r}.")
     if not values:
         raise ValueError(f"{name} is empty; give at least one number to try.")
@@ -114,7 +118,11 @@ class RowProblem(ABC):
 
     def metadata(self, candidate: Candidate, given: dict[str, Any]) -> dict[str, Any]:
         """Return the held-out part of metadata of all rows, for a scorer."""
-        return {name: take_rows(column, candidate.rows) for name, column in given.items()}
+        return {
+            name: take_rows(column, candidate.rows)
+            for name, column in given.items()
+            if np.ndim(column) > 0  # one weight for all rows changes no score
+        }
 
     def fitted(self, candidate: Candidate) -> Any:
         """Return an estimator with the model of a candidate, for a scorer."""
@@ -151,6 +159,8 @@ class SearchedMixin(FittedMixin):
     scoring: Any
     one_standard_error: bool
     n_jobs: int | None
+    #: The error where no fold has a candidate.
+    _no_candidate = "No fold has a candidate that can be fitted."
 
     # --- what a subclass says
 
@@ -209,6 +219,8 @@ class SearchedMixin(FittedMixin):
                 n_jobs=self.n_jobs,
                 progress=progress,
             )
+            if not len(found.chains):
+                raise ValueError(self._no_candidate)
             best = choose(found, one_standard_error=bool(self.one_standard_error))
             results = found.cv_results | self._more_columns(found)
             self.search_ = replace(found, best_index=best, cv_results=results)
@@ -220,14 +232,12 @@ class SearchedMixin(FittedMixin):
     def _plain(self, learner: Callable[..., Any], **params: Any) -> Any:
         """Return the learner without cross-validation, with the same parameters and some others.
 
-        It knows the columns that this estimator has seen.
+        It knows how many columns this estimator has seen; the rows of a search have no names.
         """
         own: dict[str, Any] = self.get_params(deep=False)  # type: ignore[attr-defined]
         known = learner().get_params(deep=False)
         plain = learner(**{name: own[name] for name in known if name in own} | params)
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(self, name):
-                setattr(plain, name, getattr(self, name))
+        plain.n_features_in_ = getattr(self, "n_features_in_", None)
         return plain
 
     def _report_search(self, n_splits: int) -> None:
