@@ -67,10 +67,11 @@ class Boxes(Pool):
     Examples
     --------
     >>> import numpy as np
-    >>> from mixnorm import ShareBoostClassifier
+    >>> from mixnorm import GreedyOptions, ShareBoostClassifier
     >>> X = np.random.default_rng(0).uniform(size=(400, 3))
     >>> y = (X[:, 0] <= 0.6) & (X[:, 2] > 0.3)
-    >>> model = ShareBoostClassifier(1, pool=Boxes(), rule="exact").fit(X, y)
+    >>> options = GreedyOptions(rule="exact")
+    >>> model = ShareBoostClassifier(1, pool=Boxes(), options=options).fit(X, y)
     >>> bool(model.score(X, y) > 0.99)
     True
     """

@@ -34,8 +34,7 @@ class GreedyOptions(Parameters):
     swaps : int, default=0
         Replacement steps after each round: the older feature that costs least to drop gives way to
         the best other one, if that lowers the objective. Models of successive sizes are then not
-        nested; the path stores each round's features. Raise it for a better model of few features,
-        at two to three times the time.
+        nested; the path stores each round's features. Raise it for a better model of few features.
     backward : int, default=0
         Go that many features further than asked, then drop features one at a time, always the one
         that costs least, refitting the others, and keep the better model of each size. Such a path

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_random_state
 
-from mixnorm._array import device_of, follow, is_foreign, namespace, to_numpy
+from mixnorm._array import follow, is_foreign, to_numpy
 from mixnorm.losses import SmoothLoss, as_loss
 
 #: Features chosen when the user does not say how many.
@@ -20,7 +20,7 @@ DEFAULT_SIZE = 20
 def check_weights(sample_weight: Any, n_samples: int, dtype: Any, like: Any = None) -> np.ndarray:
     """Return sample weights that sum to one, in the namespace of ``like`` (NumPy if not given)."""
     if is_foreign(like):
-        weights: np.ndarray = _weights_there(sample_weight, n_samples, dtype, like)
+        weights: np.ndarray = follow(check_weights(sample_weight, n_samples, float), like, dtype)
         return weights
     if sample_weight is None:
         return np.full(n_samples, 1.0 / n_samples, dtype=dtype)
@@ -47,14 +47,6 @@ def check_weights(sample_weight: Any, n_samples: int, dtype: Any, like: Any = No
         raise ValueError("sample_weight is zero for every row; give some row a positive weight.")
     weight = weight / largest  # first, so that the sum of huge or tiny weights stays finite
     return np.asarray(weight / weight.sum(), dtype=dtype)
-
-
-def _weights_there(sample_weight: Any, n_samples: int, dtype: Any, like: Any) -> Any:
-    """Return the same in another namespace; given weights are checked on the host."""
-    if sample_weight is None:
-        options = {"dtype": dtype, "device": device_of(like)}
-        return namespace(like).full((n_samples,), 1.0 / n_samples, **options)
-    return follow(check_weights(sample_weight, n_samples, np.float64), like, dtype)
 
 
 def total_weight(sample_weight: Any, n_samples: int) -> float:
@@ -125,7 +117,7 @@ def _is_number(value: Any) -> bool:
 
 def _objects(y: Any) -> list[Any]:
     """Return labels or targets one by one, with the types that they were given in."""
-    if hasattr(y, "__array__"):
+    if not isinstance(y, (list, tuple)):
         return list(np.ravel(np.asarray(y, dtype=object)).tolist())
     rows = (row if isinstance(row, (list, tuple)) else [row] for row in y)
     return [value for row in rows for value in row]

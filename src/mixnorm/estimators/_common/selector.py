@@ -5,18 +5,19 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.base import TransformerMixin
+from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mixnorm._array import device_of, follow, is_foreign, namespace, to_dense, to_numpy
 from mixnorm.estimators._common.arrays import dispatches
+from mixnorm.estimators._common.fitted import FittedMixin
 from mixnorm.estimators._common.validation import validate_data
 
 
-class ColumnSelectorMixin(TransformerMixin):
+class ColumnSelectorMixin(FittedMixin, OneToOneFeatureMixin, TransformerMixin):
     """``transform`` keeps the chosen columns, in their order in the table.
 
-    The estimator has ``selected_``, the chosen column numbers.
+    The model has ``selected``, the chosen column numbers.
     """
 
     n_features_in_: int
@@ -25,8 +26,8 @@ class ColumnSelectorMixin(TransformerMixin):
 
     @property
     def selected_(self) -> Any:
-        """The chosen columns."""
-        raise NotImplementedError
+        """The chosen columns, in the order in which they were chosen."""
+        return self._outward(self._fitted().selected)
 
     def get_support(self, indices: bool = False) -> np.ndarray:
         """Return a mask of the chosen columns, or their sorted numbers.
@@ -83,22 +84,16 @@ class ColumnSelectorMixin(TransformerMixin):
         """
         check_is_fitted(self)
         support = self.get_support(indices=True)
-        there = is_foreign(X) and dispatches()
-        X = X if there else np.asarray(to_dense(X))
+        X = X if is_foreign(X) and dispatches() else np.asarray(to_dense(X))
         if X.ndim != 2 or X.shape[1] != len(support):
             raise ValueError(
                 f"X has shape {X.shape}; inverse_transform takes the {len(support)} columns that "
                 "transform returns."
             )
-        shape = (X.shape[0], self.n_features_in_)
-        if there:
-            xp, places = namespace(X), np.full(self.n_features_in_, len(support))
-            places[support] = np.arange(len(support))
-            nothing = xp.zeros((shape[0], 1), dtype=X.dtype, device=device_of(X))
-            return xp.take(xp.concat([X, nothing], axis=1), follow(places, X), axis=1)
-        full = np.zeros(shape, dtype=X.dtype)
-        full[:, support] = X
-        return full
+        xp, places = namespace(X), np.full(self.n_features_in_, len(support))
+        places[support] = np.arange(len(support))
+        nothing = xp.zeros((X.shape[0], 1), dtype=X.dtype, device=device_of(X))
+        return xp.take(xp.concat([X, nothing], axis=1), follow(places, X), axis=1)
 
     def get_feature_names_out(self, input_features: Any | None = None) -> np.ndarray:
         """Return the names of the chosen columns.
@@ -113,19 +108,6 @@ class ColumnSelectorMixin(TransformerMixin):
         -------
         ndarray of str
         """
-        check_is_fitted(self)
-        known = getattr(self, "feature_names_in_", None)
-        if input_features is None:
-            input_features = known
-            if known is None:
-                input_features = [f"x{column}" for column in range(self.n_features_in_)]
-        names = np.asarray(input_features, dtype=object)
-        if known is not None and not np.array_equal(names, known):
-            raise ValueError("input_features is not equal to feature_names_in_")
-        if len(names) != self.n_features_in_:
-            raise ValueError(
-                f"input_features should have length equal to number of features "
-                f"({self.n_features_in_}), got {len(names)}"
-            )
-        chosen: np.ndarray = names[self.get_support(indices=True)]
+        names: np.ndarray = super().get_feature_names_out(input_features)
+        chosen: np.ndarray = names[self.get_support()]
         return chosen

@@ -6,6 +6,7 @@ import numbers
 from collections.abc import Iterator
 from typing import Any, Self
 
+import numpy as np
 from sklearn.base import BaseEstimator
 
 from mixnorm.estimators._common.classifier import ClassifierFace
@@ -37,11 +38,28 @@ class StagedMixin(FittedMixin):
         for scores in self._staged_scores(X):
             yield self._fitted().outputs.labels(scores)
 
+    @property
+    def path_(self) -> dict[str, np.ndarray]:
+        """One row per round."""
+        return dict(self._fitted().curve)
+
+    @property
+    def null_loss_(self) -> float:
+        """Training loss before the first round."""
+        return float(self._fitted().null_loss)
+
+    @property
+    def cost_(self) -> Any:
+        """What a prediction costs."""
+        return self._fitted().cost()
+
     def _truncated(self, size: Any, parameter: str, what: str = "features") -> Self:
         """Return a copy whose model, and the parameter that says how large it is, is smaller."""
         model = self._fitted()
         smaller = self._with(model.truncate(check_size(size, model.size, what, parameter)))
-        if "search_" not in vars(self):  # a search keeps the largest size that it was to try
+        if (
+            getattr(self, "search_", None) is None
+        ):  # a search keeps the largest size that it was to try
             setattr(smaller, parameter, int(size))
         return smaller
 

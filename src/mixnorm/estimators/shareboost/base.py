@@ -21,13 +21,15 @@ from mixnorm.estimators._common.arrays import (
     new_table,
     outward,
 )
-from mixnorm.estimators._common.inputs import (
-    DEFAULT_SIZE,
-    check_weights,
-    total_weight,
-)
+from mixnorm.estimators._common.inputs import DEFAULT_SIZE, check_weights, total_weight
 from mixnorm.estimators._common.messages import warn_caller
-from mixnorm.estimators._common.progress import CallbackSupportMixin, Progress, Rounds
+from mixnorm.estimators._common.progress import (
+    CallbackSupportMixin,
+    Progress,
+    Rounds,
+    all_or_nothing,
+    with_callbacks,
+)
 from mixnorm.estimators._common.selector import ColumnSelectorMixin
 from mixnorm.estimators._common.staged import StagedMixin
 from mixnorm.estimators._common.validation import validate_data
@@ -39,7 +41,7 @@ from mixnorm.exceptions import (
     NotConvergedWarning,
 )
 from mixnorm.models import Inputs, Path, PathModel, Predictor
-from mixnorm.pools import Columns, Cost, as_pool, bind, scale_name, working_dtype
+from mixnorm.pools import Columns, as_pool, bind, scale_name, working_dtype
 
 # Rows that weigh less than this on average look like shares, not counts.
 _LIGHT = 0.1
@@ -58,6 +60,30 @@ class BaseShareBoost(
     model_: PathModel
     #: What a path cannot be continued without: a hash of the settings of the fit.
     _resume: str
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Choose features and fit.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training data.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Class labels of any type, or targets.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the samples.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        self._check_parameters()
+        with all_or_nothing(self):
+            X, pool = self._training_table(X)
+            X, y = self._check_training(X, y)
+            return self._fit(X, y, sample_weight, pool)
 
     def _fit(
         self,
@@ -217,6 +243,10 @@ class BaseShareBoost(
         """Return the loss object that ``loss`` stands for."""
         raise NotImplementedError
 
+    def _check_training(self, X: Any, y: Any) -> tuple[Any, Any]:
+        """Return training data, checked."""
+        raise NotImplementedError
+
     def _targets(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, int, Any]:
         """Return the targets for the loss, the number of scores, and the outputs of the model."""
         raise NotImplementedError
@@ -292,30 +322,9 @@ class BaseShareBoost(
         return intercept if isinstance(intercept, float) else self._outward(intercept)
 
     @property
-    def selected_(self) -> Any:
-        """The chosen columns, in the order in which they were chosen."""
-        return self._outward(self._fitted().selected)
-
-    @property
     def alpha_(self) -> Any:
         """The weight of the penalty in the model of each size."""
         return self._outward(np.asarray([step.alpha for step in self._fitted().path.rounds]))
-
-    @property
-    def path_(self) -> dict[str, np.ndarray]:
-        """One row per round: the feature, the loss, its gradient and the seconds."""
-        return dict(self._fitted().curve)
-
-    @property
-    def null_loss_(self) -> float:
-        """Training loss with no features."""
-        return float(self._fitted().null_loss)
-
-    @property
-    def cost_(self) -> Cost:
-        """What a prediction costs."""
-        cost: Cost = self._fitted().cost()
-        return cost
 
     @property
     def n_iter_(self) -> int:

@@ -8,10 +8,7 @@ from typing import Annotated, Any, Self
 import numpy as np
 
 from mixnorm.engines import boosting
-from mixnorm.estimators._common.inputs import (
-    check_weights,
-    random_generator,
-)
+from mixnorm.estimators._common.inputs import check_weights, random_generator
 from mixnorm.estimators._common.messages import warn_caller
 from mixnorm.estimators._common.parameters import (
     CheckedParameters,
@@ -25,7 +22,6 @@ from mixnorm.estimators._common.progress import Progress, Rounds, all_or_nothing
 from mixnorm.estimators._common.staged import StagedClassifier
 from mixnorm.exceptions import FewerFeaturesWarning, InterruptedFitWarning
 from mixnorm.models import ClassOutputs, Inputs, StumpModel, StumpPath, StumpRound
-from mixnorm.pools import Cost
 
 _SHARE = "it is the share of the columns that a round looks at"
 
@@ -189,23 +185,6 @@ class JointBoostClassifier(CheckedParameters, _Boosted):
         """The shared stumps, in the order in which they were added."""
         rounds: tuple[StumpRound, ...] = self._fitted().path.rounds
         return rounds
-
-    @property
-    def selected_(self) -> np.ndarray:
-        """The columns that are read, in the order in which they were chosen."""
-        selected: np.ndarray = self._fitted().selected
-        return selected
-
-    @property
-    def path_(self) -> dict[str, np.ndarray]:
-        """One row per round."""
-        return dict(self._fitted().curve)
-
-    @property
-    def cost_(self) -> Cost:
-        """What a prediction costs."""
-        cost: Cost = self._fitted().cost()
-        return cost
 
     @property
     def null_loss_(self) -> float:

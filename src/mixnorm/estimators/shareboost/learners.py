@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import copy
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from mixnorm._array import follow, is_foreign, namespace, to_numpy
 from mixnorm.estimators._common.arrays import check_within_reach, encoded
-from mixnorm.estimators._common.inputs import (
-    check_loss,
-    check_number_targets,
-    check_weights,
-)
-from mixnorm.estimators._common.progress import all_or_nothing, with_callbacks
+from mixnorm.estimators._common.inputs import check_loss, check_number_targets, check_weights
 from mixnorm.estimators._common.regressor import RegressorMixin
 from mixnorm.estimators._common.staged import StagedClassifierMixin
 from mixnorm.estimators._common.units import check_alike, check_sizes
@@ -143,30 +138,6 @@ class ShareBoostClassifier(StagedClassifierMixin, BaseShareBoost):
     (1797, 20)
     """
 
-    @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Choose features and fit.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training data.
-        y : array-like of shape (n_samples,)
-            Class labels of any type.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights of the samples.
-
-        Returns
-        -------
-        self
-            The fitted classifier.
-        """
-        self._check_parameters()
-        with all_or_nothing(self):
-            X, pool = self._training_table(X)
-            X, y = self._check_training(X, y)
-            return self._fit(X, y, sample_weight, pool)
-
     def _check_training(self, X: Any, y: Any) -> tuple[Any, Any]:
         return self._check_labels(X, y)
 
@@ -274,30 +245,6 @@ class ShareBoostRegressor(RegressorMixin, BaseShareBoost):
     >>> bool(model.score(X, Y) > 0.99)
     True
     """
-
-    @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Choose features and fit.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training data.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Targets.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights of the samples.
-
-        Returns
-        -------
-        self
-            The fitted regressor.
-        """
-        self._check_parameters()
-        with all_or_nothing(self):
-            X, pool = self._training_table(X)
-            X, y = self._check_training(X, y)
-            return self._fit(X, y, sample_weight, pool)
 
     def _targets(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, int, NumberOutputs]:
         """Centre the targets and divide them by one unit, which keeps float32 accurate.

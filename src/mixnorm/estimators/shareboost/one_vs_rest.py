@@ -9,21 +9,15 @@ from typing import Any, Self
 
 import numpy as np
 
-from mixnorm.estimators._common.inputs import (
-    check_weights,
-)
+from mixnorm.estimators._common.inputs import check_weights
 from mixnorm.estimators._common.messages import warn_caller
 from mixnorm.estimators._common.parameters import Jobs
-from mixnorm.estimators._common.progress import (
-    Progress,
-    all_or_nothing,
-    with_callbacks,
-)
+from mixnorm.estimators._common.progress import Progress, all_or_nothing, with_callbacks
 from mixnorm.estimators._common.staged import StagedClassifier
 from mixnorm.estimators.shareboost.learners import ShareBoostClassifier
 from mixnorm.estimators.shareboost.parameters import GreedyParameters
 from mixnorm.models import ClassOutputs, Inputs, OneVsRestModel, Path
-from mixnorm.pools import Cost, check_numpy, working_dtype
+from mixnorm.pools import check_numpy, working_dtype
 
 
 class _OneVsRest(StagedClassifier):
@@ -227,32 +221,10 @@ class OneVsRestGreedy(GreedyParameters, _OneVsRest):
         return np.concatenate([member.coef[1] for member in self._fitted().members])
 
     @property
-    def selected_(self) -> np.ndarray:
-        """The columns that are read."""
-        selected: np.ndarray = self._fitted().selected
-        return selected
-
-    @property
     def n_features_used_(self) -> np.ndarray:
         """How many different features all classes together use, after 1, 2, ... rounds."""
         used: np.ndarray = self._fitted().n_used
         return used
-
-    @property
-    def path_(self) -> dict[str, np.ndarray]:
-        """One row per round."""
-        return dict(self._fitted().curve)
-
-    @property
-    def null_loss_(self) -> float:
-        """The mean training loss of all classes with no features."""
-        return float(self._fitted().null_loss)
-
-    @property
-    def cost_(self) -> Cost:
-        """What a prediction costs."""
-        cost: Cost = self._fitted().cost()
-        return cost
 
     @property
     def n_iter_(self) -> int:
