@@ -27,7 +27,7 @@ def attach(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]],
             value = import_module(f"{package}.{name}")
         else:
             value = getattr(import_module(home), name)
-        vars(import_module(package))[name] = value  # the next lookup does not come here
+        setattr(import_module(package), name, value)  # the next lookup does not come here
         return value
 
     return get, lambda: sorted(homes), sorted(homes)

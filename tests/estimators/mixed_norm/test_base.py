@@ -338,12 +338,16 @@ def test_an_interrupt_before_the_first_point(iris, interrupt_at):
         MixedNormClassifier(tol=1e-9).path(*iris, alphas=[0.01])
 
 
-def test_an_interrupt_ends_cross_validation(iris, interrupt_at):
-    interrupt_at(5)
-    model = MixedNormClassifierCV(alphas=5)
-    with pytest.raises(KeyboardInterrupt):
+def test_an_interrupt_keeps_the_folds_that_are_done(iris, interrupt_at):
+    model = MixedNormClassifierCV(alphas=5, cv=3)
+    expected = model.fit(*iris).cv_results_["split0_test_score"]
+    interrupt_at(12)
+    with pytest.warns(InterruptedFitWarning, match=r"Interrupted in fold \d of 3"):
         model.fit(*iris)
-    assert not hasattr(model, "coef_")
+    assert model.n_splits_ in (1, 2)
+    known = model.cv_results_["split0_test_score"]
+    assert known.tolist() == expected[: len(known)].tolist()
+    assert model.coef_.shape == (3, 4)
 
 
 # --- progress
@@ -395,7 +399,7 @@ def test_a_task_per_fold(iris):
     MixedNormClassifierCV(alphas=4, cv=3).set_callbacks(recorder).fit(*iris)
     assert [name for name in recorder.begun if name != "iteration"] == [
         "fit",
-        *["fold"] * 3,
+        *["fold", *["candidate"] * 4] * 3,
         "refit",
     ]
     assert recorder.ended[-2:] == ["refit", "fit"]

@@ -134,9 +134,9 @@ class TestAdjustment:
 class TestModels:
     def fitted(self, digits, tune, **more):
         model = ShareBoostClassifier(
-            8, pool=POOL, alpha=1e-5, random_state=0, options=GreedyOptions(tune=tune, **more)
+            8, pool=POOL, alpha=1e-5, random_state=0, options=GreedyOptions(tune=tune)
         )
-        return model.fit(*digits)
+        return model.set_params(**more).fit(*digits)
 
     def test_the_loss_falls(self, digits):
         losses = [self.fitted(digits, tune).path_["loss"][-1] for tune in (0, 1, 3, 6)]
@@ -207,7 +207,7 @@ class TestModels:
         assert model.path_["loss"][-1] < before
 
     def test_after_steps_back(self, digits):
-        plain, tuned = (self.fitted(digits, tune, backward=3) for tune in (0, 3))
+        plain, tuned = (self.fitted(digits, tune, options__backward=3) for tune in (0, 3))
         assert len(tuned.path_["loss"]) == len(plain.path_["loss"]) == 8
         assert tuned.path_["loss"][-1] < plain.path_["loss"][-1]
 
@@ -248,10 +248,10 @@ class TestModels:
         assert model.score(*digits) > 0.4
 
     def test_namespaces(self, digits, xp):
-        wanted = self.fitted(digits, 3, tol=1e-8)
+        wanted = self.fitted(digits, 3, options__tol=1e-8)
         images, y = xp.asarray(digits[0]), xp.asarray(digits[1])
         with sklearn.config_context(array_api_dispatch=True):
-            found = self.fitted((images, y), 3, tol=1e-8)
+            found = self.fitted((images, y), 3, options__tol=1e-8)
             scores = found.decision_function(images)
         assert found.path_["loss"][-1] == pytest.approx(wanted.path_["loss"][-1], rel=1e-4)
         np.testing.assert_allclose(

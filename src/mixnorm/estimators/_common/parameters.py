@@ -11,14 +11,13 @@ from __future__ import annotations
 import functools
 import math
 import numbers
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, fields
 from typing import Annotated, Any, get_type_hints
 
 import numpy as np
 
 from mixnorm.estimators._common.inputs import check_class_weight, check_jobs, random_generator
-from mixnorm.estimators._common.search import values_to_try
 from mixnorm.norms import as_norm
 
 
@@ -238,6 +237,25 @@ class ListOf(Kind):
 
 def _given(name: str, value: Any) -> str:
     return f"{name}={value!r}" if name.isidentifier() else f"{value!r}, {name},"
+
+
+def values_to_try(given: Any, name: str, *, texts: bool = False) -> list[Any]:
+    """Return a list of numbers to try; a single one is a list of one.
+
+    With ``texts``, a text may stand for a number.
+    """
+    kinds = (numbers.Real, str) if texts else numbers.Real
+    if isinstance(given, kinds) and not isinstance(given, bool):
+        return [given]
+    if isinstance(given, (str, bytes, dict)) or not isinstance(given, Iterable):
+        raise TypeError(f"{name}={given!r} must be a list of numbers to try.")
+    values = [value.item() if isinstance(value, np.generic) else value for value in given]
+    for value in values:
+        if isinstance(value, bool) or not isinstance(value, kinds):
+            raise TypeError(f"{name}={given!r} must be a list of numbers to try, got {value!r}.")
+    if not values:
+        raise ValueError(f"{name} is empty; give at least one number to try.")
+    return values
 
 
 # --- types that several families have

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import copy
 import math
-import numbers
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -19,6 +18,7 @@ from mixnorm.estimators._common.arrays import take_rows
 from mixnorm.estimators._common.fitted import FittedMixin
 from mixnorm.estimators._common.folds import fold_splitter, row_folds
 from mixnorm.estimators._common.messages import warn_caller
+from mixnorm.estimators._common.parameters import Folds, Jobs, Scoring, Switch
 from mixnorm.estimators._common.progress import Progress, all_or_nothing, with_callbacks
 from mixnorm.estimators._common.regressor import r2
 from mixnorm.exceptions import InterruptedFitWarning, NotConvergedWarning
@@ -26,25 +26,6 @@ from mixnorm.selection import Candidate, SearchResult, choose, search
 
 #: The fact of a candidate whose fit ended before its tolerance.
 UNFINISHED = "unfinished"
-
-
-def values_to_try(given: Any, name: str, *, texts: bool = False) -> list[Any]:
-    """Return a list of numbers to try; a single one is a list of one.
-
-    With ``texts``, a text may stand for a number.
-    """
-    kinds = (numbers.Real, str) if texts else numbers.Real
-    if isinstance(given, kinds) and not isinstance(given, bool):
-        return [given]
-    if isinstance(given, (str, bytes, dict)) or not isinstance(given, Iterable):
-        raise TypeError(f"{name}={given!r} must be a list of numbers to try.")
-    values = [value.item() if isinstance(value, np.generic) else value for value in given]
-    for value in values:
-        if isinstance(value, bool) or not isinstance(value, kinds):
-            raise TypeError(f"{name}={given!r} must be a list of numbers to try, got {value!r}.")
-    if not values:
-        raise ValueError(f"{name} is empty; give at least one number to try.")
-    return values
 
 
 def explained(y: np.ndarray, given: np.ndarray, weight: np.ndarray) -> float:
@@ -78,6 +59,8 @@ class RowProblem(ABC):
     weight: np.ndarray | None
     #: The number of candidates of each chain, at most.
     chains: Sequence[int] = field(default=(), init=False)
+    # The rows that were held out last, with their X and y: all candidates of a path share them.
+    _last: tuple[Any, Any, Any] = field(default=(None, None, None), init=False)
 
     @abstractmethod
     def fold(self, train: Any, test: Any) -> Callable[[int], Iterator[Candidate]]:
@@ -114,7 +97,10 @@ class RowProblem(ABC):
 
     def held_out(self, candidate: Candidate) -> tuple[Any, Any]:
         """Return ``X`` and ``y`` of the held-out rows, for a scorer."""
-        return take_rows(self.X, candidate.rows), take_rows(self.y, candidate.rows)
+        rows = candidate.rows
+        if self._last[0] is not rows:
+            self._last = rows, take_rows(self.X, rows), take_rows(self.y, rows)
+        return self._last[1:]
 
     def metadata(self, candidate: Candidate, given: dict[str, Any]) -> dict[str, Any]:
         """Return the held-out part of metadata of all rows, for a scorer."""
@@ -145,20 +131,24 @@ class _Scorer:
         return float(self.scorer(self.problem.fitted(candidate), X, y, **own))
 
 
-class SearchedMixin(FittedMixin):
-    """An estimator whose fit begins with a search, which it keeps as ``search_``.
+@dataclass(eq=False, repr=False)
+class SearchParameters:
+    """The parameters of every search."""
 
-    A subclass has the parameters ``cv``, ``scoring``, ``one_standard_error`` and ``n_jobs``.
-    """
+    _: KW_ONLY
+    cv: Folds = None
+    scoring: Scoring = None
+    one_standard_error: Switch = False
+    n_jobs: Jobs = None
+
+
+class SearchedMixin(SearchParameters, FittedMixin):
+    """An estimator whose fit begins with a search, which it keeps as ``search_``."""
 
     # Groups are for the splitter.
     __metadata_request__fit: ClassVar = {"groups": metadata_routing.UNUSED}
 
     search_: SearchResult
-    cv: Any
-    scoring: Any
-    one_standard_error: bool
-    n_jobs: int | None
     #: The error where no fold has a candidate.
     _no_candidate = "No fold has a candidate that can be fitted."
 

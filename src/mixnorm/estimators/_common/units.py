@@ -71,7 +71,12 @@ def target_frame(
     degrees = {degree_of(loss) for loss in losses}
     degree = degrees.pop() if len(degrees) == 1 else None
     if degree is None:
-        _check_without_unit(sizes)
+        size = float(np.max(sizes, initial=0.0))
+        if size > _SAFE:
+            raise ValueError(
+                f"The targets are as large as {size:.0e}, and these losses have no unit in common "
+                "in which that is moderate. Divide y by a number of that size."
+            )
         return Frame(centre, 1.0, 2)
     spread = np.max(np.where(counts, np.abs(y - centre), 0.0), axis=0, initial=0.0)
     check_alike(spread, sizes)
@@ -116,15 +121,6 @@ def check_sizes(sizes: np.ndarray, dtype: str) -> None:
         raise ValueError(
             f"The targets, of size {size:.0e}, are too {kind} for {dtype};{wide} divide y by "
             "a number of that size."
-        )
-
-
-def _check_without_unit(sizes: np.ndarray) -> None:
-    size = float(np.max(sizes, initial=0.0))
-    if size > _SAFE:
-        raise ValueError(
-            f"The targets are as large as {size:.0e}, and these losses have no unit in common in "
-            "which that is moderate. Divide y by a number of that size."
         )
 
 

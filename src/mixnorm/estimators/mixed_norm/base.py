@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import numbers
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
-from typing import Annotated, Any
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Annotated, Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -14,8 +15,22 @@ from sklearn.base import BaseEstimator
 from mixnorm.engines import proximal
 from mixnorm.estimators._common.linear import LinearMixin
 from mixnorm.estimators._common.messages import warn_caller
-from mixnorm.estimators._common.parameters import CheckedParameters, Number, maybe
-from mixnorm.estimators._common.progress import CallbackSupportMixin, Iterations, Progress
+from mixnorm.estimators._common.parameters import (
+    CheckedParameters,
+    Count,
+    Norm,
+    Number,
+    Switch,
+    Tolerance,
+    maybe,
+)
+from mixnorm.estimators._common.progress import (
+    CallbackSupportMixin,
+    Iterations,
+    Progress,
+    all_or_nothing,
+    with_callbacks,
+)
 from mixnorm.estimators._common.selector import ColumnSelectorMixin
 from mixnorm.estimators.mixed_norm.grid import alpha_grid, check_grid, collect, grid_size
 from mixnorm.estimators.mixed_norm.training import Training, moderate, standardized
@@ -23,20 +38,6 @@ from mixnorm.exceptions import InterruptedFitWarning, NotConvergedWarning
 from mixnorm.losses import DualLoss
 from mixnorm.models import FitReport, Inputs, LinearModel, MixedNormPath
 from mixnorm.norms import as_norm
-
-__all__ = [
-    "MixedNormPath",
-    "NormLearner",
-    "Penalty",
-    "Radius",
-    "Training",
-    "alpha_grid",
-    "check_dual_loss",
-    "check_grid",
-    "grid_size",
-    "weighted_rows",
-    "working_dtypes",
-]
 
 # A smaller relative gap than this is lost in the rounding of float32.
 _LEAST_TOL_OF_FLOAT32 = 1e-5
@@ -91,13 +92,29 @@ Penalty = Annotated[float, Number(least=0, why="it is the weight of the norm")]
 Radius = Annotated[float | None, maybe(Number(least=0))]
 
 
+@dataclass(eq=False, repr=False)
+class NormParameters:
+    """The parameters of every estimator that minimises a loss under a norm."""
+
+    norm: Norm = "l2,1"
+    _: KW_ONLY
+    fit_intercept: Switch = True
+    standardize: Switch = False
+    tol: Tolerance = 1e-4
+    max_iter: Count = 1000
+
+
 class NormLearner(
-    CheckedParameters, LinearMixin, ColumnSelectorMixin, CallbackSupportMixin, BaseEstimator
+    NormParameters,
+    CheckedParameters,
+    LinearMixin,
+    ColumnSelectorMixin,
+    CallbackSupportMixin,
+    BaseEstimator,
 ):
     """Base of the estimators that minimise a loss under a norm.
 
-    A subclass has the parameters ``norm``, ``fit_intercept``, ``standardize``, ``tol`` and
-    ``max_iter``, and turns weights outward and inward with the methods below.
+    A subclass turns weights outward and inward with the methods below.
     """
 
     # --- what a subclass may say
@@ -126,7 +143,79 @@ class NormLearner(
         (inside,), units = standardized([X], [weight], centred=bool(self.fit_intercept))
         return inside, units
 
+    def _training_of(self, X: Any, y: Any, sample_weight: Any) -> tuple[Training, Any]:
+        """Validate the data; return them as the engine takes them, and the outputs of the model."""
+        raise NotImplementedError
+
     # --- one penalty, or one ball
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training data.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Class labels of any type, one per row; or the targets of a regression.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the samples.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        self._check_parameters()
+        with all_or_nothing(self):
+            training, outputs = self._training_of(X, y, sample_weight)
+            progress = Progress.of_fit(self, X, y, sample_weight, int(self.max_iter))
+            found = self._solve(training, alpha=self.alpha, radius=self.radius, progress=progress)
+            self._keep(found, outputs)
+            progress.end(dict)
+            return self
+
+    @with_callbacks
+    def path(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        alphas: Any = 50,
+        alpha_ratio: float = 1e-2,
+        sample_weight: Any = None,
+    ) -> MixedNormPath:
+        """Return the solutions for many penalties, each started from the one before.
+
+        ``alpha``, ``radius`` and ``warm_start`` do not count here, and the estimator stays as it
+        is, fitted or not.
+
+        Parameters
+        ----------
+        X, y
+            Training data, as in ``fit``.
+        alphas : int or sequence of float, default=50
+            Falling penalties, or how many to take, evenly spaced in logarithms, from the smallest
+            penalty that leaves no weights.
+        alpha_ratio : float, default=1e-2
+            The last of these divided by the first; not used where penalties are given.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the samples.
+
+        Returns
+        -------
+        MixedNormPath
+            ``alphas``, ``coefs``, ``intercepts``, ``gaps``, ``norm_values``, ``n_features``, ...
+        """
+        self._check_parameters()
+        check_grid(alphas, alpha_ratio)
+        scratch = copy.copy(self)  # what validation sets stays off the estimator
+        training, _ = scratch._training_of(X, y, sample_weight)
+        progress = Progress.of_fit(self, X, y, sample_weight, grid_size(alphas))
+        path = scratch._walk(training, alphas, alpha_ratio, progress)
+        progress.end()
+        return path
 
     def _solve(
         self, training: Training, *, alpha: float | None, radius: float | None, progress: Progress
@@ -159,7 +248,7 @@ class NormLearner(
 
     def _start(self, training: Training) -> tuple[Any, Any] | None:
         """Return the solution of the last fit, if ``warm_start`` asks for it."""
-        if not getattr(self, "warm_start", False) or "model_" not in vars(self):
+        if not getattr(self, "warm_start", False) or not self.__sklearn_is_fitted__():
             return None
         weights, intercept = self._unturned()
         wanted = (training.design.n_features, training.design.n_outputs)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -18,27 +18,21 @@ from mixnorm.estimators._common.inputs import (
 )
 from mixnorm.estimators._common.parameters import (
     ClassWeight,
-    Count,
     Loss,
-    Norm,
     Switch,
-    Tolerance,
 )
-from mixnorm.estimators._common.progress import Progress, all_or_nothing, with_callbacks
 from mixnorm.estimators._common.validation import check_classification_targets, validate_data
 from mixnorm.estimators.mixed_norm.base import (
     NormLearner,
     Penalty,
     Radius,
-    Training,
     check_dual_loss,
-    check_grid,
-    grid_size,
     weighted_rows,
     working_dtypes,
 )
+from mixnorm.estimators.mixed_norm.training import Training
 from mixnorm.losses import JOINT, as_loss
-from mixnorm.models import ClassOutputs, MixedNormPath, gives_probabilities
+from mixnorm.models import ClassOutputs, gives_probabilities
 
 
 class OneDesign(NormLearner):
@@ -54,73 +48,8 @@ class OneDesign(NormLearner):
         """Return valid data as the engine takes them, and the outputs of the model."""
         raise NotImplementedError
 
-    @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training data.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Class labels of any type, one per row; or the targets of a regression.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights of the samples.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
-        self._check_parameters()
-        with all_or_nothing(self):
-            training, outputs = self._prepared(*self._validated(X, y), sample_weight)
-            progress = Progress.of_fit(self, X, y, sample_weight, int(self.max_iter))
-            found = self._solve(training, alpha=self.alpha, radius=self.radius, progress=progress)
-            self._keep(found, outputs)
-            progress.end(dict)
-            return self
-
-    @with_callbacks
-    def path(
-        self,
-        X: Any,
-        y: Any,
-        *,
-        alphas: Any = 50,
-        alpha_ratio: float = 1e-2,
-        sample_weight: Any = None,
-    ) -> MixedNormPath:
-        """Return the solutions for many penalties, each started from the one before.
-
-        ``alpha``, ``radius`` and ``warm_start`` do not count here, and the estimator stays as it
-        is, fitted or not.
-
-        Parameters
-        ----------
-        X, y
-            Training data, as in ``fit``.
-        alphas : int or sequence of float, default=50
-            Falling penalties, or how many to take, evenly spaced in logarithms, from the smallest
-            penalty that leaves no weights.
-        alpha_ratio : float, default=1e-2
-            The last of these divided by the first; not used where penalties are given.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights of the samples.
-
-        Returns
-        -------
-        MixedNormPath
-            ``alphas``, ``coefs``, ``intercepts``, ``gaps``, ``norm_values``, ``n_features``, ...
-        """
-        self._check_parameters()
-        check_grid(alphas, alpha_ratio)
-        scratch = copy.copy(self)  # what validation sets stays off the estimator
-        training, _ = scratch._prepared(*scratch._validated(X, y), sample_weight)
-        progress = Progress.of_fit(self, X, y, sample_weight, grid_size(alphas))
-        path = scratch._walk(training, alphas, alpha_ratio, progress)
-        progress.end()
-        return path
+    def _training_of(self, X: Any, y: Any, sample_weight: Any) -> tuple[Training, Any]:
+        return self._prepared(*self._validated(X, y), sample_weight)
 
 
 class NormClassifier(ClassifierFace, OneDesign):
@@ -170,7 +99,7 @@ class NormClassifier(ClassifierFace, OneDesign):
                 f"{type(self).__name__} needs samples of at least 2 classes, but y holds only one "
                 f"class of positive weight: {present[0]!r}."
             )
-        if not getattr(self, "warm_start", False) or "model_" not in vars(self):
+        if not getattr(self, "warm_start", False) or not self.__sklearn_is_fitted__():
             return
         known = self.classes_
         if not np.array_equal(known, classes):
@@ -293,14 +222,9 @@ class MixedNormClassifier(NormClassifier):
     True
     """
 
-    norm: Norm = "l2,1"
     alpha: Penalty = 0.01
     _: KW_ONLY
     radius: Radius = None
     loss: Loss = "logistic"
     class_weight: ClassWeight = None
-    fit_intercept: Switch = True
-    standardize: Switch = False
-    tol: Tolerance = 1e-4
-    max_iter: Count = 1000
     warm_start: Switch = False

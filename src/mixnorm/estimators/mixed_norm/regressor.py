@@ -10,19 +10,19 @@ import numpy as np
 
 from mixnorm.engines.proximal import SharedDesign, Solution
 from mixnorm.estimators._common.inputs import check_number_targets, check_weights
-from mixnorm.estimators._common.parameters import Count, Loss, Norm, Switch, Tolerance
+from mixnorm.estimators._common.parameters import Loss, Switch
 from mixnorm.estimators._common.regressor import RegressorMixin
 from mixnorm.estimators._common.units import target_frame
 from mixnorm.estimators._common.validation import validate_data
 from mixnorm.estimators.mixed_norm.base import (
     Penalty,
     Radius,
-    Training,
     check_dual_loss,
     weighted_rows,
     working_dtypes,
 )
 from mixnorm.estimators.mixed_norm.classifier import OneDesign
+from mixnorm.estimators.mixed_norm.training import Training
 from mixnorm.losses import SCALAR, as_loss
 from mixnorm.models import LinearModel, NumberOutputs
 
@@ -188,13 +188,8 @@ class MixedNormRegressor(NormRegressor):
     (5, True)
     """
 
-    norm: Norm = "l2,1"
     alpha: Penalty = 1.0
     _: KW_ONLY
     radius: Radius = None
     loss: Loss = "squared"
-    fit_intercept: Switch = True
-    standardize: Switch = False
-    tol: Tolerance = 1e-4
-    max_iter: Count = 1000
     warm_start: Switch = False

@@ -14,19 +14,19 @@ from mixnorm.estimators._common.inputs import check_weights
 from mixnorm.estimators._common.parameters import (
     Anything,
     ClassWeight,
-    Count,
-    Folds,
-    Jobs,
     Loss,
-    Norm,
-    Scoring,
     Switch,
-    Tolerance,
 )
 from mixnorm.estimators._common.progress import Progress
-from mixnorm.estimators._common.search import UNFINISHED, RowProblem, SearchedMixin
-from mixnorm.estimators.mixed_norm.base import NormLearner, check_grid
+from mixnorm.estimators._common.search import (
+    UNFINISHED,
+    RowProblem,
+    SearchedMixin,
+    SearchParameters,
+)
+from mixnorm.estimators.mixed_norm.base import NormLearner, NormParameters
 from mixnorm.estimators.mixed_norm.classifier import MixedNormClassifier, NormClassifier
+from mixnorm.estimators.mixed_norm.grid import check_grid
 from mixnorm.estimators.mixed_norm.regressor import MixedNormRegressor, NormRegressor
 from mixnorm.estimators.mixed_norm.training import Training
 from mixnorm.selection import Candidate, SearchResult
@@ -92,7 +92,17 @@ class PenaltyProblem(RowProblem):
         return Candidate({"alpha": float(found.alpha)}, rows, scores, model, facts)
 
 
-class PenaltyByCrossValidation(SearchedMixin, NormLearner):
+@dataclass(eq=False, repr=False)
+class PenaltyParameters(NormParameters, SearchParameters):
+    """The parameters of a search over penalties."""
+
+    _: KW_ONLY
+    alphas: Anything = 50
+    alpha_ratio: Anything = 1e-2
+    one_standard_error: Switch = True
+
+
+class PenaltyByCrossValidation(PenaltyParameters, SearchedMixin, NormLearner):
     """One path per fold over the same penalties, then a fit on all data with the best of them."""
 
     #: The estimator without cross-validation.
@@ -205,20 +215,9 @@ n_features_in_, feature_names_in_
 
     _kind = MixedNormClassifier
 
-    norm: Norm = "l2,1"
     _: KW_ONLY
-    alphas: Anything = 50
-    alpha_ratio: Anything = 1e-2
     loss: Loss = "logistic"
-    cv: Folds = None
-    scoring: Scoring = None
-    one_standard_error: Switch = True
-    n_jobs: Jobs = None
     class_weight: ClassWeight = None
-    fit_intercept: Switch = True
-    standardize: Switch = False
-    tol: Tolerance = 1e-4
-    max_iter: Count = 1000
 
 
 @dataclass(eq=False, repr=False)
@@ -282,16 +281,5 @@ n_features_in_, feature_names_in_
 
     _kind = MixedNormRegressor
 
-    norm: Norm = "l2,1"
     _: KW_ONLY
-    alphas: Anything = 50
-    alpha_ratio: Anything = 1e-2
     loss: Loss = "squared"
-    cv: Folds = None
-    scoring: Scoring = None
-    one_standard_error: Switch = True
-    n_jobs: Jobs = None
-    fit_intercept: Switch = True
-    standardize: Switch = False
-    tol: Tolerance = 1e-4
-    max_iter: Count = 1000

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -13,15 +12,10 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length
 
-from mixnorm.estimators._common.progress import Progress, with_callbacks
 from mixnorm.estimators._common.units import safe_unit
 from mixnorm.estimators._common.validation import validate_data
-from mixnorm.estimators.mixed_norm.base import (
-    NormLearner,
-    check_grid,
-    grid_size,
-    working_dtypes,
-)
+from mixnorm.estimators.mixed_norm.base import NormLearner, working_dtypes
+from mixnorm.estimators.mixed_norm.training import Training
 from mixnorm.estimators.multitask.problem import (
     TaskProblem,
     build_problem,
@@ -40,12 +34,12 @@ from mixnorm.estimators.multitask.targets import (
     read_shared,
     side_by_side,
 )
-from mixnorm.models import MixedNormPath, TaskOutputs, gives_probabilities
+from mixnorm.models import TaskOutputs, gives_probabilities
 
 
 def _known_losses(estimator: Any) -> list[Any]:
     """Return the losses of the tasks; before ``fit`` those given, for whichever tasks they are."""
-    if "model_" in vars(estimator):
+    if estimator.__sklearn_is_fitted__():
         return list(estimator.model_.outputs.losses)
     given = estimator.losses
     given = given.values() if isinstance(given, Mapping) else given
@@ -108,6 +102,10 @@ class BaseMultiTask(RegressorMixin, NormLearner):
             fit_intercept=bool(self.fit_intercept),
             standardize=bool(self.standardize),
         )
+
+    def _training_of(self, X: Any, y: Any, sample_weight: Any) -> tuple[Training, TaskOutputs]:
+        problem = self._problem(X, y, sample_weight)
+        return problem.training, problem.outputs
 
     def _matrix(self, X: Any, *, reset: bool) -> Any:
         dtype = working_dtypes(self.tol, given_losses(self.losses))
@@ -271,47 +269,6 @@ class BaseMultiTask(RegressorMixin, NormLearner):
         names, matrices, form = read_matrices(X, self.tasks_)
         found = [NormLearner.transform(self, own) for own in matrices]
         return found if form == "list" else dict(zip(names, found, strict=True))
-
-    @with_callbacks
-    def path(
-        self,
-        X: Any,
-        y: Any,
-        *,
-        alphas: Any = 50,
-        alpha_ratio: float = 1e-2,
-        sample_weight: Any = None,
-    ) -> MixedNormPath:
-        """Return the solutions for many penalties, each started from the one before.
-
-        ``alpha``, ``radius`` and ``warm_start`` do not count here, and the estimator stays as it
-        is, fitted or not.
-
-        Parameters
-        ----------
-        X, y
-            Training data, as in ``fit``.
-        alphas : int or sequence of float, default=50
-            Falling penalties, or how many to take, evenly spaced in logarithms, from the smallest
-            penalty that leaves no weights.
-        alpha_ratio : float, default=1e-2
-            The last of these divided by the first; not used where penalties are given.
-        sample_weight : array-like, list or dict, optional
-            Weights, as in ``fit``.
-
-        Returns
-        -------
-        MixedNormPath
-            ``alphas``, ``coefs``, ``intercepts``, ``gaps``, ``norm_values``, ``n_features``, ...
-        """
-        self._check_parameters()
-        check_grid(alphas, alpha_ratio)
-        scratch = copy.copy(self)  # what validation sets stays off the estimator
-        training = scratch._problem(X, y, sample_weight).training
-        progress = Progress.of_fit(self, X, y, sample_weight, grid_size(alphas))
-        path = scratch._walk(training, alphas, alpha_ratio, progress)
-        progress.end()
-        return path
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

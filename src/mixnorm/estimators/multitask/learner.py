@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
-from mixnorm.estimators._common.parameters import Count, Loss, Norm, Switch, Tolerance
-from mixnorm.estimators._common.progress import Progress, all_or_nothing, with_callbacks
+from mixnorm.estimators._common.parameters import Loss, Switch
 from mixnorm.estimators.mixed_norm.base import Penalty, Radius
 from mixnorm.estimators.multitask.base import BaseMultiTask
 
@@ -129,18 +128,12 @@ class MultiTaskLearner(BaseMultiTask):
     True
     """
 
-    norm: Norm = "l2,1"
     losses: Loss = "squared"
     alpha: Penalty = 0.1
     _: KW_ONLY
     radius: Radius = None
-    fit_intercept: Switch = True
-    standardize: Switch = False
-    tol: Tolerance = 1e-4
-    max_iter: Count = 1000
     warm_start: Switch = False
 
-    @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit all tasks.
 
@@ -161,13 +154,5 @@ optional
         self
             The fitted learner.
         """
-        self._check_parameters()
-        with all_or_nothing(self):
-            problem = self._problem(X, y, sample_weight)
-            progress = Progress.of_fit(self, X, y, sample_weight, int(self.max_iter))
-            found = self._solve(
-                problem.training, alpha=self.alpha, radius=self.radius, progress=progress
-            )
-            self._keep(found, problem.outputs)
-            progress.end(dict)
-            return self
+        fitted: Self = super().fit(X, y, sample_weight)
+        return fitted

@@ -12,15 +12,7 @@ import numpy as np
 from mixnorm._array import is_sparse
 from mixnorm.estimators._common.folds import fold_splitter, row_folds, warn_of_sorted_rows
 from mixnorm.estimators._common.parameters import (
-    Anything,
-    Count,
-    Folds,
-    Jobs,
     Loss,
-    Norm,
-    Scoring,
-    Switch,
-    Tolerance,
 )
 from mixnorm.estimators.mixed_norm import Training
 from mixnorm.estimators.mixed_norm.search import PenaltyByCrossValidation, PenaltyProblem
@@ -116,19 +108,8 @@ class MultiTaskLearnerCV(PenaltyByCrossValidation, BaseMultiTask):
 
     _kind = MultiTaskLearner
 
-    norm: Norm = "l2,1"
     losses: Loss = "squared"
     _: KW_ONLY
-    alphas: Anything = 50
-    alpha_ratio: Anything = 1e-2
-    cv: Folds = None
-    scoring: Scoring = None
-    one_standard_error: Switch = True
-    n_jobs: Jobs = None
-    fit_intercept: Switch = True
-    standardize: Switch = False
-    tol: Tolerance = 1e-4
-    max_iter: Count = 1000
 
     def _search_problem(self, X: Any, y: Any, sample_weight: Any) -> _TaskSearch:
         problem = self._problem(X, y, sample_weight)
@@ -320,7 +301,7 @@ class _Held:
         scored = self.scored
         share = np.zeros(len(scored))
         share[scored] = 1.0 / (self.null_losses[scored] * scored.sum())
-        return np.asfortranarray(self.weight * share.astype(self.weight.dtype))
+        return np.asarray(self.weight * share.astype(self.weight.dtype), order="F")
 
 
 def _with_weights(model: Any, problem: TaskProblem, fitted: np.ndarray) -> Training:

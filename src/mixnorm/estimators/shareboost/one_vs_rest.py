@@ -69,6 +69,8 @@ class OneVsRestGreedy(GreedyParameters, _OneVsRest):
         Weights, zero for columns that a class does not use; only for pools whose atoms are columns.
     intercept_ : ndarray of shape (n_classes,) or (1,)
         Intercept.
+    options_ : GreedyOptions
+        The options in use: those given, or the defaults.
     cost_ : Cost
         Operations per row: each feature that is used is computed once.
     null_loss_ : float
@@ -268,24 +270,16 @@ class OneVsRestGreedy(GreedyParameters, _OneVsRest):
         return self._truncated(n_features, "n_features_to_select", "features per class")
 
 
-class _Silent:
-    """Progress that nobody follows: a class's model is of no use to a callback alone."""
-
-    def task(self, name: str, n_tasks: int = 0) -> Self:
-        return self
-
-    def end(self, attributes: Any = None) -> bool:
-        return False
-
-
 def _fit_class(
     plain: ShareBoostClassifier, pool: Any, data: Any, X: Any, own: np.ndarray, sample_weight: Any
 ) -> tuple[Path, list[tuple[type[Warning], str]]]:
-    """Return the path of one class, and what its fit warned of."""
+    """Return the path of one class, and what its fit warned of.
+
+    No callback follows the rounds: a class's model is of no use to one alone.
+    """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        silent: Any = _Silent()
-        plain._fit(X, own, sample_weight, pool, silent, data)
+        plain._fit(X, own, sample_weight, pool, data=data)
     return plain.model_.path, [(warning.category, str(warning.message)) for warning in caught]
 
 

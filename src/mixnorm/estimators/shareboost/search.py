@@ -14,9 +14,9 @@ from sklearn.base import clone
 
 from mixnorm.estimators._common.arrays import take_rows
 from mixnorm.estimators._common.inputs import DEFAULT_SIZE, check_weights, weight_numbers
-from mixnorm.estimators._common.parameters import Folds, Jobs, ListOf, Scoring, Switch, maybe
+from mixnorm.estimators._common.parameters import ListOf, maybe, values_to_try
 from mixnorm.estimators._common.progress import Progress
-from mixnorm.estimators._common.search import RowProblem, SearchedMixin, values_to_try
+from mixnorm.estimators._common.search import RowProblem, SearchedMixin
 from mixnorm.estimators.shareboost.base import BaseShareBoost
 from mixnorm.estimators.shareboost.learners import ShareBoostClassifier, ShareBoostRegressor
 from mixnorm.estimators.shareboost.parameters import ALPHA
@@ -103,10 +103,6 @@ class _SizeByCrossValidation(SearchedMixin, BaseShareBoost):
 
     _: KW_ONLY
     alphas: Annotated[Any, maybe(ListOf(ALPHA, texts=True))] = None
-    cv: Folds = None
-    scoring: Scoring = None
-    one_standard_error: Switch = False
-    n_jobs: Jobs = None
 
     def _search_problem(self, X: Any, y: Any, sample_weight: Any) -> SizeProblem:
         X, pool = self._training_table(X)
@@ -184,8 +180,8 @@ class ShareBoostClassifierCV(_SizeByCrossValidation, ShareBoostClassifier):
         Mean held-out score of the chosen size and penalty.
     n_splits_ : int
         The number of folds that the choice rests on.
-    alpha_, selected_, path_, coef_, intercept_, null_loss_, classes_, n_iter_, n_features_in_, \
-feature_names_in_
+    alpha_, options_, selected_, path_, coef_, intercept_, null_loss_, classes_, n_iter_, \
+n_features_in_, feature_names_in_
         As in :class:`ShareBoostClassifier`, for the model fitted on all data.
 
     Examples
@@ -241,7 +237,7 @@ class ShareBoostRegressorCV(_SizeByCrossValidation, ShareBoostRegressor):
         Mean held-out score of the chosen size and penalty.
     n_splits_ : int
         The number of folds that the choice rests on.
-    alpha_, selected_, path_, coef_, intercept_, null_loss_, n_iter_, n_features_in_, \
+    alpha_, options_, selected_, path_, coef_, intercept_, null_loss_, n_iter_, n_features_in_, \
 feature_names_in_
         As in :class:`ShareBoostRegressor`, for the model fitted on all data.
 
