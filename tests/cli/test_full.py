@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from mixnorm import ShareBoostClassifier, ShareBoostRegressor
 from mixnorm.cli import full as _full
 from mixnorm.cli.data import Data
-from mixnorm.cli.search import Fold, _spread, mean_error
+from mixnorm.cli.held_out import Fold
 from mixnorm.tables import SparseEncoder
 
 
@@ -153,15 +153,3 @@ def test_a_class_of_one_row(data):
     data.y = data.y + 1
     data.y[1] = 9  # in the training rows: inner folds cannot all have it
     assert 0 <= _full.fit_full(data, found(1)).error < 0.5
-
-
-def test_errors_and_their_spread():
-    truth, guess = np.array([0, 1, 1, 0]), np.array([0, 1, 0, 0])
-    assert mean_error(truth, guess, None, "classification") == 0.25
-    assert mean_error(truth, guess, np.array([1, 1, 2, 0]), "classification") == 0.5
-    assert mean_error(truth, guess, None, "regression") == 0.5
-    expected = np.sqrt(0.25 * 0.75 / 4)
-    assert _spread(truth, guess, None, "classification") == pytest.approx(expected)
-    doubled = _spread(truth, guess, np.full(4, 2.0), "classification")
-    assert doubled == pytest.approx(expected)
-    assert _spread(truth, truth, None, "regression") == 0.0

@@ -7,8 +7,8 @@ from sklearn.model_selection import StratifiedKFold
 
 import mixnorm as package
 from mixnorm import ShareBoostClassifier
-from mixnorm.cli import search
-from mixnorm.selection import choose_size
+from mixnorm.cli import held_out, search
+from mixnorm.selection import SearchResult, choose
 
 from .conftest import flowers
 from .test_interrupt import interrupt  # noqa: F401
@@ -42,7 +42,8 @@ def test_nested_sizes_and_errors(mixnorm, table):
     sizes, errors = [], []
     for train, test in splitter.split(X, y):
         inner = [scores(train[a], train[b]) for a, b in splitter.split(train, y[train])]
-        sizes.append(choose_size(np.array(inner), one_standard_error=True) + 1)
+        found = SearchResult.of([{}] * 4, {"score": np.array(inner)}, np.zeros(4), {})
+        sizes.append(choose(found, one_standard_error=True) + 1)
         errors.append(1 - scores(train, test)[sizes[-1] - 1])
     assert told["nested"]["sizes"] == sizes
     assert told["nested"]["errors"] == pytest.approx(errors)
@@ -53,23 +54,18 @@ def test_nested_sizes_and_errors(mixnorm, table):
 
 
 def test_the_inner_search_never_sees_the_outer_rows(mixnorm, table, monkeypatch):
-    fit, fold, weights, held = search._Searcher._fit, search._Searcher._fold, [], []
+    path, weights, held = held_out.Paths.path, [], []
 
-    def noted(self, model, weight, notes):
+    def noted(self, learner, weight, test):
         weights.append(weight)
-        return fit(self, model, weight, notes)
-
-    def scored(self, bar, name, train, test):
         held.append(test)
-        return fold(self, bar, name, train, test)
+        return path(self, learner, weight, test)
 
-    monkeypatch.setattr(search._Searcher, "_fit", noted)
-    monkeypatch.setattr(search._Searcher, "_fold", scored)
+    monkeypatch.setattr(held_out.Paths, "path", noted)
     mixnorm("fit", *WORDS, "--weight", "w", "--nested")
     outer = held[:3]
-    fits = weights[:3] + weights[-9:]  # between them is the fit on all rows
     assert sorted(np.concatenate(outer)) == list(range(120))
-    for number, (weight, test) in enumerate(zip(fits, held, strict=True)):
+    for number, (weight, test) in enumerate(zip(weights, held, strict=True)):
         assert not weight[test].any()
         if number >= 3:
             away = outer[(number - 3) // 3]
@@ -193,7 +189,7 @@ def test_the_error_without_features_counts_rows_by_their_weight(mixnorm, table, 
     table.assign(y=target, w=weight).to_csv(tmp_path / "t.csv", index=False)
     told = mixnorm("fit", *WORDS, "--weight", "w").json
     y, errors = np.asarray(target), []
-    for train, test in search.split_rows(y, task, 3, seed=0):
+    for train, test in held_out.split_rows(y, task, 3, seed=0):
         if task == "classification":
             counts = {label: weight[train][y[train] == label].sum() for label in ("down", "up")}
             wrong = y[test] != max(counts, key=counts.get)
@@ -216,9 +212,9 @@ def test_the_standard_error_of_an_error_is_that_of_a_bootstrap():
         for given in (None, weight):
             shares = np.ones(500) if given is None else given
             errors = [
-                search.mean_error(truth[rows], guess[rows], shares[rows], task) for rows in drawn
+                held_out.mean_error(truth[rows], guess[rows], shares[rows], task) for rows in drawn
             ]
             # 2000 draws know a deviation to about 2 %.
             expected = pytest.approx(np.std(errors), rel=0.06)
-            assert search._spread(truth, guess, given, task) == expected
-    assert search._spread(truth, truth, None, "regression") == 0.0
+            assert held_out.error_spread(truth, guess, given, task) == expected
+    assert held_out.error_spread(truth, truth, None, "regression") == 0.0

@@ -11,7 +11,7 @@ import pytest
 
 import mixnorm as package
 from mixnorm.cli import bar
-from mixnorm.cli.search import _Searcher
+from mixnorm.cli.held_out import Paths
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def test_while_the_size_is_searched(mixnorm, iris, interrupt):
 
 
 def test_between_two_paths(mixnorm, iris, monkeypatch):
-    fold, count = _Searcher._fold, [0]
+    fold, count = Paths.fold, [0]
 
     def stopped(self, *words):
         count[0] += 1
@@ -78,7 +78,7 @@ def test_between_two_paths(mixnorm, iris, monkeypatch):
             raise KeyboardInterrupt
         return fold(self, *words)
 
-    monkeypatch.setattr(_Searcher, "_fold", stopped)
+    monkeypatch.setattr(Paths, "fold", stopped)
     told = mixnorm("fit", iris, "--target", "species", "-k", 2, "--json").json
     assert told["chosen"] == 2
     assert told["interrupted"]
@@ -88,7 +88,7 @@ def test_before_the_first_feature(mixnorm, iris, monkeypatch, tmp_path):
     def stopped(self, *words):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(_Searcher, "_fold", stopped)
+    monkeypatch.setattr(Paths, "fold", stopped)
     found = mixnorm("fit", iris, "--target", "species", "--model", "m.mixnorm")
     assert found.code == 130
     assert "interrupted before there was anything to keep" in found.err

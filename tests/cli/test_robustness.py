@@ -37,19 +37,19 @@ def test_a_path_on_all_rows_shorter_than_those_of_the_folds(mixnorm, tmp_path):
 
 
 def test_an_interrupt_beyond_the_chosen_size(mixnorm, iris, monkeypatch, tmp_path):
-    monkeypatch.setattr(_Searcher, "_choose", lambda self, folds: 1)
+    monkeypatch.setattr(_Searcher, "_choose", lambda self, measured: 1)
     refit = _Searcher._refit
 
-    def stopped(self, bar, chosen, errors):
-        advance = bar._advance
+    def stopped(self, chosen, errors):
+        advance = self.bar._advance
 
         def interrupting(name, rounds, model, error):
             if name == "all rows" and len(model.path_["loss"]) == 3:
                 raise KeyboardInterrupt
             advance(name, rounds, model, error)
 
-        bar._advance = interrupting
-        return refit(self, bar, chosen, errors)
+        self.bar._advance = interrupting
+        return refit(self, chosen, errors)
 
     monkeypatch.setattr(_Searcher, "_refit", stopped)
     found = mixnorm("fit", iris, "--target", "species", "--report", "r.html", "--json")

@@ -19,8 +19,9 @@ from mixnorm.cli.arguments.parser import Usage, build_parser
 from mixnorm.cli.data import Data, load_data
 from mixnorm.cli.demo import demo as demo
 from mixnorm.cli.full import FullFit, fit_full
+from mixnorm.cli.held_out import mean_error
 from mixnorm.cli.screen import Screen, error_text, safe, write_out
-from mixnorm.cli.search import Search, mean_error, search
+from mixnorm.cli.search import Search, search
 from mixnorm.cli.signals import uninterrupted
 from mixnorm.cli.stream.show import predict_rows, show_other, show_stream
 from mixnorm.cli.summary import (

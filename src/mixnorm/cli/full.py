@@ -10,8 +10,9 @@ import numpy as np
 
 from mixnorm._array import is_sparse, to_dense
 from mixnorm.cli.data import Data
+from mixnorm.cli.held_out import Fold, error_on, split_rows
 from mixnorm.cli.screen import error_text
-from mixnorm.cli.search import Fold, Search, mean_error, split_rows
+from mixnorm.cli.search import Search
 
 # Penalties to choose from: C of logistic regression as in LogisticRegressionCV, and alpha of ridge
 # regression.
@@ -181,14 +182,8 @@ def _error(data: Data, fold: Fold, plan: _Plan) -> float:
         penalty = _chosen_penalty(data.task, X, y, weight, plan)
         model = _linear(data.task, plan).set_params(**_named(data.task, penalty))
         model.fit(X, y, sample_weight=weight)
-    return _scored(data, fold, model.predict(scaler.transform(data.X[fold.test].astype(float))))
-
-
-def _scored(data: Data, fold: Fold, guess: np.ndarray) -> float:
-    """Return the error of predictions for the rows of a fold that were held out."""
-    held = _weight(data, fold.test)
-    held = held if held is not None and held.any() else None
-    return mean_error(data.y[fold.test], guess, held, data.task)
+    found = model.predict(scaler.transform(data.X[fold.test].astype(float)))
+    return error_on(data, fold.test, found)
 
 
 def _chosen_penalty(task: str, X: Any, y: np.ndarray, weight: Any, plan: _Plan) -> float:
@@ -256,7 +251,7 @@ def _own_error(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", MixnormWarning)
             model.fit(data.X[train], data.y[train], sample_weight=_weight(data, train))
-        errors.append(_scored(data, fold, model.predict(data.X[fold.test])))
+        errors.append(error_on(data, fold.test, model.predict(data.X[fold.test])))
     return float(np.mean(errors))
 
 

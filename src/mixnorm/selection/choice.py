@@ -9,7 +9,7 @@ import numpy as np
 if TYPE_CHECKING:
     from mixnorm.selection.result import SearchResult
 
-# Means that differ by less, beside the best or beside one, count as equal: that is rounding.
+# Means that differ by less, relative to the largest magnitude, count as equal: that is rounding.
 _ROUNDING = 1e-12
 
 
@@ -104,8 +104,8 @@ def choose(result: SearchResult, *, metric: str = "score", one_standard_error: b
             "give fewer folds (cv) or more rows: a fold needs test rows of positive weight, and at "
             "least two of them for a regression."
         )
-    top = float(np.nanmax(means))
-    best = int(np.argmax(means >= top - _ROUNDING * max(1.0, abs(top))))
+    largest = float(np.max(np.abs(means), where=np.isfinite(means), initial=0.0))
+    best = int(np.argmax(means >= np.nanmax(means) - _ROUNDING * largest))
     if not one_standard_error:
         return best
     near = means >= means[best] - standard_error(scores)[best]

@@ -54,7 +54,7 @@ def test_a_callback_can_stop_the_fit(iris):
 def test_folds_and_the_final_fit_are_tasks(iris):
     recorder = Recorder()
     model = ShareBoostClassifierCV(2, cv=3).set_callbacks(recorder).fit(*iris)
-    assert recorder.begun[:4] == ["fit", "fold", "fold", "fold"]
+    assert recorder.begun[:10] == ["fit", *["fold", "candidate", "candidate"] * 3]
     assert recorder.begun.count("round") == model.n_features_to_select_
     assert recorder.ended[-2:] == ["refit", "fit"]
 

@@ -4,11 +4,14 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn import config_context
 from sklearn.datasets import load_diabetes, load_iris, make_classification
-from sklearn.metrics import accuracy_score, r2_score
-from sklearn.model_selection import GroupKFold, StratifiedKFold
+from sklearn.metrics import accuracy_score, get_scorer, r2_score
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, StratifiedKFold
+from sklearn.pipeline import make_pipeline
 
 from mixnorm import (
+    GreedyOptions,
     ShareBoostClassifier,
     ShareBoostClassifierCV,
     ShareBoostRegressor,
@@ -129,11 +132,33 @@ def test_nothing_to_choose_is_an_error():
         ShareBoostClassifierCV(2, cv=2).fit(np.ones((8, 2)), [0, 1] * 4)
 
 
-def test_interrupt_in_a_fold_is_an_interrupt(digits, interrupt_at):
-    calls = interrupt_at(3)
+def test_interrupt_in_the_first_fold_keeps_the_sizes_done(digits, interrupt_at):
+    interrupt_at(3)
+    model = ShareBoostClassifierCV(4, cv=2)
+    with pytest.warns(InterruptedFitWarning, match="chosen by what was done before"):
+        model.fit(*digits)
+    assert model.cv_results_["n_features"].tolist() == [1, 2]
+    assert model.n_splits_ == 1
+    assert model.n_features_to_select_ == 1 + np.argmax(model.cv_results_["mean_test_score"])
+
+
+@pytest.mark.parametrize("alphas", [None, [1e-3, 1e-1]])
+def test_interrupt_in_a_later_fold_drops_it(digits, interrupt_at, alphas):
+    whole = ShareBoostClassifierCV(4, alphas=alphas, cv=3).fit(*digits)
+    interrupt_at(7 if alphas is None else 11)
+    model = ShareBoostClassifierCV(4, alphas=alphas, cv=3)
+    with pytest.warns(InterruptedFitWarning, match="Interrupted in fold 2 of 3"):
+        model.fit(*digits)
+    assert model.n_splits_ == 1
+    for key in ("n_features", "alpha", "split0_test_score"):
+        np.testing.assert_array_equal(model.cv_results_[key], whole.cv_results_[key])
+
+
+def test_interrupt_before_the_first_feature_is_an_interrupt(digits, interrupt_at):
+    calls = interrupt_at(1)
     with pytest.raises(KeyboardInterrupt):
         ShareBoostClassifierCV(4, cv=2).fit(*digits)
-    assert len(calls) == 3
+    assert len(calls) == 1
 
 
 def test_interrupt_in_the_final_fit_keeps_its_rounds(digits, interrupt_at):
@@ -189,6 +214,72 @@ def test_a_fold_without_weight_to_learn_from():
         ShareBoostRegressorCV(cv=folds).fit(X, X[:, 0], sample_weight=weight)
 
 
+@pytest.mark.parametrize("scoring", ["roc_auc_ovr", "neg_log_loss"])
+def test_a_scorer_gives_what_a_grid_search_gives(noisy, scoring):
+    # All sizes but the last of a path are solved to twenty times the tolerance.
+    X, y = noisy
+    splits = list(StratifiedKFold(3).split(X, y))
+    fit = {"alpha": 1e-2, "options": GreedyOptions(tol=1e-9)}
+    own = ShareBoostClassifierCV(4, cv=splits, scoring=scoring, **fit).fit(X, y)
+    grid = GridSearchCV(
+        ShareBoostClassifier(**fit),
+        {"n_features_to_select": [1, 2, 3, 4]},
+        cv=splits,
+        scoring=scoring,
+    ).fit(X, y)
+    for key in ("mean_test_score", "split2_test_score"):
+        np.testing.assert_allclose(own.cv_results_[key], grid.cv_results_[key], atol=1e-5)
+    assert own.best_params_["n_features_to_select"] == grid.best_params_["n_features_to_select"]
+
+
+def test_a_regression_with_a_scorer_gives_what_a_grid_search_gives():
+    X, y = load_diabetes(return_X_y=True)
+    scoring, splits = "neg_mean_squared_error", list(KFold(3).split(X))
+    own = ShareBoostRegressorCV(5, alpha=1e-2, cv=splits, scoring=scoring).fit(X, y)
+    sizes = {"n_features_to_select": [1, 2, 3, 4, 5]}
+    grid = GridSearchCV(ShareBoostRegressor(alpha=1e-2), sizes, cv=splits, scoring=scoring)
+    grid.fit(X, y)
+    for key in ("mean_test_score", "split2_test_score"):
+        np.testing.assert_allclose(own.cv_results_[key], grid.cv_results_[key], rtol=1e-8)
+
+
+def test_a_scorer_sees_smaller_estimators():
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    seen = []
+
+    def score(model, X, y):
+        seen.append((len(model.selected_), model.n_features_to_select, model.alpha))
+        return model.score(X, y)
+
+    ShareBoostClassifierCV(2, alphas=[1e-3, "auto"], cv=2, scoring=score).fit(X, y)
+    assert seen == [(m, m, alpha) for alpha in (1e-3, "auto") for m in (1, 2)] * 2
+
+
+def test_weights_are_routed_to_the_scorer():
+    X, y = load_iris(return_X_y=True)
+    weight = 1.0 + y
+    scoring = {"cv": 3, "scoring": "accuracy"}
+    direct = ShareBoostClassifierCV(2, **scoring).fit(X, y, sample_weight=weight)
+    with config_context(enable_metadata_routing=True):
+        scorer = get_scorer("accuracy").set_score_request(sample_weight=True)
+        search = ShareBoostClassifierCV(2, cv=3, scoring=scorer)
+        pipeline = make_pipeline("passthrough", search.set_fit_request(sample_weight=True))
+        pipeline.fit(X, y, sample_weight=weight)
+    found = pipeline[-1].cv_results_["mean_test_score"]
+    np.testing.assert_array_equal(found, direct.cv_results_["mean_test_score"])
+
+
+def test_a_fold_without_a_feature_does_not_count():
+    rng = np.random.default_rng(0)
+    X = np.zeros((30, 2))
+    X[:20] = rng.standard_normal((20, 2))
+    folds = [(np.arange(20, 30), np.arange(10)), (np.arange(10, 30), np.arange(10))]
+    model = ShareBoostRegressorCV(2, cv=folds).fit(X, X[:, 0])
+    results = model.cv_results_
+    assert np.all(np.isnan(results["split0_test_score"]))
+    np.testing.assert_array_equal(results["mean_test_score"], results["split1_test_score"])
+
+
 # --- penalties searched together with the size
 
 
@@ -204,12 +295,12 @@ def test_every_penalty_has_the_scores_of_its_own_search():
     alphas = [1e-6, 1e-1, "auto"]
     search = ShareBoostClassifierCV(6, alphas=alphas, cv=3).fit(X, y)
     results = search.cv_results_
-    assert results["n_features"].tolist() == np.repeat(np.arange(1, 7), 3).tolist()
-    assert results["alpha"].tolist() == ["1e-06", "0.1", "auto"] * 6
+    assert results["n_features"].tolist() == [1, 2, 3, 4, 5, 6] * 3
+    assert results["alpha"].tolist() == [1e-6] * 6 + [0.1] * 6 + ["auto"] * 6
     for place, alpha in enumerate(alphas):
         alone = ShareBoostClassifierCV(6, alpha=alpha, cv=3).fit(X, y).cv_results_
         for key in ("mean_test_score", "standard_error", "split1_test_score"):
-            np.testing.assert_allclose(results[key][place::3], alone[key])
+            np.testing.assert_allclose(results[key][6 * place : 6 * place + 6], alone[key])
 
 
 def test_the_best_penalty_and_size_are_refitted():
@@ -226,14 +317,16 @@ def test_the_best_penalty_and_size_are_refitted():
     np.testing.assert_allclose(search.coef_, direct.coef_)
 
 
-def test_one_standard_error_takes_the_best_penalty_of_the_smaller_size():
+def test_one_standard_error_keeps_the_best_penalty():
     X, y = few_rows(seed=1)
-    alphas = [1e-6, 1e-2, 1e-1]
-    search = ShareBoostClassifierCV(10, alphas=alphas, cv=5, one_standard_error=True).fit(X, y)
-    means = search.cv_results_["mean_test_score"].reshape(10, 3)
-    size = search.n_features_to_select_
-    assert size <= 1 + np.unravel_index(np.argmax(means), means.shape)[0]
-    assert search.best_params_["alpha"] == alphas[int(np.argmax(means[size - 1]))]
+    options = {"alphas": [1e-6, 1e-2, 1e-1], "cv": 5}
+    best = ShareBoostClassifierCV(10, **options).fit(X, y)
+    small = ShareBoostClassifierCV(10, one_standard_error=True, **options).fit(X, y)
+    assert small.best_params_["alpha"] == best.best_params_["alpha"]
+    own = best.cv_results_["alpha"] == best.best_params_["alpha"]
+    means, errors = (best.cv_results_[key] for key in ("mean_test_score", "standard_error"))
+    near = means[own] >= means[best.best_index_] - errors[best.best_index_]
+    assert small.n_features_to_select_ == 1 + np.argmax(near) <= best.n_features_to_select_
 
 
 @pytest.mark.parametrize(
@@ -242,7 +335,7 @@ def test_one_standard_error_takes_the_best_penalty_of_the_smaller_size():
         ([], ValueError, "alphas is empty"),
         ([1e-3, -1.0], ValueError, "-1.0, an entry of alphas, must be at least 0"),
         (["best"], ValueError, "'best', an entry of alphas, must be a number or 'auto'"),
-        ([None], TypeError, "None, an entry of alphas, must be a number"),
+        ([None], TypeError, "must be a list of numbers to try, got None"),
         (len, TypeError, "must be a list"),
     ],
 )

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from mixnorm.cli.arguments.parser import STREAMED, Usage
+from mixnorm.cli.held_out import mean_error
 from mixnorm.cli.screen import Screen, error_text
-from mixnorm.cli.search import mean_error
 from mixnorm.exceptions import TableError
 from mixnorm.tables import Row, RowReader, StreamModel, counted
 

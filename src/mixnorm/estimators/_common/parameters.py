@@ -221,13 +221,17 @@ def maybe(kind: Kind) -> Or:
 
 @dataclass(frozen=True)
 class ListOf(Kind):
-    """Values to try, each of a kind; a single number is a list of one."""
+    """Values to try, each of a kind; a single one is a list of one.
+
+    With ``texts``, some may be texts.
+    """
 
     kind: Kind
+    texts: bool = False
 
     def check(self, name: str, value: Any, others: tuple[Any, ...] = ()) -> None:
         """Raise a clear error for no list, or the first wrong entry."""
-        for entry in values_to_try(value, name):
+        for entry in values_to_try(value, name, texts=self.texts):
             self.kind.check(f"an entry of {name}", entry)
 
 
@@ -235,15 +239,19 @@ def _given(name: str, value: Any) -> str:
     return f"{name}={value!r}" if name.isidentifier() else f"{value!r}, {name},"
 
 
-def values_to_try(given: Any, name: str) -> list[Any]:
-    """Return a list of numbers to try; a single one is a list of one."""
-    if isinstance(given, numbers.Real) and not isinstance(given, bool):
+def values_to_try(given: Any, name: str, *, texts: bool = False) -> list[Any]:
+    """Return a list of numbers to try; a single one is a list of one.
+
+    With ``texts``, a text may stand for a number.
+    """
+    kinds = (numbers.Real, str) if texts else numbers.Real
+    if isinstance(given, kinds) and not isinstance(given, bool):
         return [given]
     if isinstance(given, (str, bytes, dict)) or not isinstance(given, Iterable):
         raise TypeError(f"{name}={given!r} must be a list of numbers to try.")
     values = [value.item() if isinstance(value, np.generic) else value for value in given]
     for value in values:
-        if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        if isinstance(value, bool) or not isinstance(value, kinds):
             raise TypeError(f"{name}={given!r} must be a list of numbers to try, got {value!r}.")
     if not values:
         raise ValueError(f"{name} is empty; give at least one number to try.")

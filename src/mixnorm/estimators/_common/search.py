@@ -59,6 +59,8 @@ class RowProblem(ABC):
     weight: np.ndarray | None
     #: The number of candidates of each chain, at most.
     chains: Sequence[int] = field(default=(), init=False)
+    # The rows that were held out last, with their X and y: all candidates of a path share them.
+    _last: tuple[Any, Any, Any] = field(default=(None, None, None), init=False)
 
     @abstractmethod
     def fold(self, train: Any, test: Any) -> Callable[[int], Iterator[Candidate]]:
@@ -95,11 +97,18 @@ class RowProblem(ABC):
 
     def held_out(self, candidate: Candidate) -> tuple[Any, Any]:
         """Return ``X`` and ``y`` of the held-out rows, for a scorer."""
-        return take_rows(self.X, candidate.rows), take_rows(self.y, candidate.rows)
+        rows = candidate.rows
+        if self._last[0] is not rows:
+            self._last = rows, take_rows(self.X, rows), take_rows(self.y, rows)
+        return self._last[1:]
 
     def metadata(self, candidate: Candidate, given: dict[str, Any]) -> dict[str, Any]:
         """Return the held-out part of metadata of all rows, for a scorer."""
-        return {name: take_rows(column, candidate.rows) for name, column in given.items()}
+        return {
+            name: take_rows(column, candidate.rows)
+            for name, column in given.items()
+            if np.ndim(column) > 0  # one weight for all rows changes no score
+        }
 
     def fitted(self, candidate: Candidate) -> Any:
         """Return an estimator with the model of a candidate, for a scorer."""
@@ -142,6 +151,8 @@ class SearchedMixin(SearchParameters, FittedMixin):
     __metadata_request__fit: ClassVar = {"groups": metadata_routing.UNUSED}
 
     search_: SearchResult
+    #: The error where no fold has a candidate.
+    _no_candidate = "No fold has a candidate that can be fitted."
 
     # --- what a subclass says
 
@@ -200,6 +211,8 @@ class SearchedMixin(SearchParameters, FittedMixin):
                 n_jobs=self.n_jobs,
                 progress=progress,
             )
+            if not len(found.chains):
+                raise ValueError(self._no_candidate)
             best = choose(found, one_standard_error=bool(self.one_standard_error))
             results = found.cv_results | self._more_columns(found)
             self.search_ = replace(found, best_index=best, cv_results=results)
@@ -211,14 +224,12 @@ class SearchedMixin(SearchParameters, FittedMixin):
     def _plain(self, learner: Callable[..., Any], **params: Any) -> Any:
         """Return the learner without cross-validation, with the same parameters and some others.
 
-        It knows the columns that this estimator has seen.
+        It knows how many columns this estimator has seen; the rows of a search have no names.
         """
         own: dict[str, Any] = self.get_params(deep=False)  # type: ignore[attr-defined]
         known = learner().get_params(deep=False)
         plain = learner(**{name: own[name] for name in known if name in own} | params)
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(self, name):
-                setattr(plain, name, getattr(self, name))
+        plain.n_features_in_ = getattr(self, "n_features_in_", None)
         return plain
 
     def _report_search(self, n_splits: int) -> None:

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import numbers
+import sys
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Self
+from functools import partial
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
-from sklearn.base import clone, is_classifier
+from sklearn.base import clone
 
-from mixnorm._array import to_numpy
 from mixnorm.estimators._common.arrays import take_rows
-from mixnorm.estimators._common.inputs import check_weights, weight_numbers
-from mixnorm.estimators._common.parameters import Anything, Folds, Jobs, Scoring, Switch
-from mixnorm.estimators._common.progress import Progress, all_or_nothing, with_callbacks
-from mixnorm.estimators._common.regressor import r2
-from mixnorm.estimators._common.search import SearchedMixin, row_folds
+from mixnorm.estimators._common.inputs import DEFAULT_SIZE, check_weights, weight_numbers
+from mixnorm.estimators._common.parameters import ListOf, maybe, values_to_try
+from mixnorm.estimators._common.progress import Progress
+from mixnorm.estimators._common.search import RowProblem, SearchedMixin
 from mixnorm.estimators.shareboost.base import BaseShareBoost
 from mixnorm.estimators.shareboost.learners import ShareBoostClassifier, ShareBoostRegressor
 from mixnorm.estimators.shareboost.parameters import ALPHA
@@ -27,7 +26,66 @@ from mixnorm.exceptions import (
     LightRowsWarning,
     NotConvergedWarning,
 )
-from mixnorm.selection import SearchResult, choose_size, standard_error
+from mixnorm.selection import Candidate, SearchResult
+
+# A candidate is not warned of: the fit on all rows is, and so is an interrupted search.
+_SILENCED = (
+    FewerFeaturesWarning,
+    InterruptedFitWarning,
+    LightRowsWarning,
+    NotConvergedWarning,
+)
+
+
+class SizeProblem(RowProblem):
+    """The rows of a search over sizes: a chain per penalty, which is one path.
+
+    Held-out rows get weight zero instead of being cut out, so that no fold copies ``X``.
+
+    Parameters
+    ----------
+    estimator, X, y, weight
+        As in :class:`RowProblem`.
+    alphas : list of float or "auto"
+        The penalties.
+    """
+
+    def __init__(
+        self, estimator: Any, X: Any, y: Any, weight: np.ndarray | None, alphas: list[Any]
+    ) -> None:
+        super().__init__(estimator, X, y, weight)
+        self.alphas = alphas
+        longest = estimator.n_features_to_select
+        if longest is None:  # a budget sets no limit that is known before the fit
+            longest = DEFAULT_SIZE if estimator.cost_budget is None else sys.maxsize
+        self.chains = (int(longest),) * len(alphas)
+
+    def fold(self, train: Any, test: Any) -> Callable[[int], Iterator[Candidate]]:
+        """Return what goes along the sizes of a path, fitted on the rows ``train``."""
+        weight = np.zeros(self.X.shape[0])
+        weight[train] = 1.0 if self.weight is None else self.weight[train]
+        return partial(self._sizes, weight, test)
+
+    def _sizes(self, weight: np.ndarray, test: Any, chain: int) -> Iterator[Candidate]:
+        alpha = self.alphas[chain]
+        learner = clone(self.estimator).set_params(alpha=alpha)
+        with warnings.catch_warnings():
+            for category in _SILENCED:
+                warnings.simplefilter("ignore", category)
+            model = self.path(learner, weight, test).model_
+        for size, scores in enumerate(model.staged_scores(take_rows(self.X, test)), start=1):
+            params = {"n_features_to_select": size, "alpha": alpha}
+            yield Candidate(params, test, scores, model.truncate(size))
+        if model.path.interrupted:
+            raise KeyboardInterrupt
+
+    def path(self, learner: Any, weight: np.ndarray, test: Any) -> Any:
+        """Return the learner of a fold, fitted with weights that are zero for the rows ``test``."""
+        return learner.fit(self.X, self.y, sample_weight=weight)
+
+    def fitted(self, candidate: Candidate) -> Any:
+        """Return a smaller estimator, read off the path, for a scorer."""
+        return super().fitted(candidate).set_params(**candidate.params)
 
 
 @dataclass(eq=False, repr=False)
@@ -36,141 +94,39 @@ class _SizeByCrossValidation(SearchedMixin, BaseShareBoost):
 
     # Not a parameter of a search: every fit starts anew.
     warm_start: ClassVar[bool] = False  # type: ignore[misc]
+    #: The estimator without cross-validation.
+    _kind: ClassVar[Any]
+    _no_candidate = (
+        "No feature lowers the loss in any fold. Check that X has columns that vary, that y "
+        "depends on them, and that more than one class or value has weight."
+    )
+
     _: KW_ONLY
-    alphas: Anything = None
-    cv: Folds = None
-    scoring: Scoring = None
-    one_standard_error: Switch = False
-    n_jobs: Jobs = None
+    alphas: Annotated[Any, maybe(ListOf(ALPHA, texts=True))] = None
 
-    @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
-        """Choose the number of features by cross-validation, then fit on all data.
+    def _search_problem(self, X: Any, y: Any, sample_weight: Any) -> SizeProblem:
+        X, pool = self._training_table(X)
+        X, y = self._check_training(X, y)
+        weight = None
+        if sample_weight is not None:  # not divided by its sum, as alpha="auto" counts rows
+            check_weights(sample_weight, X.shape[0], np.float64)
+            weight = np.broadcast_to(weight_numbers(sample_weight), (X.shape[0],))
+        # The pool knows the shape of images, if X holds any.
+        plain = self._plain(self._kind, pool=pool)
+        plain._remember(X, y)
+        one = self.alphas is None
+        alphas = [self.alpha] if one else values_to_try(self.alphas, "alphas", texts=True)
+        return SizeProblem(plain, X, y, weight, alphas)
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training data.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Labels or targets.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights of the samples, in the fits and in the scores.
-        groups : array-like of shape (n_samples,), optional
-            Labels for splitters that keep groups of samples together.
+    def _refit(self, problem: SizeProblem, params: dict[str, Any], progress: Progress) -> None:
+        self._fit(problem.X, problem.y, problem.weight, problem.estimator.pool, progress)
 
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
-        self._check_parameters()
-        alphas = self._alphas()
-        with all_or_nothing(self):
-            X, pool = self._training_table(X)
-            X, y = self._check_training(X, y)
-            if sample_weight is not None:
-                check_weights(sample_weight, X.shape[0], np.float64)
-                sample_weight = np.broadcast_to(weight_numbers(sample_weight), (X.shape[0],))
-            labels = to_numpy(y)
-            splits = row_folds(
-                self.cv,
-                X,
-                labels,
-                groups,
-                classifier=is_classifier(self),
-                weight=sample_weight,
-            )
-            if sample_weight is not None and not all(
-                np.any(sample_weight[train] > 0) for train, _ in splits
-            ):
-                raise ValueError(
-                    "In a fold of cv, sample_weight is zero for all rows to learn from. Shuffle "
-                    "the rows, give fewer folds, or leave rows of weight zero out."
-                )
-            progress = Progress.of_fit(self, X, y, sample_weight, len(splits) * len(alphas) + 1)
-            scores = self._scored(X, y, sample_weight, splits, alphas, progress, pool)
-            self.search_ = self._choose(scores, alphas)
-            self._fit(X, y, sample_weight, pool, progress)
-            progress.end(dict)
-            return self
-
-    def _alphas(self) -> list[Any]:
-        """Return the penalties to try."""
-        if self.alphas is None:
-            return [self.alpha]
-        given = [self.alphas] if isinstance(self.alphas, (str, numbers.Real)) else self.alphas
-        if not isinstance(given, Iterable):
-            raise TypeError(f"alphas={self.alphas!r} must be a list of numbers or 'auto', or None.")
-        alphas = [each.item() if isinstance(each, np.generic) else each for each in given]
-        if not alphas:
-            raise ValueError("alphas is empty; give at least one number or 'auto', or None.")
-        for alpha in alphas:
-            ALPHA.check("an entry of alphas", alpha)
-        return alphas
-
-    def _scored(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any,
-        splits: list[Any],
-        alphas: list[Any],
-        progress: Progress,
-        pool: Any,
-    ) -> np.ndarray:
-        """Return the scores of held-out folds: ``(n_alphas, n_splits, n_sizes)``."""
-        from sklearn.utils.parallel import Parallel, delayed
-
-        plain, scorer = self._plain(), self._scorer()
-        plain.pool = pool  # which knows the shape of images, if X holds any
-        chains = [(alpha, train, test) for alpha in alphas for train, test in splits]
-        jobs = (
-            delayed(_held_out_scores)(
-                clone(plain).set_params(alpha=alpha), X, y, sample_weight, train, test, scorer
-            )
-            for alpha, train, test in chains
-        )
-        curves: list[list[float]] = []
-        task = progress.task("fold")
-        for curve in Parallel(n_jobs=self.n_jobs, return_as="generator")(jobs):
-            curves.append(curve)
-            task.end()
-            if len(curves) < len(chains):
-                task = progress.task("fold")
-        longest = max(len(curve) for curve in curves)
-        if longest == 0:
-            raise ValueError(
-                "No feature lowers the loss in any fold. Check that X has columns that vary, that "
-                "y depends on them, and that more than one class or value has weight."
-            )
-        # A path that ran out of features keeps its last model; one without any has no score.
-        padded = [[*curve, *(curve[-1:] or [np.nan]) * (longest - len(curve))] for curve in curves]
-        scores = np.asarray(padded).reshape(len(alphas), len(splits), longest)
-        kept = ~np.all(np.isnan(scores), axis=(0, 2))
-        return scores[:, kept, :]
-
-    def _choose(self, scores: np.ndarray, alphas: list[Any]) -> SearchResult:
-        """Choose penalty and size."""
-        n_alphas, n_splits, n_sizes = scores.shape
-        # One table with all penalties of a size together, small sizes first.
-        table = scores.transpose(1, 2, 0).reshape(n_splits, n_sizes * n_alphas)
-        chosen = choose_size(table, one_standard_error=self.one_standard_error)
-        if self.one_standard_error:  # of the penalties of that size, the best
-            first = chosen - chosen % n_alphas
-            chosen = first + int(np.nanargmax(table.mean(axis=0)[first : first + n_alphas]))
-        best = {
-            "n_features_to_select": 1 + chosen // n_alphas,
-            "alpha": alphas[chosen % n_alphas],
+    def _more_columns(self, found: SearchResult) -> dict[str, Any]:
+        columns = found.cv_results
+        return {
+            "n_features": columns["param_n_features_to_select"],
+            "alpha": columns["param_alpha"],
         }
-        results = {
-            "n_features": np.repeat(np.arange(1, n_sizes + 1), n_alphas),
-            "alpha": np.asarray(_values(alphas) * n_sizes),
-            "mean_test_score": table.mean(axis=0),
-            "std_test_score": table.std(axis=0),
-            "standard_error": standard_error(table),
-            **{f"split{fold}_test_score": curve for fold, curve in enumerate(table)},
-        }
-        return SearchResult(results, best, float(table.mean(axis=0)[chosen]))
 
     @property
     def n_features_to_select_(self) -> int:
@@ -180,57 +136,8 @@ class _SizeByCrossValidation(SearchedMixin, BaseShareBoost):
     def _given_alpha(self) -> Any:
         return self.search_.best_params["alpha"]
 
-    def _plain(self) -> Any:
-        """Return the estimator without cross-validation, with the same parameters."""
-        kind = ShareBoostClassifier if is_classifier(self) else ShareBoostRegressor
-        own = self.get_params(deep=False)
-        return kind(**{name: own[name] for name in kind().get_params(deep=False) if name in own})
-
-    def _scorer(self) -> Callable[..., float] | None:
-        from sklearn.metrics import check_scoring
-
-        return None if self.scoring is None else check_scoring(self, scoring=self.scoring)
-
     def _wanted(self, available: int) -> int:
         return min(int(self.search_.best_params["n_features_to_select"]), available)
-
-
-def _values(alphas: list[Any]) -> list[Any]:
-    """Return penalties as numbers; as texts, where one of them is."""
-    if any(isinstance(alpha, str) for alpha in alphas):
-        return [alpha if isinstance(alpha, str) else f"{alpha:g}" for alpha in alphas]
-    return [float(alpha) for alpha in alphas]
-
-
-def _held_out_scores(
-    model: Any, X: Any, y: Any, sample_weight: Any, train: Any, test: Any, scorer: Any
-) -> list[float]:
-    """Fit a path on the training rows and score every size on the others.
-
-    The other rows get weight zero instead of being cut out, so that no fold copies ``X``.
-    """
-    given = np.ones(X.shape[0]) if sample_weight is None else sample_weight
-    weight = np.zeros(X.shape[0])
-    weight[train] = given[train]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FewerFeaturesWarning)
-        warnings.simplefilter("ignore", LightRowsWarning)  # told once, of all rows
-        warnings.simplefilter("ignore", NotConvergedWarning)
-        warnings.simplefilter("error", InterruptedFitWarning)
-        try:
-            model.fit(X, y, sample_weight=weight)
-        except InterruptedFitWarning:  # one fold's path cut short would bias the choice
-            raise KeyboardInterrupt from None
-    held = {} if sample_weight is None else {"sample_weight": given[test]}
-    if scorer is not None:
-        sizes = range(1, len(model.path_["loss"]) + 1)
-        found, true = take_rows(X, test), take_rows(y, test)
-        return [float(scorer(model.truncate(m), found, true, **held)) for m in sizes]
-    from sklearn.metrics import accuracy_score
-
-    score, true = accuracy_score if is_classifier(model) else r2, to_numpy(y)[test]
-    found = map(to_numpy, model.staged_predict(take_rows(X, test)))
-    return [float(score(true, values, **held)) for values in found]
 
 
 class ShareBoostClassifierCV(_SizeByCrossValidation, ShareBoostClassifier):
@@ -252,7 +159,8 @@ class ShareBoostClassifierCV(_SizeByCrossValidation, ShareBoostClassifier):
     scoring : str or callable, default=None
         What to maximise; None takes accuracy.
     one_standard_error : bool, default=False
-        Choose the smallest model whose mean score is within one standard error of the best.
+        Choose the smallest model, of those with the penalty of the best one, whose mean score is
+        within one standard error of the best.
     n_jobs : int, default=None
         Folds fitted at the same time; None means 1, -1 all processors.
 
@@ -263,10 +171,15 @@ class ShareBoostClassifierCV(_SizeByCrossValidation, ShareBoostClassifier):
     best_params_ : dict
         The chosen ``"n_features_to_select"`` and ``"alpha"``.
     cv_results_ : dict of ndarray
-        ``"n_features"``, ``"alpha"``, ``"mean_test_score"``, ``"std_test_score"``,
-        ``"standard_error"`` and ``"split0_test_score"``, ... for every size and penalty.
+        The keys of scikit-learn's searches, and ``"n_features"``, ``"alpha"`` and
+        ``"standard_error"``, for every size of the first penalty, then of the next. A score is NaN
+        in a fold where no feature lowers the loss.
+    best_index_ : int
+        The row of the chosen size and penalty in ``cv_results_``.
     best_score_ : float
         Mean held-out score of the chosen size and penalty.
+    n_splits_ : int
+        The number of folds that the choice rests on.
     alpha_, options_, selected_, path_, coef_, intercept_, null_loss_, classes_, n_iter_, \
 n_features_in_, feature_names_in_
         As in :class:`ShareBoostClassifier`, for the model fitted on all data.
@@ -280,6 +193,8 @@ n_features_in_, feature_names_in_
     >>> model.n_features_to_select_ <= 4
     True
     """
+
+    _kind = ShareBoostClassifier
 
 
 class ShareBoostRegressorCV(_SizeByCrossValidation, ShareBoostRegressor):
@@ -301,7 +216,8 @@ class ShareBoostRegressorCV(_SizeByCrossValidation, ShareBoostRegressor):
     scoring : str or callable, default=None
         What to maximise; None takes R².
     one_standard_error : bool, default=False
-        Choose the smallest model whose mean score is within one standard error of the best.
+        Choose the smallest model, of those with the penalty of the best one, whose mean score is
+        within one standard error of the best.
     n_jobs : int, default=None
         Folds fitted at the same time; None means 1, -1 all processors.
 
@@ -312,10 +228,15 @@ class ShareBoostRegressorCV(_SizeByCrossValidation, ShareBoostRegressor):
     best_params_ : dict
         The chosen ``"n_features_to_select"`` and ``"alpha"``.
     cv_results_ : dict of ndarray
-        ``"n_features"``, ``"alpha"``, ``"mean_test_score"``, ``"std_test_score"``,
-        ``"standard_error"`` and ``"split0_test_score"``, ... for every size and penalty.
+        The keys of scikit-learn's searches, and ``"n_features"``, ``"alpha"`` and
+        ``"standard_error"``, for every size of the first penalty, then of the next. A score is NaN
+        in a fold where no feature lowers the loss.
+    best_index_ : int
+        The row of the chosen size and penalty in ``cv_results_``.
     best_score_ : float
         Mean held-out score of the chosen size and penalty.
+    n_splits_ : int
+        The number of folds that the choice rests on.
     alpha_, options_, selected_, path_, coef_, intercept_, null_loss_, n_iter_, n_features_in_, \
 feature_names_in_
         As in :class:`ShareBoostRegressor`, for the model fitted on all data.
@@ -329,3 +250,5 @@ feature_names_in_
     >>> bool(model.best_score_ > 0.4)
     True
     """
+
+    _kind = ShareBoostRegressor
