@@ -137,7 +137,7 @@ NAMES = [
     "models.check_floats",
     "models.Predictor",
     "models.path.Path",
-    "selection.choose_size",
+    "selection.choose",
     "pools.working_dtype",
     "losses._base.Loss",
     "losses.Loss",
