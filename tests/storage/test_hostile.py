@@ -235,11 +235,12 @@ REGRESSOR = [
     ((*OUTPUTS, "loss"), None, ""),
     ((*STATE, "search_"), GONE, "'search_' of ShareBoostRegressorCV is missing"),
     ((*STATE, "search_"), {"dict": []}, "'search_' of ShareBoostRegressorCV"),
-    ((*SEARCH, "best_score"), "high", "SearchResult.best_score must be"),
-    ((*SEARCH, "best_params"), [], "SearchResult.best_params must be"),
+    ((*SEARCH, "best_index"), "high", "SearchResult.best_index must be"),
+    ((*SEARCH, "best_index"), 10**6, "best_index_ must be the row of a candidate"),
+    ((*SEARCH, "chains"), [], "SearchResult.chains must be"),
     ((*SEARCH, "cv_results"), [], "SearchResult.cv_results must be"),
     ((*SEARCH, "cv_results"), {"dict": [["alpha", "x"]]}, ""),
-    ((*SEARCH, "cv_results"), {"dict": []}, "an entry for every candidate"),
+    ((*SEARCH, "cv_results"), {"dict": []}, "the columns params and mean_test_score"),
     ((*SEARCH, "more"), 1, "SearchResult has no 'more'"),
 ]
 

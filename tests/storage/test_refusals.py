@@ -76,7 +76,8 @@ def test_a_generator_of_splits(tmp_path, digits):
 def test_fitted_attributes(tmp_path, digits):
     model = ShareBoostClassifierCV(2, cv=2).fit(*digits)
     model.best_params_["here"] = object()
-    with pytest.raises(ModelFileError, match=r"CV\.search_\.best_params\['here'\] = <object"):
+    where = r"CV\.search_\.cv_results\['params'\]\['here'\] = <object"
+    with pytest.raises(ModelFileError, match=where):
         mixnorm.save(model, tmp_path / "model.mixnorm")
 
 

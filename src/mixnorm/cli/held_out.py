@@ -10,7 +10,7 @@ import numpy as np
 
 from mixnorm.cli.bar import SearchBar
 from mixnorm.cli.data import Data
-from mixnorm.estimators.shareboost.search import SizeProblem
+from mixnorm.estimators.shareboost import SizeProblem
 from mixnorm.selection import Candidate, SearchResult, search
 
 Split = tuple[np.ndarray, np.ndarray]

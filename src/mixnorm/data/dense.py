@@ -55,7 +55,7 @@ class DenseMatrix(Products):
             chosen = xp.asarray(index, device=device_of(X))
             return self._convert(xp.take(X, chosen, axis=1)).T
         if X.dtype == self.dtype and X.flags.f_contiguous:
-            return np.asarray(X.T[index])
+            return np.asarray(X.T[np.asarray(index)])
         rows = np.empty((len(index), self.shape[0]), dtype=self.dtype)
         step = max(1, _BLOCK_BYTES // max(1, X.itemsize * self.shape[1]))
         for start in range(0, self.shape[0], step):

@@ -44,8 +44,12 @@ class OneVsRestModel:
     @cached_property
     def members(self) -> tuple[PathModel, ...]:
         """The model of each path."""
-        outputs = ClassOutputs(np.array([REST, OWN]), self.outputs.loss)
-        return tuple(PathModel(path, self.pool, self.inputs, outputs) for path in self.paths)
+        return tuple(PathModel(path, self.pool, self.inputs, self._pair) for path in self.paths)
+
+    @property
+    def _pair(self) -> ClassOutputs:
+        """What the two scores of each path mean."""
+        return ClassOutputs(np.array([REST, OWN]), self.outputs.loss)
 
     @property
     def size(self) -> int:
@@ -106,7 +110,7 @@ class OneVsRestModel:
 
     def probabilities(self, X: Any) -> np.ndarray:
         """Return each class's probability against the rest, divided by their sum."""
-        pairs = [self.outputs.probabilities(pair) for pair in next(self._pairs(X, [self.size]))]
+        pairs = [self._pair.probabilities(pair) for pair in next(self._pairs(X, [self.size]))]
         if len(pairs) == 1:
             return np.asarray(pairs[0])
         own = np.stack([pair[:, 1] for pair in pairs], axis=1)

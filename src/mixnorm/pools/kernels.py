@@ -94,6 +94,7 @@ class KernelPool(PreparedPool):
 
     def scores(self, residual: np.ndarray, rule: str, which: np.ndarray) -> np.ndarray:
         """Return the exact scores of some kernels."""
+        which = np.asarray(which)
         self.n_exact += len(which)
         G = residual
         if len(which) == self.n_usable and rule != "empirical":

@@ -86,13 +86,18 @@ class SearchResult:
 
     def _check_stored(self) -> None:
         """Raise unless every column has an entry for each candidate, and one is chosen."""
-        sizes = {len(column) for column in self.cv_results.values()} | {len(self.chains)}
-        if len(sizes) != 1:
-            raise ValueError("cv_results_ must have an entry for every candidate in each column")
-        if not 0 <= self.best_index < sizes.pop():
-            raise ValueError("best_index_ must be the row of a candidate in cv_results_")
-        if "mean_test_score" not in self.cv_results or "params" not in self.cv_results:
+        results, params = self.cv_results, self.cv_results.get("params")
+        needed = {"mean_test_score", *(f"split{k}_test_score" for k in range(self.n_splits))}
+        if not isinstance(params, list) or not needed <= results.keys():
             raise ValueError("cv_results_ must have the columns params and mean_test_score")
+        columns = [column for column in results.values() if isinstance(column, (list, np.ndarray))]
+        sizes = {len(column) for column in columns} | {len(self.chains)}
+        if len(columns) < len(results) or len(sizes) != 1:
+            raise ValueError("cv_results_ must have an entry for every candidate in each column")
+        if not 0 <= self.best_index < len(params):
+            raise ValueError("best_index_ must be the row of a candidate in cv_results_")
+        if not isinstance(self.best_params, dict):
+            raise ValueError("params in cv_results_ must be dictionaries")
 
 
 def _columns_of(metric: str, table: np.ndarray) -> dict[str, np.ndarray]:

@@ -92,8 +92,6 @@ def test_what_kind_of_penalty_it_is():
     assert KernelPenalty.of_weights(1.0, ones).sharp
     assert KernelPenalty(3.0, ones, 0.1 * ones).sharp
     assert not KernelPenalty.of_weights(1.5, ones).sharp
-    part = KernelPenalty(3.0, ones, 0.1 * ones).part(5.0)
-    np.testing.assert_allclose(part.offsets, 0.5)
 
 
 @pytest.mark.parametrize("q", QS)

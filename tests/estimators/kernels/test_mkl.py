@@ -356,9 +356,7 @@ def test_the_search_takes_matrices_too():
     by_stack = MKLClassifierCV(kernel="precomputed", **params).fit(KernelStack(gaussians(X)), y)
     by_rows = MKLClassifierCV(gaussian_bank(TAUS, dtype="float64"), **params).fit(X, y)
     assert by_stack.best_params_ == by_rows.best_params_
-    np.testing.assert_allclose(
-        by_stack.cv_results_["split_test_scores"], by_rows.cv_results_["split_test_scores"]
-    )
+    np.testing.assert_allclose(by_stack.search_.scores().T, by_rows.search_.scores().T)
 
 
 def test_a_large_kernel_does_not_take_all_weight():

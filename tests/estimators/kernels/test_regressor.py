@@ -150,9 +150,7 @@ def test_the_search_scores_by_the_share_of_variance():
     again = MKLRegressor(BANK, **model.best_params_).fit(X, y)
     np.testing.assert_allclose(model.predict(X), again.predict(X))
     scaled = MKLRegressorCV(BANK, **params).fit(X, 1e5 * y - 7.0)
-    np.testing.assert_allclose(
-        scaled.cv_results_["split_test_scores"], model.cv_results_["split_test_scores"]
-    )
+    np.testing.assert_allclose(scaled.search_.scores().T, model.search_.scores().T)
     several = clone(MKLRegressorCV(BANK, **params)).fit(X, np.column_stack([y, X[:, 0]]))
     assert several.predict(X).shape == (90, 2)
 

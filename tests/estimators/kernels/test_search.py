@@ -86,11 +86,9 @@ def test_what_is_kept_of_a_search(name):
     count = 3 * int(np.prod([len(values) for values in lists.values()]))
     results = found.cv_results_
     assert len(results["params"]) == count
-    assert results["split_test_scores"].shape == (count, 3)
-    np.testing.assert_allclose(
-        results["mean_test_score"], results["split_test_scores"].mean(axis=1)
-    )
-    np.testing.assert_allclose(results["std_test_score"], results["split_test_scores"].std(axis=1))
+    assert found.search_.scores().T.shape == (count, 3)
+    np.testing.assert_allclose(results["mean_test_score"], found.search_.scores().T.mean(axis=1))
+    np.testing.assert_allclose(results["std_test_score"], found.search_.scores().T.std(axis=1))
     assert found.best_score_ == np.max(results["mean_test_score"])
     assert set(found.best_params_) == {*lists, "C"}
     assert np.all(found.kernel_weights_ >= 0.0)
@@ -115,7 +113,7 @@ def test_kinds_of_folds():
     halves = [(np.arange(40), np.arange(40, 75)), (np.arange(35, 75), np.arange(35))]
     for cv in (2, StratifiedKFold(2), ShuffleSplit(2, random_state=0), halves, KFold(2)):
         model = MKLClassifierCV(BANK, Cs=[1.0], ps=[1.2], cv=cv).fit(X, y)
-        assert model.cv_results_["split_test_scores"].shape == (1, 2)
+        assert model.search_.scores().T.shape == (1, 2)
 
 
 def test_weights_count_in_fits_and_scores():
@@ -131,9 +129,7 @@ def test_weights_count_in_fits_and_scores():
     ]
     weighted = MKLClassifierCV(BANK, Cs=CS, ps=[1.2], cv=folds).fit(X, y, sample_weight=weight)
     without = MKLClassifierCV(BANK, Cs=CS, ps=[1.2], cv=own).fit(X[half], y[half])
-    np.testing.assert_allclose(
-        weighted.cv_results_["split_test_scores"], without.cv_results_["split_test_scores"]
-    )
+    np.testing.assert_allclose(weighted.search_.scores().T, without.search_.scores().T)
     np.testing.assert_allclose(weighted.decision_function(X), without.decision_function(X))
     uneven = MKLClassifierCV(BANK, Cs=CS, ps=[1.2], cv=folds)
     uneven.fit(X, y, sample_weight=rng.uniform(0.1, 9.0, size=75))
@@ -210,7 +206,7 @@ def test_an_interrupt_between_folds_keeps_those_done():
     model.set_callbacks(Interrupt(3))
     with pytest.warns(InterruptedFitWarning, match="Interrupted during the search"):
         model.fit(X, y)
-    assert model.cv_results_["split_test_scores"].shape == (3, 2)
+    assert model.search_.scores().T.shape == (3, 2)
     assert model.predict(X).shape == (75,)
 
 
@@ -253,7 +249,7 @@ def test_an_interrupt_in_the_second_fold_keeps_the_first(monkeypatch):
     with pytest.warns(InterruptedFitWarning, match="Interrupted during the search"):
         model = MKLClassifierCV(BANK, Cs=CS, ps=[1.2], cv=4).fit(X, y)
     assert model.n_splits_ == 1
-    assert model.cv_results_["split_test_scores"].shape == (3, 1)
+    assert model.search_.scores().T.shape == (3, 1)
 
 
 def by_params(found):

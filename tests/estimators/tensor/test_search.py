@@ -61,7 +61,7 @@ def test_folds_are_fits_of_their_rows(kernel):
                 kernel, gamma=gamma, standardize=False, representation="tensor"
             ).fit(Z[train], y[train])
             wanted = one.score(Z[test], y[test])
-            found = search.cv_results_["split_test_scores"][place, fold]
+            found = search.search_.scores().T[place, fold]
             assert found == pytest.approx(wanted, abs=1e-4)
     best = TensorKernelRegressor(kernel, gamma=search.gamma_, representation="tensor").fit(X, y)
     np.testing.assert_allclose(search.predict(X), best.predict(X), rtol=1e-7)
@@ -75,7 +75,7 @@ def test_rows_that_are_in_a_fold_twice():
     Z = (X - X.mean(axis=0)) / X.std(axis=0)
     for fold, (train, test) in enumerate(cv):
         one = TensorKernelRegressor(gamma=10.0, standardize=False).fit(Z[train], y[train])
-        found = search.cv_results_["split_test_scores"][0, fold]
+        found = search.search_.scores().T[0, fold]
         assert found == pytest.approx(one.score(Z[test], y[test]), abs=1e-4)
 
 
@@ -162,8 +162,8 @@ def test_workers_groups_and_routing():
         search = TensorKernelRegressorCV(gammas=4, cv=GroupKFold(3))
         pipe = make_pipeline("passthrough", search).fit(X, y, groups=groups)
     for other in (two, same, pipe[-1]):
-        found = other.cv_results_["split_test_scores"]
-        np.testing.assert_array_equal(found, one.cv_results_["split_test_scores"])
+        found = other.search_.scores().T
+        np.testing.assert_array_equal(found, one.search_.scores().T)
 
 
 def test_one_standard_error_takes_the_smallest_gamma_within_it():
@@ -181,8 +181,8 @@ def test_rows_of_weight_zero_are_not_there(scoring):
     weight = np.random.default_rng(0).integers(0, 2, 60).astype(float)
     kept = np.flatnonzero(weight)
     model = TensorKernelClassifierCV(gammas=[1.0, 100.0], cv=3, scoring=scoring)
-    found = model.fit(X, y, sample_weight=weight).cv_results_["split_test_scores"]
-    wanted = model.fit(X[kept], y[kept]).cv_results_["split_test_scores"]
+    found = model.fit(X, y, sample_weight=weight).search_.scores().T
+    wanted = model.fit(X[kept], y[kept]).search_.scores().T
     np.testing.assert_allclose(found, wanted, rtol=1e-9)
 
 
@@ -219,9 +219,9 @@ def test_an_interrupt_in_the_first_fold_keeps_its_candidates(monkeypatch, n_outp
 def test_an_interrupt_later_keeps_whole_folds(monkeypatch):
     X, y = table()
     calls = tiring(monkeypatch, -1)
-    whole = TensorKernelRegressorCV(gammas=5, cv=3).fit(X, y).cv_results_["split_test_scores"]
+    whole = TensorKernelRegressorCV(gammas=5, cv=3).fit(X, y).search_.scores().T
     tiring(monkeypatch, len(calls) // 2)
     with pytest.warns(InterruptedFitWarning, match="Interrupted during the search"):
         model = TensorKernelRegressorCV(gammas=5, cv=3).fit(X, y)
-    np.testing.assert_array_equal(model.cv_results_["split_test_scores"], whole[:, :1])
+    np.testing.assert_array_equal(model.search_.scores().T, whole[:, :1])
     assert model.score(X, y) > 0.5

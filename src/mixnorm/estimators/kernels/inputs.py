@@ -94,7 +94,7 @@ class KernelInputsMixin(CheckedParameters):
     def _validated(self, X: Any) -> Any:
         if self._precomputed:
             X = KernelStack(X)
-            if getattr(self, "feature_names_in_", None) is not None:
+            if hasattr(self, "feature_names_in_"):
                 del self.feature_names_in_
         elif isinstance(X, KernelStack):
             raise TypeError(

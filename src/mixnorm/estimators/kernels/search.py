@@ -70,7 +70,7 @@ class MKLClassifierCV(_CostSearch, KernelClassifier):
     best_index_ : int
         Where they are in ``cv_results_``.
     cv_results_ : dict
-        ``"params"``, ``"param_C"``, ...; ``"split0_test_score"``, ... and ``"split_test_scores"``,
+        ``"params"``, ``"param_C"``, ...; ``"split0_test_score"``, ...,
         the scores by fold; ``"mean_test_score"``, ``"std_test_score"``, ``"standard_error"`` and
         ``"rank_test_score"``.
     n_splits_ : int

@@ -18,7 +18,7 @@ from mixnorm.estimators._common.search import RowProblem, SearchedMixin
 from mixnorm.estimators.kernels.base import KernelEstimator, KernelLearner, Training
 from mixnorm.estimators.kernels.classifier import with_class_weights
 from mixnorm.estimators.kernels.inputs import check_targets, weights_of
-from mixnorm.selection import Candidate, FixedScores, SearchResult
+from mixnorm.selection import Candidate, FixedScores
 
 
 class KernelProblem(RowProblem):
@@ -165,6 +165,3 @@ class KernelCV(SearchedKernels, KernelLearner):
     def _take_over(self, best: Any) -> None:
         super()._take_over(best)
         self.report_ = best.report_
-
-    def _more_columns(self, found: SearchResult) -> dict[str, Any]:
-        return {"split_test_scores": found.scores().T}

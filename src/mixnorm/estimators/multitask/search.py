@@ -301,7 +301,8 @@ class _Held:
         scored = self.scored
         share = np.zeros(len(scored))
         share[scored] = 1.0 / (self.null_losses[scored] * scored.sum())
-        return np.asarray(self.weight * share.astype(self.weight.dtype), order="F")
+        shares: np.ndarray = self.weight * share.astype(self.weight.dtype)
+        return np.asfortranarray(shares)
 
 
 def _with_weights(model: Any, problem: TaskProblem, fitted: np.ndarray) -> Training:

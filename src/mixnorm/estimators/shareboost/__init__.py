@@ -3,3 +3,7 @@
 Open ``learners.py`` first, then ``base.py``. The folder may import ``_common``, ``engines``,
 ``pools``, ``losses`` and ``selection``.
 """
+
+from mixnorm.estimators.shareboost.search import SizeProblem
+
+__all__ = ["SizeProblem"]

@@ -131,7 +131,7 @@ class TensorKernelCV(SearchedMixin, TensorKernelLearner):
         return np.sort(np.array(values_to_try(self.gammas, "gammas"), dtype=np.float64))
 
     def _more_columns(self, found: SearchResult) -> dict[str, Any]:
-        return {"gamma": found.cv_results["param_gamma"], "split_test_scores": found.scores().T}
+        return {"gamma": found.cv_results["param_gamma"]}
 
     def _search_problem(self, X: Any, y: Any, sample_weight: Any) -> GammaProblem:
         return GammaProblem(self, self._validated(X, y), y, sample_weight)
@@ -176,7 +176,7 @@ max_iter, random_state
         The values tried, in ascending order.
     cv_results_ : dict
         For each value of ``gamma`` the scores by fold, their mean, standard deviation and rank,
-        under scikit-learn's names; and ``gamma``, ``standard_error`` and ``split_test_scores``.
+        under scikit-learn's names; and ``gamma`` and ``standard_error``.
     best_params_ : dict
         The chosen ``gamma``.
     best_index_ : int

@@ -7,7 +7,7 @@ import pytest
 
 import mixnorm
 
-PATH = Path(__file__).parents[1] / "docs" / "reference.py"
+PATH = Path(__file__).parents[2] / "docs" / "reference.py"
 
 
 @pytest.fixture(scope="module")
