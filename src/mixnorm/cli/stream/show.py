@@ -233,9 +233,8 @@ def _largest(estimator: Any, names: list[Any]) -> list[str]:
     if not names or weights is None:
         return []
     weights = np.atleast_2d(weights)[:, : len(names)]
-    if (
-        getattr(estimator, "classes_", None) is not None and len(weights) > 1
-    ):  # scores count relative to others
+    # Scores of classes count relative to those of others.
+    if getattr(estimator, "classes_", None) is not None and len(weights) > 1:
         weights = weights - weights.mean(axis=0)
     largest = np.max(np.abs(weights), initial=0.0) or 1.0  # whose square may be infinite
     sizes = np.linalg.norm(weights / largest, axis=0)
