@@ -15,7 +15,25 @@ from mixnorm.cli.screen import Screen, error_text
 _PAUSE = 20.0
 
 
-class SearchBar:
+class Live:
+    """Draws ``_progress`` while it is entered."""
+
+    _progress: Progress
+
+    def __enter__(self) -> Self:
+        self._progress.__enter__()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._progress.__exit__(kind, error, trace)
+
+
+class SearchBar(Live):
     """One bar for all rounds of all paths, with the loss and the held-out error of the last.
 
     Parameters
@@ -48,18 +66,6 @@ class SearchBar:
             disable=screen.quiet or not screen.err.is_terminal,
         )
         self._bar = self._progress.add_task("", total=rounds, size="", loss="-", error="-")
-
-    def __enter__(self) -> Self:
-        self._progress.__enter__()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._progress.__exit__(kind, error, trace)
 
     def expect(self, rounds: int) -> None:
         """Set how many rounds there will be from now on."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from rich.progress import Progress, TextColumn, TimeElapsedColumn
 
 from mixnorm.cli.account import Account, Rise, mean_cost
+from mixnorm.cli.bar import Live
 from mixnorm.cli.screen import Screen, error_text
 from mixnorm.tables import counted
 
@@ -19,7 +19,7 @@ _MOST_STEP = 100_000
 _MOST_LINES = 1000
 
 
-class Running:
+class Running(Live):
     """Prints errors after 1, 2, 4, 8, ... rows, later more often; or every so many.
 
     Parameters
@@ -56,18 +56,6 @@ class Running:
             disable=screen.quiet or not screen.err.is_terminal,
         )
         self._live = self._progress.add_task("waiting for rows", total=None)
-
-    def __enter__(self) -> Self:
-        self._progress.__enter__()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._progress.__exit__(kind, error, trace)
 
     def _after(self, rows: int) -> int:
         """Return the number of rows of the next line.

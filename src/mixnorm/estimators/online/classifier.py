@@ -135,7 +135,7 @@ class OnlineClassifier(ClassifierFace, OnlineEstimator):
     def predict(self, X: Any) -> np.ndarray:
         """Return the class of each row, the first of those with the largest score."""
         best = np.argmax(self._scores(X), axis=1)
-        return np.asarray(self._state().labels)[best]
+        return np.asarray(np.asarray(self._state().labels)[best])
 
 
 @dataclass(eq=False, repr=False)
