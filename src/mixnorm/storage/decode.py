@@ -186,11 +186,14 @@ def restore(estimator: Any, state: dict[str, Any], max_bytes: int) -> int:
     learned: Any = state[main]
     resume: Any = state.get("_resume")
     estimator._check_parameters()
-    learned.check(max_bytes)
+    if learned is resume:  # its outputs follow from the rest, which must be sound
+        learned.check(max_bytes)
     if not isinstance(learned.outputs, estimator._output_kind):
         raise ModelFileError(f"a {name} has no outputs of this kind")
-    if resume is not learned and hasattr(resume, "check"):
-        resume.check(learned)
+    if learned is not resume:
+        learned.check(max_bytes)
+        if hasattr(resume, "check"):
+            resume.check(learned)
     vars(estimator).update(state, n_features_in_=learned.inputs.n_features)
     if learned.inputs.names is not None:
         estimator.feature_names_in_ = learned.inputs.name_array
