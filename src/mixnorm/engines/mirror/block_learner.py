@@ -12,12 +12,7 @@ import numpy as np
 from mixnorm._array import is_sparse
 from mixnorm.engines.mirror import layout
 from mixnorm.engines.mirror import rows_jit as jit
-from mixnorm.engines.mirror.plan import (
-    Account,
-    NotFiniteError,
-    Plan,
-    row_loss,
-)
+from mixnorm.engines.mirror.plan import Account, Array, NotFiniteError, Plan, row_loss
 from mixnorm.engines.mirror.row_learner import RowLearner, copy_corners, in_order
 from mixnorm.norms import MixedNorm, SchattenNorm
 
@@ -75,13 +70,8 @@ class BlockLearner(Account):
         return larger
 
     def learn(
-        self,
-        X: Any,
-        labels: np.ndarray,
-        targets: np.ndarray,
-        importance: np.ndarray,
-        order: np.ndarray | None = None,
-    ) -> tuple[np.ndarray, np.ndarray]:
+        self, X: Any, labels: Array, targets: Array, importance: Array, order: Array | None = None
+    ) -> tuple[Array, Array]:
         """Learn from samples one after the other; see :meth:`RowLearner.learn`.
 
         ``X`` of shape ``(n_samples, n_outputs, n_features)`` has an input for each output.
@@ -113,12 +103,8 @@ class BlockLearner(Account):
         return losses, wrong
 
     def _learn_together(
-        self,
-        X: np.ndarray,
-        targets: np.ndarray,
-        importance: np.ndarray,
-        order: np.ndarray | None,
-    ) -> tuple[np.ndarray, np.ndarray]:
+        self, X: Array, targets: Array, importance: Array, order: Array | None
+    ) -> tuple[Array, Array]:
         losses, wrong = np.empty(len(X)), np.zeros(len(X), dtype=np.int64)
         nothing = np.empty(0, dtype=np.int64)
         targets, importance = in_order(order, targets, importance)
@@ -140,7 +126,7 @@ class BlockLearner(Account):
                 self._step()
         return losses, wrong
 
-    def _alike(self, rows: np.ndarray, weight: np.ndarray) -> int:
+    def _alike(self, rows: Array, weight: Array) -> int:
         """Return how many rows there are before one that is not finite, or has a larger unit."""
         finite = np.all(np.isfinite(rows), axis=1)
         count = len(rows) if np.all(finite) else int(np.argmin(finite))
@@ -150,7 +136,7 @@ class BlockLearner(Account):
             count = max(1, int(np.argmax(larger))) if np.any(larger) else count
         return count
 
-    def _away(self, rows: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _away(self, rows: Array, weight: Array) -> tuple[Array, Array]:
         """Return the distances of rows from the means that they move, and the last means.
 
         With one weight for all rows they move the means together.
@@ -170,20 +156,20 @@ class BlockLearner(Account):
         """Whether inputs are measured from the means of their columns."""
         return self.plan.scaled and self.plan.origin == "means"
 
-    def _inputs(self, rows: np.ndarray) -> np.ndarray:
+    def _inputs(self, rows: Array) -> Array:
         """Return inputs with a column of ones, in the units known so far."""
         ones = np.full((len(rows), 1), float(self.plan.intercept))
         if not self.plan.scaled:
             return np.concatenate([ones, rows], axis=1)
         return np.concatenate([ones, (rows - self.mean[1:]) * self._inverse()[1:]], axis=1)
 
-    def _inverse(self) -> np.ndarray:
+    def _inverse(self) -> Array:
         """Return what inputs are multiplied by."""
         if not self.plan.scaled:
             return np.ones_like(self.top)
         return np.where(self.top > 0.0, 1.0 / np.where(self.top > 0.0, self.top, 1.0), 0.0)
 
-    def _move_origin(self, rows: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    def _move_origin(self, rows: Array, weight: Array) -> Array:
         """Let means and units learn from rows; return their inputs, in the new units.
 
         The model stays the same function of rows when means move. When the unit of a column
@@ -211,8 +197,8 @@ class BlockLearner(Account):
         return np.concatenate([ones, away * self._inverse()[1:]], axis=1)
 
     def _suffer(
-        self, products: np.ndarray, labels: np.ndarray, targets: np.ndarray, importance: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        self, products: Array, labels: Array, targets: Array, importance: Array
+    ) -> tuple[Array, Array, Array]:
         """Note what samples cost; return losses, mistakes and derivatives, weighted."""
         losses, wrong, residual = self._judge(products, labels, targets, importance)
         numbers, losses = self.numbers, losses * importance
@@ -232,8 +218,8 @@ class BlockLearner(Account):
         return losses, wrong, residual
 
     def _judge(
-        self, products: np.ndarray, labels: np.ndarray, targets: np.ndarray, importance: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        self, products: Array, labels: Array, targets: Array, importance: Array
+    ) -> tuple[Array, Array, Array]:
         """Return losses, mistakes and derivatives of samples, which are few, one by one."""
         n_samples, scores = len(products), products + self._rate() * self.offset
         losses, residual = np.zeros(n_samples), np.zeros_like(scores)
@@ -307,7 +293,7 @@ class BlockLearner(Account):
             return plan.rate * math.sqrt(float(self.norm.strong_convexity()) / seen)
         return plan.rate
 
-    def _weights_now(self) -> np.ndarray:
+    def _weights_now(self) -> Array:
         """Return the weights of the next block, in units of scaled inputs."""
         if not np.any(self.theta):
             return np.zeros_like(self.theta)
@@ -318,7 +304,7 @@ class BlockLearner(Account):
                 found *= self.plan.radius / size
         return found
 
-    def weights(self, averaged: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    def weights(self, averaged: bool = False) -> tuple[Array, Array]:
         """Return weights ``(n_outputs, n_features)`` and intercepts, in units of the inputs."""
         matrix, offset = self.played, self._rate() * self.offset
         if averaged:
@@ -329,7 +315,7 @@ class BlockLearner(Account):
         intercept = matrix[:, 0] * self.plan.intercept + offset + self.base
         return matrix[:, 1:], intercept - matrix[:, 1:] @ self.mean[1:]
 
-    def _sums(self) -> np.ndarray:
+    def _sums(self) -> Array:
         return (self.theta - self.pending).T
 
 
@@ -353,7 +339,7 @@ def by_blocks(learner: RowLearner) -> BlockLearner:
     return other
 
 
-def _mirrored(norm: Any, theta: np.ndarray) -> np.ndarray:
+def _mirrored(norm: Any, theta: Array) -> Array:
     """Return the mirror map of a matrix that has a row per output.
 
     For Schatten norms the singular values come from the Gram matrix of the smaller side: what that
@@ -373,7 +359,7 @@ def _mirrored(norm: Any, theta: np.ndarray) -> np.ndarray:
     return np.asarray(turned @ theta if wide else theta @ turned)
 
 
-def _gram(norm: Any, A: np.ndarray) -> np.ndarray | None:
+def _gram(norm: Any, A: Array) -> Array | None:
     """Return the Gram matrix of the smaller side of ``A``, for Schatten norms.
 
     None for other norms, and where the matrix is large, or its squares overflow or vanish.
@@ -385,7 +371,7 @@ def _gram(norm: Any, A: np.ndarray) -> np.ndarray | None:
     return gram if _LEAST_SQUARES < np.trace(gram) < _MOST_SQUARES else None
 
 
-def _dual_norm(norm: Any, gradient: np.ndarray) -> float:
+def _dual_norm(norm: Any, gradient: Array) -> float:
     """Return the dual norm of a matrix that has a row per output."""
     gram = _gram(norm, gradient)
     if gram is None:

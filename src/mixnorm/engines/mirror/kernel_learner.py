@@ -15,6 +15,7 @@ import numpy as np
 
 from mixnorm._chunks import chunks
 from mixnorm.engines.mirror import kernels_jit as jit
+from mixnorm.engines.mirror.plan import Array
 from mixnorm.engines.multikernel import machine_jit
 from mixnorm.models import KernelModel, check_floats
 
@@ -35,8 +36,8 @@ class KernelLearnerState:
 
     q: float
     cost: float
-    offsets: np.ndarray
-    squares: np.ndarray
+    offsets: Array
+    squares: Array
     rounds: float
     total: float
     mistakes: int
@@ -82,13 +83,13 @@ class KernelLearner:
         Samples whose class was predicted wrong when they were met.
     """
 
-    def __init__(self, q: float, offsets: np.ndarray, cost: float, n_classes: int) -> None:
+    def __init__(self, q: float, offsets: Array, cost: float, n_classes: int) -> None:
         self.q, self.cost, self.n_classes = float(q), float(cost), n_classes
         self.offsets = np.asarray(offsets, dtype=np.float64)
         self.squares = np.zeros(len(self.offsets))
         self.rounds, self.total, self.mistakes, self.lost = 0.0, 0.0, 0, 0.0
 
-    def weights(self) -> np.ndarray:
+    def weights(self) -> Array:
         """Return the weights of the kernels now."""
         found = np.zeros(len(self.squares))
         if self.rounds > 0.0:
@@ -113,7 +114,7 @@ class KernelLearner:
         return made
 
     def begin(
-        self, grams: Any, labels: np.ndarray, importance: np.ndarray, *, growing: bool = False
+        self, grams: Any, labels: Array, importance: Array, *, growing: bool = False
     ) -> Samples:
         """Return samples to pass over, which are new.
 
@@ -123,7 +124,7 @@ class KernelLearner:
             self.total += float(np.sum(importance))
         return Samples(grams, labels, importance, self.n_classes, growing)
 
-    def learn(self, samples: Samples, order: np.ndarray) -> None:
+    def learn(self, samples: Samples, order: Array) -> None:
         """Pass over samples in an order."""
         n_kernels, _, n_samples = samples.sums.shape
         for part in chunks(len(order), 2 * n_kernels * n_samples):
@@ -182,12 +183,7 @@ class Samples:
     """
 
     def __init__(
-        self,
-        grams: Any,
-        labels: np.ndarray,
-        importance: np.ndarray,
-        n_classes: int,
-        growing: bool = False,
+        self, grams: Any, labels: Array, importance: Array, n_classes: int, growing: bool = False
     ) -> None:
         from numba.typed import List
 
@@ -199,7 +195,7 @@ class Samples:
         self.sums = np.zeros(shape, dtype=grams.dtype)
         self.A = np.zeros((len(labels), n_classes))
 
-    def add_past(self, between: Any, A: np.ndarray) -> None:
+    def add_past(self, between: Any, A: Array) -> None:
         """Add the inner products with what was learned from other samples."""
         products = between.products(A)  # (n_kernels, n_samples, n_classes)
         self.sums += np.transpose(products, (0, 2, 1))

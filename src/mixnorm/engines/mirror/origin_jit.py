@@ -10,30 +10,7 @@ import math
 
 import numpy as np
 
-from mixnorm.engines.mirror.layout import (
-    AVERAGED,
-    COLUMNS,
-    ENERGY,
-    FACTOR,
-    FEATURES,
-    GREW,
-    INTERCEPT,
-    INVERSE,
-    KIND,
-    KNOWN,
-    MARK,
-    MARKED,
-    MEAN,
-    MEANS,
-    OFFSET,
-    ORIGIN,
-    OUTPUTS,
-    PRESENT,
-    S_RAW,
-    S_VALUE,
-    TOP,
-    WEIGHT,
-)
+from mixnorm.engines.mirror import layout as at
 from mixnorm.engines.mirror.sums_jit import derive, matrix_of, note_average
 from mixnorm.engines.mirror.vectors_jit import compiled, move_means
 
@@ -46,7 +23,7 @@ _FEW = 10.0  # samples that do not tell
 @compiled
 def measure(size, index, column, raw, value):  # type: ignore[no-untyped-def]
     """Write inputs: values from the origin of their columns, in units; of all without an index."""
-    mean, inverse = column[MEAN], column[INVERSE]
+    mean, inverse = column[at.MEAN], column[at.INVERSE]
     if index.shape[0] == 0:
         for j in range(size):
             value[j] = (raw[j] - mean[j]) * inverse[j]
@@ -66,26 +43,26 @@ def grow(  # type: ignore[no-untyped-def]
     that the unit was not known, and its weight neither. They stay as they are if the unit grew a
     short time ago: a column that goes on and on would have its weight grow with it.
     """
-    top = column[TOP, j]
-    column[TOP, j], column[INVERSE, j] = size, 1.0 / size
+    top = column[at.TOP, j]
+    column[at.TOP, j], column[at.INVERSE, j] = size, 1.0 / size
     if not top > 0.0:
-        column[GREW, j] = numbers[WEIGHT]
+        column[at.GREW, j] = numbers[at.WEIGHT]
         return
     part, place = top / size, np.empty(1, np.int64)
     place[0] = j
-    if codes[AVERAGED]:
+    if codes[at.AVERAGED]:
         note_average(1, place, codes, theta, image, total, column, numbers)
     if theta is None:
-        column[ENERGY, j] *= part * part
-        recent = numbers[WEIGHT] - column[GREW, j] < _RECENT * numbers[WEIGHT]
+        column[at.ENERGY, j] *= part * part
+        recent = numbers[at.WEIGHT] - column[at.GREW, j] < _RECENT * numbers[at.WEIGHT]
         stretch = 1.0 if recent and limit < math.inf else min(size / top, limit)
-        column[GREW, j] = numbers[WEIGHT]
-        for r in range(codes[OUTPUTS]):
+        column[at.GREW, j] = numbers[at.WEIGHT]
+        for r in range(codes[at.OUTPUTS]):
             image[r, j] *= stretch
-            if codes[AVERAGED]:
+            if codes[at.AVERAGED]:
                 total[r, j] *= stretch
         return
-    for r in range(codes[OUTPUTS]):
+    for r in range(codes[at.OUTPUTS]):
         theta[r, j] *= part
     derive(1, place, codes, constants, theta, image, column, tree, levels, numbers, scratch)
 
@@ -93,11 +70,11 @@ def grow(  # type: ignore[no-untyped-def]
 @compiled
 def add_offset(j, moved, scale, codes, theta, image, column, outputs):  # type: ignore[no-untyped-def]
     """Let intercepts follow the mean of a column, which has moved so far."""
-    matrix, part = matrix_of(codes, theta, image), scale * moved * column[INVERSE, j]
-    if codes[KIND] == COLUMNS:
-        part *= column[FACTOR, j]
-    for r in range(codes[OUTPUTS]):
-        outputs[OFFSET, r] += part * matrix[r, j]
+    matrix, part = matrix_of(codes, theta, image), scale * moved * column[at.INVERSE, j]
+    if codes[at.KIND] == at.COLUMNS:
+        part *= column[at.FACTOR, j]
+    for r in range(codes[at.OUTPUTS]):
+        outputs[at.OFFSET, r] += part * matrix[r, j]
 
 
 @compiled
@@ -111,25 +88,29 @@ def let_grow(  # type: ignore[no-untyped-def]
     of each column's own shrink around the mean before the sample, not around the one that it has
     moved. Returns by how much the magnitudes of the inputs have changed.
     """
-    raw, value, change = scratch[S_RAW], scratch[S_VALUE], 0.0
+    raw, value, change = scratch[at.S_RAW], scratch[at.S_VALUE], 0.0
     for e in range(size):
         j = e if places.shape[0] == 0 else places[e]
-        away = raw[e] - column[MEAN, j]
-        if not abs(away) > column[TOP, j]:
+        away = raw[e] - column[at.MEAN, j]
+        if not abs(away) > column[at.TOP, j]:
             continue
         moved = 0.0
-        if codes[ORIGIN] == MEANS or column[MARK, j] > 0.0:
-            share = gain if codes[ORIGIN] == MEANS else gain * numbers[WEIGHT] / column[KNOWN, j]
+        if codes[at.ORIGIN] == at.MEANS or column[at.MARK, j] > 0.0:
+            share = (
+                gain
+                if codes[at.ORIGIN] == at.MEANS
+                else gain * numbers[at.WEIGHT] / column[at.KNOWN, j]
+            )
             moved = away * share / (1.0 - share)
         add_offset(j, -moved, scale, codes, theta, image, column, outputs)
         grow(
             j, abs(away), _STRETCH, codes, constants, theta, image, total, column, tree, levels,
             numbers, scratch,
         )  # fmt: skip
-        if codes[KIND] == FEATURES:
+        if codes[at.KIND] == at.FEATURES:
             add_offset(j, moved, scale, codes, theta, image, column, outputs)
         change -= abs(value[e])
-        value[e] = away * column[INVERSE, j]
+        value[e] = away * column[at.INVERSE, j]
         change += abs(value[e])
     return change
 
@@ -144,30 +125,36 @@ def move_origin(  # type: ignore[no-untyped-def]
     ``gain`` is the share of the sample in the means, ``pace`` the rate. Returns the sum of the
     inputs' magnitudes.
     """
-    raw, value = scratch[S_RAW], scratch[S_VALUE]
-    if codes[ORIGIN] == MEANS:
+    raw, value = scratch[at.S_RAW], scratch[at.S_VALUE]
+    if codes[at.ORIGIN] == at.MEANS:
         matrix, own = matrix_of(codes, theta, image), 0.0
-        for r in range(codes[OUTPUTS]):  # all means move by the same share of the inputs
-            if codes[INTERCEPT]:
-                own = scale * matrix[r, 0] * (column[FACTOR, 0] if codes[KIND] == COLUMNS else 1.0)
-            outputs[OFFSET, r] += gain * (products[r] - own) / pace
-        inputs, far = move_means(gain, raw, column[MEAN], column[INVERSE], column[TOP], value)
+        for r in range(codes[at.OUTPUTS]):  # all means move by the same share of the inputs
+            if codes[at.INTERCEPT]:
+                own = (
+                    scale
+                    * matrix[r, 0]
+                    * (column[at.FACTOR, 0] if codes[at.KIND] == at.COLUMNS else 1.0)
+                )
+            outputs[at.OFFSET, r] += gain * (products[r] - own) / pace
+        inputs, far = move_means(
+            gain, raw, column[at.MEAN], column[at.INVERSE], column[at.TOP], value
+        )
     else:
-        if codes[ORIGIN] == MARKED:
-            weight = gain * numbers[WEIGHT]
+        if codes[at.ORIGIN] == at.MARKED:
+            weight = gain * numbers[at.WEIGHT]
             for e in range(size):
                 j = places[e]
-                if column[MARK, j] > 0.0:
-                    column[KNOWN, j] += weight
-                    moved = weight / column[KNOWN, j] * (raw[e] - column[MEAN, j])
-                    column[MEAN, j] += moved
+                if column[at.MARK, j] > 0.0:
+                    column[at.KNOWN, j] += weight
+                    moved = weight / column[at.KNOWN, j] * (raw[e] - column[at.MEAN, j])
+                    column[at.MEAN, j] += moved
                     add_offset(j, moved, scale / pace, codes, theta, image, column, outputs)
         measure(size, places, column, raw, value)
         inputs, far = 0.0, 0
         for e in range(size):
             j = e if places.shape[0] == 0 else places[e]
             inputs += abs(value[e])
-            far += abs(raw[e] - column[MEAN, j]) > column[TOP, j]
+            far += abs(raw[e] - column[at.MEAN, j]) > column[at.TOP, j]
     if far > 0:
         inputs += let_grow(
             size, places, scale / pace, gain, codes, constants, theta, image, total, column,
@@ -188,13 +175,13 @@ def note_names(  # type: ignore[no-untyped-def]
     """
     for e in range(places.shape[0]):
         j = places[e] + 1
-        if column[MARK, j] > 0.0:
-            if numbers[WEIGHT] > _FEW and column[PRESENT, j] < _USUAL * numbers[WEIGHT]:
-                if column[TOP, j] > 0.0:
+        if column[at.MARK, j] > 0.0:
+            if numbers[at.WEIGHT] > _FEW and column[at.PRESENT, j] < _USUAL * numbers[at.WEIGHT]:
+                if column[at.TOP, j] > 0.0:
                     grow(
-                        j, column[TOP, j] + abs(column[MEAN, j]), math.inf, codes, constants, theta,
-                        image, total, column, tree, levels, numbers, scratch,
+                        j, column[at.TOP, j] + abs(column[at.MEAN, j]), math.inf, codes, constants,
+                        theta, image, total, column, tree, levels, numbers, scratch,
                     )  # fmt: skip
-                add_offset(j, -column[MEAN, j], scale, codes, theta, image, column, outputs)
-                column[MARK, j], column[MEAN, j] = 0.0, 0.0
-            column[PRESENT, j] += weight
+                add_offset(j, -column[at.MEAN, j], scale, codes, theta, image, column, outputs)
+                column[at.MARK, j], column[at.MEAN, j] = 0.0, 0.0
+            column[at.PRESENT, j] += weight

@@ -30,6 +30,8 @@ ORIGINS = {"zero": layout.ZERO, "means": layout.MEANS, "marked": layout.MARKED}
 #: The loss of perceptrons: one for a mistake.
 PERCEPTRON = "perceptron"
 
+Array = np.ndarray
+
 _CONSTANTS = 4  # of a loss in the compiled loops
 _SMALLEST = 1e-140  # norm of rows, above which squares keep their digits
 
@@ -40,9 +42,9 @@ class NotFiniteError(ValueError):
     def __init__(
         self,
         done: int,
-        losses: np.ndarray | None = None,
-        wrong: np.ndarray | None = None,
-        order: np.ndarray | None = None,
+        losses: Array | None = None,
+        wrong: Array | None = None,
+        order: Array | None = None,
     ) -> None:
         self.losses = np.empty(0) if losses is None else losses[:done]
         self.wrong = np.empty(0, dtype=np.int64) if wrong is None else wrong[:done]
@@ -139,7 +141,7 @@ class Account:
     plan: Plan
     n_features: int
     n_outputs: int
-    numbers: np.ndarray
+    numbers: Array
     norm: Any
 
     @property
@@ -176,17 +178,17 @@ class Account:
                 "data (MaxAbsScaler), and start anew."
             )
 
-    def _sums(self) -> np.ndarray:
+    def _sums(self) -> Array:
         """Return minus the sum of gradients, ``(n_columns, n_outputs)``, intercept first."""
         raise NotImplementedError
 
-    def _comparator(self, weights: np.ndarray) -> np.ndarray:
+    def _comparator(self, weights: Array) -> Array:
         """Return weights as ``(n_columns, n_outputs)``, with a zero for the intercept."""
         weights = np.asarray(weights, dtype=np.float64).reshape(self.n_outputs, -1)
         missing = self.n_features + 1 - weights.shape[1]
         return np.concatenate([np.zeros((self.n_outputs, missing)), weights], axis=1).T
 
-    def regret(self, weights: np.ndarray) -> float:
+    def regret(self, weights: Array) -> float:
         """Return how much more was lost than by fixed weights, at most.
 
         That is the sum of ``<v_t, w_t - u>`` over the rounds, which is not less than the
@@ -196,7 +198,7 @@ class Account:
         given = self._comparator(weights)
         return float(self.numbers[layout.LINEAR]) + float(np.sum(self._sums() * given))
 
-    def regret_bound(self, weights: np.ndarray) -> float:
+    def regret_bound(self, weights: Array) -> float:
         """Return what the theory promises of :meth:`regret`, from the steps that were taken.
 
         That is ``f(u) / rate_T + sum_t rate_t |v_t|^2 / (2 beta)`` with ``f`` half the squared
@@ -213,7 +215,7 @@ class Account:
         """Return the last step size, and the sum of ``rate_t |v_t|^2 / (2 beta)``."""
         return float(self.numbers[layout.LAST_RATE]), float(self.numbers[layout.STEPS])
 
-    def mistake_bound(self, weights: np.ndarray) -> float:
+    def mistake_bound(self, weights: Array) -> float:
         """Return how many mistakes a perceptron can have made, given weights to compare with.
 
         With ``a = |W| * max |X| / sqrt(beta)`` that is ``L + a sqrt(L) + a^2``, where ``L`` is what
@@ -261,7 +263,7 @@ def are_compiled(losses: Sequence[Any]) -> bool:
     return all(row_code(loss) is not None for loss in losses)
 
 
-def row_constants(loss: Any) -> np.ndarray:
+def row_constants(loss: Any) -> Array:
     """Return what the compiled loops need to know of a loss."""
     found = np.zeros(_CONSTANTS)
     if loss != PERCEPTRON:
@@ -269,7 +271,7 @@ def row_constants(loss: Any) -> np.ndarray:
     return found
 
 
-def row_loss(loss: Any) -> Callable[[np.ndarray, Any], tuple[float, np.ndarray]]:
+def row_loss(loss: Any) -> Callable[[Array, Any], tuple[float, Array]]:
     """Return a function of a sample's scores and its label or target.
 
     It returns the loss and the derivatives, compiled where it can be. For a scalar loss the scores
@@ -281,7 +283,7 @@ def row_loss(loss: Any) -> Callable[[np.ndarray, Any], tuple[float, np.ndarray]]
     constants = row_constants(loss)
     if loss == PERCEPTRON or loss.is_classifier:
 
-        def label_loss(scores: np.ndarray, label: Any) -> tuple[float, np.ndarray]:
+        def label_loss(scores: Array, label: Any) -> tuple[float, Array]:
             residual = np.empty(len(scores))
             return compiled.label_loss(code, constants, scores, label, residual), residual
 
@@ -289,7 +291,7 @@ def row_loss(loss: Any) -> Callable[[np.ndarray, Any], tuple[float, np.ndarray]]
     return lambda scores, target: compiled.number_loss(code, constants, scores[0], target)
 
 
-def _general_loss(loss: Any, scores: np.ndarray, target: Any) -> tuple[float, np.ndarray]:
+def _general_loss(loss: Any, scores: Array, target: Any) -> tuple[float, Array]:
     scores = scores[None, :]
     encoded = loss.encode(np.asarray([target]), scores.shape[1], scores)
     value, residual = loss.value_and_residual(scores, encoded, np.ones(1))

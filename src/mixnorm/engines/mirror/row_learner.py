@@ -16,6 +16,7 @@ from mixnorm.engines.mirror.plan import (
     ORIGINS,
     RULES,
     Account,
+    Array,
     NotFiniteError,
     Plan,
     row_code,
@@ -135,13 +136,8 @@ class RowLearner(Account):
         return larger
 
     def learn(
-        self,
-        X: Any,
-        labels: np.ndarray,
-        targets: np.ndarray,
-        importance: np.ndarray,
-        order: np.ndarray | None = None,
-    ) -> tuple[np.ndarray, np.ndarray]:
+        self, X: Any, labels: Array, targets: Array, importance: Array, order: Array | None = None
+    ) -> tuple[Array, Array]:
         """Learn from samples one after the other; return each one's loss and mistakes.
 
         Parameters
@@ -179,7 +175,7 @@ class RowLearner(Account):
                 raise NotFiniteError(rows.start + done, losses, wrong, order)
         return losses, wrong
 
-    def _samples(self, X: Any) -> tuple[np.ndarray, ...]:
+    def _samples(self, X: Any) -> tuple[Array, ...]:
         """Return a block of samples as the compiled loop takes them: one kind of array for all."""
         if is_sparse(X) and self.codes[layout.ORIGIN] != layout.MEANS:
             ends, places = (_plain(each, np.int64) for each in (X.indptr, X.indices))
@@ -189,7 +185,7 @@ class RowLearner(Account):
         return _plain(whole, np.float64), nothing, nothing[:0], np.empty(0)
 
     @property
-    def sums(self) -> np.ndarray | None:
+    def sums(self) -> Array | None:
         """The sums of gradients, where weights come from them."""
         return None if self.codes[layout.KIND] == layout.FEATURES else self.theta
 
@@ -200,7 +196,7 @@ class RowLearner(Account):
             self.image, self.total, self.column, self.outputs, self.tree, self.levels, self.numbers,
         )  # fmt: skip
 
-    def weights(self, averaged: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    def weights(self, averaged: bool = False) -> tuple[Array, Array]:
         """Return weights ``(n_outputs, n_features)`` and intercepts, in units of the inputs."""
         matrix = self.directions()
         clock = float(self.numbers[layout.CLOCK])
@@ -218,7 +214,7 @@ class RowLearner(Account):
         intercept = matrix[:, 0] * self.codes[layout.INTERCEPT] + offset + self.outputs[layout.BASE]
         return weights, intercept - weights @ self.column[layout.MEAN, 1:]
 
-    def directions(self) -> np.ndarray:
+    def directions(self) -> Array:
         """Return the weights of scaled inputs, up to a factor for all of them."""
         if self.codes[layout.KIND] == layout.COLUMNS:
             return np.asarray(self.theta * self.column[layout.FACTOR])
@@ -228,7 +224,7 @@ class RowLearner(Account):
         """Mark features whose absence from a row says nothing, for the origin "marked"."""
         self.column[layout.MARK, np.asarray(places, dtype=np.int64) + 1] = 1.0
 
-    def means_of_marked(self) -> np.ndarray:
+    def means_of_marked(self) -> Array:
         """Return the mean of each marked feature, zero of others."""
         return np.asarray(self.column[layout.MEAN, 1:] * self.column[layout.MARK, 1:])
 
@@ -236,7 +232,7 @@ class RowLearner(Account):
         """Make room for single rows, such as were learned from last, with so many targets each."""
         self.workspace = RowWorkspace(self, n_targets)
 
-    def _sums(self) -> np.ndarray:
+    def _sums(self) -> Array:
         return self.theta.T
 
 
@@ -265,7 +261,7 @@ class RowWorkspace:
         done: int = jit.learn_row(self.row, self._mode, label, *self._learning)
         return done
 
-    def scores(self) -> np.ndarray:
+    def scores(self) -> Array:
         """Return the scores of the row, in an array that the next call overwrites."""
         jit.scores_of(self.row, *self._scoring)
         return self._scores
@@ -278,14 +274,14 @@ def copy_corners(smaller: Any, larger: Any, names: Sequence[str]) -> None:
         getattr(larger, name)[tuple(map(slice, array.shape))] = array
 
 
-def in_order(order: np.ndarray | None, *arrays: np.ndarray) -> list[np.ndarray]:
+def in_order(order: Array | None, *arrays: Array) -> list[Array]:
     """Return arrays of samples in an order, as the compiled loop takes them."""
     if order is not None:
         arrays = tuple(each[order] if len(each) else each for each in arrays)
     return [_plain(each, each.dtype) for each in arrays]
 
 
-def _plain(array: np.ndarray, dtype: Any) -> np.ndarray:
+def _plain(array: Array, dtype: Any) -> Array:
     """Return an array itself, or a copy if the loop would have to be compiled for it."""
     return np.require(array, dtype, requirements=["C", "W", "E"])
 

@@ -17,45 +17,7 @@ import math
 
 import numpy as np
 
-from mixnorm.engines.mirror.layout import (
-    AVERAGED,
-    BASE,
-    CLOCK,
-    COLUMNS,
-    ENERGY,
-    FACTOR,
-    FARTHEST,
-    FEATURES,
-    HEARD,
-    INPUTS,
-    INTERCEPT,
-    KIND,
-    LABELS,
-    LOSS,
-    MARKED,
-    MEANS,
-    MISTAKES,
-    MODE,
-    N_SCRATCH,
-    OFFSET,
-    ORIGIN,
-    OUTPUTS,
-    POWER,
-    QUIET,
-    RATE,
-    ROUNDS,
-    S_PACKED,
-    S_PART,
-    S_RAW,
-    S_VALUE,
-    SCALED,
-    SEEN_BEFORE,
-    STEEPEST,
-    TASKS,
-    UPDATES,
-    WEIGHT,
-    ZERO,
-)
+from mixnorm.engines.mirror import layout as at
 from mixnorm.engines.mirror.origin_jit import measure, move_origin, note_names
 from mixnorm.engines.mirror.sums_jit import (
     add_outer,
@@ -96,7 +58,7 @@ _ONE, _TINY = np.float32(1.0), np.float32(1e-30)
 @compiled
 def whole_scores(count, part, scale, output, codes, matrix, scores):  # type: ignore[no-untyped-def]
     """Write the products of rows of a matrix with a whole sample, four rows at a time."""
-    first, last = (0, codes[OUTPUTS]) if output < 0 else (output, output + 1)
+    first, last = (0, codes[at.OUTPUTS]) if output < 0 else (output, output + 1)
     r = first
     while r + 4 <= last:  # r grows in both loops
         a, b, c, d = matrix[r], matrix[r + 1], matrix[r + 2], matrix[r + 3]
@@ -121,7 +83,7 @@ def whole_scores(count, part, scale, output, codes, matrix, scores):  # type: ig
 @compiled
 def entry_scores(count, index, part, scale, output, codes, matrix, scores):  # type: ignore[no-untyped-def]
     """Write the products of rows of a matrix with the entries of a sample."""
-    first, last = (0, codes[OUTPUTS]) if output < 0 else (output, output + 1)
+    first, last = (0, codes[at.OUTPUTS]) if output < 0 else (output, output + 1)
     for r in range(first, last):
         row, total = matrix[r], 0.0
         for e in range(count):
@@ -138,13 +100,13 @@ def step_features(  # type: ignore[no-untyped-def]
     Derivatives are taken in units of the largest seen of their output, and steps in units of its
     largest target.
     """
-    energy, part = column[ENERGY], scratch[S_PART]
+    energy, part = column[at.ENERGY], scratch[at.S_PART]
     strength = 0.0
-    for r in range(codes[OUTPUTS]):
-        residual[r] /= outputs[STEEPEST, r]
+    for r in range(codes[at.OUTPUTS]):
+        residual[r] /= outputs[at.STEEPEST, r]
         strength += residual[r] * residual[r]
-        residual[r] *= weight * outputs[FARTHEST, r]
-    strength *= weight / codes[OUTPUTS]
+        residual[r] *= weight * outputs[at.FARTHEST, r]
+    strength *= weight / codes[at.OUTPUTS]
     if index.shape[0] > 0:
         for e in range(count):
             j = index[e]
@@ -153,7 +115,7 @@ def step_features(  # type: ignore[no-untyped-def]
     else:
         for j in range(count):
             energy[j] += strength * value[j] * value[j]
-        if codes[SCALED]:  # half the digits are enough, and there half as dear
+        if codes[at.SCALED]:  # half the digits are enough, and there half as dear
             for j in range(count):
                 root = np.sqrt(np.float32(energy[j]) + _TINY)
                 part[j] = rate * value[j] * np.float64(_ONE / root)
@@ -166,33 +128,33 @@ def step_features(  # type: ignore[no-untyped-def]
 @plain
 def move_base(i, output, weight, codes, loss_codes, targets, outputs):  # type: ignore[no-untyped-def]
     """Move the means of targets that are numbers."""
-    for r in range(codes[OUTPUTS]):
+    for r in range(codes[at.OUTPUTS]):
         target = targets[i, 0 if output >= 0 else r]
         if loss_codes[r] < MARGIN_BOX and (output < 0 or r == output) and not math.isnan(target):
-            outputs[HEARD, r] += weight
-            outputs[BASE, r] += weight / outputs[HEARD, r] * (target - outputs[BASE, r])
+            outputs[at.HEARD, r] += weight
+            outputs[at.BASE, r] += weight / outputs[at.HEARD, r] * (target - outputs[at.BASE, r])
 
 
 @plain
 def widen(i, output, codes, loss_codes, residual, targets, outputs):  # type: ignore[no-untyped-def]
     """Note the largest derivatives and targets of outputs that are numbers."""
-    for r in range(codes[OUTPUTS]):
+    for r in range(codes[at.OUTPUTS]):
         if residual[r] != 0.0 and loss_codes[r] < MARGIN_BOX:
-            target = abs(targets[i, 0 if output >= 0 else r] - outputs[BASE, r])
-            first = outputs[SEEN_BEFORE, r] == 0.0
-            outputs[SEEN_BEFORE, r] = 1.0
-            steepest, farthest = outputs[STEEPEST, r], outputs[FARTHEST, r]
-            outputs[STEEPEST, r] = abs(residual[r]) if first else max(steepest, abs(residual[r]))
+            target = abs(targets[i, 0 if output >= 0 else r] - outputs[at.BASE, r])
+            first = outputs[at.SEEN_BEFORE, r] == 0.0
+            outputs[at.SEEN_BEFORE, r] = 1.0
+            steepest, farthest = outputs[at.STEEPEST, r], outputs[at.FARTHEST, r]
+            outputs[at.STEEPEST, r] = abs(residual[r]) if first else max(steepest, abs(residual[r]))
             if target > 0.0:
-                outputs[FARTHEST, r] = target if first else max(farthest, target)
+                outputs[at.FARTHEST, r] = target if first else max(farthest, target)
 
 
 @compiled
 def is_whole(count, n_columns, codes):  # type: ignore[no-untyped-def]
     """Whether a sample with so many entries is worked on as a whole row."""
-    if codes[ORIGIN] == ZERO:
+    if codes[at.ORIGIN] == at.ZERO:
         return count * _SPARSE > n_columns
-    return codes[ORIGIN] == MEANS
+    return codes[at.ORIGIN] == at.MEANS
 
 
 @compiled
@@ -201,7 +163,7 @@ def read_row(row, codes, index, raw):  # type: ignore[no-untyped-def]
 
     -1 says that not all entries are finite numbers.
     """
-    first, n_columns = codes[INTERCEPT], row.shape[0] + 1
+    first, n_columns = codes[at.INTERCEPT], row.shape[0] + 1
     count = count_entries(row)
     if count < 0:
         return count
@@ -221,8 +183,8 @@ def read_entries(places, entries, codes, column, index, raw):  # type: ignore[no
 
     With marked columns NaN says that a value is not known.
     """
-    first, n_columns = codes[INTERCEPT], column.shape[1]
-    if codes[ORIGIN] == MARKED:
+    first, n_columns = codes[at.INTERCEPT], column.shape[1]
+    if codes[at.ORIGIN] == at.MARKED:
         count = first
         for e in range(places.shape[0]):
             if abs(entries[e]) == math.inf:
@@ -248,8 +210,8 @@ def read_entries(places, entries, codes, column, index, raw):  # type: ignore[no
 def score(size, index, scale, output, codes, constants, theta, image, column, value, part, scores):  # type: ignore[no-untyped-def]
     """Write the products of weights and inputs."""
     matrix, given = matrix_of(codes, theta, image), value
-    if codes[KIND] == COLUMNS and constants[POWER] != 2.0:
-        scale_by(size, index, column[FACTOR], value, part, scale)
+    if codes[at.KIND] == at.COLUMNS and constants[at.POWER] != 2.0:
+        scale_by(size, index, column[at.FACTOR], value, part, scale)
         given, scale = part, 1.0
     if index.shape[0] == 0:
         whole_scores(size, given, scale, output, codes, matrix, scores)
@@ -272,16 +234,16 @@ def judge(  # type: ignore[no-untyped-def]
 
     The first number of an output whose mean is the base of its scores costs nothing.
     """
-    if codes[MODE] == LABELS:
+    if codes[at.MODE] == at.LABELS:
         missed = 1 if best_class(scores) != labels[i] else 0
         loss = label_loss(loss_codes[0], loss_constants[0], scores, labels[i], residual)
         return loss, missed
     loss, missed = 0.0, 0
-    for r in range(codes[OUTPUTS]):
+    for r in range(codes[at.OUTPUTS]):
         residual[r] = 0.0
         target = targets[i, 0 if output >= 0 else r]
         if (output < 0 or r == output) and not math.isnan(target):
-            if based and loss_codes[r] < MARGIN_BOX and outputs[HEARD, r] == 0.0:
+            if based and loss_codes[r] < MARGIN_BOX and outputs[at.HEARD, r] == 0.0:
                 continue  # nothing is known of its size
             own, slope = number_loss(loss_codes[r], loss_constants[r], scores[r], target)
             loss += own
@@ -297,30 +259,30 @@ def step(  # type: ignore[no-untyped-def]
     total, column, outputs, tree, levels, numbers, scratch, residual, products,
 ):  # fmt: skip
     """Step against the derivatives of a sample in its scores; faint ones do not count."""
-    n_columns, size, moved, places = column.shape[1], count, scratch[S_VALUE], index
-    for r in range(codes[OUTPUTS]):
-        if abs(residual[r]) <= constants[QUIET]:
+    n_columns, size, moved, places = column.shape[1], count, scratch[at.S_VALUE], index
+    for r in range(codes[at.OUTPUTS]):
+        if abs(residual[r]) <= constants[at.QUIET]:
             residual[r] = 0.0
     if is_whole(count, n_columns, codes):
-        if codes[ORIGIN] == ZERO and count * _LIGHT < n_columns:  # many zeros
-            size = pack_whole(n_columns, moved, index, scratch[S_PACKED])
-            moved = scratch[S_PACKED]
+        if codes[at.ORIGIN] == at.ZERO and count * _LIGHT < n_columns:  # many zeros
+            size = pack_whole(n_columns, moved, index, scratch[at.S_PACKED])
+            moved = scratch[at.S_PACKED]
         else:
             size, places = n_columns, np.empty(0, np.int64)
-    if codes[AVERAGED]:
+    if codes[at.AVERAGED]:
         note_average(size, places, codes, theta, image, total, column, numbers)
     warm = 1.0
-    if codes[SCALED]:  # a heavy part of a sample does not overshoot
-        weight, warm = min(weight, 1.0), numbers[WEIGHT] / (numbers[WEIGHT] + WARM)
+    if codes[at.SCALED]:  # a heavy part of a sample does not overshoot
+        weight, warm = min(weight, 1.0), numbers[at.WEIGHT] / (numbers[at.WEIGHT] + WARM)
     if theta is None:
-        reach = warm * constants[RATE] * numbers[WEIGHT] / numbers[INPUTS]
-        if codes[MODE] != LABELS:
+        reach = warm * constants[at.RATE] * numbers[at.WEIGHT] / numbers[at.INPUTS]
+        if codes[at.MODE] != at.LABELS:
             widen(i, output, codes, loss_codes, residual, targets, outputs)
         step_features(
             size, places, moved, residual, weight, reach, codes, image, column, outputs, scratch
         )
     else:
-        for r in range(codes[OUTPUTS]):
+        for r in range(codes[at.OUTPUTS]):
             residual[r] *= weight * warm
         outgrown = step_sums(
             size, places, moved, rate, residual, products, codes, constants, theta, image, column,
@@ -333,12 +295,12 @@ def step(  # type: ignore[no-untyped-def]
 @compiled
 def make_room(codes, n_columns):  # type: ignore[no-untyped-def]
     """Return arrays to work in."""
-    n_outputs = codes[OUTPUTS]
+    n_outputs = codes[at.OUTPUTS]
     index, everything = np.empty(n_columns + 1, np.int64), np.empty(0, np.int64)
     scores, residual, products = np.zeros(n_outputs), np.zeros(n_outputs), np.zeros(n_outputs)
-    scratch = np.empty((N_SCRATCH, max(n_columns, n_outputs) + 1))
-    value = scratch[S_VALUE]
-    raw = scratch[S_RAW] if codes[SCALED] else value
+    scratch = np.empty((at.N_SCRATCH, max(n_columns, n_outputs) + 1))
+    value = scratch[at.S_VALUE]
+    raw = scratch[at.S_RAW] if codes[at.SCALED] else value
     return index, everything, scores, residual, products, scratch, raw, value
 
 
@@ -355,9 +317,9 @@ def learn(  # type: ignore[no-untyped-def]
     """
     stored = dense.shape[0] == 0
     n_samples = indptr.shape[0] - 1 if stored else dense.shape[0]
-    n_outputs, n_columns = codes[OUTPUTS], column.shape[1]
+    n_outputs, n_columns = codes[at.OUTPUTS], column.shape[1]
     index, everything, scores, residual, products, scratch, raw, value = make_room(codes, n_columns)
-    centred, based = codes[ORIGIN] != ZERO, codes[SCALED] == 1 and codes[INTERCEPT] == 1
+    centred, based = codes[at.ORIGIN] != at.ZERO, codes[at.SCALED] == 1 and codes[at.INTERCEPT] == 1
     begin = end = 0
     for i in range(n_samples):
         losses[i], wrong[i] = 0.0, 0
@@ -370,26 +332,26 @@ def learn(  # type: ignore[no-untyped-def]
             return i
         whole = is_whole(count, n_columns, codes)
         size, places = (n_columns, everything) if whole else (count, index)
-        output = labels[i] if codes[MODE] == TASKS else -1
+        output = labels[i] if codes[at.MODE] == at.TASKS else -1
         weight, repeats = in_parts(importance[i])
         for turn in range(repeats):
             # Predict.
             rate = rate_now(codes, constants, numbers)
             scale = scale_now(rate, codes, constants, tree, numbers)
             pace = rate if rate > 0.0 else 1.0  # without a rate all weights are zero
-            if codes[ORIGIN] == MARKED and turn == 0 and weight > 0.0:
+            if codes[at.ORIGIN] == at.MARKED and turn == 0 and weight > 0.0:
                 note_names(
                     indices[begin:end], importance[i], scale / pace, codes, constants, theta, image,
                     total, column, outputs, tree, levels, numbers, scratch,
                 )  # fmt: skip
-            if codes[SCALED]:
+            if codes[at.SCALED]:
                 measure(size, places, column, raw, value)
             score(
                 size, places, scale, -1 if centred else output, codes, constants, theta, image,
-                column, value, scratch[S_PART], products,
+                column, value, scratch[at.S_PART], products,
             )  # fmt: skip
             for r in range(n_outputs):
-                scores[r] = products[r] + rate * outputs[OFFSET, r] + outputs[BASE, r]
+                scores[r] = products[r] + rate * outputs[at.OFFSET, r] + outputs[at.BASE, r]
             loss, missed = judge(
                 i, output, based, codes, loss_codes, loss_constants, labels, targets, outputs,
                 scores, residual,
@@ -397,32 +359,32 @@ def learn(  # type: ignore[no-untyped-def]
             losses[i] += weight * loss
             if turn == 0:
                 wrong[i] = missed
-                numbers[ROUNDS] += 1.0
-                numbers[MISTAKES] += missed
+                numbers[at.ROUNDS] += 1.0
+                numbers[at.MISTAKES] += missed
             if not weight > 0.0:
                 break
-            numbers[LOSS] += weight * loss
-            numbers[WEIGHT] += weight
-            if codes[AVERAGED]:
-                if numbers[CLOCK] > _LONG * scale:
+            numbers[at.LOSS] += weight * loss
+            numbers[at.WEIGHT] += weight
+            if codes[at.AVERAGED]:
+                if numbers[at.CLOCK] > _LONG * scale:
                     restart_clock(codes, theta, image, total, column, numbers)
                 count_average(weight, rate, scale, outputs, numbers)
             # Means, units and targets.
-            if codes[SCALED]:
+            if codes[at.SCALED]:
                 inputs = move_origin(
-                    size, places, scale, pace, weight / numbers[WEIGHT], codes, constants, theta,
+                    size, places, scale, pace, weight / numbers[at.WEIGHT], codes, constants, theta,
                     image, total, column, outputs, tree, levels, numbers, scratch, products,
                 )  # fmt: skip
             else:
-                inputs = magnitude(size, value) if codes[KIND] == FEATURES else 0.0
-            if based and codes[MODE] != LABELS:
+                inputs = magnitude(size, value) if codes[at.KIND] == at.FEATURES else 0.0
+            if based and codes[at.MODE] != at.LABELS:
                 move_base(i, output, weight, codes, loss_codes, targets, outputs)
-            if codes[KIND] == FEATURES:
-                numbers[INPUTS] += weight * inputs
+            if codes[at.KIND] == at.FEATURES:
+                numbers[at.INPUTS] += weight * inputs
             # Step.
-            if not largest(residual) > constants[QUIET]:
+            if not largest(residual) > constants[at.QUIET]:
                 continue
-            numbers[UPDATES] += 1.0 if turn == 0 else 0.0
+            numbers[at.UPDATES] += 1.0 if turn == 0 else 0.0
             step(
                 i, output, count, weight, rate, index, targets, codes, constants,
                 loss_codes, theta, image, total, column, outputs, tree, levels, numbers, scratch,
@@ -440,7 +402,7 @@ def learn_row(  # type: ignore[no-untyped-def]
 
     -1 says that it is not all finite numbers, -2 that the losses no longer are.
     """
-    codes[MODE] = mode
+    codes[at.MODE] = mode
     labels, ends = np.full(1, label), np.zeros(1, np.int64)
     done = learn(
         x.reshape((1, x.shape[0])), ends, ends[:0], np.empty(0), labels, target, np.ones(1), codes,
@@ -449,7 +411,7 @@ def learn_row(  # type: ignore[no-untyped-def]
     )  # fmt: skip
     if done < 1:
         return -1
-    return int(numbers[ROUNDS]) if math.isfinite(numbers[LOSS]) else -2
+    return int(numbers[at.ROUNDS]) if math.isfinite(numbers[at.LOSS]) else -2
 
 
 @fast_entry
@@ -461,7 +423,7 @@ def scores_of(  # type: ignore[no-untyped-def]
     raw, value, part = np.empty(n_columns), np.empty(n_columns), np.empty(n_columns)
     everything = np.empty(0, np.int64)
     shift(dense, raw)
-    if codes[INTERCEPT]:
+    if codes[at.INTERCEPT]:
         raw[0] = 1.0
     rate = rate_now(codes, constants, numbers)
     scale = scale_now(rate, codes, constants, tree, numbers)
@@ -470,5 +432,5 @@ def scores_of(  # type: ignore[no-untyped-def]
         n_columns, everything, scale, -1, codes, constants, theta, image, column, value, part,
         scores,
     )  # fmt: skip
-    for r in range(codes[OUTPUTS]):
-        scores[r] += rate * outputs[OFFSET, r] + outputs[BASE, r]
+    for r in range(codes[at.OUTPUTS]):
+        scores[r] += rate * outputs[at.OFFSET, r] + outputs[at.BASE, r]

@@ -11,41 +11,7 @@ import math
 
 import numpy as np
 
-from mixnorm.engines.mirror.layout import (
-    ADAPTIVE,
-    ANYTIME,
-    AVERAGED,
-    CLOCK,
-    COLUMNS,
-    CONVEXITY,
-    ENTRIES,
-    FACTOR,
-    FEATURES,
-    FIRST,
-    KIND,
-    LARGEST_GRADIENT,
-    LARGEST_SAMPLE,
-    LAST_RATE,
-    LINEAR,
-    NONE,
-    OFFSET,
-    OFFSETS,
-    OUTPUTS,
-    POWER,
-    RADIUS,
-    RATE,
-    RULE,
-    S_HELD,
-    S_OTHER,
-    S_POWER,
-    S_SIZE,
-    SEEN,
-    SIZED,
-    SQUARES,
-    STEPS,
-    UNIT,
-    WEIGHT,
-)
+from mixnorm.engines.mirror import layout as at
 from mixnorm.engines.mirror.vectors_jit import (
     climb,
     compiled,
@@ -69,7 +35,7 @@ def matrix_of(codes, theta, image):  # type: ignore[no-untyped-def]
     """
     if theta is None:
         return image
-    return theta if codes[KIND] == COLUMNS else image
+    return theta if codes[at.KIND] == at.COLUMNS else image
 
 
 @compiled
@@ -80,22 +46,22 @@ def derive(  # type: ignore[no-untyped-def]
 
     Returns the largest squared norm, in units.
     """
-    power, n_outputs, unit = constants[POWER], codes[OUTPUTS], numbers[UNIT]
-    size, powers = scratch[S_SIZE], scratch[S_POWER]
-    held, other = scratch[S_HELD], scratch[S_OTHER]
-    if codes[KIND] == ENTRIES:
+    power, n_outputs, unit = constants[at.POWER], codes[at.OUTPUTS], numbers[at.UNIT]
+    size, powers = scratch[at.S_SIZE], scratch[at.S_POWER]
+    held, other = scratch[at.S_HELD], scratch[at.S_OTHER]
+    if codes[at.KIND] == at.ENTRIES:
         largest = lift_entries(count, index, power, n_outputs, unit, theta, image, tree, scratch)
     else:
         largest = square_columns(count, index, n_outputs, unit, theta, size)
         if power != 2.0:
             raise_to(size, 0.5 * power - 1.0, powers, held, other, count)
-            put(count, index, powers, column[FACTOR])
-        if codes[SIZED]:
+            put(count, index, powers, column[at.FACTOR])
+        if codes[at.SIZED]:
             if power != 2.0:
                 for e in range(count):
                     size[e] *= powers[e]
             put(count, index, size, tree)
-    if codes[SIZED]:
+    if codes[at.SIZED]:
         climb(tree, levels, index, count)
     return largest
 
@@ -107,7 +73,7 @@ def lift_entries(count, index, power, n_outputs, unit, theta, image, tree, scrat
     Returns the largest squared entry.
     """
     whole, largest, part = index.shape[0] == 0, 0.0, 1.0 / unit
-    size, powers = scratch[S_SIZE], scratch[S_POWER]
+    size, powers = scratch[at.S_SIZE], scratch[at.S_POWER]
     for e in range(count):
         tree[e if whole else index[e]] = 0.0
     for r in range(n_outputs):
@@ -115,7 +81,7 @@ def lift_entries(count, index, power, n_outputs, unit, theta, image, tree, scrat
         for e in range(count):
             size[e] = abs(row[e if whole else index[e]]) * part
             largest = max(largest, size[e])
-        raise_to(size, power - 1.0, powers, scratch[S_HELD], scratch[S_OTHER], count)
+        raise_to(size, power - 1.0, powers, scratch[at.S_HELD], scratch[at.S_OTHER], count)
         for e in range(count):
             j = e if whole else index[e]
             tree[j] += powers[e] * size[e]
@@ -127,14 +93,14 @@ def lift_entries(count, index, power, n_outputs, unit, theta, image, tree, scrat
 def note_average(count, index, codes, theta, image, total, column, numbers):  # type: ignore[no-untyped-def]
     """Add to the sum of weights what columns were since they last changed; all without an index."""
     whole = index.shape[0] == 0
-    seen, factor, matrix = column[SEEN], column[FACTOR], matrix_of(codes, theta, image)
+    seen, factor, matrix = column[at.SEEN], column[at.FACTOR], matrix_of(codes, theta, image)
     for e in range(count):
         j = e if whole else index[e]
-        passed = numbers[CLOCK] - seen[j]
-        seen[j] = numbers[CLOCK]
-        if codes[KIND] == COLUMNS:
+        passed = numbers[at.CLOCK] - seen[j]
+        seen[j] = numbers[at.CLOCK]
+        if codes[at.KIND] == at.COLUMNS:
             passed *= factor[j]
-        for r in range(codes[OUTPUTS]):
+        for r in range(codes[at.OUTPUTS]):
             total[r, j] += passed * matrix[r, j]
 
 
@@ -143,16 +109,16 @@ def restart_clock(codes, theta, image, total, column, numbers):  # type: ignore[
     """Let the clock begin anew, as a long one would drop digits."""
     everything = np.empty(0, np.int64)
     note_average(column.shape[1], everything, codes, theta, image, total, column, numbers)
-    numbers[CLOCK] = 0.0
-    column[SEEN] = 0.0
+    numbers[at.CLOCK] = 0.0
+    column[at.SEEN] = 0.0
 
 
 @compiled
 def count_average(weight, rate, scale, outputs, numbers):  # type: ignore[no-untyped-def]
     """Let a round count in the sums of weights and of offsets."""
     for r in range(outputs.shape[1]):
-        outputs[OFFSETS, r] += weight * rate * outputs[OFFSET, r]
-    numbers[CLOCK] += weight * scale
+        outputs[at.OFFSETS, r] += weight * rate * outputs[at.OFFSET, r]
+    numbers[at.CLOCK] += weight * scale
 
 
 @fast_entry
@@ -161,19 +127,19 @@ def refresh(  # type: ignore[no-untyped-def]
 ):
     """Compute anew all that is derived from ``theta``, in a unit that suits its size."""
     everything, n_columns = np.empty(0, np.int64), theta.shape[1]
-    if codes[AVERAGED]:
+    if codes[at.AVERAGED]:
         note_average(n_columns, everything, codes, theta, image, total, column, numbers)
     largest = 0.0
-    for r in range(codes[OUTPUTS]):
+    for r in range(codes[at.OUTPUTS]):
         for j in range(n_columns):
             largest = max(largest, abs(theta[r, j]))
     if largest > 0.0 and math.isfinite(largest):
-        unit = numbers[UNIT]  # the new one has a square and an inverse
-        numbers[UNIT] = 2.0 ** max(-500.0, math.ceil(math.log2(largest)))
-        if codes[AVERAGED] and codes[RULE] == NONE:  # weights are in powers of the unit
-            lift = constants[POWER] - (1.0 if codes[KIND] == ENTRIES else 2.0)
-            part = math.pow(unit / numbers[UNIT], lift)
-            for r in range(codes[OUTPUTS]):
+        unit = numbers[at.UNIT]  # the new one has a square and an inverse
+        numbers[at.UNIT] = 2.0 ** max(-500.0, math.ceil(math.log2(largest)))
+        if codes[at.AVERAGED] and codes[at.RULE] == at.NONE:  # weights are in powers of the unit
+            lift = constants[at.POWER] - (1.0 if codes[at.KIND] == at.ENTRIES else 2.0)
+            part = math.pow(unit / numbers[at.UNIT], lift)
+            for r in range(codes[at.OUTPUTS]):
                 for j in range(n_columns):
                     if total[r, j] != 0.0:  # the first part may be infinite
                         total[r, j] *= part
@@ -186,28 +152,28 @@ def refresh(  # type: ignore[no-untyped-def]
 @entry
 def rate_now(codes, constants, numbers):  # type: ignore[no-untyped-def]
     """Return the step size of the coming round."""
-    if codes[RULE] == ANYTIME:
-        return constants[RATE] / math.sqrt(numbers[WEIGHT] + 1.0)
-    if codes[RULE] == ADAPTIVE:
-        seen = numbers[FIRST] + numbers[SQUARES]
-        return constants[RATE] * math.sqrt(constants[CONVEXITY] / seen) if seen > 0.0 else 0.0
-    return constants[RATE]
+    if codes[at.RULE] == at.ANYTIME:
+        return constants[at.RATE] / math.sqrt(numbers[at.WEIGHT] + 1.0)
+    if codes[at.RULE] == at.ADAPTIVE:
+        seen = numbers[at.FIRST] + numbers[at.SQUARES]
+        return constants[at.RATE] * math.sqrt(constants[at.CONVEXITY] / seen) if seen > 0.0 else 0.0
+    return constants[at.RATE]
 
 
 @entry
 def scale_now(rate, codes, constants, tree, numbers):  # type: ignore[no-untyped-def]
     """Return what ``factor * theta``, or ``image``, is to be multiplied by to give the weights."""
-    if codes[KIND] == FEATURES or codes[RULE] == NONE:
+    if codes[at.KIND] == at.FEATURES or codes[at.RULE] == at.NONE:
         return 1.0
-    if codes[SIZED] == 0 or not tree[-1] > 0.0:
+    if codes[at.SIZED] == 0 or not tree[-1] > 0.0:
         return rate
-    power = constants[POWER]
+    power = constants[at.POWER]
     height = math.pow(tree[-1], 1.0 / power)  # the dual norm, in units
     scale = rate * math.pow(height, 2.0 - power)
-    if codes[KIND] == ENTRIES:
-        scale *= numbers[UNIT]
-    size = rate * height * numbers[UNIT]
-    return scale * (constants[RADIUS] / size) if size > constants[RADIUS] else scale
+    if codes[at.KIND] == at.ENTRIES:
+        scale *= numbers[at.UNIT]
+    size = rate * height * numbers[at.UNIT]
+    return scale * (constants[at.RADIUS] / size) if size > constants[at.RADIUS] else scale
 
 
 @compiled
@@ -224,12 +190,12 @@ def power_norm(vector, count, power, scratch):  # type: ignore[no-untyped-def]
         largest = max(largest, abs(vector[e]))
     if not largest > 0.0:
         return 0.0
-    size, powers = scratch[S_SIZE], scratch[S_POWER]
+    size, powers = scratch[at.S_SIZE], scratch[at.S_POWER]
     inverse = 1.0 / largest
     for e in range(count):
         size[e] = abs(vector[e]) * inverse
     total = 0.0
-    raise_to(size, power, powers, scratch[S_HELD], scratch[S_OTHER], count)
+    raise_to(size, power, powers, scratch[at.S_HELD], scratch[at.S_OTHER], count)
     for e in range(count):
         total += powers[e]
     return largest * math.pow(total, 1.0 / power)
@@ -256,7 +222,7 @@ def ceiling(vector, count, power):  # type: ignore[no-untyped-def]
 @compiled
 def add_outer(count, index, value, residual, codes, matrix):  # type: ignore[no-untyped-def]
     """Take ``residual x value`` off a matrix; ``value`` is a whole sample without an index."""
-    for r in range(codes[OUTPUTS]):
+    for r in range(codes[at.OUTPUTS]):
         slope = residual[r]
         if slope != 0.0:
             row = matrix[r]
@@ -277,27 +243,27 @@ def step_sums(  # type: ignore[no-untyped-def]
 
     Returns whether the sums have outgrown their unit.
     """
-    power, n_outputs = constants[POWER], codes[OUTPUTS]
+    power, n_outputs = constants[at.POWER], codes[at.OUTPUTS]
     for r in range(n_outputs):
-        numbers[LINEAR] += residual[r] * products[r]
-    sample = numbers[LARGEST_SAMPLE]
-    if codes[RULE] != NONE or not ceiling(moved, size, power) <= sample:
+        numbers[at.LINEAR] += residual[r] * products[r]
+    sample = numbers[at.LARGEST_SAMPLE]
+    if codes[at.RULE] != at.NONE or not ceiling(moved, size, power) <= sample:
         sample = power_norm(moved, size, power, scratch)
-    inside = power if codes[KIND] == ENTRIES else 2.0
+    inside = power if codes[at.KIND] == at.ENTRIES else 2.0
     slope = power_norm(residual, n_outputs, inside, scratch) * sample
-    numbers[LARGEST_SAMPLE] = max(numbers[LARGEST_SAMPLE], sample)
-    numbers[LARGEST_GRADIENT] = max(numbers[LARGEST_GRADIENT], slope)
-    if numbers[FIRST] == 0.0 and slope > 0.0:
-        numbers[FIRST] = slope * slope
-        if codes[RULE] == ADAPTIVE:  # nothing was played by it so far
+    numbers[at.LARGEST_SAMPLE] = max(numbers[at.LARGEST_SAMPLE], sample)
+    numbers[at.LARGEST_GRADIENT] = max(numbers[at.LARGEST_GRADIENT], slope)
+    if numbers[at.FIRST] == 0.0 and slope > 0.0:
+        numbers[at.FIRST] = slope * slope
+        if codes[at.RULE] == at.ADAPTIVE:  # nothing was played by it so far
             rate = rate_now(codes, constants, numbers)
     if slope > 0.0:
-        numbers[LAST_RATE] = rate
-    numbers[STEPS] += rate * slope * slope / (2.0 * constants[CONVEXITY])
-    unknown = numbers[SQUARES] == 0.0  # what unit is right
-    numbers[SQUARES] += slope * slope
+        numbers[at.LAST_RATE] = rate
+    numbers[at.STEPS] += rate * slope * slope / (2.0 * constants[at.CONVEXITY])
+    unknown = numbers[at.SQUARES] == 0.0  # what unit is right
+    numbers[at.SQUARES] += slope * slope
     add_outer(size, places, moved, residual, codes, theta)
-    if power == 2.0 and not codes[SIZED]:
+    if power == 2.0 and not codes[at.SIZED]:
         return False
     largest = derive(
         size, places, codes, constants, theta, image, column, tree, levels, numbers, scratch

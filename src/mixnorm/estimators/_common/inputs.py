@@ -34,6 +34,8 @@ def check_weights(sample_weight: Any, n_samples: int, dtype: Any, like: Any = No
 
 def row_weights(sample_weight: Any, n_samples: int) -> np.ndarray:
     """Return sample weights as they are, checked: one for each row."""
+    if sample_weight is None:
+        return np.ones(n_samples)
     if isinstance(sample_weight, numbers.Real):
         weight = np.full(n_samples, float(sample_weight))
     else:

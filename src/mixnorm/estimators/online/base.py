@@ -87,7 +87,7 @@ class OnlineEstimator(CheckedParameters, FittedMixin, BaseEstimator):
                     delattr(self, name)
         y = self._check_targets(y)
         X, names, fresh = self._rows(given)
-        weight = row_weights(1.0 if sample_weight is None else sample_weight, X.shape[0])
+        weight = row_weights(sample_weight, X.shape[0])
         targets = self._encode(y, X, role)
         order = None
         if not in_order:
@@ -375,7 +375,7 @@ class OnlineEstimator(CheckedParameters, FittedMixin, BaseEstimator):
     def _workspace(self, x: Any) -> mirror.RowWorkspace | None:
         """Return a workspace with the row in it; None if this row has to go the long way."""
         state = self._resume
-        workspace = None if state is None else state.learner.workspace
+        workspace = None if state is None else state.stored.learner.workspace
         if workspace is None or type(x) is not np.ndarray or x.shape != workspace.row.shape:
             return None
         workspace.row[:] = x
@@ -392,12 +392,13 @@ class OnlineEstimator(CheckedParameters, FittedMixin, BaseEstimator):
     def _learn_row(self, workspace: mirror.RowWorkspace, label: int) -> None:
         """Learn from the row in a workspace."""
         state, at = self._state(), workspace.learn(label)
-        learner = state.learner
+        learner = state.stored.learner
         if at == -1:
             raise mirror.NotFiniteError(0)
         if at < 0:
             learner.check_numbers()
-        state.curve.note(at, learner.mistakes, learner.loss)
+        if at % state.curve.stride == 0:
+            state.curve.note(at, learner.mistakes, learner.loss)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -89,7 +89,7 @@ class OnlineClassifier(ClassifierFace, OnlineEstimator):
         if state is None:
             known, places = np.unique(y if role is None else np.asarray(role)), None
         else:
-            known, places = self.classes_, state.places
+            known, places = np.asarray(state.labels), state.places
             if role is not None:
                 known, places = placed(np.asarray(role), known, places)[1], None
         places = places or {label: place for place, label in enumerate(known.tolist())}
@@ -122,20 +122,20 @@ class OnlineClassifier(ClassifierFace, OnlineEstimator):
     def predict_one(self, x: Any) -> Any:
         """Return the class of one row; None before there is any."""
         state = self._resume
-        if state is None:
+        if state is None or state.labels is None:
             return None
         workspace = self._workspace(x)
         if workspace is not None and not state.stored.plan.averaged:
             scores = workspace.scores()
             best = int(np.argmax(scores))
             if scores[best] == scores[best]:  # else the long way says what is wrong
-                return self.classes_.item(best)
+                return state.labels.item(best)
         return self.predict(as_rows(x)).item(0)
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the class of each row, the first of those with the largest score."""
         best = np.argmax(self._scores(X), axis=1)
-        return np.asarray(self.classes_[best])
+        return np.asarray(np.asarray(self._state().labels)[best])
 
 
 @dataclass(eq=False, repr=False)
