@@ -5,9 +5,17 @@ import warnings
 import numpy as np
 import pytest
 from sklearn import config_context
+from sklearn.callback import ProgressBar
 from sklearn.datasets import load_diabetes, load_iris, make_classification
 from sklearn.metrics import accuracy_score, get_scorer, r2_score
-from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, StratifiedKFold
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    KFold,
+    LeaveOneOut,
+    StratifiedKFold,
+    cross_val_predict,
+)
 from sklearn.pipeline import make_pipeline
 
 from mixnorm import (
@@ -18,6 +26,7 @@ from mixnorm import (
     ShareBoostRegressorCV,
 )
 from mixnorm.exceptions import FewerFeaturesWarning, InterruptedFitWarning
+from mixnorm.pools import Columns
 
 
 @pytest.fixture(scope="module")
@@ -278,6 +287,25 @@ def test_a_fold_without_a_feature_does_not_count():
     results = model.cv_results_
     assert np.all(np.isnan(results["split0_test_score"]))
     np.testing.assert_array_equal(results["mean_test_score"], results["split1_test_score"])
+
+
+def test_a_budget_alone_limits_the_sizes(capsys):
+    X, y = load_iris(return_X_y=True)
+    pool = Columns(costs=np.ones(4))
+    model = ShareBoostClassifierCV(cost_budget=3.0, alphas=[1e-3, 1e-1], pool=pool, cv=3)
+    model.set_callbacks(ProgressBar()).fit(X, y)
+    assert model.cv_results_["n_features"].tolist() == [1, 2, 3] * 2
+    assert "ShareBoostClassifierCV" in capsys.readouterr().out
+
+
+def test_rows_left_out_one_at_a_time_are_scored_together():
+    X, y = load_diabetes(return_X_y=True)
+    X, y = X[:30], y[:30]
+    model = ShareBoostRegressorCV(2, alpha=1e-2, cv=LeaveOneOut()).fit(X, y)
+    plain = ShareBoostRegressor(1, alpha=1e-2)
+    wanted = r2_score(y, cross_val_predict(plain, X, y, cv=LeaveOneOut()))
+    assert model.n_splits_ == 1
+    assert model.cv_results_["mean_test_score"][0] == pytest.approx(wanted)
 
 
 # --- penalties searched together with the size
