@@ -51,7 +51,7 @@ MODELS = [
     SMSDMKLClassifierCV(BANK, betas=[0.01], tails=[2], **FEW),
     UFOMKLClassifierCV(BANK, betas=[0.01], **FEW),
     MKLRegressorCV(BANK, ps=[1.2], **FEW),
-    GreedyMKLClassifierCV(BANK, n_kernels=2, loss="logistic", cv=3),
+    GreedyMKLClassifierCV(BANK, n_kernels=2, cv=3),
     GreedyMKLRegressorCV(BANK, n_kernels=2, alphas=[0.01, 0.1], cv=3),
 ]
 MACHINES = [
