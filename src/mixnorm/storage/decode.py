@@ -183,7 +183,7 @@ def restore(estimator: Any, state: dict[str, Any], max_bytes: int) -> int:
         if part not in hints or part not in state or not fits(state[part], hints[part]):
             raise ModelFileError(f"{reprlib.repr(part)} of {name} is missing, or of another kind")
     learned: Any = state[main]
-    resume = state.get("_resume")
+    resume: Any = state.get("_resume")
     if learned is resume:  # its outputs follow from the rest, which must be sound
         learned.check(max_bytes)
     estimator.__mixnorm_check__(learned)

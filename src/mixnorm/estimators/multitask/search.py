@@ -294,7 +294,8 @@ class _Held:
     @property
     def scored(self) -> np.ndarray:
         """The tasks that are scored, as a mask."""
-        return np.any(self.weight > 0.0, axis=0) & (self.null_losses > 0.0)
+        some = np.any(self.weight > 0.0, axis=0)
+        return np.asarray(some & (self.null_losses > 0.0))
 
     def shares(self) -> np.ndarray:
         """Return weights with which the sum of losses is the mean of relative losses."""
