@@ -225,7 +225,7 @@ def interrupt_select(monkeypatch, at):
 def test_an_interrupt_in_the_first_fold(monkeypatch):
     X, y = values()
     interrupt_select(monkeypatch, 2)
-    with pytest.warns(InterruptedFitWarning, match="chosen by what was done before"):
+    with pytest.warns(InterruptedFitWarning, match="during the search over 3 folds"):
         model = GreedyMKLRegressorCV(BANK, n_kernels=3, alphas=ALPHAS, cv=3).fit(X, y)
     assert [params["alpha"] for params in model.cv_results_["params"]] == [ALPHAS[0]] * 3
     assert model.predict(X).shape == y.shape
