@@ -13,7 +13,7 @@ from mixnorm import _chunks
 from mixnorm._chunks import chunk_size, chunks
 from mixnorm.engines.boosting import bin_columns, boost
 from mixnorm.engines.mirror.kernel_learner import KernelLearner
-from mixnorm.engines.multikernel.machine import FeatureMachine, HingeTarget, MatrixMachine
+from mixnorm.engines.multikernel.machine import FactorMachine, HingeTarget, MatrixMachine
 from mixnorm.engines.proximal.descent import GramQuadratic, ResidualQuadratic
 from mixnorm.engines.proximal.design import SharedDesign
 from mixnorm.engines.proximal.loss_model import Model
@@ -87,7 +87,7 @@ def machine():
 
 
 def feature_machine():
-    made = FeatureMachine(
+    made = FactorMachine(
         FactorGrams(table(150), [6]), HingeTarget(labels(), np.full(150, 5.0), 3, False)
     )
     return [np.asarray(made.solve(np.ones(1), 1e-3)), made.A]
@@ -149,8 +149,8 @@ WORK = {
     "patches": (patches, "pools.patches.patches_jit: respond respond_few locate coded_gradient"),
     "kernels": (kernels, "kernels.grams.sums_jit: mirror take_half"),
     "checks": (kernels, "kernels.grams.survey_jit: survey"),
-    "machine": (machine, "engines.multikernel.machine_jit: sweep"),
-    "machine of factors": (feature_machine, "engines.multikernel.machine_jit: sweep_features"),
+    "machine": (machine, "engines.multikernel.machine_jit: sweep_rows"),
+    "machine of factors": (feature_machine, "engines.multikernel.machine_jit: sweep_factors"),
     "kernel stream": (kernel_stream, "engines.mirror.kernels_jit: one_pass"),
     "boosting": (boosting, "engines.boosting.boosting_jit: histograms _scan"),
     "descent": (lambda: descent("shared"), "engines.proximal.descent_jit: shared_epochs"),

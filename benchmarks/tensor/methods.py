@@ -81,7 +81,7 @@ def solutions(contraction: Any, problem: Problem, **options: Any) -> Any:
     from mixnorm.losses import Squared
 
     loss, y = problem.loss or Squared(), problem.y[:, None]
-    scaled = dual.Scaled(contraction, 1.0 / scale_of(contraction, problem.y))
+    scaled = dual.ScaledContraction(contraction, 1.0 / scale_of(contraction, problem.y))
     target = loss.encode(y, 1, np.zeros_like(y))
     return dual.path(scaled, loss, target, problem.gammas.tolist(), tol=problem.tol, **options)
 
@@ -172,7 +172,9 @@ class Textbook(Method):
 
         made = tensor.represent(problem.kernel, problem.X, Q)
         factor = 1.0 / scale_of(made.contraction, problem.y)
-        return dual.Scaled(made.contraction, factor).matrix, {"representation": made.name}
+        return dual.ScaledContraction(made.contraction, factor).matrix, {
+            "representation": made.name
+        }
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,9 @@ def fitted(made, y, gamma=10.0):
     """Return the solution on the normalised problem, and scores of rows as a function."""
     weighted = y @ made.contraction.matrix(y) @ y
     scale = weighted / (y @ y)
-    found = dual.solve(dual.Scaled(made.contraction, 1.0 / scale), Squared(), y[:, None], gamma)
+    found = dual.solve(
+        dual.ScaledContraction(made.contraction, 1.0 / scale), Squared(), y[:, None], gamma
+    )
     alpha = found.alpha[:, None] * scale ** (-1.0 / (made.q - 1.0))
     return found, made.expansion(alpha)
 
@@ -100,7 +102,7 @@ def test_derivatives_of_a_factor():
     """The Hessian of a factor of few columns, against differences of its gradient."""
     X, _ = data(6)
     made = tensor.represent(ExponentialTensorKernel(0.3), X, 4, name="low-rank", n_components=5)
-    contraction = dual.Scaled(made.contraction, 2.0)
+    contraction = dual.ScaledContraction(made.contraction, 2.0)
     alpha = np.random.default_rng(0).standard_normal(6)
     H = contraction.hessian(alpha, contraction.matrix(alpha))
     for place in range(6):
@@ -123,14 +125,16 @@ def test_what_is_chosen():
     for (degree, n), name in names.items():
         kernel = PolynomialTensorKernel(degree)
         columns = kernel.columns(few if n == 60 else many)
-        assert tensor.choose(kernel, columns, 4) == name
+        assert tensor.choose_representation(kernel, columns, 4) == name
     kernel = ExponentialTensorKernel(0.1)
-    assert tensor.choose(kernel, few, 4) == "tensor"
-    assert tensor.choose(kernel, many, 4) == "sampled"
-    assert tensor.choose(kernel, few, 4.5) == "sampled"
-    assert tensor.choose(FeatureTensorKernel(np.sin), few, 4) == "features"
+    assert tensor.choose_representation(kernel, few, 4) == "tensor"
+    assert tensor.choose_representation(kernel, many, 4) == "sampled"
+    assert tensor.choose_representation(kernel, few, 4.5) == "sampled"
+    assert tensor.choose_representation(FeatureTensorKernel(np.sin), few, 4) == "features"
     # Rows of which there are more than features: a tensor of them would lose all digits.
-    assert tensor.choose(PolynomialTensorKernel(2), np.zeros((11, 3)), 4) == "features"
+    assert (
+        tensor.choose_representation(PolynomialTensorKernel(2), np.zeros((11, 3)), 4) == "features"
+    )
 
 
 def test_units_do_not_matter():

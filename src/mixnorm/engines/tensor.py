@@ -25,7 +25,7 @@ from mixnorm.kernels.tensor import (
     weights_of_sums,
 )
 
-__all__ = ["REPRESENTATIONS", "Representation", "choose", "represent"]
+__all__ = ["REPRESENTATIONS", "Representation", "choose_representation", "represent"]
 
 #: A tensor of more arguments has too many entries for any number of rows.
 MOST_ARGUMENTS = 8
@@ -148,27 +148,29 @@ def represent(
         unit = float(np.max(np.abs(columns), initial=0.0)) or 1.0
         columns = columns / unit
     if name == "auto":
-        name = choose(kernel, columns, q)
-    _check(name, kernel, columns, q, n_components or _RANK)
+        name = choose_representation(kernel, columns, q)
+    _check_representation(name, kernel, columns, q, n_components or _RANK)
     parts = (name, kernel, float(q), unit, columns)
     if name == "features":
-        features = _finite(kernel.features_of_columns(columns, q), kernel)
+        features = _check_finite(kernel.features_of_columns(columns, q), kernel)
         return Representation(*parts, dual.FeatureContraction(features, q))
     if name == "tensor":
         half = int(q) // 2
         gram = tensor_gram(kernel, columns, half)
         return Representation(*parts, dual.TensorContraction(gram, len(columns), half))
     if name == "sampled":
-        made = drawn_features(kernel, columns, q, n_components or _DRAWN, _generator(random_state))
+        made = drawn_features(
+            kernel, columns, q, n_components or _DRAWN, _make_generator(random_state)
+        )
         error, mass = float(np.max(1.0 - made.mass)), float(np.mean(made.mass))
-        drawn = dual.FeatureContraction(_finite(made.features, kernel), q)
+        drawn = dual.FeatureContraction(_check_finite(made.features, kernel), q)
         return Representation(*parts, drawn, error, mass, made.exponents)
     pairs = pair_factor(kernel, columns, n_components or _RANK)
-    contraction = dual.LowRankContraction(_matrices(pairs.factor, len(columns)))
+    contraction = dual.LowRankContraction(_unpack_factor(pairs.factor, len(columns)))
     return Representation(*parts, contraction, pairs.error, pairs.mass, factor=pairs)
 
 
-def choose(kernel: TensorKernel, columns: np.ndarray, q: float) -> str:
+def choose_representation(kernel: TensorKernel, columns: np.ndarray, q: float) -> str:
     """Return the name of the representation that is quickest, and fits in memory.
 
     Fewer features than rows always are the choice: dual variables grow with ``gamma`` then, and a
@@ -178,7 +180,7 @@ def choose(kernel: TensorKernel, columns: np.ndarray, q: float) -> str:
     count = kernel.count_on(columns)
     fits = 8.0 * n * count <= _ROOM
     half = int(q) // 2
-    if _even(q) and q <= MOST_ARGUMENTS and kernel.has_products:
+    if _is_even(q) and q <= MOST_ARGUMENTS and kernel.has_products:
         tensor = 4.0 * math.comb(n + half - 1, half) ** 2  # bytes that are read
         reading = tensor / (_CACHED if tensor < _CACHE else _READ)
         if fits and (count < n or n * n * count / _PRODUCTS <= reading):
@@ -187,7 +189,7 @@ def choose(kernel: TensorKernel, columns: np.ndarray, q: float) -> str:
             return "tensor"
     if fits:
         return "features"
-    if drawable(kernel):
+    if can_draw(kernel):
         return "sampled"
     if q == 4 and kernel.has_products:
         return "low-rank"
@@ -198,7 +200,7 @@ def choose(kernel: TensorKernel, columns: np.ndarray, q: float) -> str:
     )
 
 
-def drawable(kernel: TensorKernel) -> bool:
+def can_draw(kernel: TensorKernel) -> bool:
     """Tell whether a kernel says how its features are drawn."""
     if not kernel.has_products:
         return False
@@ -210,11 +212,13 @@ def drawable(kernel: TensorKernel) -> bool:
     return True
 
 
-def _even(q: float) -> bool:
+def _is_even(q: float) -> bool:
     return float(q).is_integer() and int(q) % 2 == 0
 
 
-def _check(name: str, kernel: TensorKernel, columns: np.ndarray, q: float, rank: int) -> None:
+def _check_representation(
+    name: str, kernel: TensorKernel, columns: np.ndarray, q: float, rank: int
+) -> None:
     """Raise if a representation cannot be had."""
     if name not in REPRESENTATIONS:
         known = ["auto", *REPRESENTATIONS]
@@ -223,7 +227,7 @@ def _check(name: str, kernel: TensorKernel, columns: np.ndarray, q: float, rank:
     if name in ("tensor", "low-rank"):
         if not kernel.has_products:
             raise ValueError(f"{what} needs a kernel of products; {kernel!r} has features alone.")
-        if not _even(q) or q > MOST_ARGUMENTS or (name == "low-rank" and q != 4):
+        if not _is_even(q) or q > MOST_ARGUMENTS or (name == "low-rank" and q != 4):
             wanted = "q=4" if name == "low-rank" else f"an even q up to {MOST_ARGUMENTS}"
             raise ValueError(f"{what} needs {wanted}, got q={q!r}. Features do with any q above 2.")
     if name == "features" and not kernel.finite:
@@ -231,7 +235,7 @@ def _check(name: str, kernel: TensorKernel, columns: np.ndarray, q: float, rank:
             f"{what} needs an end of features, and {kernel!r} has none. Choose 'sampled', which "
             "draws those that matter, or 'tensor'."
         )
-    if name == "sampled" and not drawable(kernel):
+    if name == "sampled" and not can_draw(kernel):
         raise ValueError(
             f"{what} needs a kernel that draws features, which {kernel!r} does not; it would need "
             "log_rho(degrees) and draw_degrees(totals, rng)."
@@ -244,15 +248,16 @@ def _check(name: str, kernel: TensorKernel, columns: np.ndarray, q: float, rank:
         size = 8.0 * math.comb(n + half - 1, half) ** 2
     elif name == "low-rank":
         size = 12.0 * n * n * min(rank, n * (n + 1) // 2)
-    if size > _memory():
+    memory = _available_memory()
+    if size > memory:
         raise ValueError(
-            f"{what} takes {size / 2**30:.3g} GiB for {n} rows of X, and there are "
-            f"{_memory() / 2**30:.3g} GiB. Choose another representation ('sampled' takes little), "
-            "fewer rows, or fewer n_components."
+            f"{what} needs {size / 2**30:.3g} GiB for {n} rows of X, but only {memory / 2**30:.3g} "
+            "GiB are available. Choose representation='sampled', which needs little memory, give "
+            "fewer rows, or lower n_components."
         )
 
 
-def _memory() -> float:
+def _available_memory() -> float:
     """Return the bytes that this process may have; infinity where the system does not tell."""
     try:
         import resource
@@ -265,7 +270,7 @@ def _memory() -> float:
     return machine if limit == resource.RLIM_INFINITY else min(machine, 0.5 * limit)
 
 
-def _finite(features: np.ndarray, kernel: TensorKernel) -> np.ndarray:
+def _check_finite(features: np.ndarray, kernel: TensorKernel) -> np.ndarray:
     if not np.all(np.isfinite(features)):
         raise ValueError(
             f"{kernel!r} has features that are out of the range of floats on these rows; divide "
@@ -274,13 +279,13 @@ def _finite(features: np.ndarray, kernel: TensorKernel) -> np.ndarray:
     return features
 
 
-def _generator(random_state: Any) -> np.random.Generator:
+def _make_generator(random_state: Any) -> np.random.Generator:
     if isinstance(random_state, np.random.RandomState):
         random_state = int(random_state.randint(2**31))
     return np.random.default_rng(random_state)
 
 
-def _matrices(factor: np.ndarray, n: int) -> np.ndarray:
+def _unpack_factor(factor: np.ndarray, n: int) -> np.ndarray:
     """Return columns of a factor of pairs as symmetric matrices."""
     left, right = multisets(n, 2)
     made = np.empty((factor.shape[1], n, n))

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from mixnorm.engines import dual
-from mixnorm.engines.dual.interior import InteriorSteps
+from mixnorm.engines.dual.interior import DualInteriorPoint
 from mixnorm.engines.dual.problem import DualProblem, descend
-from mixnorm.engines.dual.squares import SquaresSteps
+from mixnorm.engines.dual.squares import SquaresNewton
 from mixnorm.kernels import PolynomialTensorKernel
 from mixnorm.kernels.tensor import multisets
 from mixnorm.losses import (
@@ -170,7 +170,7 @@ def test_any_gamma(name, gamma, few):
     y = target[:, 0]
     contraction = dual.FeatureContraction(F, 4)
     scale = y @ contraction.matrix(y) @ y / (y @ y)
-    found = dual.solve(dual.Scaled(contraction, 1.0 / scale), loss, target, gamma)
+    found = dual.solve(dual.ScaledContraction(contraction, 1.0 / scale), loss, target, gamma)
     if name == "epsilon" and few and gamma > 1e4:
         # Sums of features are known to one part in 1e16 of gamma, and gamma multiplies the rest.
         assert found.converged == (found.gap <= 1e-8 * found.objective)
@@ -190,7 +190,7 @@ def test_inside_the_bounds(loss, gamma):
     newton = dual.solve(contraction, loss, target, gamma)
     problem = DualProblem(contraction, loss, target, np.full(20, gamma))
     start = problem.start()
-    found = descend(InteriorSteps(problem, start), start, 1e-9, 100)
+    found = descend(DualInteriorPoint(problem, start), start, 1e-9, 100)
     assert found.state.gap <= 1e-9 * found.state.primal
     assert found.evaluations < 60
     assert found.state.primal == pytest.approx(newton.objective, rel=1e-7)
@@ -213,8 +213,8 @@ def test_gap_of_squares_is_that_of_fenchel_and_young():
     F, loss, target, _, _ = posed("squared")
     contraction, weight = dual.FeatureContraction(F, 4), np.full(12, 3.0)
     alpha = np.random.default_rng(0).standard_normal(12)
-    one = SquaresSteps(contraction, target[:, 0], weight).state(alpha)
-    other = DualProblem(contraction, loss, target, weight).state(alpha)
+    one = SquaresNewton(contraction, target[:, 0], weight).evaluate(alpha)
+    other = DualProblem(contraction, loss, target, weight).evaluate(alpha)
     assert one.value == pytest.approx(other.value)
     assert one.primal == pytest.approx(other.primal)
     assert one.gap == pytest.approx(other.gap)

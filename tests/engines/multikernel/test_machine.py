@@ -9,16 +9,16 @@ from hypothesis.extra.numpy import arrays
 from mixnorm.engines.multikernel import KernelPenalty, solve
 from mixnorm.engines.multikernel import machine as _machine
 from mixnorm.engines.multikernel import machine_jit as jit
-from mixnorm.engines.multikernel.interior import interior
+from mixnorm.engines.multikernel.interior import solve_interior
 from mixnorm.engines.multikernel.machine import (
-    FeatureMachine,
+    FactorMachine,
     HingeTarget,
     MatrixMachine,
     RidgeMachine,
     RowBlock,
     SquaredTarget,
 )
-from mixnorm.engines.multikernel.newton import NewtonSteps
+from mixnorm.engines.multikernel.newton import ProximalNewton
 from mixnorm.kernels import FactorGrams, KernelStack
 
 
@@ -135,7 +135,7 @@ def test_the_gap_is_the_objective_less_the_dual_value(squared):
     target = HingeTarget(y, rng.uniform(0.1, 3.0, size=25), 3, squared)
     for A in (np.zeros((25, 3)), feasible(target, rng), target.guess()):
         F, parts = np.ascontiguousarray((K @ A).T), np.empty(25)
-        gap = jit.gaps(F, A, target.labels, target.caps, squared, parts)
+        gap = jit.compute_gaps(F, A, target.labels, target.caps, squared, parts)
         assert gap == pytest.approx(primal(K, A, target) - dual(K, A, target), rel=1e-9)
         assert gap == pytest.approx(np.sum(parts))
         assert np.all(parts >= -1e-12)
@@ -153,7 +153,7 @@ def test_a_row_is_made_as_good_as_can_be(squared):
     A = feasible(target, rng)
     F = np.ascontiguousarray((K @ A).T)
     before = dual(K, A, target)
-    jit.sweep(K, F, A, target.labels, target.caps, squared, np.array([7]), -1.0)
+    jit.sweep_rows(K, F, A, target.labels, target.caps, squared, np.array([7]), -1.0)
     best = dual(K, A, target)
     assert best > before
     np.testing.assert_allclose(F, (K @ A).T, atol=1e-12)
@@ -181,7 +181,7 @@ def test_matrices_and_factors_have_the_same_optimum(C, squared):
     target = HingeTarget(y, np.random.default_rng(1).uniform(0.5, 2.0, size=50) * C, 3, squared)
     assert isinstance(target.machine(stack), MatrixMachine)
     found = []
-    for machine in (MatrixMachine(stack, target), FeatureMachine(factors, target)):
+    for machine in (MatrixMachine(stack, target), FactorMachine(factors, target)):
         gap = machine.solve(weights, 1e-7 * C)
         assert gap <= 1e-7 * C
         assert_feasible(machine.A, target)
@@ -201,9 +201,11 @@ def test_pairs_and_energies_are_the_same_by_matrices_and_factors():
     rng = np.random.default_rng(0)
     A, B = feasible(target, rng), feasible(target, rng)
     wanted = [np.sum(B * (K @ A)) for K in stack.matrices]
-    for machine in (MatrixMachine(stack, target), FeatureMachine(factors, target)):
+    for machine in (MatrixMachine(stack, target), FactorMachine(factors, target)):
         machine.A = A
-        np.testing.assert_allclose(machine.pair(machine.image(), B), wanted, rtol=1e-8)
+        np.testing.assert_allclose(
+            machine.cross_energies(machine.kernel_image(), B), wanted, rtol=1e-8
+        )
         energies = [np.sum(A * (K @ A)) for K in stack.matrices]
         np.testing.assert_allclose(machine.grams.energies(A), energies, rtol=1e-8)
 
@@ -234,7 +236,7 @@ def test_newton_steps_never_lower_the_dual_value(tau, C):
     target = HingeTarget(y, C * rng.uniform(0.5, 1.5, size=60), 3, squared=False)
     for A in (np.zeros((60, 3)), feasible(target, rng), target.guess()):
         F = np.ascontiguousarray((K @ A).T)
-        steps = NewtonSteps(K, target)
+        steps = ProximalNewton(K, target)
         last, first = dual(K, A, target), dual(K, A, target)
         for _ in range(8):
             steps.step(A, F)
@@ -258,8 +260,8 @@ def test_rows_at_work_by_their_matrix(monkeypatch, most, squared):
     wanted.solve(weights, 1e-6)
     monkeypatch.setattr(_machine, "_WIDE", 0.0)
     monkeypatch.setattr(_machine, "_MOST_BLOCK_ROWS", most)
-    monkeypatch.setattr(jit, "sweep_features", None)
-    found = FeatureMachine(roots(stack), target)
+    monkeypatch.setattr(jit, "sweep_factors", None)
+    found = FactorMachine(roots(stack), target)
     assert found.solve(weights, 1e-6) <= 1e-6
     np.testing.assert_allclose(found.F, wanted.F, atol=1e-2)
     assert_feasible(found.A, target)
@@ -280,7 +282,7 @@ def test_free_directions():
     count = jit.count_directions(A, labels, caps, False)
     assert count == 3  # two, none, none (the label's entry alone is free), one
     index, basis = np.empty(count, dtype=np.int64), np.zeros((count, 3))
-    jit.directions(A, labels, caps, False, 0.0, index, basis)
+    jit.find_directions(A, labels, caps, False, 0.0, index, basis)
     assert index.tolist() == [0, 0, 3]
     np.testing.assert_allclose(basis[:2] @ basis[:2].T, np.eye(2), atol=1e-12)
     np.testing.assert_allclose(basis @ np.ones(3), 0.0, atol=1e-12)
@@ -302,7 +304,7 @@ def test_directions_are_how_the_projection_answers(squared):
     A = projected(V)
     count = jit.count_directions(A, labels, caps, squared)
     index, basis = np.empty(count, dtype=np.int64), np.zeros((count, 4))
-    jit.directions(A, labels, caps, squared, sigma, index, basis)
+    jit.find_directions(A, labels, caps, squared, sigma, index, basis)
     answer = np.zeros((30, 4))
     np.add.at(answer, index, np.sum(basis * change[index], axis=1)[:, None] * basis)
     step = 1e-6
@@ -460,10 +462,10 @@ def test_interior_point_method_reaches_tiny_gaps_whatever_the_scale(squared, cap
     X, y = rows(40)
     columns = np.column_stack([scale * X + offset, np.ones(40)])
     target = HingeTarget(y, np.full(40, cap), 3, squared)
-    found = interior(columns, target, 0.0)
+    found = solve_interior(columns, target, 0.0)
     value = 0.5 * np.sum(found.W**2) + target.loss((columns @ found.W).T)
     A = found.A
-    np.testing.assert_allclose(A, target.allowed(A), atol=1e-9 * np.max(np.abs(A)))
+    np.testing.assert_allclose(A, target.project(A), atol=1e-9 * np.max(np.abs(A)))
     bound = target.gain(A) - 0.5 * np.sum((columns.T @ A) ** 2)
     assert abs(value - bound) <= 1e-6 * value
     assert found.gap <= 1e-6 * value
@@ -486,8 +488,8 @@ def test_rows_of_a_zero_kernel_have_the_dual_variables_that_close_their_gap(squa
     """The dual objective of such a row is linear, or a parabola with its top at twice the cap."""
     scores, labels, caps = np.array([0.3, 0.1, 0.2]), 0, 1.7
     row = np.empty(3)
-    jit.best_of_no_kernel(scores, labels, caps, squared, row)
-    assert jit.row_gap(scores, row, labels, caps, squared) == pytest.approx(0.0, abs=1e-12)
+    jit.solve_flat_row(scores, labels, caps, squared, row)
+    assert jit.compute_row_gap(scores, row, labels, caps, squared) == pytest.approx(0.0, abs=1e-12)
     X, y = rows(30)
     X[::3] = 0.0
     stack = KernelStack((X @ X.T)[None])

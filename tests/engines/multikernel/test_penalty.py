@@ -81,7 +81,7 @@ def test_weights_of_a_norm(p):
     draws = rng.dirichlet(np.ones(N), size=5000) + 1e-12
     draws /= np.linalg.norm(scales * draws, p, axis=1)[:, None]
     assert np.all(0.5 * np.sum(norms**2 / draws, axis=1) >= best * (1.0 - 1e-12))
-    np.testing.assert_allclose(penalty.of_unit_norm(5.0 * weights), weights)
+    np.testing.assert_allclose(penalty.normalize(5.0 * weights), weights)
 
 
 def test_what_kind_of_penalty_it_is():
@@ -120,4 +120,4 @@ def test_nothing_is_left_of_blocks_below_their_offsets():
 def test_unit_norm_with_offsets_leaves_weights_alone():
     penalty = KernelPenalty(4.0, np.ones(N), np.full(N, 0.1))
     weights = np.array([0.3, 2.0, 0.0, 1.0])
-    assert np.array_equal(penalty.of_unit_norm(weights), weights)
+    assert np.array_equal(penalty.normalize(weights), weights)

@@ -19,7 +19,7 @@ from mixnorm import (
     UFOMKLClassifier,
     UFOMKLClassifierCV,
 )
-from mixnorm.estimators.kernels.base import KernelLearner
+from mixnorm.estimators.kernels.base import WeightedKernelLearner
 from mixnorm.exceptions import InterruptedFitWarning
 from mixnorm.kernels import KernelBank, KernelStack, gaussian_bank
 
@@ -221,7 +221,7 @@ def test_an_interrupt_in_the_first_fold_is_passed_on():
 
 def interrupt_solve(monkeypatch, at):
     """Interrupt a fit of the search as Ctrl-C does: the engine keeps what it has."""
-    calls, real = [], KernelLearner._solved
+    calls, real = [], WeightedKernelLearner._solve
 
     def solved(self, *args, **options):
         found, facts = real(self, *args, **options)
@@ -230,7 +230,7 @@ def interrupt_solve(monkeypatch, at):
             object.__setattr__(found, "interrupted", True)
         return found, facts
 
-    monkeypatch.setattr(KernelLearner, "_solved", solved)
+    monkeypatch.setattr(WeightedKernelLearner, "_solve", solved)
 
 
 def test_an_interrupt_in_the_first_fold_keeps_its_candidates(monkeypatch):

@@ -7,7 +7,7 @@ from mixnorm.engines.dual.contraction import (
     Contraction,
     FeatureContraction,
     LowRankContraction,
-    Scaled,
+    ScaledContraction,
     TensorContraction,
 )
 from mixnorm.engines.dual.engine import SOLVERS, DualSolution, check_solver, path, solve
@@ -18,7 +18,7 @@ __all__ = [
     "DualSolution",
     "FeatureContraction",
     "LowRankContraction",
-    "Scaled",
+    "ScaledContraction",
     "TensorContraction",
     "check_solver",
     "path",

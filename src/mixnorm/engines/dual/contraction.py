@@ -133,12 +133,12 @@ class TensorContraction(Contraction):
         self.q = 2.0 * half
         self._sets = multisets(n, half)
         self._times = multiplicities(self._sets)
-        self._places = _places(self._sets, n)
+        self._places = _index_multisets(self._sets, n)
 
     def matrix(self, alpha: np.ndarray) -> np.ndarray:
         """Return the matrix, by one product that reads half the kernel."""
         beta = self._times * np.prod(alpha[self._sets], axis=0)
-        return self._unpacked(blas.dsymv(1.0, self.gram.T, beta), alpha)
+        return self._unpack(blas.dsymv(1.0, self.gram.T, beta), alpha)
 
     def diagonal(self) -> np.ndarray:
         """Return the kernel of each row with itself."""
@@ -146,7 +146,7 @@ class TensorContraction(Contraction):
         places = self._places[(rows,) * self.half]
         return np.asarray(self.gram[places, places])
 
-    def _unpacked(self, values: np.ndarray, alpha: np.ndarray) -> np.ndarray:
+    def _unpack(self, values: np.ndarray, alpha: np.ndarray) -> np.ndarray:
         tensor = values[self._places]
         for _ in range(self.half - 2):
             tensor = tensor @ alpha
@@ -157,7 +157,7 @@ class TensorContraction(Contraction):
         betas = self._times[:, None] * np.prod(alphas[self._sets], axis=0)
         values = blas.dsymm(1.0, self.gram.T, betas)
         parts = zip(values.T, alphas.T, strict=True)
-        return np.stack([self._unpacked(v, alpha) @ alpha for v, alpha in parts], axis=1)
+        return np.stack([self._unpack(v, alpha) @ alpha for v, alpha in parts], axis=1)
 
     def take(self, rows: np.ndarray) -> TensorContraction:
         """Return the contraction of some of the rows."""
@@ -211,7 +211,7 @@ class LowRankContraction(Contraction):
         return LowRankContraction(np.ascontiguousarray(self.factor[:, rows][:, :, rows]))
 
 
-class Scaled(Contraction):
+class ScaledContraction(Contraction):
     """A contraction whose kernel is multiplied by a number.
 
     Parameters
@@ -237,7 +237,7 @@ class Scaled(Contraction):
         return self.factor * self.contraction.hessian(alpha, V / self.factor)
 
 
-def _places(sets: np.ndarray, n: int) -> np.ndarray:
+def _index_multisets(sets: np.ndarray, n: int) -> np.ndarray:
     """Return the place of the multiset of any indices, as an array of ``n`` in every axis."""
     places = np.zeros((n,) * len(sets), dtype=np.int64)
     for order in permutations(range(len(sets))):

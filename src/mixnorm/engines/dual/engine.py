@@ -17,11 +17,11 @@ import numpy as np
 
 from mixnorm.engines._core.result import Result
 from mixnorm.engines.dual.contraction import Contraction
-from mixnorm.engines.dual.gradient import ForwardBackwardSteps, GradientSteps
-from mixnorm.engines.dual.interior import InteriorSteps
-from mixnorm.engines.dual.newton import NewtonSteps
-from mixnorm.engines.dual.problem import Descent, DualProblem, State, Steps, descend
-from mixnorm.engines.dual.squares import SquaresSteps
+from mixnorm.engines.dual.gradient import DualGradientDescent, ForwardBackward
+from mixnorm.engines.dual.interior import DualInteriorPoint
+from mixnorm.engines.dual.newton import DualNewton
+from mixnorm.engines.dual.problem import Descent, DualPoint, DualProblem, DualSteps, descend
+from mixnorm.engines.dual.squares import SquaresNewton
 from mixnorm.losses import DualLoss, SmoothLoss
 
 # Steps of ten on the way to a large gamma: beyond, nothing is left to fit.
@@ -31,9 +31,9 @@ _MAX_ITER = 200
 _NEWTON = 25
 # Ways to minimise the dual of any loss.
 _STEPS = {
-    "newton": NewtonSteps,
-    "gradient": GradientSteps,
-    "forward-backward": ForwardBackwardSteps,
+    "newton": DualNewton,
+    "gradient": DualGradientDescent,
+    "forward-backward": ForwardBackward,
 }
 #: Their names.
 SOLVERS = tuple(_STEPS)
@@ -93,13 +93,13 @@ def path(
     """
     check_solver(solver, loss)
     weight = np.ones(contraction.n) if weight is None else weight
-    state: State | None = None
+    state: DualPoint | None = None
     for gamma in gammas:
         if not 0.0 < float(gamma) < math.inf:
             raise ValueError(f"gamma={gamma!r} must be positive and finite.")
-        problem, steps = _pose(contraction, loss, target, float(gamma) * weight, solver)
-        state = problem.start() if state is None else problem.moved(state)
-        end = _descend(steps, state, tol, max_iter)
+        problem, steps = _pose_problem(contraction, loss, target, float(gamma) * weight, solver)
+        state = problem.start() if state is None else problem.transfer(state)
+        end = _minimize(steps, state, tol, max_iter)
         state = end.state
         gap = 0.0 if state.gap < 0.0 else state.gap
         yield DualSolution(
@@ -137,15 +137,15 @@ def solve(
     return replace(best, iterations=spent, interrupted=last.interrupted)
 
 
-def _descend(steps: Steps, state: State, tol: float, max_iter: int) -> Descent:
+def _minimize(steps: DualSteps, state: DualPoint, tol: float, max_iter: int) -> Descent:
     """Go down; where Newton's method goes astray between bounds, inside them."""
-    if not isinstance(steps, NewtonSteps) or getattr(steps.problem.loss, "box_dual", None) is None:
+    if not isinstance(steps, DualNewton) or getattr(steps.problem.loss, "box_dual", None) is None:
         return descend(steps, state, tol, max_iter)
     end = descend(steps, state, tol, min(max_iter, _NEWTON))
     done = end.interrupted or end.state.gap <= tol * abs(end.state.primal)
     if done or end.evaluations >= max_iter:
         return end
-    inside = InteriorSteps(steps.problem, state)
+    inside = DualInteriorPoint(steps.problem, state)
     more = descend(inside, state, tol, max_iter - end.evaluations)
     best = more.state if more.state.gap < end.state.gap else end.state
     evaluations = end.evaluations + more.evaluations
@@ -168,13 +168,13 @@ def _is_square(loss: DualLoss) -> bool:
     return getattr(loss, "constant_curvature", False) and getattr(loss, "degree", None) == 2
 
 
-def _pose(
+def _pose_problem(
     contraction: Contraction, loss: DualLoss, target: np.ndarray, weight: np.ndarray, solver: str
-) -> tuple[DualProblem | SquaresSteps, Steps]:
+) -> tuple[DualProblem | SquaresNewton, DualSteps]:
     """Return the problem, and what takes steps on it."""
     if solver == "newton" and isinstance(loss, SmoothLoss) and _is_square(loss):
         curvature = loss.curvature(np.zeros_like(target), target, weight)[:, 0]
-        squares = SquaresSteps(contraction, np.ascontiguousarray(target[:, 0]), curvature)
+        squares = SquaresNewton(contraction, np.ascontiguousarray(target[:, 0]), curvature)
         return squares, squares
     problem = DualProblem(contraction, loss, target, weight)
     return problem, _STEPS[solver](problem)

@@ -10,14 +10,14 @@ import math
 
 import numpy as np
 
-from mixnorm.engines.dual.problem import DualProblem, State, Steps
+from mixnorm.engines.dual.problem import DualPoint, DualProblem, DualSteps
 
 # Of the line search: what a step must gain, and what it is multiplied by where it does not.
 _DELTA, _THETA = 0.5, 0.5
 _HALVINGS = 100
 
 
-class ForwardBackwardSteps(Steps):
+class ForwardBackward(DualSteps):
     r"""Gradient steps on the norm, proximal steps on the conjugates of the losses.
 
     A step :math:`\lambda` is short enough where the norm's part of the dual is at most
@@ -34,16 +34,18 @@ class ForwardBackwardSteps(Steps):
         self.problem = problem
         self.length = 0.0
 
-    def step(self, state: State) -> tuple[State, int]:
+    def step(self, state: DualPoint) -> tuple[DualPoint, int]:
         """Take a step, as long as the line search allows."""
-        self.length = self.length / _THETA if self.length else _first(state, self.problem.q)
-        return self._searched(state)
+        self.length = (
+            self.length / _THETA if self.length else _choose_first_length(state, self.problem.q)
+        )
+        return self._search_line(state)
 
-    def _searched(self, state: State) -> tuple[State, int]:
+    def _search_line(self, state: DualPoint) -> tuple[DualPoint, int]:
         smooth = state.norm / self.problem.q
         for number in range(1, _HALVINGS):
             ahead = self.problem.prox(state.alpha - self.length * state.scores, self.length)
-            trial = self.problem.state(ahead)
+            trial = self.problem.evaluate(ahead)
             move = trial.alpha - state.alpha
             above = trial.norm / self.problem.q - smooth - float(state.scores @ move)
             distance = float(move @ move)
@@ -55,26 +57,26 @@ class ForwardBackwardSteps(Steps):
         return state, _HALVINGS
 
 
-class GradientSteps(ForwardBackwardSteps):
+class DualGradientDescent(ForwardBackward):
     r"""Gradient steps on a dual that is smooth, as that of squared losses is.
 
     A step is short enough where it gains :math:`(1 - \delta) \lambda` times the squared norm of
     the gradient.
     """
 
-    def _searched(self, state: State) -> tuple[State, int]:
+    def _search_line(self, state: DualPoint) -> tuple[DualPoint, int]:
         weight, target = self.problem.weight, self.problem.target[:, 0]
         g = state.scores - target + state.alpha / weight
         size = float(g @ g)
         for number in range(1, _HALVINGS):
-            trial = self.problem.state(state.alpha - self.length * g)
+            trial = self.problem.evaluate(state.alpha - self.length * g)
             if trial.value <= state.value - (1.0 - _DELTA) * self.length * size:
                 return trial, number
             self.length *= _THETA
         return state, _HALVINGS
 
 
-def _first(state: State, q: float) -> float:
+def _choose_first_length(state: DualPoint, q: float) -> float:
     """Return a step that is too long: one over the mean curvature."""
     curvature = (q - 1.0) * float(np.trace(state.V)) / len(state.V)
     return 1.0 / curvature if curvature > 0.0 and math.isfinite(curvature) else 1.0

@@ -14,8 +14,8 @@ import numpy as np
 from scipy.linalg import lapack
 
 from mixnorm.engines._core.line_search import backtrack, room
-from mixnorm.engines.dual.newton import solved
-from mixnorm.engines.dual.problem import DualProblem, State, Steps
+from mixnorm.engines.dual.newton import solve_semidefinite
+from mixnorm.engines.dual.problem import DualPoint, DualProblem, DualSteps
 from mixnorm.losses import BoxDual
 
 # Part of the way to a bound that a step may go.
@@ -29,11 +29,11 @@ _CENTRE, _SHORTEST, _ROUNDING = 0.2, 0.5**12, 1e-13
 _REST = 0.1
 
 # Steps of the variables, and of the multipliers of their lower and upper bounds.
-_Moves = tuple[np.ndarray, np.ndarray, np.ndarray]
+_Step = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True)
-class _Parts:
+class _SplitVariables:
     """Variables of one sign or of both, each with its bounds and their multipliers."""
 
     x: np.ndarray
@@ -65,7 +65,7 @@ class _Parts:
         lower, upper = np.isfinite(self.low), np.isfinite(self.high)
         return -float(np.log(self.below()[lower]).sum() + np.log(self.above()[upper]).sum())
 
-    def moved(self, moves: _Moves, lengths: tuple[float, float]) -> _Parts:
+    def move(self, moves: _Step, lengths: tuple[float, float]) -> _SplitVariables:
         dx, under, over = moves
         t, s = lengths
         return replace(
@@ -73,20 +73,20 @@ class _Parts:
         )
 
 
-class InteriorSteps(Steps):
+class DualInteriorPoint(DualSteps):
     """Steps inside the bounds.
 
     Parameters
     ----------
     problem : DualProblem
         The dual, of a loss with ``box_dual``.
-    state : State
+    state : DualPoint
         Where to begin, about.
     """
 
     patience = 12  # a gap that grows is no sign that there is nothing to gain
 
-    def __init__(self, problem: DualProblem, state: State) -> None:
+    def __init__(self, problem: DualProblem, state: DualPoint) -> None:
         self.problem = problem
         loss: Any = problem.loss
         form: BoxDual = loss.box_dual(problem.target, problem.weight)
@@ -105,14 +105,14 @@ class InteriorSteps(Steps):
         one_sided = np.where(low >= 0.0, kink, -kink)  # where all of an entry has one sign
         self.kink = kink
         self.k = np.concatenate([np.where(np.isin(whole, split), kink, one_sided), kink[split]])
-        self.parts = first_iterate(self._spread(state.alpha, split), low_x, high_x, state)
+        self.parts = place_inside(self._split(state.alpha, split), low_x, high_x, state)
 
-    def _spread(self, alpha: np.ndarray, split: np.ndarray) -> np.ndarray:
+    def _split(self, alpha: np.ndarray, split: np.ndarray) -> np.ndarray:
         x = np.concatenate([alpha, np.maximum(0.0, -alpha[split])])
         x[split] = np.maximum(0.0, alpha[split])
         return x
 
-    def joined(self, x: np.ndarray) -> np.ndarray:
+    def join(self, x: np.ndarray) -> np.ndarray:
         """Return the entries that variables stand for."""
         found = np.zeros(len(self.c))
         np.add.at(found, self.entry, self.sign * x)
@@ -120,52 +120,58 @@ class InteriorSteps(Steps):
 
     # --- steps
 
-    def step(self, state: State) -> tuple[State, int]:
+    def step(self, state: DualPoint) -> tuple[DualPoint, int]:
         """Take one step from where the last one ended."""
-        alpha, taken = self.joined(self.parts.x), 0
+        alpha, taken = self.join(self.parts.x), 0
         if not np.array_equal(alpha, state.alpha):
-            state, taken = self.problem.state(alpha), 1
+            state, taken = self.problem.evaluate(alpha), 1
         H = self.problem.contraction.hessian(alpha, state.V)
         slope = self.sign * (state.scores + self.c + self.r * alpha)[self.entry] + self.k
-        system = _System(H, self.r, self.parts.curvature(), self.entry, self.sign)
+        system = _SplitSystem(H, self.r, self.parts.curvature(), self.entry, self.sign)
         mean = self.parts.mean()
-        plain = self._moves(system, slope, 0.0, None)
-        ahead = self.parts.moved(plain, self._lengths(plain)).mean()
+        plain = self._solve_step(system, slope, 0.0, None)
+        ahead = self.parts.move(plain, self._limit_step(plain)).mean()
         aim = mean * min(1.0, ahead / mean) ** 3 if mean > 0.0 else 0.0
         # Products must not vanish before the rest of the gap does.
         aim = max(aim, min(mean, _REST * (state.gap / self.parts.n_bounds() - mean)))
-        moves = self._moves(system, slope, aim, plain)
-        trial, tries = self._tried(state, moves, aim, 1.0), 1
+        moves = self._solve_step(system, slope, aim, plain)
+        trial, tries = self._try_step(state, moves, aim, 1.0), 1
         if trial is None:
             # Without what the plain step leaves, this is a way down for certain.
             aim = max(aim, _CENTRE * mean)
-            moves = self._moves(system, slope, aim, None)
+            moves = self._solve_step(system, slope, aim, None)
             trial, more = backtrack(
-                lambda length: self._tried(state, moves, aim, length), least=_SHORTEST
+                lambda length: self._try_step(state, moves, aim, length), least=_SHORTEST
             )
             tries += more
         return (state if trial is None else trial), taken + tries
 
-    def _tried(self, state: State, moves: _Moves, aim: float, part: float) -> State | None:
+    def _try_step(
+        self, state: DualPoint, moves: _Step, aim: float, part: float
+    ) -> DualPoint | None:
         """Return the point that a part of a step leads to, if it is better; and move there."""
-        primal, multipliers = self._lengths(moves)
-        ahead = self.parts.moved(moves, (part * primal, multipliers))
-        trial = self.problem.state(self.joined(ahead.x))
+        primal, multipliers = self._limit_step(moves)
+        ahead = self.parts.move(moves, (part * primal, multipliers))
+        trial = self.problem.evaluate(self.join(ahead.x))
         before = state.value + aim * self.parts.barrier()
         after = trial.value + aim * ahead.barrier()
         # The kinks' part that both signs share is not in the value.
-        spare = float(self.k @ (ahead.x - self.parts.x)) - self._kinks(trial) + self._kinks(state)
+        spare = (
+            float(self.k @ (ahead.x - self.parts.x))
+            - self._sum_kinks(trial)
+            + self._sum_kinks(state)
+        )
         if after + spare > before + _ROUNDING * abs(before):
             return None
         self.parts = ahead
         return trial
 
-    def _kinks(self, state: State) -> float:
+    def _sum_kinks(self, state: DualPoint) -> float:
         return float(self.kink @ np.abs(state.alpha))
 
-    def _moves(
-        self, system: _System, slope: np.ndarray, mean: float, plain: _Moves | None
-    ) -> _Moves:
+    def _solve_step(
+        self, system: _SplitSystem, slope: np.ndarray, mean: float, plain: _Step | None
+    ) -> _Step:
         """Return the steps of variables and multipliers towards products that are ``mean``."""
         parts = self.parts
         below, above = parts.below(), parts.above()
@@ -180,7 +186,7 @@ class InteriorSteps(Steps):
         over = np.where(upper, push - parts.over + parts.over / above * dx, 0.0)
         return dx, under, over
 
-    def _lengths(self, moves: _Moves) -> tuple[float, float]:
+    def _limit_step(self, moves: _Step) -> tuple[float, float]:
         """Return how far variables, and multipliers, may go."""
         dx, under, over = moves
         parts = self.parts
@@ -189,7 +195,7 @@ class InteriorSteps(Steps):
         return min(1.0, _SHORT_OF * primal), min(1.0, _SHORT_OF * multipliers)
 
 
-class _System:
+class _SplitSystem:
     """The Newton system of all variables, by that of the entries."""
 
     def __init__(
@@ -219,7 +225,7 @@ class _System:
         if self.system is None:
             moved, _ = lapack.dpotrs(self.factor, short, lower=1)
         else:
-            moved = solved(self.system, short)
+            moved = solve_semidefinite(self.system, short)
         found = np.empty(len(right))
         found[:n] = moved
         if len(self.pairs):
@@ -229,10 +235,12 @@ class _System:
         return found
 
 
-def first_iterate(x: np.ndarray, low: np.ndarray, high: np.ndarray, state: State) -> _Parts:
+def place_inside(
+    x: np.ndarray, low: np.ndarray, high: np.ndarray, state: DualPoint
+) -> _SplitVariables:
     """Return variables that are inside their bounds, with multipliers for the gap that is left."""
     size = float(np.mean(np.abs(x))) or 1.0
     room = np.minimum(_MARGIN * (high - low), _OF_SIZE * size)
     x = np.minimum(np.maximum(x, low + room), high - room)
     mean = max(state.gap, 1e-8 * abs(state.primal), 1e-300) / len(x)
-    return _Parts(x, low, high, mean / (x - low), mean / (high - x))
+    return _SplitVariables(x, low, high, mean / (x - low), mean / (high - x))

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from mixnorm.engines._core.line_search import backtrack
-from mixnorm.engines.dual.problem import DualProblem, State, Steps
+from mixnorm.engines.dual.problem import DualPoint, DualProblem, DualSteps
 
 # Steps that are tried along one direction before a shorter way is taken.
 _TRIES = 12
@@ -14,7 +14,7 @@ _TRIES = 12
 _SHORTEST = 0.5**60
 
 
-class NewtonSteps(Steps):
+class DualNewton(DualSteps):
     """Semismooth Newton steps on the equation that a point is its own proximal step.
 
     Parameters
@@ -27,7 +27,7 @@ class NewtonSteps(Steps):
         self.problem = problem
         self.damping = 0.0
 
-    def step(self, state: State) -> tuple[State, int]:
+    def step(self, state: DualPoint) -> tuple[DualPoint, int]:
         """Take one step.
 
         A number on the diagonal holds it back where the dual is flat, more of it with every trial
@@ -39,18 +39,20 @@ class NewtonSteps(Steps):
         z = state.alpha - step * state.scores
         near = self.problem.prox(z, step)
         left = state.alpha - near
-        slopes = self._slopes(z, step)
+        slopes = self._differentiate_prox(z, step)
         for number in range(_TRIES):
-            move = self._newton(H, left, slopes, step, self.damping * size)
-            trial = self.problem.state(self.problem.inside(state.alpha + move))
+            move = self._solve_direction(H, left, slopes, step, self.damping * size)
+            trial = self.problem.evaluate(self.problem.bring_inside(state.alpha + move))
             if trial.value < state.value or trial.gap < 0.5 * state.gap:
                 self.damping *= 0.1 if number == 0 else 1.0
                 return trial, number + 1
             self.damping = max(1e-12, 30.0 * self.damping)
-        moved, tries = backtrack(lambda part: self._plain(state, part * step), least=_SHORTEST)
+        moved, tries = backtrack(
+            lambda part: self._take_proximal_step(state, part * step), least=_SHORTEST
+        )
         return state if moved is None else moved, _TRIES + tries
 
-    def _newton(
+    def _solve_direction(
         self, H: np.ndarray, left: np.ndarray, slopes: np.ndarray, step: float, damping: float
     ) -> np.ndarray:
         """Return the step; where the proximal map is constant, to where it leads."""
@@ -61,22 +63,22 @@ class NewtonSteps(Steps):
             system = H[np.ix_(free, free)]
             system[np.diag_indices(len(share))] += (1.0 - share) / (step * share) + damping
             right = -left[free] / (step * share) - H[np.ix_(free, ~free)] @ move[~free]
-            move[free] = solved(system, right)
+            move[free] = solve_semidefinite(system, right)
         return move
 
-    def _plain(self, state: State, step: float) -> State | None:
+    def _take_proximal_step(self, state: DualPoint, step: float) -> DualPoint | None:
         """Return where a proximal gradient step leads, if the value does not rise."""
-        trial = self.problem.state(self.problem.prox(state.alpha - step * state.scores, step))
+        trial = self.problem.evaluate(self.problem.prox(state.alpha - step * state.scores, step))
         return trial if trial.value <= state.value else None
 
-    def _slopes(self, z: np.ndarray, step: float) -> np.ndarray:
+    def _differentiate_prox(self, z: np.ndarray, step: float) -> np.ndarray:
         """Return the derivatives of the proximal map, entry by entry."""
         h = 1e-6 * (np.abs(z) + 1e-3 * float(np.max(np.abs(z), initial=1e-300)))
         up, down = self.problem.prox(z + h, step), self.problem.prox(z - h, step)
         return np.asarray(np.clip((up - down) / (2.0 * h), 0.0, 1.0))
 
 
-def solved(system: np.ndarray, right: np.ndarray) -> np.ndarray:
+def solve_semidefinite(system: np.ndarray, right: np.ndarray) -> np.ndarray:
     """Solve a symmetric system with no negative eigenvalue but for rounding."""
     _, found, info = lapack.dposv(system, right, lower=1)
     if info == 0:

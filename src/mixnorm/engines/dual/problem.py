@@ -14,7 +14,7 @@ from mixnorm.losses import DualLoss
 
 
 @dataclass(frozen=True)
-class State:
+class DualPoint:
     """A point of the dual, with what one contraction says of it."""
 
     alpha: np.ndarray
@@ -47,7 +47,7 @@ class DualProblem:
         self.contraction, self.loss, self.target, self.weight = contraction, loss, target, weight
         self.q = contraction.q
 
-    def state(self, alpha: np.ndarray, V: np.ndarray | None = None) -> State:
+    def evaluate(self, alpha: np.ndarray, V: np.ndarray | None = None) -> DualPoint:
         """Return a point; it takes one contraction, unless that is known."""
         V = self.contraction.matrix(alpha) if V is None else V
         scores = V @ alpha
@@ -56,9 +56,9 @@ class DualProblem:
         lost, _ = self.loss.value_and_residual(scores[:, None], self.target, self.weight)
         primal = float(lost) + norm * (1.0 - 1.0 / self.q)
         value = norm / self.q + paid
-        return State(alpha, V, scores, norm, value, primal, primal + value)
+        return DualPoint(alpha, V, scores, norm, value, primal, primal + value)
 
-    def start(self) -> State:
+    def start(self) -> DualPoint:
         """Return the best point on the line to the residual of scores that are zero."""
         zeros = np.zeros((self.contraction.n, 1))
         _, residual = self.loss.value_and_residual(zeros, self.target, self.weight)
@@ -70,15 +70,15 @@ class DualProblem:
             paid = self.loss.conjugate(-t * alpha[:, None], self.target, self.weight)
             return float(norm * t**self.q / self.q + paid)
 
-        t = _least(value)
-        return self.state(t * alpha, t ** (self.q - 2.0) * V)
+        t = _minimize_convex(value)
+        return self.evaluate(t * alpha, t ** (self.q - 2.0) * V)
 
-    def moved(self, state: State) -> State:
+    def transfer(self, state: DualPoint) -> DualPoint:
         """Return the point that a solution for another ``gamma`` is here."""
-        alpha = self.inside(state.alpha)
-        return self.state(alpha, state.V if alpha is state.alpha else None)
+        alpha = self.bring_inside(state.alpha)
+        return self.evaluate(alpha, state.V if alpha is state.alpha else None)
 
-    def inside(self, alpha: np.ndarray) -> np.ndarray:
+    def bring_inside(self, alpha: np.ndarray) -> np.ndarray:
         """Return the point of the conjugate's domain that is next to another."""
         if math.isfinite(self.loss.conjugate(-alpha[:, None], self.target, self.weight)):
             return alpha
@@ -97,13 +97,13 @@ _ROUNDING = 1e-15
 _NO_GAP = 1e-16
 
 
-class Steps:
+class DualSteps:
     """A way down the dual of a problem."""
 
     #: Idle steps in a row with which the descent ends.
     patience = 3
 
-    def step(self, state: State) -> tuple[State, int]:
+    def step(self, state: DualPoint) -> tuple[DualPoint, int]:
         """Return the next point, and how many contractions it took."""
         raise NotImplementedError
 
@@ -112,13 +112,13 @@ class Steps:
 class Descent:
     """Where a way down ended, and the gaps on it."""
 
-    state: State
+    state: DualPoint
     evaluations: int
     interrupted: bool
     history: tuple[float, ...]
 
 
-def descend(steps: Steps, state: State, tol: float, max_iter: int) -> Descent:
+def descend(steps: DualSteps, state: DualPoint, tol: float, max_iter: int) -> Descent:
     """Take steps until the gap is small, or no step makes it smaller; keep the best point."""
     evaluations, best = 1, BestPoint(state, steps.patience)
     best.note(state, state.gap, progress=True)
@@ -137,7 +137,7 @@ def descend(steps: Steps, state: State, tol: float, max_iter: int) -> Descent:
     return Descent(best.point, evaluations, best.interrupted, tuple(best.history))
 
 
-def _least(value: Callable[[float], float]) -> float:
+def _minimize_convex(value: Callable[[float], float]) -> float:
     """Return about where a convex function of a positive number up to one is least."""
     best, at = value(1.0), 1.0
     t = 0.5

@@ -11,8 +11,8 @@ import math
 import numpy as np
 
 from mixnorm.engines.dual.contraction import Contraction
-from mixnorm.engines.dual.newton import solved
-from mixnorm.engines.dual.problem import State, Steps
+from mixnorm.engines.dual.newton import solve_semidefinite
+from mixnorm.engines.dual.problem import DualPoint, DualSteps
 
 # What a step must gain, in parts of what its slope promises.
 _ARMIJO = 1e-4
@@ -21,7 +21,7 @@ _FLAT_SLOPE = 1e-10
 _TRIES = 40
 
 
-class SquaresSteps(Steps):
+class SquaresNewton(DualSteps):
     """Damped Newton steps for one ``gamma``.
 
     Parameters
@@ -40,7 +40,7 @@ class SquaresSteps(Steps):
         self.q = contraction.q
 
     @np.errstate(over="ignore", invalid="ignore")
-    def state(self, alpha: np.ndarray, V: np.ndarray | None = None) -> State:
+    def evaluate(self, alpha: np.ndarray, V: np.ndarray | None = None) -> DualPoint:
         """Return a point, whose values are infinite where numbers overflow."""
         V = self.contraction.matrix(alpha) if V is None else V
         f = V @ alpha
@@ -48,13 +48,13 @@ class SquaresSteps(Steps):
         value = norm / self.q - float(self.y @ alpha) + 0.5 * float(alpha @ (alpha * self.ridge))
         left, g = self.y - f, self.gradient(alpha, f)
         primal = 0.5 * float(left @ (left * self.weight)) + norm * (1.0 - 1.0 / self.q)
-        return State(alpha, V, f, norm, value, primal, 0.5 * float(g @ (g * self.weight)))
+        return DualPoint(alpha, V, f, norm, value, primal, 0.5 * float(g @ (g * self.weight)))
 
     def gradient(self, alpha: np.ndarray, f: np.ndarray) -> np.ndarray:
         """Return the gradient of the dual."""
         return np.asarray(f - self.y + alpha * self.ridge)
 
-    def start(self) -> State:
+    def start(self) -> DualPoint:
         r"""Return the best multiple of the targets, by their weights.
 
         It is :math:`t c y` with :math:`t^{q-1} Q(c y) + t \sum_i c_i y_i^2 = \sum_i c_i y_i^2`.
@@ -62,26 +62,26 @@ class SquaresSteps(Steps):
         alpha = self.weight * self.y
         V = self.contraction.matrix(alpha)
         norm, size = float(alpha @ (V @ alpha)), float(alpha @ self.y)
-        t = _root(norm, size, self.q)
-        return self.state(t * alpha, t ** (self.q - 2.0) * V)
+        t = _solve_start(norm, size, self.q)
+        return self.evaluate(t * alpha, t ** (self.q - 2.0) * V)
 
-    def moved(self, state: State) -> State:
+    def transfer(self, state: DualPoint) -> DualPoint:
         """Return the point that a solution for another ``gamma`` is here."""
-        return self.state(state.alpha, state.V)
+        return self.evaluate(state.alpha, state.V)
 
-    def step(self, state: State) -> tuple[State, int]:
+    def step(self, state: DualPoint) -> tuple[DualPoint, int]:
         """Take a Newton step, shortened where it is too long."""
         g = self.gradient(state.alpha, state.scores)
         H = self.contraction.hessian(state.alpha, state.V)
         H.flat[:: len(g) + 1] += self.ridge
         with np.errstate(over="ignore", invalid="ignore"):  # such trials are not taken
-            return self._along(state, g, solved(H, -g))
+            return self._search_line(state, g, solve_semidefinite(H, -g))
 
-    def _along(self, state: State, g: np.ndarray, d: np.ndarray) -> tuple[State, int]:
+    def _search_line(self, state: DualPoint, g: np.ndarray, d: np.ndarray) -> tuple[DualPoint, int]:
         """Go along a direction; the slope at the end of a step that is too long tells how far."""
         slope, t = float(g @ d), 1.0
         for number in range(1, _TRIES):
-            trial = self.state(state.alpha + t * d)
+            trial = self.evaluate(state.alpha + t * d)
             if trial.value <= state.value + _ARMIJO * t * slope:
                 return trial, number
             # Near the optimum the value says nothing any more, and the gap still does.
@@ -92,7 +92,7 @@ class SquaresSteps(Steps):
         return state, _TRIES
 
 
-def _root(norm: float, size: float, q: float) -> float:
+def _solve_start(norm: float, size: float, q: float) -> float:
     """Return the positive root of ``t**(q-1) norm + t size = size``, by Newton's method.
 
     The left side is convex, so that steps from above the root stay above it.

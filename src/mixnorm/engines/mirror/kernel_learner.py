@@ -161,7 +161,7 @@ class KernelLearner:
         weights = self.weights()
         F = np.ascontiguousarray(np.einsum("m,mcn->cn", weights, samples.sums, dtype=np.float64))
         hinges = np.empty(F.shape[1])
-        machine_jit.hinges(F, samples.labels, hinges)
+        machine_jit.compute_hinges(F, samples.labels, hinges)
         share = samples.importance / self.total
         loss = float(np.sum(share * hinges))
         sizes = weights * np.sqrt(self.squares)

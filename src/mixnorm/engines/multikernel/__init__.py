@@ -4,7 +4,7 @@ Open ``engine.py`` first. The engine may import ``losses`` and ``kernels``.
 """
 
 from mixnorm.engines.multikernel.engine import KernelSolution, check_row_costs, solve
-from mixnorm.engines.multikernel.machine import HingeTarget, SquaredTarget, bytes_beside
+from mixnorm.engines.multikernel.machine import HingeTarget, SquaredTarget, estimate_workspace_bytes
 from mixnorm.engines.multikernel.penalty import KernelPenalty
 
 __all__ = [
@@ -12,7 +12,7 @@ __all__ = [
     "KernelPenalty",
     "KernelSolution",
     "SquaredTarget",
-    "bytes_beside",
     "check_row_costs",
+    "estimate_workspace_bytes",
     "solve",
 ]

@@ -10,7 +10,7 @@ import numpy as np
 
 from mixnorm._chunks import chunk_size
 from mixnorm.engines.multikernel import machine_jit as jit
-from mixnorm.engines.multikernel.newton import NewtonSteps
+from mixnorm.engines.multikernel.newton import ProximalNewton
 
 # Passes over the rows that are at work, and how often these are chosen before a Newton step.
 _PASSES, _ROUNDS = 20, 3
@@ -31,7 +31,7 @@ _TRIED = 1  # updates of each row, before a forecast is made
 
 
 @dataclass
-class Memory:
+class AscentMemory:
     """What the next ascent of a machine goes on with."""
 
     seed: float = 0.0  # whole numbers; those that a float does not tell apart do as well
@@ -45,7 +45,7 @@ class Ascent:
     """
 
     def __init__(
-        self, K: np.ndarray, target: Any, A: np.ndarray, F: np.ndarray, memory: Memory
+        self, K: np.ndarray, target: Any, A: np.ndarray, F: np.ndarray, memory: AscentMemory
     ) -> None:
         self.K, self.target, self.A, self.F, self.memory = K, target, A, F, memory
 
@@ -54,50 +54,52 @@ class Ascent:
 
         Ends before that where what is ahead takes about ``patience`` seconds or more.
         """
-        steps = NewtonSteps(self.K, self.target, self.memory.reach)
+        steps = ProximalNewton(self.K, self.target, self.memory.reach)
         forecast = GapForecast(len(self.K))
         gap, lowest, since = math.inf, math.inf, 0
         for _ in range(_MOST_ROUNDS):
-            gap, updates = self._passes(goal)
+            gap, updates = self._make_passes(goal)
             since = 0 if gap < _LOWER * lowest else since + 1
             lowest = min(gap, lowest)
             if gap <= goal or since > _IN_VAIN or steps.directions > _MOST_SYSTEMS:
                 break
-            ahead = _SECONDS_PER_UPDATE * forecast.updates_ahead(gap, updates, goal)
+            ahead = _SECONDS_PER_UPDATE * forecast.predict_updates(gap, updates, goal)
             if ahead > patience and since:
                 break
-            if ahead > steps.seconds(self.A):
+            if ahead > steps.estimate_seconds(self.A):
                 steps.step(self.A, self.F)
                 self.memory.reach = steps.reach
         return gap
 
-    def _passes(self, target: float) -> tuple[float, int]:
+    def _make_passes(self, target: float) -> tuple[float, int]:
         """Pass over the rows a few times; return the gap, and how many scores were changed."""
         given, updates = self.target, 0
         parts = np.empty(len(given))
         for _ in range(_ROUNDS):
-            gap = jit.gaps(self.F, self.A, given.labels, given.caps, given.squared, parts)
+            gap = jit.compute_gaps(self.F, self.A, given.labels, given.caps, given.squared, parts)
             if gap <= target:
                 break
-            rows = rows_at_work(parts, gap, self.A)
+            rows = find_active_rows(parts, gap, self.A)
             if len(rows) > _MANY * len(given):
-                updates += len(given) * self._pass(self.K, self.F, self.A, slice(None), target)
+                updates += len(given) * self._make_pass(self.K, self.F, self.A, slice(None), target)
             else:
                 goal = max(PART * target, FALL * gap)
-                updates += len(rows) * self._on_rows(rows, goal)
+                updates += len(rows) * self._improve_rows(rows, goal)
         return float(gap), updates
 
-    def _on_rows(self, rows: np.ndarray, goal: float) -> int:
+    def _improve_rows(self, rows: np.ndarray, goal: float) -> int:
         """Pass over some rows, the others staying as they are; return how many were changed."""
         whole = self.K[rows]
         F, A = np.ascontiguousarray(self.F[:, rows]), self.A[rows]
-        updates = self._pass(np.ascontiguousarray(whole[:, rows]), F, A, rows, goal)
+        updates = self._make_pass(np.ascontiguousarray(whole[:, rows]), F, A, rows, goal)
         change = (A - self.A[rows]).T.astype(whole.dtype)
         self.F += change @ whole
         self.A[rows] = A
         return updates
 
-    def _pass(self, K: np.ndarray, F: np.ndarray, A: np.ndarray, rows: Any, goal: float) -> int:
+    def _make_pass(
+        self, K: np.ndarray, F: np.ndarray, A: np.ndarray, rows: Any, goal: float
+    ) -> int:
         given = self.target
         whole = chunk_size(_PASSES, A.size * len(K)) == _PASSES
         ascend: Any = jit.ascend if whole else jit.ascend.py_func
@@ -108,7 +110,7 @@ class Ascent:
         return int(updates)
 
 
-def rows_at_work(parts: np.ndarray, gap: float, A: np.ndarray) -> np.ndarray:
+def find_active_rows(parts: np.ndarray, gap: float, A: np.ndarray) -> np.ndarray:
     """Return the rows that have dual variables, or more than a little part of the gap."""
     return np.flatnonzero((parts > SELECTIVE * gap / len(parts)) | np.any(A != 0.0, axis=1))
 
@@ -120,7 +122,7 @@ class GapForecast:
         self.n_samples = n_samples
         self._counts, self._gaps = [0], [math.inf]
 
-    def updates_ahead(self, gap: float, updates: int, target: float) -> float:
+    def predict_updates(self, gap: float, updates: int, target: float) -> float:
         """Return about how many updates, of entries of scores, it takes to reach a gap."""
         count = self._counts[-1] + updates
         self._counts.append(count)

@@ -115,10 +115,10 @@ def solve(
     array([1., 0.])
     """
     check_row_costs(target.caps, "C times the weight of a row", "change C or sample_weight")
-    search = _Search(grams, target, penalty, tol, on_iteration)
+    search = _Alternation(grams, target, penalty, tol, on_iteration)
     try:
         search.begin(start)
-        while search.iterations < max_iter and not (search.finished or search.in_vain):
+        while search.iterations < max_iter and not (search.finished or search.stalled):
             search.advance()
     except KeyboardInterrupt:
         best = search.best
@@ -128,7 +128,7 @@ def solve(
     best = search.best
     if best is None:
         raise ValueError(f"max_iter={max_iter!r} must be at least 1.")
-    return search.pruned(best)
+    return search.prune(best)
 
 
 def check_row_costs(costs: np.ndarray, what: str, remedy: str) -> None:
@@ -141,7 +141,7 @@ def check_row_costs(costs: np.ndarray, what: str, remedy: str) -> None:
         )
 
 
-class _Search:
+class _Alternation:
     """The alternation between weights and machine."""
 
     def __init__(
@@ -186,7 +186,7 @@ class _Search:
         )
 
     @property
-    def in_vain(self) -> bool:
+    def stalled(self) -> bool:
         """Whether machines have come no further for a while, since rounding forbids."""
         return self._failures >= _MOST_FAILURES
 
@@ -207,13 +207,13 @@ class _Search:
         if start is not None and np.any(start[0]):  # a model without kernels leads nowhere
             weights = np.array(start[0], dtype=np.float64)
             self.weights = np.maximum(weights, _LIFTED * np.max(weights))
-            self.machine.A = self.target.allowed(start[1])
+            self.machine.A = self.target.project(start[1])
         elif self.penalty.fixed:
             self.weights = self.penalty.weights(np.ones(len(self.weights)))
         else:
-            self.weights, self.machine.A = self._on_part()
+            self.weights, self.machine.A = self._learn_on_subset()
 
-    def _on_part(self) -> tuple[np.ndarray, np.ndarray]:
+    def _learn_on_subset(self) -> tuple[np.ndarray, np.ndarray]:
         """Return what is learned from a part of the rows, which count more."""
         n = len(self.target)
         size = n // _MORE_ROWS
@@ -223,9 +223,9 @@ class _Search:
         factor = n / size
         tol = self.tol * (_COARSE if self.penalty.sharp else 1.0)
         grams, target = self.grams.take(rows), self.target.take(rows, factor)
-        part = _Search(grams, target, self.penalty, tol, None)
+        part = _Alternation(grams, target, self.penalty, tol, None)
         part.begin(None)
-        while part.iterations < 30 and not (part.finished or part.in_vain):
+        while part.iterations < 30 and not (part.finished or part.stalled):
             part.advance()
         self.expected = part.least
         duals = np.zeros_like(self.machine.A)
@@ -250,7 +250,7 @@ class _Search:
 
     def advance(self) -> None:
         """Solve the machine for the present weights, and set the next ones."""
-        gap = self._inner_gap()
+        gap = self._solve_machine()
         self.iterations += 1
         energies: np.ndarray = self.grams.energies(self.machine.A)
         _check_energies(energies, self.machine.A, self.grams)
@@ -288,17 +288,17 @@ class _Search:
             weights, self.machine.A = combined
             # Combinations of few dual variables may need no kernel, where the optimum does.
             weights = np.maximum(weights, _SHRUNK * self.weights)
-            self.weights = self.penalty.of_unit_norm(weights)
+            self.weights = self.penalty.normalize(weights)
         elif not self.penalty.fixed and np.any(sizes):
             # Further than to the touching weights, which lie on the way to the best ones.
             further = (self.penalty.weights(sizes) / self.weights) ** self.further
-            self.weights = self.penalty.of_unit_norm(self.weights * further)
+            self.weights = self.penalty.normalize(self.weights * further)
 
-    def pruned(self, best: KernelSolution) -> KernelSolution:
+    def prune(self, best: KernelSolution) -> KernelSolution:
         """Return the solution with as few kernels as the tolerance allows."""
         there = np.max(self.grams.diagonals(), axis=1) > 0.0
         if np.any(there) and np.any(best.weights[~there]):
-            weights = self.penalty.of_unit_norm(np.where(there, best.weights, 0.0))
+            weights = self.penalty.normalize(np.where(there, best.weights, 0.0))
             if np.array_equal(weights[there], best.weights[there]):
                 best = replace(best, weights=weights)
         # Without offsets some kernel always helps, however little.
@@ -312,7 +312,7 @@ class _Search:
             if not np.any(few & (best.weights > 0.0)) or np.array_equal(few, tried):
                 continue
             tried = few
-            weights = self.penalty.of_unit_norm(np.where(few, 0.0, best.weights))
+            weights = self.penalty.normalize(np.where(few, 0.0, best.weights))
             sizes = self.penalty.sizes(weights, best.energies)
             objective = self.penalty.value(sizes) + self.machine.loss_of(weights, best.duals)
             gap = max(0.0, objective - self.bound)
@@ -320,7 +320,7 @@ class _Search:
                 return replace(best, weights=weights, objective=objective, gap=gap)
         return best
 
-    def _inner_gap(self) -> float:
+    def _solve_machine(self) -> float:
         """Solve the machine as well as is worth while; return its gap."""
         if self.history:
             wanted = max(self.inner * self.enough, _LOOSE * self.history[-1] * self.least)
@@ -338,7 +338,7 @@ class _Search:
     def _combine(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the best weights and dual variables among combinations of those met so far."""
         A = self.machine.A.copy()
-        image = self.machine.image()
+        image = self.machine.kernel_image()
         self._kept.append((A, image))
         count = len(self._kept)
         cross = np.zeros((len(self.weights), count, count))
@@ -346,7 +346,7 @@ class _Search:
         bend = np.zeros((count, count))
         bend[:-1, :-1] = self._bend
         for j, (other, _) in enumerate(self._kept):
-            cross[:, j, -1] = cross[:, -1, j] = self.machine.pair(image, other)
+            cross[:, j, -1] = cross[:, -1, j] = self.machine.cross_energies(image, other)
             bend[j, -1] = bend[-1, j] = self.target.curvature(A, other)
         linear = np.array([self.target.linear(duals) for duals, _ in self._kept])
         t = np.zeros(count)
@@ -358,7 +358,7 @@ class _Search:
             self.target.bounded, weights, t, _ROUNDS if self.tol >= _TIGHT else _MORE_ROUNDS,
         )  # fmt: skip
         found = np.empty(len(weights))
-        reduced_jit.energies(cross, t, found)
+        reduced_jit.compute_energies(cross, t, found)
         self.bound = max(
             self.bound, float(linear @ t - 0.5 * t @ bend @ t) - penalty.conjugate(found)
         )

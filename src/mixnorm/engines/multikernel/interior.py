@@ -32,7 +32,7 @@ _MOST_UNKNOWNS, _USUAL_STEPS, _OVERHEAD = 800, 25, 5e-4
 _SECONDS_PER_PRODUCT = 5e-10
 
 
-def interior_seconds(n_samples: int, n_columns: int, n_outputs: int) -> float:
+def estimate_interior_seconds(n_samples: int, n_columns: int, n_outputs: int) -> float:
     """Return about how long the method takes; infinity where it is out of the question."""
     unknowns = n_columns * (n_outputs - 1)
     if unknowns > _MOST_UNKNOWNS:
@@ -50,7 +50,7 @@ class InteriorSolution:
     gap: float
 
 
-def interior(columns: np.ndarray, target: Any, goal: float) -> InteriorSolution:
+def solve_interior(columns: np.ndarray, target: Any, goal: float) -> InteriorSolution:
     """Solve the machine whose kernel is ``columns @ columns.T`` until its gap is ``goal``.
 
     The weights have shape ``(n_columns, n_outputs)``, and the dual variables are feasible.
@@ -63,14 +63,14 @@ def interior(columns: np.ndarray, target: Any, goal: float) -> InteriorSolution:
     if not float(np.sum(target.caps)) * unit * unit < _TOO_MUCH:
         nothing = np.zeros((len(target), target.n_outputs))
         return InteriorSolution(columns.T @ nothing, nothing, math.inf)
-    run = _Run(left[:, kept] * (sizes[kept] / unit), target, target.caps * unit * unit)
+    run = _InteriorMethod(left[:, kept] * (sizes[kept] / unit), target, target.caps * unit * unit)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # ends the run
-        found = run.go(goal * unit * unit)
+        found = run.run(goal * unit * unit)
     W = turn[kept].T @ (found.W / unit)
     return InteriorSolution(W, found.A / unit**2, found.gap / unit**2)
 
 
-class _Run:
+class _InteriorMethod:
     def __init__(self, X: np.ndarray, target: Any, caps: np.ndarray) -> None:
         self.X, self.caps, self.squared = X, caps, target.squared
         n, k = len(target), target.n_outputs
@@ -82,29 +82,29 @@ class _Run:
         self.W = np.zeros((X.shape[1], k))
         self.F = np.zeros((n, k))
         self.hinge = np.full(n, 2.0)
-        self.slack = self._slack()
+        self.slack = self._compute_slack()
         total = 2.0 * caps * self.hinge if self.squared else caps
         self.duals = np.repeat(total[:, None] / k, k, axis=1)
         self.best = InteriorSolution(self.W, np.zeros((n, k)), math.inf)
         self._value, self._bound = math.inf, 0.0
 
-    def go(self, goal: float) -> InteriorSolution:
+    def run(self, goal: float) -> InteriorSolution:
         """Take steps until the gap is small, or rounding forbids."""
         since = 0
         for _ in range(_MOST_STEPS):
-            since = 0 if self._note() else since + 1
+            since = 0 if self._record_point() else since + 1
             if self.best.gap <= goal or since > _IN_VAIN or not self._step():
                 break
         return self.best
 
     # --- what is known of the optimum
 
-    def _note(self) -> bool:
+    def _record_point(self) -> bool:
         """Keep the better weights and the better dual variables; True if the gap fell."""
         lost = np.max(self.F + self.other, axis=1) - self.F[self.rows, self.labels]
         lost = lost * lost if self.squared else lost
         value = 0.5 * float(np.sum(self.W * self.W)) + float(self.caps @ lost)
-        A = self._table(self.duals)
+        A = self._assemble_duals(self.duals)
         own = A[self.rows, self.labels]
         if not self.squared:
             A *= np.minimum(1.0, self.caps / np.maximum(own, 1e-300))[:, None]
@@ -119,13 +119,13 @@ class _Run:
         self.best.gap = max(0.0, self._value - self._bound)
         return self.best.gap < 0.9 * before
 
-    def _table(self, duals: np.ndarray) -> np.ndarray:
+    def _assemble_duals(self, duals: np.ndarray) -> np.ndarray:
         """Return multipliers as dual variables: rows sum to zero."""
         A = -duals * self.other
         A[self.rows, self.labels] = -np.sum(A, axis=1)
         return A
 
-    def _slack(self) -> np.ndarray:
+    def _compute_slack(self) -> np.ndarray:
         own = self.F[self.rows, self.labels]
         return np.asarray((self.hinge + own)[:, None] - self.other - self.F)
 
@@ -135,32 +135,32 @@ class _Run:
         """Go one step, with a prediction first (Mehrotra); False where rounding forbids."""
         ratio = self.duals / self.slack
         try:
-            factor = self._system(ratio)
+            factor = self._factorize_system(ratio)
         except (linalg.LinAlgError, ValueError):
             return False
         level = float(np.mean(self.duals * self.slack))
-        move = self._direction(factor, ratio, np.zeros_like(ratio))
-        length = min(1.0, self._room(move))
+        move = self._find_direction(factor, ratio, np.zeros_like(ratio))
+        length = min(1.0, self._find_longest_step(move))
         after = float(np.mean((self.duals + length * move[3]) * (self.slack + length * move[2])))
         aim = level * min(1.0, (max(after, 0.0) / level) ** 3)
-        move = self._direction(factor, ratio, (aim - move[2] * move[3]) / self.slack)
-        length = min(1.0, _BOUNDARY * self._room(move))
+        move = self._find_direction(factor, ratio, (aim - move[2] * move[3]) / self.slack)
+        length = min(1.0, _BOUNDARY * self._find_longest_step(move))
         if not length > 1e-12:
             return False
         self.W = self.W + length * move[0]
         self.hinge = self.hinge + length * move[1]
         self.duals = self.duals + length * move[3]
         self.F = self.X @ self.W
-        slack = self._slack()
+        slack = self._compute_slack()
         # Where the hinge is lost in rounding beside its scores, the slack goes on from what it was.
         self.slack = np.where(slack > 0.1 * self.slack, slack, self.slack + length * move[2])
         return bool(np.all(np.isfinite(self.W)) and np.all(self.slack > 0.0))
 
-    def _room(self, move: tuple[np.ndarray, ...]) -> float:
+    def _find_longest_step(self, move: tuple[np.ndarray, ...]) -> float:
         """Return how far a direction can be followed until a slack or a multiplier is zero."""
         return min(1e30, room(self.slack, move[2]), room(self.duals, move[3]))
 
-    def _system(self, ratio: np.ndarray) -> Any:
+    def _factorize_system(self, ratio: np.ndarray) -> Any:
         """Return the Cholesky factor of the equations in ``W``, its classes one after another."""
         n, k = ratio.shape
         r, m = self.X.shape[1], k - 1
@@ -184,7 +184,7 @@ class _Run:
         system[np.diag_indices(m * r)] += 1.0
         return linalg.cho_factor(system, lower=True, overwrite_a=True, check_finite=False)
 
-    def _direction(
+    def _find_direction(
         self, factor: Any, ratio: np.ndarray, aims: np.ndarray
     ) -> tuple[np.ndarray, ...]:
         """Return changes of weights, hinges, slacks and multipliers.
@@ -198,7 +198,7 @@ class _Run:
         # Sums of multipliers over a row are what they must be from the start, and stay so.
         hinge = np.sum(gained, axis=1) / whole
         duals = gained - ratio * hinge[:, None]
-        right = self.X.T @ (self._table(self.duals) + self._table(duals)) - self.W
+        right = self.X.T @ (self._assemble_duals(self.duals) + self._assemble_duals(duals)) - self.W
         right = (right @ self.basis).T
         solved = linalg.cho_solve(factor, right.ravel(), check_finite=False)
         W = (self.basis @ solved.reshape(right.shape)).T

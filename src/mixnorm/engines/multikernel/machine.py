@@ -15,9 +15,16 @@ from scipy import linalg
 
 from mixnorm._chunks import chunks
 from mixnorm.engines.multikernel import machine_jit as jit
-from mixnorm.engines.multikernel.ascent import FALL, PART, SELECTIVE, Ascent, Memory, rows_at_work
-from mixnorm.engines.multikernel.interior import interior, interior_seconds
-from mixnorm.engines.multikernel.newton import product
+from mixnorm.engines.multikernel.ascent import (
+    FALL,
+    PART,
+    SELECTIVE,
+    Ascent,
+    AscentMemory,
+    find_active_rows,
+)
+from mixnorm.engines.multikernel.interior import estimate_interior_seconds, solve_interior
+from mixnorm.engines.multikernel.newton import score_duals
 from mixnorm.kernels import pivoted_factor
 
 # Rows up to which the sum of kernels is kept in double precision.
@@ -36,7 +43,7 @@ _INTERIOR_PART, _NOTHING = 0.1, 1e-13
 _EXCESSES = (0.0, 1e-14, 1e-12, 1e-10, 1e-8)
 
 
-def bytes_beside(n_samples: int, dtype: Any, squares: bool) -> int:
+def estimate_workspace_bytes(n_samples: int, dtype: Any, squares: bool) -> int:
     """Return about how much memory a machine needs beside the kernels: three matrices.
 
     These are the sum of the kernels and what is computed with it. ``squares``: the machine of
@@ -46,7 +53,7 @@ def bytes_beside(n_samples: int, dtype: Any, squares: bool) -> int:
     return 3 * n_samples**2 * (8 if double else np.dtype(dtype).itemsize)
 
 
-class Target:
+class MachineTarget:
     """What a machine is to meet; the dual objective has a linear part and a bilinear one."""
 
     #: What the loss of each sample counts.
@@ -70,12 +77,12 @@ class Target:
         """Return the dual objective but for the kernels."""
         return self.linear(A) - 0.5 * self.curvature(A, A)
 
-    def allowed(self, duals: np.ndarray) -> np.ndarray:
+    def project(self, duals: np.ndarray) -> np.ndarray:
         """Return a copy with the nearest dual variables that are feasible: by default, the same."""
         return np.array(duals, dtype=np.float64, order="C")
 
 
-class HingeTarget(Target):
+class HingeTarget(MachineTarget):
     """Labels, and what a sample's hinge loss counts."""
 
     def __init__(self, labels: np.ndarray, caps: np.ndarray, n_classes: int, squared: bool) -> None:
@@ -93,12 +100,12 @@ class HingeTarget(Target):
     def machine(self, grams: Any) -> Machine:
         """Return the machine for this target."""
         few = grams.factors is None or len(self) <= _DOUBLE_ROWS
-        return (MatrixMachine if few else FeatureMachine)(grams, self)
+        return (MatrixMachine if few else FactorMachine)(grams, self)
 
     def loss(self, F: np.ndarray) -> float:
         """Return the sum of the losses of scores ``(n_classes, n_samples)``."""
         lost = np.empty(len(self))
-        jit.hinges(F, self.labels, lost)
+        jit.compute_hinges(F, self.labels, lost)
         return float(np.sum(self.caps * (lost * lost if self.squared else lost)))
 
     def guess(self) -> np.ndarray:
@@ -107,9 +114,9 @@ class HingeTarget(Target):
         duals[self._rows, self.labels] += self.caps
         return duals
 
-    def allowed(self, duals: np.ndarray) -> np.ndarray:
+    def project(self, duals: np.ndarray) -> np.ndarray:
         """Return the nearest dual variables that these labels and weights allow."""
-        found = super().allowed(duals)
+        found = super().project(duals)
         jit.project_rows(found, self.labels, self.caps, self.squared, 0.0)
         return found
 
@@ -126,7 +133,7 @@ class HingeTarget(Target):
         )
 
 
-class SquaredTarget(Target):
+class SquaredTarget(MachineTarget):
     """Outputs to be met in squares: ``cap / 2 * |y - f|^2`` for a sample."""
 
     def __init__(self, Y: np.ndarray, caps: np.ndarray) -> None:
@@ -174,7 +181,7 @@ class Machine:
         """Go on until the gap, for these weights of the kernels, is at most ``target``."""
         raise NotImplementedError
 
-    def image(self) -> Any:
+    def kernel_image(self) -> Any:
         """Return what :meth:`pair` needs of the present dual variables."""
         if self.grams.factors is None:
             return self.grams.products(self.A)
@@ -184,7 +191,7 @@ class Machine:
         X, _ = self.grams.columns()
         return np.asarray(X.T @ A.astype(X.dtype), dtype=np.float64)
 
-    def pair(self, image: Any, A: np.ndarray) -> np.ndarray:
+    def cross_energies(self, image: Any, A: np.ndarray) -> np.ndarray:
         """Return ``A_i . B_j K_ij`` summed, for every kernel, where ``image`` is that of ``B``."""
         if self.grams.factors is None:
             return np.asarray(np.einsum("mnc,nc->m", image, A, dtype=np.float64))
@@ -199,11 +206,11 @@ class Machine:
         """Return the weighted sum of losses for some weights and dual variables."""
         if self.grams.factors is None:
             dtype = np.float64 if len(A) <= _DOUBLE_ROWS else self.grams.dtype
-            F = product(self.grams.combine(weights, dtype=dtype), A)
+            F = score_duals(self.grams.combine(weights, dtype=dtype), A)
         else:
             X, kernel_of = self.grams.columns()
             sums = (X.T @ A.astype(X.dtype)).T * weights[kernel_of].astype(X.dtype)
-            F = _features_product(X, sums)
+            F = _score_features(X, sums)
         return float(self.target.loss(F))
 
 
@@ -213,49 +220,53 @@ class MatrixMachine(Machine):
     def __init__(self, grams: Any, target: HingeTarget) -> None:
         super().__init__(grams, target)
         self._dtype = np.float64 if len(target) <= _DOUBLE_ROWS else grams.dtype
-        self._memory = Memory()
+        self._memory = AscentMemory()
         self._last: tuple[np.ndarray, np.ndarray] | None = None
 
     def solve(self, weights: np.ndarray, target: float) -> float:
         """Go on until the gap is at most ``target``."""
-        K = self._sum(weights)
-        self.F, self.coefs = product(K, self.A), None
+        K = self._combine_kernels(weights)
+        self.F, self.coefs = score_duals(K, self.A), None
         one = self.grams.factors is not None and self.grams.n_kernels == 1
         rank = min(len(K), self.grams.factors[0].shape[1] if one else len(K))
-        patience = interior_seconds(len(K), rank, self.target.n_outputs)
+        patience = estimate_interior_seconds(len(K), rank, self.target.n_outputs)
         gap = Ascent(K, self.target, self.A, self.F, self._memory).run(target, patience)
         if gap <= target or math.isinf(patience) or not math.isfinite(gap):
             return gap
-        return self._by_coefs(weights, target, gap) if one else self._by_interior(K, target, gap)
+        return (
+            self._solve_by_coefs(weights, target, gap)
+            if one
+            else self._solve_by_interior(K, target, gap)
+        )
 
-    def _by_coefs(self, weights: np.ndarray, target: float, gap: float) -> float:
+    def _solve_by_coefs(self, weights: np.ndarray, target: float, gap: float) -> float:
         """Solve for the weights of columns, which tell scores where dual variables cancel."""
         root = math.sqrt(float(weights[0]))
         X, _ = self.grams.columns()
-        found = interior(X.astype(np.float64) * root, self.target, target)
+        found = solve_interior(X.astype(np.float64) * root, self.target, target)
         if found.gap < gap:
             self.A, self.coefs, gap = found.A, found.W * root, found.gap
-            self.F = _features_product(X, self.coefs.T)
+            self.F = _score_features(X, self.coefs.T)
         return gap
 
-    def _by_interior(self, K: np.ndarray, target: float, gap: float) -> float:
+    def _solve_by_interior(self, K: np.ndarray, target: float, gap: float) -> float:
         """Solve for dual variables by an interior-point method, and go on from there."""
         factor, _ = pivoted_factor(np.asarray(K, dtype=np.float64))
-        found = interior(factor, self.target, _INTERIOR_PART * target)
+        found = solve_interior(factor, self.target, _INTERIOR_PART * target)
         parts = np.empty(len(K))
         given = self.target
         found.A[np.abs(found.A) < _NOTHING * np.max(np.abs(found.A))] = 0.0
         for excess in _EXCESSES:  # margins that rounding left below one are lifted above it
-            A = given.allowed(found.A * (1.0 + excess))
-            F = product(K, A)
-            reached = float(jit.gaps(F, A, given.labels, given.caps, given.squared, parts))
+            A = given.project(found.A * (1.0 + excess))
+            F = score_duals(K, A)
+            reached = float(jit.compute_gaps(F, A, given.labels, given.caps, given.squared, parts))
             if reached < gap:
                 self.A, self.F, gap = A, F, reached
             if gap <= target:
                 break
         return gap
 
-    def _sum(self, weights: np.ndarray) -> np.ndarray:
+    def _combine_kernels(self, weights: np.ndarray) -> np.ndarray:
         """Return the sum of the kernels; where the weights are the last ones it is still there."""
         if self._last is None or not np.array_equal(self._last[0], weights):
             self._last = None  # first, so that there are never two sums in memory
@@ -263,7 +274,7 @@ class MatrixMachine(Machine):
         return self._last[1]
 
 
-class FeatureMachine(Machine):
+class FactorMachine(Machine):
     """The same machine where kernels are known by factors.
 
     Where these have few columns, rows are improved by way of them. Where they have many, the kernel
@@ -273,7 +284,7 @@ class FeatureMachine(Machine):
     def __init__(self, grams: Any, target: HingeTarget) -> None:
         super().__init__(grams, target)
         self.features, self.kernel_of = grams.columns()
-        self._memory = Memory()
+        self._memory = AscentMemory()
         self._random = np.random.default_rng(0)
 
     def solve(self, weights: np.ndarray, target: float) -> float:
@@ -284,34 +295,34 @@ class FeatureMachine(Machine):
         squares = np.asarray(self.grams.diagonals().T @ weights)
         parts = np.empty(len(given))
         # Kernels of small weight hardly change the scores within a round.
-        used, Z = self._columns_above(_LIGHT * float(np.max(weights)), weights)
+        used, Z = self._select_columns(_LIGHT * float(np.max(weights)), weights)
         block = RowBlock(Z, column_weights[used])
         last = math.inf
         for _ in range(_MOST_FEATURE_ROUNDS):
             # Anew every time, as what is added up in single precision drifts.
             sums = X.T @ self.A.astype(X.dtype)
             U = np.ascontiguousarray(sums.T * column_weights)
-            self.F = _features_product(X, U)
-            gap = jit.gaps(self.F, self.A, given.labels, given.caps, given.squared, parts)
+            self.F = _score_features(X, U)
+            gap = jit.compute_gaps(self.F, self.A, given.labels, given.caps, given.squared, parts)
             if gap <= target:
                 break
             if gap > _STALLED * last:
-                used, Z = self._columns_above(0.0, weights)
+                used, Z = self._select_columns(0.0, weights)
                 block = RowBlock(Z, column_weights[used])
             last = min(last, gap)
-            rows = rows_at_work(parts, gap, self.A)
+            rows = find_active_rows(parts, gap, self.A)
             if given.n_outputs * Z.shape[1] > _WIDE * len(rows):
-                self._by_block(block, rows, parts, PART * target)
+                self._improve_block(block, rows, parts, PART * target)
                 continue
             part = np.ascontiguousarray(U[:, used])
-            rest = self.F - _features_product(Z, part)
+            rest = self.F - _score_features(Z, part)
             threshold = SELECTIVE * gap / len(given)
             order = np.flatnonzero(parts > threshold)
             for _ in range(_SWEEPS):
                 self._random.shuffle(order)
                 updates = 0
                 for some in chunks(len(order), 2 * part.size):
-                    updates += jit.sweep_features(
+                    updates += jit.sweep_factors(
                         Z, column_weights[used], squares, part, rest, self.A, given.labels,
                         given.caps, given.squared, order[some], threshold,
                     )  # fmt: skip
@@ -319,7 +330,9 @@ class FeatureMachine(Machine):
                     break
         return float(gap)
 
-    def _by_block(self, block: RowBlock, rows: np.ndarray, parts: np.ndarray, goal: float) -> None:
+    def _improve_block(
+        self, block: RowBlock, rows: np.ndarray, parts: np.ndarray, goal: float
+    ) -> None:
         """Improve the rows at work together; those of the largest gaps, and some, if too many.
 
         ``goal`` is the gap of all rows at work that is enough.
@@ -335,7 +348,7 @@ class FeatureMachine(Machine):
         Ascent(block.matrix(rows), self.target.take(rows, 1.0), A, F, self._memory).run(goal)
         self.A[rows] = A
 
-    def _columns_above(self, least: float, weights: np.ndarray) -> tuple[Any, np.ndarray]:
+    def _select_columns(self, least: float, weights: np.ndarray) -> tuple[Any, np.ndarray]:
         """Return the columns of kernels of some weight; all, uncopied, where few are left out."""
         used = np.flatnonzero(weights[self.kernel_of] > least)
         if len(used) > 0.8 * len(self.kernel_of):
@@ -384,35 +397,35 @@ class RidgeMachine(Machine):
         given = self.target
         if self.grams.factors is None:
             K = self.grams.combine(weights, dtype=np.float64)
-            self.A = ridge(K, given.caps, given.Y)
-            self.F = product(K, self.A)
+            self.A = solve_ridge(K, given.caps, given.Y)
+            self.F = score_duals(K, self.A)
             return 0.0
         X, kernel_of = self.grams.columns()  # in as many unknowns as there are columns
         roots = np.sqrt(np.asarray(weights)[kernel_of])
         used = np.flatnonzero(roots > 0.0)
         Z = X[:, used].astype(np.float64) * roots[used]
-        self.A = ridge_of_features(Z, given.caps, given.Y)
+        self.A = solve_feature_ridge(Z, given.caps, given.Y)
         self.F = np.ascontiguousarray((given.Y - self.A / given.caps[:, None]).T)
         return 0.0
 
 
-def ridge_of_features(Z: np.ndarray, caps: np.ndarray, Y: np.ndarray) -> np.ndarray:
+def solve_feature_ridge(Z: np.ndarray, caps: np.ndarray, Y: np.ndarray) -> np.ndarray:
     """Solve ``(Z Z^T + diag(1 / caps)) A = Y`` in as many unknowns as ``Z`` has columns."""
     weighted = Z * caps[:, None]
     system = Z.T @ weighted
     system[np.diag_indices(Z.shape[1])] += 1.0
-    scores = Z @ _solved(system, weighted.T @ Y)
+    scores = Z @ _solve_positive(system, weighted.T @ Y)
     return np.asarray(caps[:, None] * (Y - scores))
 
 
-def ridge(K: np.ndarray, caps: np.ndarray, Y: np.ndarray) -> np.ndarray:
+def solve_ridge(K: np.ndarray, caps: np.ndarray, Y: np.ndarray) -> np.ndarray:
     """Solve ``(K + diag(1 / caps)) A = Y``; raise where rounding leaves that indefinite."""
     system = K.copy()
     system[np.diag_indices(len(K))] += 1.0 / caps
-    return _solved(system, Y)
+    return _solve_positive(system, Y)
 
 
-def _solved(system: np.ndarray, right: np.ndarray) -> np.ndarray:
+def _solve_positive(system: np.ndarray, right: np.ndarray) -> np.ndarray:
     try:
         factor = linalg.cho_factor(system, lower=True, overwrite_a=True, check_finite=False)
     except linalg.LinAlgError:
@@ -424,5 +437,5 @@ def _solved(system: np.ndarray, right: np.ndarray) -> np.ndarray:
     return np.asarray(linalg.cho_solve(factor, right, check_finite=False))
 
 
-def _features_product(X: np.ndarray, U: np.ndarray) -> np.ndarray:
+def _score_features(X: np.ndarray, U: np.ndarray) -> np.ndarray:
     return np.asarray(U @ X.T, dtype=np.float64)

@@ -14,7 +14,7 @@ from numba import njit
 
 
 @njit(cache=True, error_model="numpy")
-def row_gap(scores, duals, y, cap, squared):  # type: ignore[no-untyped-def]
+def compute_row_gap(scores, duals, y, cap, squared):  # type: ignore[no-untyped-def]
     """Return what a row adds to the duality gap; it is not negative."""
     top, linear = scores[y], 0.0
     for k in range(scores.shape[0]):
@@ -88,20 +88,20 @@ def project_rows(V, labels, caps, squared, sigma):  # type: ignore[no-untyped-de
 
 
 @njit(cache=True, error_model="numpy")
-def gaps(F, A, labels, caps, squared, out):  # type: ignore[no-untyped-def]
+def compute_gaps(F, A, labels, caps, squared, out):  # type: ignore[no-untyped-def]
     """Write each row's part of the gap into ``out``; return their sum."""
     scores = np.empty(F.shape[0])
     total = 0.0
     for i in range(F.shape[1]):
         for k in range(F.shape[0]):
             scores[k] = F[k, i]
-        out[i] = row_gap(scores, A[i], labels[i], caps[i], squared)
+        out[i] = compute_row_gap(scores, A[i], labels[i], caps[i], squared)
         total += out[i]
     return total
 
 
 @njit(cache=True, error_model="numpy")
-def hinges(F, labels, out):  # type: ignore[no-untyped-def]
+def compute_hinges(F, labels, out):  # type: ignore[no-untyped-def]
     """Write the hinge loss of every row into ``out``."""
     for i in range(F.shape[1]):
         own = F[labels[i], i]
@@ -120,7 +120,7 @@ def add_scaled(target, row, factor):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, error_model="numpy")
-def best_of_no_kernel(scores, y, cap, squared, out):  # type: ignore[no-untyped-def]
+def solve_flat_row(scores, y, cap, squared, out):  # type: ignore[no-untyped-def]
     """Write the best row where it changes no score: all of it against the worst rival."""
     rival = -1
     for k in range(scores.shape[0]):
@@ -134,10 +134,10 @@ def best_of_no_kernel(scores, y, cap, squared, out):  # type: ignore[no-untyped-
 
 
 @njit(cache=True, error_model="numpy")
-def better_row(scores, duals, y, cap, squared, curvature, V, out):  # type: ignore[no-untyped-def]
+def improve_row(scores, duals, y, cap, squared, curvature, V, out):  # type: ignore[no-untyped-def]
     """Write the best row, all others being as they are, into ``out``."""
     if not curvature > 0.0:
-        best_of_no_kernel(scores, y, cap, squared, out)
+        solve_flat_row(scores, y, cap, squared, out)
         return
     for k in range(scores.shape[0]):
         V[k] = duals[k] - scores[k] / curvature
@@ -149,7 +149,7 @@ def better_row(scores, duals, y, cap, squared, curvature, V, out):  # type: igno
 
 
 @njit(cache=True, error_model="numpy")
-def sweep(K, F, A, labels, caps, squared, order, threshold):  # type: ignore[no-untyped-def]
+def sweep_rows(K, F, A, labels, caps, squared, order, threshold):  # type: ignore[no-untyped-def]
     """Improve the rows in ``order`` whose part of the gap exceeds ``threshold``, one by one."""
     n_classes = F.shape[0]
     scores, V, new = np.empty(n_classes), np.empty(n_classes), np.empty(n_classes)
@@ -157,9 +157,9 @@ def sweep(K, F, A, labels, caps, squared, order, threshold):  # type: ignore[no-
     for i in order:
         for k in range(n_classes):
             scores[k] = F[k, i]
-        if row_gap(scores, A[i], labels[i], caps[i], squared) <= threshold:
+        if compute_row_gap(scores, A[i], labels[i], caps[i], squared) <= threshold:
             continue
-        better_row(scores, A[i], labels[i], caps[i], squared, float(K[i, i]), V, new)
+        improve_row(scores, A[i], labels[i], caps[i], squared, float(K[i, i]), V, new)
         updates += 1
         for k in range(n_classes):
             change = new[k] - A[i, k]
@@ -193,7 +193,7 @@ def ascend(K, F, A, labels, caps, squared, goal, passes, selective, seed, at_onc
     parts = np.empty(n)
     updates = 0
     for _ in range(passes):
-        total = gaps(F, A, labels, caps, squared, parts)
+        total = compute_gaps(F, A, labels, caps, squared, parts)
         if total <= goal:
             break
         threshold = selective * total / n
@@ -201,7 +201,7 @@ def ascend(K, F, A, labels, caps, squared, goal, passes, selective, seed, at_onc
         seed = float(shuffle(order, seed))
         for begin in range(0, order.shape[0], at_once):
             some = order[begin : begin + at_once]
-            updates += sweep(K, F, A, labels, caps, squared, some, threshold)
+            updates += sweep_rows(K, F, A, labels, caps, squared, some, threshold)
     return updates, seed
 
 
@@ -223,7 +223,7 @@ def add_weighted(target, row, weights, factor):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, error_model="numpy")
-def sweep_features(X, weights, squares, U, rest, A, labels, caps, squared, order, threshold):  # type: ignore[no-untyped-def]
+def sweep_factors(X, weights, squares, U, rest, A, labels, caps, squared, order, threshold):  # type: ignore[no-untyped-def]
     """Improve rows of a machine whose kernel is ``X diag(weights) X'``, one by one.
 
     ``U`` of shape ``(n_classes, n_columns)`` is ``weights * (A' X)``, and ``squares`` the diagonal
@@ -235,10 +235,10 @@ def sweep_features(X, weights, squares, U, rest, A, labels, caps, squared, order
     for i in order:
         for k in range(n_classes):
             scores[k] = rest[k, i] + dot(U[k], X[i])
-        gap = row_gap(scores, A[i], labels[i], caps[i], squared)
+        gap = compute_row_gap(scores, A[i], labels[i], caps[i], squared)
         if gap <= threshold:
             continue
-        better_row(scores, A[i], labels[i], caps[i], squared, squares[i], V, new)
+        improve_row(scores, A[i], labels[i], caps[i], squared, squares[i], V, new)
         updates += 1
         for k in range(n_classes):
             change = new[k] - A[i, k]
@@ -269,7 +269,7 @@ def is_free(dual, own, cap, squared):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, error_model="numpy")
-def directions(A, labels, caps, squared, sigma, rows, basis):  # type: ignore[no-untyped-def]
+def find_directions(A, labels, caps, squared, sigma, rows, basis):  # type: ignore[no-untyped-def]
     """Write vectors whose outer products sum to how ``project_rows`` answers to a change.
 
     They span the directions in which rows can move; ``rows`` says which row each is of. For the
@@ -299,7 +299,7 @@ def directions(A, labels, caps, squared, sigma, rows, basis):  # type: ignore[no
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
-def newton_system(K, rows, basis, sigma, out):  # type: ignore[no-untyped-def]
+def build_newton_system(K, rows, basis, sigma, out):  # type: ignore[no-untyped-def]
     """Write the lower half of ``I + sigma B'KB`` into ``out``, where ``B`` has the vectors."""
     n_classes = basis.shape[1]
     for i in range(rows.shape[0]):

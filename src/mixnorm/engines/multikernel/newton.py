@@ -28,7 +28,7 @@ _FARTHEST = 1e9
 _MOST_PATIENCE = 8.0
 
 
-class NewtonSteps:
+class ProximalNewton:
     """Proximal steps on the dual variables of one machine, whose size adapts.
 
     ``reach`` is the size, in ratios of what a sample counts to its kernel value.
@@ -49,9 +49,9 @@ class NewtonSteps:
         self.reach = min(max(self.reach, 1.0 / _FARTHEST), _FARTHEST)
         return self.reach * self._unit
 
-    def seconds(self, A: np.ndarray) -> float:
+    def estimate_seconds(self, A: np.ndarray) -> float:
         """Return about how long a step takes; infinity where it is out of the question."""
-        count = self._count(A)
+        count = self._count_directions(A)
         if count > 4 * _MOST_DIRECTIONS:
             return math.inf
         count = min(count, _MOST_DIRECTIONS)
@@ -61,13 +61,13 @@ class NewtonSteps:
     def step(self, A: np.ndarray, F: np.ndarray) -> None:
         """Improve the dual variables ``A`` and their scores ``F`` in place, if that can be done."""
         slopes = self._one_hot - F.T
-        found = self._proximal(A, slopes)
+        found = self._solve_proximal(A, slopes)
         if found is None:
             self.reach *= _GROWTH  # fewer rows are free then
             self._patience = min(2.0 * self._patience, _MOST_PATIENCE)
             return
         change = found - A
-        moved = self._scores(change)
+        moved = self._multiply_kernel(change)
         given = self.target
         rise, bend = float(np.sum(change * slopes)), float(np.sum(change * moved))
         rise -= given.curvature(change, A)
@@ -85,27 +85,27 @@ class NewtonSteps:
             self.reach /= _GROWTH
             self._patience = min(1.5 * self._patience, _MOST_PATIENCE)
 
-    def _proximal(self, A: np.ndarray, slopes: np.ndarray) -> np.ndarray | None:
+    def _solve_proximal(self, A: np.ndarray, slopes: np.ndarray) -> np.ndarray | None:
         """Return the proximal point, or a point on the way; None if too many rows are free."""
         point, slope = A.copy(), slopes.copy()  # the slope is onehot - K point
-        value, projected = self._value(A, point, slope)
+        value, projected = self._evaluate(A, point, slope)
         for _ in range(_MOST_STEPS):
             off = point - projected
-            bent = self._scores(off)
+            bent = self._multiply_kernel(off)
             away = projected - A
             if float(np.sum(off * bent)) <= _CLOSE * float(np.sum(away * away)) / self.sigma:
                 break
-            if self._count(projected) > _MOST_DIRECTIONS:
+            if self._count_directions(projected) > _MOST_DIRECTIONS:
                 return None
-            direction = self._direction(projected, off, bent)
+            direction = self._solve_direction(projected, off, bent)
             self.directions += 1
             if direction is None:
                 break
-            moved = self._scores(direction)
+            moved = self._multiply_kernel(direction)
             fall = float(np.sum(off * moved))
             length = 1.0
             for _ in range(8):
-                trial = self._value(A, point + length * direction, slope - length * moved)
+                trial = self._evaluate(A, point + length * direction, slope - length * moved)
                 if trial[0] <= value + 1e-4 * length * fall:
                     break
                 length *= 0.4
@@ -116,7 +116,7 @@ class NewtonSteps:
             value, projected = trial
         return projected
 
-    def _value(
+    def _evaluate(
         self, A: np.ndarray, point: np.ndarray, slope: np.ndarray
     ) -> tuple[float, np.ndarray]:
         """Return the function of ``point`` that is minimised, and the projection beside it."""
@@ -128,19 +128,21 @@ class NewtonSteps:
         value += float(np.sum(projected * slope)) - float(np.sum(away * away)) / (2 * self.sigma)
         return value - 0.5 * given.curvature(projected, projected), projected
 
-    def _count(self, A: np.ndarray) -> int:
+    def _count_directions(self, A: np.ndarray) -> int:
         given = self.target
         return int(jit.count_directions(A, given.labels, given.caps, given.squared))
 
-    def _direction(
+    def _solve_direction(
         self, projected: np.ndarray, off: np.ndarray, bent: np.ndarray
     ) -> np.ndarray | None:
         """Return the Newton direction; None where rounding leaves no positive definite system."""
-        count, given = self._count(projected), self.target
+        count, given = self._count_directions(projected), self.target
         rows, basis = np.empty(count, dtype=np.int64), np.zeros((count, projected.shape[1]))
-        jit.directions(projected, given.labels, given.caps, given.squared, self.sigma, rows, basis)
+        jit.find_directions(
+            projected, given.labels, given.caps, given.squared, self.sigma, rows, basis
+        )
         system = np.empty((count, count))
-        jit.newton_system(self.K, rows, basis, self.sigma, system)
+        jit.build_newton_system(self.K, rows, basis, self.sigma, system)
         right = self.sigma * np.sum(basis * bent[rows], axis=1)
         try:
             factor = linalg.cho_factor(system.T, overwrite_a=True, check_finite=False)
@@ -151,11 +153,11 @@ class NewtonSteps:
         np.add.at(direction, rows, lengths[:, None] * basis)
         return direction
 
-    def _scores(self, change: np.ndarray) -> np.ndarray:
-        return product(self.K, change).T
+    def _multiply_kernel(self, change: np.ndarray) -> np.ndarray:
+        return score_duals(self.K, change).T
 
 
-def product(K: np.ndarray, A: np.ndarray) -> np.ndarray:
+def score_duals(K: np.ndarray, A: np.ndarray) -> np.ndarray:
     """Return the scores ``(n_outputs, n_samples)`` of dual variables that are mostly zero."""
     support = np.flatnonzero(np.any(A != 0.0, axis=1))
     if len(support) == 0:

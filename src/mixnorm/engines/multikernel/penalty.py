@@ -107,12 +107,12 @@ class KernelPenalty:
         slope = size * (inside / size) ** (self.s - 1.0) + self.offsets
         return np.asarray(inside / (slope * self.scales))
 
-    def of_unit_norm(self, weights: np.ndarray) -> np.ndarray:
+    def normalize(self, weights: np.ndarray) -> np.ndarray:
         """Return weights scaled to the norm they have at the optimum; with offsets they have none.
 
         Examples
         --------
-        >>> KernelPenalty.of_weights(2.0, np.ones(2)).of_unit_norm(np.array([3.0, 4.0]))
+        >>> KernelPenalty.of_weights(2.0, np.ones(2)).normalize(np.array([3.0, 4.0]))
         array([0.6, 0.8])
         """
         if np.any(self.offsets):

@@ -11,7 +11,7 @@ from numba import njit
 
 
 @njit(cache=True, error_model="numpy")
-def combination(H, linear, t, bounded):  # type: ignore[no-untyped-def]
+def combine(H, linear, t, bounded):  # type: ignore[no-untyped-def]
     """Maximise ``linear . t - t'Ht / 2`` over ``t >= 0``, with a sum of at most one if bounded.
 
     Works in place, by moving between pairs of entries; what the sum lacks to one is an entry too.
@@ -49,7 +49,7 @@ def combination(H, linear, t, bounded):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, error_model="numpy")
-def energies(G, t, out):  # type: ignore[no-untyped-def]
+def compute_energies(G, t, out):  # type: ignore[no-untyped-def]
     """Write ``t'G_m t`` for every kernel into ``out``."""
     for m in range(G.shape[0]):
         total = 0.0
@@ -60,7 +60,7 @@ def energies(G, t, out):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, error_model="numpy")
-def touching_weights(sizes, s, scales, offsets, out):  # type: ignore[no-untyped-def]
+def compute_touching_weights(sizes, s, scales, offsets, out):  # type: ignore[no-untyped-def]
     """Write ``KernelPenalty.weights`` into ``out``."""
     largest = np.max(sizes)
     total = 0.0
@@ -81,15 +81,15 @@ def alternate(G, E, linear, s, scales, offsets, bounded, weights, t, rounds):  #
         H = E.copy()
         for m in range(G.shape[0]):
             H += weights[m] * G[m]
-        combination(H, linear, t, bounded)
-        energies(G, t, found)
+        combine(H, linear, t, bounded)
+        compute_energies(G, t, found)
         largest = 0.0
         for m in range(G.shape[0]):
             sizes[m] = weights[m] * np.sqrt(found[m] * scales[m])
             largest = max(largest, sizes[m])
         if not largest > 0.0:
             return
-        touching_weights(sizes, s, scales, offsets, new)
+        compute_touching_weights(sizes, s, scales, offsets, new)
         change, top = 0.0, 0.0
         for m in range(G.shape[0]):
             change = max(change, abs(new[m] - weights[m]))

@@ -16,7 +16,7 @@ import numpy as np
 from scipy import linalg
 
 from mixnorm.engines._core.corrective import Outcome, Problem, Support
-from mixnorm.engines.multikernel.machine import ridge, ridge_of_features
+from mixnorm.engines.multikernel.machine import solve_feature_ridge, solve_ridge
 from mixnorm.kernels import pivoted_factor
 from mixnorm.losses import SmoothLoss
 
@@ -109,7 +109,9 @@ class RidgeRefit(KernelModel):
             self._settle()
             return outcome
         Y, caps = self.target - self.intercept, self.weight / self.alpha
-        solve, matrix = (ridge_of_features, self._Z) if self._by_factors else (ridge, self._K)
+        solve, matrix = (
+            (solve_feature_ridge, self._Z) if self._by_factors else (solve_ridge, self._K)
+        )
         try:
             self._dual = solve(matrix, caps, Y)
         except ValueError:

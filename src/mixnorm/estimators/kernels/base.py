@@ -22,7 +22,7 @@ from mixnorm.estimators._common.progress import (
 from mixnorm.estimators.kernels.inputs import (
     KernelInputsMixin,
     check_targets,
-    row_costs,
+    prepare_row_costs,
     take_rows,
 )
 from mixnorm.exceptions import (
@@ -38,7 +38,7 @@ _FEWER = "Lower beta or raise C, unless all targets are equal."
 
 
 @dataclass(frozen=True, eq=False)
-class Training:
+class KernelTraining:
     """The rows of a fit that count, and what is known of them before the engine runs.
 
     Parameters
@@ -159,14 +159,14 @@ class KernelEstimator(KernelInputsMixin, FittedMixin, CallbackSupportMixin, Base
         """Fit to data that are checked, and keep what is found."""
         raise NotImplementedError
 
-    def _encoded(self, y: Any, weight: np.ndarray) -> tuple[Any, np.ndarray, Any]:
+    def _encode_targets(self, y: Any, weight: np.ndarray) -> tuple[Any, np.ndarray, Any]:
         """Return valid targets, weights by class and sample, and the outputs of the model.
 
         Rows of weight zero are left out.
         """
         raise NotImplementedError
 
-    def _of_fold(self, training: Training) -> Training:
+    def _adapt_to_fold(self, training: KernelTraining) -> KernelTraining:
         """Return the training rows of a fold, with their own centre or units of weight."""
         return training
 
@@ -194,12 +194,12 @@ class KernelEstimator(KernelInputsMixin, FittedMixin, CallbackSupportMixin, Base
         """
         self._check_parameters()
         with all_or_nothing(self):
-            X = self._validated(X)
+            X = self._validate(X)
             check_targets(self, X, y)
             self._fit(X, y, sample_weight)
             return self
 
-    def _given_kernels(self, X: Any, kept: np.ndarray) -> KernelStack:
+    def _check_given_kernels(self, X: Any, kept: np.ndarray) -> KernelStack:
         """Return given kernel matrices between the rows that count, once all are checked."""
         stack = KernelStack(X)
         stack.check()
@@ -229,7 +229,7 @@ class KernelEstimator(KernelInputsMixin, FittedMixin, CallbackSupportMixin, Base
         return dict(self._fitted().cost())
 
 
-class KernelLearner(ReportedMixin, KernelEstimator):
+class WeightedKernelLearner(ReportedMixin, KernelEstimator):
     """Base of the learners that weigh kernels.
 
     A subclass has the parameters ``bank``, ``kernel``, ``C``, ``tol``, ``max_iter`` and
@@ -243,79 +243,83 @@ class KernelLearner(ReportedMixin, KernelEstimator):
 
     # --- what a subclass says
 
-    def _penalty(self, training: Training) -> tuple[multikernel.KernelPenalty, dict[str, Any]]:
+    def _build_penalty(
+        self, training: KernelTraining
+    ) -> tuple[multikernel.KernelPenalty, dict[str, Any]]:
         """Return the penalty, and what to report of it: here the ``p``-norm of the weights."""
         return multikernel.KernelPenalty.of_weights(float(self.p), np.ones(training.n_kernels)), {}
 
-    def _target(self, y: Any, caps: np.ndarray, outputs: Any) -> Any:
+    def _build_target(self, y: Any, caps: np.ndarray, outputs: Any) -> Any:
         """Return the targets as the engine takes them."""
         raise NotImplementedError
 
-    def _unit(self, training: Training) -> float:
+    def _objective_unit(self, training: KernelTraining) -> float:
         """Return what the engine's objective is divided by to be that of the documentation."""
         return 1.0
 
-    def _n_tasks(self) -> int:
+    def _count_iterations(self) -> int:
         """Return how many iterations a fit has at most."""
         return int(self.max_iter)
 
     # --- data
 
-    def _kernels_of(self, X: Any, weight: np.ndarray) -> tuple[Any, Any]:
+    def _compute_kernels(self, X: Any, weight: np.ndarray) -> tuple[Any, Any]:
         """Return the fitted bank (None if kernels are given), and the kernels of the rows.
 
         The rows are those of positive weight: the others count for nothing.
         """
         kept = np.flatnonzero(weight > 0.0)
         if self._precomputed:
-            return None, self._given_kernels(X, kept)
+            return None, self._check_given_kernels(X, kept)
         bank = gaussian_bank() if self.bank is None else self.bank
-        return self._within_memory(bank, take_rows(X, kept), weight[kept])
+        return self._fit_bank(bank, take_rows(X, kept), weight[kept])
 
-    def _within_memory(self, bank: Any, X: Any, weight: np.ndarray) -> tuple[Any, Any]:
+    def _fit_bank(self, bank: Any, X: Any, weight: np.ndarray) -> tuple[Any, Any]:
         """Return the fitted bank and the kernels of the rows, within the memory of the bank."""
-        beside = multikernel.bytes_beside(X.shape[0], bank.dtype, self._squares)
+        beside = multikernel.estimate_workspace_bytes(X.shape[0], bank.dtype, self._squares)
         fitted, grams, message = bank.fit_within(X, beside, weight)
         if message is not None:
             warn_caller(message, KernelMemoryWarning)
         return fitted, grams
 
-    def _training(self, X: Any, y: Any, sample_weight: Any) -> Training:
+    def _prepare_training(self, X: Any, y: Any, sample_weight: Any) -> KernelTraining:
         """Return the rows of positive weight, with their kernels."""
-        y, weight, outputs = self._encoded(y, row_costs(sample_weight, X.shape[0]))
-        bank, grams = self._kernels_of(X, weight)
+        y, weight, outputs = self._encode_targets(y, prepare_row_costs(sample_weight, X.shape[0]))
+        bank, grams = self._compute_kernels(X, weight)
         rows = np.flatnonzero(weight > 0.0)
         inputs = Inputs.of(self)
-        return Training(bank, grams, y[rows], weight[rows], rows, self._raw(), inputs, outputs)
+        return KernelTraining(
+            bank, grams, y[rows], weight[rows], rows, self._takes_raw_rows(), inputs, outputs
+        )
 
     # --- fit
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
-        progress = Progress.of_fit(self, X, y, sample_weight, self._n_tasks())
-        self._learn(self._training(X, y, sample_weight), progress)
+        progress = Progress.of_fit(self, X, y, sample_weight, self._count_iterations())
+        self._learn(self._prepare_training(X, y, sample_weight), progress)
         progress.end(dict)
 
-    def _learn(self, training: Training, progress: Progress) -> None:
+    def _learn(self, training: KernelTraining, progress: Progress) -> None:
         """Run the engine on the rows that count, and keep what it finds."""
-        found, facts = self._solved(training, self._start(training), progress)
+        found, facts = self._solve(training, self._find_start(training), progress)
         self._report(found, training.grams.dtype)
-        unit = self._unit(training)
+        unit = self._objective_unit(training)
         in_units = replace(found, objective=found.objective / unit, gap=found.gap / unit)
         self._resume: Any = KernelStart(found.weights, found.duals, float(self.C))
-        self.model_ = self._model(found, training)
+        self.model_ = self._build_model(found, training)
         self.report_ = FitReport.of(in_units, **facts)
 
-    def _solved(
+    def _solve(
         self,
-        training: Training,
+        training: KernelTraining,
         start: tuple[np.ndarray, np.ndarray] | None,
         progress: Progress | None = None,
     ) -> tuple[multikernel.KernelSolution, dict[str, Any]]:
         """Return what the engine finds, and what to report of the penalty."""
         with np.errstate(over="ignore"):  # the engine refuses what is too large
             caps = float(self.C) * training.weight
-            target = self._target(training.y, caps, training.outputs)
-        penalty, facts = self._penalty(training)
+            target = self._build_target(training.y, caps, training.outputs)
+        penalty, facts = self._build_penalty(training)
         found = multikernel.solve(
             training.grams,
             target,
@@ -327,7 +331,7 @@ class KernelLearner(ReportedMixin, KernelEstimator):
         )
         return found, facts
 
-    def _start(self, training: Training) -> tuple[np.ndarray, np.ndarray] | None:
+    def _find_start(self, training: KernelTraining) -> tuple[np.ndarray, np.ndarray] | None:
         """Return weights and dual variables of the last fit, if ``warm_start`` asks for them."""
         last = getattr(self, "_resume", None)
         if not self.warm_start or not isinstance(last, KernelStart):
@@ -360,17 +364,17 @@ class KernelLearner(ReportedMixin, KernelEstimator):
                 NotConvergedWarning,
             )
 
-    def _model(self, found: multikernel.KernelSolution, training: Training) -> Any:
+    def _build_model(self, found: multikernel.KernelSolution, training: KernelTraining) -> Any:
         """Return the model that the engine has found."""
         weights, used = found.weights, np.any(found.duals != 0.0, axis=1)
         there = np.max(training.diagonals, axis=1) > 0.0
         if not np.any(used) or not np.any(weights[there]):
-            warn_of_no_kernel(zero=bool(np.any(weights) and not np.any(there)))
+            warn_no_kernel(zero=bool(np.any(weights) and not np.any(there)))
             used = np.arange(len(used)) == 0
         coefs = found.coefs if np.any(weights > 0.0) else None
         return training.model(weights, found.duals, used, coefs)
 
-    def _fact(self, name: str) -> Any:
+    def _get_fact(self, name: str) -> Any:
         """Return what only some fits report."""
         facts = self._reported().facts
         if name not in facts:
@@ -396,11 +400,11 @@ class TailSumsMixin:
     @property
     def tail_sums_(self: Any) -> np.ndarray:
         """The tail sums of the kernels."""
-        sums: np.ndarray = self._fact("tail_sums")
+        sums: np.ndarray = self._get_fact("tail_sums")
         return sums
 
 
-def warn_of_no_kernel(zero: bool = False, advice: str = _FEWER) -> None:
+def warn_no_kernel(zero: bool = False, advice: str = _FEWER) -> None:
     """Warn of a model without kernels, or whose kernels are zero."""
     what = (
         "The kernels that are left in the model are zero between all rows: it"

@@ -10,7 +10,7 @@ import numpy as np
 
 from mixnorm.engines.multikernel import KernelPenalty
 from mixnorm.estimators._common.parameters import ClassWeight, Count, Seed
-from mixnorm.estimators.kernels.base import TailSumsMixin, Training
+from mixnorm.estimators.kernels.base import KernelTraining, TailSumsMixin
 from mixnorm.estimators.kernels.inputs import (
     Beta,
     BlockExponent,
@@ -24,20 +24,20 @@ from mixnorm.estimators.kernels.stream import KernelStream, Solver
 class BlockPenaltyClassifier(KernelStream):
     """Half the square of a norm of block sizes, and a multiple of each."""
 
-    def _exponent(self, n_kernels: int, n_classes: int) -> float:
+    def _choose_exponent(self, n_kernels: int, n_classes: int) -> float:
         if self.q is None:
             return max(2.0, 2.0 * math.log(n_kernels))
         if isinstance(self.q, str):
             return max(2.0, 2.0 * math.log(n_classes))
         return float(self.q)
 
-    def _penalty(self, training: Training) -> tuple[KernelPenalty, dict[str, Any]]:
-        costs, facts = self._block_costs(training)
+    def _build_penalty(self, training: KernelTraining) -> tuple[KernelPenalty, dict[str, Any]]:
+        costs, facts = self._compute_block_costs(training)
         offsets = costs * float(np.sum(training.weight)) * float(self.C)
-        exponent = self._exponent(training.n_kernels, training.outputs.n_outputs)
+        exponent = self._choose_exponent(training.n_kernels, training.outputs.n_outputs)
         return KernelPenalty(exponent, np.ones(training.n_kernels), offsets), facts
 
-    def _unit(self, training: Training) -> float:
+    def _objective_unit(self, training: KernelTraining) -> float:
         return float(np.sum(training.weight)) * float(self.C)
 
 
@@ -125,7 +125,7 @@ class UFOMKLClassifier(BlockParameters, BlockPenaltyClassifier):
 
     beta: Beta = 1e-3
 
-    def _block_costs(self, training: Training) -> tuple[np.ndarray, dict[str, Any]]:
+    def _compute_block_costs(self, training: KernelTraining) -> tuple[np.ndarray, dict[str, Any]]:
         return float(self.beta) * np.ones(training.n_kernels), {}
 
 
@@ -213,6 +213,6 @@ class SMSDMKLClassifier(TailSumsMixin, BlockParameters, BlockPenaltyClassifier):
     beta: Beta = 1e-2
     tail: Tail = 8
 
-    def _block_costs(self, training: Training) -> tuple[np.ndarray, dict[str, Any]]:
+    def _compute_block_costs(self, training: KernelTraining) -> tuple[np.ndarray, dict[str, Any]]:
         sums = np.asarray(training.tail_sums(int(self.tail)), dtype=np.float64)
         return float(self.beta) * sums, {"tail_sums": sums}

@@ -16,26 +16,28 @@ from mixnorm.estimators._common.inputs import (
 )
 from mixnorm.estimators._common.parameters import OneOf
 from mixnorm.estimators._common.validation import check_classification_targets
-from mixnorm.estimators.kernels.base import KernelLearner
+from mixnorm.estimators.kernels.base import WeightedKernelLearner
 from mixnorm.models import ClassOutputs
 
 HingeLoss = Annotated[str, OneOf(("hinge", "squared_hinge"))]
 
 
-class KernelClassifier(DecisionFace, KernelLearner):
+class KernelClassifier(DecisionFace, WeightedKernelLearner):
     """Labels in, labels out: Crammer and Singer's joint machine on a sum of kernels."""
 
     loss: str = "hinge"
 
-    def _encoded(self, y: Any, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray, ClassOutputs]:
-        classes, labels, weight = encoded_labels(self, y, weight)
+    def _encode_targets(
+        self, y: Any, weight: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, ClassOutputs]:
+        classes, labels, weight = encode_labels(self, y, weight)
         return labels, weight, ClassOutputs(classes)
 
-    def _target(self, y: np.ndarray, caps: np.ndarray, outputs: ClassOutputs) -> HingeTarget:
+    def _build_target(self, y: np.ndarray, caps: np.ndarray, outputs: ClassOutputs) -> HingeTarget:
         return HingeTarget(y, caps, len(outputs.classes), self.loss == "squared_hinge")
 
 
-def encoded_labels(
+def encode_labels(
     estimator: Any, y: Any, weight: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the classes, the labels as ``0 .. k-1``, and weights by class and sample.
@@ -47,7 +49,7 @@ def encoded_labels(
     y = column_or_1d(y, warn=True)
     check_classification_targets(y)
     classes, labels = np.unique(y, return_inverse=True)
-    weight = with_class_weights(estimator.class_weight, y, weight)
+    weight = apply_class_weights(estimator.class_weight, y, weight)
     present = classes[np.unique(labels[weight > 0.0])]
     if len(present) < 2:
         named = f": {present[0]!r}" if len(present) else ""
@@ -58,7 +60,7 @@ def encoded_labels(
     return classes, labels, weight
 
 
-def with_class_weights(class_weight: Any, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+def apply_class_weights(class_weight: Any, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """Return weights of rows, multiplied by those of their classes among the rows that count."""
     if class_weight is None:
         return weight

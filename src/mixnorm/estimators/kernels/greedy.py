@@ -16,28 +16,30 @@ from mixnorm.estimators._common.inputs import (
     unit_of,
 )
 from mixnorm.estimators._common.parameters import ClassWeight, Loss, Switch
-from mixnorm.estimators.kernels.classifier import encoded_labels
-from mixnorm.estimators.kernels.greedy_base import GreedyKernelLearner, GreedyParameters
-from mixnorm.estimators.kernels.inputs import target_centre
-from mixnorm.estimators.kernels.regressor import KernelNumbers
+from mixnorm.estimators.kernels.classifier import encode_labels
+from mixnorm.estimators.kernels.greedy_base import GreedyKernelLearner, GreedyKernelParameters
+from mixnorm.estimators.kernels.inputs import compute_target_centre
+from mixnorm.estimators.kernels.regressor import KernelRegressionFace
 from mixnorm.losses import MarginSoftmax, MultinomialLogistic, Squared, as_loss
 from mixnorm.models import ClassOutputs, NumberOutputs
 
 
-class GreedyRegressor(KernelNumbers, GreedyKernelLearner):
+class GreedyRegressor(KernelRegressionFace, GreedyKernelLearner):
     """Numbers in, numbers out, by a few kernels."""
 
     def _loss(self) -> Any:
         return Squared()
 
-    def _encoded(self, y: Any, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray, NumberOutputs]:
+    def _encode_targets(
+        self, y: Any, weight: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, NumberOutputs]:
         check_number_targets(y)
         y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
         table = y.reshape(len(y), -1)
-        previous = self._previous()
+        previous = self._find_previous()
         if previous is None:
             kept = weight > 0.0
-            unit = unit_of(table[kept] - target_centre(table[kept], weight[kept]))
+            unit = unit_of(table[kept] - compute_target_centre(table[kept], weight[kept]))
         else:  # a path goes on in the units in which it began
             unit = previous.outputs.unit
         largest = float(np.max(np.abs(table)))
@@ -75,9 +77,11 @@ class GreedyClassifier(ClassifierFace, GreedyKernelLearner):
         constant = getattr(loss, "constant_curvature", False)
         return check_loss(loss, known, classifier=loss.is_classifier or not constant)
 
-    def _encoded(self, y: Any, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray, ClassOutputs]:
-        classes, labels, weight = encoded_labels(self, y, weight)
-        known = classes if self._previous() is None else self.classes_
+    def _encode_targets(
+        self, y: Any, weight: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, ClassOutputs]:
+        classes, labels, weight = encode_labels(self, y, weight)
+        known = classes if self._find_previous() is None else self.classes_
         if not np.array_equal(known, classes):
             raise ValueError(
                 "warm_start=True continues a path, but y has other classes than the last fit: "
@@ -104,7 +108,7 @@ class GreedyClassifier(ClassifierFace, GreedyKernelLearner):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class GreedyMKLRegressor(GreedyParameters, GreedyRegressor):
+class GreedyMKLRegressor(GreedyKernelParameters, GreedyRegressor):
     r"""Regressor that chooses a few kernels out of thousands, shared by all outputs.
 
     Kernels are chosen one at a time by the size of their part of the functional gradient
@@ -216,7 +220,7 @@ class GreedyMKLRegressor(GreedyParameters, GreedyRegressor):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class GreedyMKLClassifier(GreedyParameters, GreedyClassifier):
+class GreedyMKLClassifier(GreedyKernelParameters, GreedyClassifier):
     r"""Classifier that chooses a few kernels out of thousands, shared by all classes.
 
     Kernels are chosen one at a time by the size of their part of the functional gradient

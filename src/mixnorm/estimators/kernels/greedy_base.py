@@ -13,9 +13,9 @@ from mixnorm.estimators._common.messages import warn_caller
 from mixnorm.estimators._common.parameters import Count, Number, OneOf, Tolerance, Whole, maybe
 from mixnorm.estimators._common.progress import Progress, Rounds
 from mixnorm.estimators._common.staged import StagedMixin
-from mixnorm.estimators.kernels.base import KernelEstimator, Training, warn_of_no_kernel
-from mixnorm.estimators.kernels.inputs import BankParameters, take_rows, weights_of
-from mixnorm.estimators.kernels.rates import KernelRates, rates_of
+from mixnorm.estimators.kernels.base import KernelEstimator, KernelTraining, warn_no_kernel
+from mixnorm.estimators.kernels.inputs import BankParameters, prepare_weights, take_rows
+from mixnorm.estimators.kernels.rates import KernelRates, measure_rates
 from mixnorm.exceptions import (
     FewerFeaturesWarning,
     InterruptedFitWarning,
@@ -34,7 +34,7 @@ _LIGHT = 1e-30
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class GreedyParameters(BankParameters):
+class GreedyKernelParameters(BankParameters):
     """Parameters of every learner that chooses kernels."""
 
     n_kernels: Count = 10
@@ -49,7 +49,7 @@ class GreedyParameters(BankParameters):
 
 
 @dataclass(frozen=True, eq=False)
-class ScannedTraining(Training):
+class ScannedTraining(KernelTraining):
     """The rows of a fit, whose kernels may be looked at through stand-ins.
 
     Parameters
@@ -101,8 +101,8 @@ class GreedyKernelLearner(StagedMixin, KernelEstimator):
     # --- fit
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
-        previous = self._previous()
-        training = self._training(X, y, sample_weight)
+        previous = self._find_previous()
+        training = self._prepare_training(X, y, sample_weight)
         if previous is not None:
             self._check_continues(previous, training)
         start = None if previous is None else previous.path
@@ -112,23 +112,23 @@ class GreedyKernelLearner(StagedMixin, KernelEstimator):
                 "there are; all of these may be chosen.",
                 FewerFeaturesWarning,
             )
-        left = self._left(training, start)
+        left = self._count_left(training, start)
         progress = Progress.of_fit(self, X, y, sample_weight, left)
         self._learn(training, progress, start)
         progress.end(dict)
 
-    def _training(self, X: Any, y: Any, sample_weight: Any) -> ScannedTraining:
+    def _prepare_training(self, X: Any, y: Any, sample_weight: Any) -> ScannedTraining:
         """Return the rows that count, with their kernels, and weights that sum to one."""
-        y, weight, outputs = self._encoded(y, weights_of(sample_weight, X.shape[0]))
+        y, weight, outputs = self._encode_targets(y, prepare_weights(sample_weight, X.shape[0]))
         rows = np.flatnonzero(weight > _LIGHT * np.max(weight))
         weight = weight[rows] / np.sum(weight[rows])
-        bank, grams, rank = self._kernels_of(X, rows, weight)
+        bank, grams, rank = self._compute_kernels(X, rows, weight)
         inputs = Inputs.of(self)
         return ScannedTraining(
-            bank, grams, y[rows], weight, rows, self._raw(), inputs, outputs, rank
+            bank, grams, y[rows], weight, rows, self._takes_raw_rows(), inputs, outputs, rank
         )
 
-    def _of_fold(self, training: Training) -> Training:
+    def _adapt_to_fold(self, training: KernelTraining) -> KernelTraining:
         return replace(training, weight=training.weight / np.sum(training.weight))
 
     def _learn(
@@ -139,13 +139,13 @@ class GreedyKernelLearner(StagedMixin, KernelEstimator):
         def attributes(path: KernelPath) -> dict[str, Any]:
             return {"model_": training.path_model(path)}
 
-        rounds = Rounds(progress, self._left(training, start), attributes)
-        path = self._path(training, start, rounds)
+        rounds = Rounds(progress, self._count_left(training, start), attributes)
+        path = self._find_path(training, start, rounds)
         self.model_ = training.path_model(path)
         self._resume = self._settings()
         self._report(path, self._n_rounds(training))
 
-    def _path(
+    def _find_path(
         self, training: ScannedTraining, start: KernelPath | None = None, rounds: Any = None
     ) -> KernelPath:
         """Return what the engine finds."""
@@ -168,7 +168,7 @@ class GreedyKernelLearner(StagedMixin, KernelEstimator):
             on_round=None if rounds is None else rounds.end,
         )
 
-    def _previous(self) -> KernelPathModel | None:
+    def _find_previous(self) -> KernelPathModel | None:
         """Return the model whose path is to be continued, if there is one."""
         return getattr(self, "model_", None) if self.warm_start else None
 
@@ -177,32 +177,34 @@ class GreedyKernelLearner(StagedMixin, KernelEstimator):
         """The parameter that says how many rounds there are."""
         return "n_steps" if self.algorithm == "l2" else "n_kernels"
 
-    def _n_tasks(self) -> int:
+    def _count_iterations(self) -> int:
         """Return how many rounds a fit has at most."""
         steps = self.algorithm == "l2" and self.n_steps is not None
         return int(self.n_steps if steps else self.n_kernels)
 
-    def _n_rounds(self, training: Training) -> int:
+    def _n_rounds(self, training: KernelTraining) -> int:
         """Return how many rounds to go, with the kernels that there are."""
-        most = self._n_tasks()
+        most = self._count_iterations()
         return most if self.algorithm == "l2" else min(most, training.n_kernels)
 
-    def _left(self, training: Training, start: KernelPath | None) -> int:
+    def _count_left(self, training: KernelTraining, start: KernelPath | None) -> int:
         """Return how many rounds are left after those of a path."""
         return max(0, self._n_rounds(training) - (0 if start is None else len(start.rounds)))
 
-    def _kernels_of(self, X: Any, kept: np.ndarray, weight: np.ndarray) -> tuple[Any, Any, int]:
+    def _compute_kernels(
+        self, X: Any, kept: np.ndarray, weight: np.ndarray
+    ) -> tuple[Any, Any, int]:
         """Return the bank (None if kernels are given), the kernels, and the rank of stand-ins.
 
         The rows are those that count. The rank is zero where kernels are scored exactly.
         """
         if self._precomputed:
-            return None, self._given_kernels(X, kept), 0
+            return None, self._check_given_kernels(X, kept), 0
         given = KernelBank.per_feature() if self.bank is None else self.bank
         bank = given.fit(take_rows(X, kept), sample_weight=weight)
         names = getattr(self, "feature_names_in_", None)
         if self.bank is None and names is not None:
-            bank = replace(bank, names=_named(bank, names))
+            bank = replace(bank, names=_name_kernels(bank, names))
         small = bank.n_kernels * bank.n_samples**2 <= _STORED
         exact = self.scan == "exact" or (self.scan == "auto" and small)
         if exact or bank.factors is not None:
@@ -211,7 +213,7 @@ class GreedyKernelLearner(StagedMixin, KernelEstimator):
         little = replace(bank, memory=min(bank.memory, _LITTLE))
         return bank, little.grams(partly=False), int(self.rank)
 
-    def _check_continues(self, previous: KernelPathModel, training: Training) -> None:
+    def _check_continues(self, previous: KernelPathModel, training: KernelTraining) -> None:
         """Raise unless the path at hand can be continued with these kernels and rows."""
         shape, known, names = previous.path.terms.shape[1:], previous.names, training.names
         here = (len(training.rows), training.outputs.n_outputs)
@@ -245,7 +247,7 @@ class GreedyKernelLearner(StagedMixin, KernelEstimator):
             )
         if not done:
             fewer = "Look at the kernels" if self.algorithm == "l2" else "Lower alpha"
-            warn_of_no_kernel(advice=f"{fewer}, unless all targets are equal.")
+            warn_no_kernel(advice=f"{fewer}, unless all targets are equal.")
         elif path.exhausted and self.algorithm != "l1":
             warn_caller(
                 f"Stopped after {done} of {wanted} rounds: no other kernel lowers the loss.",
@@ -324,7 +326,7 @@ class GreedyKernelLearner(StagedMixin, KernelEstimator):
             here = model.bank.rebased(X)
             matrices = [here.gram(place) for place in range(here.n_kernels)]
         wide = [np.asarray(matrix, dtype=np.float64) for matrix in matrices]
-        return rates_of([exact_factor(matrix) for matrix in wide], -found[0], losses)
+        return measure_rates([exact_factor(matrix) for matrix in wide], -found[0], losses)
 
     def _targets_of(self, y: Any) -> np.ndarray:
         """Return the targets of some rows, one column per output."""
@@ -373,7 +375,7 @@ class GreedyKernelLearner(StagedMixin, KernelEstimator):
         return max(1, sum(step.iterations for step in self._fitted().path.rounds))
 
 
-def _named(bank: Any, names: Any) -> list[str]:
+def _name_kernels(bank: Any, names: Any) -> list[str]:
     """Return how the kernels of single columns are called, with the names of the columns."""
     places = [
         int(bank.columns[group][0]) if bank.columns[group] is not None else 0

@@ -24,10 +24,10 @@ from mixnorm.estimators.kernels.greedy import (
 )
 from mixnorm.estimators.kernels.greedy_base import (
     GreedyKernelLearner,
-    GreedyParameters,
+    GreedyKernelParameters,
     ScannedTraining,
 )
-from mixnorm.estimators.kernels.search_base import KernelProblem, SearchedKernels
+from mixnorm.estimators.kernels.search_base import KernelProblem, KernelSearch
 from mixnorm.selection import Candidate, FixedScores
 
 
@@ -51,7 +51,7 @@ class PathProblem(KernelProblem):
         self, part: ScannedTraining, train: np.ndarray, test: np.ndarray, number: int
     ) -> Iterator[Candidate]:
         alpha = self.alphas[number]
-        path = self.learner({"alpha": alpha})._path(part)
+        path = self.learner({"alpha": alpha})._find_path(part)
         if path.interrupted:  # a path cut short would bias the choice
             raise KeyboardInterrupt
         model, X = part.path_model(path), self.rows_of(test)
@@ -64,7 +64,7 @@ class PathProblem(KernelProblem):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class _SizeSearch(GreedyParameters, SearchedKernels, GreedyKernelLearner):
+class _SizeSearch(GreedyKernelParameters, KernelSearch, GreedyKernelLearner):
     """A search along the sizes of one path per penalty."""
 
     alphas: Annotated[Any, maybe(ListOf(Number(above=0, why="it is what kernels cost")))] = None

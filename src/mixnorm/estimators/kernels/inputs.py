@@ -85,13 +85,13 @@ class KernelInputsMixin(CheckedParameters):
         """Whether kernel matrices are given in place of rows."""
         return isinstance(self.kernel, str) and self.kernel == "precomputed"
 
-    def _raw(self) -> bool:
+    def _takes_raw_rows(self) -> bool:
         """Whether rows go to the bank as they are, since it knows what its columns are."""
         return self.bank is not None and (
             self.bank.preprocess is not None or self.bank.columns is not None
         )
 
-    def _validated(self, X: Any) -> Any:
+    def _validate(self, X: Any) -> Any:
         if self._precomputed:
             X = KernelStack(X)
             if hasattr(self, "feature_names_in_"):
@@ -100,7 +100,7 @@ class KernelInputsMixin(CheckedParameters):
             raise TypeError(
                 "X is a KernelStack, which holds kernel matrices; set kernel='precomputed'."
             )
-        elif self._raw():
+        elif self._takes_raw_rows():
             X = as_rows(X)
             validate_data(self, X, skip_check_array=True)
         else:
@@ -111,7 +111,7 @@ class KernelInputsMixin(CheckedParameters):
         """Return new rows as the bank takes them, or their kernels with the training rows."""
         model = self._fitted()
         if model.bank is None:
-            return _new_stack(X, len(model.names), model.inputs.n_features)
+            return _check_new_stack(X, len(model.names), model.inputs.n_features)
         if model.raw_rows:
             X = as_rows(X)
             validate_data(self, X, reset=False, skip_check_array=True)
@@ -127,7 +127,7 @@ class KernelInputsMixin(CheckedParameters):
         return tags
 
 
-def _new_stack(X: Any, n_kernels: int, n_rows: int) -> KernelStack:
+def _check_new_stack(X: Any, n_kernels: int, n_rows: int) -> KernelStack:
     """Return given kernels of new rows with the training rows, checked."""
     stack = KernelStack(X)
     stack.check(square=False)
@@ -142,7 +142,7 @@ def _new_stack(X: Any, n_kernels: int, n_rows: int) -> KernelStack:
 
 def as_rows(X: Any) -> Any:
     """Return a table that goes to a bank as it is, and has rows."""
-    X = _with_shape(X)
+    X = _ensure_shape(X)
     if is_sparse(X):  # of which rows can be taken
         X = X.tocsr()
     if X.shape[0] == 0:
@@ -161,14 +161,14 @@ def check_targets(estimator: Any, X: Any, y: Any) -> None:
         raise ValueError(
             f"{type(estimator).__name__} requires y to be passed, but the target y is None."
         )
-    check_consistent_length(X, _with_shape(y))
+    check_consistent_length(X, _ensure_shape(y))
 
 
-def _with_shape(table: Any) -> Any:
+def _ensure_shape(table: Any) -> Any:
     return np.asarray(table) if getattr(table, "shape", None) is None else table
 
 
-def weights_of(sample_weight: Any, n_samples: int) -> np.ndarray:
+def prepare_weights(sample_weight: Any, n_samples: int) -> np.ndarray:
     """Return weights as they are, checked; one for each row by default."""
     if sample_weight is None:
         return np.ones(n_samples)
@@ -179,14 +179,14 @@ def weights_of(sample_weight: Any, n_samples: int) -> np.ndarray:
     return shares * min(total, float(np.finfo(np.float64).max))
 
 
-def row_costs(sample_weight: Any, n_samples: int) -> np.ndarray:
+def prepare_row_costs(sample_weight: Any, n_samples: int) -> np.ndarray:
     """Return the weights where they multiply ``C``, so that their size matters."""
-    weight = weights_of(sample_weight, n_samples)
+    weight = prepare_weights(sample_weight, n_samples)
     check_row_costs(weight, "sample_weight", "divide it by its mean")
     return weight
 
 
-def target_centre(table: np.ndarray, weight: np.ndarray) -> np.ndarray:
+def compute_target_centre(table: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """Return the weighted mean of targets, of rows that count.
 
     Powers of two keep the products finite, and change no digit.

@@ -10,7 +10,7 @@ import numpy as np
 
 from mixnorm.engines.multikernel import KernelPenalty
 from mixnorm.estimators._common.parameters import ClassWeight
-from mixnorm.estimators.kernels.base import TailSumsMixin, Training
+from mixnorm.estimators.kernels.base import KernelTraining, TailSumsMixin
 from mixnorm.estimators.kernels.classifier import HingeLoss, KernelClassifier
 from mixnorm.estimators.kernels.inputs import Exponent, Floor, MachineParameters, Tail
 
@@ -192,7 +192,7 @@ class ConvMKLClassifier(TailSumsMixin, MachineParameters, KernelClassifier):
     loss: HingeLoss = "hinge"
     class_weight: ClassWeight = None
 
-    def _penalty(self, training: Training) -> tuple[KernelPenalty, dict[str, Any]]:
+    def _build_penalty(self, training: KernelTraining) -> tuple[KernelPenalty, dict[str, Any]]:
         traces = np.average(training.diagonals, axis=1, weights=training.weight)
         sums = np.maximum(training.tail_sums(int(self.tail)), float(self.floor) * traces)
         if not np.all(sums > 0.0):

@@ -64,7 +64,7 @@ class KernelRates:
         return np.asarray(self.excess[0] * self.predicted ** np.arange(len(self.loss)))
 
 
-def rates_of(factors: list[np.ndarray], target: np.ndarray, losses: np.ndarray) -> KernelRates:
+def measure_rates(factors: list[np.ndarray], target: np.ndarray, losses: np.ndarray) -> KernelRates:
     """Return the rates of a path.
 
     Parameters
@@ -81,10 +81,10 @@ def rates_of(factors: list[np.ndarray], target: np.ndarray, losses: np.ndarray) 
     span = vectors[:, values > 1e-10 * max(float(values[0]), np.finfo(np.float64).tiny)]
     left = target - span @ (span.T @ target)
     floor = 0.5 * float(np.sum(left * left)) / len(target)
-    return KernelRates(geometry, losses, floor, geometry.rate, _slope(losses - floor))
+    return KernelRates(geometry, losses, floor, geometry.rate, _fit_slope(losses - floor))
 
 
-def _slope(excess: np.ndarray) -> float:
+def _fit_slope(excess: np.ndarray) -> float:
     """Return the factor by which numbers fall from one to the next, on the average."""
     rounds = np.flatnonzero(excess > _ROUNDING * excess[0])
     if len(rounds) < 2:

@@ -12,13 +12,13 @@ from mixnorm._checks import check_array
 from mixnorm.engines.multikernel import SquaredTarget
 from mixnorm.estimators._common.fitted import FittedMixin
 from mixnorm.estimators._common.inputs import check_number_targets, unit_of
-from mixnorm.estimators.kernels.base import KernelLearner, Training
-from mixnorm.estimators.kernels.inputs import Exponent, MachineParameters, target_centre
+from mixnorm.estimators.kernels.base import KernelTraining, WeightedKernelLearner
+from mixnorm.estimators.kernels.inputs import Exponent, MachineParameters, compute_target_centre
 from mixnorm.losses import Squared
 from mixnorm.models import NumberOutputs
 
 
-class KernelNumbers(MultiOutputMixin, RegressorMixin, FittedMixin):
+class KernelRegressionFace(MultiOutputMixin, RegressorMixin, FittedMixin):
     """Numbers in, numbers out, for estimators with kernels."""
 
     _output_kind = NumberOutputs
@@ -39,31 +39,33 @@ class KernelNumbers(MultiOutputMixin, RegressorMixin, FittedMixin):
         return np.asarray(self._fitted().outputs.labels(self._scores(X)))
 
 
-class KernelRegressor(KernelNumbers, KernelLearner):
+class KernelRegressor(KernelRegressionFace, WeightedKernelLearner):
     """Squared losses on a sum of kernels."""
 
     _squares = True
 
-    def _encoded(self, y: Any, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray, NumberOutputs]:
+    def _encode_targets(
+        self, y: Any, weight: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, NumberOutputs]:
         check_number_targets(y)
         y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
         table = y.reshape(len(y), -1)
         kept = weight > 0.0
-        centre = target_centre(table[kept], weight[kept])
+        centre = compute_target_centre(table[kept], weight[kept])
         rest = table - centre
         unit = unit_of(rest[kept])
         return rest / unit, weight, NumberOutputs(y.ndim == 1, unit, centre, Squared())
 
-    def _of_fold(self, training: Training) -> Training:
+    def _adapt_to_fold(self, training: KernelTraining) -> KernelTraining:
         shift = np.average(training.y, axis=0, weights=training.weight)
         centre = training.outputs.centre + training.outputs.unit * shift
         outputs = replace(training.outputs, centre=centre)
         return replace(training, y=training.y - shift, outputs=outputs)
 
-    def _unit(self, training: Training) -> float:
+    def _objective_unit(self, training: KernelTraining) -> float:
         return 1.0 / float(training.outputs.unit) ** 2
 
-    def _target(self, y: np.ndarray, caps: np.ndarray, outputs: Any) -> SquaredTarget:
+    def _build_target(self, y: np.ndarray, caps: np.ndarray, outputs: Any) -> SquaredTarget:
         return SquaredTarget(y, caps)
 
     @property

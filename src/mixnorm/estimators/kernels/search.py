@@ -90,7 +90,7 @@ cost_, n_iter_, n_features_in_, feature_names_in_
     """
 
     _kind = MKLClassifier
-    _lists: ClassVar[dict[str, str]] = {"p": "ps"}
+    _value_lists: ClassVar[dict[str, str]] = {"p": "ps"}
 
     ps: Exponents = (1.0, 1.2, 2.0)
     loss: HingeLoss = "hinge"
@@ -148,7 +148,7 @@ objective_, cost_, n_iter_, n_features_in_, feature_names_in_
     """
 
     _kind = ConvMKLClassifier
-    _lists: ClassVar[dict[str, str]] = {"p": "ps", "tail": "tails"}
+    _value_lists: ClassVar[dict[str, str]] = {"p": "ps", "tail": "tails"}
 
     ps: Exponents = (1.2,)
     tails: Tails = (2, 8, 32)
@@ -208,7 +208,7 @@ objective_, cost_, n_iter_, n_features_in_, feature_names_in_
     """
 
     _kind = SMSDMKLClassifier
-    _lists: ClassVar[dict[str, str]] = {"beta": "betas", "tail": "tails"}
+    _value_lists: ClassVar[dict[str, str]] = {"beta": "betas", "tail": "tails"}
 
     Cs: LossWeights = (1.0, 10.0, 100.0, 1000.0)
     betas: Betas = (1e-3, 1e-2, 1e-1)
@@ -264,7 +264,7 @@ cost_, n_iter_, n_features_in_, feature_names_in_
     """
 
     _kind = UFOMKLClassifier
-    _lists: ClassVar[dict[str, str]] = {"beta": "betas"}
+    _value_lists: ClassVar[dict[str, str]] = {"beta": "betas"}
 
     betas: Betas = (1e-4, 1e-3, 1e-2)
     q: BlockExponent = None
@@ -316,6 +316,6 @@ objective_, cost_, n_iter_, n_features_in_, feature_names_in_
     """
 
     _kind = MKLRegressor
-    _lists: ClassVar[dict[str, str]] = {"p": "ps"}
+    _value_lists: ClassVar[dict[str, str]] = {"p": "ps"}
 
     ps: Exponents = (1.0, 1.2, 2.0)

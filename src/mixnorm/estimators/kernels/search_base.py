@@ -15,9 +15,9 @@ from sklearn.base import is_classifier
 from mixnorm.estimators._common.parameters import values_to_try
 from mixnorm.estimators._common.progress import Progress
 from mixnorm.estimators._common.search import RowProblem, SearchedMixin
-from mixnorm.estimators.kernels.base import KernelEstimator, KernelLearner, Training
-from mixnorm.estimators.kernels.classifier import with_class_weights
-from mixnorm.estimators.kernels.inputs import check_targets, weights_of
+from mixnorm.estimators.kernels.base import KernelEstimator, KernelTraining, WeightedKernelLearner
+from mixnorm.estimators.kernels.classifier import apply_class_weights
+from mixnorm.estimators.kernels.inputs import check_targets, prepare_weights
 from mixnorm.selection import Candidate, FixedScores
 
 
@@ -31,12 +31,12 @@ class KernelProblem(RowProblem):
     ----------
     estimator, X, y, weight
         As in :class:`RowProblem`.
-    training : Training
+    training : KernelTraining
         All rows that count, with their kernels.
     """
 
     def __init__(
-        self, estimator: Any, X: Any, y: Any, weight: np.ndarray | None, training: Training
+        self, estimator: Any, X: Any, y: Any, weight: np.ndarray | None, training: KernelTraining
     ) -> None:
         super().__init__(estimator, X, y, weight)
         self.training = training
@@ -51,9 +51,9 @@ class KernelProblem(RowProblem):
             raise ValueError("A fold has no training rows of positive weight; give other folds.")
         weight = np.ones(len(train)) if self.weight is None else self.weight[train]
         if is_classifier(self.estimator):
-            weight = with_class_weights(self.estimator.class_weight, self.y[train], weight)
+            weight = apply_class_weights(self.estimator.class_weight, self.y[train], weight)
         part = self.training.take(self.places[train], weight)
-        return partial(self._chain, self.estimator._of_fold(part), train, test)
+        return partial(self._chain, self.estimator._adapt_to_fold(part), train, test)
 
     @abstractmethod
     def _chain(
@@ -96,12 +96,12 @@ class MachineProblem(KernelProblem):
         self.chains = [len(costs)] * len(grid)
 
     def _chain(
-        self, part: Training, train: np.ndarray, test: np.ndarray, number: int
+        self, part: KernelTraining, train: np.ndarray, test: np.ndarray, number: int
     ) -> Iterator[Candidate]:
         start, outputs = None, part.outputs
         for cost in self.costs:
             params = self.grid[number] | {"C": cost}
-            found, _ = self.learner(params)._solved(part, start)
+            found, _ = self.learner(params)._solve(part, start)
             if found.interrupted:  # a fit cut short would bias the choice
                 raise KeyboardInterrupt
             start = found.weights, found.duals
@@ -112,7 +112,7 @@ class MachineProblem(KernelProblem):
             yield Candidate(params, test, scores, FixedScores(scores, outputs))
 
 
-class SearchedKernels(SearchedMixin, KernelEstimator):
+class KernelSearch(SearchedMixin, KernelEstimator):
     """A search among learners with kernels."""
 
     #: The learner without cross-validation.
@@ -128,40 +128,43 @@ class SearchedKernels(SearchedMixin, KernelEstimator):
         raise NotImplementedError
 
     def _search_problem(self, X: Any, y: Any, sample_weight: Any) -> KernelProblem:
-        X = self._validated(X)
+        X = self._validate(X)
         check_targets(self, X, y)
-        training = self._training(X, y, sample_weight)
+        training = self._prepare_training(X, y, sample_weight)
         weight = None
         if sample_weight is not None or len(training.rows) < X.shape[0]:
             weight = np.zeros(X.shape[0])
-            weight[training.rows] = weights_of(sample_weight, X.shape[0])[training.rows]
+            weight[training.rows] = prepare_weights(sample_weight, X.shape[0])[training.rows]
         y = np.asarray(y)
         y = y.reshape(-1) if is_classifier(self) else y
         return self._problem(self._plain(self._kind), X, y, weight, training)
 
     def _refit(self, problem: KernelProblem, params: dict[str, Any], progress: Progress) -> None:
         best = problem.learner(params)
-        task = progress.task("refit", best._n_tasks())
+        task = progress.task("refit", best._count_iterations())
         best._learn(problem.training, task)
-        self._take_over(best)
+        self._adopt(best)
         task.end(dict)
 
-    def _take_over(self, best: Any) -> None:
+    def _adopt(self, best: Any) -> None:
         """Keep what the learner with the chosen parameters has found."""
         self.model_ = best.model_
 
 
-class KernelCV(SearchedKernels, KernelLearner):
+class KernelCV(KernelSearch, WeightedKernelLearner):
     """A search along ``Cs`` for every combination of other parameters."""
 
     #: From a parameter of the learner to the one that lists its values; ``C`` goes without saying.
-    _lists: ClassVar[dict[str, str]]
+    _value_lists: ClassVar[dict[str, str]]
 
     def _problem(self, plain: Any, *given: Any) -> MachineProblem:
-        lists = [values_to_try(getattr(self, name), name) for name in self._lists.values()]
-        grid = [dict(zip(self._lists, values, strict=True)) for values in itertools.product(*lists)]
+        lists = [values_to_try(getattr(self, name), name) for name in self._value_lists.values()]
+        grid = [
+            dict(zip(self._value_lists, values, strict=True))
+            for values in itertools.product(*lists)
+        ]
         return MachineProblem(plain, *given, grid=grid, costs=sorted(values_to_try(self.Cs, "Cs")))
 
-    def _take_over(self, best: Any) -> None:
-        super()._take_over(best)
+    def _adopt(self, best: Any) -> None:
+        super()._adopt(best)
         self.report_ = best.report_

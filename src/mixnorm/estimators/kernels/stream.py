@@ -9,7 +9,7 @@ from typing import Annotated, Any, Self
 import numpy as np
 from sklearn.utils.validation import column_or_1d
 
-from mixnorm.engines.mirror import KernelLearner as Descent
+from mixnorm.engines.mirror import KernelLearner as MirrorLearner
 from mixnorm.engines.mirror import KernelLearnerState
 from mixnorm.estimators._common.inputs import (
     check_one_kind_of_label,
@@ -19,9 +19,9 @@ from mixnorm.estimators._common.inputs import (
 from mixnorm.estimators._common.messages import warn_caller
 from mixnorm.estimators._common.parameters import OneOf
 from mixnorm.estimators._common.progress import Iterations, all_or_nothing
-from mixnorm.estimators.kernels.base import Training, warn_of_no_kernel
+from mixnorm.estimators.kernels.base import KernelTraining, warn_no_kernel
 from mixnorm.estimators.kernels.classifier import KernelClassifier
-from mixnorm.estimators.kernels.inputs import check_targets, row_costs, take_rows
+from mixnorm.estimators.kernels.inputs import check_targets, prepare_row_costs, take_rows
 from mixnorm.exceptions import InterruptedFitWarning
 from mixnorm.kernels import KernelStack, gaussian_bank
 from mixnorm.models import ClassOutputs, FitReport, Inputs, KernelModel
@@ -32,8 +32,8 @@ Solver = Annotated[str, OneOf(("exact", "mirror"))]
 class KernelStream(KernelClassifier):
     """Adds ``solver="mirror"`` and ``partial_fit``.
 
-    A subclass says what the sizes of blocks cost (``_block_costs``), and the dual exponent on
-    them (``_exponent``).
+    A subclass gives the cost of each block's size (``_compute_block_costs``) and the dual exponent
+    of the block norm (``_choose_exponent``).
     """
 
     solver: str
@@ -42,26 +42,26 @@ class KernelStream(KernelClassifier):
     #: What ``partial_fit`` goes on from, and a file keeps; after ``fit``, where it would start.
     _resume: KernelLearnerState
 
-    def _block_costs(self, training: Training) -> tuple[np.ndarray, dict[str, Any]]:
+    def _compute_block_costs(self, training: KernelTraining) -> tuple[np.ndarray, dict[str, Any]]:
         """Return what the size of each block costs, and what to report of it."""
         raise NotImplementedError
 
-    def _exponent(self, n_kernels: int, n_classes: int) -> float:
+    def _choose_exponent(self, n_kernels: int, n_classes: int) -> float:
         raise NotImplementedError
 
-    def _n_tasks(self) -> int:
+    def _count_iterations(self) -> int:
         return int(self.max_iter if self.solver == "exact" else self.epochs)
 
     # --- whole passes
 
-    def _within_memory(self, bank: Any, X: Any, weight: np.ndarray) -> tuple[Any, Any]:
+    def _fit_bank(self, bank: Any, X: Any, weight: np.ndarray) -> tuple[Any, Any]:
         if self.solver == "exact":
-            return super()._within_memory(bank, X, weight)
+            return super()._fit_bank(bank, X, weight)
         # Passes over single rows need matrices, and say so.
         fitted = bank.fit(X, sample_weight=weight)
         return fitted, fitted.grams()
 
-    def _learn(self, training: Training, progress: Any) -> None:
+    def _learn(self, training: KernelTraining, progress: Any) -> None:
         if self.solver == "exact":
             super()._learn(training, progress)
             return
@@ -70,22 +70,22 @@ class KernelStream(KernelClassifier):
                 "solver='mirror' works on kernel matrices, and this bank has factors; take "
                 "solver='exact', or a bank without factors."
             )
-        _stored(training.grams)
+        _require_stored(training.grams)
         descent, facts = self._new_descent(training)
         samples = descent.begin(training.grams, training.y, training.weight)
-        report = self._pass(descent, samples, progress)
+        report = self._make_passes(descent, samples, progress)
         if getattr(self, "_resume", None) is not None:  # partial_fit starts anew after fit
             del self._resume
-        self.model_ = _model(descent, samples.A, training)
+        self.model_ = _build_model(descent, samples.A, training)
         self.report_ = replace(report, facts=facts)
 
-    def _new_descent(self, training: Training) -> tuple[Descent, dict[str, Any]]:
-        costs, facts = self._block_costs(training)
+    def _new_descent(self, training: KernelTraining) -> tuple[MirrorLearner, dict[str, Any]]:
+        costs, facts = self._compute_block_costs(training)
         n_classes = training.outputs.n_outputs
-        exponent = self._exponent(training.n_kernels, n_classes)
-        return Descent(exponent, costs, float(self.C), n_classes), facts
+        exponent = self._choose_exponent(training.n_kernels, n_classes)
+        return MirrorLearner(exponent, costs, float(self.C), n_classes), facts
 
-    def _pass(self, descent: Descent, samples: Any, progress: Any) -> FitReport:
+    def _make_passes(self, descent: MirrorLearner, samples: Any, progress: Any) -> FitReport:
         """Pass over the samples until the gap is small, or ``epochs`` are done."""
         random = random_generator(self.random_state)
         tell = Iterations(progress)
@@ -142,18 +142,20 @@ class KernelStream(KernelClassifier):
             )
         with all_or_nothing(self):
             first = not isinstance(getattr(self, "_resume", None), KernelLearnerState)
-            X = self._validated(X) if first else self._check_new(X)
+            X = self._validate(X) if first else self._check_new(X)
             check_targets(self, X, y)
-            weight = row_costs(sample_weight, X.shape[0])
-            known, labels = self._stream_labels(y, classes, first)
-            weight = weight * self._stream_factors(known, labels)
+            weight = prepare_row_costs(sample_weight, X.shape[0])
+            known, labels = self._encode_stream_labels(y, classes, first)
+            weight = weight * self._compute_class_factors(known, labels)
             if first:
-                self._begin(X, labels, weight, ClassOutputs(known))
+                self._start_stream(X, labels, weight, ClassOutputs(known))
             else:
-                self._go_on(X, labels, weight)
+                self._continue_stream(X, labels, weight)
             return self
 
-    def _stream_labels(self, y: Any, classes: Any, first: bool) -> tuple[np.ndarray, np.ndarray]:
+    def _encode_stream_labels(
+        self, y: Any, classes: Any, first: bool
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return all labels that can come, and the places of those that came among them."""
         check_one_kind_of_label(y)
         y = column_or_1d(y, warn=True)
@@ -181,7 +183,7 @@ class KernelStream(KernelClassifier):
             )
         return known, np.asarray(places)
 
-    def _stream_factors(self, known: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    def _compute_class_factors(self, known: np.ndarray, labels: np.ndarray) -> np.ndarray:
         """Return what the class of each sample counts."""
         if self.class_weight is None:
             return np.ones(len(labels))
@@ -192,7 +194,9 @@ class KernelStream(KernelClassifier):
             )
         return np.asarray(class_factors(self.class_weight, known, np.ones(len(known)))[labels])
 
-    def _begin(self, X: Any, labels: np.ndarray, weight: np.ndarray, outputs: ClassOutputs) -> None:
+    def _start_stream(
+        self, X: Any, labels: np.ndarray, weight: np.ndarray, outputs: ClassOutputs
+    ) -> None:
         """Fix the kernels by the first samples, and learn from these."""
         kept = np.flatnonzero(weight > 0.0)
         if len(kept) == 0:
@@ -207,15 +211,15 @@ class KernelStream(KernelClassifier):
                 "partial_fit works on kernel matrices, and this bank has factors; take one "
                 "without, or call fit."
             )
-        inputs, raw = Inputs.of(self), self._raw()
-        grams = _stored(bank.grams())
-        rows = Training(bank, grams, labels[kept], weight[kept], kept, raw, inputs, outputs)
+        inputs, raw = Inputs.of(self), self._takes_raw_rows()
+        grams = _require_stored(bank.grams())
+        rows = KernelTraining(bank, grams, labels[kept], weight[kept], kept, raw, inputs, outputs)
         descent, facts = self._new_descent(rows)
         samples = descent.begin(grams, rows.y, rows.weight, growing=True)
         descent.learn(samples, np.arange(len(kept)))
         self._keep(descent, samples.A, rows, len(labels), facts)
 
-    def _go_on(self, X: Any, labels: np.ndarray, weight: np.ndarray) -> None:
+    def _continue_stream(self, X: Any, labels: np.ndarray, weight: np.ndarray) -> None:
         """Learn from samples, beside those learned from before."""
         model, met = self.model_, self._resume.met
         kept = np.flatnonzero(weight > 0.0)
@@ -225,12 +229,12 @@ class KernelStream(KernelClassifier):
         past: Any = model.bank
         X = take_rows(X, kept)
         whole = past.append(X)
-        grams = _stored(whole.take(np.arange(past.n_samples, whole.n_samples)).grams())
-        descent = Descent.going_on(self._resume, len(self.classes_))
+        grams = _require_stored(whole.take(np.arange(past.n_samples, whole.n_samples)).grams())
+        descent = MirrorLearner.going_on(self._resume, len(self.classes_))
         samples = descent.begin(grams, labels[kept], weight[kept], growing=True)
         samples.add_past(past.between(X), model.dual_coef)
         descent.learn(samples, np.arange(len(kept)))
-        rows = Training(
+        rows = KernelTraining(
             whole,
             grams,
             labels[kept],
@@ -244,12 +248,17 @@ class KernelStream(KernelClassifier):
         self._keep(descent, A, rows, met + len(labels), self.report_.facts)
 
     def _keep(
-        self, descent: Descent, A: np.ndarray, rows: Training, met: int, facts: dict[str, Any]
+        self,
+        descent: MirrorLearner,
+        A: np.ndarray,
+        rows: KernelTraining,
+        met: int,
+        facts: dict[str, Any],
     ) -> None:
         """Keep what was learned from samples as they came; nothing is known of an optimum."""
         facts = facts | {"mistakes": int(descent.mistakes)}
         self._resume = descent.state(met)
-        self.model_ = _model(descent, A, rows)
+        self.model_ = _build_model(descent, A, rows)
         self.report_ = FitReport(math.nan, math.nan, 1, False, False, facts=facts)
 
     # --- what is read off the report
@@ -257,14 +266,14 @@ class KernelStream(KernelClassifier):
     @property
     def objective_(self) -> float:
         """What was minimised; unknown after ``partial_fit``."""
-        return self._known("objective")
+        return self._get_known("objective")
 
     @property
     def dual_gap_(self) -> float:
         """The objective is at most this much above its optimum; unknown after ``partial_fit``."""
-        return self._known("gap")
+        return self._get_known("gap")
 
-    def _known(self, name: str) -> float:
+    def _get_known(self, name: str) -> float:
         value = float(getattr(self._reported(), name))
         if math.isnan(value):
             raise AttributeError(f"partial_fit meets each sample once, and knows no {name}")
@@ -273,21 +282,21 @@ class KernelStream(KernelClassifier):
     @property
     def mistakes_(self) -> int:
         """Samples that ``partial_fit`` met, and whose class was predicted wrong then."""
-        return int(self._fact("mistakes"))
+        return int(self._get_fact("mistakes"))
 
 
-def _model(descent: Descent, A: np.ndarray, rows: Training) -> KernelModel:
+def _build_model(descent: MirrorLearner, A: np.ndarray, rows: KernelTraining) -> KernelModel:
     """Return the model that was learned by single samples, with the coefficients of these."""
     used = np.any(A != 0.0, axis=1)
     if not np.any(used):
         used = np.arange(len(used)) == 0
     weights = descent.weights()
     if not np.any(weights):
-        warn_of_no_kernel()
+        warn_no_kernel()
     return rows.model(weights, A, used)
 
 
-def _stored(grams: Any) -> Any:
+def _require_stored(grams: Any) -> Any:
     """Return matrices that are in memory, which passes over single rows need."""
     if isinstance(grams, KernelStack):
         return grams

@@ -23,7 +23,7 @@ from mixnorm.estimators._common.parameters import (
     Tolerance,
 )
 from mixnorm.estimators._common.progress import Progress
-from mixnorm.estimators.kernels.base import Training
+from mixnorm.estimators.kernels.base import KernelTraining
 from mixnorm.estimators.kernels.classifier import HingeLoss, KernelClassifier
 from mixnorm.estimators.kernels.inputs import LossWeight, take_rows
 from mixnorm.kernels import (
@@ -135,7 +135,7 @@ class KernelMulticlassSVC(KernelClassifier):
         if not self._precomputed:
             as_kernel(self.kernel)
 
-    def _kernels_of(self, X: Any, weight: np.ndarray) -> tuple[Any, Any]:
+    def _compute_kernels(self, X: Any, weight: np.ndarray) -> tuple[Any, Any]:
         kept = np.flatnonzero(weight > 0.0)
         if self._precomputed:
             if KernelStack(X).n_kernels != 1:
@@ -143,12 +143,12 @@ class KernelMulticlassSVC(KernelClassifier):
                     f"X holds {KernelStack(X).n_kernels} kernels, and this machine takes one; give "
                     "a matrix of shape (n_samples, n_samples), or use MKLClassifier."
                 )
-            return None, self._given_kernels(X, kept)
+            return None, self._check_given_kernels(X, kept)
         X, weight = take_rows(X, kept), weight[kept]
         # As it is: C and gamma mean what they mean for other machines with one kernel.
         kernels = [self._one_kernel(X, weight)]
         bank = KernelBank(kernels, normalize=None, dtype="float64", memory=self.memory)
-        return self._within_memory(bank, X, weight)
+        return self._fit_bank(bank, X, weight)
 
     def _one_kernel(self, X: Any, weight: np.ndarray) -> Any:
         named = isinstance(self.kernel, str)
@@ -262,13 +262,13 @@ class LinearMulticlassSVC(LinearMixin, ClassifierFace, KernelClassifier):  # typ
     tol: Tolerance = 1e-3
     max_iter: Count = 200
 
-    def _kernels_of(self, X: Any, weight: np.ndarray) -> tuple[Any, Any]:
+    def _compute_kernels(self, X: Any, weight: np.ndarray) -> tuple[Any, Any]:
         """Return the rows that count, in place of a bank, and their linear kernel."""
         X = take_rows(X, np.flatnonzero(weight > 0.0))
         return X, self._kernel_of(X)
 
-    def _learn(self, training: Training, progress: Progress) -> None:
-        found, _ = self._solved(training, None, progress)
+    def _learn(self, training: KernelTraining, progress: Progress) -> None:
+        found, _ = self._solve(training, None, progress)
         self._report(found, training.grams.dtype)
         coef, intercept = training.outputs.outward(*self._weights(training.bank, found))
         self.model_ = LinearModel.of(coef, intercept, training.inputs, training.outputs)

@@ -36,7 +36,7 @@ from mixnorm.estimators._common.progress import (
 )
 from mixnorm.estimators._common.units import Frame, degree_of
 from mixnorm.estimators._common.validation import validate_data
-from mixnorm.estimators.kernels.inputs import check_targets, weights_of
+from mixnorm.estimators.kernels.inputs import check_targets, prepare_weights
 from mixnorm.estimators.mixed_norm.base import check_dual_loss
 from mixnorm.estimators.tensor.features import FeatureWeight, top_features
 from mixnorm.exceptions import CoarseKernelWarning, InterruptedFitWarning, NotConvergedWarning
@@ -53,7 +53,7 @@ _TOP = Whole(least=1)
 
 
 @dataclass(frozen=True)
-class Training:
+class TensorTraining:
     """Rows that count, in units of their own, with targets and weights."""
 
     rows: np.ndarray
@@ -68,7 +68,7 @@ class Training:
 
 
 @dataclass(frozen=True)
-class Output:
+class OutputProblem:
     """One target in units of its own, with its loss, and what makes ``gamma`` comparable.
 
     Attributes
@@ -90,7 +90,7 @@ class Output:
 
 
 @dataclass(frozen=True)
-class Fitted:
+class OutputSolution:
     """The solution of one output, in the units of the representation's kernel."""
 
     alpha: np.ndarray
@@ -125,14 +125,14 @@ class TensorKernelLearner(CheckedParameters, ReportedMixin, CallbackSupportMixin
 
     # --- what a subclass says
 
-    def _encoded(self, y: Any, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray, Any]:
+    def _encode_targets(self, y: Any, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray, Any]:
         """Return targets ``(n_samples, n_outputs)``, weights, and what scores mean.
 
         A weight of zero leaves a row out.
         """
         raise NotImplementedError
 
-    def _middle(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    def _find_middle(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Return what targets are measured from, for each output."""
         return np.zeros(y.shape[1])
 
@@ -192,22 +192,22 @@ class TensorKernelLearner(CheckedParameters, ReportedMixin, CallbackSupportMixin
         """
         self._check_parameters()
         with all_or_nothing(self):
-            data = self._training(self._validated(X, y), y, sample_weight)
+            data = self._prepare_training(self._validate(X, y), y, sample_weight)
             progress = Progress.of_fit(self, X, y, sample_weight, data.y.shape[1])
-            made = self._represented(data.rows)
+            made = self._represent(data.rows)
             self._learn(made, data, float(self.gamma), progress)
             progress.end(dict)
             return self
 
-    def _validated(self, X: Any, y: Any) -> np.ndarray:
+    def _validate(self, X: Any, y: Any) -> np.ndarray:
         """Return the rows, checked, as many as targets."""
         X = validate_data(self, X, dtype=np.float64)
         check_targets(self, X, y)
         return np.asarray(X)
 
-    def _training(self, X: np.ndarray, y: Any, sample_weight: Any) -> Training:
+    def _prepare_training(self, X: np.ndarray, y: Any, sample_weight: Any) -> TensorTraining:
         """Return the rows that count, and settle the units of the columns."""
-        y, weight, outputs = self._encoded(y, weights_of(sample_weight, X.shape[0]))
+        y, weight, outputs = self._encode_targets(y, prepare_weights(sample_weight, X.shape[0]))
         kept = np.flatnonzero(weight > 0.0)
         rows, count = X[kept], weight[kept]
         # Only the shares of rows matter to the problem; huge and tiny sums would be lost.
@@ -215,11 +215,11 @@ class TensorKernelLearner(CheckedParameters, ReportedMixin, CallbackSupportMixin
         count = count / unit
         frame = np.array([[1.0], [0.0], [1.0]]) * np.ones(X.shape[1])
         if self.standardize:
-            frame = _frame(rows, count)
+            frame = _fit_frame(rows, count)
         about = (frame, Inputs.of(self), outputs)
-        return Training(framed(rows, frame), y[kept], count, unit, kept, len(X), *about)
+        return TensorTraining(framed(rows, frame), y[kept], count, unit, kept, len(X), *about)
 
-    def _represented(self, rows: np.ndarray) -> tensor.Representation:
+    def _represent(self, rows: np.ndarray) -> tensor.Representation:
         made = tensor.represent(
             self._kernel(),
             rows,
@@ -238,46 +238,46 @@ class TensorKernelLearner(CheckedParameters, ReportedMixin, CallbackSupportMixin
         return made
 
     def _learn(
-        self, made: tensor.Representation, data: Training, gamma: float, progress: Progress
+        self, made: tensor.Representation, data: TensorTraining, gamma: float, progress: Progress
     ) -> None:
         """Solve a problem for every output, and keep what is found."""
-        outputs = self._outputs(made.contraction, data.y - data.outputs.centre, data.weight)
-        fitted: list[Fitted] = []
+        outputs = self._build_outputs(made.contraction, data.y - data.outputs.centre, data.weight)
+        fitted: list[OutputSolution] = []
         for output in outputs:
             task = progress.task("output")
-            fitted.append(self._solved(made, output, data.weight, gamma))
+            fitted.append(self._solve_output(made, output, data.weight, gamma))
             task.end()
             if fitted[-1].found.interrupted and len(fitted) < len(outputs):
                 raise KeyboardInterrupt
         self._report(made, [one.found for one in fitted])
         self._keep(made, data, outputs, fitted)
 
-    def _outputs(
+    def _build_outputs(
         self, contraction: dual.Contraction, y: np.ndarray, weight: np.ndarray
-    ) -> list[Output]:
+    ) -> list[OutputProblem]:
         """Return the problems of all outputs, in units in which ``gamma`` means the same."""
         loss = self._loss()
-        return [_output(contraction, loss, column, weight) for column in y.T]
+        return [_build_output(contraction, loss, column, weight) for column in y.T]
 
-    def _options(self) -> dict[str, Any]:
+    def _solver_options(self) -> dict[str, Any]:
         return {"solver": self.solver, "tol": float(self.tol), "max_iter": int(self.max_iter)}
 
-    def _solved(
-        self, made: tensor.Representation, output: Output, weight: np.ndarray, gamma: float
-    ) -> Fitted:
-        contraction = dual.Scaled(made.contraction, 1.0 / output.scale)
-        options = self._options()
+    def _solve_output(
+        self, made: tensor.Representation, output: OutputProblem, weight: np.ndarray, gamma: float
+    ) -> OutputSolution:
+        contraction = dual.ScaledContraction(made.contraction, 1.0 / output.scale)
+        options = self._solver_options()
         found = dual.solve(contraction, output.loss, output.target, gamma, weight=weight, **options)
         p = made.q / (made.q - 1.0)
         # The logarithm of what the kernel's own features are, beside those of the problem.
         log_size = made.log_scale + math.log(output.scale) / made.q
         log_unit = math.log(output.unit)
         degree = degree_of(output.loss) or 0
-        raw = _exp(math.log(gamma) + (p - degree) * log_unit - p * log_size)
-        value = _exp(p * (log_unit - log_size))
+        raw = _exponentiate(math.log(gamma) + (p - degree) * log_unit - p * log_size)
+        value = _exponentiate(p * (log_unit - log_size))
         alpha = found.alpha * output.scale ** (-1.0 / (made.q - 1.0))
         norm = float(found.alpha @ found.scores) * output.scale ** (-1.0 / (made.q - 1.0))
-        return Fitted(alpha, norm, found.objective * value, found.gap * value, raw, found)
+        return OutputSolution(alpha, norm, found.objective * value, found.gap * value, raw, found)
 
     def _report(self, made: tensor.Representation, found: list[dual.DualSolution]) -> None:
         worst = max(found, key=_relative_gap)
@@ -303,9 +303,9 @@ class TensorKernelLearner(CheckedParameters, ReportedMixin, CallbackSupportMixin
     def _keep(
         self,
         made: tensor.Representation,
-        data: Training,
-        outputs: list[Output],
-        fitted: list[Fitted],
+        data: TensorTraining,
+        outputs: list[OutputProblem],
+        fitted: list[OutputSolution],
     ) -> None:
         """Keep the model, and what the solver said of it."""
         units = np.array([output.unit for output in outputs])
@@ -402,7 +402,9 @@ class TensorKernelLearner(CheckedParameters, ReportedMixin, CallbackSupportMixin
         return top_features(model, int(top))
 
 
-def _output(contraction: dual.Contraction, loss: Any, y: np.ndarray, weight: np.ndarray) -> Output:
+def _build_output(
+    contraction: dual.Contraction, loss: Any, y: np.ndarray, weight: np.ndarray
+) -> OutputProblem:
     """Return one output in its unit, with the scale of its kernel.
 
     The scale is that of the kernel's form at the targets, so that at ``gamma = 1`` targets are
@@ -428,10 +430,10 @@ def _output(contraction: dual.Contraction, loss: Any, y: np.ndarray, weight: np.
     seen = form > contraction.rounding() * most**contraction.q
     scale = form / size if size > 0.0 and seen else 1.0
     column = target[:, None]
-    return Output(loss.encode(column, 1, np.zeros_like(column)), loss, unit, scale)
+    return OutputProblem(loss.encode(column, 1, np.zeros_like(column)), loss, unit, scale)
 
 
-def _frame(X: np.ndarray, weight: np.ndarray) -> np.ndarray:
+def _fit_frame(X: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """Return divisors, centres and scales of columns; constant ones are not scaled."""
     divisor = np.max(np.abs(X), axis=0)
     divisor = np.where(divisor > 0.0, divisor, 1.0)
@@ -446,6 +448,6 @@ def _relative_gap(found: dual.DualSolution) -> float:
     return found.gap / found.objective if found.objective else 0.0
 
 
-def _exp(log: float) -> float:
+def _exponentiate(log: float) -> float:
     """Return the exponential, infinity where it is beyond the numbers."""
     return math.exp(log) if log < 700.0 else math.inf

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mixnorm.engines.tensor import drawable
+from mixnorm.engines.tensor import can_draw
 from mixnorm.kernels import FeatureExpansion
 from mixnorm.kernels.tensor import MonomialList, drawn_features, weights_of_sums
 from mixnorm.models import TensorModel
@@ -45,7 +45,7 @@ class FeatureWeight:
 
 def top_features(model: TensorModel, top: int) -> list[FeatureWeight]:
     """Return the features of a fitted model with the largest shares of its norm."""
-    weights, exponents = _weights(model, top)
+    weights, exponents = _find_weights(model, top)
     q = model.q
     p = q / (q - 1.0)
     # A factor of few columns has a norm of its own, which weights of features may exceed.
@@ -54,21 +54,23 @@ def top_features(model: TensorModel, top: int) -> list[FeatureWeight]:
     shares = (np.abs(weights) ** p / norms).mean(axis=1)
     order = np.argsort(-shares, kind="stable")[:top]
     if not model.expansion.kernel.has_products:
-        return _by_number(model, order, weights[order] * model.units, shares[order])
+        return _describe_numbered(model, order, weights[order] * model.units, shares[order])
     if exponents is None:
         width = model.expansion.kernel.columns(np.zeros((1, model.inputs.n_features))).shape[1]
         powers = model.expansion.kernel.exponents(order.tolist(), width)
     else:
         powers = exponents[order]
-    return _named(model, powers.astype(np.int64), weights[order] * model.units, shares[order])
+    return _describe_monomials(
+        model, powers.astype(np.int64), weights[order] * model.units, shares[order]
+    )
 
 
-def _weights(model: TensorModel, top: int) -> tuple[np.ndarray, np.ndarray | None]:
+def _find_weights(model: TensorModel, top: int) -> tuple[np.ndarray, np.ndarray | None]:
     """Return weights of features, and their exponents where they are not all that there are."""
     expansion = model.expansion
     if isinstance(expansion, FeatureExpansion):
         return expansion.weights, expansion.exponents
-    if not drawable(expansion.kernel):
+    if not can_draw(expansion.kernel):
         raise ValueError(
             f"{expansion.kernel!r} tells nothing of its features. Give it log_rho(degrees) and "
             "draw_degrees(totals, rng), or degrees() where there is an end of them."
@@ -79,19 +81,23 @@ def _weights(model: TensorModel, top: int) -> tuple[np.ndarray, np.ndarray | Non
     return weights_of_sums(made.features @ expansion.alpha, q), made.exponents
 
 
-def _by_number(
+def _describe_numbered(
     model: TensorModel, order: np.ndarray, weights: np.ndarray, shares: np.ndarray
 ) -> list[FeatureWeight]:
     """Return features of one's own, which have no name but their number."""
     return [
         FeatureWeight(
-            f"feature {k}", {}, _shown(model, weight), _shown(model, weight), float(share)
+            f"feature {k}",
+            {},
+            _squeeze(model, weight),
+            _squeeze(model, weight),
+            float(share),
         )
         for k, weight, share in zip(order, weights, shares, strict=True)
     ]
 
 
-def _named(
+def _describe_monomials(
     model: TensorModel, powers: np.ndarray, weights: np.ndarray, shares: np.ndarray
 ) -> list[FeatureWeight]:
     """Return monomials, with weights and coefficients in units of the kernel and the targets."""
@@ -107,20 +113,24 @@ def _named(
     found = []
     for row, log, weight, share in zip(powers, logs, weights, shares, strict=True):
         parts = {names[j]: int(row[j]) for j in np.flatnonzero(row[:width])}
-        coefficient = _shown(model, weight * np.exp(log))
+        coefficient = _squeeze(model, weight * np.exp(log))
         found.append(
             FeatureWeight(
-                _monomial(parts), parts, _shown(model, weight * whole), coefficient, float(share)
+                _format_monomial(parts),
+                parts,
+                _squeeze(model, weight * whole),
+                coefficient,
+                float(share),
             )
         )
     return found
 
 
-def _shown(model: TensorModel, values: np.ndarray) -> Any:
+def _squeeze(model: TensorModel, values: np.ndarray) -> Any:
     """Return one number where there is one output."""
     return float(values[0]) if model.outputs.single else values
 
 
-def _monomial(found: dict[str, int]) -> str:
+def _format_monomial(found: dict[str, int]) -> str:
     parts = [name if power == 1 else f"{name}^{power}" for name, power in found.items()]
     return " ".join(parts) or "1"

@@ -13,7 +13,7 @@ from mixnorm._checks import check_array
 from mixnorm.estimators._common.classifier import ClassifierFace
 from mixnorm.estimators._common.inputs import check_number_targets, unit_of
 from mixnorm.estimators._common.parameters import ClassWeight, Loss, Switch
-from mixnorm.estimators.kernels.classifier import encoded_labels
+from mixnorm.estimators.kernels.classifier import encode_labels
 from mixnorm.estimators.kernels.inputs import LossWeight
 from mixnorm.estimators.tensor.base import TensorKernelLearner
 from mixnorm.losses import SCALAR
@@ -30,15 +30,17 @@ class TensorRegressor(MultiOutputMixin, RegressorMixin, TensorKernelLearner):
     _: KW_ONLY
     fit_intercept: Switch = True
 
-    def _encoded(self, y: Any, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray, NumberOutputs]:
+    def _encode_targets(
+        self, y: Any, weight: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, NumberOutputs]:
         check_number_targets(y)
         y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
         table, kept = y.reshape(len(y), -1), weight > 0.0
         count = weight[kept]
-        centre = self._middle(table[kept], count / float(np.mean(count)))
+        centre = self._find_middle(table[kept], count / float(np.mean(count)))
         return table, weight, NumberOutputs(y.ndim == 1, 1.0, centre, self._loss())
 
-    def _middle(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    def _find_middle(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
         middle = np.zeros(y.shape[1])
         if self.fit_intercept and self._loss().lipschitz < math.inf:
             # What a few targets far off do not move.
@@ -82,13 +84,15 @@ class TensorClassifier(ClassifierFace, TensorKernelLearner):
     loss: Loss = "logistic"
     class_weight: ClassWeight = None
 
-    def _encoded(self, y: Any, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray, BinaryOutputs]:
-        classes, labels, weight = encoded_labels(self, y, weight)
+    def _encode_targets(
+        self, y: Any, weight: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, BinaryOutputs]:
+        classes, labels, weight = encode_labels(self, y, weight)
         outputs = BinaryOutputs(classes, self._loss())
-        return signs(labels, len(classes)), weight, outputs
+        return encode_signs(labels, len(classes)), weight, outputs
 
 
-def signs(labels: np.ndarray, n_classes: int) -> np.ndarray:
+def encode_signs(labels: np.ndarray, n_classes: int) -> np.ndarray:
     """Return one column of -1 and 1 for two classes, or one for each of more."""
     if n_classes == 2:
         return np.where(labels == 1, 1.0, -1.0)[:, None]

@@ -45,9 +45,9 @@ class GammaProblem(RowProblem):
     """
 
     def __init__(self, learner: TensorKernelCV, X: np.ndarray, y: Any, sample_weight: Any) -> None:
-        self.data = data = learner._training(X, y, sample_weight)
-        self.made = learner._represented(data.rows)
-        self.gammas = learner._gammas()
+        self.data = data = learner._prepare_training(X, y, sample_weight)
+        self.made = learner._represent(data.rows)
+        self.gammas = learner._list_gammas()
         weight, self._places = np.zeros(len(X)), np.full(len(X), -1)
         weight[data.kept] = data.weight
         self._places[data.kept] = np.arange(len(data.kept))
@@ -64,20 +64,20 @@ class GammaProblem(RowProblem):
         learned, held_out = self._places[train], self._places[test]
         y, weight = self.data.y[learned], self.data.weight[learned]
         part = self.made.contraction.take(learned)
-        middle = self.estimator._middle(y, weight)
-        outputs = self.estimator._outputs(part, y - middle, weight)
+        middle = self.estimator._find_middle(y, weight)
+        outputs = self.estimator._build_outputs(part, y - middle, weight)
         paths = [
             dual.path(
-                dual.Scaled(part, 1.0 / output.scale),
+                dual.ScaledContraction(part, 1.0 / output.scale),
                 output.loss,
                 output.target,
                 self.gammas.tolist(),
                 weight=weight,
-                **self.estimator._options(),
+                **self.estimator._solver_options(),
             )
             for output in outputs
         ]
-        points = list(takewhile(_uninterrupted, zip(*paths, strict=True)))
+        points = list(takewhile(_is_complete, zip(*paths, strict=True)))
         scores = np.empty((len(points), len(test), len(outputs)))
         for place, output in enumerate(outputs):
             alphas = np.zeros((self.made.contraction.n, len(points)))
@@ -95,7 +95,7 @@ class GammaProblem(RowProblem):
             raise KeyboardInterrupt
 
 
-def _uninterrupted(point: Sequence[dual.DualSolution]) -> bool:
+def _is_complete(point: Sequence[dual.DualSolution]) -> bool:
     """Tell whether the solutions of all outputs are done."""
     return not any(one.interrupted for one in point)
 
@@ -124,7 +124,7 @@ class TensorKernelCV(SearchedMixin, TensorKernelLearner):
         """The values tried, in ascending order."""
         return np.asarray(self.cv_results_["gamma"])
 
-    def _gammas(self) -> np.ndarray:
+    def _list_gammas(self) -> np.ndarray:
         """Return what is tried, in ascending order."""
         if isinstance(self.gammas, numbers.Integral):
             return np.geomspace(_LEAST, _MOST, int(self.gammas))
@@ -134,7 +134,7 @@ class TensorKernelCV(SearchedMixin, TensorKernelLearner):
         return {"gamma": found.cv_results["param_gamma"]}
 
     def _search_problem(self, X: Any, y: Any, sample_weight: Any) -> GammaProblem:
-        return GammaProblem(self, self._validated(X, y), y, sample_weight)
+        return GammaProblem(self, self._validate(X, y), y, sample_weight)
 
     def _refit(self, problem: GammaProblem, params: dict[str, Any], progress: Progress) -> None:
         task = progress.task("refit", problem.data.y.shape[1])
