@@ -119,7 +119,7 @@ class Dual(Method):
             options["max_iter"] = MOST_STEPS
         for found in solutions(made.contraction, problem, **options):
             problem.solved.append(
-                Solved(found.gamma, found.objective, found.gap, found.evaluations)
+                Solved(found.gamma, found.objective, found.gap, found.iterations)
             )
         facts = {"representation": made.name, "error": made.error, "mass": made.mass}
         features = getattr(made.contraction, "features", None)
