@@ -165,11 +165,11 @@ def _call_mistakes(node: ast.Call) -> Iterator[Change]:
     if len(node.args) == 2 and all(isinstance(each, ast.Name) for each in node.args):
         yield node, "order", _with(node, args=node.args[::-1])
     for place, keyword in enumerate(node.keywords):
-        if keyword.arg == "axis" and isinstance(keyword.value, ast.Constant):
-            if keyword.value.value in (0, 1):
-                keywords = list(node.keywords)
-                keywords[place] = ast.keyword("axis", ast.Constant(1 - keyword.value.value))
-                yield node, "axis", _with(node, keywords=keywords)
+        value = keyword.value.value if isinstance(keyword.value, ast.Constant) else None
+        if keyword.arg == "axis" and value in (0, 1):
+            other = ast.keyword("axis", ast.Constant(1 - value))
+            keywords = [*node.keywords[:place], other, *node.keywords[place + 1 :]]
+            yield node, "axis", _with(node, keywords=keywords)
 
 
 def _is_text(node: ast.BinOp) -> bool:

@@ -79,7 +79,7 @@ class Copy:
     def _run(
         self, tests: list[Path], limit: float, more: dict[str, str] | None = None
     ) -> tuple[int | None, float, str]:
-        """Run pytest until the first failure; return exit code (None at the limit), seconds, output."""
+        """Run pytest to the first failure; return its exit code, None at the limit, and more."""
         command = [sys.executable, "-m", "pytest", "-x", "-q", "--tb=no", "-p", "no:cacheprovider"]
         environment = os.environ | ONE_THREAD | {"MPLBACKEND": "Agg"} | (more or {})
         environment["PYTHONPATH"] = str(self.folder / "src")
