@@ -49,8 +49,9 @@ def differences(X, y, n_classes):
 # ----------
 # For a norm whose half square is :math:`\beta`-strongly convex, the Rademacher complexity of the
 # weights that are no larger than :math:`W` is at most :math:`\|W\| \max \|X\|_* / \sqrt{\beta n}`
-# (Theorem 7). The norms (2,1) and (1,1) are not strongly convex, but have twins that are nearly
-# the same and are: the logarithms come from these. All of it is measured on the data.
+# (Theorem 7). The norms (2,1) and (1,1) are not strongly convex. Each has a surrogate that is
+# nearly the same norm and strongly convex; the logarithms come from these. All of it is
+# measured on the data.
 
 
 def product(norm, X, y, weights):
@@ -60,8 +61,8 @@ def product(norm, X, y, weights):
 
 def bound(norm, X, y, weights):
     """Return the bound for one row; for more it goes down with the root of their number."""
-    twin = norm.smooth_twin(weights.shape) if hasattr(norm, "smooth_twin") else norm
-    return product(twin, X, y, weights) / np.sqrt(twin.strong_convexity())
+    surrogate = norm.surrogate(weights.shape) if hasattr(norm, "surrogate") else norm
+    return product(surrogate, X, y, weights) / np.sqrt(surrogate.strong_convexity())
 
 
 print("Over that of (2,1): products of norms             | bounds")

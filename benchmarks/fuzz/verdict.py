@@ -6,13 +6,14 @@ import re
 import traceback
 import warnings
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning, DataConversionWarning, UndefinedMetricWarning
 
+from mixnorm import GreedyOptions
 from mixnorm.exceptions import MixnormError, MixnormWarning
 
 #: CPU seconds that one input may take once compiled code is loaded.
@@ -60,11 +61,15 @@ class Outcome:
 
 
 def names_argument(message: str, names: Iterable[str]) -> bool:
-    """Return whether a message contains one of the names, or ``alpha`` for ``alphas``."""
+    """Return whether a message contains one of the names.
+
+    ``alpha`` counts for ``alphas``, and a field of :class:`GreedyOptions` for ``options``.
+    """
     words = set(re.findall(r"[a-z_][a-z_0-9]*", message.lower()))
-    return bool(
-        words & {form for name in names for form in (name.lower(), name.lower().rstrip("s"))}
-    )
+    forms = {form for name in names for form in (name.lower(), name.lower().rstrip("s"))}
+    if "options" in forms:
+        forms |= {option.name for option in fields(GreedyOptions)}
+    return bool(words & forms)
 
 
 def judge(

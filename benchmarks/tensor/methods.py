@@ -118,9 +118,7 @@ class Dual(Method):
         if self.solver != "newton":
             options["max_iter"] = MOST_STEPS
         for found in solutions(made.contraction, problem, **options):
-            problem.solved.append(
-                Solved(found.gamma, found.objective, found.gap, found.evaluations)
-            )
+            problem.solved.append(Solved(found.gamma, found.objective, found.gap, found.iterations))
         facts = {"representation": made.name, "error": made.error, "mass": made.mass}
         features = getattr(made.contraction, "features", None)
         return facts | ({} if features is None else {"features": len(features)})

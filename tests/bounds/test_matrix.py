@@ -194,7 +194,7 @@ def test_tasks():
 @pytest.mark.parametrize(
     ("norm", "options", "words"),
     [
-        ("linf,1", {}, "no twin"),
+        ("linf,1", {}, "no strongly convex surrogate"),
         ("l2,1", {"radius": -1.0}, "radius"),
         ("l2,1", {"form": "short"}, "form"),
         ("l2,1", {"examples": "pairs"}, "examples"),

@@ -244,7 +244,9 @@ def test_libsvm_files(mixnorm, tmp_path):
     assert wide.out == narrow.out
     assert "Ignored: 1 of its columns" in wide.err
     one_line(
-        mixnorm("fit", "data.svm", "--target", "x", "--model", "m"), 2, "--target has no meaning"
+        mixnorm("fit", "data.svm", "--target", "x", "--model", "m"),
+        2,
+        "--target needs column names",
     )
 
 

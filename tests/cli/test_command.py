@@ -110,7 +110,7 @@ def test_unexpected_errors_are_one_line(mixnorm, titanic, monkeypatch):
     def broken(*words, **options):
         raise RuntimeError("two\nlines")
 
-    monkeypatch.setattr(commands, "search", broken)
+    monkeypatch.setattr(commands, "search_sizes", broken)
     found = mixnorm("path", titanic, "--target", "Survived", "-q")
     assert found.code == 1
     assert found.err.strip() == (
@@ -135,7 +135,7 @@ def test_full_memory_and_full_disk(mixnorm, titanic, monkeypatch, tmp_path):
     def big(options):
         raise MemoryError
 
-    monkeypatch.setattr(commands, "load_data", big)
+    monkeypatch.setattr(commands, "load_training_data", big)
     found = mixnorm("path", titanic, "--target", "Survived", "-q")
     assert found.code == 1
     assert "not enough memory" in found.err

@@ -221,7 +221,7 @@ def test_a_made_up_name_replaces_no_file(mixnorm, titanic, tmp_path):
 def test_no_full_model_is_fitted_without_a_report(mixnorm, titanic, monkeypatch):
     from mixnorm.cli import commands
 
-    monkeypatch.setattr(commands, "fit_full", None)  # calling it would fail
+    monkeypatch.setattr(commands, "fit_all_columns", None)  # calling it would fail
     assert mixnorm("fit", titanic, "--target", "Survived", "-k", 1).code == 0
 
 

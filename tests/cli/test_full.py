@@ -12,8 +12,8 @@ from sklearn.preprocessing import StandardScaler
 
 from mixnorm import ShareBoostClassifier, ShareBoostRegressor
 from mixnorm.cli import full as _full
-from mixnorm.cli.data import Data
-from mixnorm.cli.held_out import Fold
+from mixnorm.cli.data import TrainingData
+from mixnorm.cli.held_out import FoldPath
 from mixnorm.tables import SparseEncoder
 
 
@@ -23,19 +23,19 @@ def data():
     X = rng.normal(size=(90, 4)) * [1, 1, 1000, 1] + [0, 0, 5000, 0]
     y = (X[:, 0] + (X[:, 2] - 5000) / 1000 + 0.5 * rng.normal(size=90) > 0).astype(int)
     encoder = SparseEncoder(np.arange(4), True)
-    return Data("t", "y", "classification", X, y, None, encoder, [])
+    return TrainingData("t", "y", "classification", X, y, None, encoder, [])
 
 
 def found(folds=3):
     """Return folds as a search leaves them; every third row is in the same one."""
     rows = np.arange(90)
     parts = [(rows[rows % 3 != k], rows[rows % 3 == k]) for k in range(folds)]
-    made = [Fold(None, *part, [], [0.3, 0.2, 0.1]) for part in parts]
+    made = [FoldPath(None, *part, [], [0.3, 0.2, 0.1]) for part in parts]
     return SimpleNamespace(folds=made, chosen=2, model=ShareBoostClassifier(2))
 
 
 def test_errors_are_those_of_a_tuned_pipeline(data):
-    full = _full.fit_full(data, found(2))
+    full = _full.fit_all_columns(data, found(2))
     errors = []
     inner = StratifiedKFold(5, shuffle=True, random_state=0)
     for fold in found(2).folds:
@@ -53,7 +53,7 @@ def test_errors_are_those_of_a_tuned_pipeline(data):
 
 
 def test_our_own_model_has_all_columns(data):
-    full = _full.fit_full(data, found(1))
+    full = _full.fit_all_columns(data, found(1))
     train, test = found().folds[0].train, found().folds[0].test
     model = ShareBoostClassifier(4).fit(data.X[train], data.y[train])
     # One round instead of four: another penalty, and nearly the same model.
@@ -65,7 +65,7 @@ def test_regression(data):
     data.task, data.y = "regression", data.X[:, 1] + data.X[:, 2] / 1000
     search = found(1)
     search.model = ShareBoostRegressor(2)
-    full = _full.fit_full(data, search)
+    full = _full.fit_all_columns(data, search)
     train, test = search.folds[0].train, search.folds[0].test
     model = make_pipeline(StandardScaler(), RidgeCV(np.logspace(-4, 5, 10)))
     guess = model.fit(data.X[train], data.y[train]).predict(data.X[test])
@@ -75,7 +75,7 @@ def test_regression(data):
 
 
 def test_the_penalty_is_chosen_without_the_rows_held_out(data):
-    first = _full.fit_full(data, found(1))
+    first = _full.fit_all_columns(data, found(1))
     test = found().folds[0].test
     plan = _full._plan(data, 2, 60)
     chosen = []
@@ -84,22 +84,22 @@ def test_the_penalty_is_chosen_without_the_rows_held_out(data):
         chosen.append(choose(*given))
         return chosen[-1]
 
-    choose, _full._chosen_penalty = _full._chosen_penalty, noted
+    choose, _full._choose_penalty = _full._choose_penalty, noted
     try:
         _full._error(data, found().folds[0], plan)
         data.y[test] = 1 - data.y[test]
         _full._error(data, found().folds[0], plan)
     finally:
-        _full._chosen_penalty = choose
+        _full._choose_penalty = choose
     assert chosen[0] == chosen[1]
-    assert _full.fit_full(data, found(1)).error == pytest.approx(1 - first.error)
+    assert _full.fit_all_columns(data, found(1)).error == pytest.approx(1 - first.error)
 
 
 def test_sparse_columns_give_what_dense_ones_give(data):
     data.X = data.X * (np.abs(data.X) > 0.5)
-    dense = _full.fit_full(data, found(1))
+    dense = _full.fit_all_columns(data, found(1))
     data.X = sparse.csr_array(data.X)
-    thin = _full.fit_full(data, found(1))
+    thin = _full.fit_all_columns(data, found(1))
     assert thin.error == pytest.approx(dense.error, abs=1.5 / 30)
     assert thin.own_error == pytest.approx(dense.own_error, abs=1.5 / 30)
 
@@ -113,14 +113,16 @@ def test_weights_count_as_repeated_rows(data, task):
         search.model = ShareBoostRegressor(2)
     kept = np.arange(90) % 9 != 4
     spoilt = np.where(kept[:, None], data.X, 1e4)
-    part = Data("t", "y", task, data.X[kept], data.y[kept], None, data.encoder, [])
+    part = TrainingData("t", "y", task, data.X[kept], data.y[kept], None, data.encoder, [])
     place = np.cumsum(kept) - 1
     fold = search.folds[0]
     inside = [place[rows[kept[rows]]] for rows in (fold.train, fold.test)]
-    smaller = SimpleNamespace(folds=[Fold(None, *inside, [], [0.1])], chosen=1, model=search.model)
-    expected = _full.fit_full(part, smaller)
+    smaller = SimpleNamespace(
+        folds=[FoldPath(None, *inside, [], [0.1])], chosen=1, model=search.model
+    )
+    expected = _full.fit_all_columns(part, smaller)
     data.X, data.weight = spoilt, kept.astype(float)
-    weighted = _full.fit_full(data, search)
+    weighted = _full.fit_all_columns(data, search)
     # The inner folds are drawn among more rows, so that another penalty may win.
     near = 2.5 / len(inside[1]) if task == "classification" else 0.05
     assert weighted.error == pytest.approx(expected.error, abs=near)
@@ -131,7 +133,7 @@ def test_large_tables_say_what_was_saved(data, monkeypatch):
     monkeypatch.setattr(_full, "_LEAST_ROWS", 20)
     monkeypatch.setattr(_full, "_WORK", 2500)
     monkeypatch.setattr(_full, "_ALL_ITERATIONS", 60_000)
-    full = _full.fit_full(data, found())
+    full = _full.fit_all_columns(data, found())
     assert full.note.endswith(
         "C chosen from 3 values by 3-fold cross-validation on 26 of the 60 training rows to save "
         "time, 93 iterations at most, on the first fold only, where this model has 20.0 %"
@@ -140,16 +142,16 @@ def test_large_tables_say_what_was_saved(data, monkeypatch):
 
 def test_our_own_model_is_left_out_where_it_takes_long(data, monkeypatch):
     monkeypatch.setattr(_full, "_OWN_WEIGHTS", 7)
-    assert _full.fit_full(data, found(1)).own_error is None
+    assert _full.fit_all_columns(data, found(1)).own_error is None
 
 
 def test_a_fold_of_one_class(data):
     data.y = np.zeros(90, dtype=int)
     data.y[found().folds[0].test] = 1
-    assert _full.fit_full(data, found()) is None
+    assert _full.fit_all_columns(data, found()) is None
 
 
 def test_a_class_of_one_row(data):
     data.y = data.y + 1
     data.y[1] = 9  # in the training rows: inner folds cannot all have it
-    assert 0 <= _full.fit_full(data, found(1)).error < 0.5
+    assert 0 <= _full.fit_all_columns(data, found(1)).error < 0.5

@@ -3,14 +3,16 @@
 import numpy as np
 import pytest
 
-from mixnorm.cli.data import Data
-from mixnorm.cli.held_out import error_on, error_spread, mean_error, null_error, split_rows
+from mixnorm.cli.data import TrainingData
+from mixnorm.cli.held_out import compute_null_error, error_on, error_spread, mean_error, split_rows
 from mixnorm.tables import SparseEncoder
 
 
 def data(task, y, weight=None):
     y, weight = np.asarray(y), None if weight is None else np.asarray(weight, float)
-    return Data("t", "y", task, np.zeros((len(y), 1)), y, weight, SparseEncoder([0], True), [])
+    return TrainingData(
+        "t", "y", task, np.zeros((len(y), 1)), y, weight, SparseEncoder([0], True), []
+    )
 
 
 ALL = np.arange(4)
@@ -45,10 +47,10 @@ def test_rows_without_any_weight_count_alike():
 
 def test_the_best_constant():
     labels = data("classification", ["b", "b", "a", "a"], [1, 1, 1, 2])
-    assert null_error(labels, ALL, ALL[:2]) == 1.0
-    assert null_error(data("classification", ["b", "b", "a", "b"]), ALL, ALL) == 0.25
+    assert compute_null_error(labels, ALL, ALL[:2]) == 1.0
+    assert compute_null_error(data("classification", ["b", "b", "a", "b"]), ALL, ALL) == 0.25
     numbers = data("regression", [0.0, 4.0, 2.0, 2.0], [3, 1, 1, 1])
-    assert null_error(numbers, ALL[:2], ALL[2:]) == 1.0
+    assert compute_null_error(numbers, ALL[:2], ALL[2:]) == 1.0
 
 
 @pytest.mark.parametrize("often", [3, 12])

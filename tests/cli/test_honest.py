@@ -54,14 +54,14 @@ def test_nested_sizes_and_errors(mixnorm, table):
 
 
 def test_the_inner_search_never_sees_the_outer_rows(mixnorm, table, monkeypatch):
-    path, weights, held = held_out.Paths.path, [], []
+    path, weights, held = held_out.PathProblem.path, [], []
 
     def noted(self, learner, weight, test):
         weights.append(weight)
         held.append(test)
         return path(self, learner, weight, test)
 
-    monkeypatch.setattr(held_out.Paths, "path", noted)
+    monkeypatch.setattr(held_out.PathProblem, "path", noted)
     mixnorm("fit", *WORDS, "--weight", "w", "--nested")
     outer = held[:3]
     assert sorted(np.concatenate(outer)) == list(range(120))
@@ -139,7 +139,19 @@ def test_features_are_counted_in_folds(mixnorm, table):
 
 @pytest.mark.parametrize("pool", ["stumps", "pieces"])
 def test_features_made_of_columns_are_counted_by_them(mixnorm, table, pool):
-    words = ["fit", *WORDS[:3], "--drop", "w", "--folds", 3, "-k", 3, "--json", "--pool", pool]
+    words = [
+        "fit",
+        *WORDS[:3],
+        "--drop",
+        "w",
+        "--folds",
+        3,
+        "-k",
+        3,
+        "--json",
+        "--pool",
+        pool,
+    ]
     told = mixnorm(*words).json
     if pool == "pieces":  # each reads all columns
         assert [row["folds"] for row in told["path"]] == [None] * 3

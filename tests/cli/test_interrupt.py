@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import mixnorm as package
-from mixnorm.cli import bar
-from mixnorm.cli.held_out import Paths
+from mixnorm.cli import progress
+from mixnorm.cli.held_out import PathProblem
 
 
 @pytest.fixture
@@ -19,15 +19,15 @@ def interrupt(monkeypatch):
     """Interrupts at the end of the given round of all rounds."""
 
     def arm(at: int) -> None:
-        advance, count = bar.SearchBar._advance, [0]
+        advance, count = progress.SearchBar._advance, [0]
 
-        def counted(self, *words):
+        def count_rounds(self, *words):
             count[0] += 1
             if count[0] == at:
                 raise KeyboardInterrupt
             return advance(self, *words)
 
-        monkeypatch.setattr(bar.SearchBar, "_advance", counted)
+        monkeypatch.setattr(progress.SearchBar, "_advance", count_rounds)
 
     return arm
 
@@ -70,7 +70,7 @@ def test_while_the_size_is_searched(mixnorm, iris, interrupt):
 
 
 def test_between_two_paths(mixnorm, iris, monkeypatch):
-    fold, count = Paths.fold, [0]
+    fold, count = PathProblem.fold, [0]
 
     def stopped(self, *words):
         count[0] += 1
@@ -78,7 +78,7 @@ def test_between_two_paths(mixnorm, iris, monkeypatch):
             raise KeyboardInterrupt
         return fold(self, *words)
 
-    monkeypatch.setattr(Paths, "fold", stopped)
+    monkeypatch.setattr(PathProblem, "fold", stopped)
     told = mixnorm("fit", iris, "--target", "species", "-k", 2, "--json").json
     assert told["chosen"] == 2
     assert told["interrupted"]
@@ -88,7 +88,7 @@ def test_before_the_first_feature(mixnorm, iris, monkeypatch, tmp_path):
     def stopped(self, *words):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Paths, "fold", stopped)
+    monkeypatch.setattr(PathProblem, "fold", stopped)
     found = mixnorm("fit", iris, "--target", "species", "--model", "m.mixnorm")
     assert found.code == 130
     assert "interrupted before there was anything to keep" in found.err
@@ -108,7 +108,7 @@ def test_the_full_model_is_skipped(mixnorm, iris, monkeypatch):
     def stopped(data, found):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(commands, "fit_full", stopped)
+    monkeypatch.setattr(commands, "fit_all_columns", stopped)
     found = mixnorm("fit", iris, "--target", "species", "-k", 2, "--report", "r.html")
     assert found.code == 0
     assert "skipped" in found.err

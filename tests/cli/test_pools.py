@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 import mixnorm as package
 from mixnorm import ShareBoostClassifier, ShareBoostRegressor
-from mixnorm.cli import bar, pools, search
+from mixnorm.cli import pools, progress, search
 from mixnorm.pools import Boxes, Pieces, Products, Stumps
 
 from .conftest import flowers
@@ -69,7 +69,7 @@ def test_all_commands(mixnorm, rent, tmp_path, pool, task):
     shown = mixnorm("show", "rent.mixnorm")
     for row in told["path"]:
         assert row["name"] in shown.out
-        assert row["kind"] == pools.WORDS[pool]
+        assert row["kind"] == pools.FEATURE_WORDS[pool]
     asked = mixnorm("show", "rent.mixnorm", "--json").json
     assert len(asked["needed"]) == told["columns_read"]
     assert "Columns: " + ", ".join(asked["needed"]) in shown.out
@@ -83,9 +83,9 @@ def test_all_commands(mixnorm, rent, tmp_path, pool, task):
         np.testing.assert_allclose(found, model.predict(frame), rtol=1e-9)
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
     text = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page)).replace("\u00a0", " ")
-    assert f"How many {pools.WORDS[pool]}s are enough" in text
+    assert f"How many {pools.FEATURE_WORDS[pool]}s are enough" in text
     assert told["path"][0]["name"] in html.unescape(text)
-    assert f"number of {pools.WORDS[pool]}s" in text
+    assert f"number of {pools.FEATURE_WORDS[pool]}s" in text
 
 
 @pytest.mark.parametrize("pool", POOLS)
@@ -166,22 +166,23 @@ def test_smaller_models(mixnorm, rent, tmp_path):
 
 @pytest.mark.parametrize("pool", POOLS)
 def test_interrupted(mixnorm, iris, monkeypatch, tmp_path, pool):
-    advance, count = bar.SearchBar._advance, [0]
+    advance, count = progress.SearchBar._advance, [0]
 
-    def counted(self, *words):
+    def count_rounds(self, *words):
         count[0] += 1
         if count[0] == 3:
             raise KeyboardInterrupt
         return advance(self, *words)
 
-    monkeypatch.setattr(bar.SearchBar, "_advance", counted)
+    monkeypatch.setattr(progress.SearchBar, "_advance", count_rounds)
     words = ["--target", "species", "--pool", pool, "-k", 5, "--report", "r.html", "--json"]
     told = mixnorm("fit", iris, *words).json
     assert told["chosen"] == 3
     assert (
-        f"the model of 3 {pools.WORDS[pool]}s was fitted on 120 of 150 rows" in told["interrupted"]
+        f"the model of 3 {pools.FEATURE_WORDS[pool]}s was fitted on 120 of 150 rows"
+        in told["interrupted"]
     )
-    assert told["how_chosen"].startswith(f"5 {pools.WORDS[pool]}s were asked for.")
+    assert told["how_chosen"].startswith(f"5 {pools.FEATURE_WORDS[pool]}s were asked for.")
     assert package.load(tmp_path / "iris.mixnorm").size == 3
 
 
@@ -220,7 +221,7 @@ def test_tables_that_are_too_large_for_a_pool(mixnorm, libsvm, monkeypatch, pool
         (["--max-inputs", "0"], "no whole number of at least 1"),
         (
             ["--pool", "pieces", "--max-inputs", "3"],
-            "--max-inputs has no meaning for --pool pieces",
+            "--max-inputs cannot limit --pool pieces",
         ),
     ],
 )

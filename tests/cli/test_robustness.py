@@ -14,9 +14,9 @@ import pandas as pd
 import pytest
 
 import mixnorm as package
-from mixnorm.cli import bar as _bar
 from mixnorm.cli import commands
-from mixnorm.cli.search import _Searcher
+from mixnorm.cli import progress as _progress
+from mixnorm.cli.search import _SizeSearch
 
 from .conftest import flowers
 
@@ -37,8 +37,8 @@ def test_a_path_on_all_rows_shorter_than_those_of_the_folds(mixnorm, tmp_path):
 
 
 def test_an_interrupt_beyond_the_chosen_size(mixnorm, iris, monkeypatch, tmp_path):
-    monkeypatch.setattr(_Searcher, "_choose", lambda self, measured: 1)
-    refit = _Searcher._refit
+    monkeypatch.setattr(_SizeSearch, "_choose", lambda self, measured: 1)
+    refit = _SizeSearch._refit
 
     def stopped(self, chosen, errors):
         advance = self.bar._advance
@@ -51,7 +51,7 @@ def test_an_interrupt_beyond_the_chosen_size(mixnorm, iris, monkeypatch, tmp_pat
         self.bar._advance = interrupting
         return refit(self, chosen, errors)
 
-    monkeypatch.setattr(_Searcher, "_refit", stopped)
+    monkeypatch.setattr(_SizeSearch, "_refit", stopped)
     found = mixnorm("fit", iris, "--target", "species", "--report", "r.html", "--json")
     assert found.code == 0, found.err
     assert found.json["chosen"] == 1
@@ -75,7 +75,7 @@ def test_an_interrupt_while_files_are_written_waits(mixnorm, iris, monkeypatch, 
 
 
 def test_a_request_to_end_keeps_what_there_is(mixnorm, iris, monkeypatch, tmp_path):
-    advance, rounds = _bar.SearchBar._advance, []
+    advance, rounds = _progress.SearchBar._advance, []
 
     def asked(self, *words):
         rounds.append(words)
@@ -83,7 +83,7 @@ def test_a_request_to_end_keeps_what_there_is(mixnorm, iris, monkeypatch, tmp_pa
             os.kill(os.getpid(), signal.SIGTERM)
         return advance(self, *words)
 
-    monkeypatch.setattr(_bar.SearchBar, "_advance", asked)
+    monkeypatch.setattr(_progress.SearchBar, "_advance", asked)
     found = mixnorm("fit", iris, "--target", "species", "-k", 4)
     assert found.code == 0, found.err
     assert "The search was interrupted" in found.out

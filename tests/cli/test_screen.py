@@ -8,9 +8,9 @@ import pytest
 from rich.console import Console
 from rich.progress import TextColumn
 
-from mixnorm.cli.live import Live
-from mixnorm.cli.screen import Screen, error_text, percent, plain, safe
-from mixnorm.tables import counted
+from mixnorm.cli.progress import TerminalProgress
+from mixnorm.cli.screen import Screen, format_error, format_percent, plain, safe
+from mixnorm.tables import pluralize
 
 
 def test_json_knows_no_arrays_and_no_infinities():
@@ -20,11 +20,11 @@ def test_json_knows_no_arrays_and_no_infinities():
 
 
 def test_numbers_for_people():
-    assert percent(0.0526) == "5.3 %"
-    assert error_text(0.25, "classification") == "25.0 %"
-    assert error_text(12345.678, "regression") == "1.235e+04"
-    assert error_text(None, "regression") == error_text(float("nan"), "classification") == "-"
-    assert [counted(number, "row") for number in (0, 1, 2)] == ["0 rows", "1 row", "2 rows"]
+    assert format_percent(0.0526) == "5.3 %"
+    assert format_error(0.25, "classification") == "25.0 %"
+    assert format_error(12345.678, "regression") == "1.235e+04"
+    assert format_error(None, "regression") == format_error(float("nan"), "classification") == "-"
+    assert [pluralize(number, "row") for number in (0, 1, 2)] == ["0 rows", "1 row", "2 rows"]
 
 
 def test_texts_steer_nothing():
@@ -37,7 +37,7 @@ def test_where_things_go(capsys, as_json):
     screen = Screen(json=as_json)
     screen.say("result")
     screen.remark("remark")
-    screen.document({"x": 1})
+    screen.print_json({"x": 1})
     out, err = capsys.readouterr()
     assert out == ('{\n  "x": 1\n}\n' if as_json else "result\n")
     assert err == "remark\n"
@@ -46,7 +46,7 @@ def test_where_things_go(capsys, as_json):
 def test_quiet(capsys):
     screen = Screen(quiet=True)
     screen.remark("remark")
-    with screen.working("at it"):
+    with screen.status("at it"):
         screen.say("result")
     assert capsys.readouterr() == ("result\n", "")
 
@@ -55,7 +55,7 @@ def test_quiet(capsys):
 def test_drawn_on_terminals_alone(terminal, quiet):
     screen = Screen(quiet=quiet)
     screen.err = Console(file=io.StringIO(), force_terminal=terminal)
-    live = Live(screen, TextColumn("{task.description}"))
+    live = TerminalProgress(screen, TextColumn("{task.description}"))
     live._progress.add_task("fold 1 of 5")
     with live:
         live._progress.refresh()

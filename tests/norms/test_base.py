@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mixnorm.norms import MixedNorm, Norm, SchattenNorm, TraceNorm
-from mixnorm.norms.base import conjugate, level
+from mixnorm.norms.base import check_level, conjugate
 
 NORMS = [MixedNorm(), MixedNorm(1, 1), MixedNorm(math.inf, 1), TraceNorm(), SchattenNorm(1.5)]
 
@@ -46,8 +46,8 @@ def test_levels(norm):
         with pytest.raises(ValueError, match="radius=.* not negative"):
             norm.project(W, value)
     for value in (2, np.float32(2.0), np.asarray(2.0)):
-        assert level(value, "tau", W) == 2.0
-        assert type(level(value, "tau", W)) is float
+        assert check_level(value, "tau", W) == 2.0
+        assert type(check_level(value, "tau", W)) is float
     with pytest.raises((TypeError, ValueError)):
         norm.prox(W, "much")
 

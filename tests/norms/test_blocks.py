@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 from mixnorm._array import to_numpy
 from mixnorm.norms import MixedNorm
 from mixnorm.norms.blocks import (
-    Entries,
-    Labelled,
-    Layouts,
-    Outputs,
-    Rows,
+    BlockCache,
+    EntryBlocks,
+    LabelledBlocks,
+    OutputBlocks,
+    RowBlocks,
     block_norms,
     count_blocks,
+    groups_are_equal,
     has_row_blocks,
-    same_groups,
 )
 
 
@@ -44,14 +44,14 @@ def spelled_out(labels, shape):
 def test_labels(partition):
     shape, labels = partition
     W = matrix(shape)
-    blocks = Labelled(labels, shape, W)
+    blocks = LabelledBlocks(labels, shape, W)
     entries = spelled_out(labels, shape)
     wanted = sorted(tuple(np.sort(W[entries == label])) for label in np.unique(labels))
-    parts = blocks.split(W)
+    parts = blocks.to_rows(W)
     found = sorted(tuple(np.sort(row[row != 0.0])) for part in parts for row in part)
     assert found == wanted
     assert blocks.n_blocks == len(wanted) == sum(len(part) for part in parts)
-    np.testing.assert_array_equal(blocks.join(parts), W)
+    np.testing.assert_array_equal(blocks.from_rows(parts), W)
     # Less than half of what the parts hold is there to fill them up.
     assert sum(part.size for part in parts) < 2 * W.size
     assert len(parts) <= 1 + math.ceil(math.log2(W.size + 1))
@@ -62,34 +62,38 @@ def test_labels(partition):
 def test_norms_and_spread(p, partition):
     shape, labels = partition
     W = matrix(shape)
-    blocks = Labelled(labels, shape, W)
+    blocks = LabelledBlocks(labels, shape, W)
     norms, unit = block_norms(blocks, W, p)
     assert unit == 1.0
     entries = spelled_out(labels, shape)
     wanted = np.zeros(shape)
     for label in np.unique(labels):
         wanted[entries == label] = np.linalg.norm(W[entries == label], p)
-    found = np.broadcast_to(blocks.spread(norms), shape)
+    found = np.broadcast_to(blocks.broadcast(norms), shape)
     np.testing.assert_allclose(found, wanted, rtol=1e-13)
 
 
-@pytest.mark.parametrize("kind", [Rows, Outputs, Entries])
+@pytest.mark.parametrize("kind", [RowBlocks, OutputBlocks, EntryBlocks])
 def test_plain(kind):
     W = matrix((4, 3))
     blocks = kind(W.shape)
-    (part,) = blocks.split(W)
+    (part,) = blocks.to_rows(W)
     assert part.shape[0] == blocks.n_blocks
-    np.testing.assert_array_equal(blocks.join([part]), W)
+    np.testing.assert_array_equal(blocks.from_rows([part]), W)
     peaks = np.abs(part).max(axis=1)
     np.testing.assert_array_equal(blocks.norms(W, math.inf), peaks)
-    assert np.all(np.abs(W) <= blocks.spread(peaks))
+    assert np.all(np.abs(W) <= blocks.broadcast(peaks))
 
 
 @pytest.mark.parametrize("scale", [1e-300, 1e-160, 1.0, 1e160, 1e300])
 @pytest.mark.parametrize("p", [1.0, 2.0, math.inf])
 def test_scales(p, scale):
     W = matrix((5, 3))
-    for blocks in (Rows(W.shape), Outputs(W.shape), Labelled(np.arange(5) % 2, W.shape, W)):
+    for blocks in (
+        RowBlocks(W.shape),
+        OutputBlocks(W.shape),
+        LabelledBlocks(np.arange(5) % 2, W.shape, W),
+    ):
         with np.errstate(over="raise", invalid="raise"):
             norms, unit = block_norms(blocks, W * scale, p)
         wanted, _ = block_norms(blocks, W, p)
@@ -98,23 +102,23 @@ def test_scales(p, scale):
 
 @pytest.mark.parametrize("fill", [0.0, math.nan, math.inf])
 def test_nothing_to_scale_by(fill):
-    norms, unit = block_norms(Rows((2, 2)), np.full((2, 2), fill), 2.0)
+    norms, unit = block_norms(RowBlocks((2, 2)), np.full((2, 2), fill), 2.0)
     assert unit == 1.0
     np.testing.assert_array_equal(norms, np.full(2, fill))
 
 
 def test_namespaces(xp):
     labels, W = np.asarray([3, 1, 3, 3, 2]), matrix((5, 2))
-    here, there = Labelled(labels, W.shape, W), Labelled(labels, W.shape, xp.asarray(W))
-    parts = there.split(xp.asarray(W))
-    for got, wanted in zip(parts, here.split(W), strict=True):
+    here, there = LabelledBlocks(labels, W.shape, W), LabelledBlocks(labels, W.shape, xp.asarray(W))
+    parts = there.to_rows(xp.asarray(W))
+    for got, wanted in zip(parts, here.to_rows(W), strict=True):
         np.testing.assert_array_equal(to_numpy(got), wanted)
-    np.testing.assert_array_equal(to_numpy(there.join(parts)), W)
-    assert to_numpy(there.spread(xp.asarray([1.0, 2.0, 3.0]))).shape == (5, 1)
+    np.testing.assert_array_equal(to_numpy(there.from_rows(parts)), W)
+    assert to_numpy(there.broadcast(xp.asarray([1.0, 2.0, 3.0]))).shape == (5, 1)
 
 
 def test_found_once():
-    layouts, W, groups = Layouts(), matrix((4, 2)), np.asarray([0, 0, 1, 1])
+    layouts, W, groups = BlockCache(), matrix((4, 2)), np.asarray([0, 0, 1, 1])
     blocks = layouts.find(groups, W)
     assert layouts.find(groups, W + 1.0) is blocks
     assert layouts.find(groups, np.ones((4, 3))) is not blocks
@@ -163,10 +167,10 @@ def test_has_row_blocks():
 
 def test_same_groups():
     labels = np.asarray([0, 1])
-    assert same_groups(None, None)
-    assert same_groups(labels, labels.copy())
-    assert same_groups(labels, [0, 1])
-    assert same_groups((0, 1), (0, 1))
+    assert groups_are_equal(None, None)
+    assert groups_are_equal(labels, labels.copy())
+    assert groups_are_equal(labels, [0, 1])
+    assert groups_are_equal((0, 1), (0, 1))
     for first, second in [(labels, None), (labels, "outputs"), (labels, [0, 2]), (None, "outputs")]:
-        assert not same_groups(first, second)
-        assert not same_groups(second, first)
+        assert not groups_are_equal(first, second)
+        assert not groups_are_equal(second, first)

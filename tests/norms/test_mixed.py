@@ -244,7 +244,7 @@ def test_strong_convexity_is_tight():
     ],
 )
 def test_twin(norm, shape, count, inner):
-    twin, p = norm.smooth_twin(shape), math.log(count)
+    twin, p = norm.surrogate(shape), math.log(count)
     assert twin.outer == pytest.approx(p / (p - 1.0), rel=1e-12)
     assert twin.inner == (twin.outer if inner is None else inner)
     assert twin.groups is norm.groups
@@ -257,7 +257,7 @@ def test_twins_of_large_arrays(dtype):
     rng = np.random.default_rng(0)
     theta = (1e3 * rng.standard_normal((40_000, 3))).astype(dtype)
     for norm in (MixedNorm(1, 1), MixedNorm(2, 1)):
-        twin = norm.smooth_twin(theta.shape)
+        twin = norm.surrogate(theta.shape)
         with np.errstate(over="raise", invalid="raise", divide="raise"):
             W = twin.mirror(theta)
         assert W.dtype == np.dtype(dtype)
@@ -273,9 +273,9 @@ ABILITIES = {
     "mirror": [(1.5, 1.5), (2, 1.25), (2, 2)],
     "link": [(1.5, 1.5), (2, 1.25), (2, 2)],
     "strong_convexity": [(1.5, 1.5), (2, 1.25), (2, 2)],
-    "smooth_twin": [(1, 1), (2, 1)],
+    "surrogate": [(1, 1), (2, 1)],
     "row_duals": [(1, 1), (2, 1), (INF, 1)],
-    "restricted": [(1, 1), (2, 1), (INF, 1)],
+    "restrict": [(1, 1), (2, 1), (INF, 1)],
     "row_exponent": [(1, 1), (2, 1), (INF, 1)],
     "lmo": [*PAIRS, *PROXIMAL],
     "dual_norm": [*PAIRS, *PROXIMAL],
@@ -291,7 +291,7 @@ def test_abilities(name, pair):
 
 def test_abilities_of_rows_need_rows():
     labels = np.asarray([0, 0, 1])
-    for name, found in [("row_duals", True), ("restricted", True), ("row_exponent", False)]:
+    for name, found in [("row_duals", True), ("restrict", True), ("row_exponent", False)]:
         assert hasattr(MixedNorm(2, 1, labels), name) == found
         assert hasattr(MixedNorm(2, 1, [0, 0, 1]), name) == found
         assert not hasattr(MixedNorm(2, 1, "outputs"), name)
@@ -328,22 +328,22 @@ def test_restricted():
     V = np.random.default_rng(0).standard_normal((6, 3))
     norm = MixedNorm(2, 1, labels)
     rows = np.asarray([5, 0, 3, 4])
-    part = norm.restricted(rows)
+    part = norm.restrict(rows)
     np.testing.assert_array_equal(part.groups, [5, 5, 5, 0])
     np.testing.assert_allclose(part.row_duals(V[rows]), norm.row_duals(V)[rows])
     mask = np.asarray([True, False, False, True, True, True])
-    assert part.value(V[rows]) == pytest.approx(norm.restricted(mask).value(V[mask]))
+    assert part.value(V[rows]) == pytest.approx(norm.restrict(mask).value(V[mask]))
     for bad in ([0, 3], [1], [0, 3, 5, 5]):
         with pytest.raises(ValueError, match=r"part of a group.* Add the other rows"):
-            norm.restricted(np.asarray(bad))
+            norm.restrict(np.asarray(bad))
     plain = MixedNorm(INF, 1)
-    assert plain.restricted(rows) == plain
+    assert plain.restrict(rows) == plain
 
 
 def test_restricted_to_nothing():
     none, V = np.zeros(0, np.int64), np.zeros((0, 3))
     for norm in (MixedNorm(2, 1), MixedNorm(INF, 1), MixedNorm(1, 1), MixedNorm(2, 1, [0, 1, 1])):
-        part = norm.restricted(none)
+        part = norm.restrict(none)
         assert part.value(V) == part.dual(V) == 0.0
         assert part.row_duals(V).shape == (0,)
         for found in (part.prox(V, 1.0), part.project(V, 1.0), part.lmo(V)):
@@ -474,7 +474,7 @@ def test_results_are_new_arrays():
 @pytest.mark.parametrize("pair", [(2, 1), (2, INF), (2, 1.5), (2, 1.001), (1, 1), (INF, 1)])
 def test_rows_of_which_the_inverse_overflows(pair):
     W, norm = np.asarray([[1.0], [1e-310], [0.5]]), MixedNorm(*pair)
-    kept = norm.restricted([0, 2]) if hasattr(norm, "restricted") else norm
+    kept = norm.restrict([0, 2]) if hasattr(norm, "restrict") else norm
     with np.errstate(over="raise", invalid="raise", divide="raise"):
         for name, level in (("prox", 0.3), ("project", 0.3), ("mirror", None), ("link", None)):
             if hasattr(norm, name):

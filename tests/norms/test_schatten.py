@@ -155,11 +155,11 @@ def test_large_exponents():
 def test_twin():
     norm = TraceNorm()
     p = math.log(50)
-    assert norm.smooth_twin((50, 400)) == SchattenNorm(pytest.approx(p / (p - 1.0)))
-    assert norm.smooth_twin((400, 3)) == SchattenNorm(2.0)
-    assert SchattenNorm(1).smooth_twin((1, 3)) == SchattenNorm(2.0)
+    assert norm.surrogate((50, 400)) == SchattenNorm(pytest.approx(p / (p - 1.0)))
+    assert norm.surrogate((400, 3)) == SchattenNorm(2.0)
+    assert SchattenNorm(1).surrogate((1, 3)) == SchattenNorm(2.0)
     W = matrix((50, 60))
-    twin = norm.smooth_twin(W.shape)
+    twin = norm.surrogate(W.shape)
     assert twin.value(W) <= norm.value(W) <= math.e * twin.value(W)
 
 
@@ -169,7 +169,7 @@ def test_twin():
         ("prox", {1.0, 2.0, INF}),
         ("project", {1.0, 2.0, INF}),
         ("prox_factors", {1.0}),
-        ("smooth_twin", {1.0}),
+        ("surrogate", {1.0}),
         ("mirror", {1.2, 2.0}),
         ("link", {1.2, 2.0}),
         ("strong_convexity", {1.2, 2.0}),

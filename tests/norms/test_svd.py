@@ -8,7 +8,13 @@ import pytest
 
 from mixnorm._array import to_numpy
 from mixnorm.norms import svd as _svd
-from mixnorm.norms.svd import Triplets, above, in_ball, largest, leading_pair
+from mixnorm.norms.svd import (
+    Triplets,
+    find_ball_triplets,
+    find_largest_value,
+    find_leading_triplet,
+    find_triplets_above,
+)
 
 
 def matrix(kind, shape, seed=0):
@@ -48,7 +54,7 @@ def test_above(kind, shape, share):
     A = matrix(kind, shape)
     left, values, right = np.linalg.svd(A, full_matrices=False)
     level = share * values[0]
-    found = above(A, level)
+    found = find_triplets_above(A, level)
     assert np.all(found.values > level)
     assert np.all(np.diff(found.values) <= 1e-9 * values[0])
     assert_orthonormal(found.left)
@@ -61,12 +67,12 @@ def test_above(kind, shape, share):
 
 def test_large_matrices_are_not_decomposed(monkeypatch):
     A = matrix("low rank and noise", (400, 300))
-    wanted = above(A, 300.0)
-    monkeypatch.setattr(_svd, "_dense", None)
+    wanted = find_triplets_above(A, 300.0)
+    monkeypatch.setattr(_svd, "_find_dense", None)
     widths = []
     svd = _svd.svd
     monkeypatch.setattr(_svd, "svd", lambda A: widths.append(min(A.shape)) or svd(A))
-    found = above(A, 300.0)
+    found = find_triplets_above(A, 300.0)
     np.testing.assert_allclose(found.values, wanted.values, rtol=1e-12)
     assert max(widths) <= 30
 
@@ -74,12 +80,14 @@ def test_large_matrices_are_not_decomposed(monkeypatch):
 def test_start_saves_work(monkeypatch):
     A = matrix("decay", (300, 200))
     count = []
-    ritz = _svd._ritz
-    monkeypatch.setattr(_svd, "_ritz", lambda *rest, **more: count.append(1) or ritz(*rest, **more))
-    first = above(A, 0.3)
+    ritz = _svd._ritz_step
+    monkeypatch.setattr(
+        _svd, "_ritz_step", lambda *rest, **more: count.append(1) or ritz(*rest, **more)
+    )
+    first = find_triplets_above(A, 0.3)
     cold = len(count)
     count.clear()
-    again = above(1.001 * A, 0.3, first.right)
+    again = find_triplets_above(1.001 * A, 0.3, first.right)
     assert len(count) < cold
     np.testing.assert_allclose(again.values[: len(first.values)], 1.001 * first.values, rtol=1e-9)
 
@@ -87,9 +95,9 @@ def test_start_saves_work(monkeypatch):
 @pytest.mark.parametrize("columns", [1, 30, 100])
 def test_any_start_will_do(columns):
     A = matrix("low rank and noise", (300, 200))
-    wanted = above(A, 100.0)
+    wanted = find_triplets_above(A, 100.0)
     for start in (np.zeros((200, columns)), np.ones((200, columns)), np.eye(200)[:, :columns]):
-        found = above(A, 100.0, start)
+        found = find_triplets_above(A, 100.0, start)
         np.testing.assert_allclose(found.values, wanted.values, rtol=1e-10)
 
 
@@ -100,8 +108,8 @@ LARGE = [("low rank", (1100, 1050)), ("equal", (1010, 1010))]
 def test_largest(kind, shape):
     A = matrix(kind, shape)
     wanted = np.linalg.norm(A, 2)
-    assert wanted * (1.0 - 1e-12) <= largest(A) <= wanted * (1.0 + 1e-9)
-    pair = leading_pair(A)
+    assert wanted * (1.0 - 1e-12) <= find_largest_value(A) <= wanted * (1.0 + 1e-9)
+    pair = find_leading_triplet(A)
     assert (pair.left.T @ A @ pair.right)[0, 0] == pytest.approx(wanted, rel=1e-10)
     assert_orthonormal(pair.left, 1e-12)
     assert_orthonormal(pair.right, 1e-12)
@@ -113,7 +121,7 @@ def test_largest(kind, shape):
 def test_largest_of_large(kind, shape):
     A = matrix(kind, shape)
     wanted = np.linalg.norm(A, 2)
-    assert wanted * (1.0 - 1e-12) <= largest(A) <= wanted * (1.0 + 1e-9)
+    assert wanted * (1.0 - 1e-12) <= find_largest_value(A) <= wanted * (1.0 + 1e-9)
 
 
 @pytest.mark.parametrize("share", [1e-3, 0.1, 0.5, 0.99])
@@ -123,7 +131,7 @@ def test_in_ball(kind, shape, share):
     A = matrix(kind, shape)
     values = np.linalg.svd(A, compute_uv=False)
     radius = share * values.sum()
-    found = in_ball(A, radius)
+    found = find_ball_triplets(A, radius)
     # What a projection leaves of the sorted values.
     counts = np.arange(1, len(values) + 1)
     cut = np.max((np.cumsum(values) - radius) / counts)
@@ -145,7 +153,7 @@ def test_columns_that_add_nothing():
         axis=1,
     )
     columns = np.concatenate([columns, columns[:, 3:] + basis[:, :1]], axis=1)
-    found = _svd._orthogonal(columns, basis)
+    found = _svd._orthogonalize(columns, basis)
     kept = found[:, np.any(found, axis=0)]
     assert kept.shape[1] == 2
     assert_orthonormal(np.concatenate([basis, kept], axis=1), 1e-13)
@@ -157,9 +165,13 @@ def test_namespaces(xp, shape, dtype):
     A = matrix("low rank and noise", shape).astype(dtype)
     there = xp.asarray(A)
     rtol = 1e-9 if dtype == "float64" else 2e-5
-    level = 0.3 * largest(A)
-    assert largest(there) == pytest.approx(largest(A), rel=rtol)
-    for function in (lambda A: above(A, level), lambda A: in_ball(A, level), leading_pair):
+    level = 0.3 * find_largest_value(A)
+    assert find_largest_value(there) == pytest.approx(find_largest_value(A), rel=rtol)
+    for function in (
+        lambda A: find_triplets_above(A, level),
+        lambda A: find_ball_triplets(A, level),
+        find_leading_triplet,
+    ):
         got, wanted = function(there), function(A)
         assert isinstance(got, Triplets)
         found = to_numpy((got.left * got.values) @ got.right.T)
@@ -171,8 +183,10 @@ def test_namespaces(xp, shape, dtype):
 
 def test_single_precision_of_large():
     A = matrix("low rank and noise", (400, 300))
-    level = 0.3 * largest(A)
-    single, double = above(A.astype(np.float32), level), above(A, level)
+    level = 0.3 * find_largest_value(A)
+    single, double = find_triplets_above(A.astype(np.float32), level), find_triplets_above(A, level)
     assert single.values.dtype == np.float32
     np.testing.assert_allclose(single.values, double.values, rtol=1e-5)
-    assert math.isclose(largest(A.astype(np.float32)), largest(A), rel_tol=1e-5)
+    assert math.isclose(
+        find_largest_value(A.astype(np.float32)), find_largest_value(A), rel_tol=1e-5
+    )

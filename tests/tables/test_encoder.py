@@ -17,8 +17,8 @@ from mixnorm.tables import (
     SparseEncoder,
     SparseTable,
     TableEncoder,
+    describe_encoding,
     read_table,
-    remarks,
 )
 from mixnorm.tables.columns import Gaps
 
@@ -109,7 +109,7 @@ def test_what_encoders_say_of_themselves(frame):
         assert len(encoder.groups) == encoder.width
         assert encoder.groups == sorted(encoder.groups)
     matrix, gaps = encoder.encode(frame)
-    assert all(isinstance(text, str) for text in remarks(encoder, gaps, len(frame)))
+    assert all(isinstance(text, str) for text in describe_encoding(encoder, gaps, len(frame)))
     if encoder.dtype == "float32":
         exact = [plan.encode(frame[plan.name])[0] for plan in encoder.columns]
         if exact:
@@ -143,7 +143,7 @@ def test_plan_of_a_small_table():
     expected = [[1, 1, 0, 0, 0], [2.5, 0, 1, 0, 1], [2.5, 1, 0, 0, 1], [7, 0, 0, 1, 4]]
     assert matrix.tolist() == expected
     assert gaps == {name: Gaps(missing=1) for name in ("number", "word", "date")}
-    said = remarks(encoder, gaps, 4)
+    said = describe_encoding(encoder, gaps, 4)
     assert "Categories, each counted as one feature: word (3 levels)." in said
     assert "Dates, each counted as one feature: date." in said
     (filled,) = [text for text in said if text.startswith("Missing")]
@@ -157,13 +157,13 @@ def test_what_was_strange_is_said():
     numbers = [*map(str, range(0, 60, 2)), "many", "inf"]
     frame = pd.DataFrame({"a": numbers})
     encoder = TableEncoder.plan(frame)
-    said = remarks(encoder, encoder.encode(frame)[1], len(frame))
+    said = describe_encoding(encoder, encoder.encode(frame)[1], len(frame))
     assert said == ["Taken as missing in a: 1 infinite and 1 unreadable ('many')."]
 
 
 def test_long_lists_are_shortened():
     frame = pd.DataFrame({f"c{index}": [1, 1] for index in range(10)})
-    (said,) = remarks(TableEncoder.plan(frame), {}, 2)
+    (said,) = describe_encoding(TableEncoder.plan(frame), {}, 2)
     assert said == "Left out: c0, c1, c2, c3, c4, c5 and 4 more (every entry is the same)."
 
 
@@ -328,7 +328,7 @@ def test_sparse_tables_with_few_of_many_columns():
 )
 def test_the_order_of_day_and_month_is_said(dates, said):
     encoder = TableEncoder.plan(pd.DataFrame({"sold": dates}))
-    assert remarks(encoder, {}, 3) == [f"Dates, each counted as one feature: {said}."]
+    assert describe_encoding(encoder, {}, 3) == [f"Dates, each counted as one feature: {said}."]
 
 
 def test_names_of_matrix_columns():
@@ -430,7 +430,7 @@ def test_sparse_columns_on_one_scale():
 def test_remarks_where_columns_are_features_of_their_own():
     frame = pd.DataFrame({"c": list("xyxy"), "d": ["2020-01-01", "2020-02-01"] * 2})
     encoder = TableEncoder.plan(frame)
-    said = remarks(encoder, {}, 4, together=False)
+    said = describe_encoding(encoder, {}, 4, together=False)
     assert "Categories, each level a column of its own: c (2 levels)." in said
     assert "Dates, as days, and by their cycles: d." in said
 

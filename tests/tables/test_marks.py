@@ -4,8 +4,8 @@ import pytest
 
 pd = pytest.importorskip("pandas")
 
-from mixnorm.tables import NumberColumn, TableEncoder, table_mark  # noqa: E402
-from mixnorm.tables.marks import restyled, text_mark  # noqa: E402
+from mixnorm.tables import NumberColumn, TableEncoder, detect_decimal_mark  # noqa: E402
+from mixnorm.tables.marks import detect_text_mark, restyle_columns  # noqa: E402
 
 
 @pytest.mark.parametrize(
@@ -17,14 +17,14 @@ from mixnorm.tables.marks import restyled, text_mark  # noqa: E402
     ],
 )  # fmt: skip
 def test_what_proves_a_mark(text, mark):
-    assert text_mark(text) == mark
+    assert detect_text_mark(text) == mark
 
 
 def test_the_mark_of_a_table_is_the_one_that_all_agree_on():
     frame = pd.DataFrame({"a": ["1,5", "2"], "b": ["1,234", "5,678"], "c": [0.5, 1.5]})
-    assert table_mark(frame) == ","
-    assert table_mark(frame.assign(d=["1.5", "2.5"])) == ""
-    assert table_mark(frame.assign(a="van 1,5")) == ""  # no numbers
+    assert detect_decimal_mark(frame) == ","
+    assert detect_decimal_mark(frame.assign(d=["1.5", "2.5"])) == ""
+    assert detect_decimal_mark(frame.assign(a="van 1,5")) == ""  # no numbers
 
 
 def test_columns_that_could_have_either_mark_have_that_of_the_table():
@@ -35,11 +35,11 @@ def test_columns_that_could_have_either_mark_have_that_of_the_table():
 
 def test_columns_that_prove_nothing_follow_those_that_do():
     columns = [NumberColumn("a", 0.0), NumberColumn("b", 0.0), NumberColumn("c", 0.0)]
-    found = restyled(columns, {"a": ["1,5"], "b": ["1,234"]})
+    found = restyle_columns(columns, {"a": ["1,5"], "b": ["1,234"]})
     assert [column.style for column in found] == ["comma", "comma", "plain"]
-    back = restyled(found, {"a": ["1.5"], "b": ["1.234"]})
+    back = restyle_columns(found, {"a": ["1.5"], "b": ["1.234"]})
     assert [column.style for column in back] == ["thousands", "thousands", "plain"]
-    assert restyled(found, {"b": ["1.234"]}) == found
+    assert restyle_columns(found, {"b": ["1.234"]}) == found
 
 
 def test_dots_between_thousands_are_none_of_decimals(columns):

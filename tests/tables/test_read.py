@@ -32,7 +32,11 @@ def entries(kind, letters):
     """Return how to draw entries of a kind of column."""
     if kind == "text":
         texts = st.text(letters | MARKS, max_size=12)
-        return st.sampled_from(sniff.MISSING) | texts | st.sampled_from(["1", "2020-01-01", "true"])
+        return (
+            st.sampled_from(sniff.MISSING_MARKS)
+            | texts
+            | st.sampled_from(["1", "2020-01-01", "true"])
+        )
     return {
         "int": st.integers(-(2**63), 2**63 - 1),
         "float": st.floats(allow_nan=False),

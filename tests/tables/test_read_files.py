@@ -209,7 +209,7 @@ def test_libsvm_as_told(read):
 
 def test_libsvm_with_rows_longer_than_what_is_looked_at(read):
     row = " ".join(f"{index}:0.5" for index in range(1, 10_000))
-    assert len(row) > sniff.HEAD
+    assert len(row) > sniff.HEAD_BYTES
     assert read(f"1 {row}\n-1 {row}\n").matrix.shape == (2, 9999)
 
 

@@ -51,7 +51,7 @@ def numpy_file():
     ids=label,
 )
 def test_packing(content, kind):
-    assert sniff.packing(content[:8]) == kind
+    assert sniff.detect_compression(content[:8]) == kind
 
 
 @pytest.mark.parametrize(
@@ -84,13 +84,13 @@ def test_packing(content, kind):
 )
 def test_what_is_no_table(content, what):
     with pytest.raises(TableError, match=f"it.csv is no table.*{what}"):
-        sniff.file_format(content, "it.csv")
+        sniff.detect_format(content, "it.csv")
 
 
 @pytest.mark.parametrize("content", [b"", b" \n\t\r\n", b"\xef\xbb\xbf", b"\xff\xfe", b"\n\n"])
 def test_nothing(content):
     with pytest.raises(TableError, match="it.csv is empty"):
-        sniff.file_format(content, "it.csv")
+        sniff.detect_format(content, "it.csv")
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_nothing(content):
     ],
 )
 def test_format(content, kind):
-    assert sniff.file_format(content[: sniff.HEAD], "it") == kind
+    assert sniff.detect_format(content[: sniff.HEAD_BYTES], "it") == kind
 
 
 @pytest.mark.parametrize(
@@ -129,12 +129,12 @@ def test_format(content, kind):
     ],
 )
 def test_encoding(content, name):
-    assert sniff.encoding(content) == name
+    assert sniff.detect_encoding(content) == name
 
 
 @pytest.mark.parametrize("char", list(",;\t|"))
 def test_delimiter(char):
-    assert sniff.delimiter(f"a{char}b\n1{char}2\n") == char
+    assert sniff.detect_delimiter(f"a{char}b\n1{char}2\n") == char
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_delimiter(char):
     ],
 )
 def test_delimiter_among_others(text, char):
-    assert sniff.delimiter(text) == char
+    assert sniff.detect_delimiter(text) == char
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ def test_an_expected_name_makes_a_header():
 
 
 def test_a_first_row_that_was_cut():
-    row = ("-1.5," * 20_000)[: sniff.HEAD]
+    row = ("-1.5," * 20_000)[: sniff.HEAD_BYTES]
     assert row.endswith(",-")
     assert not sniff.has_header(row, ",")
     assert sniff.has_header(f"{row}x\n1,2\n", ",")

@@ -3,12 +3,12 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mixnorm.tables.table import unique_names
+from mixnorm.tables.table import make_names_unique
 
 
 @given(st.lists(st.sampled_from(["", "a", "a.2", "column_1", "column_2", "b"]), max_size=8))
 def test_names_are_made_unique(names):
-    unique, changed = unique_names(names)
+    unique, changed = make_names_unique(names)
     assert len(set(unique)) == len(names)
     assert all(unique)
     assert [new for new, old in zip(unique, names, strict=True) if new != old] == changed

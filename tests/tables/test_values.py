@@ -15,13 +15,13 @@ from mixnorm.tables.values import (
     as_numbers,
     as_seconds,
     as_texts,
-    date_format,
-    distinct_texts,
+    detect_date_format,
+    detect_number_style,
+    find_distinct_texts,
     is_date_type,
     is_missing,
     is_number_type,
-    level_text,
-    number_style,
+    normalise_level,
 )
 
 pd = pytest.importorskip("pandas")
@@ -137,7 +137,7 @@ def test_styles(text, thousands, comma):
     ],
 )
 def test_the_style_that_fits_best(texts, style):
-    assert number_style(np.array(texts, dtype=object), 0.9) == style
+    assert detect_number_style(np.array(texts, dtype=object), 0.9) == style
 
 
 @given(st.floats(-1e9, 1e9), st.integers(0, 6))
@@ -184,14 +184,14 @@ def test_texts(values, dtype, texts):
 
 def test_distinct_texts():
     texts = np.array(["b", None, "a", "b"], dtype=object)
-    assert distinct_texts(texts).tolist() == ["a", "b"]
-    assert distinct_texts(texts[:0]).tolist() == []
+    assert find_distinct_texts(texts).tolist() == ["a", "b"]
+    assert find_distinct_texts(texts[:0]).tolist() == []
 
 
 def test_long_texts_take_their_own_room_only():
     # As fixed-width texts these would take 16 GB.
     texts = np.array(["x" * 200_000, *map(str, range(20_000))], dtype=object)
-    assert len(distinct_texts(texts)) == 20_001
+    assert len(find_distinct_texts(texts)) == 20_001
 
 
 @pytest.mark.parametrize(
@@ -211,12 +211,12 @@ def test_long_texts_take_their_own_room_only():
     ],
 )
 def test_levels(texts, level):
-    assert {level_text(text) for text in texts} == {level}
+    assert {normalise_level(text) for text in texts} == {level}
 
 
 @given(st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False) | st.booleans())
 def test_levels_do_not_depend_on_how_a_file_was_read(value):
-    assert level_text(str(value)) == level_text(as_texts(series([value]))[0])
+    assert normalise_level(str(value)) == normalise_level(as_texts(series([value]))[0])
 
 
 # -- dates -------------------------------------------------------------------------------------
@@ -228,7 +228,7 @@ DAYS = [dt.date(1990, 1, 1) + dt.timedelta(days=2 * step) for step in range(6000
 def test_every_format_is_found(pattern):
     dates = [dt.datetime(2020, 12, 31, 17, 45), dt.datetime(2019, 2, 1, 3, 15)]
     texts = sorted(date.strftime(pattern) for date in dates)
-    found = date_format(np.array(texts, dtype=object), 0.99)
+    found = detect_date_format(np.array(texts, dtype=object), 0.99)
     seconds = [as_seconds(series(texts), form) for form in (found, pattern)]
     np.testing.assert_array_equal(*seconds)
 
@@ -252,7 +252,7 @@ def test_every_format_is_found(pattern):
     ],
 )
 def test_date_formats(texts, pattern):
-    assert date_format(np.array(sorted(texts), dtype=object), 0.99) == pattern
+    assert detect_date_format(np.array(sorted(texts), dtype=object), 0.99) == pattern
 
 
 @pytest.mark.parametrize("pattern", ["%d/%m/%Y", "%m/%d/%Y"])
@@ -260,24 +260,30 @@ def test_many_dates_are_looked_at_from_everywhere(pattern):
     # The first 2000 in order all have a first number that could be a month, or a day.
     texts = sorted({date.strftime(pattern) for date in DAYS})
     assert int(texts[1999][:2]) <= 12
-    assert date_format(np.array(texts, dtype=object), 0.99) == pattern
+    assert detect_date_format(np.array(texts, dtype=object), 0.99) == pattern
 
 
 def test_one_date_can_decide():
     texts = [f"{day:02d}/{month:02d}/2020" for day in range(1, 13) for month in range(1, 13)]
-    assert date_format(np.array(sorted([*texts, "13/01/2020"]), dtype=object), 0.99) == "%d/%m/%Y"
-    assert date_format(np.array(sorted([*texts, "01/13/2020"]), dtype=object), 0.99) == "%m/%d/%Y"
+    assert (
+        detect_date_format(np.array(sorted([*texts, "13/01/2020"]), dtype=object), 0.99)
+        == "%d/%m/%Y"
+    )
+    assert (
+        detect_date_format(np.array(sorted([*texts, "01/13/2020"]), dtype=object), 0.99)
+        == "%m/%d/%Y"
+    )
 
 
 def test_a_stray_text_among_dates():
     texts = sorted(["(unknown)", *(date.isoformat() for date in DAYS)])
-    assert date_format(np.array(texts, dtype=object), 0.99) == "ISO8601"
-    assert date_format(np.array(texts, dtype=object), 1.0) is None
+    assert detect_date_format(np.array(texts, dtype=object), 0.99) == "ISO8601"
+    assert detect_date_format(np.array(texts, dtype=object), 1.0) is None
 
 
 def test_codes_are_no_dates():
     texts = np.array([f"{code:06d}-AB.{code}/x" for code in range(3000)], dtype=object)
-    assert date_format(texts, 0.99) is None
+    assert detect_date_format(texts, 0.99) is None
 
 
 SECONDS = [(dt.datetime(2020, 7, 1, 12), 1593604800.0), (dt.datetime(1500, 1, 1), -14831769600.0)]

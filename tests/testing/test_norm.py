@@ -237,12 +237,12 @@ class Beyond(MixedNorm):
 
 
 class NoTwin(MixedNorm):
-    def smooth_twin(self, shape):
+    def surrogate(self, shape):
         return MixedNorm(2, 1)
 
 
 class FarTwin(MixedNorm):
-    def smooth_twin(self, shape):
+    def surrogate(self, shape):
         return MixedNorm(2, 2)
 
 
@@ -257,7 +257,7 @@ class WrongRows(MixedNorm):
 
 
 class WrongPart(MixedNorm):
-    def restricted(self, rows):
+    def restrict(self, rows):
         return MixedNorm(1, 1)
 
 
@@ -318,8 +318,8 @@ BROKEN = [
     (Whole(2, 2), r"strong_convexity\(\)=1 is a positive Python float"),
     (Maximiser(), r"the inner product of G and lmo\(G\) is -dual\(G\)"),
     (Beyond(), "lmo returns a point of the unit ball; its value is 1.1"),
-    (NoTwin(), "smooth_twin has mirror; MixedNorm"),
-    (FarTwin(1, 1), "the value lies between those of smooth_twin"),
+    (NoTwin(), "surrogate has mirror; MixedNorm"),
+    (FarTwin(1, 1), "the value lies between those of surrogate"),
     (LongRows(), r"row_duals has shape \(6,\); got \(6, 1\)"),
     (WrongRows(), "dual is the maximum of row_duals"),
     (WrongPart(), "the values of restricted norms add up to the value"),

@@ -170,7 +170,7 @@ def _bounded(case: Case, norm: Any, comparator: float) -> tuple[float, float, Bo
             norm, case.X, radius=comparator, n_outputs=case.n_outputs, examples=examples
         )
     except ValueError as error:
-        if "no twin" not in str(error):
+        if "no strongly convex surrogate" not in str(error):
             raise
         return math.nan, comparator, None
     if case.kind != "classes":

@@ -28,8 +28,9 @@ def rademacher(
 ) -> Bound:
     r"""Bound the Rademacher complexity of all weights in a ball.
 
-    With a strongly convex norm (constant :math:`\beta`) or the strongly convex twin of another, it
-    is at most :math:`X R / \sqrt{\beta n}`, for examples of dual norm up to :math:`X`.
+    With a strongly convex norm (constant :math:`\beta`), or the strongly convex surrogate of
+    another norm, it is at most :math:`X R / \sqrt{\beta n}`, for examples of dual norm up to
+    :math:`X`.
 
     Parameters
     ----------
@@ -64,9 +65,9 @@ def rademacher(
     radius = _radius(radius)
     if form == "paper":
         return _closed(norm, X, radius, (n, d, k), examples)
-    twin = pair(norm, (d, k))
-    beta = float(twin.strong_convexity())
-    size = float(np.max(radii(twin, X, k, examples), initial=0.0))
+    paired = pair(norm, (d, k))
+    beta = float(paired.strong_convexity())
+    size = float(np.max(radii(paired, X, k, examples), initial=0.0))
     value = size * radius / math.sqrt(beta * n)
     sentence = (
         f"Weights of norm up to {radius:.3g} can fit random signs on {n} examples by {value:.3g} "

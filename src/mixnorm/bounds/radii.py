@@ -16,14 +16,14 @@ EXAMPLES = ("classes", "tasks", "rows")
 
 
 def pair(norm: Any, shape: tuple[int, int]) -> Any:
-    """Return the strongly convex norm that proofs are about: the norm itself, or its twin."""
+    """Return the strongly convex norm that proofs are about: the norm itself, or its surrogate."""
     if getattr(norm, "strong_convexity", None) is not None:
         return norm
-    twin = getattr(norm, "smooth_twin", None)
-    if twin is not None:
-        return twin(shape)
+    surrogate = getattr(norm, "surrogate", None)
+    if surrogate is not None:
+        return surrogate(shape)
     raise ValueError(
-        f"{norm!r} is not strongly convex, and has no twin that is; the bounds of this theory are "
+        f"{norm!r} is not strongly convex and has no strongly convex surrogate; these bounds are "
         "for the norms 'l1,1', 'l2,1', 'l2,2' and 'trace', and others between them."
     )
 

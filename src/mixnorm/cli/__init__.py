@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from mixnorm.cli.arguments.parser import Usage, build_parser, check_options
+from mixnorm.cli.arguments.parser import UsageError, build_parser, check_options
 
 if TYPE_CHECKING:
     from mixnorm.cli.screen import Screen
@@ -52,13 +52,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options = build_parser().parse_args(given)
         check_options(options)
         status = _run(options, given)
-        return _flushed(status)
+        return _flush_output(status)
     except SystemExit as stop:  # the help or the version was asked for
         return int(stop.code or 0)
-    except Usage as error:
+    except UsageError as error:
         return _usage(given, str(error))
     except ModuleNotFoundError as error:  # rich, which shows all other problems
-        problem = _missing(error)
+        problem = _explain_missing_package(error)
         if problem is None or os.environ.get("MIXNORM_DEBUG"):
             raise
         sys.stderr.write(f"mixnorm: {problem}\n")
@@ -69,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _DONE
 
 
-def _flushed(status: int) -> int:
+def _flush_output(status: int) -> int:
     """Return the exit status once the output is out, or given up."""
     try:
         sys.stdout.flush()
@@ -91,25 +91,25 @@ def _forget_output() -> None:
 def _run(options: argparse.Namespace, given: list[str]) -> int:
     """Run the command that was parsed, and turn what can go wrong into one line."""
     from mixnorm.cli.screen import Screen
-    from mixnorm.cli.signals import endings_as_interrupts
+    from mixnorm.cli.signals import signals_as_interrupts
 
     screen = Screen(json=getattr(options, "json", False), quiet=getattr(options, "quiet", False))
     try:
-        with endings_as_interrupts(), warnings.catch_warnings():
+        with signals_as_interrupts(), warnings.catch_warnings():
             warnings.showwarning = partial(_remark, screen)
             _command(options, screen, given)
-    except (Usage, BrokenPipeError):
+    except (UsageError, BrokenPipeError):
         raise
     except KeyboardInterrupt:
-        screen.problem("interrupted before there was anything to keep")
+        screen.print_problem("interrupted before there was anything to keep")
         return _INTERRUPTED
     except MemoryError:
-        screen.problem("not enough memory for this table; give fewer rows or columns")
+        screen.print_problem("not enough memory for this table; give fewer rows or columns")
         return _BAD_DATA
     except Exception as error:
         if os.environ.get("MIXNORM_DEBUG"):
             raise
-        screen.problem(_line(error))
+        screen.print_problem(_format_exception(error))
         return _BAD_DATA
     return _DONE
 
@@ -149,7 +149,7 @@ def _problem_as_json(given: list[str], problem: str) -> None:
         sys.stdout.write(json.dumps({"problem": problem}) + "\n")
 
 
-def _missing(error: Exception) -> str | None:
+def _explain_missing_package(error: Exception) -> str | None:
     """Return what to type where a package of the extra is missing; None for other errors."""
     package = (getattr(error, "name", None) or "").partition(".")[0]
     if not isinstance(error, ModuleNotFoundError) or package not in _EXTRA:
@@ -157,13 +157,13 @@ def _missing(error: Exception) -> str | None:
     return f'the command line needs {package}, which is not installed: pip install "mixnorm[cli]"'
 
 
-def _line(error: Exception) -> str:
+def _format_exception(error: Exception) -> str:
     """Return an error in one line: ours as they are, others with what they are."""
     from mixnorm.exceptions import MixnormError
 
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
-    missing = _missing(error)
+    missing = _explain_missing_package(error)
     if missing is not None:
         return missing
     text = str(error).strip() or type(error).__name__

@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 from mixnorm import __version__
 from mixnorm._files import written_whole
-from mixnorm.cli.arguments.parser import Usage
-from mixnorm.cli.data import Data
+from mixnorm.cli.arguments.parser import UsageError
+from mixnorm.cli.data import TrainingData
 from mixnorm.cli.screen import Screen
 
 if TYPE_CHECKING:
     from mixnorm.advice import Advice
 
 
-def advice_facts(advice: Advice, data: Data, command: Sequence[str]) -> dict[str, Any]:
+def collect_advice_facts(
+    advice: Advice, data: TrainingData, command: Sequence[str]
+) -> dict[str, Any]:
     """Return what was found as plain values."""
     return {
         "table": data.name,
@@ -42,19 +44,21 @@ def advice_facts(advice: Advice, data: Data, command: Sequence[str]) -> dict[str
     }
 
 
-def advised(data: Data, options: argparse.Namespace, screen: Screen) -> Advice:
+def compare_norms(data: TrainingData, options: argparse.Namespace, screen: Screen) -> Advice:
     """Compare norms, and show that it goes on."""
     from mixnorm.advice import advise
 
     if options.weight is not None:
-        raise Usage("mixnorm advise takes no weights; leave out --weight, or --drop that column")
-    with screen.working("comparing norms"):
+        raise UsageError(
+            "mixnorm advise cannot use weights; replace --weight COLUMN by --drop COLUMN"
+        )
+    with screen.status("comparing norms"):
         return advise(
             data.X, data.y, task=data.task, max_rows=options.rows, random_state=options.seed
         )
 
 
-def write_page(advice: Advice, facts: dict[str, Any], place: str) -> None:
+def write_advice_page(advice: Advice, facts: dict[str, Any], place: str) -> None:
     """Write the page about advice."""
     from mixnorm.display import advice_page
 

@@ -14,24 +14,24 @@ import numpy as np
 from rich.table import Table as RichTable
 
 from mixnorm._files import written_whole
-from mixnorm.cli.advise import advice_facts, advised, write_page
-from mixnorm.cli.arguments.parser import Usage, build_parser
-from mixnorm.cli.data import Data, load_data
+from mixnorm.cli.advise import collect_advice_facts, compare_norms, write_advice_page
+from mixnorm.cli.arguments.parser import UsageError, build_parser
+from mixnorm.cli.data import TrainingData, load_training_data
 from mixnorm.cli.demo import demo as demo
-from mixnorm.cli.full import FullFit, fit_full
+from mixnorm.cli.full import AllColumnsFit, fit_all_columns
 from mixnorm.cli.held_out import mean_error
-from mixnorm.cli.screen import Screen, error_text, safe, write_out
-from mixnorm.cli.search import Search, search
-from mixnorm.cli.signals import uninterrupted
+from mixnorm.cli.screen import Screen, format_error, safe, write_output
+from mixnorm.cli.search import SearchOutcome, search_sizes
+from mixnorm.cli.signals import ignore_interrupts
 from mixnorm.cli.stream.show import predict_rows, show_other, show_stream
 from mixnorm.cli.summary import (
-    cost_text,
+    describe_cost,
+    describe_size,
     error_name,
     facts,
+    list_path_rows,
     make_report,
-    path_rows,
-    plain_parameters,
-    size_text,
+    select_plain_parameters,
 )
 from mixnorm.exceptions import ModelFileError, TableError
 from mixnorm.models import PathModel
@@ -44,10 +44,10 @@ from mixnorm.tables import (
     TableModel,
     as_target_numbers,
     compare_labels,
-    counted,
+    detect_decimal_mark,
     find_column,
+    pluralize,
     read_table,
-    table_mark,
 )
 
 _MOST_SHOWN = 40
@@ -60,12 +60,12 @@ _SEARCHED = (
 
 def fit(options: argparse.Namespace, screen: Screen, command: Sequence[str]) -> None:
     """``mixnorm fit``: search, write the model and the report, print what was found."""
-    place = model_place(options)
+    place = choose_model_path(options)
     data = _read(options, screen)
-    found = search(data, options, screen, whole=options.report is not None)
+    found = search_sizes(data, options, screen, whole=options.report is not None)
     full = _full(data, found, options, screen)
     written = {"model": str(place)}
-    with uninterrupted():
+    with ignore_interrupts():
         told = facts(data, found, command, full)
         save(TableModel(data.target, data.task, data.encoder, found.model, told), place)
         if options.report is not None:
@@ -75,46 +75,51 @@ def fit(options: argparse.Namespace, screen: Screen, command: Sequence[str]) -> 
     _print_fit(told, found, screen, full)
     for what, where in written.items():
         screen.say(f"{what.capitalize()} written to {where}.")
-    screen.document({**told, **written})
+    screen.print_json({**told, **written})
 
 
-def model_place(options: argparse.Namespace) -> Path:
+def choose_model_path(options: argparse.Namespace) -> Path:
     """Return where the model goes; a name made up here never replaces a file."""
     if options.model is not None:
         return Path(options.model)
     stem = Path(options.file).name.split(".")[0] or "model"
     place = Path(f"{stem}.mixnorm")
     if place.exists():
-        raise Usage(f"{place} exists; give --model {place} to replace it, or another name")
+        raise UsageError(f"{place} exists; give --model {place} to replace it, or another name")
     return place
 
 
-def _read(options: argparse.Namespace, screen: Screen) -> Data:
+def _read(options: argparse.Namespace, screen: Screen) -> TrainingData:
     """Read the table, and tell what was found in it."""
-    with screen.working(f"reading {options.file}"):
-        data = load_data(options)
+    with screen.status(f"reading {options.file}"):
+        data = load_training_data(options)
     columns = len(data.encoder.names)
     screen.remark(
-        f"{data.name}: {counted(len(data.y), 'row')}, {counted(columns, 'column')} to choose from."
+        f"{data.name}: {pluralize(len(data.y), 'row')}, {pluralize(columns, 'column')} to choose "
+        "from."
     )
     for note in data.notes:
         screen.remark(note)
     return data
 
 
-def _full(data: Data, found: Search, options: argparse.Namespace, screen: Screen) -> FullFit | None:
+def _full(
+    data: TrainingData, found: SearchOutcome, options: argparse.Namespace, screen: Screen
+) -> AllColumnsFit | None:
     """Fit models with all columns for the report, unless the user is in a hurry."""
     if options.report is None or found.interrupted:
         return None
     try:
-        with screen.working("fitting models with all columns, for comparison"):
-            return fit_full(data, found)
+        with screen.status("fitting models with all columns, for comparison"):
+            return fit_all_columns(data, found)
     except KeyboardInterrupt:
         screen.remark("The models with all columns were skipped.")
         return None
 
 
-def _print_fit(told: dict[str, Any], found: Search, screen: Screen, full: FullFit | None) -> None:
+def _print_fit(
+    told: dict[str, Any], found: SearchOutcome, screen: Screen, full: AllColumnsFit | None
+) -> None:
     task = told["task"]
     for note in found.notes:
         screen.remark(note)
@@ -123,21 +128,21 @@ def _print_fit(told: dict[str, Any], found: Search, screen: Screen, full: FullFi
     word = told["word"]
     screen.show(_path_table(told["path"], task, None, word))
     _say_replaced(told, screen)
-    screen.say(f"{size_text(told)}: {_measured_text(told, task)}")
+    screen.say(f"{describe_size(told)}: {_measured_text(told, task)}")
     if full is not None:
-        all_ = counted(full.n_features, word if word == "feature" else "column")
-        screen.say(f"All {all_}: {error_text(full.error, task)} ({full.note}).")
+        all_ = pluralize(full.n_features, word if word == "feature" else "column")
+        screen.say(f"All {all_}: {format_error(full.error, task)} ({full.note}).")
         if full.own_error is not None:
-            screen.say(f"ShareBoost with all {all_}: {error_text(full.own_error, task)}.")
+            screen.say(f"ShareBoost with all {all_}: {format_error(full.own_error, task)}.")
     _say_how(told, screen)
 
 
 def _measured_text(told: dict[str, Any], task: str) -> str:
     """Return the held-out error of a model in words."""
-    spread, word = error_text(told["standard_error"], task), told.get("word", "feature")
+    spread, word = format_error(told["standard_error"], task), told.get("word", "feature")
     said = (
-        f"{told['error_name']} {error_text(told['error'], task)} ± {spread} on held-out rows, "
-        f"{error_text(told['null_error'], task)} without {word}s."
+        f"{told['error_name']} {format_error(told['error'], task)} ± {spread} on held-out rows, "
+        f"{format_error(told['null_error'], task)} without {word}s."
     )
     if told["error"] >= told["null_error"]:
         said += f" The model does no better than one without {word}s."
@@ -162,16 +167,18 @@ def _say_replaced(told: dict[str, Any], screen: Screen) -> None:
 def path(options: argparse.Namespace, screen: Screen, command: Sequence[str]) -> None:
     """``mixnorm path``: print the curve and the size it suggests."""
     data = _read(options, screen)
-    found = search(data, options, screen, whole=True)
-    rows, told = path_rows(data, found), facts(data, found, command, None)
+    found = search_sizes(data, options, screen, whole=True)
+    rows, told = list_path_rows(data, found), facts(data, found, command, None)
     screen.show(_path_table(rows, data.task, found.chosen, data.word))
     if found.interrupted:
         screen.say("The search was interrupted; this is what it had reached.")
-    screen.say(f"Suggested: {counted(found.chosen, data.word)}, {_measured_text(told, data.task)}")
+    screen.say(
+        f"Suggested: {pluralize(found.chosen, data.word)}, {_measured_text(told, data.task)}"
+    )
     _say_how(told, screen)
     document = {name: told[name] for name in _SEARCHED}
     document |= {"suggested": found.chosen, "path": rows, "interrupted": bool(found.interrupted)}
-    screen.document(document)
+    screen.print_json(document)
 
 
 def _path_table(
@@ -191,16 +198,16 @@ def _path_table(
     shown = rows if len(rows) <= _MOST_SHOWN else rows[: _MOST_SHOWN - 1] + rows[-1:]
     largest = max((row["error"] or 0.0 for row in rows), default=0.0) or 1.0
     for row in shown:
-        error = error_text(row["error"], task)
+        error = format_error(row["error"], task)
         if row["standard_error"] is not None:
-            error += f" ± {error_text(row['standard_error'], task)}"
+            error += f" ± {format_error(row['standard_error'], task)}"
         bar = "█" * max(1, round(12 * (row["error"] or 0.0) / largest))
         hint = " ← suggested" if row["features"] == marked else ""
         table.add_row(
             str(row["features"]),
             safe(row["name"] + ("" if row["kind"] in ("number", word) else f", {row['kind']}")),
             *([str(row["folds"])] if counts else []),
-            error_text(row["loss"], "regression"),
+            format_error(row["loss"], "regression"),
             error,
             bar + hint,
         )
@@ -216,11 +223,11 @@ def predict(options: argparse.Namespace, screen: Screen, command: Sequence[str])
         _write_predictions(rows.columns, rows.notes, told, options, screen)
         return
     if options.format == "jsonl":
-        raise Usage("--format jsonl is for models of mixnorm stream")
+        raise UsageError("--format jsonl is for models of mixnorm stream")
     if options.features is not None:
         model = _smaller(model, options.features)
     if options.probabilities and model.classes is None:
-        raise Usage("--probabilities is for classification; the model predicts numbers")
+        raise UsageError("--probabilities is for classification; the model predicts numbers")
     sparse = isinstance(model.encoder, SparseEncoder)
     table = read_table(
         options.file,
@@ -260,9 +267,9 @@ def _write_predictions(
     if options.output is not None:
         with written_whole(options.output) as file:
             file.write(_csv(columns).encode())
-        screen.say(f"{counted(count, 'prediction')} written to {options.output}.")
+        screen.say(f"{pluralize(count, 'prediction')} written to {options.output}.")
     elif not screen.json:
-        write_out(_csv(columns))
+        write_output(_csv(columns))
     document: dict[str, Any] = {"rows": count, "notes": notes}
     if told:
         document["error"] = told["error"]
@@ -270,7 +277,7 @@ def _write_predictions(
         document["columns"] = columns
     else:
         document["output"] = options.output
-    screen.document(document)
+    screen.print_json(document)
 
 
 def _loaded(place: str) -> TableModel | StreamModel:
@@ -286,19 +293,19 @@ def _loaded(place: str) -> TableModel | StreamModel:
 def _smaller(model: TableModel, size: int) -> TableModel:
     if size > model.size:
         word = model.facts.get("word", "feature")
-        raise TableError(f"The model has {counted(model.size, word)}, not {size}.")
+        raise TableError(f"The model has {pluralize(model.size, word)}, not {size}.")
     return model.truncate(size)
 
 
 def _kept(table: Table | SparseTable, names: list[str]) -> dict[str, Any]:
     """Return the columns of the table that the user wants beside the predictions."""
     if names and isinstance(table, SparseTable):
-        raise Usage("--keep has no meaning for a LIBSVM file, whose columns have no names")
+        raise UsageError("--keep has no meaning for a LIBSVM file, whose columns have no names")
     if isinstance(table, SparseTable):
         return {}
     for name in names:
         if name == "prediction" or name.startswith("probability "):
-            raise Usage(f"--keep {name}: the output has a column of that name itself")
+            raise UsageError(f"--keep {name}: the output has a column of that name itself")
         find_column(table.frame, name, table.name, table.repeated)
     return {name: table.kept[name] for name in names if name in table.kept}
 
@@ -317,14 +324,14 @@ def _measured(model: TableModel, table: Any, found: np.ndarray) -> dict[str, Any
         rows, wrong, unknown = compare_labels(values, found, model.classes)
         error = float(np.mean(wrong)) if len(rows) else math.nan
     else:
-        mark = "" if isinstance(table, SparseTable) else table_mark(table.frame)
+        mark = "" if isinstance(table, SparseTable) else detect_decimal_mark(table.frame)
         truth = as_target_numbers(values, mark)
         rows, unknown = np.flatnonzero(np.isfinite(truth)), []
         error = mean_error(truth[rows], found[rows], None, model.task) if len(rows) else math.nan
     if not len(rows):
         return {}
-    shown = f"{error_name(model.task)} {error_text(error, model.task)}"
-    text = f"The table has the target: {shown} on {counted(len(rows), 'row')}."
+    shown = f"{error_name(model.task)} {format_error(error, model.task)}"
+    text = f"The table has the target: {shown} on {pluralize(len(rows), 'row')}."
     if unknown:
         text += f" Labels that training did not have: {', '.join(unknown[:5])}."
     return {"error": error, "text": text}
@@ -356,8 +363,8 @@ def show(options: argparse.Namespace, screen: Screen, command: Sequence[str]) ->
         screen.say(f"{len(classes)} classes: {_first(classes, 10)}")
     told = {**model.facts, "bytes": size}
     _say_facts(model, told, screen)
-    document = {"estimator": kind, "parameters": plain_parameters(model.estimator)}
-    screen.document({**told, **document, "classes": classes, "needed": model.needed})
+    document = {"estimator": kind, "parameters": select_plain_parameters(model.estimator)}
+    screen.print_json({**told, **document, "classes": classes, "needed": model.needed})
 
 
 def _say_facts(model: TableModel, told: dict[str, Any], screen: Screen) -> None:
@@ -372,15 +379,15 @@ def _say_facts(model: TableModel, told: dict[str, Any], screen: Screen) -> None:
         screen.say(measured[0].upper() + measured[1:])
     _say_how(told, screen)
     screen.say(
-        f"A prediction needs {counted(len(needed), 'column')} of the table and "
-        f"{cost_text(model.estimator)}; the file has {told['bytes']:,} bytes."
+        f"A prediction needs {pluralize(len(needed), 'column')} of the table and "
+        f"{describe_cost(model.estimator)}; the file has {told['bytes']:,} bytes."
     )
     if word != "feature":  # whose names are not those of columns
         screen.say(f"Columns: {_first(needed, _MOST_SHOWN)}")
     if "created" in told:
         screen.say(
             f"Made {told['created']} with mixnorm {told['version']} from {told['table']} "
-            f"({counted(told['rows'], 'row')}, {counted(told['columns'], 'column')}):"
+            f"({pluralize(told['rows'], 'row')}, {pluralize(told['columns'], 'column')}):"
         )
         screen.say(f"  {told['command']}")
 
@@ -412,10 +419,10 @@ def _show_estimator(model: Any, place: str, size: int, screen: Screen) -> None:
     screen.say(f"{len(chosen)} of {told['columns']} columns, in the order they were chosen:")
     screen.say("  " + ", ".join(map(str, shown)))
     if made:
-        screen.say(f"{counted(len(made), 'feature')} made of them, in that order too:")
+        screen.say(f"{pluralize(len(made), 'feature')} made of them, in that order too:")
         screen.say("  " + ", ".join(made))
-    screen.say(f"A prediction needs {cost_text(model)}; the file has {size:,} bytes.")
-    screen.document(told)
+    screen.say(f"A prediction needs {describe_cost(model)}; the file has {size:,} bytes.")
+    screen.print_json(told)
 
 
 def _made_of_columns(model: Any, names: Any) -> list[str]:
@@ -431,20 +438,20 @@ def _made_of_columns(model: Any, names: Any) -> list[str]:
 def advise(options: argparse.Namespace, screen: Screen, command: Sequence[str]) -> None:
     """``mixnorm advise``: compare norms, print the table, and write the page."""
     data = _read(options, screen)
-    found = advised(data, options, screen)
-    told = advice_facts(found, data, command)
+    found = compare_norms(data, options, screen)
+    told = collect_advice_facts(found, data, command)
     for line in str(found).splitlines():
         screen.say(line)
     if options.report is not None:
-        with uninterrupted():
-            write_page(found, told, options.report)
+        with ignore_interrupts():
+            write_advice_page(found, told, options.report)
         screen.say(f"Report written to {options.report}.")
         told["report"] = options.report
-    screen.document(told)
+    screen.print_json(told)
 
 
 def completion(options: argparse.Namespace, screen: Screen, command: Sequence[str]) -> None:
     """``mixnorm completion``: print the script."""
     import shtab
 
-    write_out(shtab.complete(build_parser(), shell=options.shell) + "\n")
+    write_output(shtab.complete(build_parser(), shell=options.shell) + "\n")

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from mixnorm.cli.arguments.parser import Usage
-from mixnorm.cli.pools import WORDS, check_size
+from mixnorm.cli.arguments.parser import UsageError
+from mixnorm.cli.pools import FEATURE_WORDS, check_size
 from mixnorm.exceptions import TableError
 from mixnorm.tables import (
     SparseEncoder,
@@ -19,19 +19,19 @@ from mixnorm.tables import (
     Target,
     Task,
     as_target_numbers,
-    counted,
+    describe_encoding,
+    detect_decimal_mark,
     find_column,
+    pluralize,
     read_table,
     read_target,
-    remarks,
-    table_mark,
 )
 
 _LEAST_ROWS = 4
 
 
 @dataclass
-class Data:
+class TrainingData:
     """What a search learns from.
 
     Parameters
@@ -65,10 +65,10 @@ class Data:
     @property
     def word(self) -> str:
         """What a feature is called."""
-        return WORDS[self.pool]
+        return FEATURE_WORDS[self.pool]
 
 
-def load_data(options: argparse.Namespace) -> Data:
+def load_training_data(options: argparse.Namespace) -> TrainingData:
     """Read the table that the options name, and turn it into numbers."""
     expect = [name for name in (options.target, options.weight) if name]
     table = read_table(
@@ -83,20 +83,20 @@ def load_data(options: argparse.Namespace) -> Data:
     return _frame_data(table, options)
 
 
-def _frame_data(table: Table, options: argparse.Namespace) -> Data:
+def _frame_data(table: Table, options: argparse.Namespace) -> TrainingData:
     frame = table.frame
     if options.target is None:
         names = ", ".join(str(name) for name in frame.columns[:12])
-        raise Usage(f"--target is needed; {table.name} has the columns {names}")
+        raise UsageError(f"--target is needed; {table.name} has the columns {names}")
     if not len(frame):
         raise TableError(f"{table.name} has a header but no rows.")
-    mark = table_mark(frame)
+    mark = detect_decimal_mark(frame)
     target = _target(table, mark, options)
     weights = [] if options.weight is None else [_find(table, options.weight)]
     weight = _weights(frame, weights[0], mark) if weights else None
     dropped = [_find(table, name) for name in options.drop]
     if target.name in dropped:
-        raise Usage(f"--drop names the target {target.name!r}")
+        raise UsageError(f"--drop names the target {target.name!r}")
     named = {
         option: [_find(table, name) for name in getattr(options, option)]
         for option in ("number", "category")
@@ -116,9 +116,13 @@ def _frame_data(table: Table, options: argparse.Namespace) -> Data:
     check_size(options.pool, len(rest), encoder.width)
     matrix, gaps = encoder.encode(rest)
     together = options.pool == "columns"
-    notes = [*table.notes, *target.notes, *remarks(encoder, gaps, len(rest), together=together)]
+    notes = [
+        *table.notes,
+        *target.notes,
+        *describe_encoding(encoder, gaps, len(rest), together=together),
+    ]
     found = (target.name, target.task, matrix, target.values, weight, encoder)
-    return Data(table.name, *found, [*notes, *_scaled(options.pool)], options.pool)
+    return TrainingData(table.name, *found, [*notes, *_scaled(options.pool)], options.pool)
 
 
 def _find(table: Table, name: str) -> str:
@@ -134,7 +138,7 @@ def _target(table: Table, mark: str, options: argparse.Namespace) -> Target:
 def _check_targets(target: Target, name: str) -> None:
     """Raise unless there is something to learn."""
     if len(target.values) < _LEAST_ROWS:
-        rows = counted(len(target.values), "row")
+        rows = pluralize(len(target.values), "row")
         raise TableError(
             f"{name} has {rows} with a target; learning needs at least {_LEAST_ROWS}, and is "
             "worth it from a few dozen."
@@ -171,13 +175,13 @@ def _nothing_to_learn_from(table: str, target: str, encoder: TableEncoder) -> st
     return f"{table} has no column to learn from ({reasons}{more})."
 
 
-def _sparse_data(table: SparseTable, options: argparse.Namespace) -> Data:
+def _sparse_data(table: SparseTable, options: argparse.Namespace) -> TrainingData:
     import pandas as pd
 
     unused = ("target", "weight", "drop", "category", "number")
     given = [name for name in unused if getattr(options, name)]
     if given:
-        raise Usage(f"--{given[0]} has no meaning for a LIBSVM file, whose columns have no names")
+        raise UsageError(f"--{given[0]} needs column names, which a LIBSVM file does not have")
     if not table.matrix.shape[0]:
         raise TableError(f"{table.name} has no rows.")
     target = read_target(pd.Series(table.labels, name="label"), options.task)
@@ -189,7 +193,7 @@ def _sparse_data(table: SparseTable, options: argparse.Namespace) -> Data:
     matrix, _ = encoder.encode(table)
     notes = [*table.notes, *target.notes, *_scaled(options.pool)]
     found = (target.name, target.task, matrix, target.values, None, encoder)
-    return Data(table.name, *found, notes, options.pool)
+    return TrainingData(table.name, *found, notes, options.pool)
 
 
 def _scaled(pool: str) -> list[str]:

@@ -37,7 +37,7 @@ def demo(options: argparse.Namespace, screen: Screen, command: Sequence[str]) ->
     screen.say(_picture(model.needed))
     screen.say(f"\nOpen {places['report.html']} in a browser for the report.")
     fit, predict = inner.gathered
-    screen.document({"folder": str(folder), "files": places, "fit": fit, "predict": predict})
+    screen.print_json({"folder": str(folder), "files": places, "fit": fit, "predict": predict})
 
 
 class _Gathering(Screen):
@@ -47,7 +47,7 @@ class _Gathering(Screen):
         super().__init__(json=json, quiet=quiet)
         self.gathered: list[dict[str, Any]] = []
 
-    def document(self, content: dict[str, Any]) -> None:
+    def print_json(self, content: dict[str, Any]) -> None:
         """Keep the result of a command."""
         self.gathered.append(content)
 

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mixnorm._array import is_sparse, to_dense
-from mixnorm.cli.data import Data
-from mixnorm.cli.held_out import Fold, error_on, split_rows
-from mixnorm.cli.screen import error_text
-from mixnorm.cli.search import Search
+from mixnorm.cli.data import TrainingData
+from mixnorm.cli.held_out import FoldPath, error_on, split_rows
+from mixnorm.cli.screen import format_error
+from mixnorm.cli.search import SearchOutcome
 
 # Penalties to choose from: C of logistic regression as in LogisticRegressionCV, and alpha of ridge
 # regression.
@@ -33,7 +33,7 @@ _OWN_WEIGHTS, _OWN_WORK = 20_000, 2e8
 _SMALL = 1e-100
 
 
-class FullFit(NamedTuple):
+class AllColumnsFit(NamedTuple):
     """Linear models over all columns: errors, size, and how scikit-learn's was fitted."""
 
     error: float
@@ -53,7 +53,7 @@ class _Plan(NamedTuple):
     iterations: int
 
 
-def fit_full(data: Data, found: Search) -> FullFit | None:
+def fit_all_columns(data: TrainingData, found: SearchOutcome) -> AllColumnsFit | None:
     """Fit linear models on all columns, and score them on the rows held out by the search.
 
     scikit-learn's logistic or ridge regression gets columns of mean 0 and deviation 1 (sparse ones
@@ -62,17 +62,17 @@ def fit_full(data: Data, found: Search) -> FullFit | None:
 
     Parameters
     ----------
-    data : Data
+    data : TrainingData
         The table.
-    found : Search
+    found : SearchOutcome
         Which rows to fit on, which to score, and the settings of ShareBoost.
 
     Returns
     -------
-    FullFit or None
+    AllColumnsFit or None
         None for a table so small that a fold has one class only.
     """
-    data, unit = _moderate(data)
+    data, unit = _scale_to_finite(data)
     outputs = len(np.unique(data.y)) if data.task == "classification" else 1
     folds, rows = found.folds, len(found.folds[0].train)
     fits = len(folds) * _INNER * len(_PENALTIES[data.task])
@@ -83,11 +83,11 @@ def fit_full(data: Data, found: Search) -> FullFit | None:
     plan = _plan(data, outputs, rows)
     errors = [_error(data, fold, plan) for fold in folds]
     note = _note(data, plan, rows)
-    own = _own_error(data, found, folds, plan, outputs)
+    own = _score_shareboost(data, found, folds, plan, outputs)
     if one:
         ours = folds[0].errors[: found.chosen][-1]
-        note += f", on the first fold only, where this model has {error_text(ours, data.task)}"
-    return FullFit(
+        note += f", on the first fold only, where this model has {format_error(ours, data.task)}"
+    return AllColumnsFit(
         error=unit * float(np.mean(errors)),
         n_features=len(data.encoder.names),
         multiply_adds=data.X.shape[1] * (1 if outputs == 2 else outputs),
@@ -96,7 +96,7 @@ def fit_full(data: Data, found: Search) -> FullFit | None:
     )
 
 
-def _moderate(data: Data) -> tuple[Data, float]:
+def _scale_to_finite(data: TrainingData) -> tuple[TrainingData, float]:
     """Return a table whose squares are finite, and the unit of its targets.
 
     Columns and targets far from 1 are divided by powers of two, which changes no digit; models on
@@ -105,7 +105,7 @@ def _moderate(data: Data) -> tuple[Data, float]:
     largest = to_dense(abs(data.X).max(axis=0))
     units = np.array([_unit(float(size)) for size in largest.reshape(-1)])
     if np.any(units != 1):
-        data = replace(data, X=_divided(data.X, units))
+        data = replace(data, X=_divide_columns(data.X, units))
     if data.weight is not None:
         data = replace(data, weight=data.weight / _unit(float(np.max(data.weight))))
     if data.task == "classification":
@@ -120,7 +120,7 @@ def _unit(size: float) -> float:
     return 1.0 if usual else float(np.exp2(np.floor(np.log2(size))))
 
 
-def _divided(X: Any, units: np.ndarray) -> Any:
+def _divide_columns(X: Any, units: np.ndarray) -> Any:
     if not is_sparse(X):
         return X / units
     X = X.tocsr(copy=True)
@@ -128,7 +128,7 @@ def _divided(X: Any, units: np.ndarray) -> Any:
     return X
 
 
-def _work(data: Data, outputs: int, rows: int) -> float:
+def _work(data: TrainingData, outputs: int, rows: int) -> float:
     """Return what a fit on so many rows costs."""
     height, width = data.X.shape
     filled = width if not is_sparse(data.X) else _SPARSE * data.X.nnz / max(1, height)
@@ -138,7 +138,7 @@ def _work(data: Data, outputs: int, rows: int) -> float:
     return float(work)
 
 
-def _plan(data: Data, outputs: int, rows: int) -> _Plan:
+def _plan(data: TrainingData, outputs: int, rows: int) -> _Plan:
     penalties, inner = _PENALTIES[data.task], _INNER
     if len(penalties) * inner * _work(data, outputs, _LEAST_ROWS) > 2 * _WORK:
         penalties, inner = penalties[2:7:2], 3
@@ -150,7 +150,7 @@ def _plan(data: Data, outputs: int, rows: int) -> _Plan:
     return _Plan(penalties, inner, search, fit, int(np.clip(most, 50, _ITERATIONS)))
 
 
-def _note(data: Data, plan: _Plan, rows: int) -> str:
+def _note(data: TrainingData, plan: _Plan, rows: int) -> str:
     """Say how scikit-learn's model was fitted."""
     labels = data.task == "classification"
     name, penalty = ("logistic", "C") if labels else ("ridge", "alpha")
@@ -168,27 +168,27 @@ def _note(data: Data, plan: _Plan, rows: int) -> str:
     return note
 
 
-def _error(data: Data, fold: Fold, plan: _Plan) -> float:
+def _error(data: TrainingData, fold: FoldPath, plan: _Plan) -> float:
     """Return the held-out error of scikit-learn's model, its penalty chosen on training rows."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.preprocessing import StandardScaler
 
     scaler = StandardScaler(with_mean=not is_sparse(data.X))
-    train = _spaced(fold.train, plan.fit_rows)
+    train = _take_spaced(fold.train, plan.fit_rows)
     y, weight = data.y[train], _weight(data, train)
     X = scaler.fit_transform(data.X[train].astype(np.float64), sample_weight=weight)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        penalty = _chosen_penalty(data.task, X, y, weight, plan)
+        penalty = _choose_penalty(data.task, X, y, weight, plan)
         model = _linear(data.task, plan).set_params(**_named(data.task, penalty))
         model.fit(X, y, sample_weight=weight)
     found = model.predict(scaler.transform(data.X[fold.test].astype(float)))
     return error_on(data, fold.test, found)
 
 
-def _chosen_penalty(task: str, X: Any, y: np.ndarray, weight: Any, plan: _Plan) -> float:
+def _choose_penalty(task: str, X: Any, y: np.ndarray, weight: Any, plan: _Plan) -> float:
     """Return the penalty with the smallest held-out loss over inner folds of these rows."""
-    rows = _spaced(np.arange(len(y)), plan.search_rows)
+    rows = _take_spaced(np.arange(len(y)), plan.search_rows)
     losses = np.zeros(len(plan.penalties))
     for train, test in split_rows(y[rows], task, plan.inner, seed=0):
         train, test = rows[train], rows[test]
@@ -229,8 +229,8 @@ def _named(task: str, penalty: float) -> dict[str, float]:
     return {"C" if task == "classification" else "alpha": penalty}
 
 
-def _own_error(
-    data: Data, found: Search, folds: list[Fold], plan: _Plan, outputs: int
+def _score_shareboost(
+    data: TrainingData, found: SearchOutcome, folds: list[FoldPath], plan: _Plan, outputs: int
 ) -> float | None:
     """Return the held-out error of ShareBoost with all columns; None where that takes too long."""
     from sklearn.base import clone
@@ -246,7 +246,7 @@ def _own_error(
     others = {"max_inputs": None, "random_state": None, "options": GreedyOptions(rule="l2")}
     errors = []
     for fold in folds:
-        train = _spaced(fold.train, plan.fit_rows)
+        train = _take_spaced(fold.train, plan.fit_rows)
         model = clone(found.model).set_params(**whole, **others)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", MixnormWarning)
@@ -255,10 +255,10 @@ def _own_error(
     return float(np.mean(errors))
 
 
-def _weight(data: Data, rows: np.ndarray) -> np.ndarray | None:
+def _weight(data: TrainingData, rows: np.ndarray) -> np.ndarray | None:
     return None if data.weight is None else data.weight[rows]
 
 
-def _spaced(rows: np.ndarray, most: int) -> np.ndarray:
+def _take_spaced(rows: np.ndarray, most: int) -> np.ndarray:
     """Return at most so many rows, evenly spaced."""
     return rows if len(rows) <= most else rows[np.linspace(0, len(rows) - 1, most).astype(int)]

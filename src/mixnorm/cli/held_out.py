@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from mixnorm.cli.bar import SearchBar
-from mixnorm.cli.data import Data
+from mixnorm.cli.data import TrainingData
+from mixnorm.cli.progress import SearchBar
 from mixnorm.estimators.shareboost import SizeProblem
 from mixnorm.selection import Candidate, SearchResult, search
 
@@ -17,7 +17,7 @@ Split = tuple[np.ndarray, np.ndarray]
 
 
 @dataclass
-class Fold:
+class FoldPath:
     """One path, the rows it did not see, and what it says about them."""
 
     model: Any
@@ -27,10 +27,10 @@ class Fold:
     errors: list[float]
 
 
-class Paths(SizeProblem):
+class PathProblem(SizeProblem):
     """The table, with a search that shows every round of its paths, and keeps them."""
 
-    def __init__(self, data: Data, learner: Any, bar: SearchBar, names: list[str]) -> None:
+    def __init__(self, data: TrainingData, learner: Any, bar: SearchBar, names: list[str]) -> None:
         super().__init__(learner, data.X, data.y, data.weight, [learner.alpha])
         self.data, self.bar, self.names = data, bar, iter(names)
         self.kept: list[Any] = []
@@ -52,7 +52,7 @@ class Paths(SizeProblem):
         found = candidate.model.outputs.labels(candidate.scores)
         return -error_on(self.data, candidate.rows, found)
 
-    def measured(self, splits: list[Split]) -> tuple[SearchResult, list[Fold]]:
+    def score_sizes(self, splits: list[Split]) -> tuple[SearchResult, list[FoldPath]]:
         """Return the scores of all sizes, and the folds where some feature lowers the loss.
 
         A path that ends early has predictions up to the longest, which are its last.
@@ -64,7 +64,7 @@ class Paths(SizeProblem):
             if path.model_.size:
                 predictions = [size[place] for size in found.predictions]
                 errors = np.abs(found.scores("error")[place, : path.model_.size]).tolist()
-                folds.append(Fold(path, train, test, predictions, errors))
+                folds.append(FoldPath(path, train, test, predictions, errors))
         return found, folds
 
 
@@ -83,18 +83,18 @@ def split_rows(y: np.ndarray, task: str, count: int, seed: int) -> list[Split]:
         return list(splitter.split(np.zeros(len(y)), y))
 
 
-def weight_of(data: Data, rows: np.ndarray) -> np.ndarray | None:
+def weight_of(data: TrainingData, rows: np.ndarray) -> np.ndarray | None:
     """Return the weights of some rows; None if all count alike."""
     weight = None if data.weight is None else data.weight[rows]
     return weight if weight is not None and weight.any() else None
 
 
-def error_on(data: Data, rows: np.ndarray, found: np.ndarray) -> float:
+def error_on(data: TrainingData, rows: np.ndarray, found: np.ndarray) -> float:
     """Return the error of predictions for some rows of a table."""
     return mean_error(data.y[rows], found, weight_of(data, rows), data.task)
 
 
-def null_error(data: Data, train: np.ndarray, test: np.ndarray) -> float:
+def compute_null_error(data: TrainingData, train: np.ndarray, test: np.ndarray) -> float:
     """Return the error of the best constant: the commonest class, or the mean."""
     from sklearn.dummy import DummyClassifier, DummyRegressor
 

@@ -8,7 +8,7 @@ from mixnorm.exceptions import TableError
 
 #: The pools of ``mixnorm.pools`` that ``--pool`` names, in lower case, and what their features are
 #: called.
-WORDS = {
+FEATURE_WORDS = {
     "columns": "feature",
     "stumps": "stump",
     "boxes": "condition",
@@ -30,7 +30,7 @@ def make_pool(name: str, groups: list[int] | None) -> Any:
     Parameters
     ----------
     name : str
-        What ``--pool`` says, a key of ``WORDS``.
+        What ``--pool`` says, a key of ``FEATURE_WORDS``.
     groups : list of int, optional
         The feature that each column of the matrix belongs to, for a pool of columns.
     """

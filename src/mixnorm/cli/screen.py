@@ -67,21 +67,21 @@ class Screen:
         if not self.quiet:
             self.err.print(f"[dim]{safe(text)}[/dim]")
 
-    def working(self, what: str) -> AbstractContextManager[Any]:
+    def status(self, what: str) -> AbstractContextManager[Any]:
         """Show that something goes on that has no measure of progress."""
         return nullcontext() if self.quiet else self.err.status(safe(what))
 
-    def document(self, content: dict[str, Any]) -> None:
+    def print_json(self, content: dict[str, Any]) -> None:
         """Print the result as JSON, if that was asked for."""
         if self.json:
-            write_out(json.dumps(plain(content), indent=2, ensure_ascii=False) + "\n")
+            write_output(json.dumps(plain(content), indent=2, ensure_ascii=False) + "\n")
 
-    def problem(self, text: str) -> None:
+    def print_problem(self, text: str) -> None:
         """Print why it cannot be done, in one line."""
         line = " ".join(text.split())
         self.err.print(f"[red]mixnorm: {safe(line)}[/red]")
         with suppress(OSError):  # a full disk, perhaps, which is what has been told
-            self.document({"problem": line})
+            self.print_json({"problem": line})
 
 
 def safe(text: str) -> str:
@@ -92,7 +92,7 @@ def safe(text: str) -> str:
     return escape("".join(char if char.isprintable() or char == "\n" else "�" for char in text))
 
 
-def write_out(text: str) -> None:
+def write_output(text: str) -> None:
     """Write to standard output in UTF-8, whatever the terminal's encoding: others will read it."""
     sys.stdout.flush()
     raw = getattr(sys.stdout, "buffer", None)
@@ -116,13 +116,13 @@ def plain(value: Any) -> Any:
     return value
 
 
-def percent(fraction: float) -> str:
+def format_percent(fraction: float) -> str:
     """Return a fraction as people read it."""
     return f"{100 * fraction:.1f} %"
 
 
-def error_text(error: float | None, task: str) -> str:
+def format_error(error: float | None, task: str) -> str:
     """Return an error as people read it: per cent for labels, a plain number otherwise."""
     if error is None or not math.isfinite(error):
         return "-"
-    return percent(error) if task == "classification" else f"{error:.4g}"
+    return format_percent(error) if task == "classification" else f"{error:.4g}"

@@ -16,15 +16,23 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from mixnorm.cli.arguments.parser import LONGEST, Usage
-from mixnorm.cli.bar import SearchBar
-from mixnorm.cli.data import Data
-from mixnorm.cli.held_out import Fold, Paths, Split, error_spread, null_error, split_rows, weight_of
+from mixnorm.cli.arguments.parser import DEFAULT_MAX_FEATURES, UsageError
+from mixnorm.cli.data import TrainingData
+from mixnorm.cli.held_out import (
+    FoldPath,
+    PathProblem,
+    Split,
+    compute_null_error,
+    error_spread,
+    split_rows,
+    weight_of,
+)
 from mixnorm.cli.pools import make_pool
+from mixnorm.cli.progress import SearchBar
 from mixnorm.cli.screen import Screen
 from mixnorm.exceptions import InterruptedFitWarning, MixnormWarning, TableError
 from mixnorm.selection import SearchResult, choose, standard_error
-from mixnorm.tables import counted
+from mixnorm.tables import pluralize
 
 # With this many rows one fifth set aside measures the error well enough, if the size is given.
 _MANY_ROWS = 20_000
@@ -32,7 +40,7 @@ _FOLDS = 5
 
 
 @dataclass
-class Nested:
+class NestedErrors:
     """What each outer fold scored with the size that its own training rows chose."""
 
     errors: list[float] = field(default_factory=list)
@@ -50,7 +58,7 @@ class Nested:
 
 
 @dataclass
-class Search:
+class SearchOutcome:
     """What a search found.
 
     Parameters
@@ -69,7 +77,7 @@ class Search:
         Targets and the chosen model's predictions on held-out rows.
     held_weight : ndarray or None
         The weights of these rows, where there are any.
-    folds : list of Fold
+    folds : list of FoldPath
         The paths behind these.
     given : int or None
         The size that was asked for, if any.
@@ -77,7 +85,7 @@ class Search:
         Number of folds that were wanted.
     smaller : int or None
         A smaller size than the one given that is as good within one standard error.
-    nested : Nested or None
+    nested : NestedErrors or None
         Errors of nested cross-validation, if that was asked for.
     interrupted : str
         What was kept, if the user interrupted.
@@ -95,22 +103,24 @@ class Search:
     null_error: float
     held_out: tuple[np.ndarray, np.ndarray]
     held_weight: np.ndarray | None
-    folds: list[Fold]
+    folds: list[FoldPath]
     given: int | None = None
     n_splits: int = 1
     smaller: int | None = None
-    nested: Nested | None = None
+    nested: NestedErrors | None = None
     interrupted: str = ""
     notes: list[str] = field(default_factory=list)
     seconds: float = 0.0
 
 
-def search(data: Data, options: argparse.Namespace, screen: Screen, *, whole: bool) -> Search:
+def search_sizes(
+    data: TrainingData, options: argparse.Namespace, screen: Screen, *, whole: bool
+) -> SearchOutcome:
     """Measure all sizes on held-out rows, choose one, and fit it on all rows.
 
     Parameters
     ----------
-    data : Data
+    data : TrainingData
         What to learn from.
     options : Namespace
         The options under "learning".
@@ -119,27 +129,27 @@ def search(data: Data, options: argparse.Namespace, screen: Screen, *, whole: bo
     whole : bool
         Whether the path on all rows goes on beyond the chosen size.
     """
-    return _Searcher(data, options, screen, whole).run()
+    return _SizeSearch(data, options, screen, whole).run()
 
 
-class _Searcher:
+class _SizeSearch:
     def __init__(
-        self, data: Data, options: argparse.Namespace, screen: Screen, whole: bool
+        self, data: TrainingData, options: argparse.Namespace, screen: Screen, whole: bool
     ) -> None:
         _check_loss(options.loss, data.task)
         self.data, self.options, self.whole = data, options, whole
         self.given = options.features if options.command == "fit" else None
-        asked = int(options.features or getattr(options, "max_features", LONGEST))
+        asked = int(options.features or getattr(options, "max_features", DEFAULT_MAX_FEATURES))
         self.limit = min(asked, len(data.encoder.names)) if data.pool == "columns" else asked
         self.folds = options.folds or _FOLDS
         self.inner = self.folds if options.nested else 0
         self.notes: list[str] = []
-        self.nested = Nested()
+        self.nested = NestedErrors()
         self.splits = self._splits()
         rounds = (len(self.splits) * (1 + self.inner) + 1) * self.limit
         self.bar = SearchBar(screen, data.task, rounds, data.word)
 
-    def run(self) -> Search:
+    def run(self) -> SearchOutcome:
         """Search, and keep what there is if interrupted."""
         began = time.perf_counter()
         model = path = None
@@ -158,7 +168,9 @@ class _Searcher:
         found.seconds = time.perf_counter() - began
         return found
 
-    def _result(self, measured: SearchResult, folds: list[Fold], model: Any, path: Any) -> Search:
+    def _result(
+        self, measured: SearchResult, folds: list[FoldPath], model: Any, path: Any
+    ) -> SearchOutcome:
         errors = np.abs(measured.cv_results["mean_test_error"]).tolist()
         spread = measured.cv_results["standard_error_error"].tolist()
         held_out = np.concatenate([fold.test for fold in folds])
@@ -173,14 +185,14 @@ class _Searcher:
             kept = folds[0]
             model, path = kept.model.truncate(chosen), kept.model
             interrupted = (
-                f"The search was interrupted; the model of {counted(chosen, self.data.word)} was "
+                f"The search was interrupted; the model of {pluralize(chosen, self.data.word)} was "
                 f"fitted on {len(kept.train)} of {len(self.data.y)} rows."
             )
         elif self.given and self.given > chosen:
             self.notes.append(self._why_fewer(chosen))
-        nulls = [null_error(self.data, fold.train, fold.test) for fold in folds]
+        nulls = [compute_null_error(self.data, fold.train, fold.test) for fold in folds]
         predictions = [fold.predictions[chosen - 1] for fold in folds]
-        return Search(
+        return SearchOutcome(
             model=model,
             path=path,
             chosen=chosen,
@@ -211,19 +223,21 @@ class _Searcher:
         one = self.given is not None and self.options.folds is None and len(y) > _MANY_ROWS
         return splits[:1] if one else splits
 
-    def _measure(self, splits: list[Split], outer: str = "") -> tuple[SearchResult, list[Fold]]:
+    def _measure(self, splits: list[Split], outer: str = "") -> tuple[SearchResult, list[FoldPath]]:
         """Return the scores of all sizes on held-out rows, and the folds that have any."""
         names = [f"{outer}fold {number} of {len(splits)}" for number in range(1, len(splits) + 1)]
         if len(self.splits) == 1:
             names = ["fitting"]
-        return Paths(self.data, self._estimator(self.limit), self.bar, names).measured(splits)
+        return PathProblem(self.data, self._estimator(self.limit), self.bar, names).score_sizes(
+            splits
+        )
 
     def _choose(self, measured: SearchResult) -> int:
         if self.given is not None:
             return len(measured.chains)
         return choose(measured, metric="error", one_standard_error=True) + 1
 
-    def _nest(self, folds: list[Fold]) -> None:
+    def _nest(self, folds: list[FoldPath]) -> None:
         """Choose the size anew within the training rows of each fold, and score it on the others.
 
         The fold's path is there already; only the search for its size is done again.
@@ -321,4 +335,4 @@ class _Searcher:
 def _check_loss(loss: str | None, task: str) -> None:
     fitting = ("squared",) if task == "regression" else ("margin", "logistic")
     if loss is not None and loss not in fitting:
-        raise Usage(f"--loss {loss} is not for {task}; choose {' or '.join(fitting)}")
+        raise UsageError(f"--loss {loss} is not for {task}; choose {' or '.join(fitting)}")

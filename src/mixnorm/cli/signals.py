@@ -13,20 +13,20 @@ _ENDINGS = ("SIGTERM", "SIGHUP")
 
 
 @contextmanager
-def endings_as_interrupts() -> Iterator[None]:
+def signals_as_interrupts() -> Iterator[None]:
     """Let requests to end the program do what Ctrl-C does, within the block."""
 
     def interrupt(number: int, frame: Any) -> None:
         raise KeyboardInterrupt
 
-    with _handled(interrupt, _ENDINGS):
+    with _handle_signals(interrupt, _ENDINGS):
         yield
 
 
 @contextmanager
-def uninterrupted() -> Iterator[None]:
+def ignore_interrupts() -> Iterator[None]:
     """Ignore interrupts within the block, which is to be short."""
-    with _handled(signal.SIG_IGN, ("SIGINT", *_ENDINGS)):
+    with _handle_signals(signal.SIG_IGN, ("SIGINT", *_ENDINGS)):
         yield
 
 
@@ -36,41 +36,41 @@ class Interrupts:
     Examples
     --------
     >>> interrupts = Interrupts()
-    >>> with interrupts.noted():
+    >>> with interrupts.record():
     ...     signal.raise_signal(signal.SIGTERM)
-    >>> interrupts.came
+    >>> interrupts.requested
     True
     """
 
     def __init__(self) -> None:
-        self.came = False
+        self.requested = False
         self._waiting = False
 
     @contextmanager
-    def noted(self) -> Iterator[None]:
+    def record(self) -> Iterator[None]:
         """Note requests within the block, instead of raising them."""
-        with _handled(self._note, ("SIGINT", *_ENDINGS)):
+        with _handle_signals(self._note, ("SIGINT", *_ENDINGS)):
             yield
 
     @contextmanager
-    def waiting(self) -> Iterator[None]:
+    def raise_at_once(self) -> Iterator[None]:
         """Raise ``KeyboardInterrupt`` for a request within the block, or for one that came."""
         self._waiting = True
         try:
-            if self.came:
+            if self.requested:
                 raise KeyboardInterrupt
             yield
         finally:
             self._waiting = False
 
     def _note(self, number: int, frame: Any) -> None:
-        self.came = True
+        self.requested = True
         if self._waiting:
             raise KeyboardInterrupt
 
 
 @contextmanager
-def _handled(handler: Any, names: tuple[str, ...]) -> Iterator[None]:
+def _handle_signals(handler: Any, names: tuple[str, ...]) -> Iterator[None]:
     """Handle signals within the block; without effect outside the main thread."""
     if threading.current_thread() is not threading.main_thread():
         yield

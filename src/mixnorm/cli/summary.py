@@ -12,12 +12,12 @@ import numpy as np
 
 from mixnorm import __version__
 from mixnorm._array import to_dense
-from mixnorm.cli.data import Data
-from mixnorm.cli.full import FullFit
-from mixnorm.cli.screen import error_text
-from mixnorm.cli.search import Nested, Search
+from mixnorm.cli.data import TrainingData
+from mixnorm.cli.full import AllColumnsFit
+from mixnorm.cli.screen import format_error
+from mixnorm.cli.search import NestedErrors, SearchOutcome
 from mixnorm.display import Feature, FullModel, Report
-from mixnorm.tables import TableModel, counted
+from mixnorm.tables import TableModel, pluralize
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -38,7 +38,7 @@ def error_name(task: str) -> str:
     return "error rate" if task == "classification" else "RMSE"
 
 
-def path_rows(data: Data, found: Search) -> list[dict[str, Any]]:
+def list_path_rows(data: TrainingData, found: SearchOutcome) -> list[dict[str, Any]]:
     """Return the path as one row per size."""
     losses = [float(found.path.null_loss_), *found.path.path_["loss"].tolist()]
     model = TableModel(data.target, data.task, data.encoder, found.path)
@@ -61,7 +61,7 @@ def path_rows(data: Data, found: Search) -> list[dict[str, Any]]:
     return rows
 
 
-def _in_folds(data: Data, found: Search, atom: Any, size: int) -> int | None:
+def _in_folds(data: TrainingData, found: SearchOutcome, atom: Any, size: int) -> int | None:
     """Return how many fold models of a size have a feature that reads the columns of this one."""
     if data.pool == "pieces":  # all of which read all columns
         return None
@@ -79,7 +79,7 @@ def _in_folds(data: Data, found: Search, atom: Any, size: int) -> int | None:
     )
 
 
-def how_chosen(data: Data, found: Search) -> str:
+def explain_choice(data: TrainingData, found: SearchOutcome) -> str:
     """Say why the model has this size, and what the choice does to its error."""
     word = data.word
     if found.given is None:
@@ -100,26 +100,26 @@ def how_chosen(data: Data, found: Search) -> str:
     if found.smaller is None:
         return said
     return (
-        f"{said} {counted(found.smaller, word)} {'is' if found.smaller == 1 else 'are'} as good "
+        f"{said} {pluralize(found.smaller, word)} {'is' if found.smaller == 1 else 'are'} as good "
         f"within one standard error: --features {found.smaller} gives the smaller model."
     )
 
 
-def _how_nested(data: Data, nested: Nested, wanted: int) -> str:
+def _how_nested(data: TrainingData, nested: NestedErrors, wanted: int) -> str:
     """Say what nested folds measured."""
     done, cut = len(nested.errors), ""
     if done < wanted:
         cut = f", interrupted after {done} of {wanted} folds"
-    spread = f" ± {error_text(nested.standard_error, data.task)}" if done > 1 else ""
+    spread = f" ± {format_error(nested.standard_error, data.task)}" if done > 1 else ""
     sizes = ", ".join(map(str, nested.sizes))
     return (
         "With the size chosen anew within the training rows of each fold (nested "
         f"cross-validation{cut}), the {error_name(data.task)} is "
-        f"{error_text(nested.error, data.task)}{spread}; sizes: {sizes}."
+        f"{format_error(nested.error, data.task)}{spread}; sizes: {sizes}."
     )
 
 
-def how_measured(data: Data, found: Search) -> str:
+def explain_errors(data: TrainingData, found: SearchOutcome) -> str:
     """Say on which rows errors are measured, and what ± is."""
     done = len(found.folds)
     over = "of the mean over the folds"
@@ -141,7 +141,7 @@ def how_measured(data: Data, found: Search) -> str:
     return f"{said}. ± is the standard error {over}.{weighted}"
 
 
-def how_folds(data: Data, found: Search) -> str:
+def explain_folds(data: TrainingData, found: SearchOutcome) -> str:
     """Say whose errors stand beside a feature, and what its number of folds is."""
     word = data.word
     said = (
@@ -151,11 +151,11 @@ def how_folds(data: Data, found: Search) -> str:
     if data.pool == "pieces":
         return said
     use = "the feature" if data.pool == "columns" else f"a {word} of the same columns"
-    models = f"{counted(len(found.folds), 'fold model')} with {counted(found.chosen, word)}"
+    models = f"{pluralize(len(found.folds), 'fold model')} with {pluralize(found.chosen, word)}"
     return f'{said} "folds" is how many of the {models} (in later rows, of that size) use {use}.'
 
 
-def size_text(told: dict[str, Any]) -> str:
+def describe_size(told: dict[str, Any]) -> str:
     """Return the size of a model in words: ``3 of 8 features``, ``9 stumps of 3 columns (of 8)``.
 
     Parameters
@@ -167,29 +167,29 @@ def size_text(told: dict[str, Any]) -> str:
     if word == "feature":
         return f"{size} of {columns} features"
     if told["columns_read"] == columns:
-        return f"{counted(size, word)} of all {counted(columns, 'column')}"
-    return f"{counted(size, word)} of {counted(told['columns_read'], 'column')} (of {columns})"
+        return f"{pluralize(size, word)} of all {pluralize(columns, 'column')}"
+    return f"{pluralize(size, word)} of {pluralize(told['columns_read'], 'column')} (of {columns})"
 
 
-def cost_text(model: BaseEstimator) -> str:
+def describe_cost(model: BaseEstimator) -> str:
     """Return what a prediction costs, in words."""
     text = f"{model.cost_.multiply_adds} multiplications and additions"
     return text + (f", {model.cost_.comparisons} comparisons" if model.cost_.comparisons else "")
 
 
-def plain_parameters(estimator: BaseEstimator) -> dict[str, Any]:
+def select_plain_parameters(estimator: BaseEstimator) -> dict[str, Any]:
     """Return the parameters of an estimator that are plain values."""
     given = estimator.get_params(deep=False)
     return {name: value for name, value in given.items() if isinstance(value, _PLAIN)}
 
 
 def facts(
-    data: Data, found: Search, command: Sequence[str], full: FullFit | None
+    data: TrainingData, found: SearchOutcome, command: Sequence[str], full: AllColumnsFit | None
 ) -> dict[str, Any]:
     """Return how a model was made and what was measured, as plain values."""
     now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     size = found.chosen
-    rows = path_rows(data, found)
+    rows = list_path_rows(data, found)
     model = TableModel(data.target, data.task, data.encoder, found.model)
     return {
         "created": now,
@@ -214,9 +214,9 @@ def facts(
         "full_error": None if full is None else full.error,
         "full_note": None if full is None else full.note,
         "own_full_error": None if full is None else full.own_error,
-        "how_chosen": how_chosen(data, found),
-        "how_measured": how_measured(data, found),
-        "how_folds": how_folds(data, found),
+        "how_chosen": explain_choice(data, found),
+        "how_measured": explain_errors(data, found),
+        "how_folds": explain_folds(data, found),
         "interrupted": found.interrupted,
         "seconds": found.seconds,
         "multiply_adds": found.model.cost_.multiply_adds,
@@ -227,7 +227,7 @@ def facts(
     }
 
 
-def _nested(found: Search) -> dict[str, Any] | None:
+def _nested(found: SearchOutcome) -> dict[str, Any] | None:
     """Return what nested cross-validation measured, as plain values."""
     if found.nested is None:
         return None
@@ -246,12 +246,16 @@ def _members(model: TableModel, rows: list[dict[str, Any]]) -> list[str] | None:
 
 
 def make_report(
-    data: Data, found: Search, told: dict[str, Any], full: FullFit | None, model_bytes: int
+    data: TrainingData,
+    found: SearchOutcome,
+    told: dict[str, Any],
+    full: AllColumnsFit | None,
+    model_bytes: int,
 ) -> Report:
     """Return the page about a model."""
     effects, signed = _effects(data, found.model)
     labels = data.task == "classification"
-    rows = path_rows(data, found)
+    rows = list_path_rows(data, found)
     atoms = [step.atom for step in found.path.model_.path.rounds]
     spread = [math.nan if row["error"] is None else row["standard_error"] for row in rows]
     return Report(
@@ -276,14 +280,14 @@ def make_report(
     )
 
 
-def _feature(row: dict[str, Any], data: Data, found: Search, atom: Any) -> Feature:
+def _feature(row: dict[str, Any], data: TrainingData, found: SearchOutcome, atom: Any) -> Feature:
     columns = found.path.model_.pool.n_columns(atom, data.encoder.width)
     kind = row["kind"] if data.pool == "columns" else ""
     named = (row["name"], kind, row["loss"], row["gain"], row["error"], columns)
     return Feature(*named, folds=row["folds"])
 
 
-def _confusion(found: Search) -> np.ndarray:
+def _confusion(found: SearchOutcome) -> np.ndarray:
     classes = found.model.classes_
     truth, guess = (np.searchsorted(classes, part) for part in found.held_out)
     counts = np.zeros((len(classes), len(classes)))
@@ -291,7 +295,7 @@ def _confusion(found: Search) -> np.ndarray:
     return counts
 
 
-def _effects(data: Data, model: BaseEstimator) -> tuple[np.ndarray, tuple[bool, ...]]:
+def _effects(data: TrainingData, model: BaseEstimator) -> tuple[np.ndarray, tuple[bool, ...]]:
     """Return how far each feature moves each score: the deviation of its contribution over rows.
 
     A feature of one column moves a score up or down with its value, hence the sign; one of several

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mixnorm.display.path import _require_matplotlib
+from mixnorm.display.path import require_matplotlib
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -173,7 +173,7 @@ class BoundDisplay:
         BoundDisplay
             This display.
         """
-        plt = _require_matplotlib("BoundDisplay")
+        plt = require_matplotlib("BoundDisplay")
         if ax is None:
             _, ax = plt.subplots(layout="constrained")
         x = np.asarray(self.x, dtype=np.float64)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from mixnorm._array import is_foreign, is_sparse, namespace, to_numpy
 from mixnorm._numbers import check_count
-from mixnorm.display.path import _require_matplotlib
+from mixnorm.display.path import require_matplotlib
 from mixnorm.models import PathModel
 from mixnorm.pools import Patches
 
@@ -131,7 +131,7 @@ class PatchDisplay:
         >>> len(display.templates), display.weights.shape
         (6, (6, 10))
         """
-        _require_matplotlib("PatchDisplay")
+        require_matplotlib("PatchDisplay")
         found = _chosen(estimator, check_count("n_patches", n_patches))
         pool = found[0][0]
         weights = _weights(estimator)[[column for _, _, column in found]]
@@ -176,7 +176,7 @@ class PatchDisplay:
         display : PatchDisplay
             The same display, with ``figure_`` and ``axes_`` set.
         """
-        plt = _require_matplotlib("PatchDisplay")
+        plt = require_matplotlib("PatchDisplay")
         n_patches = len(self.templates)
         across = min(check_count("n_across", n_across), n_patches)
         down = -(-n_patches // across)

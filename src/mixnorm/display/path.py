@@ -123,7 +123,7 @@ class ShareBoostPathDisplay:
         >>> len(display.loss), display.n_chosen
         (3, 3)
         """
-        _require_matplotlib()
+        require_matplotlib()
         _check_estimator(estimator)
         if (X is None) != (y is None):
             raise ValueError("The error needs both X and y: give both, or neither.")
@@ -166,7 +166,7 @@ class ShareBoostPathDisplay:
             The same display, with ``ax_``, ``loss_ax_``, ``figure_`` and the
             lines set.
         """
-        plt = _require_matplotlib()
+        plt = require_matplotlib()
         from matplotlib.ticker import MaxNLocator
 
         self.ax_: Axes = plt.subplots()[1] if ax is None else ax
@@ -216,7 +216,8 @@ class ShareBoostPathDisplay:
             self.chosen_line_ = self.ax_.axvline(self.n_chosen, **style | options)
 
 
-def _require_matplotlib(what: str = "ShareBoostPathDisplay") -> Any:
+def require_matplotlib(what: str = "ShareBoostPathDisplay") -> Any:
+    """Return ``matplotlib.pyplot``, or raise with the command that installs it."""
     try:
         from matplotlib import pyplot as plt
     except ImportError as error:

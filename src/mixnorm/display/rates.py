@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mixnorm.display.path import _require_matplotlib
+from mixnorm.display.path import require_matplotlib
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -97,7 +97,7 @@ class KernelRatesDisplay:
         >>> len(KernelRatesDisplay.from_estimator(model, X, y).excess)
         5
         """
-        _require_matplotlib("KernelRatesDisplay")
+        require_matplotlib("KernelRatesDisplay")
         if getattr(estimator, "rates", None) is None:
             raise TypeError(
                 f"{type(estimator).__name__} has no rates. Give a fitted GreedyMKLRegressor or "
@@ -128,7 +128,7 @@ class KernelRatesDisplay:
         display : KernelRatesDisplay
             The same display, with ``ax_``, ``figure_`` and the lines set.
         """
-        plt = _require_matplotlib("KernelRatesDisplay")
+        plt = require_matplotlib("KernelRatesDisplay")
         from matplotlib.ticker import MaxNLocator
 
         self.ax_ = plt.subplots()[1] if ax is None else ax

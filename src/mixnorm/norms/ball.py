@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from mixnorm._array import device_of, epsilon, is_numpy, namespace
-from mixnorm.norms.vectors import joined, row_norms, row_peaks, row_sums, vector_norm
+from mixnorm.norms.vectors import concatenate, row_maxima, row_norms, row_sums, vector_norm
 
 # Newton's method ends after about ten steps, when the piece it is on is the right one.
 _MOST_STEPS = 200
@@ -25,7 +25,7 @@ _MOST_LOOKS = 12
 _CHUNK = 2**15
 
 
-class Cuts:
+class SortedRows:
     """Rows of magnitudes, sorted once: where to cut a row so that a given sum is taken away.
 
     Works in the memory of ``A`` where that is a NumPy array of float64. New arrays of this size
@@ -50,7 +50,7 @@ class Cuts:
         self._ones = xp.ones((width,), **where)
         self._base = xp.arange(n_rows, device=device_of(A)) * width - 1
 
-    def heights(self, amount: float) -> tuple[Any, Any]:
+    def find_heights(self, amount: float) -> tuple[Any, Any]:
         """Return how far below its largest entry each row is cut, and how many entries are."""
         xp = namespace(self._ends)
         count = xp.astype(self._ends <= amount, xp.float64) @ self._ones
@@ -59,18 +59,18 @@ class Cuts:
         total = xp.take(xp.reshape(self._total, (-1,)), place)
         return (amount - total) / count, count
 
-    def at(self, amount: float) -> tuple[Any, Any]:
+    def find_cuts(self, amount: float) -> tuple[Any, Any]:
         """Return the cuts that take ``amount`` from each row, and how many entries they touch.
 
         A row of which less is there is cut at zero. The cut falls by ``1 / count`` when more is
         taken away.
         """
-        heights, count = self.heights(amount)
+        heights, count = self.find_heights(amount)
         cuts = self._largest - heights
         return namespace(cuts).maximum(cuts, namespace(cuts).zeros_like(cuts)), count
 
 
-def height(values: Any, radius: float) -> tuple[float, float]:
+def find_height(values: Any, radius: float) -> tuple[float, float]:
     """Return the largest value and the height ``t`` to which the projection takes it.
 
     The projection of the magnitudes ``values`` on the ``l1`` ball is
@@ -80,14 +80,14 @@ def height(values: Any, radius: float) -> tuple[float, float]:
     largest = float(xp.max(values))
     values = xp.astype(values, xp.float64, copy=False)
     if is_numpy(values):
-        values, settled = _candidates(values, largest, radius)
+        values, settled = _drop_zeros(values, largest, radius)
         if settled:
             return largest, (radius + float(np.sum(largest - values))) / len(values)
-    heights, _ = Cuts(xp.asarray(values[None, :], copy=True)).heights(radius)
+    heights, _ = SortedRows(xp.asarray(values[None, :], copy=True)).find_heights(radius)
     return largest, float(heights[0])
 
 
-def _candidates(values: np.ndarray, largest: float, radius: float) -> tuple[np.ndarray, bool]:
+def _drop_zeros(values: np.ndarray, largest: float, radius: float) -> tuple[np.ndarray, bool]:
     """Drop values that become zero, and tell whether all that are left do not.
 
     What a projection cuts off is at least what it would be if all values stayed positive. Dropping
@@ -108,13 +108,13 @@ def _candidates(values: np.ndarray, largest: float, radius: float) -> tuple[np.n
     return values, False
 
 
-def shrink(values: Any, radius: float) -> Any:
+def project_magnitudes(values: Any, radius: float) -> Any:
     """Return the projection of magnitudes on the ``l1`` ball that they lie outside of.
 
     Overwrites ``values``.
     """
     xp = namespace(values)
-    largest, t = height(values, radius)
+    largest, t = find_height(values, radius)
     values -= largest
     values += t
     if is_numpy(values):
@@ -122,20 +122,20 @@ def shrink(values: Any, radius: float) -> Any:
     return xp.maximum(values, xp.zeros_like(values))
 
 
-def row_cuts(A: Any, amount: float) -> Any:
+def find_row_cuts(A: Any, amount: float) -> Any:
     """Return where to cut the magnitudes of rows so that ``amount`` is taken away from each."""
     xp = namespace(A)
     found = []
-    for rows in _chunks(A):
+    for rows in _cut_into_chunks(A):
         sizes = xp.abs(rows)
         left = row_sums(sizes) > amount if is_numpy(A) else None
         with np.errstate(invalid="ignore"):  # rows that are not finite are cut at NaN
-            cuts = Cuts(_some(sizes, left)).at(amount)[0]
-        found.append(xp.astype(_all(cuts, left), A.dtype, copy=False))
-    return joined(found)
+            cuts = SortedRows(_select_rows(sizes, left)).find_cuts(amount)[0]
+        found.append(xp.astype(_fill_rows(cuts, left), A.dtype, copy=False))
+    return concatenate(found)
 
 
-def common_cuts(parts: list[Any], radius: float) -> Any:
+def find_common_cuts(parts: list[Any], radius: float) -> Any:
     r"""Return where to cut the magnitudes of rows, so that the cuts add up to ``radius``.
 
     The sum of the rows' largest magnitudes is above ``radius``. This is the projection on the
@@ -150,21 +150,23 @@ def common_cuts(parts: list[Any], radius: float) -> Any:
     norm ball using a Newton root search method", SIAM J. Imaging Sciences 12(1), 2019.
     """
     xp = namespace(parts[0])
-    chunks = [rows for part in parts for rows in _chunks(part)]
+    chunks = [rows for part in parts for rows in _cut_into_chunks(part)]
     sums = [row_norms(rows, 1.0) for rows in chunks]
-    peaks = joined([row_peaks(rows) for rows in chunks])
+    peaks = concatenate([row_maxima(rows) for rows in chunks])
     widest = max(part.shape[1] for part in parts)
-    amount = _least_amount(peaks, joined(sums), widest, radius)
+    amount = _bound_amount(peaks, concatenate(sums), widest, radius)
     # The amount only grows: of the rows that hold less nothing is left.
     left = [total > amount if is_numpy(total) else None for total in sums]
-    tables = [Cuts(xp.abs(_some(*pair))) for pair in zip(chunks, left, strict=True)]
-    cuts = _root(tables, amount, radius)
+    tables = [SortedRows(xp.abs(_select_rows(*pair))) for pair in zip(chunks, left, strict=True)]
+    cuts = _find_amount(tables, amount, radius)
     return xp.astype(
-        joined([_all(*pair) for pair in zip(cuts, left, strict=True)]), peaks.dtype, copy=False
+        concatenate([_fill_rows(*pair) for pair in zip(cuts, left, strict=True)]),
+        peaks.dtype,
+        copy=False,
     )
 
 
-def _chunks(A: Any) -> list[Any]:
+def _cut_into_chunks(A: Any) -> list[Any]:
     """Return a NumPy matrix in pieces of some rows, which fit into the processor's cache.
 
     New pages of memory would cost more than the work on them.
@@ -175,12 +177,12 @@ def _chunks(A: Any) -> list[Any]:
     return [A[first : first + step] for first in range(0, A.shape[0], step)]
 
 
-def _some(rows: Any, left: np.ndarray | None) -> Any:
+def _select_rows(rows: Any, left: np.ndarray | None) -> Any:
     """Return the rows that are left; all of them without a mask."""
     return rows if left is None or np.all(left) else rows[left]
 
 
-def _all(cuts: Any, left: np.ndarray | None) -> Any:
+def _fill_rows(cuts: Any, left: np.ndarray | None) -> Any:
     """Return the cuts of the rows that are left, and zeros for the others."""
     if left is None or np.all(left):
         return cuts
@@ -189,7 +191,7 @@ def _all(cuts: Any, left: np.ndarray | None) -> Any:
     return found
 
 
-def _root(tables: list[Cuts], amount: float, radius: float) -> list[Any]:
+def _find_amount(tables: list[SortedRows], amount: float, radius: float) -> list[Any]:
     """Return the cuts that add up to ``radius``, by Newton's method from an amount below."""
     xp = namespace(tables[0]._ends)
     cuts: list[Any] = []
@@ -197,7 +199,7 @@ def _root(tables: list[Cuts], amount: float, radius: float) -> list[Any]:
         total = slope = 0.0
         cuts = []
         for table in tables:
-            cut, count = table.at(amount)
+            cut, count = table.find_cuts(amount)
             total += float(xp.sum(cut))
             slope += float(xp.sum(xp.where(cut > 0.0, 1.0 / count, xp.zeros_like(count))))
             cuts.append(cut)
@@ -213,14 +215,14 @@ def _root(tables: list[Cuts], amount: float, radius: float) -> list[Any]:
     return [cut * factor for cut in cuts]
 
 
-def _least_amount(peaks: Any, sums: Any, widest: int, radius: float) -> float:
+def _bound_amount(peaks: Any, sums: Any, widest: int, radius: float) -> float:
     """Return an amount that is not above the root, from the rows' largest entries and sums.
 
     A cut falls at least as fast as if all entries of a row were cut, at most as if one were.
     """
-    largest, t = height(peaks, radius)
+    largest, t = find_height(peaks, radius)
     least = largest - t
     if vector_norm(sums, 1.0) > radius * widest:
-        largest, t = height(sums, radius * widest)
+        largest, t = find_height(sums, radius * widest)
         least = max(least, largest - t)
     return max(least * (1.0 - 64.0 * epsilon(sums)), 0.0)

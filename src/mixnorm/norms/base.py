@@ -25,10 +25,10 @@ class Norm(Protocol):
     ``mirror(theta)``         the gradient of half the squared dual norm
     ``link(W)``               the gradient of half the squared norm: the inverse of ``mirror``
     ``strong_convexity()``    of half the squared norm, with respect to the norm
-    ``smooth_twin(shape)``    the strongly convex norm that stands in for this one
+    ``surrogate(shape)``      the strongly convex norm that stands in for this one
     ``dual_norm()``           the dual as an object
     ``row_duals(V)``          for each row the dual norm of its block: ``dual`` is their maximum
-    ``restricted(rows)``      the norm of the rows with these indices, which are whole blocks
+    ``restrict(rows)``        the norm of the rows with these indices, which are whole blocks
     ``row_exponent``          the exponent inside a row, where every row is a block
     ========================  =====================================================================
     """
@@ -42,7 +42,7 @@ class Norm(Protocol):
         ...
 
 
-def checked(W: Any, norm: Any) -> Any:
+def check_matrix(W: Any, norm: Any) -> Any:
     """Return the namespace of a matrix of real floating numbers; raise for anything else."""
     if getattr(W, "ndim", None) != 2:
         shape = getattr(W, "shape", None)
@@ -60,7 +60,7 @@ def checked(W: Any, norm: Any) -> Any:
     return xp
 
 
-def level(value: Any, name: str, W: Any) -> float:
+def check_level(value: Any, name: str, W: Any) -> float:
     """Return ``tau`` or a radius as a float, not negative, that the dtype of ``W`` can hold."""
     if not isinstance(value, numbers.Real):
         value = float(value)  # an array of one number, or an error that says what it is
@@ -69,7 +69,7 @@ def level(value: Any, name: str, W: Any) -> float:
     return min(float(value), float(namespace(W).finfo(W.dtype).max))
 
 
-def exponent(value: Any, name: str, norm: Any) -> float:
+def check_exponent(value: Any, name: str, norm: Any) -> float:
     """Return an exponent as a float in ``[1, inf]``."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(

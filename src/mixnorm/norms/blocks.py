@@ -1,7 +1,7 @@
 """Partitions of a matrix into blocks, each laid out as a row.
 
-``split`` turns a matrix into a few matrices whose rows are the blocks, and ``join`` turns such
-matrices back, so that everything else is written for rows alone. Blocks of different sizes are
+``to_rows`` turns a matrix into a few matrices whose rows are the blocks, and ``from_rows`` turns
+them back, so that everything else is written for rows alone. Blocks of different sizes are
 filled up with zeros, which no norm notices: those of similar size share a matrix, so that there are
 at most as many matrices as the size of the largest block has binary digits, and together they are
 less than twice as large as what they hold.
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from mixnorm._array import device_of, namespace, to_numpy
-from mixnorm.norms.vectors import joined, peak, power_of_two, row_norms
+from mixnorm.norms.vectors import concatenate, max_magnitude, power_of_two_below, row_norms
 
 
 class Blocks:
@@ -25,86 +25,86 @@ class Blocks:
 
     n_blocks: int
 
-    def split(self, W: Any) -> list[Any]:
+    def to_rows(self, W: Any) -> list[Any]:
         """Return matrices whose rows are the blocks."""
         raise NotImplementedError
 
-    def join(self, parts: Sequence[Any]) -> Any:
+    def from_rows(self, parts: Sequence[Any]) -> Any:
         """Return the matrix whose blocks are the rows of the parts."""
         raise NotImplementedError
 
-    def spread(self, values: Any) -> Any:
+    def broadcast(self, values: Any) -> Any:
         """Return one value per block as an array that broadcasts against the matrix.
 
-        Values are in the order in which ``split`` has the blocks. Where blocks are whole rows the
+        Values are in the order in which ``to_rows`` has the blocks. Where blocks are whole rows the
         array has one column.
         """
         raise NotImplementedError
 
     def norms(self, W: Any, p: float) -> Any:
         """Return the ``p``-norms of the blocks, ``p`` in 1, 2 and infinity; they may overflow."""
-        return joined([row_norms(part, p) for part in self.split(W)])
+        return concatenate([row_norms(part, p) for part in self.to_rows(W)])
 
 
-class Rows(Blocks):
+class RowBlocks(Blocks):
     """Every row of the matrix is a block."""
 
     def __init__(self, shape: tuple[int, int]) -> None:
         self.n_blocks = shape[0]
 
-    def split(self, W: Any) -> list[Any]:
+    def to_rows(self, W: Any) -> list[Any]:
         """Return the matrix itself."""
         return [W]
 
-    def join(self, parts: Sequence[Any]) -> Any:
+    def from_rows(self, parts: Sequence[Any]) -> Any:
         """Return the one part."""
         return parts[0]
 
-    def spread(self, values: Any) -> Any:
+    def broadcast(self, values: Any) -> Any:
         """Return the values as a column."""
         return values[:, None]
 
 
-class Outputs(Blocks):
+class OutputBlocks(Blocks):
     """Every column of the matrix is a block."""
 
     def __init__(self, shape: tuple[int, int]) -> None:
         self.n_blocks = shape[1]
 
-    def split(self, W: Any) -> list[Any]:
+    def to_rows(self, W: Any) -> list[Any]:
         """Return the transposed matrix."""
         return [W.T]
 
-    def join(self, parts: Sequence[Any]) -> Any:
+    def from_rows(self, parts: Sequence[Any]) -> Any:
         """Return the one part, transposed."""
         return parts[0].T
 
-    def spread(self, values: Any) -> Any:
+    def broadcast(self, values: Any) -> Any:
         """Return the values as a row."""
         return values[None, :]
 
 
-class Entries(Blocks):
+class EntryBlocks(Blocks):
     """Every entry is a block: what a norm with one exponent is, whatever its groups."""
 
     def __init__(self, shape: tuple[int, int]) -> None:
         self._shape = shape
         self.n_blocks = math.prod(shape)
 
-    def split(self, W: Any) -> list[Any]:
+    def to_rows(self, W: Any) -> list[Any]:
         """Return the entries as one column."""
         return [namespace(W).reshape(W, (-1, 1))]
 
-    def join(self, parts: Sequence[Any]) -> Any:
+    def from_rows(self, parts: Sequence[Any]) -> Any:
         """Return the column as a matrix."""
-        return self.spread(parts[0])
+        return self.broadcast(parts[0])
 
-    def spread(self, values: Any) -> Any:
+    def broadcast(self, values: Any) -> Any:
         """Return the values as a matrix."""
         return namespace(values).reshape(values, self._shape)
 
 
-class Labelled(Blocks):
+class LabelledBlocks(Blocks):
     """Blocks given by labels, of the rows or of all entries."""
 
     def __init__(self, labels: np.ndarray, shape: tuple[int, int], like: Any) -> None:
@@ -136,7 +136,7 @@ class Labelled(Blocks):
         self._place = xp.asarray(place, device=device)
         self._block = xp.asarray(block, device=device)
 
-    def split(self, W: Any) -> list[Any]:
+    def to_rows(self, W: Any) -> list[Any]:
         """Gather the blocks; a zero, or a row of zeros, fills them up."""
         xp = namespace(W)
         flat = W if self._by_rows else xp.reshape(W, (-1, 1))
@@ -147,7 +147,7 @@ class Labelled(Blocks):
             for take, count in zip(self._takes, self._counts, strict=True)
         ]
 
-    def join(self, parts: Sequence[Any]) -> Any:
+    def from_rows(self, parts: Sequence[Any]) -> Any:
         """Put the entries back where they came from."""
         xp = namespace(parts[0])
         width = self._shape[1] if self._by_rows else 1
@@ -158,7 +158,7 @@ class Labelled(Blocks):
         """Return the norms of the blocks; of whole rows, the norms of their norms."""
         return super().norms(row_norms(W, p)[:, None] if self._by_rows else W, p)
 
-    def spread(self, values: Any) -> Any:
+    def broadcast(self, values: Any) -> Any:
         """Return the values at the blocks of the rows, or of the entries."""
         found = namespace(values).take(values, self._block)
         return found[:, None] if self._by_rows else namespace(values).reshape(found, self._shape)
@@ -181,14 +181,14 @@ def block_norms(blocks: Blocks, W: Any, p: float) -> tuple[Any, float]:
     largest = math.sqrt(float(info.max)) * float(info.eps)
     if least < float(xp.max(norms)) < largest:
         return norms, 1.0
-    size = peak(W)
+    size = max_magnitude(W)
     if not 0.0 < size < math.inf:
         return norms, 1.0
-    unit = power_of_two(size)
+    unit = power_of_two_below(size)
     return blocks.norms(W / unit, p), unit
 
 
-class Layouts:
+class BlockCache:
     """Blocks by groups and shape, found once: what a norm remembers of its groups."""
 
     def __init__(self) -> None:
@@ -200,25 +200,25 @@ class Layouts:
         """Return the blocks of ``groups`` for arrays like ``W``."""
         shape = tuple(W.shape)
         if groups is None or isinstance(groups, str):
-            return self.plain(groups, shape)
-        if self._groups is not groups or not same_groups(self._copy, groups):
+            return self.build_plain_blocks(groups, shape)
+        if self._groups is not groups or not groups_are_equal(self._copy, groups):
             self._groups, self._copy, self._known = groups, copy.deepcopy(groups), {}
         key = (shape, namespace(W), device_of(W))
         if key not in self._known:
-            self._known[key] = Labelled(checked_labels(groups, shape), shape, W)
+            self._known[key] = LabelledBlocks(check_labels(groups, shape), shape, W)
         return self._known[key]
 
     @staticmethod
-    def plain(groups: str | None, shape: tuple[int, int]) -> Blocks:
+    def build_plain_blocks(groups: str | None, shape: tuple[int, int]) -> Blocks:
         """Return the blocks that are rows or columns."""
         if groups is None:
-            return Rows(shape)
+            return RowBlocks(shape)
         if groups == "outputs":
-            return Outputs(shape)
+            return OutputBlocks(shape)
         raise ValueError(f"groups={groups!r} is not known; use 'outputs', labels or None.")
 
 
-def checked_labels(groups: Any, shape: tuple[int, ...]) -> np.ndarray:
+def check_labels(groups: Any, shape: tuple[int, ...]) -> np.ndarray:
     """Return labels as integers of shape ``(n_features,)`` or ``(n_features, n_outputs)``."""
     try:
         labels = to_numpy(groups)
@@ -237,8 +237,8 @@ def checked_labels(groups: Any, shape: tuple[int, ...]) -> np.ndarray:
 def count_blocks(groups: Any, shape: tuple[int, int]) -> int:
     """Return how many blocks arrays of a shape have."""
     if groups is None or isinstance(groups, str):
-        return Layouts.plain(groups, shape).n_blocks
-    return len(np.unique(checked_labels(groups, tuple(shape))))
+        return BlockCache.build_plain_blocks(groups, shape).n_blocks
+    return len(np.unique(check_labels(groups, tuple(shape))))
 
 
 def has_row_blocks(groups: Any) -> bool:
@@ -249,7 +249,7 @@ def has_row_blocks(groups: Any) -> bool:
     return n_axes == 1 if n_axes is not None else np.ndim(groups[:1]) == 1
 
 
-def same_groups(first: Any, second: Any) -> bool:
+def groups_are_equal(first: Any, second: Any) -> bool:
     """Tell whether groups are the same, as arrays or as whatever they are."""
     if first is second:
         return True

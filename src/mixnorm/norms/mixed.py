@@ -13,16 +13,16 @@ from mixnorm._array import epsilon, namespace, to_numpy
 from mixnorm._params import Parameters
 from mixnorm.norms import vectors
 from mixnorm.norms.ability import ability
-from mixnorm.norms.ball import common_cuts, row_cuts, shrink
-from mixnorm.norms.base import checked, conjugate, exponent, level
+from mixnorm.norms.ball import find_common_cuts, find_row_cuts, project_magnitudes
+from mixnorm.norms.base import check_exponent, check_level, check_matrix, conjugate
 from mixnorm.norms.blocks import (
+    BlockCache,
     Blocks,
-    Entries,
-    Layouts,
+    EntryBlocks,
     block_norms,
     count_blocks,
+    groups_are_equal,
     has_row_blocks,
-    same_groups,
 )
 
 _INNER = (1.0, 2.0, math.inf)
@@ -34,19 +34,19 @@ _STRONGLY_CONVEX = "mixed norms with 1 < outer <= 2 and inner 2 or the same have
 _SEPARABLE = "mixed norms with outer 1 and blocks of whole rows have them"
 
 
-def _proximal(norm: MixedNorm) -> bool:
+def _has_prox(norm: MixedNorm) -> bool:
     return norm.outer in (1, math.inf) or norm.inner == norm.outer == 2
 
 
-def _strongly_convex(norm: MixedNorm) -> bool:
+def _is_strongly_convex(norm: MixedNorm) -> bool:
     return 1.0 < norm.outer <= 2.0 and norm.inner in (2, norm.outer)
 
 
-def _has_twin(norm: MixedNorm) -> bool:
+def _has_surrogate(norm: MixedNorm) -> bool:
     return norm.outer == 1 and norm.inner in (1, 2)
 
 
-def _separable(norm: MixedNorm) -> bool:
+def _is_separable(norm: MixedNorm) -> bool:
     return norm.outer == 1 and has_row_blocks(norm.groups)
 
 
@@ -77,8 +77,8 @@ class MixedNorm(Parameters):
 
     * ``prox`` and ``project``: ``outer`` 1 or infinity, and ``inner = outer = 2``;
     * ``mirror``, ``link``, ``strong_convexity``: ``1 < outer <= 2``, and ``inner`` 2 or the same;
-    * ``smooth_twin``: ``outer=1`` with ``inner`` 1 or 2;
-    * ``row_duals``, ``restricted``: ``outer=1``, and blocks of whole rows;
+    * ``surrogate``: ``outer=1`` with ``inner`` 1 or 2;
+    * ``row_duals``, ``restrict``: ``outer=1``, and blocks of whole rows;
     * ``row_exponent``: ``outer=1``, and every row a block.
 
     All cost a few passes over the array; the two operations that sort, ``project`` and the ``prox``
@@ -103,7 +103,7 @@ class MixedNorm(Parameters):
     >>> MixedNorm(np.inf, 1).project(W, 1.0)
     array([[1., 1.],
            [0., 0.]])
-    >>> hasattr(norm, "mirror"), norm.smooth_twin((1000, 5)).outer < 1.2
+    >>> hasattr(norm, "mirror"), norm.surrogate((1000, 5)).outer < 1.2
     (False, True)
     """
 
@@ -115,7 +115,7 @@ class MixedNorm(Parameters):
         if not isinstance(other, MixedNorm) or type(other) is not type(self):
             return NotImplemented
         same = (self.inner, self.outer) == (other.inner, other.outer)
-        return same and same_groups(self.groups, other.groups)
+        return same and groups_are_equal(self.groups, other.groups)
 
     __hash__ = None  # type: ignore[assignment]  # parameters may change
 
@@ -123,12 +123,15 @@ class MixedNorm(Parameters):
         return self.get_params(deep=False)
 
     @cached_property
-    def _layouts(self) -> Layouts:
-        return Layouts()
+    def _block_cache(self) -> BlockCache:
+        return BlockCache()
 
     def check(self) -> None:
         """Raise a ValueError or TypeError for exponents that are not allowed."""
-        inner, outer = exponent(self.inner, "inner", self), exponent(self.outer, "outer", self)
+        inner, outer = (
+            check_exponent(self.inner, "inner", self),
+            check_exponent(self.outer, "outer", self),
+        )
         if inner not in _INNER and inner != outer:
             raise ValueError(
                 f"MixedNorm(inner={self.inner!r}, outer={self.outer!r}) is not offered; inner must "
@@ -164,53 +167,54 @@ class MixedNorm(Parameters):
 
     # --- prox, projection, linear minimiser
 
-    @ability(_proximal, _PROXIMAL)
+    @ability(_has_prox, _PROXIMAL)
     def prox(self, W: Any, tau: float) -> Any:
         """Return the minimiser of ``tau * value(X) + ||X - W||^2 / 2``."""
-        blocks, tau, xp = self._blocks(W), level(tau, "tau", W), namespace(W)
+        blocks, tau, xp = self._blocks(W), check_level(tau, "tau", W), namespace(W)
         if math.prod(W.shape) == 0:
             return xp.asarray(W, copy=True)
         if self.outer == math.inf:
             return W - self.dual_norm().project(W, tau)  # Moreau
         if self.inner == self.outer == 1:
-            return vectors.soften(W, tau)
+            return vectors.soft_threshold(W, tau)
         if self.inner == math.inf:
-            size = vectors.peak(W)
+            size = vectors.max_magnitude(W)
             large = float(xp.finfo(W.dtype).max) / (4 * math.prod(W.shape)) < size < math.inf
-            unit = vectors.power_of_two(size) if large else 1.0  # sums of a block would overflow
-            parts = blocks.split(W / unit if large else W)
-            cuts = vectors.joined([row_cuts(part, tau / unit) for part in parts])
-            return vectors.clip(W, blocks.spread(vectors.scaled(cuts, unit)))
+            # The sums of a block would overflow.
+            unit = vectors.power_of_two_below(size) if large else 1.0
+            parts = blocks.to_rows(W / unit if large else W)
+            cuts = vectors.concatenate([find_row_cuts(part, tau / unit) for part in parts])
+            return vectors.clip(W, blocks.broadcast(vectors.rescale(cuts, unit)))
         if self.outer == 2:
             size = self.value(W)
             return W * (max(0.0, 1.0 - tau / size) if size > 0.0 else 1.0)
         norms, unit = block_norms(blocks, W, 2.0)
-        factors = 1.0 - vectors.over(tau / unit, norms)
-        return W * blocks.spread(xp.maximum(factors, xp.zeros_like(factors)))
+        factors = 1.0 - vectors.divide_or_zero(tau / unit, norms)
+        return W * blocks.broadcast(xp.maximum(factors, xp.zeros_like(factors)))
 
-    @ability(_proximal, _PROXIMAL)
+    @ability(_has_prox, _PROXIMAL)
     def project(self, W: Any, radius: float) -> Any:
         """Return the nearest point whose value is at most ``radius``.
 
         A point whose value is, to rounding, comes back as it is.
         """
-        value, radius, xp = self.value(W), level(radius, "radius", W), namespace(W)
+        value, radius, xp = self.value(W), check_level(radius, "radius", W), namespace(W)
         if value <= radius * (1.0 + 16.0 * epsilon(W)):
             return xp.asarray(W, copy=True)
-        size = vectors.peak(W) if not math.isfinite(value) else 0.0
+        size = vectors.max_magnitude(W) if not math.isfinite(value) else 0.0
         if not math.isfinite(size):
             return xp.full_like(W, math.nan)
         if radius == 0.0:
             return xp.zeros_like(W)
         if size > 0.0:  # the entries are finite, and their norm is not
-            unit = vectors.power_of_two(size)
+            unit = vectors.power_of_two_below(size)
             return self.project(W / unit, radius / unit) * unit
         if not _LEAST < value < _LARGEST:
-            unit = vectors.power_of_two(value)
-            return self._projected(W / unit, radius / unit) * unit
-        return self._projected(W, radius)
+            unit = vectors.power_of_two_below(value)
+            return self._project_outside_point(W / unit, radius / unit) * unit
+        return self._project_outside_point(W, radius)
 
-    def _projected(self, W: Any, radius: float) -> Any:
+    def _project_outside_point(self, W: Any, radius: float) -> Any:
         """Project a point from outside of the ball, of a size whose sums are safe."""
         blocks, xp = self._blocks(W), namespace(W)
         if self.inner == self.outer == math.inf:
@@ -218,25 +222,27 @@ class MixedNorm(Parameters):
         if self.inner == self.outer == 2:
             return W * (radius / self.value(W))
         if self.inner == self.outer:
-            return vectors.with_signs(
-                blocks.spread(shrink(xp.reshape(xp.abs(W), (-1,)), radius)), W
+            return vectors.copy_signs(
+                blocks.broadcast(project_magnitudes(xp.reshape(xp.abs(W), (-1,)), radius)), W
             )
         if self.inner == 2:
             norms, unit = block_norms(blocks, W, 2.0)
             if self.outer == 1:
-                factors = vectors.over(shrink(xp.asarray(norms, copy=True), radius / unit), norms)
+                factors = vectors.divide_or_zero(
+                    project_magnitudes(xp.asarray(norms, copy=True), radius / unit), norms
+                )
             else:
-                factors = vectors.over(radius / unit, norms)
-            return W * blocks.spread(xp.minimum(factors, xp.ones_like(factors)))
-        parts = blocks.split(W)
+                factors = vectors.divide_or_zero(radius / unit, norms)
+            return W * blocks.broadcast(xp.minimum(factors, xp.ones_like(factors)))
+        parts = blocks.to_rows(W)
         if self.inner == math.inf:
-            return vectors.clip(W, blocks.spread(common_cuts(parts, radius)))
+            return vectors.clip(W, blocks.broadcast(find_common_cuts(parts, radius)))
         # One l1 ball per block: a soft threshold, then what rounding left outside.
-        cuts = [row_cuts(part, radius) for part in parts]
-        found = vectors.soften(W, blocks.spread(vectors.joined(cuts)))
+        cuts = [find_row_cuts(part, radius) for part in parts]
+        found = vectors.soft_threshold(W, blocks.broadcast(vectors.concatenate(cuts)))
         sums, unit = block_norms(blocks, found, 1.0)
-        factors = vectors.over(radius / unit, sums)
-        return found * blocks.spread(xp.minimum(factors, xp.ones_like(factors)))
+        factors = vectors.divide_or_zero(radius / unit, sums)
+        return found * blocks.broadcast(xp.minimum(factors, xp.ones_like(factors)))
 
     def lmo(self, G: Any) -> Any:
         """Return a point of the unit ball with the least inner product with ``G``.
@@ -244,31 +250,31 @@ class MixedNorm(Parameters):
         That product is ``-dual(G)``. For ``outer=1`` it is zero outside of one block; it is zero
         for ``G = 0``.
         """
-        return -self._aligned(G, float(self.inner), float(self.outer))[0]
+        return -self._find_aligned(G, float(self.inner), float(self.outer))[0]
 
     # --- mirror maps
 
-    @ability(_strongly_convex, _STRONGLY_CONVEX)
+    @ability(_is_strongly_convex, _STRONGLY_CONVEX)
     def mirror(self, theta: Any) -> Any:
         """Return the gradient of half the squared dual norm."""
-        point, size, unit = self._aligned(theta, float(self.inner), float(self.outer))
-        return vectors.scaled(point * size, unit)
+        point, size, unit = self._find_aligned(theta, float(self.inner), float(self.outer))
+        return vectors.rescale(point * size, unit)
 
-    @ability(_strongly_convex, _STRONGLY_CONVEX)
+    @ability(_is_strongly_convex, _STRONGLY_CONVEX)
     def link(self, W: Any) -> Any:
         """Return the gradient of half the squared norm, the inverse of ``mirror``."""
         inner, outer = conjugate(float(self.inner)), conjugate(float(self.outer))
-        point, size, unit = self._aligned(W, inner, outer)
-        return vectors.scaled(point * size, unit)
+        point, size, unit = self._find_aligned(W, inner, outer)
+        return vectors.rescale(point * size, unit)
 
-    @ability(_strongly_convex, _STRONGLY_CONVEX)
+    @ability(_is_strongly_convex, _STRONGLY_CONVEX)
     def strong_convexity(self) -> float:
         """Return the constant of half the squared norm with respect to the norm itself."""
         self.check()
         return float(self.outer) - 1.0
 
-    @ability(_has_twin, "mixed norms with outer 1 and inner 1 or 2 have one")
-    def smooth_twin(self, shape: tuple[int, int]) -> MixedNorm:
+    @ability(_has_surrogate, "mixed norms with outer 1 and inner 1 or 2 have one")
+    def surrogate(self, shape: tuple[int, int]) -> MixedNorm:
         r"""Return the strongly convex norm that stands in for this one, on arrays of a shape.
 
         Its outer exponent is :math:`q = p/(p - 1)` with :math:`p = \max(2, \ln D)`, and :math:`D`
@@ -279,23 +285,23 @@ class MixedNorm(Parameters):
         q = conjugate(max(2.0, math.log(max(count, 1))))
         return MixedNorm(q if self.inner == 1 else 2, q, self.groups)
 
-    def _aligned(self, G: Any, inner: float, outer: float) -> tuple[Any, float, float]:
+    def _find_aligned(self, G: Any, inner: float, outer: float) -> tuple[Any, float, float]:
         """Return a point of the unit ball with the largest inner product with ``G``, and that.
 
         The product is in a unit, which comes last.
         """
         blocks, xp = self._blocks(G), namespace(G)
         norms, unit = block_norms(blocks, G, conjugate(inner))
-        weights = vectors.aligned_vector(norms, outer, conjugate(outer))
+        weights = vectors.dual_vector(norms, outer, conjugate(outer))
         if inner == 2.0 != outer:
             # One by one: the inverse of a norm may be beyond the largest number.
             lengths = xp.where(norms > 0.0, norms, xp.ones_like(norms))
-            point = (G / unit) / blocks.spread(lengths) * blocks.spread(weights)
+            point = (G / unit) / blocks.broadcast(lengths) * blocks.broadcast(weights)
         elif inner == 1.0 != outer and math.prod(G.shape) > 0:
-            signs = blocks.join([vectors.first_signs(part) for part in blocks.split(G)])
-            point = signs * blocks.spread(weights)
+            signs = blocks.from_rows([vectors.sign_largest(part) for part in blocks.to_rows(G)])
+            point = signs * blocks.broadcast(weights)
         else:
-            point = xp.sign(G) * blocks.spread(weights)
+            point = xp.sign(G) * blocks.broadcast(weights)
         return point, vectors.vector_norm(norms, conjugate(outer)), unit
 
     # --- rows
@@ -307,16 +313,16 @@ class MixedNorm(Parameters):
             return float(self.inner)
         raise AttributeError(f"{self!r} has no row_exponent; norms with outer=1 and no groups do.")
 
-    @ability(_separable, _SEPARABLE)
+    @ability(_is_separable, _SEPARABLE)
     def row_duals(self, V: Any) -> Any:
         """Return for each row the dual norm of its block, so that ``dual`` is their maximum."""
         self._blocks(V)
-        blocks = self._layouts.find(self.groups, V)
+        blocks = self._block_cache.find(self.groups, V)
         norms, unit = block_norms(blocks, V, conjugate(float(self.inner)))
-        return blocks.spread(vectors.scaled(norms, unit))[:, 0]
+        return blocks.broadcast(vectors.rescale(norms, unit))[:, 0]
 
-    @ability(_separable, _SEPARABLE)
-    def restricted(self, rows: Any) -> MixedNorm:
+    @ability(_is_separable, _SEPARABLE)
+    def restrict(self, rows: Any) -> MixedNorm:
         """Return the norm of the rows with these indices, which must be whole blocks."""
         self.check()
         if self.groups is None:
@@ -333,8 +339,8 @@ class MixedNorm(Parameters):
 
     def _blocks(self, W: Any) -> Blocks:
         """Check array and exponents; return the blocks: entries where the exponents agree."""
-        checked(W, self)
+        check_matrix(W, self)
         self.check()
         if self.inner == self.outer:
-            return Entries(tuple(W.shape))
-        return self._layouts.find(self.groups, W)
+            return EntryBlocks(tuple(W.shape))
+        return self._block_cache.find(self.groups, W)

@@ -9,10 +9,23 @@ from typing import Any, ClassVar
 from mixnorm._array import device_of, epsilon, namespace
 from mixnorm._params import Parameters
 from mixnorm.norms.ability import ability
-from mixnorm.norms.ball import shrink
-from mixnorm.norms.base import checked, conjugate, exponent, level
-from mixnorm.norms.svd import above, in_ball, largest, leading_pair, svd
-from mixnorm.norms.vectors import aligned_vector, clip, peak, power_of_two, scaled, vector_norm
+from mixnorm.norms.ball import project_magnitudes
+from mixnorm.norms.base import check_exponent, check_level, check_matrix, conjugate
+from mixnorm.norms.svd import (
+    find_ball_triplets,
+    find_largest_value,
+    find_leading_triplet,
+    find_triplets_above,
+    svd,
+)
+from mixnorm.norms.vectors import (
+    clip,
+    dual_vector,
+    max_magnitude,
+    power_of_two_below,
+    rescale,
+    vector_norm,
+)
 
 # Between these, squares and sums of many of them keep their digits, in single precision too.
 _LEAST, _LARGEST = 1e-8, 1e8
@@ -24,11 +37,11 @@ _STRONGLY_CONVEX = "Schatten norms with 1 < q <= 2 have one"
 _TRACE = "the trace norm has one"
 
 
-def _proximal(norm: Spectral) -> bool:
+def _has_prox(norm: Spectral) -> bool:
     return norm.q in (1, 2, math.inf)
 
 
-def _strongly_convex(norm: Spectral) -> bool:
+def _is_strongly_convex(norm: Spectral) -> bool:
     return 1.0 < norm.q <= 2.0
 
 
@@ -43,19 +56,19 @@ class Spectral(Parameters):
 
     def check(self) -> None:
         """Raise a ValueError or TypeError for an exponent that is not allowed."""
-        exponent(self.q, "q", self)
+        check_exponent(self.q, "q", self)
 
     # --- values
 
     def value(self, W: Any) -> float:
         """Return the norm."""
         self.check()
-        return self._size(W, float(self.q))
+        return self._compute_value(W, float(self.q))
 
     def dual(self, V: Any) -> float:
         """Return the dual norm, that with the conjugate exponent."""
         self.check()
-        return self._size(V, conjugate(float(self.q)))
+        return self._compute_value(V, conjugate(float(self.q)))
 
     def dual_norm(self) -> SchattenNorm:
         """Return the dual norm as an object."""
@@ -84,8 +97,8 @@ class Spectral(Parameters):
         U, s, Vt : arrays of shapes (n_features, r), (r,), (r, n_outputs)
             Only singular values above ``tau`` are there, less ``tau``, largest first.
         """
-        A, unit = self._scaled(W)
-        tau, xp, side = level(tau, "tau", W), namespace(A), min(A.shape)
+        A, unit = self._scale(W)
+        tau, xp, side = check_level(tau, "tau", W), namespace(A), min(A.shape)
         if start is not None and (getattr(start, "ndim", 0) != 2 or start.shape[0] != side):
             raise ValueError(
                 f"start must have one column per guess and {side} rows, as the smaller side of W; "
@@ -98,46 +111,46 @@ class Spectral(Parameters):
             left, values, right = (xp.full(shape, unit, **where) for shape in shapes)
             return left, values, right
         relative = min(tau / unit, _BEYOND)
-        found = above(A, relative, start)
+        found = find_triplets_above(A, relative, start)
         values = found.values - relative
         values = xp.maximum(values, xp.zeros_like(values)) * unit
         return found.left, values, found.right.T
 
-    @ability(_proximal, _PROXIMAL)
+    @ability(_has_prox, _PROXIMAL)
     def prox(self, W: Any, tau: float) -> Any:
         """Return the minimiser of ``tau * value(X) + ||X - W||^2 / 2``."""
         if self.q == math.inf:
             return W - TraceNorm().project(W, tau)  # Moreau
         if self.q == 2:
-            size, tau = self.value(W), level(tau, "tau", W)
+            size, tau = self.value(W), check_level(tau, "tau", W)
             return W * (max(0.0, 1.0 - tau / size) if size > 0.0 else 1.0)
-        A, unit = self._scaled(W)
+        A, unit = self._scale(W)
         if not unit > 1.0:
             left, values, right = self.prox_factors(W, tau)
             return (left * values) @ right
         # Singular values may be beyond the largest float, and entries are not, but for rounding.
-        left, values, right = self.prox_factors(A, level(tau, "tau", W) / unit)
+        left, values, right = self.prox_factors(A, check_level(tau, "tau", W) / unit)
         return clip((left * values) @ right, float(namespace(W).finfo(W.dtype).max) / unit) * unit
 
-    @ability(_proximal, _PROXIMAL)
+    @ability(_has_prox, _PROXIMAL)
     def project(self, W: Any, radius: float) -> Any:
         """Return the nearest point whose value is at most ``radius``.
 
         A point whose value is, to rounding, comes back as it is.
         """
-        (A, unit), radius, xp = self._scaled(W), level(radius, "radius", W), namespace(W)
+        (A, unit), radius, xp = self._scale(W), check_level(radius, "radius", W), namespace(W)
         if not unit > 0.0:
             return xp.full_like(W, unit)
         if self.q == 2:
             return W * min(1.0, radius / self.value(W))
-        found = in_ball(A, radius / unit) if self.q == 1 else svd(A)
+        found = find_ball_triplets(A, radius / unit) if self.q == 1 else svd(A)
         size = vector_norm(found.values, float(self.q)) * unit
         if size <= radius * (1.0 + 64.0 * epsilon(W)):
             return xp.asarray(W, copy=True)
         if radius == 0.0:
             return xp.zeros_like(W)
         if self.q == 1:
-            values = shrink(found.values, radius / unit)
+            values = project_magnitudes(found.values, radius / unit)
         else:
             values = xp.minimum(found.values, xp.full_like(found.values, radius / unit))
         return (found.left * values) @ found.right.T * unit
@@ -150,34 +163,34 @@ class Spectral(Parameters):
         """
         self.check()
         if self.q != 1:
-            return -self._aligned(G, float(self.q))[0]
-        A, unit = self._scaled(G)
+            return -self._find_aligned(G, float(self.q))[0]
+        A, unit = self._scale(G)
         if not unit > 0.0:
             return namespace(G).full_like(G, unit)
-        pair = leading_pair(A)
+        pair = find_leading_triplet(A)
         return -pair.left @ pair.right.T
 
     # --- mirror maps
 
-    @ability(_strongly_convex, _STRONGLY_CONVEX)
+    @ability(_is_strongly_convex, _STRONGLY_CONVEX)
     def mirror(self, theta: Any) -> Any:
         """Return the gradient of half the squared dual norm."""
-        point, size, unit = self._aligned(theta, float(self.q))
-        return scaled(point * size, unit)
+        point, size, unit = self._find_aligned(theta, float(self.q))
+        return rescale(point * size, unit)
 
-    @ability(_strongly_convex, _STRONGLY_CONVEX)
+    @ability(_is_strongly_convex, _STRONGLY_CONVEX)
     def link(self, W: Any) -> Any:
         """Return the gradient of half the squared norm, the inverse of ``mirror``."""
-        point, size, unit = self._aligned(W, conjugate(float(self.q)))
-        return scaled(point * size, unit)
+        point, size, unit = self._find_aligned(W, conjugate(float(self.q)))
+        return rescale(point * size, unit)
 
-    @ability(_strongly_convex, _STRONGLY_CONVEX)
+    @ability(_is_strongly_convex, _STRONGLY_CONVEX)
     def strong_convexity(self) -> float:
         """Return the constant of half the squared norm with respect to the norm itself."""
         return float(self.q) - 1.0
 
     @ability(_is_trace, _TRACE)
-    def smooth_twin(self, shape: tuple[int, int]) -> SchattenNorm:
+    def surrogate(self, shape: tuple[int, int]) -> SchattenNorm:
         r"""Return the strongly convex norm that stands in for this one, on arrays of a shape.
 
         Its exponent is :math:`q = p/(p - 1)` with :math:`p = \max(2, \ln D)`, and :math:`D` the
@@ -185,46 +198,46 @@ class Spectral(Parameters):
         """
         return SchattenNorm(conjugate(max(2.0, math.log(max(min(shape), 1)))))
 
-    def _size(self, W: Any, q: float) -> float:
+    def _compute_value(self, W: Any, q: float) -> float:
         """Return the norm with exponent ``q``."""
-        A, unit = self._scaled(W)
+        A, unit = self._scale(W)
         if not unit > 0.0:
             return unit
         xp = namespace(A)
         if q == 2.0:
             return unit * vector_norm(xp.reshape(xp.abs(A), (-1,)), 2.0)
         if q == math.inf:
-            return unit * largest(A)
+            return unit * find_largest_value(A)
         return unit * vector_norm(xp.linalg.svdvals(A), q)
 
-    def _aligned(self, G: Any, q: float) -> tuple[Any, float, float]:
+    def _find_aligned(self, G: Any, q: float) -> tuple[Any, float, float]:
         """Return the point of the ball of ``q`` with the largest product with ``G``, and that.
 
         The product is in a unit, which comes last.
         """
-        A, unit = self._scaled(G)
+        A, unit = self._scale(G)
         if not unit > 0.0:
             return namespace(G).full_like(G, unit), unit, 1.0
         if q == 2.0:
-            size = self._size(A, 2.0)
+            size = self._compute_value(A, 2.0)
             return A / size, size, unit
         left, values, right = svd(A)
-        weights = aligned_vector(values, q, conjugate(q))
+        weights = dual_vector(values, q, conjugate(q))
         return (left * weights) @ right.T, vector_norm(values, conjugate(q)), unit
 
-    def _scaled(self, W: Any) -> tuple[Any, float]:
+    def _scale(self, W: Any) -> tuple[Any, float]:
         """Return ``W / unit``, of a size whose squares are safe, and the power of two ``unit``.
 
         Zero stands for an array of zeros or of nothing, NaN for one that is not finite.
         """
-        checked(W, self)
+        check_matrix(W, self)
         self.check()
-        size = peak(W)
+        size = max_magnitude(W)
         if not 0.0 < size < math.inf:
             return W, 0.0 if size == 0.0 else math.nan
         if _LEAST < size < _LARGEST:
             return W, 1.0
-        unit = power_of_two(size)
+        unit = power_of_two_below(size)
         return W / unit, unit
 
 
@@ -241,7 +254,7 @@ class SchattenNorm(Spectral):
     Notes
     -----
     What a norm cannot do is absent (``hasattr`` is False): ``prox`` and ``project`` need ``q`` 1, 2
-    or infinity; ``mirror``, ``link`` and ``strong_convexity`` need ``1 < q <= 2``; ``smooth_twin``
+    or infinity; ``mirror``, ``link`` and ``strong_convexity`` need ``1 < q <= 2``; ``surrogate``
     and ``prox_factors`` need ``q=1``. Unless ``q`` is 2, everything but the largest singular value
     costs a thin singular value decomposition; see :class:`TraceNorm`.
 
@@ -289,7 +302,7 @@ class TraceNorm(Spectral):
     >>> U, s, Vt = norm.prox_factors(W, 1.5)
     >>> s
     array([1.5])
-    >>> norm.smooth_twin((1000, 100))
+    >>> norm.surrogate((1000, 100))
     SchattenNorm(q=1.277...)
     """
 

@@ -30,12 +30,12 @@ class Triplets(NamedTuple):
     values: Any
     right: Any
 
-    def transposed(self) -> Triplets:
+    def transpose(self) -> Triplets:
         """Return the triplets of the transposed matrix."""
         return Triplets(self.right, self.values, self.left)
 
 
-def accuracy(A: Any) -> float:
+def allowed_error(A: Any) -> float:
     """Return the relative error that is allowed: 1e-10, in single precision 1e-5."""
     return 1e-10 if epsilon(A) < 1e-10 else 1e-5
 
@@ -46,70 +46,70 @@ def svd(A: Any) -> Triplets:
     return Triplets(left, values, right.T)
 
 
-def largest(A: Any) -> float:
+def find_largest_value(A: Any) -> float:
     """Return the largest singular value, not below it by more than the accuracy."""
     if min(A.shape) > _MEDIUM:
-        found, error = _lanczos(A if A.shape[0] >= A.shape[1] else A.T)
-        return float(found.values[0]) + max(error, accuracy(A) * float(found.values[0]))
+        found, error = _find_largest_triplet(A if A.shape[0] >= A.shape[1] else A.T)
+        return float(found.values[0]) + max(error, allowed_error(A) * float(found.values[0]))
     gram = A.T @ A if A.shape[0] >= A.shape[1] else A @ A.T
     return math.sqrt(max(float(namespace(A).linalg.eigvalsh(gram)[-1]), 0.0))
 
 
-def leading_pair(A: Any) -> Triplets:
+def find_leading_triplet(A: Any) -> Triplets:
     """Return the triplet of the largest singular value."""
     if A.shape[0] < A.shape[1]:
-        return leading_pair(A.T).transposed()
+        return find_leading_triplet(A.T).transpose()
     if A.shape[1] > _SMALL:
-        return _lanczos(A)[0]
+        return _find_largest_triplet(A)[0]
     xp = namespace(A)
     right = xp.linalg.eigh(A.T @ A)[1][:, -1:]
-    return _with_left(A, right)
+    return _complete_triplets(A, right)
 
 
-def above(A: Any, level: float, start: Any = None) -> Triplets:
+def find_triplets_above(A: Any, level: float, start: Any = None) -> Triplets:
     """Return the triplets of singular values above ``level``.
 
     ``start`` are guesses of singular vectors of the smaller side, one per column.
     """
     if A.shape[0] < A.shape[1]:
-        return above(A.T, level, start).transposed()
-    found = _krylov(A, level, start) if A.shape[1] > _SMALL else None
+        return find_triplets_above(A.T, level, start).transpose()
+    found = _find_by_krylov(A, level, start) if A.shape[1] > _SMALL else None
     if found is None:
-        found = _dense(A, level)
-    return _first(found, _count(found.values, level))
+        found = _find_dense(A, level)
+    return _take_leading(found, _count_above(found.values, level))
 
 
-def _count(values: Any, level: float) -> int:
+def _count_above(values: Any, level: float) -> int:
     """Return how many values are above ``level``."""
     xp = namespace(values)
     return int(xp.sum(xp.astype(values > level, xp.int64)))
 
 
-def _first(found: Triplets, count: int) -> Triplets:
+def _take_leading(found: Triplets, count: int) -> Triplets:
     """Return the leading triplets."""
     return Triplets(found.left[:, :count], found.values[:count], found.right[:, :count])
 
 
-def in_ball(A: Any, radius: float) -> Triplets:
+def find_ball_triplets(A: Any, radius: float) -> Triplets:
     """Return triplets, among them all that the projection on a ball of the trace norm keeps.
 
     It takes the same amount from every singular value that stays, which is at least what the
     leading values alone would need. Estimates of these are never too large.
     """
     if A.shape[0] < A.shape[1]:
-        return in_ball(A.T, radius).transposed()
+        return find_ball_triplets(A.T, radius).transpose()
     if A.shape[1] > _SMALL:
         xp = namespace(A)
-        sums = xp.cumulative_sum(_ritz(A, _filled(A, None, _FIRST_BLOCK), depth=2).values)
+        sums = xp.cumulative_sum(_ritz_step(A, _start_block(A, None, _FIRST_BLOCK), depth=2).values)
         counts = xp.arange(1, sums.shape[0] + 1, dtype=A.dtype, device=device_of(A))
         least = float(xp.max((sums - radius) / counts))
-        found = _krylov(A, least, None) if least > 1e-6 * radius else None
+        found = _find_by_krylov(A, least, None) if least > 1e-6 * radius else None
         if found is not None:
-            return _first(found, _count(found.values, least))
+            return _take_leading(found, _count_above(found.values, least))
     return svd(A)
 
 
-def _dense(A: Any, level: float) -> Triplets:
+def _find_dense(A: Any, level: float) -> Triplets:
     """Return triplets, among them all above ``level``, from the Gram matrix of the columns.
 
     The left vectors are orthogonal to about eps times the squared ratio of the largest singular
@@ -118,21 +118,21 @@ def _dense(A: Any, level: float) -> Triplets:
     xp = namespace(A)
     squares, right = xp.linalg.eigh(A.T @ A)
     largest = float(squares[-1])
-    if not level * level * accuracy(A) >= epsilon(A) * largest:
+    if not level * level * allowed_error(A) >= epsilon(A) * largest:
         return svd(A)
-    count = _count(squares, level * level)
+    count = _count_above(squares, level * level)
     right = xp.flip(right[:, right.shape[1] - count :], axis=1)
-    return _with_left(A, right)
+    return _complete_triplets(A, right)
 
 
-def _with_left(A: Any, right: Any) -> Triplets:
+def _complete_triplets(A: Any, right: Any) -> Triplets:
     """Return triplets with these right vectors."""
     left = A @ right
-    values = _lengths(left)
+    values = _column_norms(left)
     return Triplets(left / values, values, right)
 
 
-def _krylov(A: Any, level: float, start: Any) -> Triplets | None:
+def _find_by_krylov(A: Any, level: float, start: Any) -> Triplets | None:
     """Return leading triplets of a tall matrix; None where a dense decomposition is better.
 
     The triplets are exact for ``A - U R^T``, where ``R`` are their residuals, and a prox is
@@ -142,47 +142,47 @@ def _krylov(A: Any, level: float, start: Any) -> Triplets | None:
     """
     xp = namespace(A)
     width = _FIRST_BLOCK if start is None else start.shape[1] + _SPARE
-    block = _filled(A, start, width)
+    block = _start_block(A, start, width)
     # Columns worked on until a Gram matrix and its eigenvectors would have cost as much.
     patience = 0.5 * A.shape[1] * (_MANY + A.shape[1] / A.shape[0])
     while width <= _MANY * A.shape[1] and patience > 0.0:
         patience -= width
-        found = _ritz(A, block, depth=2)
-        count = _count(found.values[:width], level)
+        found = _ritz_step(A, block, depth=2)
+        count = _count_above(found.values[:width], level)
         if count == width:  # there may be more
             width *= 2
-            block = _filled(A, found.right, width)
+            block = _start_block(A, found.right, width)
             continue
-        errors = _residuals(A, found, count + 1)
+        errors = _residual_norms(A, found, count + 1)
         excess = found.values[:count] - level
         size = math.sqrt(float(xp.sum(excess * excess)))
-        allowed = max(0.3 * accuracy(A) * size, 64.0 * epsilon(A) * float(found.values[0]))
+        allowed = max(0.3 * allowed_error(A) * size, 64.0 * epsilon(A) * float(found.values[0]))
         error = math.sqrt(float(xp.sum(xp.minimum(errors[:count], 2.0 * excess) ** 2)))
         room = min(float(errors[count]), float(found.values[count] + errors[count]) - level)
         if error <= allowed and room <= allowed:
             return found
-        block = _filled(A, found.right, width)
+        block = _start_block(A, found.right, width)
     return None
 
 
-def _lanczos(A: Any) -> tuple[Triplets, float]:
+def _find_largest_triplet(A: Any) -> tuple[Triplets, float]:
     """Return the triplet of the largest singular value of a tall matrix, and its residual."""
-    block = _filled(A, None, _SPARE)
+    block = _start_block(A, None, _SPARE)
     for _ in range(_MOST_RESTARTS):
-        found = _ritz(A, block, depth=_DEEP)
-        error = float(_residuals(A, found, 1)[0])
-        if error <= 0.1 * accuracy(A) * float(found.values[0]):
+        found = _ritz_step(A, block, depth=_DEEP)
+        error = float(_residual_norms(A, found, 1)[0])
+        if error <= 0.1 * allowed_error(A) * float(found.values[0]):
             break
-        block = _filled(A, found.right, _SPARE)
-    return _first(found, 1), error
+        block = _start_block(A, found.right, _SPARE)
+    return _take_leading(found, 1), error
 
 
-def _ritz(A: Any, block: Any, depth: int) -> Triplets:
+def _ritz_step(A: Any, block: Any, depth: int) -> Triplets:
     """Return the best triplets in the space of ``block`` and its products with ``A^T A``."""
     xp = namespace(A)
     basis, images = block, [A @ block]
     for _ in range(depth):
-        new = _orthogonal(A.T @ images[-1], basis)
+        new = _orthogonalize(A.T @ images[-1], basis)
         basis = xp.concat([basis, new], axis=1)
         images.append(A @ new)
     left, triangle = xp.linalg.qr(xp.concat(images, axis=1))
@@ -190,14 +190,14 @@ def _ritz(A: Any, block: Any, depth: int) -> Triplets:
     return Triplets(left @ inner.left, inner.values, basis @ inner.right)
 
 
-def _orthogonal(columns: Any, basis: Any) -> Any:
+def _orthogonalize(columns: Any, basis: Any) -> Any:
     """Return what ``columns`` add to an orthonormal basis; columns that add nothing become zero.
 
     A column of zeros in a basis does no harm. What rounding leaves of one that adds nothing would:
     it lies in the span of the basis.
     """
     rest = columns - basis @ (basis.T @ columns)
-    size, left_over = _lengths(columns), _lengths(rest)
+    size, left_over = _column_norms(columns), _column_norms(rest)
     xp = namespace(columns)
     lost = left_over <= 1e3 * epsilon(columns) * size
     rest = rest * xp.where(lost, xp.zeros_like(size), 1.0 / xp.where(lost, size + 1.0, left_over))
@@ -208,18 +208,20 @@ def _orthogonal(columns: Any, basis: Any) -> Any:
     return xp.linalg.qr(left - basis @ (basis.T @ left))[0] * adds
 
 
-def _residuals(A: Any, found: Triplets, count: int) -> Any:
+def _residual_norms(A: Any, found: Triplets, count: int) -> Any:
     """Return the norms of ``A^T u - s v`` of the leading triplets; ``A v = s u`` holds."""
-    return _lengths(A.T @ found.left[:, :count] - found.right[:, :count] * found.values[:count])
+    return _column_norms(
+        A.T @ found.left[:, :count] - found.right[:, :count] * found.values[:count]
+    )
 
 
-def _lengths(columns: Any) -> Any:
+def _column_norms(columns: Any) -> Any:
     """Return the Euclidean norms of columns."""
     xp = namespace(columns)
     return xp.sqrt(xp.sum(columns * columns, axis=0))
 
 
-def _filled(A: Any, start: Any, width: int) -> Any:
+def _start_block(A: Any, start: Any, width: int) -> Any:
     """Return ``width`` orthonormal columns: those of ``start`` first, the others random."""
     xp, n_columns = namespace(A), A.shape[1]
     columns = [] if start is None else [start]

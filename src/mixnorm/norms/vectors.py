@@ -17,7 +17,7 @@ from mixnorm._array import device_of, is_numpy, namespace
 _SHORT = 64
 
 
-def joined(vectors: Sequence[Any]) -> Any:
+def concatenate(vectors: Sequence[Any]) -> Any:
     """Return vectors, one per part, as one."""
     return vectors[0] if len(vectors) == 1 else namespace(vectors[0]).concat(vectors)
 
@@ -29,7 +29,7 @@ def row_norms(A: Any, p: float) -> Any:
         return xp.abs(A[:, 0])
     if p == 2.0:
         return np.sqrt(np.einsum("ij,ij->i", A, A)) if is_numpy(A) else xp.sqrt(row_sums(A * A))
-    return row_sums(xp.abs(A)) if p == 1.0 else row_peaks(A)
+    return row_sums(xp.abs(A)) if p == 1.0 else row_maxima(A)
 
 
 def row_sums(A: Any) -> Any:
@@ -38,7 +38,7 @@ def row_sums(A: Any) -> Any:
     return A @ xp.ones((A.shape[1],), dtype=A.dtype, device=device_of(A))
 
 
-def row_peaks(A: Any) -> Any:
+def row_maxima(A: Any) -> Any:
     """Return the largest magnitude of each row; zero where rows are empty."""
     xp = namespace(A)
     if A.shape[1] == 0:
@@ -48,7 +48,7 @@ def row_peaks(A: Any) -> Any:
     return xp.max(xp.abs(A), axis=1)
 
 
-def peak(W: Any) -> float:
+def max_magnitude(W: Any) -> float:
     """Return the largest magnitude; zero where there is none."""
     if math.prod(W.shape) == 0:
         return 0.0
@@ -56,12 +56,12 @@ def peak(W: Any) -> float:
     return max(float(xp.max(W)), -float(xp.min(W)), 0.0)
 
 
-def power_of_two(size: float) -> float:
+def power_of_two_below(size: float) -> float:
     """Return the power of two below ``size``, so that dividing by it is exact; at most 2^1000."""
     return math.ldexp(1.0, min(max(math.frexp(size)[1] - 1, -1000), 1000))
 
 
-def scaled(A: Any, unit: float) -> Any:
+def rescale(A: Any, unit: float) -> Any:
     """Return ``A * unit``; infinite where that is beyond the largest float."""
     if unit == 1.0:
         return A
@@ -82,16 +82,16 @@ def vector_norm(v: Any, p: float) -> float:
     top = float(xp.max(v))
     if p == math.inf or top == 0.0 or not math.isfinite(top):
         return top
-    total = float(xp.sum(_powers(v / top, p), dtype=xp.float64))
+    total = float(xp.sum(_raise_to(v / top, p), dtype=xp.float64))
     return top * math.pow(total, 1.0 / p)
 
 
-def _powers(shares: Any, p: float) -> Any:
+def _raise_to(shares: Any, p: float) -> Any:
     """Return numbers from 0 to 1 to a power, which need not be one that their dtype can hold."""
     return shares ** min(p, float(namespace(shares).finfo(shares.dtype).max))
 
 
-def aligned_vector(v: Any, p: float, q: float) -> Any:
+def dual_vector(v: Any, p: float, q: float) -> Any:
     """Return ``t`` with ``p``-norm one and ``<t, v>`` the ``q``-norm of magnitudes ``v``.
 
     ``q`` is conjugate to ``p``. Zero where ``v`` is zero.
@@ -107,11 +107,11 @@ def aligned_vector(v: Any, p: float, q: float) -> Any:
     # Divided by the largest, and not by the norm: for large q these two are one number to rounding,
     # though a power of the one may be several times that of the other.
     shares = v / xp.max(v)
-    total = float(xp.sum(_powers(shares, q), dtype=xp.float64))
-    return _powers(shares, q - 1.0) / math.pow(total, 1.0 / p)
+    total = float(xp.sum(_raise_to(shares, q), dtype=xp.float64))
+    return _raise_to(shares, q - 1.0) / math.pow(total, 1.0 / p)
 
 
-def first_signs(A: Any) -> Any:
+def sign_largest(A: Any) -> Any:
     """Return the sign of the largest entry of each row in its place, and zeros elsewhere."""
     xp = namespace(A)
     places = xp.arange(A.shape[1], device=device_of(A))
@@ -119,7 +119,7 @@ def first_signs(A: Any) -> Any:
     return xp.sign(A) * xp.astype(first, A.dtype)
 
 
-def over(number: Any, v: Any) -> Any:
+def divide_or_zero(number: Any, v: Any) -> Any:
     """Return ``number / v`` for magnitudes ``v``, and zero where they are zero.
 
     Infinite for a magnitude far below ``number``, which may be one float or one for each.
@@ -143,12 +143,12 @@ def clip(W: Any, bound: Any) -> Any:
     return xp.minimum(xp.maximum(W, -bound), bound)
 
 
-def with_signs(sizes: Any, W: Any) -> Any:
+def copy_signs(sizes: Any, W: Any) -> Any:
     """Return magnitudes with the signs of ``W``; overwrites them."""
     return np.copysign(sizes, W, out=sizes) if is_numpy(W) else sizes * namespace(W).sign(W)
 
 
-def soften(W: Any, bound: Any) -> Any:
+def soft_threshold(W: Any, bound: Any) -> Any:
     """Return ``W`` with magnitudes less by ``bound``, and zero where they are below it."""
     clipped = clip(W, bound)
     return np.subtract(W, clipped, out=clipped) if is_numpy(W) else W - clipped

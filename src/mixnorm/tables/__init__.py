@@ -5,8 +5,8 @@ imports no other: it takes the estimator of a ``TableModel`` as it is.
 """
 
 from mixnorm.tables.columns import CategoryColumn, DateColumn, NumberColumn
-from mixnorm.tables.encoder import SparseEncoder, TableEncoder, remarks
-from mixnorm.tables.marks import table_mark
+from mixnorm.tables.encoder import SparseEncoder, TableEncoder, describe_encoding
+from mixnorm.tables.marks import detect_decimal_mark
 from mixnorm.tables.model import Predictions, TableModel
 from mixnorm.tables.read import read_table
 from mixnorm.tables.rows.columns import DECIDED_AT, RowColumn
@@ -22,7 +22,7 @@ from mixnorm.tables.target import (
     find_column,
     read_target,
 )
-from mixnorm.tables.words import counted
+from mixnorm.tables.words import pluralize
 
 __all__ = [
     "DECIDED_AT",
@@ -46,11 +46,11 @@ __all__ = [
     "Task",
     "as_target_numbers",
     "compare_labels",
-    "counted",
+    "describe_encoding",
+    "detect_decimal_mark",
     "feature_names",
     "find_column",
+    "pluralize",
     "read_table",
     "read_target",
-    "remarks",
-    "table_mark",
 ]

@@ -15,7 +15,7 @@ from mixnorm.tables.values import (
     as_seconds,
     as_texts,
     is_missing,
-    level_text,
+    normalise_level,
 )
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ class NumberColumn:
         numbers = numbers - self.centre if self.centre else numbers
         return (numbers / self.scale if self.scale != 1 else numbers)[:, None], gaps
 
-    def standardised(self, matrix: np.ndarray) -> NumberColumn:
+    def standardise(self, matrix: np.ndarray) -> NumberColumn:
         """Return the plan that makes mean 0 and deviation 1 of what this one made ``matrix`` of."""
         mean, deviation = _spread(matrix[:, 0])
         return replace(self, centre=self.centre + mean, scale=deviation)
@@ -168,8 +168,8 @@ class CategoryColumn:
         import pandas as pd
 
         codes, texts = pd.factorize(as_texts(values), use_na_sentinel=True)
-        found = [level_text(text) for text in texts]
-        place = {level_text(level): index for index, level in enumerate(self.levels)}
+        found = [normalise_level(text) for text in texts]
+        place = {normalise_level(level): index for index, level in enumerate(self.levels)}
         gap = len(self.levels) if self.missing else -1
         other = len(self.levels) + self.missing if self.other else -1
         turned = np.array([place.get(text, other) for text in found] + [-1], dtype=np.intp)
@@ -187,7 +187,7 @@ class CategoryColumn:
         )
         return matrix, gaps
 
-    def standardised(self, matrix: np.ndarray) -> CategoryColumn:
+    def standardise(self, matrix: np.ndarray) -> CategoryColumn:
         """Return the plan itself.
 
         Two different levels are as far apart as two numbers of deviation 1 are on average.
@@ -257,9 +257,9 @@ class DateColumn:
         """Return the matrix columns of a column's entries, and what was missing."""
         seconds = as_seconds(values, self.pattern)
         lost = np.isnan(seconds)
-        return self.measured(np.where(lost, self.fill, seconds)), _gaps(values, lost)
+        return self.encode_seconds(np.where(lost, self.fill, seconds)), _gaps(values, lost)
 
-    def measured(self, seconds: np.ndarray) -> np.ndarray:
+    def encode_seconds(self, seconds: np.ndarray) -> np.ndarray:
         """Return the matrix columns of dates in seconds since 1970."""
         days = seconds / _DAY
         columns = [(days - self.origin / _DAY) / self.scale]
@@ -269,7 +269,7 @@ class DateColumn:
             columns += [np.sin(angle), np.cos(angle)]
         return np.column_stack(columns)
 
-    def standardised(self, matrix: np.ndarray) -> DateColumn:
+    def standardise(self, matrix: np.ndarray) -> DateColumn:
         """Return the plan that makes days of deviation 1; cycles are on that scale already."""
         return replace(self, scale=_spread(matrix[:, 0])[1])
 

@@ -12,10 +12,10 @@ import numpy as np
 
 from mixnorm.exceptions import TableError
 from mixnorm.tables.columns import CategoryColumn, ColumnPlan, DateColumn, Gaps, NumberColumn
-from mixnorm.tables.marks import frame_texts, restyled, table_mark
+from mixnorm.tables.marks import detect_decimal_mark, restyle_columns, sample_texts
 from mixnorm.tables.names import ColumnName, NumberName
 from mixnorm.tables.plan import plan_column
-from mixnorm.tables.words import counted, shortened
+from mixnorm.tables.words import join_names, pluralize
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -94,7 +94,7 @@ class TableEncoder:
         plans: list[ColumnPlan] = []
         left_out: list[tuple[str, str]] = []
         twins = _Twins(frame)
-        exact, mark = True, table_mark(frame)
+        exact, mark = True, detect_decimal_mark(frame)
         for name in dict.fromkeys(frame.columns):
             values = _column(frame, name)
             plan = plan_column(values, kinds.get(name), mark)
@@ -102,7 +102,7 @@ class TableEncoder:
                 matrix, _ = plan.encode(values)
                 twin = twins.of(plan, matrix)
                 if twin is None:
-                    scaled = plan.standardised(matrix) if standardise else plan
+                    scaled = plan.standardise(matrix) if standardise else plan
                     exact = exact and scaled == plan and _is_exact(plan, matrix)
                     plans.append(scaled)
                     continue
@@ -142,14 +142,14 @@ class TableEncoder:
         """Names of the columns of the matrix: ``age``, ``colour = red``."""
         return [name for plan in self.columns for name in plan.column_names]
 
-    def adapted(self, frame: pd.DataFrame) -> TableEncoder:
+    def adapt(self, frame: pd.DataFrame) -> TableEncoder:
         """Return the encoder that reads numbers as a new table writes them.
 
         It may have decimal commas where training had points, or the other way round.
         """
         numbers = [plan for plan in self.columns if isinstance(plan, NumberColumn)]
-        texts = frame_texts(frame, {plan.name for plan in numbers})
-        found = {plan.name: plan for plan in restyled(numbers, texts)}
+        texts = sample_texts(frame, {plan.name for plan in numbers})
+        found = {plan.name: plan for plan in restyle_columns(numbers, texts)}
         return replace(self, columns=tuple(found.get(plan.name, plan) for plan in self.columns))
 
     def encode(
@@ -335,10 +335,10 @@ def _missing_columns(missing: list[str], given: list[str]) -> str:
         close = difflib.get_close_matches(name, given, n=1)
         hints[place] += f" (is it {close[0]!r}?)" if close else ""
     what = "column" if len(missing) == 1 else "columns"
-    return f"The table lacks the {what} {shortened(hints, 5)}, which the model needs."
+    return f"The table lacks the {what} {join_names(hints, 5)}, which the model needs."
 
 
-def unreadable(name: str, kind: str, gap: Gaps, rows: int, example: str = "") -> str:
+def explain_unreadable(name: str, kind: str, gap: Gaps, rows: int, example: str = "") -> str:
     """Return why a column of a new table cannot be used; nothing if most of it can be read.
 
     Parameters
@@ -358,13 +358,13 @@ def unreadable(name: str, kind: str, gap: Gaps, rows: int, example: str = "") ->
     texts = ", ".join(map(repr, gap.examples))
     such = f", such as {example}" if example else ""
     return (
-        f"{name} is unreadable in {gap.strange} of the {counted(present, 'row')} that have it "
+        f"{name} is unreadable in {gap.strange} of the {pluralize(present, 'row')} that have it "
         f"({texts}); it was a {kind} in training{such}. Write it so in the new table, and leave "
         "entries empty where it is missing."
     )
 
 
-def remarks(
+def describe_encoding(
     encoder: TableEncoder, gaps: dict[str, Gaps], rows: int, *, together: bool = True
 ) -> list[str]:
     """Return in sentences what was done to the training data.
@@ -388,26 +388,26 @@ def remarks(
     ]
     if grouped:
         how = "each counted as one feature" if together else "each level a column of its own"
-        said.append(f"Categories, {how}: {shortened(grouped)}.")
-    dates = [dated(plan) for plan in encoder.columns if isinstance(plan, DateColumn)]
+        said.append(f"Categories, {how}: {join_names(grouped)}.")
+    dates = [describe_date(plan) for plan in encoder.columns if isinstance(plan, DateColumn)]
     if dates:
         how = "each counted as one feature" if together else "as days, and by their cycles"
-        said.append(f"Dates, {how}: {shortened(dates)}.")
+        said.append(f"Dates, {how}: {join_names(dates)}.")
     filled = [_filled(plan, gaps[plan.name]) for plan in encoder.columns if plan.name in gaps]
     filled = [text for text in filled if text]
     if filled:
-        said.append(f"Missing values, of {counted(rows, 'row')}: {shortened(filled)}.")
+        said.append(f"Missing values, of {pluralize(rows, 'row')}: {join_names(filled)}.")
     for name, gap in gaps.items():
         if gap.strange or gap.infinite:
-            said.append(f"Taken as missing in {name}: {strange_text(gap)}.")
+            said.append(f"Taken as missing in {name}: {describe_strange(gap)}.")
     reasons: dict[str, list[str]] = {}
     for name, reason in encoder.left_out:
         reasons.setdefault(reason, []).append(name)
-    said += [f"Left out: {shortened(names)} ({reason})." for reason, names in reasons.items()]
+    said += [f"Left out: {join_names(names)} ({reason})." for reason, names in reasons.items()]
     return said
 
 
-def dated(plan: DateColumn) -> str:
+def describe_date(plan: DateColumn) -> str:
     """Return the name of a date with how it was read, where that could be mistaken."""
     order = {"%m": " (month first)", "%d": " (day first)"}
     return plan.name + order.get(plan.pattern[:2], "")
@@ -425,7 +425,7 @@ def _filled(plan: ColumnPlan, gap: Gaps) -> str:
     return f"{plan.name} ({gap.missing}, a level of their own)"
 
 
-def strange_text(gap: Gaps) -> str:
+def describe_strange(gap: Gaps) -> str:
     """Return in words how many entries could not be taken as they are."""
     parts = []
     if gap.infinite:

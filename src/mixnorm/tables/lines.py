@@ -80,7 +80,7 @@ class Lines:
         self.regular = False
         if str(source) == "-":
             self.name = "standard input"
-            given = sniff.standard_input()
+            given = sniff.open_standard_input()
             self._file: Any = getattr(given, "raw", given)
         else:
             path = Path(source)
@@ -138,7 +138,7 @@ class Lines:
     def _split(self) -> Iterator[list[bytes]]:
         """Yield the lines of each block that ends at least one."""
         parts: list[bytes] = []
-        for block in _as_utf8(self._unpacked(), self.name):
+        for block in _as_utf8(self._read_unpacked(), self.name):
             lines = block.split(b"\n")
             parts.append(lines[0])
             if len(lines) == 1:
@@ -153,9 +153,9 @@ class Lines:
             self.unfinished = True
             yield [rest.removesuffix(b"\r")]
 
-    def _unpacked(self) -> Iterator[bytes]:
+    def _read_unpacked(self) -> Iterator[bytes]:
         head, blocks = _peek(self._read())
-        packed = sniff.packing(head[:8])
+        packed = sniff.detect_compression(head[:8])
         if packed is None:
             yield from blocks
             return
@@ -164,7 +164,7 @@ class Lines:
                 f"{self.name} is packed with {packed}; unpack it on the way: "
                 f"{packed}cat {self.name} | mixnorm stream - ..."
             )
-        yield from unpacked(blocks, packed, self.name)
+        yield from unpack_blocks(blocks, packed, self.name)
 
     def _read(self) -> Iterator[bytes]:
         while True:
@@ -188,7 +188,7 @@ def _peek(blocks: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
     return head, chain([head], blocks)
 
 
-def unpacked(blocks: Iterator[bytes], packed: str, name: str) -> Iterator[bytes]:
+def unpack_blocks(blocks: Iterator[bytes], packed: str, name: str) -> Iterator[bytes]:
     """Yield the blocks of a packed file as they were before; raise if it is damaged."""
     try:
         yield from _unpack(blocks, _UNPACKERS[packed])
@@ -216,7 +216,7 @@ def _unpack(blocks: Iterator[bytes], unpacker: Callable[[], Any]) -> Iterator[by
 def _as_utf8(blocks: Iterator[bytes], name: str) -> Iterator[bytes]:
     """Yield blocks without a mark of their encoding, those of UTF-16 as UTF-8."""
     head, blocks = _peek(blocks)
-    if sniff.encoding(head[:2]) != "utf-16":
+    if sniff.detect_encoding(head[:2]) != "utf-16":
         first = next(blocks)
         yield first.removeprefix(codecs.BOM_UTF8)
         yield from blocks
@@ -230,9 +230,9 @@ def _as_utf8(blocks: Iterator[bytes], name: str) -> Iterator[bytes]:
         raise TableError(f"{name} is damaged: not valid utf-16 text ({error}).") from error
 
 
-def decoded(line: bytes) -> str:
+def decode_line(line: bytes) -> str:
     """Return a line as text: UTF-8, or what it may be if it is not that."""
     try:
         return line.decode()
     except UnicodeDecodeError:
-        return line.decode(sniff.western(line))
+        return line.decode(sniff.detect_western_encoding(line))

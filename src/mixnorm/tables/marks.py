@@ -12,10 +12,10 @@ from mixnorm.tables.values import (
     BLANKS,
     Style,
     as_texts,
+    detect_number_style,
+    find_styles,
     is_date_type,
     is_number_type,
-    number_style,
-    styles_of,
 )
 
 if TYPE_CHECKING:
@@ -38,53 +38,56 @@ class _Styled(Protocol):
 _C = TypeVar("_C", bound=_Styled)
 
 
-def text_mark(text: str) -> Mark:
+def detect_text_mark(text: str) -> Mark:
     """Return the decimal mark that a number proves; none if it is whole, or could have either.
 
     Examples
     --------
-    >>> [text_mark(text) for text in ("1.5", "1,5", "1.234.567", "1,234", "7", "van")]
+    >>> [detect_text_mark(text) for text in ("1.5", "1,5", "1.234.567", "1,234", "7", "van")]
     ['.', ',', ',', '', '', '']
     """
     if "." not in text and "," not in text:
         return ""
-    found = styles_of(text)
+    found = find_styles(text)
     if "comma" in found:
         return "" if len(found) > 1 else ","
     return "." if found else ""
 
 
-def column_mark(texts: Iterable[str | None]) -> Mark:
+def detect_column_mark(texts: Iterable[str | None]) -> Mark:
     """Return the decimal mark that most of the texts that prove one have."""
-    found = [text_mark(text) for text in texts if text is not None]
+    found = [detect_text_mark(text) for text in texts if text is not None]
     points, commas = found.count("."), found.count(",")
     if points == commas:
         return ""
     return "." if points > commas else ","
 
 
-def common_mark(columns: Iterable[Sequence[str | None]]) -> Mark:
+def detect_common_mark(columns: Iterable[Sequence[str | None]]) -> Mark:
     """Return the decimal mark of columns of texts; none if they do not agree, or prove none.
 
     Columns that are mostly no numbers do not count.
     """
     marks: set[Mark] = set()
     for texts in columns:
-        mark = column_mark(texts)
+        mark = detect_column_mark(texts)
         if mark:
             distinct = {text for text in texts if text is not None} - BLANKS
-            if number_style(np.array(sorted(distinct), dtype=object), _MOSTLY_NUMBERS) is not None:
+            if (
+                detect_number_style(np.array(sorted(distinct), dtype=object), _MOSTLY_NUMBERS)
+                is not None
+            ):
                 marks.add(mark)
     return marks.pop() if len(marks) == 1 else ""
 
 
-def table_mark(frame: pd.DataFrame) -> Mark:
-    """Return the decimal mark of the numbers that a table has as texts; see :func:`common_mark`."""
+def detect_decimal_mark(frame: pd.DataFrame) -> Mark:
+    """Return the decimal mark of a table's text columns; see :func:`detect_common_mark`."""
     columns = (frame.iloc[:, place] for place in range(frame.shape[1]))
-    return common_mark([_sample(values) for values in columns if _may_be_texts(values)])
+    return detect_common_mark([_sample(values) for values in columns if _may_be_texts(values)])
 
 
-def restyled(columns: Sequence[_C], texts: Mapping[str, Sequence[str | None]]) -> list[_C]:
+def restyle_columns(columns: Sequence[_C], texts: Mapping[str, Sequence[str | None]]) -> list[_C]:
     """Return columns of numbers as a new table writes them, which need not be as training did.
 
     A column that proves its decimal mark has that one. One that does not has the mark of its
@@ -98,7 +101,7 @@ def restyled(columns: Sequence[_C], texts: Mapping[str, Sequence[str | None]]) -
         Entries of the new table, of those columns whose entries are texts.
     """
     known = [column for column in columns if column.name in texts]
-    proved = {column.name: column_mark(texts[column.name]) for column in known}
+    proved = {column.name: detect_column_mark(texts[column.name]) for column in known}
     marks = [(proved[column.name], _mark_of(column)) for column in known]
     changes = sum(1 if new != old else -1 for new, old in marks if new)
     other: dict[Mark, Mark] = {".": ",", ",": "."}
@@ -112,7 +115,7 @@ def restyled(columns: Sequence[_C], texts: Mapping[str, Sequence[str | None]]) -
     return found
 
 
-def frame_texts(frame: pd.DataFrame, names: Collection[str]) -> dict[str, list[str | None]]:
+def sample_texts(frame: pd.DataFrame, names: Collection[str]) -> dict[str, list[str | None]]:
     """Return some entries of those of the columns whose entries are no numbers or dates."""
     wanted = [place for place, name in enumerate(frame.columns) if str(name) in names]
     columns = [frame.iloc[:, place] for place in wanted]

@@ -11,10 +11,10 @@ import numpy as np
 from mixnorm.exceptions import TableError
 from mixnorm.models import PathModel
 from mixnorm.tables.columns import Gaps, NumberColumn
-from mixnorm.tables.encoder import SparseEncoder, TableEncoder, unreadable
+from mixnorm.tables.encoder import SparseEncoder, TableEncoder, explain_unreadable
 from mixnorm.tables.table import SparseTable, Table
 from mixnorm.tables.target import Task, find_column
-from mixnorm.tables.words import counted, shortened
+from mixnorm.tables.words import join_names, pluralize
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -173,7 +173,7 @@ class TableModel:
             gap = gaps.get(plan.name)
             if gap is None or not gap.strange:
                 continue
-            why = unreadable(plan.name, plan.kind, gap, rows, plan.example)
+            why = explain_unreadable(plan.name, plan.kind, gap, rows, plan.example)
             if why:
                 raise TableError(why)
 
@@ -193,7 +193,7 @@ class TableModel:
             return
         if isinstance(table, SparseTable):
             raise TableError(
-                f"The model was fitted on a table with named columns ({shortened(self.needed)}), "
+                f"The model was fitted on a table with named columns ({join_names(self.needed)}), "
                 "not on a LIBSVM file; give it such a table."
             )
         if isinstance(table, Table):
@@ -205,7 +205,7 @@ class TableModel:
             given = type(table).__name__
             raise TypeError(f"Give a DataFrame, or what read_table returns; got {given}.")
         rows = max(1, _BLOCK // max(1, self.encoder.width))
-        encoder = self.encoder.adapted(frame)
+        encoder = self.encoder.adapt(frame)
         for start in range(0, max(1, len(frame)), rows):
             block = encoder.encode(frame.iloc[start : start + rows], self.features)
             if len(frame):
@@ -234,7 +234,7 @@ class TableModel:
         extra = [str(name) for name in frame.columns if str(name) not in known]
         if not extra:
             return []
-        return [f"Ignored: {shortened(extra)}, which training did not have."]
+        return [f"Ignored: {join_names(extra)}, which training did not have."]
 
 
 def _about_gaps(gaps: dict[str, Gaps], rows: int) -> list[str]:
@@ -243,15 +243,15 @@ def _about_gaps(gaps: dict[str, Gaps], rows: int) -> list[str]:
     for name, gap in gaps.items():
         if gap.missing:
             done = "filled in" if gap.filled else "taken as none of its levels"
-            notes.append(f"{name} is missing in {gap.missing} of {counted(rows, 'row')}; {done}.")
+            notes.append(f"{name} is missing in {gap.missing} of {pluralize(rows, 'row')}; {done}.")
         if gap.strange or gap.infinite:
             texts = ", ".join(map(repr, gap.examples))
             said = f" ({texts})" if texts else ""
             count = gap.strange + gap.infinite
-            where = f"{count} of {counted(rows, 'row')}"
+            where = f"{count} of {pluralize(rows, 'row')}"
             notes.append(f"{name} is unreadable{said} in {where}; taken as missing.")
         if gap.unseen:
             texts = ", ".join(map(repr, gap.examples))
-            new = counted(gap.unseen, "row")
+            new = pluralize(gap.unseen, "row")
             notes.append(f"{name} has levels that training did not: {texts} ({new}).")
     return notes

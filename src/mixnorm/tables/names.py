@@ -64,11 +64,11 @@ class NumberName(ColumnName):
             return str(self)
         sign = "−" if self.centre > 0 else "+"
         size = abs(self.centre)
-        return f"({self} {sign} {number_text(size, size)})"
+        return f"({self} {sign} {format_number(size, size)})"
 
     def _text(self, value: float, digits: int) -> str:
         """Return a value in the units of the table, with so many digits of what varies."""
-        return number_text(self.centre + self.scale * value, self.scale * value, digits)
+        return format_number(self.centre + self.scale * value, self.scale * value, digits)
 
 
 class LevelName(ColumnName):
@@ -115,7 +115,7 @@ class DayName(ColumnName):
 
     def __new__(cls, column: str, origin: float, scale: float = 1.0, *, timed: bool) -> Self:
         """Make the name of a date in days."""
-        made = super().__new__(cls, f"{column} (days since {date_text(origin, timed=False)})")
+        made = super().__new__(cls, f"{column} (days since {format_date(origin, timed=False)})")
         made.column, made.origin, made.scale, made.timed = column, origin, scale, timed
         return made
 
@@ -124,10 +124,10 @@ class DayName(ColumnName):
         return self.column
 
     def _text(self, value: float, digits: int) -> str:
-        return date_text(self.origin + self.scale * value * _DAY, timed=self.timed)
+        return format_date(self.origin + self.scale * value * _DAY, timed=self.timed)
 
 
-def date_text(seconds: float, *, timed: bool) -> str:
+def format_date(seconds: float, *, timed: bool) -> str:
     """Return seconds since 1970 as a date, with the time of day if that matters.
 
     Both are rounded down: what is no later than noon, of whole days, is no later than that day.
@@ -136,7 +136,7 @@ def date_text(seconds: float, *, timed: bool) -> str:
     return str(moment.astype("datetime64[m]" if timed else "datetime64[D]")).replace("T", " ")
 
 
-def number_text(value: float, change: float, digits: int = 6) -> str:
+def format_number(value: float, change: float, digits: int = 6) -> str:
     """Return a number with so many digits of ``change``, which may be small beside it."""
     size = math.floor(math.log10(abs(change))) if change else 0
     if change == value and not -4 <= size < 15:

@@ -17,12 +17,12 @@ from mixnorm.tables.values import (
     as_numbers,
     as_seconds,
     as_texts,
-    date_format,
-    distinct_texts,
+    detect_date_format,
+    detect_number_style,
+    find_distinct_texts,
     is_date_type,
     is_number_type,
-    level_text,
-    number_style,
+    normalise_level,
 )
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def plan_column(
     if not _is_text(values):
         return "its entries are neither numbers, texts nor dates"
     texts = as_texts(values)
-    found = text_kind(texts, kind, mark)
+    found = detect_text_kind(texts, kind, mark)
     if isinstance(found, str):
         return found
     what, how = found
@@ -84,7 +84,9 @@ def plan_column(
     return _category(name, texts, forced=False)
 
 
-def text_kind(texts: np.ndarray, kind: str | None = None, mark: str = "") -> tuple[str, str] | str:
+def detect_text_kind(
+    texts: np.ndarray, kind: str | None = None, mark: str = ""
+) -> tuple[str, str] | str:
     """Return what a column of texts is, and how it is written; or why to leave it out.
 
     Parameters
@@ -102,13 +104,13 @@ def text_kind(texts: np.ndarray, kind: str | None = None, mark: str = "") -> tup
         ``"number"`` with its style, ``"date"`` with its format, or ``"category"`` with an empty
         text.
     """
-    distinct = distinct_texts(texts, words=False)
+    distinct = find_distinct_texts(texts, words=False)
     if not len(distinct):
-        return EMPTY if not len(distinct_texts(texts)) else ("category", "")
-    style = number_style(distinct, 0.0 if kind == "number" else _MOSTLY_NUMBERS, mark)
+        return EMPTY if not len(find_distinct_texts(texts)) else ("category", "")
+    style = detect_number_style(distinct, 0.0 if kind == "number" else _MOSTLY_NUMBERS, mark)
     if style is not None:
         return "number", style
-    pattern = date_format(distinct, _MOSTLY_DATES)
+    pattern = detect_date_format(distinct, _MOSTLY_DATES)
     return ("category", "") if pattern is None else ("date", pattern)
 
 
@@ -137,7 +139,7 @@ def _number(name: str, numbers: np.ndarray, style: Style, *, forced: bool) -> Co
         return CONSTANT
     if low == high:  # filled with the median, nothing would be left of it
         return "every entry that is not missing is the same"
-    if full and not forced and numbers_rows(name, numbers):
+    if full and not forced and is_row_number(name, numbers):
         return ROW_NUMBER.format(name)
     half = high / 2 - low / 2
     far = max(abs(low), abs(high)) > _FAR * half
@@ -145,7 +147,7 @@ def _number(name: str, numbers: np.ndarray, style: Style, *, forced: bool) -> Co
     return NumberColumn(name, fill=median, centre=median if far else 0.0, style=style)
 
 
-def numbers_rows(name: str, numbers: np.ndarray) -> bool:
+def is_row_number(name: str, numbers: np.ndarray) -> bool:
     """Whether a column is a row number, which tells of nothing but the order of a sorted file.
 
     It counts 1, 2, 3, ... from any start; or is called a key, and has another whole number in
@@ -183,7 +185,7 @@ def _levels(texts: list[str]) -> tuple[str, ...]:
     spelled: dict[str, str] = {}
     counts: Counter[str] = Counter()
     for text, count in sorted(Counter(texts).items(), key=lambda item: (-item[1], item[0])):
-        counts[spelled.setdefault(level_text(text), text)] += count
+        counts[spelled.setdefault(normalise_level(text), text)] += count
     return tuple(sorted(counts, key=lambda level: (-counts[level], level)))
 
 

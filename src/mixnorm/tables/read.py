@@ -14,13 +14,13 @@ import numpy as np
 
 from mixnorm.exceptions import TableError
 from mixnorm.tables import sniff
-from mixnorm.tables.lines import unpacked
-from mixnorm.tables.marks import common_mark
-from mixnorm.tables.table import SparseTable, Table, numbered_names, to_table
-from mixnorm.tables.words import counted
+from mixnorm.tables.lines import unpack_blocks
+from mixnorm.tables.marks import detect_common_mark
+from mixnorm.tables.table import SparseTable, Table, convert_arrow_table, number_columns
+from mixnorm.tables.words import pluralize
 
 # Also with a space before or after, as in files whose columns are aligned.
-_MISSING = [text for mark in sniff.MISSING for text in (mark, f" {mark}", f"{mark} ")]
+_MISSING = [text for mark in sniff.MISSING_MARKS for text in (mark, f" {mark}", f"{mark} ")]
 # Bytes that Arrow takes at a time, and how many it may if a row does not fit in.
 _BLOCK = 1 << 22
 _LARGEST_BLOCK = 1 << 30
@@ -76,19 +76,19 @@ def read_table(
     """
     _check_options(file_format, delimiter)
     content, name = _open(source)
-    head = content[: sniff.HEAD].tobytes()
-    kind = file_format or sniff.file_format(head, name)
+    head = content[: sniff.HEAD_BYTES].tobytes()
+    kind = file_format or sniff.detect_format(head, name)
     if kind == "parquet":
         return _read_parquet(content, name, keep)
     if kind == "libsvm":
         return _read_libsvm(content, name, zero_based)
-    text = sniff.head_text(head, name)
+    text = sniff.decode_head(head, name)
     if not text.strip():
-        raise TableError(sniff.EMPTY.format(name))
+        raise TableError(sniff.EMPTY_MESSAGE.format(name))
     if file_format is None and str(source).lower().endswith((".tsv", ".tab")):
         kind = "tsv"
     if delimiter is None:
-        delimiter = "\t" if kind == "tsv" else sniff.delimiter(text)
+        delimiter = "\t" if kind == "tsv" else sniff.detect_delimiter(text)
     return _Csv(content, name, delimiter, header, expect).read(texts, keep)
 
 
@@ -111,7 +111,7 @@ def _open(source: str | os.PathLike[str]) -> tuple[memoryview, str]:
     except ImportError as error:
         raise TableError(_INSTALL) from error
     if str(source) == "-":
-        name, data = "standard input", pa.py_buffer(sniff.standard_input().read())
+        name, data = "standard input", pa.py_buffer(sniff.open_standard_input().read())
     else:
         name = Path(source).name
         if Path(source).is_dir():
@@ -122,7 +122,7 @@ def _open(source: str | os.PathLike[str]) -> tuple[memoryview, str]:
         else:  # a pipe, say; raises what open raises for a missing file
             with open(source, "rb") as stream:
                 data = pa.py_buffer(stream.read())
-    packed = sniff.packing(memoryview(data)[:8].tobytes()) if data.size else None
+    packed = sniff.detect_compression(memoryview(data)[:8].tobytes()) if data.size else None
     if packed is not None:
         data = _unpack(data, packed, name)
     return memoryview(data), name
@@ -133,7 +133,7 @@ def _unpack(data: Any, packed: str, name: str) -> Any:
 
     if packed != "zstd":
         blocks = (bytes(data[start : start + _BLOCK]) for start in range(0, data.size, _BLOCK))
-        return pa.py_buffer(b"".join(unpacked(blocks, packed, name)))
+        return pa.py_buffer(b"".join(unpack_blocks(blocks, packed, name)))
     try:
         return pa.CompressedInputStream(pa.BufferReader(data), "zstd").read_buffer()
     except (OSError, pa.ArrowInvalid) as error:
@@ -147,7 +147,7 @@ def _read_parquet(content: memoryview, name: str, keep: Collection[str]) -> Tabl
     try:
         table = pq.ParquetFile(pa.BufferReader(pa.py_buffer(content))).read()
         table.validate(full=True)  # texts that are none would fail later
-        return to_table(table, name, [], dict.fromkeys(keep, table))
+        return convert_arrow_table(table, name, [], dict.fromkeys(keep, table))
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         reason = str(error).splitlines()[0]
         raise TableError(f"{name} cannot be read as Parquet ({reason}).") from error
@@ -186,7 +186,7 @@ class _Csv:
         self.name, self.delimiter = name, delimiter
         self.notes: list[str] = []
         self.block, self.threads = _BLOCK, True
-        self.encoding = sniff.encoding(content[: sniff.HEAD].tobytes())
+        self.encoding = sniff.detect_encoding(content[: sniff.HEAD_BYTES].tobytes())
         if self.encoding == "utf-16":
             content = memoryview(_decode(content, "utf-16", name).encode())
             self.encoding = "utf-8-sig"
@@ -200,7 +200,7 @@ class _Csv:
         self.header = self._has_header(expect) if header is None else header
 
     def _has_header(self, expect: Collection[str]) -> bool:
-        text = sniff.head_text(self.content[: sniff.HEAD].tobytes(), self.name)
+        text = sniff.decode_head(self.content[: sniff.HEAD_BYTES].tobytes(), self.name)
         if sniff.has_header(text, self.delimiter, expect):
             return True
         self.notes.append(
@@ -222,8 +222,8 @@ class _Csv:
         if not self._is_utf8:
             self.notes.append(f"The file is not UTF-8; it was read as {self.encoding}.")
         if not self.header:
-            table = table.rename_columns(numbered_names(table.num_columns))
-        return to_table(table, self.name, self.notes, kept)
+            table = table.rename_columns(number_columns(table.num_columns))
+        return convert_arrow_table(table, self.name, self.notes, kept)
 
     def _letter_by_letter(self, table: Any, keep: Collection[str]) -> dict[str, Any]:
         """Return tables in which the columns to keep are what the file says."""
@@ -234,7 +234,7 @@ class _Csv:
         types = dict.fromkeys(table.column_names, "string")
         raw = self._arrow(csv.ConvertOptions(null_values=[], column_types=types))
         if not self.header:
-            raw = raw.rename_columns(numbered_names(raw.num_columns))
+            raw = raw.rename_columns(number_columns(raw.num_columns))
         return dict.fromkeys(keep, raw)
 
     def _check_quotes(self, table: Any) -> None:
@@ -266,7 +266,7 @@ class _Csv:
                     raise
                 continue
             if not _is_text(table) and self._is_utf8:
-                self.encoding = sniff.western(bytes(self.content))
+                self.encoding = sniff.detect_western_encoding(bytes(self.content))
                 continue
             dotted = _dotted(table)
             if not dotted:
@@ -312,7 +312,7 @@ class _Csv:
         found = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", first)
         if found:
             row, wanted, got = found.groups()
-            entries = counted(int(got), "entry", "entries")
+            entries = pluralize(int(got), "entry", "entries")
             return (
                 f"{self.name} is no table: row {row} has {entries} where the first has "
                 f"{wanted} (delimiter {self.delimiter!r}). Mend the row, or name the delimiter "
@@ -321,7 +321,7 @@ class _Csv:
         if "Empty CSV" in first and self.breaks:
             return self._unclosed(1)
         if "Empty CSV" in first:
-            return sniff.EMPTY.format(self.name)
+            return sniff.EMPTY_MESSAGE.format(self.name)
         return f"{self.name} cannot be read as a table ({first})."
 
 
@@ -350,7 +350,7 @@ def _dotted(table: Any) -> list[str]:
     texts = [place for place, kind in enumerate(kinds) if pa.types.is_string(kind)]
     step = max(1, -(-table.num_rows // 1000))
     some = table.take(list(range(0, table.num_rows, step)))
-    if common_mark([some.column(place).to_pylist() for place in texts]) != ",":
+    if detect_common_mark([some.column(place).to_pylist() for place in texts]) != ",":
         return []
     found = []
     for place in numbers:

@@ -13,11 +13,11 @@ from typing import Any
 from mixnorm.exceptions import TableError
 
 FORMATS = ("csv", "tsv", "parquet", "libsvm")
-EMPTY = "{} is empty; give a table with a header and rows."
+EMPTY_MESSAGE = "{} is empty; give a table with a header and rows."
 #: Bytes that are looked at.
-HEAD = 1 << 16
+HEAD_BYTES = 1 << 16
 #: Entries that stand for a missing value, beside an empty one.
-MISSING = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "-nan", "-NaN", "NULL", "null",
+MISSING_MARKS = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "-nan", "-NaN", "NULL", "null",
            "<NA>")  # fmt: skip
 
 _PACKED = {
@@ -45,19 +45,19 @@ _LIBSVM = re.compile(r"\s*[-+]?[0-9.eE+-]+(\s+qid:\d+)?(\s+\d+:[-+0-9.eEnaifNAIF
 _DELIMITERS = ",;\t|"
 
 
-def standard_input() -> Any:
+def open_standard_input() -> Any:
     """Return standard input as bytes; raise if it is closed."""
     if sys.stdin is None:
         raise TableError("Standard input is closed; name a file, or send a table through a pipe.")
     return sys.stdin.buffer
 
 
-def packing(head: bytes) -> str | None:
+def detect_compression(head: bytes) -> str | None:
     """Return how a file is compressed, None if it is not."""
     return next((kind for magic, kind in _PACKED.items() if re.match(magic, head)), None)
 
 
-def file_format(head: bytes, name: str) -> str:
+def detect_format(head: bytes, name: str) -> str:
     """Return the format of a table from its first bytes; raise if it is none.
 
     Parameters
@@ -72,9 +72,9 @@ def file_format(head: bytes, name: str) -> str:
     for magic, what in _BINARY.items():
         if re.match(magic, head):
             raise TableError(f"{name} is no table but {what}.")
-    text = head_text(head, name)
+    text = decode_head(head, name)
     if not text.strip():
-        raise TableError(EMPTY.format(name))
+        raise TableError(EMPTY_MESSAGE.format(name))
     _check_is_table(text.lstrip(), name)
     return "libsvm" if _is_libsvm(text) else "csv"
 
@@ -98,16 +98,16 @@ def _is_libsvm(text: str) -> bool:
     return any(":" in line for line in lines) and all(map(_LIBSVM.fullmatch, lines))
 
 
-def head_text(head: bytes, name: str) -> str:
+def decode_head(head: bytes, name: str) -> str:
     """Return the first bytes as text."""
-    coding = encoding(head)
+    coding = detect_encoding(head)
     text = codecs.getincrementaldecoder(coding)(errors="replace").decode(head)
     if "\x00" in text or sum(char < " " and char not in "\t\r\n\f" for char in text[:4096]) > 8:
         raise TableError(f"{name} is no table: it holds binary data. Give CSV, TSV or Parquet.")
     return text.removeprefix("\ufeff")
 
 
-def encoding(head: bytes) -> str:
+def detect_encoding(head: bytes) -> str:
     """Return the encoding: by its mark, UTF-8 where the bytes allow it, else cp1252."""
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
@@ -116,11 +116,11 @@ def encoding(head: bytes) -> str:
     try:
         codecs.getincrementaldecoder("utf-8")().decode(head)
     except UnicodeDecodeError:
-        return western(head)
+        return detect_western_encoding(head)
     return "utf-8"
 
 
-def western(head: bytes) -> str:
+def detect_western_encoding(head: bytes) -> str:
     """Return the single-byte encoding to take for bytes that are no UTF-8."""
     try:
         head.decode("cp1252")
@@ -129,7 +129,7 @@ def western(head: bytes) -> str:
     return "cp1252"
 
 
-def delimiter(text: str) -> str:
+def detect_delimiter(text: str) -> str:
     """Return the delimiter that divides the first lines most evenly.
 
     Numbers may be written with a comma: of two that are as even, it is the other.
@@ -150,7 +150,7 @@ def delimiter(text: str) -> str:
 
 def is_cut(text: str) -> bool:
     """Whether a text may be the head of a longer one."""
-    return len(text) >= HEAD // 4
+    return len(text) >= HEAD_BYTES // 4
 
 
 def complete_lines(text: str) -> list[str]:
@@ -178,7 +178,7 @@ def has_header(text: str, delimiter: str, expect: Collection[str] = ()) -> bool:
     if set(names) & set(expect):
         return True
     # A first row of data may have gaps, but a header may start with one: that of row numbers.
-    rest = [name for name in names if name not in MISSING]
+    rest = [name for name in names if name not in MISSING_MARKS]
     return not rest or not names[0] or not all(map(_is_number, rest))
 
 

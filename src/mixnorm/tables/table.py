@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from mixnorm.tables.words import shortened
+from mixnorm.tables.words import join_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,7 +62,7 @@ class SparseTable:
     notes: list[str] = field(default_factory=list)
 
 
-def to_table(table: Any, name: str, notes: list[str], kept: dict[str, Any]) -> Table:
+def convert_arrow_table(table: Any, name: str, notes: list[str], kept: dict[str, Any]) -> Table:
     """Turn an Arrow table into a DataFrame with plain types and unique names.
 
     ``kept`` holds, by the final name of a column, a table in which it is as it shall be copied.
@@ -71,8 +71,8 @@ def to_table(table: Any, name: str, notes: list[str], kept: dict[str, Any]) -> T
 
     columns = [_plain(column) for column in table.columns]
     given = [text.strip() for text in table.column_names]
-    names, renamed = unique_names(given)
-    notes += renamed_note(renamed)
+    names, renamed = make_names_unique(given)
+    notes += describe_renamed(renamed)
     letters = {
         text: _letters(raw.column(names.index(text))) for text, raw in kept.items() if text in names
     }
@@ -80,7 +80,7 @@ def to_table(table: Any, name: str, notes: list[str], kept: dict[str, Any]) -> T
     del table, columns
     # The buffers of a column are freed as soon as it is converted.
     frame = arrow.to_pandas(split_blocks=True, self_destruct=True, date_as_object=False)
-    return Table(name, frame, notes, letters, repeated_names(given))
+    return Table(name, frame, notes, letters, find_repeated_names(given))
 
 
 def _letters(column: Any) -> list[str]:
@@ -118,12 +118,12 @@ def _plain(column: Any) -> Any:
     return column
 
 
-def repeated_names(names: list[str]) -> tuple[str, ...]:
+def find_repeated_names(names: list[str]) -> tuple[str, ...]:
     """Return the names that occur more than once, empty ones aside."""
     return tuple(name for name, count in Counter(names).items() if name and count > 1)
 
 
-def unique_names(names: list[str]) -> tuple[list[str], list[str]]:
+def make_names_unique(names: list[str]) -> tuple[list[str], list[str]]:
     """Return names that differ, and those that had to be changed."""
     seen: set[str] = set()
     unique, changed = [], []
@@ -141,12 +141,12 @@ def unique_names(names: list[str]) -> tuple[list[str], list[str]]:
     return unique, changed
 
 
-def renamed_note(names: list[str]) -> list[str]:
+def describe_renamed(names: list[str]) -> list[str]:
     """Return a sentence on the columns that got other names, if there are any."""
-    shown = shortened(list(map(repr, names)), 5)
+    shown = join_names(list(map(repr, names)), 5)
     return [f"Names that occur more than once, or are empty, became {shown}."] if names else []
 
 
-def numbered_names(count: int) -> list[str]:
+def number_columns(count: int) -> list[str]:
     """Return the names of columns in a table without a header."""
     return [f"column_{place}" for place in range(1, count + 1)]

@@ -13,14 +13,14 @@ from mixnorm.exceptions import TableError
 from mixnorm.tables.values import (
     as_numbers,
     as_texts,
-    distinct_texts,
+    detect_number_style,
+    find_distinct_texts,
     is_date_type,
     is_missing,
     is_number_type,
-    level_text,
-    number_style,
+    normalise_level,
 )
-from mixnorm.tables.words import counted
+from mixnorm.tables.words import pluralize
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -134,9 +134,9 @@ def _task(values: pd.Series[Any]) -> Task:
     if is_date_type(values):
         return "regression"
     if not is_number_type(values):
-        distinct = distinct_texts(as_texts(values), words=False)
+        distinct = find_distinct_texts(as_texts(values), words=False)
         # Prices in a text column, say: "1,50".
-        numeric = len(distinct) > _MOST_LABELS and number_style(distinct, 1.0) is not None
+        numeric = len(distinct) > _MOST_LABELS and detect_number_style(distinct, 1.0) is not None
         return "regression" if numeric else "classification"
     if values.dtype.kind == "b":
         return "classification"
@@ -166,7 +166,7 @@ def _labels(values: pd.Series[Any], name: str) -> np.ndarray:
         numbers = as_numbers(values)
         if np.all(np.abs(numbers) < 2**53) and np.all(numbers == np.rint(numbers)):
             labels, few = numbers.astype(np.int64), _MOST_LABELS
-    count = len(distinct_texts(texts))
+    count = len(find_distinct_texts(texts))
     if count > max(few, len(texts) // 2):
         raise TableError(
             f"The target {name!r} has {count} different labels in {len(texts)} rows, too many to "
@@ -182,8 +182,8 @@ def as_target_numbers(values: pd.Series[Any], mark: str = "") -> np.ndarray:
     """
     style = "plain"
     if not is_number_type(values):
-        distinct = distinct_texts(as_texts(values), words=False)
-        style = number_style(distinct, 0.0, mark) or "plain"
+        distinct = find_distinct_texts(as_texts(values), words=False)
+        style = detect_number_style(distinct, 0.0, mark) or "plain"
     return as_numbers(values, style)
 
 
@@ -210,8 +210,8 @@ def compare_labels(
     """
     texts = as_texts(values)
     rows = np.flatnonzero(texts != None)  # noqa: E711
-    told = {str(label): level_text(str(label)) for label in np.unique(known)}
-    truth = [level_text(text) for text in texts[rows]]
+    told = {str(label): normalise_level(str(label)) for label in np.unique(known)}
+    truth = [normalise_level(text) for text in texts[rows]]
     guess = [told[str(label)] for label in found[rows]]
     wrong = np.array([one != other for one, other in zip(truth, guess, strict=True)], dtype=bool)
     unknown = sorted(set(truth) - set(told.values()))
@@ -225,14 +225,14 @@ def _numbers(values: pd.Series[Any], name: str, mark: str) -> np.ndarray:
         )
     style = "plain"
     if not is_number_type(values):
-        distinct = distinct_texts(as_texts(values))
-        style = number_style(distinct, 1.0, mark) or "plain"
+        distinct = find_distinct_texts(as_texts(values))
+        style = detect_number_style(distinct, 1.0, mark) or "plain"
     numbers = as_numbers(values, style)
     wrong = ~np.isfinite(numbers)
     if wrong.any():
         first = str(values.iloc[int(np.argmax(wrong))])
         raise TableError(
-            f"The target {name!r} is no number in {counted(int(wrong.sum()), 'row')} "
+            f"The target {name!r} is no number in {pluralize(int(wrong.sum()), 'row')} "
             f"({first!r}, say); mend them, or use --task classification."
         )
     return numbers

@@ -127,7 +127,7 @@ def _bare(text: str | None, style: str = "plain") -> str | None:
     return text if text.isascii() else None
 
 
-def number_style(texts: np.ndarray, least: float, mark: str = "") -> Style | None:
+def detect_number_style(texts: np.ndarray, least: float, mark: str = "") -> Style | None:
     """Return the style in which most texts are numbers, None if that is less than a share of them.
 
     Parameters
@@ -146,12 +146,12 @@ def number_style(texts: np.ndarray, least: float, mark: str = "") -> Style | Non
     return best if counts[best] >= least * len(texts) else None
 
 
-def styles_of(text: str) -> list[Style]:
+def find_styles(text: str) -> list[Style]:
     """Return the styles in which a text is a number as it is written, with units or without.
 
     Examples
     --------
-    >>> styles_of("1,5"), styles_of("1,234 €"), styles_of("1.234"), styles_of("van")
+    >>> find_styles("1,5"), find_styles("1,234 €"), find_styles("1.234"), find_styles("van")
     (['comma'], ['thousands', 'comma'], ['plain', 'comma'], [])
     """
     bare = _bare(text) or ""
@@ -165,12 +165,12 @@ def as_texts(values: pd.Series[Any]) -> np.ndarray:
     """Return a column as texts, the same text for 3, 3.0 and "3"; None where it is missing."""
     found = np.empty(len(values), dtype=object)
     missing = values.isna().to_numpy()
-    found[~missing] = [plain_text(value) for value in values[~missing].tolist()]
+    found[~missing] = [format_value(value) for value in values[~missing].tolist()]
     found[found == ""] = None
     return found
 
 
-def distinct_texts(texts: np.ndarray, *, words: bool = True) -> np.ndarray:
+def find_distinct_texts(texts: np.ndarray, *, words: bool = True) -> np.ndarray:
     """Return the different texts of a column, in order; without missing ones.
 
     Without ``words``, also without what means "nothing" among numbers and dates.
@@ -179,7 +179,7 @@ def distinct_texts(texts: np.ndarray, *, words: bool = True) -> np.ndarray:
     return np.array(sorted(found if words else found - BLANKS), dtype=object)
 
 
-def plain_text(value: Any) -> str:
+def format_value(value: Any) -> str:
     """Return a single value as text: the same for 3, 3.0 and "3"."""
     if isinstance(value, (float, np.floating, Decimal)):
         return _number_text(float(value))
@@ -194,7 +194,7 @@ def _number_text(number: float) -> str:
 
 
 @lru_cache(maxsize=MOST_TEXTS)
-def level_text(text: str) -> str:
+def normalise_level(text: str) -> str:
     """Return what a text is compared by as a level of a category.
 
     A file whose entries all are numbers or truth values is read as such, another is not: "01" and
@@ -207,18 +207,22 @@ def level_text(text: str) -> str:
     return _number_text(float(text)) if _DECIMAL.fullmatch(text) else text
 
 
-def value_text(value: Any) -> str:
-    """Return a single value as :func:`level_text` has it: "3" for 3, 3.0 and "3"."""
-    return level_text(plain_text(value))
+def format_level(value: Any) -> str:
+    """Return a single value as :func:`normalise_level` has it: "3" for 3, 3.0 and "3"."""
+    return normalise_level(format_value(value))
 
 
 @lru_cache(maxsize=MOST_TEXTS)
-def text_number(text: str, style: str) -> float | None:
+def parse_number(text: str, style: str) -> float | None:
     """Return a single text as a number, an infinite one where it is too large; None if it is none.
 
     Examples
     --------
-    >>> text_number("1,5", "comma"), text_number("$ 1,500", "thousands"), text_number("x", "plain")
+    >>> (
+    ...     parse_number("1,5", "comma"),
+    ...     parse_number("$ 1,500", "thousands"),
+    ...     parse_number("x", "plain"),
+    ... )
     (1.5, 1500.0, None)
     """
     if text.lower() in _TRUTHS:
@@ -233,7 +237,7 @@ def text_number(text: str, style: str) -> float | None:
     return number if abs(number) <= LARGEST else float("inf")
 
 
-def date_format(texts: np.ndarray, least: float) -> str | None:
+def detect_date_format(texts: np.ndarray, least: float) -> str | None:
     """Return the format in which most texts are dates, None if that is less than a share of them.
 
     Parameters

@@ -408,16 +408,20 @@ def _check_strong_convexity(case: _Case) -> None:
         case.require(kept, f"strong_convexity()={constant} holds between two points", found)
 
 
-def _check_twin(case: _Case) -> None:
-    norm, twin = case.norm, case.norm.smooth_twin(case.W.shape)
+def _check_surrogate(case: _Case) -> None:
+    norm, surrogate = case.norm, case.norm.surrogate(case.W.shape)
     for name in ("mirror", "strong_convexity"):
-        there = getattr(twin, name, None) is not None
-        case.require(there, f"smooth_twin has {name}", f"{twin!r} has not")
+        there = getattr(surrogate, name, None) is not None
+        case.require(there, f"surrogate has {name}", f"{surrogate!r} has not")
     for point in case.points:
-        value, other = norm.value(point), twin.value(point)
+        value, other = norm.value(point), surrogate.value(point)
         near = other * (1.0 - _ROUNDING) <= value <= math.e * other
         found = f"{value:.6g} and {other:.6g}"
-        case.require(near, "the value lies between those of smooth_twin and e times that", found)
+        case.require(
+            near,
+            "the value lies between those of surrogate and e times that",
+            found,
+        )
 
 
 def _check_row_duals(case: _Case) -> None:
@@ -434,7 +438,7 @@ def _check_restricted(case: _Case) -> None:
     duals = np.asarray(norm.row_duals(W))  # of random rows those are equal that share a block
     level = np.sort(np.unique(duals))[len(np.unique(duals)) // 2]
     rows, others = np.flatnonzero(duals < level), np.flatnonzero(duals >= level)
-    parts = [(norm.restricted(index), index) for index in (rows, others) if len(index)]
+    parts = [(norm.restrict(index), index) for index in (rows, others) if len(index)]
     total = sum(part.value(W[index]) for part, index in parts)
     promise = "the values of restricted norms add up to the value"
     case.close(total, norm.value(W), promise, rtol=_ROUNDING)
@@ -472,8 +476,8 @@ _ABILITIES: tuple[tuple[tuple[str, ...], Callable[[_Case], None]], ...] = (
     (("link",), _check_link),
     (("mirror", "link"), _check_round_trip),
     (("strong_convexity",), _check_strong_convexity),
-    (("smooth_twin",), _check_twin),
+    (("surrogate",), _check_surrogate),
     (("row_duals",), _check_row_duals),
-    (("row_duals", "restricted"), _check_restricted),
+    (("row_duals", "restrict"), _check_restricted),
     (("row_exponent",), _check_row_exponent),
 )

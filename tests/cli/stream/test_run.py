@@ -17,7 +17,7 @@ import pytest
 from sklearn.datasets import load_iris
 
 import mixnorm as package
-from mixnorm.cli.arguments.parser import STREAMED as PARSED
+from mixnorm.cli.arguments.parser import STREAM_FORMATS as PARSED
 from mixnorm.tables import StreamModel
 from mixnorm.tables.rows import records as _rows
 
@@ -493,7 +493,7 @@ def test_help(mixnorm):
     assert found.returncode == 0
     for word in ("examples:", "--resume", "--checkpoint", "--hash", "JSON lines", "Ctrl-C"):
         assert word in found.stdout
-    assert PARSED == _rows.STREAMED
+    assert PARSED == _rows.STREAM_FORMATS
 
 
 def test_losses_are_those_of_the_estimators():

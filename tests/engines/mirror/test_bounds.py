@@ -149,7 +149,7 @@ def test_the_rate_of_theorem_5(norm, kind):
     """Known rounds, radius and gradients give the rate, and regret V sqrt(2 f T / beta)."""
     X, _ = stream(kind)
     radius, loss = 2.0, MulticlassHinge()
-    smooth = norm.smooth_twin((D, K)) if hasattr(norm, "smooth_twin") else norm
+    smooth = norm.surrogate((D, K)) if hasattr(norm, "surrogate") else norm
     beta = smooth.strong_convexity()
     examples = np.zeros((T, D, K))
     examples[:, :, 0], examples[:, :, 1] = X, -X
@@ -180,7 +180,7 @@ def textbook(norm, X, y, W):
     """The bound from all examples: their loss, and the largest of them."""
     loss = MulticlassHinge()
     lost = total_loss(loss, X, y, np.empty((len(X), 0)), W)[0]
-    smooth = norm.smooth_twin((D, K)) if hasattr(norm, "smooth_twin") else norm
+    smooth = norm.surrogate((D, K)) if hasattr(norm, "surrogate") else norm
     p = smooth.outer / (smooth.outer - 1.0)
     two = 2.0 ** (1.0 / p) if norm.inner == 1 else math.sqrt(2.0)
     largest = two * np.max(np.sum(np.abs(X) ** p, axis=1) ** (1.0 / p))

@@ -490,7 +490,7 @@ def test_features_in_groups(intercept):
     assert isinstance(learner, BlockLearner)
     learner.learn(X, labels, targets, np.ones(100))
     u = np.random.default_rng(0).normal(size=(3, 12))
-    size = norm.smooth_twin((12, 3)).value(u.T)
+    size = norm.surrogate((12, 3)).value(u.T)
     u *= 5.0 / size
     assert learner.regret(u) <= learner.regret_bound(u)
     assert learner._comparator(u).shape == (13, 3)
@@ -530,7 +530,7 @@ def test_rows_before_a_bad_one_are_learned_from(bad, form, norm, block):
 
 
 def test_what_cannot_be():
-    with pytest.raises(TypeError, match="no mirror map and no smooth twin"):
+    with pytest.raises(TypeError, match="no mirror map and no strongly convex surrogate"):
         build(Plan(MixedNorm(np.inf, 1), [Squared()]), 3, 2)
     with pytest.raises(ValueError, match="goes with the norm 'l2,2' only"):
         build(Plan(GROUP, [Squared()], "feature"), 1000, 2)

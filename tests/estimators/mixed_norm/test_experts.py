@@ -42,13 +42,13 @@ def products(k, d):
 
 
 def bounds(k, d):
-    """Return Theorem 7's bounds for one row, with the exact pairs of strongly convex twins."""
+    """Return Theorem 7's bounds for one row, with the exact pairs of strongly convex surrogates."""
     X, y, weights = make_experts(k, k, d, np.random.default_rng(0))
     found = {}
     for name, norm in NORMS.items():
-        twin = norm.smooth_twin(weights.shape) if hasattr(norm, "smooth_twin") else norm
-        size = twin.value(weights) * radius(twin, X, y, k)
-        found[name] = size / math.sqrt(twin.strong_convexity())
+        surrogate = norm.surrogate(weights.shape) if hasattr(norm, "surrogate") else norm
+        size = surrogate.value(weights) * radius(surrogate, X, y, k)
+        found[name] = size / math.sqrt(surrogate.strong_convexity())
     return found
 
 
@@ -64,7 +64,7 @@ def test_norms_stand_in_the_ratios_of_the_theory(k, d):
 def test_bounds_stand_in_these_ratios_up_to_logarithms(k, d):
     found = bounds(k, d)
     assert found["2,1"] < found["1,1"] < found["2,2"]
-    # The norms and dual norms of twins differ from those of (1,1) and (2,1) by less than e.
+    # The norms and dual norms of surrogates differ from those of (1,1) and (2,1) by less than e.
     first = found["1,1"] / found["2,1"] / math.sqrt(k / 2 * math.log(k * d) / math.log(d))
     second = found["2,2"] / found["2,1"] / math.sqrt(d / math.log2(k) / math.log(d))
     assert 1 / math.e < first < math.e

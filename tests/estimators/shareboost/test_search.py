@@ -144,7 +144,7 @@ def test_nothing_to_choose_is_an_error():
 def test_interrupt_in_the_first_fold_keeps_the_sizes_done(digits, interrupt_at):
     interrupt_at(3)
     model = ShareBoostClassifierCV(4, cv=2)
-    with pytest.warns(InterruptedFitWarning, match="during the search over 3 folds"):
+    with pytest.warns(InterruptedFitWarning, match="during the search over 2 folds"):
         model.fit(*digits)
     assert model.cv_results_["n_features"].tolist() == [1, 2]
     assert model.n_splits_ == 1

@@ -11,11 +11,11 @@ from typing import Any, NoReturn
 
 from mixnorm import __version__
 from mixnorm.cli.arguments import examples, types
-from mixnorm.cli.pools import WORDS
+from mixnorm.cli.pools import FEATURE_WORDS
 
 FORMATS = ("csv", "tsv", "parquet", "libsvm")
 TASKS = ("classification", "regression")
-STREAMED = ("csv", "tsv", "jsonl")
+STREAM_FORMATS = ("csv", "tsv", "jsonl")
 LEARNERS = ("mirror", "perceptron", "regressor")
 LOSSES: dict[str, tuple[str, ...]] = {
     "mirror": ("logistic", "margin", "hinge"),
@@ -24,11 +24,11 @@ LOSSES: dict[str, tuple[str, ...]] = {
 }
 RULES = ("joint", "l1", "l2", "line", "column", "exact")
 #: How far the search for a size goes when the user does not say.
-LONGEST = 30
+DEFAULT_MAX_FEATURES = 30
 SHELLS = ("bash", "zsh", "tcsh")
 
 
-class Usage(Exception):
+class UsageError(Exception):
     """The command line asks for something that cannot be."""
 
 
@@ -36,8 +36,8 @@ class _Parser(argparse.ArgumentParser):
     """A parser that raises, so that wrong usage is told in one place."""
 
     def error(self, message: str) -> NoReturn:
-        """Raise :class:`Usage`."""
-        raise Usage(message)
+        """Raise :class:`UsageError`."""
+        raise UsageError(message)
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -149,18 +149,18 @@ def _add_fit(commands: Any) -> None:
 def _add_path(commands: Any) -> None:
     path = _command(commands, "path", "print error against number of features", examples.PATH)
     _add_table(path)
-    _add_learning(path, f"how many features to try (default {LONGEST})", limited=False)
+    _add_learning(path, f"how many features to try (default {DEFAULT_MAX_FEATURES})", limited=False)
 
 
 def _add_learning(command: argparse.ArgumentParser, features: str, *, limited: bool = True) -> None:
     learning = command.add_argument_group("learning")
     _number(learning, "--features", "-k", help=features)
     if limited:
-        words = f"largest size that cross-validation tries (default {LONGEST})"
-        _number(learning, "--max-features", default=LONGEST, help=words)
+        words = f"largest size that cross-validation tries (default {DEFAULT_MAX_FEATURES})"
+        _number(learning, "--max-features", default=DEFAULT_MAX_FEATURES, help=words)
     learning.add_argument(
         "--pool",
-        choices=tuple(WORDS),
+        choices=tuple(FEATURE_WORDS),
         default="columns",
         help="what features are: columns of the table (the default), stumps (a column is at most "
         "some threshold), boxes (one or two such conditions at once), products of two "
@@ -216,7 +216,7 @@ def _add_stream(commands: Any) -> None:
     _add_target(stream)
     rows = stream.add_argument_group("the rows")
     words = "default: detected from the name or the content"
-    rows.add_argument("--format", choices=STREAMED, help=words)
+    rows.add_argument("--format", choices=STREAM_FORMATS, help=words)
     _add_delimiter(rows, "default: detected from the first lines")
     _add_kinds(rows)
     _flag(rows, "--strict", help="stop at a row that cannot be read")
@@ -297,7 +297,7 @@ def _add_completion(commands: Any) -> None:
 
 
 def check_options(options: argparse.Namespace) -> None:
-    """Raise :class:`Usage` for what cannot work, before any time is spent on it."""
+    """Raise :class:`UsageError` for what cannot work, before any time is spent on it."""
     if options.command == "stream":
         _check_stream(options)
     written = _WRITTEN.get(options.command, ())
@@ -306,52 +306,54 @@ def check_options(options: argparse.Namespace) -> None:
             _check_place(getattr(options, name), f"--{name}")
     _check_distinct(options, written)
     if getattr(options, "file", None) == "-" and "model" in written and options.model is None:
-        raise Usage("a table from standard input has no name; give --model FILE")
+        raise UsageError("a table from standard input has no name; give --model FILE")
     if getattr(options, "pool", None) == "pieces" and options.max_inputs is not None:
-        raise Usage("--max-inputs has no meaning for --pool pieces: each piece reads all columns")
+        raise UsageError("--max-inputs cannot limit --pool pieces: each piece reads all columns")
     if getattr(options, "nested", False) and options.command == "fit" and options.features:
-        raise Usage(
+        raise UsageError(
             "--nested measures the choice of the size, and --features leaves nothing to choose; "
             "leave one of them out"
         )
     overlap = set(getattr(options, "category", ())) & set(getattr(options, "number", ()))
     if overlap:
-        raise Usage(f"--category and --number both name {sorted(overlap)[0]!r}")
+        raise UsageError(f"--category and --number both name {sorted(overlap)[0]!r}")
 
 
 def _check_stream(options: argparse.Namespace) -> None:
     """Raise for options of ``mixnorm stream`` that cannot be; standard input is the default."""
     if options.file is None:
         if sys.stdin is None or sys.stdin.isatty():
-            raise Usage("name a FILE, or send rows through a pipe")
+            raise UsageError("name a FILE, or send rows through a pipe")
         options.file = "-"
     if options.resume:
         learning = ("learner", "norm", "loss", "learning_rate", "eta0", "radius", "no_scale")
         for name in (*learning, "average", "hash", "drop", "category", "number"):
             if getattr(options, name):
                 option = name.replace("_", "-")
-                raise Usage(f"--{option} cannot be changed with --resume: the model says")
+                raise UsageError(f"--{option} cannot be changed with --resume: the model says")
         return
     learner = options.learner or "mirror"
     for name in ("loss", "learning_rate", "eta0", "radius"):
         if learner == "perceptron" and getattr(options, name) is not None:
-            raise Usage(f"--{name.replace('_', '-')} has no meaning for --learner perceptron")
+            raise UsageError(f"--{name.replace('_', '-')} has no meaning for --learner perceptron")
     if options.loss is not None and options.loss not in LOSSES[learner]:
         fitting = ", ".join(LOSSES[learner])
-        raise Usage(f"--loss {options.loss} is not for --learner {learner}; choose of {fitting}")
+        raise UsageError(
+            f"--loss {options.loss} does not go with --learner {learner}; choose from {fitting}"
+        )
     if options.target is not None and options.target in options.drop:
-        raise Usage(f"--drop names the target {options.target!r}")
+        raise UsageError(f"--drop names the target {options.target!r}")
 
 
 def _check_place(place: str, option: str) -> None:
     """Raise unless a file can be written there."""
     folder = Path(place).absolute().parent
     if not folder.is_dir():
-        raise Usage(f"{option} {place}: there is no folder {folder}")
+        raise UsageError(f"{option} {place}: there is no folder {folder}")
     if Path(place).is_dir():
-        raise Usage(f"{option} {place} is a folder; name a file")
+        raise UsageError(f"{option} {place} is a folder; name a file")
     if not os.access(place if Path(place).exists() else folder, os.W_OK):
-        raise Usage(f"{option} {place} cannot be written: no permission")
+        raise UsageError(f"{option} {place} cannot be written: no permission")
 
 
 def _check_distinct(options: argparse.Namespace, written: tuple[str, ...]) -> None:
@@ -364,7 +366,7 @@ def _check_distinct(options: argparse.Namespace, written: tuple[str, ...]) -> No
     for name in written:
         for other, place in places.items():
             if other != name and name in places and _same_file(places[name], place):
-                raise Usage(f"--{name} {places[name]} would replace {_SPOKEN[other]}")
+                raise UsageError(f"--{name} {places[name]} would replace {_SPOKEN[other]}")
 
 
 _WRITTEN = {

@@ -8,16 +8,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from mixnorm.cli.arguments.parser import Usage
-from mixnorm.cli.commands import model_place
-from mixnorm.cli.guesses import Predictions
-from mixnorm.cli.screen import Screen, error_text
+from mixnorm.cli.arguments.parser import UsageError
+from mixnorm.cli.commands import choose_model_path
+from mixnorm.cli.screen import Screen, format_error
 from mixnorm.cli.signals import Interrupts
+from mixnorm.cli.stream.predictions import PredictionFile
 from mixnorm.cli.stream.run import StreamRun
 from mixnorm.cli.stream.running import Running, rise_text
 from mixnorm.exceptions import ModelFileError
 from mixnorm.storage import load
-from mixnorm.tables import RowReader, StreamModel, Task, counted
+from mixnorm.tables import RowReader, StreamModel, Task, pluralize
 
 # Rises of the error that the last lines repeat.
 _MOST_RISES = 3
@@ -25,12 +25,12 @@ _MOST_RISES = 3
 
 def stream(options: argparse.Namespace, screen: Screen, command: Sequence[str]) -> None:
     """Learn from a file or a pipe, a row at a time."""
-    place = _model_to_resume(options) if options.resume else model_place(options)
+    place = _model_to_resume(options) if options.resume else choose_model_path(options)
     model = _resumed(place, options) if options.resume else _fresh(options)
     interrupts = Interrupts()
-    with interrupts.noted():
+    with interrupts.record():
         model, reader, skipped = _open(model, options, interrupts)
-        with reader, Predictions(options, skipped) as predictions:
+        with reader, PredictionFile(options, skipped) as predictions:
             for note in _opening_notes(model, reader, options, skipped):
                 screen.remark(note)
             run = StreamRun(model, reader, options, command, place, predictions)
@@ -48,7 +48,7 @@ def _opening_notes(
         return reader.notes
     if skipped:
         verb = "was" if skipped == 1 else "were"
-        return [f"{reader.name}: {counted(skipped, 'line')} {verb} learned from before."]
+        return [f"{reader.name}: {pluralize(skipped, 'line')} {verb} learned from before."]
     if model.lines and reader.lines.regular:
         return [f"{reader.name} is not what was learned from before: all is new."]
     return []
@@ -57,7 +57,7 @@ def _opening_notes(
 def _model_to_resume(options: argparse.Namespace) -> Path:
     place = Path(options.model or f"{Path(options.file).name.split('.')[0] or 'model'}.mixnorm")
     if not place.exists():
-        raise Usage(f"there is no {place} to go on with; leave --resume out to begin")
+        raise UsageError(f"there is no {place} to go on with; leave --resume out to begin")
     return place
 
 
@@ -69,7 +69,7 @@ def _resumed(place: Path, options: argparse.Namespace) -> StreamModel:
             "--resume takes what mixnorm stream wrote."
         )
     if options.target is not None and options.target != model.target:
-        raise Usage(f"--target {options.target}: the model {place} predicts {model.target!r}")
+        raise UsageError(f"--target {options.target}: the model {place} predicts {model.target!r}")
     return model
 
 
@@ -122,14 +122,14 @@ def _open(
             numbers=options.number or model.numbers,
             known=model.columns if options.resume else None,
             strict=options.strict,
-            waiting=interrupts.waiting,
+            waiting=interrupts.raise_at_once,
         )
 
     reader = opened()
     if not model.target:
         names = ", ".join(reader.columns[:12])
         reader.close()
-        raise Usage(
+        raise UsageError(
             "--target is needed" + (f"; {reader.name} has the columns {names}" * bool(names))
         )
     if not options.resume or not model.lines or not reader.lines.regular:
@@ -155,24 +155,24 @@ def _print(run: StreamRun, running: Running, screen: Screen, stopped: bool) -> N
     screen.say(_summary(run, told))
     for rise in run.account.rises[-_MOST_RISES:]:
         screen.say(rise_text(rise, run.account))
-    kinds = "" if told["classes"] is None else f", {counted(told['classes'], 'class', 'classes')}"
-    screen.say(f"{counted(told['features'], 'feature')}{kinds}.")
+    kinds = "" if told["classes"] is None else f", {pluralize(told['classes'], 'class', 'classes')}"
+    screen.say(f"{pluralize(told['features'], 'feature')}{kinds}.")
     if run.predictions.wanted:
         screen.say(f"Predictions written to {run.options.predictions}.")
     screen.say(f"Model written to {run.place}.")
     if stopped:
         screen.say(f"Ended after line {told['lines']}; --resume goes on from there.")
     written = {"model": str(run.place), "predictions": run.options.predictions}
-    screen.document({**told, **written, "course": running.lines, "interrupted": stopped})
+    screen.print_json({**told, **written, "course": running.lines, "interrupted": stopped})
 
 
 def _summary(run: StreamRun, told: dict[str, Any]) -> str:
     """Return the error in a sentence, beside that of guessing without features."""
-    rows, task = counted(told["rows"], "row"), told["task"]
+    rows, task = pluralize(told["rows"], "row"), told["task"]
     if run.first:
         rows += f" ({told['new_rows']} of them now)"
-    wrong = f"{counted(told['mistakes'], 'mistake')}, " if task == "classification" else ""
-    error, guess = (error_text(told[name], task) for name in ("error", "guess_error"))
+    wrong = f"{pluralize(told['mistakes'], 'mistake')}, " if task == "classification" else ""
+    error, guess = (format_error(told[name], task) for name in ("error", "guess_error"))
     said = (
         f"{rows}: {wrong}{told['error_name']} {error}, each row predicted before it was learned "
         f"from. Guessing the {told['guess']}: {guess}."
@@ -185,14 +185,14 @@ def _summary(run: StreamRun, told: dict[str, Any]) -> str:
 def _notes(run: StreamRun) -> list[str]:
     notes, reader = run.encoder.remarks(), run.reader
     if run.unlabelled:
-        rows = counted(run.unlabelled, "row")
+        rows = pluralize(run.unlabelled, "row")
         notes.append(f"Without a target, hence predicted but not learned from: {rows}.")
     if reader.n_bad:
         shown = ", ".join(str(bad.line) for bad in reader.bad)
         more = ", ..." if reader.n_bad > len(reader.bad) else ""
         lines = f"lines {shown}{more}; " if reader.n_bad > 1 else ""
         notes.append(
-            f"Left out, as they could not be read: {counted(reader.n_bad, 'row')} ({lines}"
+            f"Left out, as they could not be read: {pluralize(reader.n_bad, 'row')} ({lines}"
             f"line {reader.bad[0].line}: {reader.bad[0].reason})."
         )
     if reader.unfinished:

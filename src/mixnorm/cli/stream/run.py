@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from mixnorm import __version__
-from mixnorm.cli.account import Account, is_begun, running_cost
-from mixnorm.cli.guesses import Predictions
 from mixnorm.cli.signals import Interrupts
+from mixnorm.cli.stream.account import Account, has_started, read_running_cost
+from mixnorm.cli.stream.predictions import PredictionFile
 from mixnorm.cli.stream.running import Running
 from mixnorm.exceptions import TableError
 from mixnorm.storage import save
@@ -44,7 +44,7 @@ class StreamRun:
         What was asked for.
     place : Path
         Where the model is written.
-    predictions : Predictions
+    predictions : PredictionFile
         Where predictions are written.
     """
 
@@ -55,12 +55,12 @@ class StreamRun:
         options: argparse.Namespace,
         command: Sequence[str],
         place: Path,
-        predictions: Predictions,
+        predictions: PredictionFile,
     ) -> None:
         self.model, self.reader, self.options, self.command = model, reader, options, command
         self.place, self.predictions, self.estimator = place, predictions, model.estimator
         self.began = time.monotonic()
-        self.fresh = not is_begun(self.estimator)
+        self.fresh = not has_started(self.estimator)
         self.account = Account(self.estimator, model.account)
         self.first, self.unlabelled = self.account.rows, 0
         self.hashed = self.estimator.hash_features is not None
@@ -86,7 +86,7 @@ class StreamRun:
         """Learn from all rows, and return whether that was ended by a request."""
         most, saved = 1, self.rows
         try:
-            while not interrupts.came:
+            while not interrupts.requested:
                 checkpoint = self.options.checkpoint - (self.rows - saved)
                 stops = (running.next, self.account.next, self._next_decision())
                 rows = self.reader.take(min(most, checkpoint, min(stops) - self.rows))
@@ -162,7 +162,7 @@ class StreamRun:
     def _note_last(self) -> None:
         """Keep the state before a row that may be half a row."""
         self.before = None
-        if self.reader.is_last and is_begun(self.estimator):
+        if self.reader.is_last and has_started(self.estimator):
             lines, digest = self.reader.before_last
             self.before = replace(
                 self.stored(),
@@ -212,12 +212,12 @@ class StreamRun:
             self._check_labels(len(rows))
         elif len(self.values) < 2:
             self.values.update(labels[:2])
-        cost = running_cost(self.estimator)
+        cost = read_running_cost(self.estimator)
         self._partial_fit(features, labels)
-        self.account.add(labels, running_cost(self.estimator) - cost)
+        self.account.add(labels, read_running_cost(self.estimator) - cost)
 
     def _partial_fit(self, features: list[Features], labels: list[Any]) -> None:
-        if not is_begun(self.estimator):
+        if not has_started(self.estimator):
             features[0] = self.encoder.first(features[0])
         self.estimator.partial_fit(features, labels)
 
@@ -230,7 +230,7 @@ class StreamRun:
             )
 
     def _predicted(self, features: Features) -> Any:
-        if not is_begun(self.estimator):
+        if not has_started(self.estimator):
             return ""
         return self.estimator.predict([features])[0].item()
 
@@ -284,7 +284,7 @@ class StreamRun:
             digest=reader.lines.digest,
             kinds=self.kinds,
             first_rows=list(self.kept),
-            account=self.account.stored(),
+            account=self.account.to_dict(),
             facts=self.facts(),
         )
 

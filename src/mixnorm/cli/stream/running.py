@@ -8,9 +8,9 @@ from typing import Any, Self
 
 from rich.progress import Progress, TextColumn, TimeElapsedColumn
 
-from mixnorm.cli.account import Account, Rise, mean_cost
-from mixnorm.cli.screen import Screen, error_text
-from mixnorm.tables import counted
+from mixnorm.cli.screen import Screen, format_error
+from mixnorm.cli.stream.account import Account, Rise, compute_mean_cost
+from mixnorm.tables import pluralize
 
 # Rows between two lines are at most this share of all, and at most so many.
 _SHARE = 4
@@ -99,7 +99,7 @@ class Running:
         if not self._progress.disable:
             self._progress.update(
                 self._live,
-                description=f"{counted(account.rows, 'row')}, {account.word} "
+                description=f"{pluralize(account.rows, 'row')}, {account.word} "
                 f"{self._text(account.error)}, {self._speed()} rows/s",
             )
 
@@ -110,8 +110,8 @@ class Running:
         line = {
             "rows": account.rows,
             "error": account.error,
-            "last_error": mean_cost(word, account.rows - rows, account.cost - cost),
-            "last_guess_error": mean_cost(
+            "last_error": compute_mean_cost(word, account.rows - rows, account.cost - cost),
+            "last_guess_error": compute_mean_cost(
                 word, account.guess_rows - guess_rows, account.guess_cost - guess_cost
             ),
         }
@@ -139,7 +139,7 @@ class Running:
         self._titled = True
 
     def _text(self, error: float) -> str:
-        return error_text(error, self._account.task)
+        return format_error(error, self._account.task)
 
     def _speed(self) -> str:
         seconds = time.monotonic() - self._began
@@ -148,7 +148,7 @@ class Running:
 
 def rise_text(rise: Rise, account: Account) -> str:
     """Return in a sentence that the error rose."""
-    before, after = (error_text(error, account.task) for error in (rise.before, rise.after))
+    before, after = (format_error(error, account.task) for error in (rise.before, rise.after))
     word = account.word if account.word.isupper() else account.word.capitalize()
     return (
         f"{word} rose from {before} to {after} at rows {rise.first} to {rise.last}: the rows may "

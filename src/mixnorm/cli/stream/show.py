@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from mixnorm.cli.arguments.parser import STREAMED, Usage
+from mixnorm.cli.arguments.parser import STREAM_FORMATS, UsageError
 from mixnorm.cli.held_out import mean_error
-from mixnorm.cli.screen import Screen, error_text
+from mixnorm.cli.screen import Screen, format_error
 from mixnorm.exceptions import TableError
-from mixnorm.tables import Row, RowReader, StreamModel, counted
+from mixnorm.tables import Row, RowReader, StreamModel, pluralize
 
 _BLOCK = 10_000
 _MOST_SHOWN = 20
@@ -31,11 +31,13 @@ class RowPredictions:
 def predict_rows(model: StreamModel, options: argparse.Namespace) -> RowPredictions:
     """Predict for the rows of a file, read as ``mixnorm stream`` reads them."""
     if options.features is not None:
-        raise Usage("--features has no meaning for a model of mixnorm stream: it uses all it knows")
+        raise UsageError(
+            "--features does not apply to a model of mixnorm stream, which uses them all"
+        )
     if options.probabilities and getattr(model.estimator, "predict_proba", None) is None:
-        raise Usage(f"--probabilities: a {type(model.estimator).__name__} knows none")
-    if options.format not in (None, *STREAMED):
-        raise Usage(f"--format {options.format} is not for a model of mixnorm stream")
+        raise UsageError(f"--probabilities: a {type(model.estimator).__name__} knows none")
+    if options.format not in (None, *STREAM_FORMATS):
+        raise UsageError(f"--format {options.format} is not for a model of mixnorm stream")
     with RowReader(
         options.file,
         model.target,
@@ -68,7 +70,7 @@ class _Rows:
         self.labels: list[Any] = []
         for name in options.keep:
             if name == "prediction" or name.startswith("probability "):
-                raise Usage(f"--keep {name}: the output has a column of that name itself")
+                raise UsageError(f"--keep {name}: the output has a column of that name itself")
             if reader.columns and name not in reader.columns:
                 raise TableError(f"{reader.name} has no column {name!r}.")
         if reader.columns and model.columns and not set(reader.columns) & set(self._needed()):
@@ -116,8 +118,8 @@ class _Rows:
         else:
             guess, truth = np.array(pairs, dtype=np.float64).T
             error, name = mean_error(truth, guess, None, "regression"), "RMSE"
-        shown = error_text(error, self.model.task)
-        return error, f"The table has the target: {name} {shown} on {counted(len(pairs), 'row')}."
+        shown = format_error(error, self.model.task)
+        return error, f"The table has the target: {name} {shown} on {pluralize(len(pairs), 'row')}."
 
     def _notes(self) -> list[str]:
         notes, reader = list(self.reader.notes), self.reader
@@ -128,7 +130,7 @@ class _Rows:
         if reader.n_bad:
             first = reader.bad[0]
             notes.append(
-                f"Left out, as they could not be read: {counted(reader.n_bad, 'row')} "
+                f"Left out, as they could not be read: {pluralize(reader.n_bad, 'row')} "
                 f"(line {first.line}: {first.reason})."
             )
         if reader.unfinished:
@@ -144,18 +146,18 @@ def show_stream(model: StreamModel, place: str, size: int, screen: Screen) -> No
     classes = None if model.classes is None else [str(label) for label in model.classes]
     screen.say(f"{place}: {kind}, predicts {model.target!r} ({model.task}), learns from streams.")
     if classes is not None:
-        screen.say(f"{counted(len(classes), 'class', 'classes')}: {_first(classes)}")
+        screen.say(f"{pluralize(len(classes), 'class', 'classes')}: {_first(classes)}")
     names = _largest(estimator, list(estimator.vocabulary_))
-    count = counted(int(estimator.n_features_in_), "feature" if names else "column")
+    count = pluralize(int(estimator.n_features_in_), "feature" if names else "column")
     _say_largest(count if names else f"Names are hashed into {count}", names, screen)
     if "error" in facts:
         guess = ""
         if "guess_error" in facts:
-            error = error_text(facts["guess_error"], model.task)
+            error = format_error(facts["guess_error"], model.task)
             guess = f" Guessing the {facts['guess']}: {error}."
         screen.say(
-            f"{counted(estimator.n_rounds_, 'row')}, {facts['error_name']} "
-            f"{error_text(facts['error'], model.task)}, each row predicted before it was learned "
+            f"{pluralize(estimator.n_rounds_, 'row')}, {facts['error_name']} "
+            f"{format_error(facts['error'], model.task)}, each row predicted before it was learned "
             f"from.{guess} The file has {size:,} bytes."
         )
     if "created" in facts:
@@ -166,7 +168,7 @@ def show_stream(model: StreamModel, place: str, size: int, screen: Screen) -> No
         screen.say(f"  {facts['command']}")
     parameters = estimator.get_params(deep=False)
     about = {"estimator": kind, "parameters": parameters, "classes": classes, "strongest": names}
-    screen.document({**facts, **about})
+    screen.print_json({**facts, **about})
 
 
 def show_other(estimator: Any, place: str, size: int, screen: Screen) -> None:
@@ -187,12 +189,12 @@ def show_other(estimator: Any, place: str, size: int, screen: Screen) -> None:
     n_features = int(estimator.n_features_in_)
     columns = getattr(estimator, "feature_names_in_", range(n_features))
     names = _largest(estimator, list(getattr(estimator, "vocabulary_", columns)))
-    _say_largest(counted(n_features, "feature"), names, screen)
-    rows = "The" if rounds is None else f"{counted(rounds, 'row')} learned from; the"
+    _say_largest(pluralize(n_features, "feature"), names, screen)
+    rows = "The" if rounds is None else f"{pluralize(rounds, 'row')} learned from; the"
     screen.say(f"{rows} file has {size:,} bytes.")
     plain = (str, int, float, bool, type(None))
     parameters = estimator.get_params(deep=False)
-    screen.document(
+    screen.print_json(
         {
             "estimator": kind,
             **({} if rounds is None else {"rows": rounds}),

@@ -62,7 +62,7 @@ class Plan:
     Parameters
     ----------
     norm : Norm
-        The norm, which must be strongly convex or have a smooth twin.
+        The norm, which must be strongly convex or have a strongly convex surrogate.
     losses : sequence
         One joint loss (or :data:`PERCEPTRON`) for labels, or a scalar loss for each output.
     rule : {"none", "fixed", "anytime", "adaptive", "feature"}
@@ -107,12 +107,12 @@ class Plan:
 
     def smooth(self, n_features: int, n_outputs: int) -> Any:
         """Return the strongly convex norm to work with, for weights of a shape."""
-        twin = getattr(self.norm, "smooth_twin", None)  # an ability that norms may lack
-        norm = self.norm if twin is None else twin((n_features, n_outputs))
+        surrogate = getattr(self.norm, "surrogate", None)  # an ability that norms may lack
+        norm = self.norm if surrogate is None else surrogate((n_features, n_outputs))
         if getattr(norm, "mirror", None) is None:
             raise TypeError(
-                f"{self.norm!r} has no mirror map and no smooth twin, which online learning needs; "
-                "the norms 'l1,1', 'l2,1', 'l2,2' and 'trace' have one."
+                f"{self.norm!r} has no mirror map and no strongly convex surrogate, which "
+                "online learning needs; the norms 'l1,1', 'l2,1', 'l2,2' and 'trace' have one."
             )
         return norm
 

@@ -112,7 +112,7 @@ class RowLearner(Account):
     def grown(self, n_features: int, n_outputs: int, losses: Sequence[Any] = ()) -> RowLearner:
         """Return the learner with room for more features and outputs, whose weights are zero.
 
-        The exponent of a smooth twin grows with them. All bounds go on to hold: a larger one makes
+        The exponent of a surrogate norm grows with them. All bounds still hold: a larger one makes
         dual norms smaller. Scalar losses that differ are given for all outputs. The learner itself
         is of no use any more.
         """

@@ -270,7 +270,7 @@ class MirrorDescentClassifier(OnlineClassifier, MirrorDescent):
     norm : {"l2,2", "l2,1", "l1,1", "trace"} or Norm, default="l2,2"
         The norm, in which weights are small: ``"l2,1"`` for few shared features, ``"l1,1"`` for few
         weights, ``"trace"`` for few directions. The strongly convex norm that stands in for it
-        (``smooth_twin``) is used, for the shape that the weights have.
+        (``surrogate``) is used, for the shape that the weights have.
     loss : {"logistic", "margin", "hinge"} or loss, default="logistic"
         Multinomial logistic, the soft-max with a margin of one, or Crammer and Singer's hinge.
     radius : float, optional

@@ -12,16 +12,23 @@ import numpy as np
 
 from mixnorm.tables import sniff
 from mixnorm.tables.columns import DateColumn
-from mixnorm.tables.marks import common_mark, restyled
-from mixnorm.tables.plan import ROW_NUMBER, is_key, numbers_rows, text_kind
-from mixnorm.tables.values import DATE_FORMATS, STYLES, Style, as_seconds, level_text, plain_text
+from mixnorm.tables.marks import detect_common_mark, restyle_columns
+from mixnorm.tables.plan import ROW_NUMBER, detect_text_kind, is_key, is_row_number
+from mixnorm.tables.values import (
+    DATE_FORMATS,
+    STYLES,
+    Style,
+    as_seconds,
+    format_value,
+    normalise_level,
+)
 
 #: Numbers of rows after which kinds are decided, from all rows so far; the last time they stay.
 DECIDED_AT = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 # Share of different texts above which they are names or keys. It is larger than for a whole table:
 # of many levels, most differ in a few rows.
 _KEYLIKE = 0.9
-MISSING = frozenset(sniff.MISSING)
+MISSING = frozenset(sniff.MISSING_MARKS)
 Kind = Literal["number", "category", "date", "left out"]
 
 
@@ -133,7 +140,7 @@ def decide_columns(
     fuel category
     """
     before = {column.name: column for column in earlier}
-    mark = common_mark([_texts(entries) for entries in values.values()])
+    mark = detect_common_mark([_texts(entries) for entries in values.values()])
     found = []
     for name, entries in values.items():
         forced = None
@@ -200,12 +207,12 @@ def adapt_columns(
         name: [text for text in entries if isinstance(text, str)]
         for name, entries in values.items()
     }
-    found = {column.name: column for column in restyled(numbers, texts)}
+    found = {column.name: column for column in restyle_columns(numbers, texts)}
     return tuple(found.get(column.name, column) for column in known)
 
 
 def _texts(entries: Sequence[Any]) -> list[str | None]:
-    return [None if is_gap(entry) else plain_text(entry) for entry in entries]
+    return [None if is_gap(entry) else format_value(entry) for entry in entries]
 
 
 def _decided(
@@ -227,7 +234,7 @@ def _decided(
         return _number(name, texts, cast(Style, how), forced is not None)
     if what == "date":
         return _date(name, present, how, before)
-    levels = len({level_text(text) for text in present})
+    levels = len({normalise_level(text) for text in present})
     if not keys and is_key(levels, len(present), _KEYLIKE):
         reason = (
             f"nearly every text differs ({levels} of {len(present)}); --category {name} takes it "
@@ -243,7 +250,7 @@ def _kind(present: list[str], full: bool, forced: str | None, mark: str) -> tupl
         return "number", "plain"
     if forced is None and all(text.lower() in ("true", "false") for text in present):
         return ("number", "plain") if full else ("category", "")
-    found = text_kind(np.array([*present, None], dtype=object)[:-1], forced, mark)
+    found = detect_text_kind(np.array([*present, None], dtype=object)[:-1], forced, mark)
     return ("category", "") if isinstance(found, str) else found
 
 
@@ -259,7 +266,7 @@ def _are_plain_numbers(texts: list[str]) -> bool:
 
 def _number(name: str, texts: list[str | None], style: Style, forced: bool) -> RowColumn:
     numbers = None if forced else _all_numbers(texts)
-    if numbers is not None and numbers_rows(name, np.array(numbers)):
+    if numbers is not None and is_row_number(name, np.array(numbers)):
         return RowColumn(name, "left out", reason=ROW_NUMBER.format(name))
     return RowColumn(name, "number", style)
 

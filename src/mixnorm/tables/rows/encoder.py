@@ -12,18 +12,18 @@ import numpy as np
 
 from mixnorm.exceptions import TableError
 from mixnorm.tables.columns import MISSING_LEVEL, DateColumn, Gaps
-from mixnorm.tables.encoder import dated, strange_text, unreadable
+from mixnorm.tables.encoder import describe_date, describe_strange, explain_unreadable
 from mixnorm.tables.rows.columns import MISSING, RowColumn, is_gap
 from mixnorm.tables.values import (
     BLANKS,
     LARGEST,
     MOST_TEXTS,
     as_seconds,
-    level_text,
-    text_number,
-    value_text,
+    format_level,
+    normalise_level,
+    parse_number,
 )
-from mixnorm.tables.words import shortened
+from mixnorm.tables.words import join_names
 
 # Values by name: numbers, texts of categories, None where a number is missing.
 Features = dict[str, float | str | None]
@@ -167,7 +167,7 @@ class RowEncoder:
             if math.isfinite(number):
                 found[name] = number
         else:
-            found[name] = level_text(bare)
+            found[name] = normalise_level(bare)
 
     # Rows of values.
 
@@ -192,7 +192,7 @@ class RowEncoder:
             for place, part in enumerate(value):
                 if isinstance(part, str):
                     if not is_gap(part):
-                        found[f"{name}={level_text(part.strip())}"] = 1.0
+                        found[f"{name}={normalise_level(part.strip())}"] = 1.0
                 else:
                     self._add_value(found, f"{name}.{place}", part, there)
         elif name in self.columns:
@@ -231,7 +231,7 @@ class RowEncoder:
         bare = text.strip()
         if bare in MISSING or bare in BLANKS:
             return None
-        number = text_number(bare, style)
+        number = parse_number(bare, style)
         return _STRANGE if number is None else number
 
     def _add_category(self, found: Features, column: RowColumn, value: Any) -> None:
@@ -239,7 +239,7 @@ class RowEncoder:
             self._count(column.name).missing += 1
             found[column.name] = MISSING_LEVEL
         else:
-            found[column.name] = value_text(value)
+            found[column.name] = format_level(value)
 
     def _add_date(self, found: Features, column: RowColumn, value: Any) -> None:
         dates = self._dates[column.name]
@@ -282,25 +282,25 @@ class RowEncoder:
     def remarks(self) -> list[str]:
         """Return in sentences what was done to the rows so far."""
         said: list[str] = []
-        dates = [dated(dates.plan) for dates in self._dates.values()]
+        dates = [describe_date(dates.plan) for dates in self._dates.values()]
         if dates:
-            said.append(f"Dates: {shortened(dates)}.")
+            said.append(f"Dates: {join_names(dates)}.")
         filled = [
             f"{name} ({count.missing}, {self._filled(name)})"
             for name, count in self._counts.items()
             if count.missing
         ]
         if filled:
-            said.append(f"Missing values: {shortened(filled)}.")
+            said.append(f"Missing values: {join_names(filled)}.")
         for name, count in self._counts.items():
             if count.strange or count.infinite:
-                said.append(f"Taken as missing in {name}: {strange_text(count)}.")
+                said.append(f"Taken as missing in {name}: {describe_strange(count)}.")
         return said + self.left_out()
 
     def check_readable(self, rows: int) -> None:
         """Raise if most entries of a column, of so many rows, cannot be read."""
         for name, count in self._counts.items():
-            why = unreadable(name, self.columns[name].kind, count, rows)
+            why = explain_unreadable(name, self.columns[name].kind, count, rows)
             if why:
                 raise TableError(why)
 
@@ -328,7 +328,7 @@ class _Dates:
     def __init__(self, column: RowColumn) -> None:
         self.plan: DateColumn = column.date
         self.names = [str(name) for name in self.plan.column_names]
-        self._first = self.plan.measured(np.array([column.origin]))[0]
+        self._first = self.plan.encode_seconds(np.array([column.origin]))[0]
         self._known: dict[str, tuple[float, ...] | None] = {}
 
     def learn(self, entries: Iterable[Any]) -> None:
@@ -349,7 +349,7 @@ class _Dates:
     def _measured(self, seconds: np.ndarray) -> list[tuple[float, ...] | None]:
         """Return the numbers of dates in seconds since 1970."""
         lost = np.isnan(seconds)
-        matrix = self.plan.measured(np.where(lost, 0.0, seconds))
+        matrix = self.plan.encode_seconds(np.where(lost, 0.0, seconds))
         for place in range(1, matrix.shape[1], 2):
             (sine, cosine), (own_sine, own_cosine) = (
                 (part[..., place], part[..., place + 1]) for part in (matrix, self._first)
@@ -393,7 +393,7 @@ def _add_unknown(found: Features, name: str, value: Any) -> None:
     if is_gap(value):
         return
     if isinstance(value, str):
-        found[name] = level_text(value.strip())
+        found[name] = normalise_level(value.strip())
         return
     number = as_number(value)
     if number is not None and math.isfinite(number):

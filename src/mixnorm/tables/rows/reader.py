@@ -12,15 +12,20 @@ from typing import Any, NamedTuple
 from mixnorm.exceptions import TableError
 from mixnorm.tables import sniff
 from mixnorm.tables.lines import Lines
-from mixnorm.tables.marks import Mark, common_mark, text_mark
+from mixnorm.tables.marks import Mark, detect_common_mark, detect_text_mark
 from mixnorm.tables.read import SEPARATOR
 from mixnorm.tables.rows.columns import RowColumn, adapt_columns, decide_columns, values_by_name
 from mixnorm.tables.rows.encoder import RowEncoder, as_number
 from mixnorm.tables.rows.records import MOST_LINES, BadRecord, csv_entries, format_of, json_object
-from mixnorm.tables.table import numbered_names, renamed_note, repeated_names, unique_names
+from mixnorm.tables.table import (
+    describe_renamed,
+    find_repeated_names,
+    make_names_unique,
+    number_columns,
+)
 from mixnorm.tables.target import Task, find_name
-from mixnorm.tables.values import level_text, text_number, value_text
-from mixnorm.tables.words import counted
+from mixnorm.tables.values import format_level, normalise_level, parse_number
+from mixnorm.tables.words import pluralize
 
 # Names that a message may list.
 _MOST_NAMES = 100
@@ -325,9 +330,9 @@ class RowReader:
             delimiter = told[1].decode()
             lines.take(1)
             lines.fill(2)
-        text = sniff.head_text(b"\n".join(lines.ahead)[: sniff.HEAD], self.name)
+        text = sniff.decode_head(b"\n".join(lines.ahead)[: sniff.HEAD_BYTES], self.name)
         if delimiter is None:
-            delimiter = "\t" if self.kind == "tsv" else sniff.delimiter(text)
+            delimiter = "\t" if self.kind == "tsv" else sniff.detect_delimiter(text)
         self.delimiter = delimiter
         names, length = self._first_names()
         if header is None and known:
@@ -337,9 +342,9 @@ class RowReader:
             header = sniff.has_header(text, delimiter, expect)
         if header:
             lines.take(length)
-            self._repeated = repeated_names(names)
-            names, renamed = unique_names(names)
-            self.notes += renamed_note(renamed)
+            self._repeated = find_repeated_names(names)
+            names, renamed = make_names_unique(names)
+            self.notes += describe_renamed(renamed)
         elif known and len(known) == len(names):
             self.notes.append("The first row holds no names, so columns are those learned before.")
             names = list(known)
@@ -348,7 +353,7 @@ class RowReader:
                 "The first row holds only numbers, so it is taken as data; columns are called "
                 "column_1, column_2, ..."
             )
-            names = numbered_names(len(names))
+            names = number_columns(len(names))
         self.columns = tuple(names)
         if known is not None:
             self._drop &= set(names)
@@ -386,7 +391,7 @@ class RowReader:
             self.target = self._find(self.target)
             self._place, self.has_target = names.index(self.target), True
         texts = values_by_name(self.first_entries(), names, ())
-        self._mark = common_mark(texts.values())
+        self._mark = detect_common_mark(texts.values())
         commas = self._mark == "," or (not self._mark and self.delimiter != ",")
         self._style = "comma" if commas else "thousands"
 
@@ -410,7 +415,7 @@ class RowReader:
         """Return the entries of a row, as many as the header has, and how many lines it has."""
         entries, used = csv_entries(self.lines, place, self.delimiter)
         if entries is not None and len(entries) != len(self.columns):
-            count = counted(len(entries), "entry", "entries")
+            count = pluralize(len(entries), "entry", "entries")
             raise BadRecord(
                 f"{count} where the header has {len(self.columns)} (delimiter {self.delimiter!r})",
                 used,
@@ -420,20 +425,20 @@ class RowReader:
     def _label(self, text: str, used: int = 1) -> str | float | None:
         """Return a target; None where it is missing."""
         bare = text.strip()
-        if bare in sniff.MISSING:
+        if bare in sniff.MISSING_MARKS:
             return None
         if self.task == "regression":
-            number = text_number(bare, self._style_of(bare))
+            number = parse_number(bare, self._style_of(bare))
             if number is None or not math.isfinite(number):
                 raise BadRecord(f"the target {bare[:40]!r} is no number", used)
             return number
-        return level_text(bare)
+        return normalise_level(bare)
 
     def _style_of(self, text: str) -> str:
         """Return how a target is written as a number."""
         if self._style is None:
             return "plain"
-        self._mark = self._mark or text_mark(text)
+        self._mark = self._mark or detect_text_mark(text)
         if self._mark or self.delimiter == ",":
             return "comma" if self._mark == "," else "thousands"
         return "plain" if "." in text else "comma"  # the likelier one, until some text proves it
@@ -469,4 +474,4 @@ class RowReader:
         bad = number is None or not math.isfinite(number)
         if isinstance(value, (dict, list)) or (bad and self.task == "regression"):
             raise BadRecord(f"the target {str(value)[:40]!r} is no number or text")
-        return value_text(value) if self.task == "classification" else number
+        return format_level(value) if self.task == "classification" else number

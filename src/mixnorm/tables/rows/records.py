@@ -10,9 +10,9 @@ from typing import Any, Literal
 
 from mixnorm.exceptions import TableError
 from mixnorm.tables import sniff
-from mixnorm.tables.lines import Lines, decoded
+from mixnorm.tables.lines import Lines, decode_line
 
-STREAMED = ("csv", "tsv", "jsonl")
+STREAM_FORMATS = ("csv", "tsv", "jsonl")
 Format = Literal["csv", "tsv", "jsonl"]
 # Lines of one record of a CSV file, whose quoted entries may have line breaks.
 MOST_LINES = 1000
@@ -30,10 +30,10 @@ class BadRecord(Exception):
 def format_of(lines: Lines, given: str | None, source: str) -> Format:
     """Return the format: given, told by the name, or by the first lines."""
     lines.fill(2)
-    head = b"\n".join(lines.ahead)[: sniff.HEAD]
+    head = b"\n".join(lines.ahead)[: sniff.HEAD_BYTES]
     if not head.strip():
-        raise TableError(sniff.EMPTY.format(lines.name))
-    if given in STREAMED:
+        raise TableError(sniff.EMPTY_MESSAGE.format(lines.name))
+    if given in STREAM_FORMATS:
         return given  # type: ignore[return-value]
     stem = source.lower()
     for ending in (".gz", ".bz2", ".xz"):
@@ -43,7 +43,7 @@ def format_of(lines: Lines, given: str | None, source: str) -> Format:
         return told
     if _is_object(head.lstrip().split(b"\n")[0]):
         return "jsonl"
-    kind = sniff.file_format(head, lines.name)
+    kind = sniff.detect_format(head, lines.name)
     if kind != "csv":
         raise TableError(
             f"{lines.name} is {kind}, which is not read line by line; give CSV, TSV or JSON "
@@ -57,7 +57,7 @@ def csv_entries(lines: Lines, place: int, delimiter: str) -> tuple[list[str] | N
 
     None for an empty line; no lines at all if it goes on beyond those that are there.
     """
-    text = decoded(lines.ahead[place])
+    text = decode_line(lines.ahead[place])
     if '"' in text:
         return _quoted(lines, place, delimiter)
     if not text.strip() and delimiter not in text:
@@ -73,7 +73,7 @@ def _quoted(lines: Lines, place: int, delimiter: str) -> tuple[list[str] | None,
         nonlocal used
         for line in lines.ahead[place : place + MOST_LINES]:
             used += 1
-            yield decoded(line) + "\n"
+            yield decode_line(line) + "\n"
 
     try:
         return next(csv.reader(ahead(), delimiter=delimiter, strict=True)), used
@@ -88,7 +88,7 @@ def _quoted(lines: Lines, place: int, delimiter: str) -> tuple[list[str] | None,
 def json_object(line: bytes) -> dict[str, Any]:
     """Return the object in a line."""
     try:
-        found = json.loads(decoded(line))
+        found = json.loads(decode_line(line))
         if b"\\ud" in line.lower():  # half a character is no text
             json.dumps(found, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:

@@ -45,34 +45,34 @@ class Rise:
     after: float
 
 
-def running_cost(estimator: BaseEstimator) -> float:
+def read_running_cost(estimator: BaseEstimator) -> float:
     """Return the mistakes of a classifier, or the loss of a regressor, so far."""
-    if not is_begun(estimator):
+    if not has_started(estimator):
         return 0.0
-    labels = task_of(estimator) == "classification"
+    labels = get_task(estimator) == "classification"
     return float(estimator.mistakes_ if labels else estimator.loss_)
 
 
-def is_begun(estimator: BaseEstimator) -> bool:
+def has_started(estimator: BaseEstimator) -> bool:
     """Whether an online estimator has learned from anything."""
     return bool(estimator.__sklearn_is_fitted__())
 
 
-def task_of(estimator: BaseEstimator) -> str:
+def get_task(estimator: BaseEstimator) -> str:
     """Return whether an online estimator learns labels or numbers."""
     from sklearn.base import is_classifier
 
     return "classification" if is_classifier(estimator) else "regression"
 
 
-def error_word(estimator: BaseEstimator) -> str:
+def name_error(estimator: BaseEstimator) -> str:
     """Return what is measured before each row is learned from."""
-    if task_of(estimator) == "classification":
+    if get_task(estimator) == "classification":
         return "error rate"
     return "RMSE" if estimator.loss == "squared" else f"mean {estimator.loss} loss"
 
 
-def mean_cost(word: str, rows: int, cost: float) -> float:
+def compute_mean_cost(word: str, rows: int, cost: float) -> float:
     """Return the error over so many rows that cost so much."""
     if not rows:
         return math.nan
@@ -109,7 +109,7 @@ class CommonestGuess:
         self._best = best
         return float(wrong)
 
-    def stored(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Return what is needed to go on; the guess comes first."""
         names = sorted(self.counts, key=lambda label: label != self._best)
         return {"counts": {label: self.counts[label] for label in names}}
@@ -142,7 +142,7 @@ class MeanGuess:
         each = np.ones(len(given))
         return float(self._loss.value_and_residual(np.asarray(guesses)[:, None], given, each)[0])
 
-    def stored(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Return what is needed to go on."""
         return {"mean": self._mean, "rows": self._rows}
 
@@ -228,7 +228,7 @@ class Rises:
         spread = math.sqrt(share * (1.0 - share) * (1.0 / size + 1.0 / rows))
         return (new - before) / size > _SURE * spread
 
-    def stored(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Return what is needed to go on."""
         return {
             "start": self._start,
@@ -245,7 +245,7 @@ class Account:
     estimator : estimator
         What learns.
     stored : dict, optional
-        What :meth:`stored` returned in an earlier run.
+        What :meth:`to_dict` returned in an earlier run.
 
     Attributes
     ----------
@@ -260,11 +260,11 @@ class Account:
     """
 
     def __init__(self, estimator: BaseEstimator, stored: dict[str, Any] | None = None) -> None:
-        self.word, self.task = error_word(estimator), task_of(estimator)
-        rows = int(estimator.n_rounds_) if is_begun(estimator) else 0
+        self.word, self.task = name_error(estimator), get_task(estimator)
+        rows = int(estimator.n_rounds_) if has_started(estimator) else 0
         stored = stored or {}
         self.rows = rows
-        self.cost = float(stored.get("cost", running_cost(estimator)))
+        self.cost = float(stored.get("cost", read_running_cost(estimator)))
         self.guess_rows = int(stored.get("guess_rows", 0))
         self.guess_cost = float(stored.get("guess_cost", 0.0))
         self._block_cost = float(stored.get("block_cost", 0.0))
@@ -290,8 +290,8 @@ class Account:
         return [
             replace(
                 rise,
-                before=mean_cost(self.word, 1, rise.before),
-                after=mean_cost(self.word, 1, rise.after),
+                before=compute_mean_cost(self.word, 1, rise.before),
+                after=compute_mean_cost(self.word, 1, rise.after),
             )
             for rise in self._rises.found
         ]
@@ -299,12 +299,12 @@ class Account:
     @property
     def error(self) -> float:
         """The error so far."""
-        return mean_cost(self.word, self.rows, self.cost)
+        return compute_mean_cost(self.word, self.rows, self.cost)
 
     @property
     def guess_error(self) -> float:
         """The error so far of guessing without features."""
-        return mean_cost(self.word, self.guess_rows, self.guess_cost)
+        return compute_mean_cost(self.word, self.guess_rows, self.guess_cost)
 
     def add(self, targets: Sequence[Any], cost: float) -> None:
         """Add rows and what they cost."""
@@ -318,13 +318,13 @@ class Account:
             self._block_cost = 0.0
             self.next = self._rises.after(self.rows)
 
-    def stored(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Return what is needed to go on, as plain values."""
         return {
             "cost": self.cost,
             "guess_rows": self.guess_rows,
             "guess_cost": self.guess_cost,
             "block_cost": self._block_cost,
-            "guess": self._guess.stored(),
-            "rises": self._rises.stored(),
+            "guess": self._guess.to_dict(),
+            "rises": self._rises.to_dict(),
         }

@@ -10,7 +10,7 @@ from typing import Any
 from mixnorm.tables import Row
 
 
-class Predictions:
+class PredictionFile:
     """The table of what was predicted before each row was learned from, if it is wanted."""
 
     _NAMES = ("line", "prediction", "target")
@@ -28,7 +28,7 @@ class Predictions:
         if not again:
             self._writer.writerow(self._NAMES)
 
-    def __enter__(self) -> Predictions:
+    def __enter__(self) -> PredictionFile:
         return self
 
     def __exit__(self, *error: object) -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mixnorm.cli.account import CommonestGuess, MeanGuess, Rises
+from mixnorm.cli.stream.account import CommonestGuess, MeanGuess, Rises
 
 
 def rises(costs, task="classification"):
@@ -51,11 +51,11 @@ def test_guesses_go_on():
     for cut in (1, 2, 5, 50):
         first = CommonestGuess()
         cost = first.cost(labels[:cut])
-        assert cost + CommonestGuess(**first.stored()).cost(labels[cut:]) == whole
+        assert cost + CommonestGuess(**first.to_dict()).cost(labels[cut:]) == whole
     targets = rng.normal(size=50).tolist()
     first = MeanGuess("huber")
     cost = first.cost(targets[:7])
-    then = MeanGuess("huber", **first.stored()).cost(targets[7:])
+    then = MeanGuess("huber", **first.to_dict()).cost(targets[7:])
     assert cost + then == pytest.approx(MeanGuess("huber").cost(targets))
 
 
