@@ -370,7 +370,7 @@ def test_more_on_sparse_kernels():
 def test_tensor_rate():
     """Gradient steps on the dual of squared losses lower it at the rate, or quicker."""
     from mixnorm.engines import dual
-    from mixnorm.engines.dual.gradient import GradientSteps
+    from mixnorm.engines.dual.gradient import DualGradientDescent
     from mixnorm.engines.dual.problem import DualProblem
     from mixnorm.losses import Squared
 
@@ -379,8 +379,8 @@ def test_tensor_rate():
     contraction, loss = dual.FeatureContraction(F, 4), Squared()
     best = dual.solve(contraction, loss, y, gamma, tol=1e-14)
     problem = DualProblem(contraction, loss, y, np.full(12, gamma))
-    least = problem.state(best.alpha).value
-    steps, state = GradientSteps(problem), problem.start()
+    least = problem.evaluate(best.alpha).value
+    steps, state = DualGradientDescent(problem), problem.start()
     for _ in range(20):
         above = state.value - least
         state, _ = steps.step(state)
