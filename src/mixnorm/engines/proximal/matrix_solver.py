@@ -135,7 +135,7 @@ class MatrixSolver(Stepper):
     def _known_proximal(self) -> Proximal:
         if self._proximal is None:
             norm, whole = self.problem.norm, self.problem.design.n_features
-            part = norm if len(self._rows) == whole else norm.restricted(self._rows)
+            part = norm if len(self._rows) == whole else norm.restrict(self._rows)
             self._proximal = Proximal(self.problem, part)
         return self._proximal
 
