@@ -14,6 +14,7 @@ from scipy.special import log_softmax
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.utils import check_consistent_length
 
+from mixnorm._array import Array, ArrayLike
 from mixnorm._checks import check_array
 from mixnorm.data import is_list_of_tables
 from mixnorm.estimators import MixedNormClassifier, MixedNormRegressor, MultiTaskLearner
@@ -87,15 +88,15 @@ class Case(ABC):
         """Return the scores of the test part by each solution of a path."""
 
     @abstractmethod
-    def loss(self, scores: Any, y: Any) -> float:
+    def loss(self, scores: Array, y: ArrayLike) -> float:
         """Return the mean loss of scores."""
 
     @abstractmethod
-    def error(self, scores: Any, y: Any) -> float:
+    def error(self, scores: Array, y: ArrayLike) -> float:
         """Return what counts: the share of wrong labels, or the part of the variance left."""
 
     @abstractmethod
-    def null_scores(self, y: Any) -> Any:
+    def null_scores(self, y: ArrayLike) -> Any:
         """Return the scores of the model without features, fitted on targets."""
 
     def null_error(self, train: Part, test: Part) -> float:
@@ -183,23 +184,29 @@ class TaskCase(Case):
             parts = zip(test[0], path.coef(place), intercept, strict=True)
             yield [X @ weights + constant for X, weights, constant in parts]
 
-    def loss(self, scores: Any, y: Any) -> float:
+    def loss(self, scores: Array, y: Array) -> float:
         """Return the error: tasks may have units of their own."""
         return self.error(scores, y)
 
-    def error(self, scores: Any, y: Any) -> float:
+    def error(self, scores: Array, y: Array) -> float:
         """Return the mean squared error, in parts of the variance of each task."""
         parts = zip(scores, y, self.y, strict=True)
         left = [((given - known) ** 2).mean() / _spread(whole) for given, known, whole in parts]
         return float(np.mean(left))
 
-    def null_scores(self, y: Any) -> Any:
+    def null_scores(self, y: Array) -> Any:
         """Return the mean of each task."""
         return [part.mean() for part in y]
 
 
 def case_of(
-    X: Any, y: Any, *, max_rows: int, standardize: bool, seed: int, task: str | None = None
+    X: Array,
+    y: Array,
+    *,
+    max_rows: int,
+    standardize: bool,
+    seed: int,
+    task: str | None = None,
 ) -> Case:
     """Return the case that data make, on so many rows at most."""
     rng = np.random.default_rng(seed)
@@ -259,7 +266,7 @@ def _united(y: np.ndarray) -> np.ndarray:
 
 
 def _tasks(
-    X: Sequence[Any], y: Any, max_rows: int, standardize: bool, rng: np.random.Generator
+    X: Sequence[Any], y: Array, max_rows: int, standardize: bool, rng: np.random.Generator
 ) -> Case:
     if y is None or len(y) != len(X):
         raise ValueError(f"X has {len(X)} tasks; y must be a list of as many arrays of targets.")
@@ -315,7 +322,7 @@ def _spread(y: np.ndarray) -> Any:
     return np.where(found > 0.0, found, 1.0)
 
 
-def _folds(kind: Any, n_folds: int, seed: int, X: Any, y: Any) -> list[tuple[Part, Part]]:
+def _folds(kind: Any, n_folds: int, seed: int, X: Array, y: Array) -> list[tuple[Part, Part]]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of rare classes
         cuts = list(kind(n_folds, shuffle=True, random_state=seed).split(X, y))

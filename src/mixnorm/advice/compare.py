@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from mixnorm._array import Array, ArrayLike
 from mixnorm.advice.advice import Advice, NormAdvice
 from mixnorm.advice.cases import Case, case_of
 from mixnorm.advice.curves import Curve, curve_of
@@ -28,11 +29,11 @@ _SLACK = 0.02
 
 
 def advise(
-    X: Any,
-    y: Any = None,
+    X: Array,
+    y: Array | None = None,
     *,
     norms: Any = _DEFAULT,
-    groups: Any = None,
+    groups: Array | None = None,
     cv: int = 5,
     n_alphas: int = 12,
     max_rows: int = 2000,
@@ -181,7 +182,7 @@ def _bounded(case: Case, norm: Any, comparator: float) -> tuple[float, float, Bo
     return bound.inputs["examples"], comparator, bound
 
 
-def _fitted(case: Case, X: Any, y: Any, best: NormAdvice, n_samples: int) -> Any:
+def _fitted(case: Case, X: Array, y: Array, best: NormAdvice, n_samples: int) -> Any:
     """Return the best model, fitted on all rows, which takes rows as they were given."""
     # The best penalty falls with the root of the number of rows.
     alpha = best.alpha * math.sqrt(case.n_used / n_samples)
@@ -190,7 +191,7 @@ def _fitted(case: Case, X: Any, y: Any, best: NormAdvice, n_samples: int) -> Any
     return clone(case.model(best.norm, alpha=alpha)).fit(X, y)
 
 
-def _norms(norms: Any, groups: Any, n_columns: int) -> dict[str, Any]:
+def _norms(norms: Any, groups: ArrayLike, n_columns: int) -> dict[str, Any]:
     """Return the norms to compare, by name."""
     if isinstance(norms, Mapping):
         found = {str(name): as_norm(norm) for name, norm in norms.items()}

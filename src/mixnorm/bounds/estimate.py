@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mixnorm._array import is_sparse
+from mixnorm._array import Array, ArrayLike, is_sparse
 from mixnorm.bounds.matrix import _examples, _radius, _sizes
 from mixnorm.norms import MixedNorm, Spectral, as_norm, conjugate
 
@@ -41,12 +41,12 @@ class Estimate:
 
 def rademacher_estimate(
     norm: Any,
-    X: Any,
+    X: Array,
     *,
     radius: float,
     n_outputs: int = 1,
     examples: str | None = None,
-    y: Any = None,
+    y: Array | None = None,
     n_draws: int = 200,
     random_state: Any = None,
 ) -> Estimate:
@@ -98,7 +98,12 @@ def rademacher_estimate(
 
 
 def _sums(
-    X: Any, y: Any, examples: str, sizes: tuple[int, int, int], count: int, rng: np.random.Generator
+    X: Array,
+    y: Array,
+    examples: str,
+    sizes: tuple[int, int, int],
+    count: int,
+    rng: np.random.Generator,
 ) -> np.ndarray:
     """Return sums of examples with random signs, ``(count, d, k)``."""
     n, d, k = sizes
@@ -114,7 +119,7 @@ def _sums(
     return np.ascontiguousarray(total.reshape(d, count, k).transpose(1, 0, 2))
 
 
-def _class_signs(y: Any, n: int, k: int, count: int, rng: np.random.Generator) -> np.ndarray:
+def _class_signs(y: ArrayLike, n: int, k: int, count: int, rng: np.random.Generator) -> np.ndarray:
     """Return a sign for the class of each row, and the opposite one for another class."""
     if y is None:
         y = rng.integers(k, size=n)

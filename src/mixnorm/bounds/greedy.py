@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mixnorm._array import is_sparse, to_numpy
+from mixnorm._array import ArrayLike, MatrixLike, is_sparse, to_numpy
 from mixnorm.bounds.bound import GUARANTEE, RATE, Bound
 
 # Refits to this tolerance count as exact.
@@ -15,7 +15,9 @@ _EXACT = 1e-8
 _PAPER = "Shalev-Shwartz, Wexler and Shashua"
 
 
-def shareboost(model: Any, X: Any, y: Any, W: Any = None, intercept: Any = None) -> Bound:
+def shareboost(
+    model: Any, X: MatrixLike, y: ArrayLike, W: Any = None, intercept: Any = None
+) -> Bound:
     r"""Bound ShareBoost's training loss by that of any weights.
 
     After :math:`T` rounds it is at most :math:`L(W) + 4 \|W\|_{\infty,1}^2 / T`, where columns are
@@ -101,7 +103,7 @@ def _not_by_gradient(model: Any) -> str:
     return reason
 
 
-def _checked(model: Any, X: Any, coef: np.ndarray) -> None:
+def _checked(model: Any, X: MatrixLike, coef: np.ndarray) -> None:
     """Raise a clear error for models and rows that the bound cannot be computed for."""
     if not hasattr(model, "path_") or not hasattr(model, "classes_"):
         raise TypeError(

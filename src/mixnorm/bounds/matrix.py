@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mixnorm._array import is_sparse
+from mixnorm._array import Array, MatrixLike, is_sparse
 from mixnorm.bounds.bound import RATE, Bound, check_form
 from mixnorm.bounds.radii import EXAMPLES, pair, radii
 from mixnorm.data import is_list_of_tables
@@ -19,7 +19,7 @@ _PAPER = "Kakade, Shalev-Shwartz and Tewari"
 
 def rademacher(
     norm: Any,
-    X: Any,
+    X: Array,
     *,
     radius: float,
     n_outputs: int = 1,
@@ -81,7 +81,7 @@ def rademacher(
 
 def excess_risk(
     norm: Any,
-    X: Any,
+    X: Array,
     *,
     radius: float,
     n_outputs: int = 1,
@@ -138,7 +138,9 @@ def excess_risk(
     return Bound(value, "excess risk", theorem, inputs, sentence, found.form, kind, -0.5)
 
 
-def _closed(norm: Any, X: Any, radius: float, sizes: tuple[int, int, int], examples: str) -> Bound:
+def _closed(
+    norm: Any, X: Array, radius: float, sizes: tuple[int, int, int], examples: str
+) -> Bound:
     """Return the paper's closed form, by the norms' own duals."""
     n, d, k = sizes
     logarithm, name = _closed_parts(norm, d, k)
@@ -167,7 +169,7 @@ def _closed_parts(norm: Any, d: int, k: int) -> tuple[float, str]:
     )
 
 
-def _examples(X: Any, n_outputs: int, examples: str | None) -> str:
+def _examples(X: MatrixLike, n_outputs: int, examples: str | None) -> str:
     if examples is None:
         if is_list_of_tables(X):
             return "tasks"
@@ -179,7 +181,7 @@ def _examples(X: Any, n_outputs: int, examples: str | None) -> str:
     return examples
 
 
-def _sizes(X: Any, n_outputs: int) -> tuple[int, int, int]:
+def _sizes(X: Array, n_outputs: int) -> tuple[int, int, int]:
     """Return the numbers of examples, features and outputs, checked."""
     whole = isinstance(n_outputs, numbers.Integral) and not isinstance(n_outputs, bool)
     if not whole or n_outputs < 1:

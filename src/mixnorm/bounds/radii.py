@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from mixnorm._array import is_sparse
+from mixnorm._array import Array, MatrixLike, is_sparse
 from mixnorm.norms import MixedNorm, Norm, Spectral, conjugate
 
 #: What an example is: a row with a class and another, rows of all tasks, or a row by itself.
@@ -28,7 +28,7 @@ def pair(norm: Any, shape: tuple[int, int]) -> Any:
     )
 
 
-def radii(norm: Norm, X: Any, n_outputs: int, examples: str) -> np.ndarray:
+def radii(norm: Norm, X: Array, n_outputs: int, examples: str) -> np.ndarray:
     r"""Return the dual norm of every example.
 
     With ``"classes"`` that is the largest of :math:`x (e_y - e_r)^\top` over two classes. With
@@ -72,7 +72,7 @@ def _task_radii(norm: Norm, parts: list[Any]) -> np.ndarray:
     return found
 
 
-def _rows(X: Any) -> Any:
+def _rows(X: Array) -> Any:
     """Yield the rows as dense vectors."""
     if is_sparse(X):
         X = X.tocsr()
@@ -80,7 +80,7 @@ def _rows(X: Any) -> Any:
     return iter(np.asarray(X, dtype=np.float64))
 
 
-def row_norms(X: Any, p: float) -> np.ndarray:
+def row_norms(X: MatrixLike, p: float) -> np.ndarray:
     """Return the p-norm of every row, safe against overflow of powers.
 
     Examples
@@ -99,7 +99,7 @@ def row_norms(X: Any, p: float) -> np.ndarray:
     return np.asarray(largest * ((X / scale) ** p).sum(axis=1) ** (1.0 / p))
 
 
-def _sparse_row_norms(X: Any, p: float) -> np.ndarray:
+def _sparse_row_norms(X: Array, p: float) -> np.ndarray:
     X = abs(X.tocsr().astype(np.float64))
     largest = np.asarray(X.max(axis=1).todense()).ravel()
     if p == math.inf:

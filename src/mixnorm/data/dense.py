@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from mixnorm._array import device_of, is_numpy, namespace, to_numpy
+from mixnorm._array import Array, device_of, is_numpy, namespace, to_numpy
 from mixnorm.data.base import ColumnSet, ColumnStatistics, Products, positive_totals
 
 # A block of rows read at once: large enough to stream from disk, small enough for copies of it to
@@ -25,7 +25,7 @@ _UNPACKED = 1_000_000
 class DenseMatrix(Products):
     """A dense matrix of any array namespace; integers and half floats are converted by blocks."""
 
-    def __init__(self, X: Any, dtype: Any) -> None:
+    def __init__(self, X: Array, dtype: Any) -> None:
         self._X = X
         self.dtype = dtype
         self.shape = tuple(X.shape)
@@ -63,7 +63,7 @@ class DenseMatrix(Products):
             rows[:, block] = X[block, index].T
         return rows
 
-    def gradient(self, residual: Any) -> Any:
+    def gradient(self, residual: Array) -> Any:
         """Return ``Xᵀ residual``, of shape ``(n_features, n_outputs)``."""
         X = self._X
         if not is_numpy(X):
@@ -89,11 +89,11 @@ class DenseMatrix(Products):
         least, most = np.min(self._X, initial=0.0), np.max(self._X, initial=0.0)
         return float(max(-least, most))
 
-    def ranges(self, weight: Any) -> tuple[np.ndarray, np.ndarray]:
+    def ranges(self, weight: Array) -> tuple[np.ndarray, np.ndarray]:
         """Return each column's smallest and largest value over rows of positive weight."""
         return _widest([_extremes(block) for _, block in self._used_blocks(weight)])
 
-    def statistics(self, weight: Any) -> ColumnStatistics:
+    def statistics(self, weight: Array) -> ColumnStatistics:
         """Return ranges, means and deviations of all columns, in one pass where numbers are small.
 
         Deviations are exact to rounding however large the means are beside them: blocks of rows are
@@ -120,7 +120,7 @@ class DenseMatrix(Products):
             deviation = np.where(unsafe, unit * moments.deviation, deviation)
         return ColumnStatistics(low, high, mean.astype(low.dtype), deviation.astype(low.dtype))
 
-    def _used_blocks(self, weight: Any) -> Iterator[tuple[Any, Any]]:
+    def _used_blocks(self, weight: Array) -> Iterator[tuple[Any, Any]]:
         """Yield the rows of positive weight in blocks, each with its weights."""
         for rows, block in self.blocks():
             xp, part = namespace(block), weight[rows]
@@ -132,7 +132,7 @@ class DenseMatrix(Products):
                 yield part, block
 
     def moments(
-        self, weights: Any, samples: Any, known: ColumnStatistics, unit: Any
+        self, weights: Array, samples: Any, known: ColumnStatistics, unit: Any
     ) -> tuple[Any, Any, Any]:
         """Return weighted sums of ``z = (x - mean) / unit`` and of ``z * z``.
 
@@ -254,7 +254,7 @@ class _Moments:
         self.mean = np.zeros(width)
         self._squares = np.zeros(width)
 
-    def add(self, weight: Any, block: Any) -> None:
+    def add(self, weight: Array, block: Any) -> None:
         """Add a block of rows with their weights, which are positive."""
         xp = namespace(block)
         total = float(xp.sum(weight, dtype=xp.float64))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mixnorm._array import is_sparse
+from mixnorm._array import Array, MatrixLike, is_sparse
 from mixnorm.data.dense import DenseMatrix
 from mixnorm.data.sparse import SparseMatrix
 
@@ -12,7 +12,7 @@ from mixnorm.data.sparse import SparseMatrix
 Matrix = DenseMatrix | SparseMatrix
 
 
-def as_matrix(X: Any, dtype: Any) -> Matrix:
+def as_matrix(X: Array, dtype: Any) -> Matrix:
     """Return ``X`` as a matrix whose products are in ``dtype``.
 
     Parameters
@@ -31,6 +31,6 @@ def as_matrix(X: Any, dtype: Any) -> Matrix:
     return SparseMatrix(X, dtype) if is_sparse(X) else DenseMatrix(X, dtype)
 
 
-def is_list_of_tables(X: Any) -> bool:
+def is_list_of_tables(X: MatrixLike) -> bool:
     """Tell whether ``X`` is a list of tables, the rows of one task each."""
     return isinstance(X, (list, tuple)) and len(X) > 0 and getattr(X[0], "ndim", 1) == 2

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from mixnorm._array import Array
 from mixnorm.data.base import ColumnSet, ColumnStatistics, Products, positive_totals
 
 # Entries of a sparse matrix looked at together.
@@ -19,7 +20,7 @@ _BLOCK_ROWS = 4096
 class SparseMatrix(Products):
     """A sparse matrix."""
 
-    def __init__(self, X: Any, dtype: Any) -> None:
+    def __init__(self, X: Array, dtype: Any) -> None:
         X = sp.csc_array(X, dtype=dtype)
         if not X.has_canonical_format:  # entries given in parts are added up, in a copy
             X = X.copy()
@@ -52,14 +53,14 @@ class SparseMatrix(Products):
         """Return ``Xᵀ residual``."""
         return np.asarray(self._transposed @ np.ascontiguousarray(residual))
 
-    def ranges(self, weight: Any) -> tuple[np.ndarray, np.ndarray]:
+    def ranges(self, weight: Array) -> tuple[np.ndarray, np.ndarray]:
         """Return each column's smallest and largest value over rows of positive weight."""
         X = self._X
         if not np.all(weight > 0):
             X = X[np.flatnonzero(weight > 0), :]
         return X.min(axis=0).toarray().ravel(), X.max(axis=0).toarray().ravel()
 
-    def statistics(self, weight: Any) -> ColumnStatistics:
+    def statistics(self, weight: Array) -> ColumnStatistics:
         """Return ranges, means and deviations of all columns, from the entries alone.
 
         Those that are not stored differ from the mean by the mean.

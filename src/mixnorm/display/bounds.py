@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 
+from mixnorm._array import Array, ArrayLike, MatrixLike
 from mixnorm.display.path import require_matplotlib
 
 if TYPE_CHECKING:
@@ -66,12 +66,12 @@ class BoundDisplay:
     def from_norm(
         cls,
         norm: Any,
-        X: Any,
+        X: Array,
         *,
         radius: float,
         n_outputs: int = 1,
         examples: str | None = None,
-        sizes: ArrayLike | None = None,
+        sizes: Array | None = None,
         n_draws: int = 100,
         random_state: Any = 0,
         ax: Axes | None = None,
@@ -125,7 +125,13 @@ class BoundDisplay:
 
     @classmethod
     def from_shareboost(
-        cls, estimator: BaseEstimator, X: Any, y: Any, *, W: Any = None, ax: Axes | None = None
+        cls,
+        estimator: BaseEstimator,
+        X: MatrixLike,
+        y: ArrayLike,
+        *,
+        W: Any = None,
+        ax: Axes | None = None,
     ) -> Self:
         """Plot ShareBoost's training loss and its bound, against rounds.
 

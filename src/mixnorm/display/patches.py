@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mixnorm._array import is_foreign, is_sparse, namespace, to_numpy
+from mixnorm._array import Array, is_foreign, is_sparse, namespace, to_numpy
 from mixnorm._numbers import check_count
 from mixnorm.display.path import require_matplotlib
 from mixnorm.models import PathModel
@@ -82,10 +82,10 @@ class PatchDisplay:
     def from_estimator(
         cls,
         estimator: BaseEstimator,
-        X: Any = None,
+        X: Array | None = None,
         *,
         n_patches: int = 12,
-        image: ArrayLike | None = None,
+        image: Array | None = None,
         figure: Figure | SubFigure | None = None,
         n_across: int = 3,
         name: str | None = None,
@@ -271,7 +271,7 @@ def _names(estimator: BaseEstimator, n_outputs: int) -> list[Any]:
     return list(range(n_outputs)) if classes is None else to_numpy(classes).tolist()
 
 
-def _as_rows(X: Any, shape: tuple[int, int]) -> Any:
+def _as_rows(X: Array, shape: tuple[int, int]) -> Any:
     """Return images as rows of pixels."""
     X = X if is_foreign(X) or is_sparse(X) else np.asarray(X)
     _check_pixels("X", X.shape[1:], shape)

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
+
+from mixnorm._array import Array, ArrayLike, MatrixLike
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -75,10 +77,10 @@ class ShareBoostPathDisplay:
     def from_estimator(
         cls,
         estimator: BaseEstimator,
-        X: Any = None,
-        y: Any = None,
+        X: Array | None = None,
+        y: Array | None = None,
         *,
-        sample_weight: ArrayLike | None = None,
+        sample_weight: Array | None = None,
         ax: Axes | None = None,
         name: str | None = None,
         error_kw: dict[str, Any] | None = None,
@@ -241,7 +243,7 @@ def _rounds(curve: ArrayLike) -> NDArray[np.int64]:
 
 
 def _staged_error(
-    estimator: BaseEstimator, X: Any, y: Any, sample_weight: ArrayLike | None
+    estimator: BaseEstimator, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None
 ) -> Floats:
     from sklearn.base import is_regressor
     from sklearn.metrics import accuracy_score, r2_score

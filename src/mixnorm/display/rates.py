@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 
+from mixnorm._array import ArrayLike, MatrixLike
 from mixnorm.display.path import require_matplotlib
 
 if TYPE_CHECKING:
@@ -60,8 +60,8 @@ class KernelRatesDisplay:
     def from_estimator(
         cls,
         estimator: BaseEstimator,
-        X: Any,
-        y: Any,
+        X: MatrixLike,
+        y: ArrayLike,
         *,
         ax: Axes | None = None,
         name: str | None = None,

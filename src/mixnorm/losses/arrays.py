@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mixnorm._array import device_of, epsilon, namespace
+from mixnorm._array import Array, device_of, epsilon, namespace
 
 #: How many rounding errors a dual point may be out of its domain.
 SLACK = 64.0
@@ -42,14 +42,14 @@ def ratio(part: Any, whole: Any) -> Any:
     return xp.where(some, part / xp.where(some, whole, 1.0), 0.0)
 
 
-def inverse(weight: Any) -> Any:
+def inverse(weight: Array) -> Any:
     """Return ``1 / weight``, and zero for weights that are zero or whose inverse would overflow."""
     xp = namespace(weight)
     large = weight > 4.0 * float(xp.finfo(weight.dtype).smallest_normal)
     return xp.where(large, 1.0 / xp.where(large, weight, 1.0), 0.0)
 
 
-def slack(weight: Any, n_terms: int = 1) -> Any:
+def slack(weight: Array, n_terms: int = 1) -> Any:
     """Return how far a dual point may be out of its domain, by rounding of sums of ``n_terms``.
 
     Zero where the weight is zero; and never less than a denormal number otherwise, which the

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
+from mixnorm._array import Array
+
 
 @runtime_checkable
 class Loss(Protocol):
@@ -41,22 +43,22 @@ class Loss(Protocol):
         """Lipschitz constant in the Euclidean norm of a sample's scores; ``inf`` where none is."""
         ...
 
-    def encode(self, y: Any, n_outputs: int, like: Any) -> Any:
+    def encode(self, y: Array, n_outputs: int, like: Array) -> Any:
         """Prepare the targets once, in the namespace, dtype and device of ``like``."""
         ...
 
-    def value_and_residual(self, scores: Any, target: Any, weight: Any) -> tuple[float, Any]:
+    def value_and_residual(self, scores: Array, target: Any, weight: Array) -> tuple[float, Any]:
         """Return the weighted mean loss and its derivative in the scores.
 
         Where there is no derivative, any subgradient is returned.
         """
         ...
 
-    def proba(self, scores: Any) -> Any:
+    def proba(self, scores: Array) -> Any:
         """Return class probabilities, or raise TypeError where the loss knows none."""
         ...
 
-    def predict(self, scores: Any) -> Any:
+    def predict(self, scores: Array) -> Any:
         """Return class indices, signs for targets -1 and +1, or the scores for a regression."""
         ...
 
@@ -71,18 +73,18 @@ class SmoothLoss(Loss, Protocol):
     #: The curvature does not depend on the scores.
     constant_curvature: ClassVar[bool]
 
-    def curvature(self, residual: Any, target: Any, weight: Any) -> Any:
+    def curvature(self, residual: Array, target: Any, weight: Array) -> Any:
         """Return a diagonal model of the Hessian in the scores.
 
         Shape ``(n_samples, n_outputs)``, or ``(n_samples, 1)`` where all outputs share it.
         """
         ...
 
-    def hessian_form(self, direction: Any, residual: Any, target: Any, weight: Any) -> float:
+    def hessian_form(self, direction: Array, residual: Array, target: Any, weight: Array) -> float:
         """Return the second derivative of the weighted mean loss along ``direction``."""
         ...
 
-    def column_hessian(self, column: Any, residual: Any, target: Any, weight: Any) -> Any:
+    def column_hessian(self, column: Array, residual: Array, target: Any, weight: Array) -> Any:
         """Return the ``(n_outputs, n_outputs)`` Hessian in the weights of one column."""
         ...
 
@@ -107,7 +109,7 @@ class DualLoss(Loss, Protocol):
     output. For all others engines find them.
     """
 
-    def conjugate(self, theta: Any, target: Any, weight: Any) -> float:
+    def conjugate(self, theta: Array, target: Any, weight: Array) -> float:
         """Return ``F*(theta) = sum_i w_i l*(theta_i / w_i)``; ``inf`` outside its domain.
 
         What leaves the domain by a few dozen rounding errors counts as inside. A row (or entry)
@@ -115,7 +117,7 @@ class DualLoss(Loss, Protocol):
         """
         ...
 
-    def prox_conjugate(self, theta: Any, step: Any, target: Any, weight: Any) -> Any:
+    def prox_conjugate(self, theta: Array, step: Any, target: Any, weight: Array) -> Any:
         """Return the minimiser of ``F*(phi) + sum (phi - theta)**2 / (2 step)``.
 
         ``step`` is a positive number or an array of them, one per sample, ``(n_samples, 1)``, or
@@ -123,7 +125,7 @@ class DualLoss(Loss, Protocol):
         """
         ...
 
-    def balance(self, theta: Any, target: Any, weight: Any) -> Any:
+    def balance(self, theta: Array, target: Any, weight: Array) -> Any:
         """Return a point of the domain near ``theta`` that sums to zero in every output.
 
         A point that already does comes back as it is; any other in or near the domain moves by

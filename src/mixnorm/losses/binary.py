@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from mixnorm._array import namespace
+from mixnorm._array import Array, namespace
 from mixnorm.losses import codes
 from mixnorm.losses.arrays import clipped, inverse, total
 from mixnorm.losses.box import Box, BoxLoss, SmoothBoxLoss
@@ -19,7 +19,7 @@ class _Binary(Scalar):
 
     is_binary: ClassVar[bool] = True
 
-    def encode(self, y: Any, n_outputs: int, like: Any) -> Any:
+    def encode(self, y: Array, n_outputs: int, like: Array) -> Any:
         """Prepare targets -1 and +1 of shape ``(n_samples, n_outputs)``."""
         target = super().encode(y, n_outputs, like)
         xp = namespace(target)
@@ -31,13 +31,13 @@ class _Binary(Scalar):
             )
         return target
 
-    def proba(self, scores: Any) -> Any:
+    def proba(self, scores: Array) -> Any:
         """Raise: scores of this loss say nothing of probabilities."""
         raise TypeError(
             f"{type(self).__name__} has no class probabilities; losses.Logistic has them."
         )
 
-    def predict(self, scores: Any) -> Any:
+    def predict(self, scores: Array) -> Any:
         """Return +1 or -1, the sign of each score, with +1 for zero."""
         xp = namespace(scores)
         return xp.where(scores >= 0.0, xp.ones_like(scores), -xp.ones_like(scores))
@@ -48,11 +48,11 @@ class MarginBox(_Binary, BoxLoss):
 
     row_code: ClassVar[int | None] = codes.MARGIN_BOX
 
-    def distance(self, scores: Any, target: Any) -> Any:
+    def distance(self, scores: Array, target: Any) -> Any:
         """Return by how much the margins are below one."""
         return 1.0 - target * scores
 
-    def turned(self, theta: Any, target: Any) -> Any:
+    def turned(self, theta: Array, target: Any) -> Any:
         """Return ``-target theta``."""
         return -target * theta
 
@@ -60,7 +60,7 @@ class MarginBox(_Binary, BoxLoss):
         """Return minus one: the distance is zero at a margin of one, whatever the target."""
         return -1.0
 
-    def bounds(self, target: Any, weight: Any) -> tuple[Any, Any]:
+    def bounds(self, target: Any, weight: Array) -> tuple[Any, Any]:
         """Return the least and the largest dual entries, which targets of +1 turn round."""
         xp, (low, high) = namespace(target), super().bounds(target, weight)
         return xp.where(target > 0.0, -high, low), xp.where(target > 0.0, -low, high)
@@ -121,7 +121,7 @@ class Logistic(SmoothScalar, _Binary):
     smoothness: ClassVar[float] = 0.25
     lipschitz: ClassVar[float] = 1.0
 
-    def value_and_residual(self, scores: Any, target: Any, weight: Any) -> tuple[float, Any]:
+    def value_and_residual(self, scores: Array, target: Any, weight: Array) -> tuple[float, Any]:
         """Return the weighted mean loss and ``-weight target / (1 + exp(y z))``."""
         xp = namespace(scores)
         weight = by_entry(weight)
@@ -131,12 +131,12 @@ class Logistic(SmoothScalar, _Binary):
         wrong = xp.where(margins > 0.0, small, 1.0) / (1.0 + small)
         return total(losses * weight), -target * wrong * weight
 
-    def curvature(self, residual: Any, target: Any, weight: Any) -> Any:
+    def curvature(self, residual: Array, target: Any, weight: Array) -> Any:
         """Return ``weight * p (1 - p)``, read off the residual, which is ``weight * p`` in size."""
         size = namespace(residual).abs(residual)
         return size - size * (size * inverse(by_entry(weight)))
 
-    def conjugate(self, theta: Any, target: Any, weight: Any) -> float:
+    def conjugate(self, theta: Array, target: Any, weight: Array) -> float:
         """Return ``sum Q ln(Q / w) + (w - Q) ln(1 - Q / w)`` with ``Q = -y theta``."""
         xp = namespace(theta)
         weight = by_entry(weight)
@@ -151,19 +151,19 @@ class Logistic(SmoothScalar, _Binary):
         entropy = entropy + rest * xp.log(clipped(rest, low=least))
         return total(entropy * weight)
 
-    def prox_conjugate(self, theta: Any, step: Any, target: Any, weight: Any) -> Any:
+    def prox_conjugate(self, theta: Array, step: Any, target: Any, weight: Array) -> Any:
         """Return ``-w y q`` with ``ln(q / (1 - q)) + (w / step) q + y theta / step = 0``."""
         xp = namespace(theta)
         weight = by_entry(weight)
         rate = xp.broadcast_to(weight / step, theta.shape)
         return -target * weight * damped_logistic(target * theta / step, rate)
 
-    def balance(self, theta: Any, target: Any, weight: Any) -> Any:
+    def balance(self, theta: Array, target: Any, weight: Array) -> Any:
         """Return a point of the conjugate's domain near ``theta`` whose columns sum to zero."""
         xp, weight = namespace(target), by_entry(weight)
         low = xp.where(target > 0.0, -weight, 0.0)
         return balance_box(theta, low, low + weight, weight)
 
-    def proba(self, scores: Any) -> Any:
+    def proba(self, scores: Array) -> Any:
         """Return the probability of +1 for each score."""
         return logistic(-scores)

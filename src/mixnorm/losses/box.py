@@ -17,7 +17,7 @@ from functools import reduce
 from operator import and_
 from typing import Any, ClassVar
 
-from mixnorm._array import namespace
+from mixnorm._array import Array, namespace
 from mixnorm.losses import codes
 from mixnorm.losses.arrays import clipped, ratio, total
 from mixnorm.losses.scalar import Scalar, SmoothScalar, balance_box, by_entry, inside, spread_sums
@@ -86,11 +86,11 @@ class BoxLoss(Scalar):
 
     # --- the distance from the target, which losses of margins measure otherwise
 
-    def distance(self, scores: Any, target: Any) -> Any:
+    def distance(self, scores: Array, target: Any) -> Any:
         """Return what the box is taken of."""
         return scores - target
 
-    def turned(self, theta: Any, target: Any) -> Any:
+    def turned(self, theta: Array, target: Any) -> Any:
         """Return derivatives in distances from those in scores, or the other way round."""
         return theta
 
@@ -98,18 +98,18 @@ class BoxLoss(Scalar):
         """Return the slope of the conjugate as a function of derivatives in distances."""
         return target
 
-    def bounds(self, target: Any, weight: Any) -> tuple[Any, Any]:
+    def bounds(self, target: Any, weight: Array) -> tuple[Any, Any]:
         """Return the least and the largest dual entries."""
         return _times(self.box.low, weight), _times(self.box.high, weight)
 
-    def _full_curvature(self, weight: Any) -> Any:
+    def _full_curvature(self, weight: Array) -> Any:
         """Return the curvature of the loss where neither bound nor kink holds."""
         weight = by_entry(weight)
         return weight if self.box.curvature == 1.0 else weight / self.box.curvature
 
     # --- what follows
 
-    def value_and_residual(self, scores: Any, target: Any, weight: Any) -> tuple[float, Any]:
+    def value_and_residual(self, scores: Array, target: Any, weight: Array) -> tuple[float, Any]:
         """Return the weighted mean loss and its derivative in the scores."""
         box = self.box
         s = _soft(self.distance(scores, target), box.kink)
@@ -125,7 +125,7 @@ class BoxLoss(Scalar):
         value = 0.5 * total(s * residual) if free else total((s - 0.5 * kept) * residual)
         return value, self.turned(residual, target)
 
-    def conjugate(self, theta: Any, target: Any, weight: Any) -> float:
+    def conjugate(self, theta: Array, target: Any, weight: Array) -> float:
         """Return ``sum slope theta + c theta**2 / (2 w) + kink |theta|`` between the bounds."""
         xp, box, weight = namespace(theta), self.box, by_entry(weight)
         theta, slope = self.turned(theta, target), self.origin(target)
@@ -137,7 +137,7 @@ class BoxLoss(Scalar):
         value = total(theta * slope)
         return value + box.kink * total(xp.abs(theta)) if box.kink > 0.0 else value
 
-    def prox_conjugate(self, theta: Any, step: Any, target: Any, weight: Any) -> Any:
+    def prox_conjugate(self, theta: Array, step: Any, target: Any, weight: Array) -> Any:
         """Return ``w (theta - step slope) / (w + c step)``, shrunk by the kink, and clipped."""
         low, high = (
             _times(bound, by_entry(weight)) if math.isfinite(bound) else None
@@ -146,7 +146,7 @@ class BoxLoss(Scalar):
         # Nothing holds the array that is clipped, so that NumPy can write over it.
         return self.turned(clipped(self._ridge(theta, step, target, weight), low, high), target)
 
-    def _ridge(self, theta: Any, step: Any, target: Any, weight: Any) -> Any:
+    def _ridge(self, theta: Array, step: Any, target: Any, weight: Array) -> Any:
         """Return what the prox would be without bounds."""
         if self.box.curvature == 0.0:
             return self._moved(theta, step, target)
@@ -154,11 +154,11 @@ class BoxLoss(Scalar):
         share = weight / (weight + self.box.curvature * step)
         return share * self._moved(theta, step, target)
 
-    def _moved(self, theta: Any, step: Any, target: Any) -> Any:
+    def _moved(self, theta: Array, step: Any, target: Any) -> Any:
         """Return what the prox would be of a kinked line without bounds."""
         return _soft(self.turned(theta, target) - step * self.origin(target), self.box.kink, step)
 
-    def balance(self, theta: Any, target: Any, weight: Any) -> Any:
+    def balance(self, theta: Array, target: Any, weight: Array) -> Any:
         """Return a point of the conjugate's domain near ``theta`` whose columns sum to zero."""
         weight = by_entry(weight)
         if math.isinf(self.box.low) and math.isinf(self.box.high):
@@ -166,7 +166,7 @@ class BoxLoss(Scalar):
         low, high = self.bounds(target, weight)
         return balance_box(theta, low, high, weight)
 
-    def box_dual(self, target: Any, weight: Any) -> BoxDual:
+    def box_dual(self, target: Any, weight: Array) -> BoxDual:
         """Return the conjugate's form, entry by entry."""
         none = 0.0 * target
         weight = by_entry(weight) + none
@@ -183,7 +183,7 @@ class SmoothBoxLoss(SmoothScalar, BoxLoss):
         """Whether there is neither a bound nor a kink."""
         return self.box == Box(self.box.curvature)
 
-    def curvature(self, residual: Any, target: Any, weight: Any) -> Any:
+    def curvature(self, residual: Array, target: Any, weight: Array) -> Any:
         """Return the weight over ``c`` where no bound and no kink holds, and zero elsewhere."""
         box, full, weight = self.box, self._full_curvature(weight), by_entry(weight)
         if self.constant_curvature:
@@ -223,7 +223,7 @@ def _zero_or_none(bound: float) -> float | None:
     return 0.0 if bound == 0.0 else None
 
 
-def _times(bound: float, weight: Any) -> Any:
+def _times(bound: float, weight: Array) -> Any:
     """Return a bound times the weights; infinite whatever they are where it is."""
     if math.isinf(bound):
         return namespace(weight).full_like(weight, bound)

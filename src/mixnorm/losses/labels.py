@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from mixnorm._array import device_of, epsilon, namespace
+from mixnorm._array import Array, device_of, epsilon, namespace
 from mixnorm.losses.arrays import clipped, ratio, slack
 from mixnorm.losses.declared import Declared
 
@@ -25,7 +25,7 @@ class Joint(Declared):
     shift_invariant: ClassVar[bool] = True
     is_classifier: ClassVar[bool] = True
 
-    def encode(self, y: Any, n_outputs: int, like: Any) -> Labels:
+    def encode(self, y: Array, n_outputs: int, like: Array) -> Labels:
         """Prepare labels ``0 .. n_outputs - 1``: their one-hot rows and flat positions."""
         xp, device = namespace(like), device_of(like)
         y = xp.astype(xp.asarray(y, device=device), xp.int64)
@@ -35,18 +35,18 @@ class Joint(Declared):
         ones = xp.ones((n_outputs,), dtype=like.dtype, device=device)
         return Labels(one_hot.T, y * y.shape[0] + rows, ones)
 
-    def predict(self, scores: Any) -> Any:
+    def predict(self, scores: Array) -> Any:
         """Return the index of the largest score of each row."""
         return namespace(scores).argmax(scores, axis=1)
 
 
-def own(scores: Any, target: Labels) -> Any:
+def own(scores: Array, target: Labels) -> Any:
     """Return the label's entry of each row."""
     xp = namespace(scores)
     return xp.take(xp.reshape(scores.T, (-1,)), target.position)
 
 
-def shares(theta: Any, target: Labels, weight: Any) -> tuple[Any, bool]:
+def shares(theta: Array, target: Labels, weight: Array) -> tuple[Any, bool]:
     """Return ``theta + weight onehot``, clipped at zero, and whether its rows lie in simplices.
 
     The dual points of the hinge and of the soft-max losses are ``weight * (p - onehot)`` with
@@ -60,7 +60,7 @@ def shares(theta: Any, target: Labels, weight: Any) -> tuple[Any, bool]:
     return clipped(found, low=0.0), not bool(xp.any(off))
 
 
-def balance_shares(theta: Any, target: Labels, weight: Any) -> Any:
+def balance_shares(theta: Array, target: Labels, weight: Array) -> Any:
     """Return a point near ``theta`` whose rows keep to their simplices and columns sum to zero.
 
     ``P = theta + weight onehot`` has to have rows that sum to the weights and columns that sum to

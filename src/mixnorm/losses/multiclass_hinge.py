@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from mixnorm._array import device_of, namespace
+from mixnorm._array import Array, device_of, namespace
 from mixnorm.losses import codes
 from mixnorm.losses.arrays import clipped, ratio, slack, total
 from mixnorm.losses.labels import Joint, Labels, above_level, balance_shares, own, shares
@@ -19,14 +19,14 @@ class _MulticlassHinge(Joint):
     # of the square jumps as well.
     smoothness: ClassVar[float] = math.inf
 
-    def proba(self, scores: Any) -> Any:
+    def proba(self, scores: Array) -> Any:
         """Raise: scores of this loss say nothing of probabilities."""
         raise TypeError(
             f"{type(self).__name__} has no class probabilities; "
             "losses.MultinomialLogistic and losses.MarginSoftmax have them."
         )
 
-    def _worst(self, scores: Any, target: Labels) -> tuple[Any, Any]:
+    def _worst(self, scores: Array, target: Labels) -> tuple[Any, Any]:
         """Return each row's hinge loss, and its derivative ``onehot(worst) - onehot(label)``."""
         xp = namespace(scores)
         offence = scores - own(scores, target)[:, None] + (1.0 - target.one_hot)
@@ -35,7 +35,7 @@ class _MulticlassHinge(Joint):
         chosen = xp.astype(classes[:, None] == worst[None, :], scores.dtype).T
         return xp.max(offence, axis=1), chosen - target.one_hot
 
-    def best_constant(self, target: Labels, weight: Any) -> tuple[Any, Any]:
+    def best_constant(self, target: Labels, weight: Array) -> tuple[Any, Any]:
         """Return the best scores that are the same for all samples, and the dual point there.
 
         Only a class of more than half the weight can be told from the others by a constant. The
@@ -78,18 +78,18 @@ class MulticlassHinge(_MulticlassHinge):
     row_code: ClassVar[int | None] = codes.MULTICLASS_HINGE
     lipschitz: ClassVar[float] = math.sqrt(2.0)
 
-    def value_and_residual(self, scores: Any, target: Labels, weight: Any) -> tuple[float, Any]:
+    def value_and_residual(self, scores: Array, target: Labels, weight: Array) -> tuple[float, Any]:
         """Return the weighted mean loss and ``weight * (onehot(worst) - onehot(label))``."""
         hinge, slope = self._worst(scores, target)
         return total(hinge * weight), slope * weight[:, None]
 
-    def conjugate(self, theta: Any, target: Labels, weight: Any) -> float:
+    def conjugate(self, theta: Array, target: Labels, weight: Array) -> float:
         """Return ``sum_i theta_iy`` where ``theta + weight onehot`` has rows in simplices."""
         if not shares(theta, target, weight)[1]:
             return math.inf
         return total(own(theta, target))
 
-    def prox_conjugate(self, theta: Any, step: Any, target: Labels, weight: Any) -> Any:
+    def prox_conjugate(self, theta: Array, step: Any, target: Labels, weight: Array) -> Any:
         """Return ``P - weight onehot`` with ``P`` a projection on simplices.
 
         Projected is ``theta + (weight - step) onehot``, on simplices of the sizes of the weights.
@@ -102,7 +102,7 @@ class MulticlassHinge(_MulticlassHinge):
         share = share * ratio(weight, xp.sum(share, axis=1, keepdims=True))
         return share - weight * target.one_hot
 
-    def balance(self, theta: Any, target: Labels, weight: Any) -> Any:
+    def balance(self, theta: Array, target: Labels, weight: Array) -> Any:
         """Return a point of the conjugate's domain near ``theta`` whose columns sum to zero."""
         return balance_shares(theta, target, weight)
 
@@ -130,12 +130,12 @@ class MulticlassSquaredHinge(_MulticlassHinge):
     name: ClassVar[str] = "squared_hinge"
     lipschitz: ClassVar[float] = math.inf
 
-    def value_and_residual(self, scores: Any, target: Labels, weight: Any) -> tuple[float, Any]:
+    def value_and_residual(self, scores: Array, target: Labels, weight: Array) -> tuple[float, Any]:
         """Return the mean loss and ``2 weight hinge (onehot(worst) - onehot(label))``."""
         hinge, slope = self._worst(scores, target)
         return total(hinge * hinge * weight), slope * (2.0 * hinge * weight)[:, None]
 
-    def conjugate(self, theta: Any, target: Labels, weight: Any) -> float:
+    def conjugate(self, theta: Array, target: Labels, weight: Array) -> float:
         """Return ``sum_i S_i**2 / (4 w_i) - S_i``, ``S`` the row sums without the labels' entries.
 
         These entries are ``-S``, and all others zero or more.
@@ -154,7 +154,7 @@ class MulticlassSquaredHinge(_MulticlassHinge):
         weight = xp.astype(weight, xp.float64)
         return total(sums * (0.25 * ratio(sums, weight) - 1.0))
 
-    def prox_conjugate(self, theta: Any, step: Any, target: Labels, weight: Any) -> Any:
+    def prox_conjugate(self, theta: Array, step: Any, target: Labels, weight: Array) -> Any:
         """Return ``max(0, theta - v)`` off the labels, and what makes rows sum to zero there.
 
         The derivative vanishes if ``v = (1 + step / (2 w)) S + theta_y - step``, ``S`` the sum.
@@ -166,7 +166,7 @@ class MulticlassSquaredHinge(_MulticlassHinge):
         others = xp.where(target.one_hot > 0.0, -xp.full_like(theta, math.inf), theta)
         return _closed(above_level(others, -ridge * free, ridge), target)
 
-    def balance(self, theta: Any, target: Labels, weight: Any) -> Any:
+    def balance(self, theta: Array, target: Labels, weight: Array) -> Any:
         """Return a point of the conjugate's domain near ``theta`` whose columns sum to zero.
 
         A column of too large a sum is cured by the rows of that class, which can always give to

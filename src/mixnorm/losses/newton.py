@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from mixnorm._array import epsilon, is_numpy, namespace
+from mixnorm._array import Array, epsilon, is_numpy, namespace
 from mixnorm.losses.arrays import clipped
 
 # Logarithms of probabilities below this one are nothing beside one, and are finite.
@@ -16,7 +16,7 @@ _LONG_STEP = 0.5
 _BLOCK = 20_000  # entries that are worked on together, so that they stay in the processor's cache
 
 
-def damped_softmax(scores: Any, rate: Any) -> Any:
+def damped_softmax(scores: Array, rate: Any) -> Any:
     """Return ``p`` in the simplex with ``ln p + rate p = scores - L``, some ``L`` for each row.
 
     ``rate``, of shape ``(n_samples, 1)``, is zero or more; with zero, ``p`` is the soft-max.
@@ -33,7 +33,7 @@ def damped_softmax(scores: Any, rate: Any) -> Any:
     return found
 
 
-def _damped_softmax(scores: Any, rate: Any) -> Any:
+def _damped_softmax(scores: Array, rate: Any) -> Any:
     """Solve for ``L`` and ``p`` together.
 
     The sum of ``p`` falls with ``L`` and is convex in it, so that Newton's method for ``L`` from

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from mixnorm._array import Array
 from mixnorm.losses.box import Box, BoxLoss, SmoothBoxLoss
 
 
@@ -58,7 +59,7 @@ class Huber(SmoothBoxLoss):
         """The parabola between ``delta`` and its negative."""
         return Box(curvature=1.0, low=-self.delta, high=self.delta)
 
-    def encode(self, y: Any, n_outputs: int, like: Any) -> Any:
+    def encode(self, y: Array, n_outputs: int, like: Array) -> Any:
         """Prepare targets of shape ``(n_samples, n_outputs)``, laid out output by output."""
         if not 0.0 < self.delta < math.inf:
             raise ValueError(
@@ -98,7 +99,7 @@ class EpsilonInsensitive(BoxLoss):
         """The lines between minus one and one."""
         return Box(kink=self.epsilon, low=-1.0, high=1.0)
 
-    def encode(self, y: Any, n_outputs: int, like: Any) -> Any:
+    def encode(self, y: Array, n_outputs: int, like: Array) -> Any:
         """Prepare targets of shape ``(n_samples, n_outputs)``, laid out output by output."""
         if not 0.0 <= self.epsilon < math.inf:
             raise ValueError(f"epsilon={self.epsilon!r} must be zero or more, and finite.")

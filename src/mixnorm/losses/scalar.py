@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar
 
-from mixnorm._array import device_of, namespace
+from mixnorm._array import Array, device_of, namespace
 from mixnorm.losses.arrays import clipped, ratio, slack
 from mixnorm.losses.declared import Declared
 
@@ -15,19 +15,19 @@ class Scalar(Declared):
 
     shift_invariant: ClassVar[bool] = False
 
-    def encode(self, y: Any, n_outputs: int, like: Any) -> Any:
+    def encode(self, y: Array, n_outputs: int, like: Array) -> Any:
         """Prepare targets of shape ``(n_samples, n_outputs)``, laid out output by output."""
         xp, device = namespace(like), device_of(like)
         y = xp.astype(xp.asarray(y, device=device), like.dtype)
         y = xp.reshape(y, (y.shape[0], n_outputs))
         return xp.reshape(xp.reshape(y.T, (-1,)), (n_outputs, y.shape[0])).T
 
-    def proba(self, scores: Any) -> Any:
+    def proba(self, scores: Array) -> Any:
         """Raise: a regression loss has no class probabilities."""
         name = type(self).__name__
         raise TypeError(f"{name} is a regression loss and has no class probabilities.")
 
-    def predict(self, scores: Any) -> Any:
+    def predict(self, scores: Array) -> Any:
         """Return the scores."""
         return scores
 
@@ -42,17 +42,17 @@ class SmoothScalar(Scalar):
         """Whether the curvature does not depend on the scores."""
         return False
 
-    def curvature(self, residual: Any, target: Any, weight: Any) -> Any:
+    def curvature(self, residual: Array, target: Any, weight: Array) -> Any:
         """Return the second derivative in each score."""
         raise NotImplementedError
 
-    def hessian_form(self, direction: Any, residual: Any, target: Any, weight: Any) -> float:
+    def hessian_form(self, direction: Array, residual: Array, target: Any, weight: Array) -> float:
         """Return ``sum d**2 curvature``."""
         xp = namespace(residual)
         curvature = self.curvature(residual, target, weight)
         return float(xp.sum(direction * direction * curvature, dtype=xp.float64))
 
-    def column_hessian(self, column: Any, residual: Any, target: Any, weight: Any) -> Any:
+    def column_hessian(self, column: Array, residual: Array, target: Any, weight: Array) -> Any:
         """Return the diagonal matrix of ``sum_i x_i^2 curvature_ir``."""
         xp = namespace(residual)
         curvature = self.curvature(residual, target, weight)
@@ -65,12 +65,12 @@ class SmoothScalar(Scalar):
         return 0.5 * self.smoothness * n_outputs
 
 
-def by_entry(weight: Any) -> Any:
+def by_entry(weight: Array) -> Any:
     """Return weights that broadcast with scores: one per sample becomes a column."""
     return weight[:, None] if weight.ndim == 1 else weight
 
 
-def inside(theta: Any, low: float, high: float, weight: Any) -> bool:
+def inside(theta: Array, low: float, high: float, weight: Array) -> bool:
     """Tell whether dual entries lie between two bounds times the weights, but for rounding.
 
     Bounds may be infinite; yet where the weight is zero, only zero is inside.
@@ -84,7 +84,7 @@ def inside(theta: Any, low: float, high: float, weight: Any) -> bool:
     return not bool(xp.any(off))
 
 
-def spread_sums(theta: Any, weight: Any) -> Any:
+def spread_sums(theta: Array, weight: Array) -> Any:
     """Return ``theta`` less each output's sum, spread by weight."""
     xp = namespace(theta)
     weight = xp.broadcast_to(weight, theta.shape)
@@ -93,7 +93,7 @@ def spread_sums(theta: Any, weight: Any) -> Any:
     return theta - ratio(weight, sums) * xp.sum(theta, axis=0)
 
 
-def balance_box(theta: Any, low: Any, high: Any, weight: Any) -> Any:
+def balance_box(theta: Array, low: Any, high: Any, weight: Array) -> Any:
     """Return entries between two bounds, near ``theta``, that sum to zero in every output.
 
     Zero is between the bounds. Entries are moved towards one bound, each by the same part of its

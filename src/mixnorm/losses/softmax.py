@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mixnorm._array import device_of, exponential, is_numpy, namespace
+from mixnorm._array import Array, device_of, exponential, is_numpy, namespace
 from mixnorm.losses import codes
 from mixnorm.losses.arrays import clipped, inverse, total
 from mixnorm.losses.labels import Joint, Labels, balance_shares, own, shares
@@ -37,13 +37,13 @@ class _Softmax(Joint):
         """The margin."""
         return (self.margin,)
 
-    def encode(self, y: Any, n_outputs: int, like: Any) -> Labels:
+    def encode(self, y: Array, n_outputs: int, like: Array) -> Labels:
         """Prepare labels ``0 .. n_outputs - 1``: their one-hot rows and flat positions."""
         if not 0.0 <= self.margin <= _LARGEST_MARGIN:
             raise ValueError(f"margin={self.margin!r} must lie between 0 and {_LARGEST_MARGIN:g}.")
         return super().encode(y, n_outputs, like)
 
-    def value_and_residual(self, scores: Any, target: Labels, weight: Any) -> tuple[float, Any]:
+    def value_and_residual(self, scores: Array, target: Labels, weight: Array) -> tuple[float, Any]:
         """Return the weighted mean loss and ``weight * (softmax(u) - onehot)``."""
         xp = namespace(scores)
         if self.margin == 1.0:
@@ -64,7 +64,7 @@ class _Softmax(Joint):
         shifted *= weight[:, None]
         return value, shifted
 
-    def curvature(self, residual: Any, target: Labels, weight: Any) -> Any:
+    def curvature(self, residual: Array, target: Labels, weight: Array) -> Any:
         """Return ``weight * p (1 - p) k/(k-1)``, read off the residual.
 
         ``|residual| = weight * p`` off the label and ``weight * (1 - p)`` on it, so
@@ -80,11 +80,13 @@ class _Softmax(Joint):
         size *= k / (k - 1)
         return size
 
-    def _probabilities(self, residual: Any, target: Labels, weight: Any) -> Any:
+    def _probabilities(self, residual: Array, target: Labels, weight: Array) -> Any:
         """Return ``weight * softmax(u)`` from the residual."""
         return residual + weight[:, None] * target.one_hot
 
-    def hessian_form(self, direction: Any, residual: Any, target: Labels, weight: Any) -> float:
+    def hessian_form(
+        self, direction: Array, residual: Array, target: Labels, weight: Array
+    ) -> float:
         """Return ``sum_i w_i (sum_r p_ir d_ir^2 - (sum_r p_ir d_ir)^2)``."""
         xp = namespace(residual)
         weighted = self._probabilities(residual, target, weight) * direction
@@ -92,7 +94,7 @@ class _Softmax(Joint):
         square = xp.sum(weighted * direction, axis=1)
         return float(xp.sum(square - first * first * inverse(weight), dtype=xp.float64))
 
-    def column_hessian(self, column: Any, residual: Any, target: Labels, weight: Any) -> Any:
+    def column_hessian(self, column: Array, residual: Array, target: Labels, weight: Array) -> Any:
         """Return ``sum_i w_i x_i^2 (diag p_i - p_i p_i^T)``.
 
         Its rows sum to zero, by which the diagonal is found: a difference would lose its digits
@@ -108,7 +110,7 @@ class _Softmax(Joint):
         return eye * xp.sum(others, axis=1)[:, None] - others
 
     def hessian_operator(
-        self, scores: Any, residual: Any, target: Labels, weight: Any
+        self, scores: Array, residual: Array, target: Labels, weight: Array
     ) -> Callable[[Any], Any]:
         """Return a function that multiplies a direction in the scores by the Hessian.
 
@@ -128,7 +130,7 @@ class _Softmax(Joint):
 
             return compiled
 
-        def product(direction: Any) -> Any:
+        def product(direction: Array) -> Any:
             weighted = shares * direction
             mean = namespace(residual).sum(weighted, axis=1) * scale
             return weighted - shares * mean[:, None]
@@ -139,7 +141,7 @@ class _Softmax(Joint):
         """Return 1, whatever the number of classes (Lemma 1 of the ShareBoost paper)."""
         return 1.0
 
-    def conjugate(self, theta: Any, target: Labels, weight: Any) -> float:
+    def conjugate(self, theta: Array, target: Labels, weight: Array) -> float:
         """Return ``sum_i sum_r P_ir ln(P_ir / w_i) + margin theta_iy``, ``P = theta + w onehot``.
 
         ``P / w`` is what the soft-max gives at the scores that ``theta`` is the residual of.
@@ -153,7 +155,7 @@ class _Softmax(Joint):
         entropy = share * xp.log(clipped(part, low=least))
         return total(entropy) + self.margin * total(own(theta, target))
 
-    def prox_conjugate(self, theta: Any, step: Any, target: Labels, weight: Any) -> Any:
+    def prox_conjugate(self, theta: Array, step: Any, target: Labels, weight: Array) -> Any:
         """Return the minimiser of ``F*(phi) + sum (phi - theta)**2 / (2 step)``.
 
         With ``phi = w (p - onehot)`` a row has to meet ``ln p + (w/step) p = a - L`` for one
@@ -163,11 +165,11 @@ class _Softmax(Joint):
         row = theta / step + (rate - self.margin) * target.one_hot
         return (damped_softmax(row, rate) - target.one_hot) * weight[:, None]
 
-    def balance(self, theta: Any, target: Labels, weight: Any) -> Any:
+    def balance(self, theta: Array, target: Labels, weight: Array) -> Any:
         """Return a point of the conjugate's domain near ``theta`` whose columns sum to zero."""
         return balance_shares(theta, target, weight)
 
-    def proba(self, scores: Any) -> Any:
+    def proba(self, scores: Array) -> Any:
         """Return the class probabilities for which ``scores`` minimise the expected loss.
 
         With ``q = softmax(z)`` and ``e = exp(margin)`` they are proportional to

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from mixnorm._array import Array
 from mixnorm._linear import even_ties, linear_scores
 from mixnorm.kernels import FittedBank
 from mixnorm.models.checks import check_floats
@@ -53,14 +54,14 @@ class KernelModel:
     inputs: Inputs
     outputs: ClassOutputs | NumberOutputs
 
-    def scores(self, X: Any) -> np.ndarray:
+    def scores(self, X: Array) -> np.ndarray:
         """Return the scores of new rows, or of a stack of their kernels with the training rows.
 
         In double precision, whatever the bank has: scores of a row hardly depend on its company.
         """
         return finished(*self.sums(X), self.outputs)
 
-    def sums(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+    def sums(self, X: Array) -> tuple[np.ndarray, np.ndarray]:
         """Return the sums behind the scores, and the largest sum of magnitudes in those of a row.
 
         Kernels with weight, and the support, alone count.
@@ -72,7 +73,7 @@ class KernelModel:
         sums, sizes = zip(*parts, strict=True)
         return np.concatenate(sums), np.concatenate(sizes)
 
-    def _sums_of_rows(self, bank: FittedBank, X: Any) -> tuple[np.ndarray, np.ndarray]:
+    def _sums_of_rows(self, bank: FittedBank, X: Array) -> tuple[np.ndarray, np.ndarray]:
         if self.features is None:
             K = bank.combine(X, self.kernel_weights, dtype=np.float64)
             return products_and_sizes(K, self.dual_coef)
@@ -118,7 +119,7 @@ class KernelModel:
         check_floats(self.features, shape, "the weights of features")
 
 
-def blocks_of(X: Any) -> Iterator[Any]:
+def blocks_of(X: Array) -> Iterator[Any]:
     """Yield some rows of a table after the other."""
     rows = getattr(X, "iloc", X)
     for start in range(0, X.shape[0], _ROWS):

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from mixnorm._array import Array, MatrixLike
 from mixnorm.kernels import FittedBank, KernelStack
 from mixnorm.models.checks import check_floats
 from mixnorm.models.inputs import Inputs
@@ -143,21 +144,21 @@ class KernelPathModel:
             "seconds": np.asarray([step.seconds for step in rounds]),
         }
 
-    def scores(self, X: Any) -> np.ndarray:
+    def scores(self, X: MatrixLike) -> np.ndarray:
         """Return the scores of new rows, or of a stack of their kernels with the training rows."""
         return next(self._scored(X, [self.size]))
 
-    def staged_scores(self, X: Any) -> Iterator[np.ndarray]:
+    def staged_scores(self, X: MatrixLike) -> Iterator[np.ndarray]:
         """Yield the scores after 1, 2, ... rounds, for which each kernel is computed once."""
         if self.path.rounds:
             yield from self._scored(X, range(1, self.size + 1))
 
-    def _scored(self, X: Any, sizes: Sequence[int]) -> Iterator[np.ndarray]:
+    def _scored(self, X: Array, sizes: Sequence[int]) -> Iterator[np.ndarray]:
         sums, magnitudes = self.sums(X, sizes)
         for found in sums:
             yield finished(found, magnitudes, self.outputs)
 
-    def sums(self, X: Any, sizes: Sequence[int]) -> tuple[list[np.ndarray], np.ndarray]:
+    def sums(self, X: Array, sizes: Sequence[int]) -> tuple[list[np.ndarray], np.ndarray]:
         """Return the sums behind the scores of models of several sizes.
 
         And the largest sum of magnitudes that any of a row is made of.
@@ -170,7 +171,7 @@ class KernelPathModel:
         ]
         return sums, found[:, -1] + np.max(np.abs(intercepts))
 
-    def _products(self, X: Any, blocks: list[np.ndarray]) -> np.ndarray:
+    def _products(self, X: Array, blocks: list[np.ndarray]) -> np.ndarray:
         """Return kernels times tables, added up, and a last column of magnitudes."""
         if self.bank is None:
             return self._products_of_stack(X, blocks)

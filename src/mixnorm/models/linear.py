@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from mixnorm._array import MatrixLike
 from mixnorm._linear import linear_scores
 from mixnorm.models.checks import check_floats
 from mixnorm.models.inputs import Inputs
@@ -55,7 +56,7 @@ class LinearModel:
         coef[:, self.features] = self.weights
         return coef
 
-    def scores(self, X: Any) -> np.ndarray:
+    def scores(self, X: MatrixLike) -> np.ndarray:
         """Return the scores of new rows: ``(n_samples, n_scores)``."""
         if isinstance(X, np.ndarray) and len(self.features) < self.inputs.n_features // _FEW:
             return linear_scores(X[:, self.features], self.weights.T, self.intercept)

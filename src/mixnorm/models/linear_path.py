@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
+from mixnorm._array import MatrixLike
 from mixnorm._checks import check_array
 
 
@@ -84,7 +84,7 @@ class MixedNormPath:
         full[:, self.supports[position]] = self.weights[position]
         return full
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: MatrixLike) -> np.ndarray:
         """Return the scores for every penalty.
 
         Parameters

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from mixnorm._array import to_dense
+from mixnorm._array import Array, to_dense
 from mixnorm.models.inputs import Inputs
 from mixnorm.models.outputs import ClassOutputs
 from mixnorm.models.path import Path, PathModel
@@ -99,16 +99,16 @@ class OneVsRestModel:
         """The mean training loss of all paths with no features."""
         return float(np.mean([model.null_loss for model in self.members]))
 
-    def scores(self, X: Any) -> np.ndarray:
+    def scores(self, X: Array) -> np.ndarray:
         """Return how much "own" is ahead of "rest": ``(n_samples, n_paths)``."""
         return _differences(next(self._pairs(X, [self.size])))
 
-    def staged_scores(self, X: Any) -> Iterator[np.ndarray]:
+    def staged_scores(self, X: Array) -> Iterator[np.ndarray]:
         """Yield the scores after 1, 2, ... rounds."""
         for pairs in self._pairs(X, range(1, self.size + 1)):
             yield _differences(pairs)
 
-    def probabilities(self, X: Any) -> np.ndarray:
+    def probabilities(self, X: Array) -> np.ndarray:
         """Return each class's probability against the rest, divided by their sum."""
         pairs = [self._pair.probabilities(pair) for pair in next(self._pairs(X, [self.size]))]
         if len(pairs) == 1:
@@ -117,7 +117,7 @@ class OneVsRestModel:
         own = np.maximum(own, np.finfo(own.dtype).tiny)  # where all are zero, none is likelier
         return np.asarray(own / own.sum(axis=1, keepdims=True))
 
-    def _pairs(self, X: Any, sizes: Sequence[int]) -> Iterator[list[np.ndarray]]:
+    def _pairs(self, X: Array, sizes: Sequence[int]) -> Iterator[list[np.ndarray]]:
         """Yield, for each number of rounds, the scores of "rest" and "own" for every class.
 
         Classes often choose alike, so every atom is computed once.
@@ -161,7 +161,7 @@ def _pad(values: list[Any], length: int, filler: Any) -> list[Any]:
     return values + [filler] * (length - len(values))
 
 
-def _columns_of_atoms(pool: Any, X: Any, atoms: Sequence[Any]) -> dict[Any, np.ndarray]:
+def _columns_of_atoms(pool: Any, X: Array, atoms: Sequence[Any]) -> dict[Any, np.ndarray]:
     """Return the columns of every atom on new data."""
     if not atoms:
         return {}

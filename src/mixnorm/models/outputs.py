@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mixnorm._array import is_numpy
+from mixnorm._array import Array, is_numpy
 from mixnorm._linear import even_ties
 from mixnorm.losses import DualLoss
 from mixnorm.models.checks import check_floats, check_positive
@@ -38,7 +38,7 @@ class ClassOutputs:
         """Number of classes."""
         return len(self.classes)
 
-    def labels(self, scores: Any) -> Any:
+    def labels(self, scores: Array) -> Any:
         """Return the label with the largest score of each row; of equal ones the first."""
         if scores.shape[1] < len(self.classes):
             return self.classes[(scores[:, 0] > 0.0).astype(np.intp)]
@@ -48,13 +48,13 @@ class ClassOutputs:
             return self.classes[scores.argmax(axis=1)]
         return labels_at(self.classes, self.loss.predict(scores))
 
-    def decisions(self, scores: Any) -> Any:
+    def decisions(self, scores: Array) -> Any:
         """Return what ``decision_function`` does: one column per class, or one number a row."""
         if scores.shape[1] == 2:
             return scores[:, 1] - scores[:, 0]
         return scores[:, 0] if scores.shape[1] < len(self.classes) else scores
 
-    def probabilities(self, scores: Any) -> Any:
+    def probabilities(self, scores: Array) -> Any:
         """Return the probability of every class."""
         if self.loss is None:
             raise AttributeError("the loss of this model gives no probabilities")
@@ -90,11 +90,11 @@ class BinaryOutputs(ClassOutputs):
         """Whether one score tells two classes apart."""
         return len(self.classes) == 2
 
-    def labels(self, scores: Any) -> Any:
+    def labels(self, scores: Array) -> Any:
         """Return the label with the largest score of each row; of equal ones the first."""
         return ClassOutputs(self.classes).labels(scores)
 
-    def probabilities(self, scores: Any) -> np.ndarray:
+    def probabilities(self, scores: Array) -> np.ndarray:
         """Return the probability of every class: of more than two, shares of each one's own."""
         found = np.asarray(self.loss.proba(scores))
         if self.single:
@@ -140,7 +140,7 @@ class NumberOutputs:
         """Number of numbers."""
         return len(self.centre)
 
-    def labels(self, scores: Any) -> Any:
+    def labels(self, scores: Array) -> Any:
         """Return the predictions."""
         return scores[:, 0] if self.single else scores
 

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from mixnorm._array import is_numpy, namespace, to_dense
+from mixnorm._array import Array, is_numpy, namespace, to_dense
 from mixnorm.models.checks import check_floats
 from mixnorm.models.inputs import Inputs
 from mixnorm.models.outputs import ClassOutputs, NumberOutputs
@@ -168,7 +168,7 @@ class PathModel:
         """The training loss with no features."""
         return squared_units(self.path.null_loss, self.outputs.unit)
 
-    def scores(self, X: Any) -> Any:
+    def scores(self, X: Array) -> Any:
         """Return the scores of new rows: ``(n_samples, n_scores)``."""
         if not self.path.rounds:
             return constant(self.intercept, X)
@@ -179,7 +179,7 @@ class PathModel:
             columns = self.pool.evaluate(X, self.support)
             return check_scores(weighted(columns, self.weights, self.intercept))
 
-    def staged_scores(self, X: Any) -> Iterator[Any]:
+    def staged_scores(self, X: Array) -> Iterator[Any]:
         """Yield the scores after each round, reading each chosen column once."""
         rounds, pool = self.path.rounds, self.pool
         atoms = list(dict.fromkeys(atom for step in rounds for atom in step.support))

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mixnorm._array import is_foreign, namespace
+from mixnorm._array import Array, is_foreign, namespace
 from mixnorm.models.outputs import ClassOutputs, NumberOutputs
 from mixnorm.models.path import PathModel
 from mixnorm.models.scores import labels_at
@@ -42,7 +42,7 @@ class Predictor:
         self._model = model
         self._scores = model.pool.scorer(model.support, model.weights, model.intercept)
 
-    def __call__(self, X: Any) -> Any:
+    def __call__(self, X: Array) -> Any:
         """Predict for one row, or for several.
 
         Parameters
@@ -67,7 +67,7 @@ class Predictor:
             return self._classes[scores.argmax(axis=1)]
         return scores[:, 0] if self._single else scores
 
-    def _elsewhere(self, X: Any) -> Any:
+    def _elsewhere(self, X: Array) -> Any:
         """Predict for an array of another library."""
         xp = namespace(X)
         rows = xp.reshape(X, (1 if X.ndim == 1 else X.shape[0], self.n_features_in_))

@@ -6,7 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from mixnorm._array import follow, is_foreign, is_numpy, namespace, to_dense, to_numpy
+from mixnorm._array import (
+    Array,
+    follow,
+    is_foreign,
+    is_numpy,
+    namespace,
+    to_dense,
+    to_numpy,
+)
 from mixnorm._linear import linear_scores
 from mixnorm.pools import working_dtype
 
@@ -21,7 +29,7 @@ def weighted(columns: Any, weights: np.ndarray, intercept: np.ndarray) -> Any:
     return columns @ follow(weights, columns, dtype) + follow(intercept, columns)
 
 
-def check_scores(scores: Any) -> Any:
+def check_scores(scores: Array) -> Any:
     """Return scores, or predicted values; raise a clear error for those that overflow."""
     if is_numpy(scores) and not np.all(np.isfinite(scores)):
         row = int(np.flatnonzero(~np.isfinite(scores).all(axis=1))[0])
@@ -32,7 +40,7 @@ def check_scores(scores: Any) -> Any:
     return scores
 
 
-def constant(intercept: np.ndarray, X: Any) -> Any:
+def constant(intercept: np.ndarray, X: Array) -> Any:
     """Return the scores of a model without features."""
     return follow(np.repeat(np.asarray(intercept)[None, :], X.shape[0], axis=0), X)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
-from mixnorm._array import is_sparse
+from mixnorm._array import Array, is_sparse
 from mixnorm.models.checks import check_finite
 from mixnorm.models.inputs import Inputs
 from mixnorm.models.outputs import ClassOutputs
@@ -118,7 +118,7 @@ class StumpModel:
             "seconds": np.asarray([step.seconds for step in rounds], dtype=np.float64),
         }
 
-    def scores(self, X: Any) -> np.ndarray:
+    def scores(self, X: Array) -> np.ndarray:
         """Return the scores of new rows after all rounds: ``(n_samples, n_scores)``.
 
         Rounds are added in their order, so that these are the last of :meth:`staged_scores` to the
@@ -133,7 +133,7 @@ class StumpModel:
                 total[rows] += values[(column[rows] > threshold).astype(np.intp)]
         return total
 
-    def staged_scores(self, X: Any) -> Iterator[np.ndarray]:
+    def staged_scores(self, X: Array) -> Iterator[np.ndarray]:
         """Yield the scores of new rows after 1, 2, ... rounds."""
         total = np.zeros((X.shape[0], self.path.n_outputs))
         columns = self._columns(X)
@@ -142,7 +142,7 @@ class StumpModel:
             total += step.values[above.astype(np.intp)]
             yield total.copy()
 
-    def _columns(self, X: Any) -> dict[int, np.ndarray]:
+    def _columns(self, X: Array) -> dict[int, np.ndarray]:
         return {feature: read_column(X, feature) for feature in self.selected.tolist()}
 
     def truncate(self, size: int) -> Self:
@@ -180,7 +180,7 @@ class StumpModel:
             raise ValueError("a round has numbers that are not finite")
 
 
-def read_column(X: Any, index: int) -> np.ndarray:
+def read_column(X: Array, index: int) -> np.ndarray:
     """Return a column of a matrix in double precision."""
     if is_sparse(X):
         return np.asarray(X[:, [index]].toarray(), dtype=np.float64)[:, 0]

@@ -6,7 +6,7 @@ import math
 import numbers
 from typing import Any, Protocol, runtime_checkable
 
-from mixnorm._array import namespace
+from mixnorm._array import Array, namespace
 
 
 @runtime_checkable
@@ -33,16 +33,16 @@ class Norm(Protocol):
     ========================  =====================================================================
     """
 
-    def value(self, W: Any) -> float:
+    def value(self, W: Array) -> float:
         """Return the norm."""
         ...
 
-    def dual(self, V: Any) -> float:
+    def dual(self, V: Array) -> float:
         """Return the dual norm, the largest inner product with a point of the unit ball."""
         ...
 
 
-def check_matrix(W: Any, norm: Any) -> Any:
+def check_matrix(W: Array, norm: Any) -> Any:
     """Return the namespace of a matrix of real floating numbers; raise for anything else."""
     if getattr(W, "ndim", None) != 2:
         shape = getattr(W, "shape", None)
@@ -60,7 +60,7 @@ def check_matrix(W: Any, norm: Any) -> Any:
     return xp
 
 
-def check_level(value: Any, name: str, W: Any) -> float:
+def check_level(value: Any, name: str, W: Array) -> float:
     """Return ``tau`` or a radius as a float, not negative, that the dtype of ``W`` can hold."""
     if not isinstance(value, numbers.Real):
         value = float(value)  # an array of one number, or an error that says what it is

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from mixnorm._array import device_of, namespace, to_numpy
+from mixnorm._array import Array, device_of, namespace, to_numpy
 from mixnorm.norms.vectors import concatenate, max_magnitude, power_of_two_below, row_norms
 
 
@@ -25,7 +25,7 @@ class Blocks:
 
     n_blocks: int
 
-    def to_rows(self, W: Any) -> list[Any]:
+    def to_rows(self, W: Array) -> list[Any]:
         """Return matrices whose rows are the blocks."""
         raise NotImplementedError
 
@@ -41,7 +41,7 @@ class Blocks:
         """
         raise NotImplementedError
 
-    def norms(self, W: Any, p: float) -> Any:
+    def norms(self, W: Array, p: float) -> Any:
         """Return the ``p``-norms of the blocks, ``p`` in 1, 2 and infinity; they may overflow."""
         return concatenate([row_norms(part, p) for part in self.to_rows(W)])
 
@@ -52,7 +52,7 @@ class RowBlocks(Blocks):
     def __init__(self, shape: tuple[int, int]) -> None:
         self.n_blocks = shape[0]
 
-    def to_rows(self, W: Any) -> list[Any]:
+    def to_rows(self, W: Array) -> list[Any]:
         """Return the matrix itself."""
         return [W]
 
@@ -71,7 +71,7 @@ class OutputBlocks(Blocks):
     def __init__(self, shape: tuple[int, int]) -> None:
         self.n_blocks = shape[1]
 
-    def to_rows(self, W: Any) -> list[Any]:
+    def to_rows(self, W: Array) -> list[Any]:
         """Return the transposed matrix."""
         return [W.T]
 
@@ -91,7 +91,7 @@ class EntryBlocks(Blocks):
         self._shape = shape
         self.n_blocks = math.prod(shape)
 
-    def to_rows(self, W: Any) -> list[Any]:
+    def to_rows(self, W: Array) -> list[Any]:
         """Return the entries as one column."""
         return [namespace(W).reshape(W, (-1, 1))]
 
@@ -107,7 +107,7 @@ class EntryBlocks(Blocks):
 class LabelledBlocks(Blocks):
     """Blocks given by labels, of the rows or of all entries."""
 
-    def __init__(self, labels: np.ndarray, shape: tuple[int, int], like: Any) -> None:
+    def __init__(self, labels: np.ndarray, shape: tuple[int, int], like: Array) -> None:
         self._shape, self._by_rows = shape, labels.ndim == 1
         _, block, sizes = np.unique(labels.ravel(), return_inverse=True, return_counts=True)
         self.n_blocks = len(sizes)
@@ -136,7 +136,7 @@ class LabelledBlocks(Blocks):
         self._place = xp.asarray(place, device=device)
         self._block = xp.asarray(block, device=device)
 
-    def to_rows(self, W: Any) -> list[Any]:
+    def to_rows(self, W: Array) -> list[Any]:
         """Gather the blocks; a zero, or a row of zeros, fills them up."""
         xp = namespace(W)
         flat = W if self._by_rows else xp.reshape(W, (-1, 1))
@@ -154,7 +154,7 @@ class LabelledBlocks(Blocks):
         flat = xp.concat([xp.reshape(part, (-1, width)) for part in parts], axis=0)
         return xp.reshape(xp.take(flat, self._place, axis=0), self._shape)
 
-    def norms(self, W: Any, p: float) -> Any:
+    def norms(self, W: Array, p: float) -> Any:
         """Return the norms of the blocks; of whole rows, the norms of their norms."""
         return super().norms(row_norms(W, p)[:, None] if self._by_rows else W, p)
 
@@ -164,7 +164,7 @@ class LabelledBlocks(Blocks):
         return found[:, None] if self._by_rows else namespace(values).reshape(found, self._shape)
 
 
-def block_norms(blocks: Blocks, W: Any, p: float) -> tuple[Any, float]:
+def block_norms(blocks: Blocks, W: Array, p: float) -> tuple[Any, float]:
     """Return the ``p``-norms of the blocks of ``W / unit``, and the power of two ``unit``.
 
     It is one unless squares or sums might overflow or vanish.
@@ -196,7 +196,7 @@ class BlockCache:
         self._copy: Any = None
         self._known: dict[Any, Blocks] = {}
 
-    def find(self, groups: Any, W: Any) -> Blocks:
+    def find(self, groups: Any, W: Array) -> Blocks:
         """Return the blocks of ``groups`` for arrays like ``W``."""
         shape = tuple(W.shape)
         if groups is None or isinstance(groups, str):

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mixnorm._array import epsilon, namespace, to_numpy
+from mixnorm._array import Array, epsilon, namespace, to_numpy
 from mixnorm._params import Parameters
 from mixnorm.norms import vectors
 from mixnorm.norms.ability import ability
@@ -140,13 +140,13 @@ class MixedNorm(Parameters):
 
     # --- values
 
-    def value(self, W: Any) -> float:
+    def value(self, W: Array) -> float:
         """Return the norm."""
         blocks = self._blocks(W)
         norms, unit = block_norms(blocks, W, float(self.inner))
         return unit * vectors.vector_norm(norms, float(self.outer))
 
-    def dual(self, V: Any) -> float:
+    def dual(self, V: Array) -> float:
         """Return the dual norm: exponents conjugate to those of the norm, the same blocks."""
         blocks = self._blocks(V)
         norms, unit = block_norms(blocks, V, conjugate(float(self.inner)))
@@ -168,7 +168,7 @@ class MixedNorm(Parameters):
     # --- prox, projection, linear minimiser
 
     @ability(_has_prox, _PROXIMAL)
-    def prox(self, W: Any, tau: float) -> Any:
+    def prox(self, W: Array, tau: float) -> Any:
         """Return the minimiser of ``tau * value(X) + ||X - W||^2 / 2``."""
         blocks, tau, xp = self._blocks(W), check_level(tau, "tau", W), namespace(W)
         if math.prod(W.shape) == 0:
@@ -193,7 +193,7 @@ class MixedNorm(Parameters):
         return W * blocks.broadcast(xp.maximum(factors, xp.zeros_like(factors)))
 
     @ability(_has_prox, _PROXIMAL)
-    def project(self, W: Any, radius: float) -> Any:
+    def project(self, W: Array, radius: float) -> Any:
         """Return the nearest point whose value is at most ``radius``.
 
         A point whose value is, to rounding, comes back as it is.
@@ -214,7 +214,7 @@ class MixedNorm(Parameters):
             return self._project_outside_point(W / unit, radius / unit) * unit
         return self._project_outside_point(W, radius)
 
-    def _project_outside_point(self, W: Any, radius: float) -> Any:
+    def _project_outside_point(self, W: Array, radius: float) -> Any:
         """Project a point from outside of the ball, of a size whose sums are safe."""
         blocks, xp = self._blocks(W), namespace(W)
         if self.inner == self.outer == math.inf:
@@ -244,7 +244,7 @@ class MixedNorm(Parameters):
         factors = vectors.divide_or_zero(radius / unit, sums)
         return found * blocks.broadcast(xp.minimum(factors, xp.ones_like(factors)))
 
-    def lmo(self, G: Any) -> Any:
+    def lmo(self, G: Array) -> Any:
         """Return a point of the unit ball with the least inner product with ``G``.
 
         That product is ``-dual(G)``. For ``outer=1`` it is zero outside of one block; it is zero
@@ -255,13 +255,13 @@ class MixedNorm(Parameters):
     # --- mirror maps
 
     @ability(_is_strongly_convex, _STRONGLY_CONVEX)
-    def mirror(self, theta: Any) -> Any:
+    def mirror(self, theta: Array) -> Any:
         """Return the gradient of half the squared dual norm."""
         point, size, unit = self._find_aligned(theta, float(self.inner), float(self.outer))
         return vectors.rescale(point * size, unit)
 
     @ability(_is_strongly_convex, _STRONGLY_CONVEX)
-    def link(self, W: Any) -> Any:
+    def link(self, W: Array) -> Any:
         """Return the gradient of half the squared norm, the inverse of ``mirror``."""
         inner, outer = conjugate(float(self.inner)), conjugate(float(self.outer))
         point, size, unit = self._find_aligned(W, inner, outer)
@@ -285,7 +285,7 @@ class MixedNorm(Parameters):
         q = conjugate(max(2.0, math.log(max(count, 1))))
         return MixedNorm(q if self.inner == 1 else 2, q, self.groups)
 
-    def _find_aligned(self, G: Any, inner: float, outer: float) -> tuple[Any, float, float]:
+    def _find_aligned(self, G: Array, inner: float, outer: float) -> tuple[Any, float, float]:
         """Return a point of the unit ball with the largest inner product with ``G``, and that.
 
         The product is in a unit, which comes last.
@@ -314,7 +314,7 @@ class MixedNorm(Parameters):
         raise AttributeError(f"{self!r} has no row_exponent; norms with outer=1 and no groups do.")
 
     @ability(_is_separable, _SEPARABLE)
-    def row_duals(self, V: Any) -> Any:
+    def row_duals(self, V: Array) -> Any:
         """Return for each row the dual norm of its block, so that ``dual`` is their maximum."""
         self._blocks(V)
         blocks = self._block_cache.find(self.groups, V)
@@ -337,7 +337,7 @@ class MixedNorm(Parameters):
             )
         return MixedNorm(self.inner, self.outer, labels[index])
 
-    def _blocks(self, W: Any) -> Blocks:
+    def _blocks(self, W: Array) -> Blocks:
         """Check array and exponents; return the blocks: entries where the exponents agree."""
         check_matrix(W, self)
         self.check()

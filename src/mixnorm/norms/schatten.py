@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from mixnorm._array import device_of, epsilon, namespace
+from mixnorm._array import Array, device_of, epsilon, namespace
 from mixnorm._params import Parameters
 from mixnorm.norms.ability import ability
 from mixnorm.norms.ball import project_magnitudes
@@ -60,12 +60,12 @@ class Spectral(Parameters):
 
     # --- values
 
-    def value(self, W: Any) -> float:
+    def value(self, W: Array) -> float:
         """Return the norm."""
         self.check()
         return self._compute_value(W, float(self.q))
 
-    def dual(self, V: Any) -> float:
+    def dual(self, V: Array) -> float:
         """Return the dual norm, that with the conjugate exponent."""
         self.check()
         return self._compute_value(V, conjugate(float(self.q)))
@@ -78,7 +78,7 @@ class Spectral(Parameters):
     # --- prox, projection, linear minimiser
 
     @ability(_is_trace, _TRACE)
-    def prox_factors(self, W: Any, tau: float, start: Any = None) -> tuple[Any, Any, Any]:
+    def prox_factors(self, W: Array, tau: float, start: Any = None) -> tuple[Any, Any, Any]:
         """Return the factors ``U, s, Vt`` of the prox, which is ``(U * s) @ Vt``.
 
         Parameters
@@ -117,7 +117,7 @@ class Spectral(Parameters):
         return found.left, values, found.right.T
 
     @ability(_has_prox, _PROXIMAL)
-    def prox(self, W: Any, tau: float) -> Any:
+    def prox(self, W: Array, tau: float) -> Any:
         """Return the minimiser of ``tau * value(X) + ||X - W||^2 / 2``."""
         if self.q == math.inf:
             return W - TraceNorm().project(W, tau)  # Moreau
@@ -133,7 +133,7 @@ class Spectral(Parameters):
         return clip((left * values) @ right, float(namespace(W).finfo(W.dtype).max) / unit) * unit
 
     @ability(_has_prox, _PROXIMAL)
-    def project(self, W: Any, radius: float) -> Any:
+    def project(self, W: Array, radius: float) -> Any:
         """Return the nearest point whose value is at most ``radius``.
 
         A point whose value is, to rounding, comes back as it is.
@@ -155,7 +155,7 @@ class Spectral(Parameters):
             values = xp.minimum(found.values, xp.full_like(found.values, radius / unit))
         return (found.left * values) @ found.right.T * unit
 
-    def lmo(self, G: Any) -> Any:
+    def lmo(self, G: Array) -> Any:
         """Return a point of the unit ball with the least inner product with ``G``.
 
         That product is ``-dual(G)``. For the trace norm the point has rank one, and only the
@@ -173,13 +173,13 @@ class Spectral(Parameters):
     # --- mirror maps
 
     @ability(_is_strongly_convex, _STRONGLY_CONVEX)
-    def mirror(self, theta: Any) -> Any:
+    def mirror(self, theta: Array) -> Any:
         """Return the gradient of half the squared dual norm."""
         point, size, unit = self._find_aligned(theta, float(self.q))
         return rescale(point * size, unit)
 
     @ability(_is_strongly_convex, _STRONGLY_CONVEX)
-    def link(self, W: Any) -> Any:
+    def link(self, W: Array) -> Any:
         """Return the gradient of half the squared norm, the inverse of ``mirror``."""
         point, size, unit = self._find_aligned(W, conjugate(float(self.q)))
         return rescale(point * size, unit)
@@ -198,7 +198,7 @@ class Spectral(Parameters):
         """
         return SchattenNorm(conjugate(max(2.0, math.log(max(min(shape), 1)))))
 
-    def _compute_value(self, W: Any, q: float) -> float:
+    def _compute_value(self, W: Array, q: float) -> float:
         """Return the norm with exponent ``q``."""
         A, unit = self._scale(W)
         if not unit > 0.0:
@@ -210,7 +210,7 @@ class Spectral(Parameters):
             return unit * find_largest_value(A)
         return unit * vector_norm(xp.linalg.svdvals(A), q)
 
-    def _find_aligned(self, G: Any, q: float) -> tuple[Any, float, float]:
+    def _find_aligned(self, G: Array, q: float) -> tuple[Any, float, float]:
         """Return the point of the ball of ``q`` with the largest product with ``G``, and that.
 
         The product is in a unit, which comes last.
@@ -225,7 +225,7 @@ class Spectral(Parameters):
         weights = dual_vector(values, q, conjugate(q))
         return (left * weights) @ right.T, vector_norm(values, conjugate(q)), unit
 
-    def _scale(self, W: Any) -> tuple[Any, float]:
+    def _scale(self, W: Array) -> tuple[Any, float]:
         """Return ``W / unit``, of a size whose squares are safe, and the power of two ``unit``.
 
         Zero stands for an array of zeros or of nothing, NaN for one that is not finite.

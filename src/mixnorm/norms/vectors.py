@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from mixnorm._array import device_of, is_numpy, namespace
+from mixnorm._array import Array, device_of, is_numpy, namespace
 
 # Along rows shorter than this NumPy finds maxima quicker in a transposed copy.
 _SHORT = 64
@@ -48,7 +48,7 @@ def row_maxima(A: Any) -> Any:
     return xp.max(xp.abs(A), axis=1)
 
 
-def max_magnitude(W: Any) -> float:
+def max_magnitude(W: Array) -> float:
     """Return the largest magnitude; zero where there is none."""
     if math.prod(W.shape) == 0:
         return 0.0
@@ -131,7 +131,7 @@ def divide_or_zero(number: Any, v: Any) -> Any:
     return xp.where(positive, found, xp.zeros_like(v))
 
 
-def clip(W: Any, bound: Any) -> Any:
+def clip(W: Array, bound: Any) -> Any:
     """Return ``W`` held between ``-bound`` and ``bound``, a float or an array that broadcasts."""
     xp = namespace(W)
     if isinstance(bound, float):
@@ -143,12 +143,12 @@ def clip(W: Any, bound: Any) -> Any:
     return xp.minimum(xp.maximum(W, -bound), bound)
 
 
-def copy_signs(sizes: Any, W: Any) -> Any:
+def copy_signs(sizes: Any, W: Array) -> Any:
     """Return magnitudes with the signs of ``W``; overwrites them."""
     return np.copysign(sizes, W, out=sizes) if is_numpy(W) else sizes * namespace(W).sign(W)
 
 
-def soft_threshold(W: Any, bound: Any) -> Any:
+def soft_threshold(W: Array, bound: Any) -> Any:
     """Return ``W`` with magnitudes less by ``bound``, and zero where they are below it."""
     clipped = clip(W, bound)
     return np.subtract(W, clipped, out=clipped) if is_numpy(W) else W - clipped

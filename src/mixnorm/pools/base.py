@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from mixnorm._array import is_numpy, is_sparse, namespace, tiny, to_numpy
+from mixnorm._array import Array, MatrixLike, is_numpy, is_sparse, namespace, tiny, to_numpy
 from mixnorm._params import Parameters
 from mixnorm.pools.scorers import PoolScorer
 
@@ -142,9 +142,9 @@ class Pool(Parameters):
 
     def prepare(
         self,
-        X: Any,
+        X: Array,
         *,
-        weight: Any | None = None,
+        weight: Array | None = None,
         scale: bool | str = "std",
         fit_intercept: bool = True,
         random_state: Any = None,
@@ -178,7 +178,7 @@ class Pool(Parameters):
         """Bind the pool to data; for pools that leave ``prepare`` as it is."""
         raise NotImplementedError
 
-    def evaluate(self, X: Any, atoms: Sequence[Any]) -> Any:
+    def evaluate(self, X: MatrixLike, atoms: Sequence[Any]) -> Any:
         """Return the unscaled columns of ``atoms`` on new data: ``(n_samples, total width)``."""
         raise NotImplementedError
 
@@ -262,7 +262,7 @@ class PreparedPool:
         return True
 
     def top(
-        self, residual: Any, rule: str, m: int, exclude: Excluded, inputs: Inputs = None
+        self, residual: Array, rule: str, m: int, exclude: Excluded, inputs: Inputs = None
     ) -> Offers:
         """Return up to ``m`` atoms with their scores, best first, none of them excluded.
 
@@ -361,7 +361,7 @@ def best_places(worth: np.ndarray, m: int) -> list[int]:
     return [int(place) for place in best if worth[place] > 0.0]
 
 
-def working_dtype(X: Any) -> Any:
+def working_dtype(X: Array) -> Any:
     """Return the dtype to compute in: float32 for data that it holds exactly, else float64."""
     if not is_sparse(X) and not isinstance(X, np.ndarray):
         xp = namespace(X)
@@ -373,7 +373,7 @@ def working_dtype(X: Any) -> Any:
     return np.dtype(np.float32 if narrow else np.float64)
 
 
-def check_numpy(X: Any, name: str) -> None:
+def check_numpy(X: MatrixLike, name: str) -> None:
     """Raise for arrays of other libraries, naming what cannot take them."""
     if not is_sparse(X) and not is_numpy(X):
         raise TypeError(

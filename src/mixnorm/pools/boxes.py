@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 
-from mixnorm._array import to_dense
+from mixnorm._array import Array, to_dense
 from mixnorm._chunks import chunks
 from mixnorm._threads import threads_for
 from mixnorm.pools.base import (
@@ -90,7 +90,7 @@ class Boxes(Pool):
         edges = all_thresholds(data, self.max_bins)
         return PreparedBoxes(self, data.X, edges, data.used, np.dtype(data.dtype))
 
-    def evaluate(self, X: Any, atoms: Sequence[Atom]) -> np.ndarray:
+    def evaluate(self, X: Array, atoms: Sequence[Atom]) -> np.ndarray:
         """Return the indicators of ``atoms`` on new data: ``(n_samples, n_atoms)``."""
         found = np.ones((X.shape[0], len(atoms)), dtype=working_dtype(X))
         for place, atom in enumerate(atoms):
@@ -164,7 +164,7 @@ class PreparedBoxes(Binned):
     counts_inputs: ClassVar[bool] = True
 
     def __init__(
-        self, pool: Boxes, X: Any, edges: list[np.ndarray], used: np.ndarray, dtype: np.dtype
+        self, pool: Boxes, X: Array, edges: list[np.ndarray], used: np.ndarray, dtype: np.dtype
     ) -> None:
         super().__init__(X, edges, dtype)
         self._pool, self._used = pool, used
@@ -175,7 +175,7 @@ class PreparedBoxes(Binned):
 
     def top(
         self,
-        residual: Any,
+        residual: Array,
         rule: str,
         m: int,
         exclude: Excluded,

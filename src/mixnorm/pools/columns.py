@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mixnorm._array import device_of, is_sparse, namespace, tiny, to_numpy
+from mixnorm._array import Array, device_of, is_sparse, namespace, tiny, to_numpy
 from mixnorm.data import ColumnStatistics, Matrix, as_matrix
 from mixnorm.pools.base import (
     Curvature,
@@ -117,7 +117,7 @@ class Columns(Pool):
             )
         return prices
 
-    def evaluate(self, X: Any, atoms: Sequence[int]) -> Any:
+    def evaluate(self, X: Array, atoms: Sequence[int]) -> Any:
         """Return the unscaled columns of ``atoms`` on new data: ``(n_samples, total width)``."""
         index = self.feature_indices(atoms, X.shape[1])
         if not is_sparse(X):
@@ -174,7 +174,7 @@ class PreparedColumns(PreparedPool):
         usable: np.ndarray,
         scales: np.ndarray,
         statistics: ColumnStatistics,
-        weight: Any,
+        weight: Array,
         prices: np.ndarray | None = None,
     ) -> None:
         self._matrix, self._prices = matrix, prices
@@ -207,7 +207,7 @@ class PreparedColumns(PreparedPool):
 
     def top(
         self,
-        residual: Any,
+        residual: Array,
         rule: str,
         m: int,
         exclude: Excluded,
@@ -277,7 +277,7 @@ class PreparedColumns(PreparedPool):
         return np.asarray(self._scales[self._index(atom)])
 
     def _scores(
-        self, residual: Any, rule: str, curvature: Curvature | None
+        self, residual: Array, rule: str, curvature: Curvature | None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return by atom the norm of its gradient, and the gain of a step on it.
 
@@ -368,7 +368,7 @@ def check_unscaled(largest: np.ndarray, dtype: Any) -> None:
             )
 
 
-def _ones_like_rows(X: Any, dtype: Any) -> Any:
+def _ones_like_rows(X: Array, dtype: Any) -> Any:
     if is_sparse(X):
         return np.ones(X.shape[0], dtype=dtype)
     return namespace(X).ones((X.shape[0],), dtype=dtype, device=device_of(X))

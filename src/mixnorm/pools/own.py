@@ -6,6 +6,7 @@ import inspect
 from dataclasses import dataclass
 from typing import Any
 
+from mixnorm._array import Array, MatrixLike
 from mixnorm._params import Parameters
 from mixnorm.pools.base import Offers, Pool, PreparedPool
 
@@ -46,7 +47,7 @@ def as_prepared(prepared: Any) -> PreparedPool:
     return OwnPrepared(prepared)
 
 
-def bind(pool: Any, X: Any, **options: Any) -> PreparedPool:
+def bind(pool: Any, X: Array, **options: Any) -> PreparedPool:
     """Bind any pool to data; ``options`` are the keywords of :meth:`Pool.prepare`.
 
     The result knows the pool that evaluates its atoms on other data.
@@ -83,7 +84,7 @@ class OwnPool(Pool):
         """The user's object."""
         return self.own
 
-    def prepare(self, X: Any, *, random_state: Any = None, **options: Any) -> Any:
+    def prepare(self, X: MatrixLike, *, random_state: Any = None, **options: Any) -> Any:
         """Bind the pool to data; with the ``random_state`` if it takes one."""
         takes = "random_state" in inspect.signature(self.own.prepare).parameters
         if takes or getattr(self.own, "draws", False):

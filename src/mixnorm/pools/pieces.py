@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from mixnorm._array import to_dense
+from mixnorm._array import Array, to_dense
 from mixnorm._chunks import chunk_size, chunks
 from mixnorm._distinct import distinct, drawn
 from mixnorm._linear import linear_scores
@@ -112,7 +112,7 @@ class Pieces(Pool):
             by_column, data.used, data.shares, centres, self.n_radii, dtype, scale
         )
 
-    def _centres(self, rows: np.ndarray, weight: Any, random_state: Any) -> np.ndarray:
+    def _centres(self, rows: np.ndarray, weight: Array, random_state: Any) -> np.ndarray:
         """Return centres, one per row, all different.
 
         They are found among distinct rows, sorted by value: neither copies nor the order of rows
@@ -138,7 +138,7 @@ class Pieces(Pool):
             clusters.fit(np.ascontiguousarray(rows), sample_weight=weight)
         return np.unique(_round_centres(clusters.cluster_centers_.astype(np.float64)), axis=0)
 
-    def evaluate(self, X: Any, atoms: Sequence[Atom]) -> np.ndarray:
+    def evaluate(self, X: Array, atoms: Sequence[Atom]) -> np.ndarray:
         """Return the pieces on new data: ``(n_samples, n_atoms * (n_features + 1))``."""
         check_numpy(X, "Pieces")
         by_column = _by_column(X)
@@ -260,14 +260,14 @@ class PreparedPieces(PreparedPool):
         self._inverse = 1.0 / _scales(largest[:, :-1], self._scale)
 
     def top(
-        self, residual: Any, rule: str, m: int, exclude: Excluded, inputs: Inputs = None
+        self, residual: Array, rule: str, m: int, exclude: Excluded, inputs: Inputs = None
     ) -> Offers:
         """Return the ``m`` pieces with the largest gradients, with their scores, best first."""
         scores = self._scores(residual, rule, exclude, inputs).reshape(-1)
         return self._offers_at(best_places(scores, m), scores)
 
     def shortlist(
-        self, residual: Any, rule: str, m: int, exclude: Excluded, inputs: Inputs = None
+        self, residual: Array, rule: str, m: int, exclude: Excluded, inputs: Inputs = None
     ) -> Offers:
         """Return the best pieces of the ``m`` best centres, best first."""
         scores = self._scores(residual, rule, exclude, inputs)
@@ -282,7 +282,7 @@ class PreparedPieces(PreparedPool):
             found.append((atom, float(scores[place])))
         return found
 
-    def _scores(self, residual: Any, rule: str, exclude: Excluded, inputs: Inputs) -> np.ndarray:
+    def _scores(self, residual: Array, rule: str, exclude: Excluded, inputs: Inputs) -> np.ndarray:
         """Return the scores by centre and radius; zero for pieces that are not wanted."""
         from mixnorm.pools.pieces_jit import ball_norms
 
@@ -367,7 +367,7 @@ def _coordinate(name: Any, value: float) -> str:
     return f"{name} {value:.3g}" if in_words is None else in_words(value)
 
 
-def _by_column(X: Any) -> np.ndarray:
+def _by_column(X: Array) -> np.ndarray:
     """Return the columns of a table as contiguous rows, in its working dtype."""
     return np.array(to_dense(X).T, dtype=working_dtype(X), order="C")
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from mixnorm._array import Array
 from mixnorm._chunks import chunks
 from mixnorm._threads import threads_for
 from mixnorm.data import Matrix, SparseMatrix
@@ -221,7 +222,7 @@ class SparseTable(Table):
         return found
 
 
-def _weighted_gram(X: Any, block: slice, share: np.ndarray) -> np.ndarray:
+def _weighted_gram(X: Array, block: slice, share: np.ndarray) -> np.ndarray:
     """Return the products of some columns of a sparse matrix with all, weighted by the rows."""
     part = X[:, block].multiply(share[:, None]).tocsc()
     return np.asarray((part.T @ X).toarray())

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from mixnorm._array import Array
 from mixnorm.data import Matrix, as_matrix
 from mixnorm.pools.base import (
     Cost,
@@ -92,7 +93,7 @@ class Products(Pool):
         _drop_useless(singles, table.exponents, unit)
         return PreparedProducts(matrix, table, used, singles, sizes, bool(unit))
 
-    def evaluate(self, X: Any, atoms: Sequence[Atom]) -> np.ndarray:
+    def evaluate(self, X: Array, atoms: Sequence[Atom]) -> np.ndarray:
         """Return the products of ``atoms`` on new data: ``(n_samples, n_atoms)``."""
         check_numpy(X, "Products")
         matrix = as_matrix(X, working_dtype(X))
@@ -155,7 +156,7 @@ class PreparedProducts(PreparedPool):
         self.n_usable = int(np.count_nonzero(singles) + np.count_nonzero(sizes))
 
     def top(
-        self, residual: Any, rule: str, m: int, exclude: Excluded, inputs: Inputs = None
+        self, residual: Array, rule: str, m: int, exclude: Excluded, inputs: Inputs = None
     ) -> Offers:
         """Return the ``m`` atoms with the largest gradients, with their scores, best first."""
         residual = residual if self._used is None else residual[self._used]

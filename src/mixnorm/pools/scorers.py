@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from mixnorm._array import to_dense
+from mixnorm._array import MatrixLike, to_dense
 from mixnorm._chunks import chunks
 from mixnorm._linear import linear_scores
 
@@ -42,7 +42,7 @@ class Scorer:
         scores: np.ndarray = self(x[None, :])[0]
         return scores
 
-    def __call__(self, X: Any) -> Any:
+    def __call__(self, X: MatrixLike) -> Any:
         """Return the scores of some rows: ``(n_samples, n_outputs)``."""
         raise NotImplementedError
 
@@ -68,7 +68,7 @@ class PoolScorer(Scorer):
     weights: np.ndarray
     intercept: np.ndarray
 
-    def __call__(self, X: Any) -> np.ndarray:
+    def __call__(self, X: MatrixLike) -> np.ndarray:
         """Return the scores of some rows: ``(n_samples, n_outputs)``."""
         columns = to_dense(self.pool.evaluate(X, self.atoms))
         return linear_scores(columns, self.weights, self.intercept)

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from mixnorm._array import is_sparse, to_dense
+from mixnorm._array import Array, is_sparse, to_dense
 from mixnorm._chunks import chunks
 from mixnorm.pools.base import (
     Cost,
@@ -76,7 +76,7 @@ class Stumps(Pool):
         most = self.max_bins if np.count_nonzero(data.used) > _MANY_ROWS else None
         return PreparedStumps(data.X, all_thresholds(data, most), data.dtype)
 
-    def evaluate(self, X: Any, atoms: Sequence[Atom]) -> np.ndarray:
+    def evaluate(self, X: Array, atoms: Sequence[Atom]) -> np.ndarray:
         """Return the indicators of ``atoms`` on new data: ``(n_samples, n_atoms)``."""
         index = [column for column, _ in atoms]
         thresholds = np.asarray([threshold for _, threshold in atoms], dtype=np.float64)
@@ -135,7 +135,7 @@ class Binned(PreparedPool):
         Of the columns handed out.
     """
 
-    def __init__(self, X: Any, edges: list[np.ndarray], dtype: Any) -> None:
+    def __init__(self, X: Array, edges: list[np.ndarray], dtype: Any) -> None:
         self._dtype = np.dtype(dtype)
         counts = np.asarray([len(part) for part in edges], dtype=np.int64)
         self._starts = np.concatenate([[0], np.cumsum(counts)])
@@ -167,13 +167,13 @@ class Binned(PreparedPool):
 class PreparedStumps(Binned):
     """Stumps bound to data."""
 
-    def __init__(self, X: Any, edges: list[np.ndarray], dtype: Any) -> None:
+    def __init__(self, X: Array, edges: list[np.ndarray], dtype: Any) -> None:
         super().__init__(X, edges, dtype)
         self.n_usable = len(self._edges)
         self._column = np.repeat(np.arange(len(edges)), np.diff(self._starts))
 
     def top(
-        self, residual: Any, rule: str, m: int, exclude: Excluded, inputs: Inputs = None
+        self, residual: Array, rule: str, m: int, exclude: Excluded, inputs: Inputs = None
     ) -> Offers:
         """Return the ``m`` stumps with the largest gradients, with their scores, best first."""
         scores = self._scores(residual, rule, exclude, inputs)
@@ -182,7 +182,7 @@ class PreparedStumps(Binned):
             for place in best_places(scores, m)
         ]
 
-    def _scores(self, residual: Any, rule: str, exclude: Excluded, inputs: Inputs) -> np.ndarray:
+    def _scores(self, residual: Array, rule: str, exclude: Excluded, inputs: Inputs) -> np.ndarray:
         """Return the scores of all stumps; zero for those that are not wanted."""
         from mixnorm.pools.stumps_jit import threshold_scores
 
@@ -253,7 +253,7 @@ def thresholds(
     return _between(values[:-1], values[1:])
 
 
-def values_by_column(X: Any) -> Iterator[np.ndarray]:
+def values_by_column(X: Array) -> Iterator[np.ndarray]:
     """Yield the columns of a table, one at a time."""
     if is_sparse(X):
         X = X.tocsc()
@@ -276,7 +276,7 @@ def _between(low: np.ndarray, high: np.ndarray) -> np.ndarray:
     return np.where((low <= middle) & (middle < high), middle, low).astype(np.float64)
 
 
-def _coded(X: Any, edges: np.ndarray, starts: np.ndarray, most: int) -> np.ndarray:
+def _coded(X: Array, edges: np.ndarray, starts: np.ndarray, most: int) -> np.ndarray:
     """Return by column and row the number of thresholds below an entry."""
     from mixnorm.pools.stumps_jit import code_columns
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 
-from mixnorm._array import device_of, is_numpy, is_sparse, namespace, to_dense
+from mixnorm._array import Array, MatrixLike, device_of, is_numpy, is_sparse, namespace, to_dense
 from mixnorm.pools.base import (
     Cost,
     Curvature,
@@ -117,7 +117,7 @@ class Union(Pool):
             prepared.pool = Union(known)
         return prepared
 
-    def evaluate(self, X: Any, atoms: Sequence[Atom]) -> Any:
+    def evaluate(self, X: Array, atoms: Sequence[Atom]) -> Any:
         """Return the unscaled columns of ``atoms`` on new data: ``(n_samples, total width)``."""
         if not self.array_api:
             check_numpy(X, "Union")
@@ -134,7 +134,7 @@ class Union(Pool):
         nothing = xp.zeros((X.shape[0], 0), dtype=dtype, device=device_of(X))
         return xp.concat([nothing, *(xp.astype(part, dtype) for part in columns)], axis=1)
 
-    def _evaluated(self, X: Any, atoms: Sequence[Atom]) -> Iterator[tuple[list[int], Any]]:
+    def _evaluated(self, X: MatrixLike, atoms: Sequence[Atom]) -> Iterator[tuple[list[int], Any]]:
         """Yield for each pool the places of its atoms, and their columns."""
         for number, pool in enumerate(self._members()):
             places = [place for place, atom in enumerate(atoms) if atom[0] == number]
@@ -198,7 +198,13 @@ class PreparedUnion(PreparedPool):
         return any(pool.priced for pool in self._pools)
 
     def top(
-        self, residual: Any, rule: str, m: int, exclude: Excluded, inputs: Inputs = None, **own: Any
+        self,
+        residual: Array,
+        rule: str,
+        m: int,
+        exclude: Excluded,
+        inputs: Inputs = None,
+        **own: Any,
     ) -> Offers:
         """Return the ``m`` best atoms with their scores; with ``budget``, none that costs more."""
         return self._merged("top", residual, rule, m, exclude, inputs, **own)
@@ -213,7 +219,7 @@ class PreparedUnion(PreparedPool):
     def _merged(
         self,
         method: str,
-        residual: Any,
+        residual: Array,
         rule: str,
         m: int,
         exclude: Excluded,

@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from mixnorm._array import device_of, epsilon, namespace, tiny
+from mixnorm._array import Array, device_of, epsilon, namespace, tiny
 from mixnorm.engines._core.curvature import CurvatureFactor
 from mixnorm.engines._core.lbfgs import History
 from mixnorm.engines._core.orthant import Orthant, shrunk
@@ -408,7 +408,9 @@ class Support:
         kinks[: int(self.has_intercept), :] = 0.0
         return gradient, Orthant(self.weights, gradient, kinks)
 
-    def _step(self, history: History, gradient: Any, orthant: Orthant | None) -> tuple[Any, float]:
+    def _step(
+        self, history: History, gradient: Array, orthant: Orthant | None
+    ) -> tuple[Any, float]:
         """Return the step to subtract, and how steeply the objective falls along it."""
         xp = self._xp
         slopes = gradient if orthant is None else orthant.slope

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from mixnorm._array import device_of, epsilon, is_numpy, namespace, tiny
+from mixnorm._array import Array, device_of, epsilon, is_numpy, namespace, tiny
 
 # Weighted copies of a block of samples are sized to stay in the second-level cache; those of other
 # libraries, mostly on a device, to be few and to fit in its memory.
@@ -41,7 +41,7 @@ class CurvatureFactor:
         Added to the diagonal: the second derivative of the penalty, zero for the intercept.
     """
 
-    def __init__(self, design: Any, curvature: Any, ridge: Any) -> None:
+    def __init__(self, design: Any, curvature: Array, ridge: Any) -> None:
         size, n_samples = design.shape
         used = max(_SAMPLES, min(32 * size, 2 * (_SAMPLES + size)))
         self._samples = _drawn(n_samples, used, design) if n_samples >= 2 * used else None
@@ -77,7 +77,7 @@ class CurvatureFactor:
         counts = xp.where(penalised, xp.maximum(1.0 - held, zero), zero)
         return float(xp.sum(counts))
 
-    def solve(self, gradient: Any) -> Any:
+    def solve(self, gradient: Array) -> Any:
         """Return the inverse model applied to ``gradient`` of shape ``(n_rows, n_outputs)``."""
         inverse = self._inverse
         if inverse.shape[0] == 1:
@@ -162,7 +162,7 @@ class CurvatureFactor:
         return (solved.mT @ (self._inverse @ left.T[:, :, None]))[:, :, 0]
 
     def _block_gain(
-        self, design: Any, new: Any, gradient: Any, ridge: float, left: Any | None
+        self, design: Any, new: Any, gradient: Array, ridge: float, left: Any | None
     ) -> Any:
         xp = namespace(design)
         solved, corner = self._inverse @ self._cross(design, new).mT, self._cross(new, new)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mixnorm._array import is_numpy, namespace, to_numpy
+from mixnorm._array import Array, is_numpy, namespace, to_numpy
 
 
 class History:
@@ -29,7 +29,7 @@ class History:
         self._diagonal: Any = None
         self._scale = 1.0
 
-    def direction(self, gradient: Any) -> Any:
+    def direction(self, gradient: Array) -> Any:
         """Return the descent step ``H gradient`` by the two-loop recursion (to be subtracted)."""
         if self._steps is None:
             return self._solve(gradient)
@@ -78,7 +78,7 @@ class History:
     # On a device every number that Python looks at waits for all work before it: what is below does
     # the same as what is above, with one such wait in ``record`` and none in ``direction``.
 
-    def _direction_there(self, gradient: Any) -> Any:
+    def _direction_there(self, gradient: Array) -> Any:
         """Return the direction, with the two loops as products with the inverse of a triangle.
 
         For the upper triangle ``U`` of the inner products and its diagonal ``D``, the loops solve

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mixnorm._array import namespace
+from mixnorm._array import Array, namespace
 
 
 class Orthant:
@@ -33,7 +33,7 @@ class Orthant:
         The weights that can move.
     """
 
-    def __init__(self, weights: Any, gradient: Any, kinks: Any) -> None:
+    def __init__(self, weights: Any, gradient: Array, kinks: Any) -> None:
         xp = namespace(weights)
         sign = xp.sign(weights)
         self._at_zero = (weights == 0.0) & (kinks > 0.0)
@@ -62,7 +62,7 @@ class Orthant:
         return other is not None and bool(namespace(self.free).all(self.free == other.free))
 
 
-def shrunk(gradient: Any, kinks: Any) -> Any:
+def shrunk(gradient: Array, kinks: Any) -> Any:
     """Return the gradient less what the kinks at zero take of it: soft thresholding."""
     xp = namespace(gradient)
     left = xp.abs(gradient) - kinks

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from mixnorm._array import namespace
+from mixnorm._array import Array, namespace
 from mixnorm.engines._core.corrective import Outcome, Problem, Support
 from mixnorm.engines.greedy.choice import Limits, choose, choose_several, still_helps
 from mixnorm.engines.greedy.evidence import first_alpha, follow_evidence
@@ -42,7 +42,7 @@ def select(
     *,
     n_atoms: int,
     n_outputs: int,
-    weight: Any,
+    weight: Array,
     alpha: float | str = 0.0,
     n_rows: float | None = None,
     penalty: str | Penalty = "ridge",

@@ -12,7 +12,16 @@ from typing import Any
 import numpy as np
 from sklearn import get_config
 
-from mixnorm._array import device_of, follow, is_foreign, is_numpy, namespace, to_numpy
+from mixnorm._array import (
+    Array,
+    MatrixLike,
+    device_of,
+    follow,
+    is_foreign,
+    is_numpy,
+    namespace,
+    to_numpy,
+)
 from mixnorm.models import Path, Round
 from mixnorm.pools import check_numpy
 
@@ -36,13 +45,13 @@ def check_within_reach(array: Any, name: str) -> None:
         )
 
 
-def check_pool_takes(pool: Any, X: Any) -> None:
+def check_pool_takes(pool: Any, X: MatrixLike) -> None:
     """Raise a clear error for arrays of other libraries, unless the pool takes them."""
     if not is_numpy(X) and not pool.array_api:
         check_numpy(X, type(pool.given).__name__)
 
 
-def as_table(X: Any, pool: Any) -> tuple[Any, tuple[int, int] | None]:
+def as_table(X: Array, pool: Any) -> tuple[Any, tuple[int, int] | None]:
     """Return ``X`` with images made rows, and the height and width of the images, if any.
 
     Only pools with a true attribute ``takes_images`` take images, ``(n_samples, height, width)``.
@@ -73,7 +82,7 @@ def as_table(X: Any, pool: Any) -> tuple[Any, tuple[int, int] | None]:
     return namespace(X).reshape(X, (shape[0], shape[1] * shape[2])), (shape[1], shape[2])
 
 
-def new_table(X: Any, pool: Any) -> Any:
+def new_table(X: Array, pool: Any) -> Any:
     """Return new data with images made rows, if these have the shape that the pool knows."""
     X, shape = as_table(X, pool)
     if shape is not None:
@@ -91,7 +100,7 @@ def check_shape(shape: tuple[int, int], pool: Any) -> None:
         )
 
 
-def encoded(y: Any, X: Any) -> tuple[Any, Any]:
+def encoded(y: Array, X: Array) -> tuple[Any, Any]:
     """Return the distinct labels in the namespace of ``y``, and their places in that of ``X``."""
     if is_foreign(y):
         classes, places = namespace(y).unique_inverse(y)

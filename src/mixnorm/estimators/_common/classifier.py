@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 
-from mixnorm._array import is_numpy, namespace
+from mixnorm._array import ArrayLike, MatrixLike, is_numpy, namespace
 from mixnorm.estimators._common.arrays import check_within_reach, encoded
 from mixnorm.estimators._common.fitted import FittedMixin
 from mixnorm.estimators._common.inputs import check_one_kind_of_label
@@ -44,7 +44,7 @@ class DecisionFace(ClassifierMixin, FittedMixin):
         classes = self._model_outputs.classes
         return self._outward(classes, "_like_y")
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: MatrixLike) -> Any:
         """Predict the class with the largest score.
 
         Parameters
@@ -59,7 +59,7 @@ class DecisionFace(ClassifierMixin, FittedMixin):
         """
         return self._model_outputs.labels(self._scores(X))
 
-    def decision_function(self, X: Any) -> Any:
+    def decision_function(self, X: MatrixLike) -> Any:
         """Return the scores of the classes.
 
         Parameters
@@ -79,7 +79,7 @@ class ClassifierFace(DecisionFace):
     """The same, with probabilities."""
 
     @available_if(knows_probabilities)
-    def predict_proba(self, X: Any) -> Any:
+    def predict_proba(self, X: MatrixLike) -> Any:
         """Return class probabilities.
 
         For the margin loss these are the probabilities for which the scores minimise the expected
@@ -98,7 +98,7 @@ class ClassifierFace(DecisionFace):
         return self._model_outputs.probabilities(self._scores(X))
 
     @available_if(knows_probabilities)
-    def predict_log_proba(self, X: Any) -> Any:
+    def predict_log_proba(self, X: MatrixLike) -> Any:
         """Return the logarithm of the class probabilities.
 
         Parameters
@@ -116,7 +116,7 @@ class ClassifierFace(DecisionFace):
         with np.errstate(divide="ignore"):
             return np.log(probabilities)
 
-    def _check_labels(self, X: Any, y: Any) -> tuple[Any, Any]:
+    def _check_labels(self, X: MatrixLike, y: ArrayLike) -> tuple[Any, Any]:
         """Return training data, checked: ``y`` must have labels of at least two classes."""
         check_within_reach(y, "y")
         check_one_kind_of_label(y)

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from sklearn.utils.validation import check_is_fitted
 
-from mixnorm._array import follow, is_foreign
+from mixnorm._array import MatrixLike, follow, is_foreign
 from mixnorm.estimators._common.validation import validate_data
 from mixnorm.exceptions import ModelFileError
 from mixnorm.models import FitReport
@@ -50,12 +50,12 @@ class FittedMixin:
         """What the scores of the model mean."""
         return self._fitted().outputs
 
-    def _check_new(self, X: Any) -> Any:
+    def _check_new(self, X: MatrixLike) -> Any:
         """Return new data, checked."""
         self._fitted()
         return validate_data(self, X, reset=False, accept_sparse=("csr", "csc"), dtype="numeric")
 
-    def _scores(self, X: Any) -> Any:
+    def _scores(self, X: MatrixLike) -> Any:
         """Return the scores of new data."""
         model = self._fitted()
         return model.scores(X if isinstance(model, FixedScores) else self._check_new(X))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mixnorm._array import to_numpy
+from mixnorm._array import Array, ArrayLike, to_numpy
 from mixnorm.estimators._common.arrays import take_rows
 from mixnorm.estimators._common.messages import warn_caller
 from mixnorm.exceptions import SortedRowsWarning
@@ -18,7 +18,13 @@ _FEW = 5
 
 
 def row_folds(
-    cv: Any, X: Any, y: Any, groups: Any = None, *, classifier: bool, weight: Any = None
+    cv: Any,
+    X: Array,
+    y: Array,
+    groups: Array | None = None,
+    *,
+    classifier: bool,
+    weight: Array | None = None,
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return the rows to learn from and the rows to score of every fold of ``cv``.
 
@@ -61,7 +67,7 @@ def row_folds(
     return folds
 
 
-def fold_splitter(cv: Any, y: Any = None, *, classifier: bool = False) -> Any:
+def fold_splitter(cv: Any, y: ArrayLike | None = None, *, classifier: bool = False) -> Any:
     """Return the splitter that ``cv`` stands for, as scikit-learn has it."""
     from sklearn.model_selection import check_cv
 
@@ -96,7 +102,7 @@ def _row_numbers(cv: Any, given: Any, n_samples: int) -> np.ndarray:
     return np.asarray(rows, dtype=np.intp) % n_samples
 
 
-def warn_of_sorted_rows(y: Any, tests: Iterable[np.ndarray]) -> None:
+def warn_of_sorted_rows(y: ArrayLike, tests: Iterable[np.ndarray]) -> None:
     """Warn if a test fold has no target in the range of the others; for one column of numbers."""
     targets = to_numpy(y)
     if targets.dtype.kind not in "iuf" or targets.size != len(targets):

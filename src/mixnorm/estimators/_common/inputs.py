@@ -10,14 +10,16 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_random_state
 
-from mixnorm._array import follow, is_foreign, to_numpy
+from mixnorm._array import ArrayLike, follow, is_foreign, to_numpy
 from mixnorm.losses import SmoothLoss, as_loss
 
 #: Features chosen when the user does not say how many.
 DEFAULT_SIZE = 20
 
 
-def check_weights(sample_weight: Any, n_samples: int, dtype: Any, like: Any = None) -> np.ndarray:
+def check_weights(
+    sample_weight: ArrayLike, n_samples: int, dtype: Any, like: Any = None
+) -> np.ndarray:
     """Return sample weights that sum to one, in the namespace of ``like`` (NumPy if not given)."""
     if is_foreign(like):
         weights: np.ndarray = follow(check_weights(sample_weight, n_samples, float), like, dtype)
@@ -32,7 +34,7 @@ def check_weights(sample_weight: Any, n_samples: int, dtype: Any, like: Any = No
     return np.asarray(weight / weight.sum(), dtype=dtype)
 
 
-def row_weights(sample_weight: Any, n_samples: int) -> np.ndarray:
+def row_weights(sample_weight: ArrayLike, n_samples: int) -> np.ndarray:
     """Return sample weights as they are, checked: one for each row."""
     if sample_weight is None:
         return np.ones(n_samples)
@@ -57,7 +59,7 @@ def row_weights(sample_weight: Any, n_samples: int) -> np.ndarray:
     return weight
 
 
-def total_weight(sample_weight: Any, n_samples: int) -> float:
+def total_weight(sample_weight: ArrayLike, n_samples: int) -> float:
     """Return the number of rows, counted by their weights where there are any.
 
     Examples
@@ -72,7 +74,7 @@ def total_weight(sample_weight: Any, n_samples: int) -> float:
     return min(largest * float(np.sum(weight / largest)), float(np.finfo(np.float64).max))
 
 
-def weight_numbers(sample_weight: Any) -> np.ndarray:
+def weight_numbers(sample_weight: ArrayLike) -> np.ndarray:
     """Return weights as an array of floats; raise a clear error for what is none."""
     if isinstance(sample_weight, str):
         raise TypeError(
@@ -91,7 +93,7 @@ def weight_numbers(sample_weight: Any) -> np.ndarray:
         ) from None
 
 
-def check_dense_targets(y: Any) -> None:
+def check_dense_targets(y: ArrayLike) -> None:
     """Raise a clear error for targets in a sparse matrix."""
     single = 1 in getattr(y, "shape", ())[1:]
     if sparse.issparse(y):
@@ -101,7 +103,7 @@ def check_dense_targets(y: Any) -> None:
         )
 
 
-def check_number_targets(y: Any) -> None:
+def check_number_targets(y: ArrayLike) -> None:
     """Raise a clear error for targets of a regression that are sparse, or no numbers."""
     check_dense_targets(y)
     if y is None or is_foreign(y) or getattr(getattr(y, "dtype", None), "kind", "O") in "biufc":
@@ -123,7 +125,7 @@ def _is_number(value: Any) -> bool:
     return True
 
 
-def _objects(y: Any) -> list[Any]:
+def _objects(y: ArrayLike) -> list[Any]:
     """Return labels or targets one by one, with the types that they were given in."""
     if not isinstance(y, (list, tuple)):
         return list(np.ravel(np.asarray(y, dtype=object)).tolist())
@@ -146,7 +148,7 @@ def unit_of(deviations: np.ndarray) -> float:
     return unit
 
 
-def check_one_kind_of_label(y: Any, name: str = "y") -> None:
+def check_one_kind_of_label(y: ArrayLike, name: str = "y") -> None:
     """Raise a clear error for labels of several types, such as ``1`` beside ``"a"`` or None.
 
     They cannot be sorted, and NumPy would make texts of all of them.

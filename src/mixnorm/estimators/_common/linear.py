@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from mixnorm._array import MatrixLike
 from mixnorm.estimators._common.fitted import ReportedMixin
 from mixnorm.estimators._common.validation import validate_data
 from mixnorm.models import LinearModel
@@ -16,7 +17,7 @@ class LinearMixin(ReportedMixin):
 
     model_: LinearModel
 
-    def _check_new(self, X: Any) -> Any:
+    def _check_new(self, X: MatrixLike) -> Any:
         self._fitted()
         return validate_data(
             self, X, reset=False, accept_sparse=("csr", "csc"), dtype=[np.float64, np.float32]

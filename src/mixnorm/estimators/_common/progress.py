@@ -8,6 +8,8 @@ from typing import Any, Self
 
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 
+from mixnorm._array import ArrayLike, MatrixLike
+
 __all__ = [
     "CallbackSupportMixin",
     "Iterations",
@@ -53,7 +55,9 @@ class Progress:
         context.call_on_fit_task_begin(estimator=estimator, **data)
 
     @classmethod
-    def of_fit(cls, estimator: Any, X: Any, y: Any, sample_weight: Any, n_tasks: int) -> Self:
+    def of_fit(
+        cls, estimator: Any, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike, n_tasks: int
+    ) -> Self:
         """Begin the task of a whole fit, with at most ``n_tasks`` tasks below it."""
         metadata = None if sample_weight is None else {"sample_weight": sample_weight}
         context = estimator._init_callback_context(max_subtasks=n_tasks)

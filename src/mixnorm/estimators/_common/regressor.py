@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn import base
 
-from mixnorm._array import is_foreign
+from mixnorm._array import ArrayLike, MatrixLike, is_foreign
 from mixnorm.models import NumberOutputs
 
 # Predictions that are so many times larger than all targets count as this large: the squares of
@@ -20,7 +20,7 @@ class RegressorMixin(base.RegressorMixin):
 
     _output_kind: type = NumberOutputs
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Return R², the mean over outputs; of targets whose squares overflow as well.
 
         Parameters
@@ -41,7 +41,7 @@ class RegressorMixin(base.RegressorMixin):
         return r2(y, self.predict(X), sample_weight)
 
 
-def r2(y: Any, found: Any, sample_weight: Any = None) -> float:
+def r2(y: ArrayLike, found: Any, sample_weight: ArrayLike | None = None) -> float:
     """Return R², the mean over outputs, computed in units in which no square overflows.
 
     Examples

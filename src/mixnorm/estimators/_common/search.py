@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils import metadata_routing
 
-from mixnorm._array import to_numpy
+from mixnorm._array import Array, ArrayLike, MatrixLike, to_numpy
 from mixnorm.estimators._common.arrays import take_rows
 from mixnorm.estimators._common.fitted import FittedMixin
 from mixnorm.estimators._common.folds import fold_splitter, row_folds
@@ -66,7 +66,7 @@ class RowProblem(ABC):
     def fold(self, train: Any, test: Any) -> Callable[[int], Iterator[Candidate]]:
         """Return what gives the candidates of a chain, fitted on the rows ``train``."""
 
-    def splits(self, cv: Any, groups: Any) -> list[tuple[Any, Any]]:
+    def splits(self, cv: Any, groups: Array) -> list[tuple[Any, Any]]:
         """Return the rows of every fold, to learn from and to score."""
         splits = row_folds(
             cv,
@@ -156,7 +156,7 @@ class SearchedMixin(SearchParameters, FittedMixin):
 
     # --- what a subclass says
 
-    def _search_problem(self, X: Any, y: Any, sample_weight: Any) -> Any:
+    def _search_problem(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike) -> Any:
         """Return the search problem, once the data are checked."""
         raise NotImplementedError
 
@@ -172,7 +172,12 @@ class SearchedMixin(SearchParameters, FittedMixin):
 
     @with_callbacks
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, **params: Any
+        self,
+        X: MatrixLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+        **params: Any,
     ) -> Self:
         """Choose the parameters by cross-validation, then fit with the best on all rows.
 
@@ -280,7 +285,7 @@ class SearchedMixin(SearchParameters, FittedMixin):
         return router
 
     def _routed(
-        self, sample_weight: Any, groups: Any, params: dict[str, Any]
+        self, sample_weight: ArrayLike, groups: ArrayLike, params: dict[str, Any]
     ) -> tuple[Any, dict[str, Any]]:
         """Return the groups for the splitter and the metadata for the scorer."""
         from sklearn import get_config

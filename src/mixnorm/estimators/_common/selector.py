@@ -8,7 +8,16 @@ import numpy as np
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mixnorm._array import device_of, follow, is_foreign, namespace, to_dense, to_numpy
+from mixnorm._array import (
+    Array,
+    MatrixLike,
+    device_of,
+    follow,
+    is_foreign,
+    namespace,
+    to_dense,
+    to_numpy,
+)
 from mixnorm.estimators._common.arrays import dispatches
 from mixnorm.estimators._common.fitted import FittedMixin
 from mixnorm.estimators._common.validation import validate_data
@@ -47,7 +56,7 @@ class ColumnSelectorMixin(FittedMixin, OneToOneFeatureMixin, TransformerMixin):
         mask[to_numpy(self.selected_)] = True
         return np.flatnonzero(mask) if indices else mask
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: MatrixLike) -> Any:
         """Return the chosen columns of ``X``.
 
         Parameters
@@ -66,11 +75,11 @@ class ColumnSelectorMixin(FittedMixin, OneToOneFeatureMixin, TransformerMixin):
             return namespace(X).take(X, follow(support, X), axis=1)
         return X[:, support]
 
-    def _new_table(self, X: Any) -> Any:
+    def _new_table(self, X: MatrixLike) -> Any:
         """Return new data, checked."""
         return validate_data(self, X, reset=False, accept_sparse=("csr", "csc"), dtype="numeric")
 
-    def inverse_transform(self, X: Any) -> Any:
+    def inverse_transform(self, X: Array) -> Any:
         """Put chosen columns back in their places, with zeros elsewhere.
 
         Parameters

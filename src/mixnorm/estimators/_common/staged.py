@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from mixnorm._array import MatrixLike
 from mixnorm.estimators._common.classifier import ClassifierFace
 from mixnorm.estimators._common.fitted import FittedMixin
 from mixnorm.estimators._common.progress import CallbackSupportMixin
@@ -18,11 +19,11 @@ from mixnorm.estimators._common.selector import ColumnSelectorMixin
 class StagedMixin(FittedMixin):
     """Predictions after every round, and smaller models read off the path."""
 
-    def _staged_scores(self, X: Any) -> Iterator[Any]:
+    def _staged_scores(self, X: MatrixLike) -> Iterator[Any]:
         """Yield the scores of new data after 1, 2, ... rounds."""
         yield from self._fitted().staged_scores(self._check_new(X))
 
-    def staged_predict(self, X: Any) -> Iterator[Any]:
+    def staged_predict(self, X: MatrixLike) -> Iterator[Any]:
         """Predict after 1, 2, ... rounds.
 
         Parameters
@@ -70,7 +71,7 @@ class StagedClassifierMixin(ClassifierFace, StagedMixin):
     def _knows_probabilities(self) -> bool:
         return True
 
-    def staged_decision_function(self, X: Any) -> Iterator[Any]:
+    def staged_decision_function(self, X: MatrixLike) -> Iterator[Any]:
         """Yield what ``decision_function`` returns after 1, 2, ... rounds.
 
         Parameters

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from mixnorm._array import Array, ArrayLike, MatrixLike
 from mixnorm.engines import multikernel
 from mixnorm.estimators._common.fitted import FittedMixin, ReportedMixin
 from mixnorm.estimators._common.messages import warn_caller
@@ -155,11 +156,11 @@ class KernelEstimator(KernelInputsMixin, FittedMixin, CallbackSupportMixin, Base
 
     # --- what a subclass says
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+    def _fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike) -> None:
         """Fit to data that are checked, and keep what is found."""
         raise NotImplementedError
 
-    def _encode_targets(self, y: Any, weight: np.ndarray) -> tuple[Any, np.ndarray, Any]:
+    def _encode_targets(self, y: ArrayLike, weight: np.ndarray) -> tuple[Any, np.ndarray, Any]:
         """Return valid targets, weights by class and sample, and the outputs of the model.
 
         Rows of weight zero are left out.
@@ -173,7 +174,7 @@ class KernelEstimator(KernelInputsMixin, FittedMixin, CallbackSupportMixin, Base
     # --- fit
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit.
 
         Parameters
@@ -199,7 +200,7 @@ class KernelEstimator(KernelInputsMixin, FittedMixin, CallbackSupportMixin, Base
             self._fit(X, y, sample_weight)
             return self
 
-    def _check_given_kernels(self, X: Any, kept: np.ndarray) -> KernelStack:
+    def _check_given_kernels(self, X: MatrixLike, kept: np.ndarray) -> KernelStack:
         """Return given kernel matrices between the rows that count, once all are checked."""
         stack = KernelStack(X)
         stack.check()
@@ -249,7 +250,7 @@ class WeightedKernelLearner(ReportedMixin, KernelEstimator):
         """Return the penalty, and what to report of it: here the ``p``-norm of the weights."""
         return multikernel.KernelPenalty.of_weights(float(self.p), np.ones(training.n_kernels)), {}
 
-    def _build_target(self, y: Any, caps: np.ndarray, outputs: Any) -> Any:
+    def _build_target(self, y: ArrayLike, caps: np.ndarray, outputs: Any) -> Any:
         """Return the targets as the engine takes them."""
         raise NotImplementedError
 
@@ -263,7 +264,7 @@ class WeightedKernelLearner(ReportedMixin, KernelEstimator):
 
     # --- data
 
-    def _compute_kernels(self, X: Any, weight: np.ndarray) -> tuple[Any, Any]:
+    def _compute_kernels(self, X: Array, weight: np.ndarray) -> tuple[Any, Any]:
         """Return the fitted bank (None if kernels are given), and the kernels of the rows.
 
         The rows are those of positive weight: the others count for nothing.
@@ -274,7 +275,7 @@ class WeightedKernelLearner(ReportedMixin, KernelEstimator):
         bank = gaussian_bank() if self.bank is None else self.bank
         return self._fit_bank(bank, take_rows(X, kept), weight[kept])
 
-    def _fit_bank(self, bank: Any, X: Any, weight: np.ndarray) -> tuple[Any, Any]:
+    def _fit_bank(self, bank: Any, X: Array, weight: np.ndarray) -> tuple[Any, Any]:
         """Return the fitted bank and the kernels of the rows, within the memory of the bank."""
         beside = multikernel.estimate_workspace_bytes(X.shape[0], bank.dtype, self._squares)
         fitted, grams, message = bank.fit_within(X, beside, weight)
@@ -282,7 +283,7 @@ class WeightedKernelLearner(ReportedMixin, KernelEstimator):
             warn_caller(message, KernelMemoryWarning)
         return fitted, grams
 
-    def _prepare_training(self, X: Any, y: Any, sample_weight: Any) -> KernelTraining:
+    def _prepare_training(self, X: Array, y: Array, sample_weight: Array) -> KernelTraining:
         """Return the rows of positive weight, with their kernels."""
         y, weight, outputs = self._encode_targets(y, prepare_row_costs(sample_weight, X.shape[0]))
         bank, grams = self._compute_kernels(X, weight)
@@ -294,7 +295,7 @@ class WeightedKernelLearner(ReportedMixin, KernelEstimator):
 
     # --- fit
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+    def _fit(self, X: Array, y: Array, sample_weight: Array) -> None:
         progress = Progress.of_fit(self, X, y, sample_weight, self._count_iterations())
         self._learn(self._prepare_training(X, y, sample_weight), progress)
         progress.end(dict)

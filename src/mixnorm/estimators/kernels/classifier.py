@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import numpy as np
 from sklearn.utils.validation import column_or_1d
 
+from mixnorm._array import ArrayLike
 from mixnorm.engines.multikernel import HingeTarget
 from mixnorm.estimators._common.classifier import DecisionFace
 from mixnorm.estimators._common.inputs import (
@@ -28,7 +29,7 @@ class KernelClassifier(DecisionFace, WeightedKernelLearner):
     loss: str = "hinge"
 
     def _encode_targets(
-        self, y: Any, weight: np.ndarray
+        self, y: ArrayLike, weight: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, ClassOutputs]:
         classes, labels, weight = encode_labels(self, y, weight)
         return labels, weight, ClassOutputs(classes)
@@ -38,7 +39,7 @@ class KernelClassifier(DecisionFace, WeightedKernelLearner):
 
 
 def encode_labels(
-    estimator: Any, y: Any, weight: np.ndarray
+    estimator: Any, y: ArrayLike, weight: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the classes, the labels as ``0 .. k-1``, and weights by class and sample.
 

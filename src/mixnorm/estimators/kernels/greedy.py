@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from mixnorm._array import ArrayLike
 from mixnorm._checks import check_array
 from mixnorm.estimators._common.classifier import ClassifierFace
 from mixnorm.estimators._common.inputs import (
@@ -31,7 +32,7 @@ class GreedyRegressor(KernelRegressionFace, GreedyKernelLearner):
         return Squared()
 
     def _encode_targets(
-        self, y: Any, weight: np.ndarray
+        self, y: ArrayLike, weight: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, NumberOutputs]:
         check_number_targets(y)
         y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
@@ -52,7 +53,7 @@ class GreedyRegressor(KernelRegressionFace, GreedyKernelLearner):
         outputs = NumberOutputs(y.ndim == 1, unit, np.zeros(table.shape[1]), self._loss())
         return table / unit, weight, outputs
 
-    def _targets_of(self, y: Any) -> np.ndarray:
+    def _targets_of(self, y: ArrayLike) -> np.ndarray:
         y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
         return np.asarray(y.reshape(len(y), -1))
 
@@ -78,7 +79,7 @@ class GreedyClassifier(ClassifierFace, GreedyKernelLearner):
         return check_loss(loss, known, classifier=loss.is_classifier or not constant)
 
     def _encode_targets(
-        self, y: Any, weight: np.ndarray
+        self, y: ArrayLike, weight: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, ClassOutputs]:
         classes, labels, weight = encode_labels(self, y, weight)
         known = classes if self._find_previous() is None else self.classes_
@@ -92,7 +93,7 @@ class GreedyClassifier(ClassifierFace, GreedyKernelLearner):
             return labels, weight, ClassOutputs(classes, loss)
         return np.eye(len(classes))[labels], weight, ClassOutputs(classes)
 
-    def _targets_of(self, y: Any) -> np.ndarray:
+    def _targets_of(self, y: ArrayLike) -> np.ndarray:
         y = np.asarray(y)
         if not np.all(np.isin(y, self.classes_)):
             raise ValueError(f"y has labels beside those of the fit, {self.classes_!r}.")

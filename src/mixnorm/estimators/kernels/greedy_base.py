@@ -7,6 +7,7 @@ from typing import Annotated, Any, Self
 
 import numpy as np
 
+from mixnorm._array import Array, ArrayLike
 from mixnorm.engines import sparse_kernels
 from mixnorm.engines.sparse_kernels import ALGORITHMS, STEPS
 from mixnorm.estimators._common.messages import warn_caller
@@ -100,7 +101,7 @@ class GreedyKernelLearner(StagedMixin, KernelEstimator):
 
     # --- fit
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+    def _fit(self, X: Array, y: Array, sample_weight: Array) -> None:
         previous = self._find_previous()
         training = self._prepare_training(X, y, sample_weight)
         if previous is not None:
@@ -117,7 +118,7 @@ class GreedyKernelLearner(StagedMixin, KernelEstimator):
         self._learn(training, progress, start)
         progress.end(dict)
 
-    def _prepare_training(self, X: Any, y: Any, sample_weight: Any) -> ScannedTraining:
+    def _prepare_training(self, X: Array, y: Array, sample_weight: Array) -> ScannedTraining:
         """Return the rows that count, with their kernels, and weights that sum to one."""
         y, weight, outputs = self._encode_targets(y, prepare_weights(sample_weight, X.shape[0]))
         rows = np.flatnonzero(weight > _LIGHT * np.max(weight))
@@ -192,7 +193,7 @@ class GreedyKernelLearner(StagedMixin, KernelEstimator):
         return max(0, self._n_rounds(training) - (0 if start is None else len(start.rounds)))
 
     def _compute_kernels(
-        self, X: Any, kept: np.ndarray, weight: np.ndarray
+        self, X: Array, kept: np.ndarray, weight: np.ndarray
     ) -> tuple[Any, Any, int]:
         """Return the bank (None if kernels are given), the kernels, and the rank of stand-ins.
 
@@ -280,7 +281,7 @@ class GreedyKernelLearner(StagedMixin, KernelEstimator):
             raise ValueError("truncate: the model has no kernels, and so no smaller model.")
         return self._truncated(n_rounds, self._size, "rounds")
 
-    def rates(self, X: Any, y: Any) -> KernelRates:
+    def rates(self, X: Array, y: Array) -> KernelRates:
         """Return how fast the loss falls along the path, and what the theory says of that.
 
         The theory is that of ``algorithm="l2"`` on squared losses.
@@ -328,7 +329,7 @@ class GreedyKernelLearner(StagedMixin, KernelEstimator):
         wide = [np.asarray(matrix, dtype=np.float64) for matrix in matrices]
         return measure_rates([exact_factor(matrix) for matrix in wide], -found[0], losses)
 
-    def _targets_of(self, y: Any) -> np.ndarray:
+    def _targets_of(self, y: ArrayLike) -> np.ndarray:
         """Return the targets of some rows, one column per output."""
         raise NotImplementedError
 

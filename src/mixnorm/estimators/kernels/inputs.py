@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import numpy as np
 from sklearn.utils import check_consistent_length
 
-from mixnorm._array import is_sparse
+from mixnorm._array import Array, ArrayLike, MatrixLike, is_sparse
 from mixnorm.engines.multikernel import check_row_costs
 from mixnorm.estimators._common.inputs import check_weights, weight_numbers
 from mixnorm.estimators._common.parameters import (
@@ -91,7 +91,7 @@ class KernelInputsMixin(CheckedParameters):
             self.bank.preprocess is not None or self.bank.columns is not None
         )
 
-    def _validate(self, X: Any) -> Any:
+    def _validate(self, X: MatrixLike) -> Any:
         if self._precomputed:
             X = KernelStack(X)
             if hasattr(self, "feature_names_in_"):
@@ -107,7 +107,7 @@ class KernelInputsMixin(CheckedParameters):
             X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
         return X
 
-    def _check_new(self: Any, X: Any) -> Any:
+    def _check_new(self: Any, X: MatrixLike) -> Any:
         """Return new rows as the bank takes them, or their kernels with the training rows."""
         model = self._fitted()
         if model.bank is None:
@@ -127,7 +127,7 @@ class KernelInputsMixin(CheckedParameters):
         return tags
 
 
-def _check_new_stack(X: Any, n_kernels: int, n_rows: int) -> KernelStack:
+def _check_new_stack(X: MatrixLike, n_kernels: int, n_rows: int) -> KernelStack:
     """Return given kernels of new rows with the training rows, checked."""
     stack = KernelStack(X)
     stack.check(square=False)
@@ -140,7 +140,7 @@ def _check_new_stack(X: Any, n_kernels: int, n_rows: int) -> KernelStack:
     return stack
 
 
-def as_rows(X: Any) -> Any:
+def as_rows(X: MatrixLike) -> Any:
     """Return a table that goes to a bank as it is, and has rows."""
     X = _ensure_shape(X)
     if is_sparse(X):  # of which rows can be taken
@@ -150,12 +150,12 @@ def as_rows(X: Any) -> Any:
     return X
 
 
-def take_rows(X: Any, rows: np.ndarray) -> Any:
+def take_rows(X: Array, rows: np.ndarray) -> Any:
     """Return some rows of a table, in increasing order; the table itself if these are all."""
     return X if len(rows) == X.shape[0] else getattr(X, "iloc", X)[rows]
 
 
-def check_targets(estimator: Any, X: Any, y: Any) -> None:
+def check_targets(estimator: Any, X: MatrixLike, y: ArrayLike) -> None:
     """Raise unless there is one target for each row."""
     if y is None:
         raise ValueError(
@@ -168,7 +168,7 @@ def _ensure_shape(table: Any) -> Any:
     return np.asarray(table) if getattr(table, "shape", None) is None else table
 
 
-def prepare_weights(sample_weight: Any, n_samples: int) -> np.ndarray:
+def prepare_weights(sample_weight: ArrayLike, n_samples: int) -> np.ndarray:
     """Return weights as they are, checked; one for each row by default."""
     if sample_weight is None:
         return np.ones(n_samples)
@@ -179,7 +179,7 @@ def prepare_weights(sample_weight: Any, n_samples: int) -> np.ndarray:
     return shares * min(total, float(np.finfo(np.float64).max))
 
 
-def prepare_row_costs(sample_weight: Any, n_samples: int) -> np.ndarray:
+def prepare_row_costs(sample_weight: ArrayLike, n_samples: int) -> np.ndarray:
     """Return the weights where they multiply ``C``, so that their size matters."""
     weight = prepare_weights(sample_weight, n_samples)
     check_row_costs(weight, "sample_weight", "divide it by its mean")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
+from mixnorm._array import ArrayLike, MatrixLike
 from mixnorm._checks import check_array
 from mixnorm.engines.multikernel import SquaredTarget
 from mixnorm.estimators._common.fitted import FittedMixin
@@ -23,7 +24,7 @@ class KernelRegressionFace(MultiOutputMixin, RegressorMixin, FittedMixin):
 
     _output_kind = NumberOutputs
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: MatrixLike) -> np.ndarray:
         """Predict targets.
 
         Parameters
@@ -45,7 +46,7 @@ class KernelRegressor(KernelRegressionFace, WeightedKernelLearner):
     _squares = True
 
     def _encode_targets(
-        self, y: Any, weight: np.ndarray
+        self, y: ArrayLike, weight: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, NumberOutputs]:
         check_number_targets(y)
         y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import is_classifier
 
+from mixnorm._array import Array, ArrayLike, MatrixLike
 from mixnorm.estimators._common.parameters import values_to_try
 from mixnorm.estimators._common.progress import Progress
 from mixnorm.estimators._common.search import RowProblem, SearchedMixin
@@ -36,7 +37,12 @@ class KernelProblem(RowProblem):
     """
 
     def __init__(
-        self, estimator: Any, X: Any, y: Any, weight: np.ndarray | None, training: KernelTraining
+        self,
+        estimator: Any,
+        X: Array,
+        y: Array,
+        weight: np.ndarray | None,
+        training: KernelTraining,
     ) -> None:
         super().__init__(estimator, X, y, weight)
         self.training = training
@@ -127,7 +133,9 @@ class KernelSearch(SearchedMixin, KernelEstimator):
         """
         raise NotImplementedError
 
-    def _search_problem(self, X: Any, y: Any, sample_weight: Any) -> KernelProblem:
+    def _search_problem(
+        self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike
+    ) -> KernelProblem:
         X = self._validate(X)
         check_targets(self, X, y)
         training = self._prepare_training(X, y, sample_weight)

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Self
 import numpy as np
 from sklearn.utils.validation import column_or_1d
 
+from mixnorm._array import Array, ArrayLike, MatrixLike
 from mixnorm.engines.mirror import KernelLearner as MirrorLearner
 from mixnorm.engines.mirror import KernelLearnerState
 from mixnorm.estimators._common.inputs import (
@@ -54,7 +55,7 @@ class KernelStream(KernelClassifier):
 
     # --- whole passes
 
-    def _fit_bank(self, bank: Any, X: Any, weight: np.ndarray) -> tuple[Any, Any]:
+    def _fit_bank(self, bank: Any, X: Array, weight: np.ndarray) -> tuple[Any, Any]:
         if self.solver == "exact":
             return super()._fit_bank(bank, X, weight)
         # Passes over single rows need matrices, and say so.
@@ -111,7 +112,13 @@ class KernelStream(KernelClassifier):
 
     # --- samples as they come
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(
+        self,
+        X: MatrixLike,
+        y: ArrayLike,
+        classes: Any = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
         """Learn from more samples, one after the other, by mirror descent.
 
         The first call (or the first after ``fit``) starts anew, and fixes the kernels: relative
@@ -154,7 +161,7 @@ class KernelStream(KernelClassifier):
             return self
 
     def _encode_stream_labels(
-        self, y: Any, classes: Any, first: bool
+        self, y: ArrayLike, classes: Any, first: bool
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return all labels that can come, and the places of those that came among them."""
         check_one_kind_of_label(y)
@@ -195,7 +202,7 @@ class KernelStream(KernelClassifier):
         return np.asarray(class_factors(self.class_weight, known, np.ones(len(known)))[labels])
 
     def _start_stream(
-        self, X: Any, labels: np.ndarray, weight: np.ndarray, outputs: ClassOutputs
+        self, X: Array, labels: np.ndarray, weight: np.ndarray, outputs: ClassOutputs
     ) -> None:
         """Fix the kernels by the first samples, and learn from these."""
         kept = np.flatnonzero(weight > 0.0)
@@ -219,7 +226,7 @@ class KernelStream(KernelClassifier):
         descent.learn(samples, np.arange(len(kept)))
         self._keep(descent, samples.A, rows, len(labels), facts)
 
-    def _continue_stream(self, X: Any, labels: np.ndarray, weight: np.ndarray) -> None:
+    def _continue_stream(self, X: Array, labels: np.ndarray, weight: np.ndarray) -> None:
         """Learn from samples, beside those learned from before."""
         model, met = self.model_, self._resume.met
         kept = np.flatnonzero(weight > 0.0)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 from sklearn.utils.extmath import safe_sparse_dot
 
-from mixnorm._array import is_sparse, to_dense
+from mixnorm._array import Array, MatrixLike, is_sparse, to_dense
 from mixnorm._linear import even_ties
 from mixnorm.estimators._common.classifier import ClassifierFace
 from mixnorm.estimators._common.linear import LinearMixin
@@ -135,7 +135,7 @@ class KernelMulticlassSVC(KernelClassifier):
         if not self._precomputed:
             as_kernel(self.kernel)
 
-    def _compute_kernels(self, X: Any, weight: np.ndarray) -> tuple[Any, Any]:
+    def _compute_kernels(self, X: Array, weight: np.ndarray) -> tuple[Any, Any]:
         kept = np.flatnonzero(weight > 0.0)
         if self._precomputed:
             if KernelStack(X).n_kernels != 1:
@@ -150,7 +150,7 @@ class KernelMulticlassSVC(KernelClassifier):
         bank = KernelBank(kernels, normalize=None, dtype="float64", memory=self.memory)
         return self._fit_bank(bank, X, weight)
 
-    def _one_kernel(self, X: Any, weight: np.ndarray) -> Any:
+    def _one_kernel(self, X: Array, weight: np.ndarray) -> Any:
         named = isinstance(self.kernel, str)
         if named and self.kernel in ("rbf", "gaussian"):
             return GaussianKernel(tau=0.5 / self._gamma(X, weight))
@@ -163,7 +163,7 @@ class KernelMulticlassSVC(KernelClassifier):
             return LinearKernel()
         return as_kernel(self.kernel)
 
-    def _gamma(self, X: Any, weight: np.ndarray) -> float:
+    def _gamma(self, X: Array, weight: np.ndarray) -> float:
         if not isinstance(self.gamma, str):
             return float(self.gamma)
         n_columns = X.shape[1]
@@ -262,7 +262,7 @@ class LinearMulticlassSVC(LinearMixin, ClassifierFace, KernelClassifier):  # typ
     tol: Tolerance = 1e-3
     max_iter: Count = 200
 
-    def _compute_kernels(self, X: Any, weight: np.ndarray) -> tuple[Any, Any]:
+    def _compute_kernels(self, X: Array, weight: np.ndarray) -> tuple[Any, Any]:
         """Return the rows that count, in place of a bank, and their linear kernel."""
         X = take_rows(X, np.flatnonzero(weight > 0.0))
         return X, self._kernel_of(X)
@@ -279,7 +279,7 @@ class LinearMulticlassSVC(LinearMixin, ClassifierFace, KernelClassifier):  # typ
         """What the column for the intercept holds; zero where there is none."""
         return float(self.intercept_scaling) if self.fit_intercept else 0.0
 
-    def _kernel_of(self, X: Any) -> Any:
+    def _kernel_of(self, X: Array) -> Any:
         """Return the linear kernel of the rows: as columns, or as a matrix between them."""
         values = X.data if is_sparse(X) else X
         if float(np.max(np.abs(values), initial=0.0)) > _LARGEST:
@@ -305,7 +305,7 @@ class LinearMulticlassSVC(LinearMixin, ClassifierFace, KernelClassifier):  # typ
         columns = np.ascontiguousarray(columns)
         return FactorGrams(columns, [columns.shape[1]])
 
-    def _weights(self, X: Any, found: Any) -> tuple[np.ndarray, np.ndarray]:
+    def _weights(self, X: Array, found: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return the weights ``(n_features, n_classes)`` and the intercept."""
         scaling, n_columns = self._column_of_ones, X.shape[1]
         if found.coefs is not None:
@@ -314,7 +314,7 @@ class LinearMulticlassSVC(LinearMixin, ClassifierFace, KernelClassifier):  # typ
         weights = np.asarray(safe_sparse_dot(X.T, found.duals), dtype=np.float64)
         return weights, scaling**2 * np.sum(found.duals, axis=0)
 
-    def _scores(self, X: Any) -> np.ndarray:
+    def _scores(self, X: MatrixLike) -> np.ndarray:
         """Return the scores of new data; those that differ by rounding alone are equal."""
         model, X = self._fitted(), self._check_new(X)
         scores = model.scores(X)

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from mixnorm._array import ArrayLike, MatrixLike
 from mixnorm.engines import proximal
 from mixnorm.estimators._common.linear import LinearMixin
 from mixnorm.estimators._common.messages import warn_caller
@@ -135,7 +136,7 @@ class NormLearner(
                 "to stop on. Give a small alpha, or use an estimator without penalty."
             )
 
-    def _columns(self, X: Any, weight: np.ndarray) -> tuple[Any, dict[str, Any]]:
+    def _columns(self, X: MatrixLike, weight: np.ndarray) -> tuple[Any, dict[str, Any]]:
         """Return ``X`` in the units that the norm sees, and what ``Training`` must know of them."""
         if not self.standardize:
             (inside,), units = moderate([X])
@@ -143,14 +144,16 @@ class NormLearner(
         (inside,), units = standardized([X], [weight], centred=bool(self.fit_intercept))
         return inside, units
 
-    def _training_of(self, X: Any, y: Any, sample_weight: Any) -> tuple[Training, Any]:
+    def _training_of(
+        self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike
+    ) -> tuple[Training, Any]:
         """Validate the data; return them as the engine takes them, and the outputs of the model."""
         raise NotImplementedError
 
     # --- one penalty, or one ball
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit.
 
         Parameters
@@ -179,12 +182,12 @@ class NormLearner(
     @with_callbacks
     def path(
         self,
-        X: Any,
-        y: Any,
+        X: MatrixLike,
+        y: ArrayLike,
         *,
         alphas: Any = 50,
         alpha_ratio: float = 1e-2,
-        sample_weight: Any = None,
+        sample_weight: ArrayLike | None = None,
     ) -> MixedNormPath:
         """Return the solutions for many penalties, each started from the one before.
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from mixnorm._array import Array, ArrayLike, MatrixLike
 from mixnorm.engines.proximal import SharedDesign
 from mixnorm.estimators._common.classifier import ClassifierFace
 from mixnorm.estimators._common.inputs import (
@@ -40,15 +41,19 @@ class OneDesign(NormLearner):
 
     # The classifier and the regressor give these two.
 
-    def _validated(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
+    def _validated(self, X: MatrixLike, y: ArrayLike) -> tuple[Any, np.ndarray]:
         """Return ``X`` and ``y`` as arrays of the dtypes to work in."""
         raise NotImplementedError
 
-    def _prepared(self, X: Any, y: np.ndarray, sample_weight: Any) -> tuple[Training, Any]:
+    def _prepared(
+        self, X: MatrixLike, y: np.ndarray, sample_weight: ArrayLike
+    ) -> tuple[Training, Any]:
         """Return valid data as the engine takes them, and the outputs of the model."""
         raise NotImplementedError
 
-    def _training_of(self, X: Any, y: Any, sample_weight: Any) -> tuple[Training, Any]:
+    def _training_of(
+        self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike
+    ) -> tuple[Training, Any]:
         return self._prepared(*self._validated(X, y), sample_weight)
 
 
@@ -66,7 +71,7 @@ class NormClassifier(ClassifierFace, OneDesign):
             )
         return loss
 
-    def _validated(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
+    def _validated(self, X: MatrixLike, y: ArrayLike) -> tuple[Any, np.ndarray]:
         check_dense_targets(y)
         check_one_kind_of_label(y)
         X, y = validate_data(
@@ -75,7 +80,9 @@ class NormClassifier(ClassifierFace, OneDesign):
         check_classification_targets(y)
         return X, y
 
-    def _prepared(self, X: Any, y: np.ndarray, sample_weight: Any) -> tuple[Training, ClassOutputs]:
+    def _prepared(
+        self, X: Array, y: np.ndarray, sample_weight: Array
+    ) -> tuple[Training, ClassOutputs]:
         loss = self._loss()
         weight = check_weights(sample_weight, X.shape[0], X.dtype)
         classes, labels = np.unique(y, return_inverse=True)

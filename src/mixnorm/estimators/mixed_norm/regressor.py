@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from mixnorm._array import Array, ArrayLike, MatrixLike
 from mixnorm.engines.proximal import SharedDesign, Solution
 from mixnorm.estimators._common.inputs import check_number_targets, check_weights
 from mixnorm.estimators._common.parameters import Loss, Switch
@@ -40,7 +41,7 @@ class NormRegressor(RegressorMixin, OneDesign):
             )
         return loss
 
-    def _validated(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
+    def _validated(self, X: MatrixLike, y: ArrayLike) -> tuple[Any, np.ndarray]:
         check_number_targets(y)
         X, y = validate_data(
             self,
@@ -54,7 +55,7 @@ class NormRegressor(RegressorMixin, OneDesign):
         return X, np.asarray(y, dtype=np.float64)
 
     def _prepared(
-        self, X: Any, y: np.ndarray, sample_weight: Any
+        self, X: Array, y: np.ndarray, sample_weight: Array
     ) -> tuple[Training, NumberOutputs]:
         loss = self._loss()
         weight = check_weights(sample_weight, X.shape[0], np.float64)
@@ -81,7 +82,7 @@ class NormRegressor(RegressorMixin, OneDesign):
         # A single intercept has double precision, and so have the predictions.
         return replace(model, intercept=model.intercept.astype(np.float64))
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: MatrixLike) -> np.ndarray:
         """Predict for new data.
 
         Parameters

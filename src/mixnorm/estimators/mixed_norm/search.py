@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mixnorm._array import is_sparse
+from mixnorm._array import ArrayLike, MatrixLike, is_sparse
 from mixnorm.estimators._common.inputs import check_weights
 from mixnorm.estimators._common.parameters import (
     Anything,
@@ -55,8 +55,8 @@ class PenaltyProblem(RowProblem):
     def __init__(
         self,
         estimator: Any,
-        X: Any,
-        y: Any,
+        X: MatrixLike,
+        y: ArrayLike,
         weight: np.ndarray | None,
         training: Training,
         outputs: Any,
@@ -140,7 +140,9 @@ class PenaltyByCrossValidation(PenaltyParameters, SearchedMixin, NormLearner):
 class _OneDesignCV(PenaltyByCrossValidation):
     """Cross-validation where all outputs have one ``X``, split by rows."""
 
-    def _search_problem(self, X: Any, y: Any, sample_weight: Any) -> PenaltyProblem:
+    def _search_problem(
+        self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike
+    ) -> PenaltyProblem:
         X, y = self._validated(X, y)
         weight = None
         if sample_weight is not None:

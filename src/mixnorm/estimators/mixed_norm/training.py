@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mixnorm._array import is_sparse
+from mixnorm._array import Array, is_sparse
 from mixnorm.data import ColumnStatistics, as_matrix
 from mixnorm.engines import proximal
 
@@ -57,7 +57,7 @@ class ColumnUnits:
     centre: np.ndarray
     scale: np.ndarray
 
-    def apply(self, X: Any) -> Any:
+    def apply(self, X: Array) -> Any:
         """Return a matrix in these units: a copy, and of a sparse one not centred."""
         safe = np.where(self.scale > 0.0, self.scale, 1.0).astype(X.dtype)
         unused = self.scale == 0.0
@@ -162,7 +162,7 @@ def _root_mean_square(values: np.ndarray, count: int) -> np.ndarray:
     return np.asarray(unit * np.sqrt(np.sum((values / unit) ** 2, axis=0) / count))
 
 
-def _largest(X: Any) -> float:
+def _largest(X: Array) -> float:
     entries = X.data if is_sparse(X) else X
     return float(max(np.max(entries), -np.min(entries))) if entries.size else 0.0
 

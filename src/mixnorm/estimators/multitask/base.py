@@ -12,6 +12,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length
 
+from mixnorm._array import Array, MatrixLike
 from mixnorm.estimators._common.units import safe_unit
 from mixnorm.estimators._common.validation import validate_data
 from mixnorm.estimators.mixed_norm.base import NormLearner, working_dtypes
@@ -81,7 +82,7 @@ class BaseMultiTask(RegressorMixin, NormLearner):
         """For each task its two labels; None for tasks with numbers."""
         return list(self._fitted().outputs.classes)
 
-    def _problem(self, X: Any, y: Any, sample_weight: Any) -> TaskProblem:
+    def _problem(self, X: Array, y: Any, sample_weight: Any) -> TaskProblem:
         """Validate the data, and prepare all for the engine."""
         if y is None:
             raise ValueError(
@@ -103,11 +104,11 @@ class BaseMultiTask(RegressorMixin, NormLearner):
             standardize=bool(self.standardize),
         )
 
-    def _training_of(self, X: Any, y: Any, sample_weight: Any) -> tuple[Training, TaskOutputs]:
+    def _training_of(self, X: Array, y: Any, sample_weight: Any) -> tuple[Training, TaskOutputs]:
         problem = self._problem(X, y, sample_weight)
         return problem.training, problem.outputs
 
-    def _matrix(self, X: Any, *, reset: bool) -> Any:
+    def _matrix(self, X: MatrixLike, *, reset: bool) -> Any:
         dtype = working_dtypes(self.tol, given_losses(self.losses))
         return validate_data(self, X, reset=reset, accept_sparse=("csc", "csr"), dtype=dtype)
 
@@ -126,7 +127,7 @@ class BaseMultiTask(RegressorMixin, NormLearner):
 
     # --- predictions
 
-    def _task_scores(self, X: Any, task: Any) -> Any:
+    def _task_scores(self, X: Array, task: Any) -> Any:
         """Return ``(tasks, scores, form)``: one array of scores for each task of ``X``."""
         model = self._fitted()
         names = model.outputs.names
@@ -147,7 +148,7 @@ class BaseMultiTask(RegressorMixin, NormLearner):
             return side_by_side(columns)
         return columns if form == "list" else dict(zip(form, columns, strict=True))
 
-    def predict(self, X: Any, task: Any = None) -> Any:
+    def predict(self, X: MatrixLike, task: Any = None) -> Any:
         """Predict for new data: numbers, or labels for tasks that have them.
 
         Parameters
@@ -170,7 +171,7 @@ class BaseMultiTask(RegressorMixin, NormLearner):
         return self._in_form(found, form)
 
     @available_if(_some_labels)
-    def decision_function(self, X: Any, task: Any = None) -> Any:
+    def decision_function(self, X: MatrixLike, task: Any = None) -> Any:
         """Return the scores of the tasks; for labels, positive means the second of the two.
 
         Parameters
@@ -189,7 +190,7 @@ class BaseMultiTask(RegressorMixin, NormLearner):
         return self._in_form(scores, form)
 
     @available_if(_some_probabilities)
-    def predict_proba(self, X: Any, task: Any = None) -> Any:
+    def predict_proba(self, X: MatrixLike, task: Any = None) -> Any:
         """Return the probabilities of the two labels of each task, for logistic losses.
 
         Parameters
@@ -214,7 +215,7 @@ class BaseMultiTask(RegressorMixin, NormLearner):
         ]
         return found if form == "table" and not outputs.single else self._in_form(found, form)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: MatrixLike, y: Any, sample_weight: Any = None) -> float:
         """Return the mean over tasks of R², or of the accuracy for tasks with labels.
 
         Entries without a label do not count, nor tasks with none, nor R² of a single target.
@@ -251,7 +252,7 @@ class BaseMultiTask(RegressorMixin, NormLearner):
         labelled = [outputs.classes[place] is not None for place in wanted]
         return _mean_score(targets, found, labelled, sample_weight)
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: MatrixLike) -> Any:
         """Return the columns of ``X`` that some task uses.
 
         Parameters

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
+from mixnorm._array import MatrixLike
 from mixnorm.estimators._common.parameters import Loss, Switch
 from mixnorm.estimators.mixed_norm.base import Penalty, Radius
 from mixnorm.estimators.multitask.base import BaseMultiTask
@@ -134,7 +135,7 @@ class MultiTaskLearner(BaseMultiTask):
     radius: Radius = None
     warm_start: Switch = False
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: MatrixLike, y: Any, sample_weight: Any = None) -> Self:
         """Fit all tasks.
 
         Parameters

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mixnorm._array import is_sparse
+from mixnorm._array import Array, MatrixLike, is_sparse
 from mixnorm.estimators._common.folds import fold_splitter, row_folds, warn_of_sorted_rows
 from mixnorm.estimators._common.parameters import (
     Loss,
@@ -111,7 +111,7 @@ class MultiTaskLearnerCV(PenaltyByCrossValidation, BaseMultiTask):
     losses: Loss = "squared"
     _: KW_ONLY
 
-    def _search_problem(self, X: Any, y: Any, sample_weight: Any) -> _TaskSearch:
+    def _search_problem(self, X: Array, y: Any, sample_weight: Any) -> _TaskSearch:
         problem = self._problem(X, y, sample_weight)
         weighted = sample_weight is not None
         plain = self._plain(MultiTaskLearner)
@@ -121,7 +121,7 @@ class MultiTaskLearnerCV(PenaltyByCrossValidation, BaseMultiTask):
         return _own_score if self.scoring == "score" else super()._scorer()
 
 
-def _own_score(model: Any, X: Any, y: Any, **options: Any) -> float:
+def _own_score(model: Any, X: MatrixLike, y: Any, **options: Any) -> float:
     return float(model.score(X, y, **options))
 
 
@@ -165,7 +165,7 @@ def split_tasks(cv: Any, problem: TaskProblem, groups: Any = None) -> list[Fold]
 
 
 def _split_task(
-    splitter: Any, name: Any, X: Any, y: np.ndarray, groups: Any, task: int
+    splitter: Any, name: Any, X: Array, y: np.ndarray, groups: Any, task: int
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return the folds of one task; of one with fewer rows than folds, one row in each."""
     rows = np.arange(X.shape[0])
@@ -348,5 +348,5 @@ def _rows_of_tasks(held: _Held) -> list[np.ndarray]:
     return held.rows if isinstance(held.rows, list) else [held.rows] * len(held.null_losses)
 
 
-def _rows(X: Any, rows: np.ndarray) -> Any:
+def _rows(X: Array, rows: np.ndarray) -> Any:
     return (X.tocsr() if is_sparse(X) else X)[rows]

@@ -15,6 +15,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_consistent_length
 
+from mixnorm._array import Array, MatrixLike
 from mixnorm.estimators._common.inputs import check_dense_targets
 
 
@@ -36,7 +37,7 @@ class Targets:
         return self.form in ("column", "table", "frame")
 
 
-def is_separate(X: Any) -> bool:
+def is_separate(X: MatrixLike) -> bool:
     """Tell whether ``X`` is several matrices, one per task, rather than one.
 
     A list of lists of numbers is one matrix, as everywhere in scikit-learn; a list of things with
@@ -62,7 +63,7 @@ def _has_columns(item: Any) -> bool:
     return len(item) > 0 and all(np.ndim(row) == 1 for row in item)
 
 
-def read_matrices(X: Any, known: Sequence[Any] | None = None) -> tuple[list[Any], list[Any], str]:
+def read_matrices(X: Array, known: Sequence[Any] | None = None) -> tuple[list[Any], list[Any], str]:
     """Return names, matrices and the form of one ``X`` per task.
 
     Of ``known`` tasks a dictionary may hold some, and a list must hold all.

@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
-from mixnorm._array import is_sparse
+from mixnorm._array import Array, ArrayLike, MatrixLike, is_sparse
 from mixnorm._checks import check_array
 from mixnorm._linear import linear_scores
 from mixnorm.engines import mirror
@@ -46,7 +46,7 @@ class OnlineEstimator(CheckedParameters, FittedMixin, BaseEstimator):
         """Return one joint loss, or a loss for each output; none for those of the learner."""
         raise NotImplementedError
 
-    def _check_targets(self, y: Any) -> Any:
+    def _check_targets(self, y: ArrayLike) -> Any:
         """Return targets as numbers, checked by themselves; classifiers take labels."""
         if y is None:
             raise ValueError(
@@ -57,7 +57,7 @@ class OnlineEstimator(CheckedParameters, FittedMixin, BaseEstimator):
             y, dtype=np.float64, ensure_2d=False, ensure_all_finite="allow-nan", input_name="y"
         )
 
-    def _encode(self, y: Any, X: Any, role: Any) -> Targets:
+    def _encode(self, y: ArrayLike, X: MatrixLike, role: Any) -> Targets:
         """Return the targets of rows as the learner takes them.
 
         ``role`` is what else is known: all classes, or the task of each row.
@@ -70,7 +70,7 @@ class OnlineEstimator(CheckedParameters, FittedMixin, BaseEstimator):
 
     # --- learning
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, role: Any = None) -> Self:
+    def _fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike, role: Any = None) -> Self:
         """Learn anew, in the order that ``shuffle`` asks for."""
         if sample_weight is not None and not np.any(weight_numbers(sample_weight)):
             raise ValueError("sample_weight is zero for every row; give some row a positive one.")
@@ -78,7 +78,13 @@ class OnlineEstimator(CheckedParameters, FittedMixin, BaseEstimator):
         return self._partial_fit(X, y, sample_weight, role, in_order=not self.shuffle)
 
     def _partial_fit(
-        self, given: Any, y: Any, sample_weight: Any, role: Any = None, *, in_order: bool = True
+        self,
+        given: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike,
+        role: Any = None,
+        *,
+        in_order: bool = True,
     ) -> Self:
         if self._resume is None:
             self._check_parameters()
@@ -138,7 +144,7 @@ class OnlineEstimator(CheckedParameters, FittedMixin, BaseEstimator):
         """Whether a value of a new learner's dicts may be unknown, and then is at its mean."""
         return self._is_centred() and self.hash_features is None
 
-    def _is_plain(self, X: Any) -> bool:
+    def _is_plain(self, X: MatrixLike) -> bool:
         """Whether rows are an array such as the first ones were turned into."""
         return (
             type(X) is np.ndarray
@@ -151,7 +157,7 @@ class OnlineEstimator(CheckedParameters, FittedMixin, BaseEstimator):
 
     def _make_room(
         self,
-        X: Any,
+        X: Array,
         names: Names | None,
         fresh: dict[Any, int],
         targets: Targets,
@@ -186,7 +192,7 @@ class OnlineEstimator(CheckedParameters, FittedMixin, BaseEstimator):
                 targets.single,
             )
 
-    def _new_learner(self, X: Any, names: Names | None, targets: Targets) -> Any:
+    def _new_learner(self, X: Array, names: Names | None, targets: Targets) -> Any:
         """Return a learner, with values in rows of names as it takes them."""
         if names is None:
             origin = "means" if self._is_centred() and not is_sparse(X) else "zero"
@@ -201,7 +207,7 @@ class OnlineEstimator(CheckedParameters, FittedMixin, BaseEstimator):
         return learner
 
     def _learn(
-        self, X: Any, targets: Targets, weight: np.ndarray, order: np.ndarray | None
+        self, X: MatrixLike, targets: Targets, weight: np.ndarray, order: np.ndarray | None
     ) -> None:
         learner, curve = self._learner, self._state().curve
         start, mistakes, loss = learner.rounds, learner.mistakes, learner.loss
@@ -322,7 +328,7 @@ class OnlineEstimator(CheckedParameters, FittedMixin, BaseEstimator):
 
     # --- predictions
 
-    def _scores(self, X: Any) -> np.ndarray:
+    def _scores(self, X: MatrixLike) -> np.ndarray:
         """Return the scores of rows, ``(n_samples, n_outputs)``."""
         self._state()
         if are_mappings(X):

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Self
 import numpy as np
 from sklearn.utils.validation import column_or_1d
 
+from mixnorm._array import Array, ArrayLike, MatrixLike
 from mixnorm.engines import mirror
 from mixnorm.estimators._common.classifier import ClassifierFace
 from mixnorm.estimators._common.inputs import check_dense_targets, check_one_kind_of_label
@@ -24,7 +25,7 @@ from mixnorm.norms import as_norm
 class OnlineClassifier(ClassifierFace, OnlineEstimator):
     """Labels as they come, new ones too."""
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Forget what was learned, and learn from the rows, once each.
 
         ``shuffle`` says whether they come in a random order.
@@ -50,7 +51,13 @@ class OnlineClassifier(ClassifierFace, OnlineEstimator):
             )
         return self
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(
+        self,
+        X: MatrixLike,
+        y: ArrayLike,
+        classes: Any = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
         """Learn from rows in their order: each is predicted first, then learned from.
 
         Parameters
@@ -70,12 +77,12 @@ class OnlineClassifier(ClassifierFace, OnlineEstimator):
         """
         return self._partial_fit(X, y, sample_weight, classes)
 
-    def _check_targets(self, y: Any) -> Any:
+    def _check_targets(self, y: ArrayLike) -> Any:
         check_dense_targets(y)
         check_one_kind_of_label(y)
         return y
 
-    def _encode(self, y: Any, X: Any, role: Any) -> Targets:
+    def _encode(self, y: Array, X: Array, role: Any) -> Targets:
         """Return places in ``classes_``, to which unseen labels are added."""
         if type(y) is not np.ndarray or y.ndim != 1:
             y = column_or_1d(y, warn=True)
@@ -101,7 +108,7 @@ class OnlineClassifier(ClassifierFace, OnlineEstimator):
             check_classification_targets(y)
         return Targets(rows, np.empty((len(y), 0)), known)
 
-    def learn_one(self, x: Any, y: Any) -> None:
+    def learn_one(self, x: Any, y: ArrayLike) -> None:
         """Learn from one row.
 
         Parameters
@@ -132,7 +139,7 @@ class OnlineClassifier(ClassifierFace, OnlineEstimator):
                 return state.labels.item(best)
         return self.predict(as_rows(x)).item(0)
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: MatrixLike) -> np.ndarray:
         """Return the class of each row, the first of those with the largest score."""
         best = np.argmax(self._scores(X), axis=1)
         return np.asarray(np.asarray(self._state().labels)[best])

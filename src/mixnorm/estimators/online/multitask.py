@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import column_or_1d
 
+from mixnorm._array import Array, MatrixLike
 from mixnorm.estimators._common.inputs import check_one_kind_of_label
 from mixnorm.estimators._common.parameters import Loss, Norm
 from mixnorm.estimators.online.base import as_rows, placed
@@ -137,7 +138,7 @@ class OnlineMultiTaskLearner(MirrorDescent):
 
     # --- learning
 
-    def fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: MatrixLike, y: Any, task: Any = None, sample_weight: Any = None) -> Self:
         """Forget what was learned, and learn from the rows, once each.
 
         ``shuffle`` says whether they come in a random order. Parameters are those of
@@ -149,7 +150,9 @@ class OnlineMultiTaskLearner(MirrorDescent):
         """
         return self._fit(X, y, sample_weight, task)
 
-    def partial_fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(
+        self, X: MatrixLike, y: Any, task: Any = None, sample_weight: Any = None
+    ) -> Self:
         """Learn from rows in their order: each is predicted first, then learned from.
 
         Parameters
@@ -184,7 +187,7 @@ class OnlineMultiTaskLearner(MirrorDescent):
             )
         return X, None, {}
 
-    def _encode(self, y: Any, X: Any, role: Any) -> Targets:
+    def _encode(self, y: Any, X: Array, role: Any) -> Targets:
         """Return targets, and places in ``tasks_``, to which unseen tasks are added."""
         if X.ndim == 3 and role is not None:
             raise ValueError(
@@ -287,7 +290,7 @@ class OnlineMultiTaskLearner(MirrorDescent):
 
     # --- predictions
 
-    def decision_function(self, X: Any, task: Any = None) -> np.ndarray:
+    def decision_function(self, X: MatrixLike, task: Any = None) -> np.ndarray:
         """Return the scores of rows: of their tasks, or of all tasks.
 
         Parameters
@@ -315,7 +318,7 @@ class OnlineMultiTaskLearner(MirrorDescent):
             return scores
         return np.asarray(scores[np.arange(len(scores)), self._known_tasks(task, len(scores))])
 
-    def predict(self, X: Any, task: Any = None) -> np.ndarray:
+    def predict(self, X: MatrixLike, task: Any = None) -> np.ndarray:
         """Return the predictions: numbers, or classes as they were given.
 
         Parameters are those of :meth:`decision_function`.

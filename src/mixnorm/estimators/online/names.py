@@ -11,6 +11,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import murmurhash3_32
 
+from mixnorm._array import MatrixLike
+
 
 @dataclass(frozen=True, eq=False)
 class Names:
@@ -107,6 +109,6 @@ class Names:
             raise ValueError(f"vocabulary_ must have a name for each of {n_features} columns")
 
 
-def are_mappings(X: Any) -> bool:
+def are_mappings(X: MatrixLike) -> bool:
     """Tell whether rows are given as dicts."""
     return isinstance(X, (list, tuple)) and len(X) > 0 and isinstance(X[0], Mapping)

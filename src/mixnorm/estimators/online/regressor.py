@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from mixnorm._array import Array, ArrayLike, MatrixLike
 from mixnorm.estimators._common.parameters import Loss, Norm
 from mixnorm.estimators._common.regressor import RegressorMixin
 from mixnorm.estimators.online.base import as_rows
@@ -95,7 +96,7 @@ class MirrorDescentRegressor(RegressorMixin, MirrorDescent):
             )
         return [loss]
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Forget what was learned, and learn from the rows, once each.
 
         ``shuffle`` says whether they come in a random order.
@@ -115,7 +116,9 @@ class MirrorDescentRegressor(RegressorMixin, MirrorDescent):
         """
         return self._fit(X, y, sample_weight)
 
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def partial_fit(
+        self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """Learn from rows in their order: each is predicted first, then learned from.
 
         Parameters are those of :meth:`fit`.
@@ -126,7 +129,7 @@ class MirrorDescentRegressor(RegressorMixin, MirrorDescent):
         """
         return self._partial_fit(X, y, sample_weight)
 
-    def _encode(self, y: Any, X: Any, role: Any) -> Targets:
+    def _encode(self, y: Array, X: Array, role: Any) -> Targets:
         state, values = self._resume, y.reshape(len(y), -1)
         if len(values) != X.shape[0]:
             raise ValueError(
@@ -143,7 +146,7 @@ class MirrorDescentRegressor(RegressorMixin, MirrorDescent):
         nothing = np.empty(0, dtype=np.int64)
         return Targets(nothing, np.ascontiguousarray(values), single=single)
 
-    def learn_one(self, x: Any, y: Any) -> None:
+    def learn_one(self, x: Any, y: ArrayLike) -> None:
         """Learn from one row, an array of shape (n_features,) or a dict, and its target."""
         workspace = self._workspace(x)
         if workspace is None or not self._is_plain_target(y):
@@ -153,7 +156,7 @@ class MirrorDescentRegressor(RegressorMixin, MirrorDescent):
             workspace.target[0] = y
             self._learn_row(workspace, 0)
 
-    def _is_plain_target(self, y: Any) -> bool:
+    def _is_plain_target(self, y: ArrayLike) -> bool:
         """Whether a target needs no check."""
         state = self._state()
         if state.single:
@@ -189,7 +192,7 @@ class MirrorDescentRegressor(RegressorMixin, MirrorDescent):
     def _compared(self, W: Any) -> np.ndarray:
         return super()._compared(np.atleast_2d(np.asarray(W, dtype=np.float64)))
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: MatrixLike) -> np.ndarray:
         """Return the predictions, of the shape that ``y`` had."""
         return np.asarray(self._model_outputs.labels(self._scores(X)))
 

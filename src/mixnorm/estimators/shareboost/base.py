@@ -10,7 +10,7 @@ import joblib
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from mixnorm._array import to_numpy
+from mixnorm._array import Array, ArrayLike, MatrixLike, to_numpy
 from mixnorm.engines import greedy
 from mixnorm.engines.penalties import as_penalty
 from mixnorm.estimators._common.arrays import (
@@ -62,7 +62,7 @@ class BaseShareBoost(
     _resume: str
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Choose features and fit.
 
         Parameters
@@ -87,9 +87,9 @@ class BaseShareBoost(
 
     def _fit(
         self,
-        X: Any,
-        y: Any,
-        sample_weight: Any,
+        X: Array,
+        y: Array,
+        sample_weight: Array,
         pool: Any,
         progress: Progress | None = None,
         data: Any = None,
@@ -146,7 +146,7 @@ class BaseShareBoost(
         whole.end(dict)
         return self
 
-    def _bound(self, pool: Any, X: Any, weight: Any) -> Any:
+    def _bound(self, pool: Any, X: Array, weight: Array) -> Any:
         """Return the pool bound to the training data."""
         return bind(
             pool,
@@ -157,7 +157,7 @@ class BaseShareBoost(
             random_state=self.random_state,
         )
 
-    def _training_table(self, X: Any) -> tuple[Any, Any]:
+    def _training_table(self, X: Array) -> tuple[Any, Any]:
         """Return ``X`` with images made rows, and the pool to use, which knows their shape."""
         pool, previous = copy.deepcopy(self._pool()), self._previous()
         known = None if previous is None else previous.pool
@@ -224,7 +224,7 @@ class BaseShareBoost(
                 "way back goes over all sizes again. Set warm_start=False to start anew."
             )
 
-    def _warn_of_light_rows(self, n_rows: float, weight: Any) -> None:
+    def _warn_of_light_rows(self, n_rows: float, weight: Array) -> None:
         count = int(np.count_nonzero(to_numpy(weight)))
         if n_rows < _LIGHT * count:
             warn_caller(
@@ -243,11 +243,13 @@ class BaseShareBoost(
         """Return the loss object that ``loss`` stands for."""
         raise NotImplementedError
 
-    def _check_training(self, X: Any, y: Any) -> tuple[Any, Any]:
+    def _check_training(self, X: MatrixLike, y: ArrayLike) -> tuple[Any, Any]:
         """Return training data, checked."""
         raise NotImplementedError
 
-    def _targets(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, int, Any]:
+    def _targets(
+        self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike
+    ) -> tuple[Any, int, Any]:
         """Return the targets for the loss, the number of scores, and the outputs of the model."""
         raise NotImplementedError
 
@@ -342,17 +344,17 @@ class BaseShareBoost(
         """What the model is made of, in the order of its weights, named as in ``path_``."""
         return list(self._fitted().labels)
 
-    def _check_new(self, X: Any) -> Any:
+    def _check_new(self, X: MatrixLike) -> Any:
         pool = self._fitted().pool
         X = self._new_table(X)
         check_pool_takes(pool, X)
         return X
 
-    def _new_table(self, X: Any) -> Any:
+    def _new_table(self, X: Array) -> Any:
         X = new_table(X, self._fitted().pool)
         return validate_data(self, X, reset=False, accept_sparse=("csr", "csc"), dtype="numeric")
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: MatrixLike) -> Any:
         """Predict for new data.
 
         Parameters

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Self
 
 import numpy as np
 
+from mixnorm._array import Array, ArrayLike, MatrixLike
 from mixnorm.engines import boosting
 from mixnorm.estimators._common.inputs import check_weights, random_generator
 from mixnorm.estimators._common.messages import warn_caller
@@ -121,7 +122,7 @@ class JointBoostClassifier(CheckedParameters, _Boosted):
     random_state: Seed = None
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Choose stumps and the classes that share them.
 
         Parameters
@@ -144,7 +145,7 @@ class JointBoostClassifier(CheckedParameters, _Boosted):
             weight = check_weights(sample_weight, X.shape[0], np.float64)
             return self._fit(X, y, weight, sample_weight)
 
-    def _fit(self, X: Any, y: Any, weight: np.ndarray, sample_weight: Any) -> Self:
+    def _fit(self, X: Array, y: Array, weight: np.ndarray, sample_weight: Array) -> Self:
         classes, labels = np.unique(y, return_inverse=True)
         # Two classes have opposite labels: one score, positive for the second, says it all.
         several = len(classes) > 2
@@ -191,7 +192,7 @@ class JointBoostClassifier(CheckedParameters, _Boosted):
         """Training loss without stumps."""
         return float(self._fitted().path.null_loss)
 
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def predict_proba(self, X: MatrixLike) -> np.ndarray:
         """Return class probabilities.
 
         The exponential loss of a class is least in expectation at half the log-odds, so that a
@@ -210,7 +211,7 @@ class JointBoostClassifier(CheckedParameters, _Boosted):
         """
         return np.asarray(np.exp(self.predict_log_proba(X)))
 
-    def predict_log_proba(self, X: Any) -> np.ndarray:
+    def predict_log_proba(self, X: MatrixLike) -> np.ndarray:
         """Return the logarithm of the class probabilities.
 
         Parameters

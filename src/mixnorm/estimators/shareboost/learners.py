@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mixnorm._array import follow, is_foreign, namespace, to_numpy
+from mixnorm._array import Array, ArrayLike, MatrixLike, follow, is_foreign, namespace, to_numpy
 from mixnorm.estimators._common.arrays import check_within_reach, encoded
 from mixnorm.estimators._common.inputs import check_loss, check_number_targets, check_weights
 from mixnorm.estimators._common.regressor import RegressorMixin
@@ -138,10 +138,10 @@ class ShareBoostClassifier(StagedClassifierMixin, BaseShareBoost):
     (1797, 20)
     """
 
-    def _check_training(self, X: Any, y: Any) -> tuple[Any, Any]:
+    def _check_training(self, X: MatrixLike, y: ArrayLike) -> tuple[Any, Any]:
         return self._check_labels(X, y)
 
-    def _targets(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, int, ClassOutputs]:
+    def _targets(self, X: Array, y: Array, sample_weight: Array) -> tuple[Any, int, ClassOutputs]:
         """Return the labels as ``0 .. k-1``, their number, and what scores mean."""
         classes, labels = encoded(y, X)
         previous = self._previous()
@@ -246,7 +246,7 @@ class ShareBoostRegressor(RegressorMixin, BaseShareBoost):
     True
     """
 
-    def _targets(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, int, NumberOutputs]:
+    def _targets(self, X: Array, y: Array, sample_weight: Array) -> tuple[Any, int, NumberOutputs]:
         """Centre the targets and divide them by one unit, which keeps float32 accurate.
 
         Both are undone in every attribute: with a free intercept and one unit for all outputs the
@@ -272,7 +272,7 @@ class ShareBoostRegressor(RegressorMixin, BaseShareBoost):
         outputs = NumberOutputs(y.ndim == 1, unit, to_numpy(centre), loss)
         return deviations / unit, targets.shape[1], outputs
 
-    def _check_training(self, X: Any, y: Any) -> tuple[Any, Any]:
+    def _check_training(self, X: MatrixLike, y: ArrayLike) -> tuple[Any, Any]:
         check_within_reach(y, "y")
         check_number_targets(y)
         X, y = validate_data(

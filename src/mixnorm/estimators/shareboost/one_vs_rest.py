@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from mixnorm._array import Array, ArrayLike, MatrixLike
 from mixnorm.estimators._common.inputs import check_weights
 from mixnorm.estimators._common.messages import warn_caller
 from mixnorm.estimators._common.parameters import Jobs
@@ -123,7 +124,7 @@ class OneVsRestGreedy(GreedyParameters, _OneVsRest):
             )
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Choose features for every class and fit.
 
         Parameters
@@ -155,7 +156,7 @@ class OneVsRestGreedy(GreedyParameters, _OneVsRest):
         return ShareBoostClassifier(**{name: own[name] for name in names if name in own})
 
     def _fit_classes(
-        self, plain: ShareBoostClassifier, X: Any, y: Any, sample_weight: Any
+        self, plain: ShareBoostClassifier, X: Array, y: Array, sample_weight: Array
     ) -> OneVsRestModel:
         """Return the models of all classes; the pool is bound to the data once."""
         from sklearn.utils.parallel import Parallel, delayed
@@ -234,7 +235,7 @@ class OneVsRestGreedy(GreedyParameters, _OneVsRest):
         paths = self._fitted().paths
         return sum(max(1, sum(step.iterations for step in path.rounds)) for path in paths)
 
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def predict_proba(self, X: MatrixLike) -> np.ndarray:
         """Return class probabilities.
 
         Each class's model gives the probability of the class against the rest (see
@@ -271,7 +272,12 @@ class OneVsRestGreedy(GreedyParameters, _OneVsRest):
 
 
 def _fit_class(
-    plain: ShareBoostClassifier, pool: Any, data: Any, X: Any, own: np.ndarray, sample_weight: Any
+    plain: ShareBoostClassifier,
+    pool: Any,
+    data: Any,
+    X: Array,
+    own: np.ndarray,
+    sample_weight: Array,
 ) -> tuple[Path, list[tuple[type[Warning], str]]]:
     """Return the path of one class, and what its fit warned of.
 

@@ -12,6 +12,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from sklearn.base import clone
 
+from mixnorm._array import Array, ArrayLike, MatrixLike
 from mixnorm.estimators._common.arrays import take_rows
 from mixnorm.estimators._common.inputs import DEFAULT_SIZE, check_weights, weight_numbers
 from mixnorm.estimators._common.parameters import ListOf, maybe, values_to_try
@@ -51,7 +52,12 @@ class SizeProblem(RowProblem):
     """
 
     def __init__(
-        self, estimator: Any, X: Any, y: Any, weight: np.ndarray | None, alphas: list[Any]
+        self,
+        estimator: Any,
+        X: MatrixLike,
+        y: ArrayLike,
+        weight: np.ndarray | None,
+        alphas: list[Any],
     ) -> None:
         super().__init__(estimator, X, y, weight)
         self.alphas = alphas
@@ -104,7 +110,7 @@ class _SizeByCrossValidation(SearchedMixin, BaseShareBoost):
     _: KW_ONLY
     alphas: Annotated[Any, maybe(ListOf(ALPHA, texts=True))] = None
 
-    def _search_problem(self, X: Any, y: Any, sample_weight: Any) -> SizeProblem:
+    def _search_problem(self, X: Array, y: Array, sample_weight: Array) -> SizeProblem:
         X, pool = self._training_table(X)
         X, y = self._check_training(X, y)
         weight = None

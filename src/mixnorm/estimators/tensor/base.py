@@ -10,6 +10,7 @@ from typing import Annotated, Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator, is_classifier
 
+from mixnorm._array import ArrayLike, MatrixLike
 from mixnorm.engines import dual, tensor
 from mixnorm.estimators._common.fitted import ReportedMixin
 from mixnorm.estimators._common.inputs import random_generator
@@ -125,7 +126,9 @@ class TensorKernelLearner(CheckedParameters, ReportedMixin, CallbackSupportMixin
 
     # --- what a subclass says
 
-    def _encode_targets(self, y: Any, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray, Any]:
+    def _encode_targets(
+        self, y: ArrayLike, weight: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, Any]:
         """Return targets ``(n_samples, n_outputs)``, weights, and what scores mean.
 
         A weight of zero leaves a row out.
@@ -173,7 +176,7 @@ class TensorKernelLearner(CheckedParameters, ReportedMixin, CallbackSupportMixin
     # --- fit
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit.
 
         Parameters
@@ -199,13 +202,15 @@ class TensorKernelLearner(CheckedParameters, ReportedMixin, CallbackSupportMixin
             progress.end(dict)
             return self
 
-    def _validate(self, X: Any, y: Any) -> np.ndarray:
+    def _validate(self, X: MatrixLike, y: ArrayLike) -> np.ndarray:
         """Return the rows, checked, as many as targets."""
         X = validate_data(self, X, dtype=np.float64)
         check_targets(self, X, y)
         return np.asarray(X)
 
-    def _prepare_training(self, X: np.ndarray, y: Any, sample_weight: Any) -> TensorTraining:
+    def _prepare_training(
+        self, X: np.ndarray, y: ArrayLike, sample_weight: ArrayLike
+    ) -> TensorTraining:
         """Return the rows that count, and settle the units of the columns."""
         y, weight, outputs = self._encode_targets(y, prepare_weights(sample_weight, X.shape[0]))
         kept = np.flatnonzero(weight > 0.0)
@@ -343,7 +348,7 @@ class TensorKernelLearner(CheckedParameters, ReportedMixin, CallbackSupportMixin
 
     # --- what is read off the model
 
-    def _check_new(self, X: Any) -> np.ndarray:
+    def _check_new(self, X: MatrixLike) -> np.ndarray:
         self._fitted()
         return np.asarray(validate_data(self, X, reset=False, dtype=np.float64))
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
+from mixnorm._array import ArrayLike, MatrixLike
 from mixnorm._checks import check_array
 from mixnorm.estimators._common.classifier import ClassifierFace
 from mixnorm.estimators._common.inputs import check_number_targets, unit_of
@@ -31,7 +32,7 @@ class TensorRegressor(MultiOutputMixin, RegressorMixin, TensorKernelLearner):
     fit_intercept: Switch = True
 
     def _encode_targets(
-        self, y: Any, weight: np.ndarray
+        self, y: ArrayLike, weight: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, NumberOutputs]:
         check_number_targets(y)
         y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
@@ -56,7 +57,7 @@ class TensorRegressor(MultiOutputMixin, RegressorMixin, TensorKernelLearner):
         outputs = self._fitted().outputs
         return float(outputs.centre[0]) if outputs.single else outputs.centre
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: MatrixLike) -> np.ndarray:
         """Predict targets.
 
         Parameters
@@ -85,7 +86,7 @@ class TensorClassifier(ClassifierFace, TensorKernelLearner):
     class_weight: ClassWeight = None
 
     def _encode_targets(
-        self, y: Any, weight: np.ndarray
+        self, y: ArrayLike, weight: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, BinaryOutputs]:
         classes, labels, weight = encode_labels(self, y, weight)
         outputs = BinaryOutputs(classes, self._loss())

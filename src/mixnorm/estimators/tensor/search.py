@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from mixnorm._array import ArrayLike, MatrixLike
 from mixnorm.engines import dual
 from mixnorm.estimators._common.parameters import Folds, Jobs, Scoring, Switch, values_to_try
 from mixnorm.estimators._common.progress import Progress
@@ -44,7 +45,9 @@ class GammaProblem(RowProblem):
         Their weights.
     """
 
-    def __init__(self, learner: TensorKernelCV, X: np.ndarray, y: Any, sample_weight: Any) -> None:
+    def __init__(
+        self, learner: TensorKernelCV, X: np.ndarray, y: ArrayLike, sample_weight: ArrayLike
+    ) -> None:
         self.data = data = learner._prepare_training(X, y, sample_weight)
         self.made = learner._represent(data.rows)
         self.gammas = learner._list_gammas()
@@ -133,7 +136,9 @@ class TensorKernelCV(SearchedMixin, TensorKernelLearner):
     def _more_columns(self, found: SearchResult) -> dict[str, Any]:
         return {"gamma": found.cv_results["param_gamma"]}
 
-    def _search_problem(self, X: Any, y: Any, sample_weight: Any) -> GammaProblem:
+    def _search_problem(
+        self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike
+    ) -> GammaProblem:
         return GammaProblem(self, self._validate(X, y), y, sample_weight)
 
     def _refit(self, problem: GammaProblem, params: dict[str, Any], progress: Progress) -> None:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 
-from mixnorm._array import device_of, is_double, namespace, to_dense, to_numpy
+from mixnorm._array import Array, MatrixLike, device_of, is_double, namespace, to_dense, to_numpy
 from mixnorm.pools.base import Cost, Pool, TrainingData, check_whole, working_dtype
 from mixnorm.pools.patches.masks import Bells, Scale, grid_of
 from mixnorm.pools.patches.prepared import PreparedPatches
@@ -125,7 +125,7 @@ class Patches(Pool):
         learned = self.learn(X, weight=data.weight, random_state=data.random_state)
         return PreparedPatches(learned, learned.scales(X.shape[1]), replace(data, X=X))
 
-    def learn(self, X: Any, *, weight: Any | None = None, random_state: Any = None) -> Patches:
+    def learn(self, X: Array, *, weight: Array | None = None, random_state: Any = None) -> Patches:
         """Return the pool with templates learned from images; as it is, if it has some.
 
         Parameters
@@ -276,7 +276,7 @@ class Patches(Pool):
         """Return the size of template that an atom has."""
         return _scale_of(atom, self.scales(n_features))
 
-    def evaluate(self, X: Any, atoms: Sequence[Atom]) -> Any:
+    def evaluate(self, X: MatrixLike, atoms: Sequence[Atom]) -> Any:
         """Return the responses of ``atoms`` on new images: ``(n_samples, n_atoms)``.
 
         Only their templates are computed: for NumPy at the positions that their masks allow,
@@ -393,7 +393,7 @@ def _scale_of(atom: Atom, scales: list[Scale]) -> Scale:
     raise ValueError(f"atom {atom!r} has no template")
 
 
-def _check_rows(X: Any) -> None:
+def _check_rows(X: MatrixLike) -> None:
     """Raise for what is not rows of pixels."""
     if getattr(X, "ndim", 0) != 2:
         raise ValueError(
@@ -410,7 +410,7 @@ def _read_only(templates: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
     return kept
 
 
-def _check_sizes(X: Any) -> None:
+def _check_sizes(X: Array) -> None:
     """Raise where a response could overflow."""
     xp = namespace(X)
     if 0 in X.shape or not xp.isdtype(X.dtype, "real floating"):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 import numpy as np
 
 from mixnorm._array import (
+    Array,
     device_of,
     is_double,
     is_numpy,
@@ -168,7 +169,7 @@ class PreparedPatches(PreparedPool):
         return [slice(a, min(a + step, self._n_atoms)) for a in range(0, self._n_atoms, step)]
 
     def top(
-        self, residual: Any, rule: str, m: int, exclude: Excluded, inputs: Inputs = None
+        self, residual: Array, rule: str, m: int, exclude: Excluded, inputs: Inputs = None
     ) -> Offers:
         """Return the ``m`` atoms with the largest gradients, with their scores, best first.
 
@@ -180,7 +181,7 @@ class PreparedPatches(PreparedPool):
         return self._ranked(places, scores, residual, rule)[:m]
 
     def shortlist(
-        self, residual: Any, rule: str, m: int, exclude: Excluded, inputs: Inputs = None
+        self, residual: Array, rule: str, m: int, exclude: Excluded, inputs: Inputs = None
     ) -> Offers:
         """Return the best atoms of the ``m`` best templates, best first."""
         scores = self._scores(residual, rule, exclude, inputs).reshape(-1, self._n_masks)
@@ -191,7 +192,7 @@ class PreparedPatches(PreparedPool):
         """Return how many atoms are looked at where ``m`` are wanted."""
         return max(8, 2 * m) if self._rounded else m
 
-    def _ranked(self, places: list[int], scores: np.ndarray, residual: Any, rule: str) -> Offers:
+    def _ranked(self, places: list[int], scores: np.ndarray, residual: Array, rule: str) -> Offers:
         """Return atoms with their scores, best first; exact ones, whatever is stored."""
         atoms = [divmod(place, self._n_masks) for place in places]
         if not self._rounded or not atoms:
@@ -203,7 +204,7 @@ class PreparedPatches(PreparedPool):
         ranked = sorted(zip(atoms, found, strict=True), key=lambda pair: -pair[1])
         return [(atom, score) for atom, score in ranked if score > 0.0]
 
-    def _scores(self, residual: Any, rule: str, exclude: Excluded, inputs: Inputs) -> np.ndarray:
+    def _scores(self, residual: Array, rule: str, exclude: Excluded, inputs: Inputs) -> np.ndarray:
         """Return the scores of all atoms; zero for those that are not wanted."""
         if not self._n_atoms:
             return np.zeros(0)
@@ -217,7 +218,7 @@ class PreparedPatches(PreparedPool):
             self._drop_readers_of_others(scores.reshape(-1, self._n_masks), inputs)
         return scores
 
-    def _gradient(self, residual: Any) -> Any:
+    def _gradient(self, residual: Array) -> Any:
         """Return the products of all stored responses with the residual."""
         if self.exact:
             with quick_products(residual):
@@ -314,7 +315,7 @@ class PreparedPatches(PreparedPool):
         return atoms
 
 
-def _norms(gradient: Any, rule: str) -> Any:
+def _norms(gradient: Array, rule: str) -> Any:
     xp = namespace(gradient)
     if rule == "l1":
         return xp.sum(xp.abs(gradient), axis=1)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mixnorm._array import device_of, is_numpy, namespace
+from mixnorm._array import Array, MatrixLike, device_of, is_numpy, namespace
 from mixnorm._chunks import chunks
 from mixnorm.pools.patches.masks import Scale
 from mixnorm.pools.scorers import for_compiled
@@ -23,7 +23,7 @@ _ENTRIES = 1 << 28
 
 
 def all_responses(
-    X: Any, shape: tuple[int, int], scale: Scale, templates: np.ndarray, steps: Any, out: Any
+    X: Array, shape: tuple[int, int], scale: Scale, templates: np.ndarray, steps: Any, out: Any
 ) -> None:
     """Write the responses of all templates of one size under all masks into ``out``.
 
@@ -90,7 +90,7 @@ def all_responses(
         out[:, rows] = xp.astype(stacked, out.dtype)
 
 
-def chosen_responses(X: Any, shape: tuple[int, int], parts: PatchParts, dtype: Any) -> Any:
+def chosen_responses(X: Array, shape: tuple[int, int], parts: PatchParts, dtype: Any) -> Any:
     """Return the responses of chosen atoms: ``(n_samples, n_atoms)``.
 
     Compiled, only positions in the windows of their masks are looked at; elsewhere, all positions
@@ -138,7 +138,7 @@ class SameSize:
         return masks.reshape(len(masks), -1)
 
     def products(
-        self, X: Any, shape: tuple[int, int], dtype: Any
+        self, X: Array, shape: tuple[int, int], dtype: Any
     ) -> Iterator[tuple[slice, Any, Any, Any]]:
         """Yield blocks of images: rows, patches in the box, weighted products, and the masks.
 
@@ -209,7 +209,7 @@ def there(array: np.ndarray, like: Any, dtype: Any) -> Any:
     return namespace(like).asarray(array.astype(np.float64), dtype=dtype, device=device_of(like))
 
 
-def _wide(X: Any, out: Any) -> Any:
+def _wide(X: MatrixLike, out: Any) -> Any:
     """Return the dtype to compute in: that of ``out``, but float32 at least."""
     xp = namespace(X)
     return out.dtype if xp.finfo(out.dtype).bits >= 32 else xp.float32

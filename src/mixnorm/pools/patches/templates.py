@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
 
 import numpy as np
 
-from mixnorm._array import device_of, is_double, is_sparse, namespace, to_numpy
+from mixnorm._array import Array, device_of, is_double, is_sparse, namespace, to_numpy
 from mixnorm._distinct import distinct, drawn
 from mixnorm.pools.base import working_dtype
 
@@ -22,7 +21,7 @@ _IMAGES = 20_000
 
 
 def sample_images(
-    X: Any, weight: np.ndarray | None, rng: np.random.RandomState
+    X: Array, weight: np.ndarray | None, rng: np.random.RandomState
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return distinct images, on the host, as floats, and what each of them counts.
 
@@ -39,7 +38,7 @@ def sample_images(
     return rows[first], np.bincount(which, count[chosen])
 
 
-def _on_host(X: Any, chosen: np.ndarray) -> np.ndarray:
+def _on_host(X: Array, chosen: np.ndarray) -> np.ndarray:
     """Return some rows on the host, as floats."""
     if is_sparse(X):
         rows = X[chosen].toarray()

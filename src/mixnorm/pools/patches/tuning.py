@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mixnorm._array import device_of, is_numpy, namespace, to_numpy
+from mixnorm._array import Array, device_of, is_numpy, namespace, to_numpy
 from mixnorm._chunks import chunks
 from mixnorm.pools.patches.responses import by_size
 from mixnorm.pools.scorers import for_compiled
@@ -53,7 +53,7 @@ class PatchAdjustment:
         data: PreparedPatches,
         atoms: Sequence[Atom],
         parts: PatchParts,
-        X: Any,
+        X: Array,
         slopes: Any,
         bends: Any,
     ) -> None:
@@ -112,7 +112,7 @@ def _sums_compiled(
 
 
 def _sums(
-    X: Any, shape: tuple[int, int], parts: PatchParts, slopes: Any, bends: Any
+    X: Array, shape: tuple[int, int], parts: PatchParts, slopes: Any, bends: Any
 ) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
     """Do the same for an array of another library, for all atoms of one size at once."""
     xp, dtype = namespace(X), slopes.dtype
