@@ -434,7 +434,7 @@ def test_what_cannot_be_asked_for(mixnorm, rows, tmp_path, monkeypatch):
     assert "would replace" in refused(rows, "-t", "label", "-m", "m", "--predictions", "m")
     assert "has no name" in refused("-", "-t", "label")
     assert "perceptron" in refused(rows, "-t", "y", "--learner", "perceptron", "--eta0", 1)
-    assert "is not for" in refused(rows, "-t", "label", "--loss", "huber")
+    assert "does not go with --learner mirror" in refused(rows, "-t", "label", "--loss", "huber")
     assert "names the target" in refused(rows, "-t", "label", "--drop", "label")
     assert mixnorm("stream", rows, "-t", "label").code == 0
     assert "rows.mixnorm exists" in refused(rows, "-t", "label")
