@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mixnorm import bounds
-from mixnorm.bounds.radii import pair, radii, row_norms
+from mixnorm.bounds.radii import find_strongly_convex, radii, row_norms
 from mixnorm.norms import MixedNorm, SchattenNorm, as_norm
 
 NORMS = ["l1,1", "l2,1", "l2,2", "trace"]
@@ -41,7 +41,7 @@ def examples_of(rows, kind, k, rng):
 def test_radii_are_dual_norms(norm, kind):
     rng = np.random.default_rng(0)
     X, k = rng.standard_normal((6, 5)), 1 if kind == "rows" else 4
-    twin = pair(norm, (5, k))
+    twin = find_strongly_convex(norm, (5, k))
     found = radii(twin, X, k, kind)
     wanted = [twin.dual(matrix) for matrix in examples_of(X, kind, k, rng)]
     np.testing.assert_allclose(found, wanted, rtol=1e-12)
