@@ -233,7 +233,7 @@ def test_bad_tasks():
         advise([X, X], [np.ones(20)])
     with pytest.raises(ValueError, match="different numbers of columns"):
         advise([X, X[:, :2]], [np.ones(20), np.ones(20)])
-    with pytest.raises(ValueError, match="no numbers"):
+    with pytest.raises(ValueError, match="not numbers"):
         advise([X], [np.array(["a"] * 20)])
     with pytest.raises(ValueError, match="task 1"):
         advise([X, X], [np.ones(20), np.full(20, np.nan)])
