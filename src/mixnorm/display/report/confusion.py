@@ -4,24 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mixnorm.display.report.grid import Grid
-from mixnorm.display.report.html import Html, folded, join, legend, name_tag, scroll, table, tag
-from mixnorm.display.report.shown import shown_classes
+from mixnorm.display.report.grid import Grid, choose_classes
+from mixnorm.display.report.html import Html, fold, join, legend, name_tag, scroll, table, tag
+from mixnorm.display.report.report import Report
 from mixnorm.display.report.svg import Cell, cells, picture, swatch
-from mixnorm.display.report.text import NONE, count, percent, plural, short, text_width
+from mixnorm.display.report.text import NONE, count, percent, plural, shorten, text_width
 
-if TYPE_CHECKING:
-    from mixnorm.display.report.report import Report
-
-
-Floats = NDArray[np.float64]
-
-_PAGE = 1044.0  # pixels that a picture has where it need not scroll
 _MOST_LINES = 8  # of each list
 _FEW, _SOME = 12, 30  # classes that leave room for counts and shares, and for counts
 
@@ -38,20 +29,20 @@ class Confusion:
         Of the classes.
     """
 
-    counts: Floats
+    counts: np.ndarray
     names: tuple[str, ...]
 
     @cached_property
-    def wrong(self) -> Floats:
+    def wrong(self) -> np.ndarray:
         """The counts without the diagonal."""
         return self.counts * (1 - np.eye(len(self.counts)))
 
     @cached_property
-    def sums(self) -> Floats:
+    def sums(self) -> np.ndarray:
         """Held-out rows of each class."""
         return np.asarray(self.counts.sum(axis=1))
 
-    def shares(self, counts: Floats) -> Floats:
+    def shares(self, counts: np.ndarray) -> np.ndarray:
         """Return counts as shares of their class; zeros for a class without rows."""
         return np.asarray(counts / np.where(self.sums > 0, self.sums, 1.0)[:, None])
 
@@ -67,7 +58,7 @@ class Confusion:
         parts = [f"{plural(len(self.counts), 'class', 'classes')}, {_rows(total)}."]
         parts.append(f"{count(right)} on the diagonal, {percent(right / total)}.")
         for i, j in self.pairs(3):
-            true, guess = short(self.names[i], 30), short(self.names[j], 30)
+            true, guess = shorten(self.names[i], 30), shorten(self.names[j], 30)
             parts.append(f"{true} taken for {guess}: {_times(self.counts[i, j])}.")
         return " ".join(parts)
 
@@ -80,7 +71,7 @@ def confusion_section(report: Report) -> Html | None:
     total = confusion.counts.sum()
     if total == 0:
         return tag("p", "No held-out row was counted.")
-    shown = shown_classes(report)
+    shown = choose_classes(report)
     lead = (
         f"{count(confusion.wrong.sum())} of {count(total)} held-out rows got the wrong class. Rows"
         " are the true classes, columns what was predicted; teal is right, red is wrong."
@@ -88,7 +79,7 @@ def confusion_section(report: Report) -> Html | None:
     return join(
         (
             tag("p", lead),
-            _left_out(len(shown), len(confusion.names)),
+            _explain_omissions(len(shown), len(confusion.names)),
             tag("div", _most_frequent(confusion), _most_missed(confusion), class_="lists"),
             scroll("Confusion matrix", _matrix(confusion, shown)),
             _legend(confusion, shown),
@@ -106,7 +97,7 @@ def _times(amount: float) -> str:
     return "once" if amount == 1 else "twice" if amount == 2 else f"{count(amount)} times"
 
 
-def _left_out(shown: int, classes: int) -> Html | None:
+def _explain_omissions(shown: int, classes: int) -> Html | None:
     if shown == classes:
         return None
     words = (
@@ -170,15 +161,15 @@ def _layout(names: list[str], most: float) -> Grid:
         row_title="truth",
         column_title="predicted",
         twice=k > 40,
-    ).fitted(_PAGE, least=side if k <= _FEW else 1.08 * font)
+    ).fit_page(least=side if k <= _FEW else 1.08 * font)
     return replace(grid, height=min(grid.width, grid.height))
 
 
-def _matrix(confusion: Confusion, shown: NDArray[np.intp]) -> Html:
+def _matrix(confusion: Confusion, shown: np.ndarray) -> Html:
     counts = confusion.counts[np.ix_(shown, shown)]
     shares = confusion.shares(confusion.counts)[np.ix_(shown, shown)]
     names = [confusion.names[i] for i in shown]
-    tips = [short(name, 18) for name in names]
+    tips = [shorten(name, 18) for name in names]
     grid = _layout(names, counts.max(initial=0.0))
     most = _most_wrong(confusion, shown)
     fields, words = [], []
@@ -195,7 +186,7 @@ def _matrix(confusion: Confusion, shown: NDArray[np.intp]) -> Html:
     return picture("confusion", grid.size, title, confusion.describe(), *content)
 
 
-def _most_wrong(confusion: Confusion, shown: NDArray[np.intp]) -> float:
+def _most_wrong(confusion: Confusion, shown: np.ndarray) -> float:
     """Return the largest share that is off the diagonal, which has full colour."""
     return float(confusion.shares(confusion.wrong)[np.ix_(shown, shown)].max(initial=0.0))
 
@@ -238,7 +229,7 @@ def _brief(share: float) -> str:
     return percent(share, 0 if share == 1 else 1)
 
 
-def _legend(confusion: Confusion, shown: NDArray[np.intp]) -> Html:
+def _legend(confusion: Confusion, shown: np.ndarray) -> Html:
     steps = (0.0, 0.25, 0.5, 0.75, 1.0)
     most = _most_wrong(confusion, shown)
     right, wrong = (
@@ -252,7 +243,7 @@ def _legend(confusion: Confusion, shown: NDArray[np.intp]) -> Html:
     return legend(items)
 
 
-def _numbers(confusion: Confusion, shown: NDArray[np.intp]) -> Html:
+def _numbers(confusion: Confusion, shown: np.ndarray) -> Html:
     names = [name_tag(confusion.names[i]) for i in shown]
     rows = []
     for name, i in zip(names, shown, strict=True):
@@ -265,4 +256,4 @@ def _numbers(confusion: Confusion, shown: NDArray[np.intp]) -> Html:
         rows,
         class_="figures",
     )
-    return folded("The counts in numbers", numbers)
+    return fold("The counts in numbers", numbers)

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mixnorm.display.report.html import Html, join, tag
-from mixnorm.display.report.svg import Axis, gridded, picture, tick_text, ticks
-from mixnorm.display.report.text import known, measure, number, plural, text_width
-
-if TYPE_CHECKING:
-    from mixnorm.display.report.report import Report
-
+from mixnorm.display.report.report import Report
+from mixnorm.display.report.svg import Axis, draw_grid_lines, picture, tick_text, ticks
+from mixnorm.display.report.text import is_known, measure, number, plural, text_width
 
 _WIDE, _NARROW = (680, 300), (340, 270)
 _MOST_DOTS = 60
@@ -66,7 +62,7 @@ class Curve:
 
 def has_errors(report: Report) -> bool:
     """Tell whether the error is known at any number of features."""
-    return any(known(feature.error) for feature in report.features)
+    return any(is_known(feature.error) for feature in report.features)
 
 
 def curve_figures(report: Report) -> Html:
@@ -94,9 +90,11 @@ def _error_curve(report: Report) -> Curve:
     return Curve(
         ident="error",
         name=f"Held-out {report.error_name}",
-        points=[point for point in points if known(point[1])],
-        spread={i: s for i, s in spread if known(s) and s >= 0},
-        lines={name: value for name, value in lines.items() if value is not None and known(value)},
+        points=[point for point in points if is_known(point[1])],
+        spread={i: s for i, s in spread if is_known(s) and s >= 0},
+        lines={
+            name: value for name, value in lines.items() if value is not None and is_known(value)
+        },
         chosen=report.chosen,
         last=len(report.features),
         text=lambda value: measure(value, report.task),
@@ -109,7 +107,7 @@ def _loss_curve(report: Report) -> Curve:
     return Curve(
         ident="loss",
         name="Training loss",
-        points=[(i, value) for i, value in enumerate(values) if known(value)],
+        points=[(i, value) for i, value in enumerate(values) if is_known(value)],
         spread={},
         lines={},
         chosen=report.chosen,
@@ -149,12 +147,12 @@ def _draw(curve: Curve, size: tuple[int, int], variant: str) -> Html:
         size,
         f"{curve.name} against the number of {curve.word}s",
         _describe(curve),
-        gridded(y, left, right, write),
+        draw_grid_lines(y, left, right, write),
         _sizes_axis(x, y.start, curve),
         _band(curve, x, y),
         _references(curve, y, left, right),
         _line(curve, x, y),
-        _chosen_mark(curve, x, y),
+        _draw_mark(curve, x, y),
         class_=f"plot {variant or 'small'}",
     )
 
@@ -234,7 +232,7 @@ def _references(curve: Curve, y: Axis, left: float, right: float) -> Html:
     )
 
 
-def _chosen_mark(curve: Curve, x: Axis, y: Axis) -> Html:
+def _draw_mark(curve: Curve, x: Axis, y: Axis) -> Html:
     value = curve.mark
     if value is None:
         return Html("")

@@ -5,15 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mixnorm.display.report.grid import choose_classes
 from mixnorm.display.report.heat import bars, heat_map
 from mixnorm.display.report.html import (
     Html,
-    folded,
+    fold,
     join,
     legend,
     name_tag,
@@ -22,13 +21,9 @@ from mixnorm.display.report.html import (
     table,
     tag,
 )
-from mixnorm.display.report.shown import shown_classes
+from mixnorm.display.report.report import Report
 from mixnorm.display.report.svg import swatch
-from mixnorm.display.report.text import NONE, count, fixed, known, number, plural, short
-
-if TYPE_CHECKING:
-    from mixnorm.display.report.report import Report
-
+from mixnorm.display.report.text import NONE, count, format_fixed, is_known, number, plural, shorten
 
 _MOST_FEATURES = 60
 
@@ -51,7 +46,7 @@ class Effects:
         What a feature is called.
     """
 
-    values: NDArray[np.float64]
+    values: np.ndarray
     classes: list[str]
     features: list[str]
     signed: list[bool]
@@ -61,7 +56,7 @@ class Effects:
     @classmethod
     def of(cls, report: Report) -> Effects:
         """Take as much from a report as can be shown."""
-        rows = shown_classes(report)
+        rows = choose_classes(report)
         n = min(report.chosen, _MOST_FEATURES)
         values = report.effects[rows, :n]
         return cls(
@@ -74,7 +69,7 @@ class Effects:
         )
 
     @cached_property
-    def known_sizes(self) -> NDArray[np.float64]:
+    def known_sizes(self) -> np.ndarray:
         """Sizes of the effects that are known."""
         return np.abs(self.values[np.isfinite(self.values)])
 
@@ -97,14 +92,14 @@ class Effects:
     def hue(self, i: int, j: int) -> str:
         """Return the class of its colour."""
         value = self.value(i, j)
-        if not known(value):
+        if not is_known(value):
             return "void"
         return "size" if not self.signed[j] else "lower" if value < 0 else "raise"
 
     def strength(self, i: int, j: int) -> float:
         """Return how strong its colour is."""
         value = self.value(i, j)
-        return abs(value) / self.limit if known(value) and self.limit else 0.0
+        return abs(value) / self.limit if is_known(value) and self.limit else 0.0
 
     def text(self, i: int, j: int) -> str:
         """Return the effect with its sign."""
@@ -114,9 +109,9 @@ class Effects:
     def brief(self, i: int, j: int) -> str:
         """Return the effect for a field: all with the decimals that suit the largest."""
         value = self.value(i, j)
-        if not known(value) or not 1e-3 < self.limit < 1e5:
+        if not is_known(value) or not 1e-3 < self.limit < 1e5:
             return self.text(i, j)
-        text = fixed(value, max(2 - math.floor(math.log10(self.limit)), 0))
+        text = format_fixed(value, max(2 - math.floor(math.log10(self.limit)), 0))
         return f"+{text}" if self.signed[j] and value > 0 and text.strip("0.") else text
 
     def strongest(self, most: int) -> list[tuple[int, int]]:
@@ -134,8 +129,8 @@ class Effects:
         found = self.strongest(5)
         parts.append("Strongest effects:" if found else "All effects are zero or not known.")
         for i, j in found:
-            target = f" on {short(self.classes[i], 30)}" if many else ""
-            parts.append(f"{short(self.features[j], 30)}{target}: {self.text(i, j)}.")
+            target = f" on {shorten(self.classes[i], 30)}" if many else ""
+            parts.append(f"{shorten(self.features[j], 30)}{target}: {self.text(i, j)}.")
         return " ".join(parts)
 
 
@@ -150,7 +145,7 @@ def effects_section(report: Report) -> Html:
     return join(
         (
             tag("p", _explain(report, effects)),
-            _left_out(report, effects),
+            _explain_omissions(report, effects),
             _strongest_words(effects),
             scroll(title, (bars if single else heat_map)(effects, title)),
             legend(_legend(effects)),
@@ -173,7 +168,7 @@ def _explain(report: Report, effects: Effects) -> str:
     return words
 
 
-def _left_out(report: Report, effects: Effects) -> Html | None:
+def _explain_omissions(report: Report, effects: Effects) -> Html | None:
     parts = []
     if len(effects.classes) < len(report.classes):
         why = "with most errors" if report.confusion is not None else "that are moved most"
@@ -236,4 +231,4 @@ def _numbers(effects: Effects) -> Html:
             for i in range(k)
         ]
     body = table("Effects in numbers", head, rows, class_="figures")
-    return folded("The effects in numbers", body)
+    return fold("The effects in numbers", body)

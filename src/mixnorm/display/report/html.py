@@ -93,7 +93,7 @@ def scroll(label: str, *content: str | None) -> Html:
     return tag("div", *content, class_="scroll", tabindex="0", role="region", aria_label=label)
 
 
-def folded(summary: str, body: Html) -> Html:
+def fold(summary: str, body: Html) -> Html:
     """Return content that is shown when its summary is clicked."""
     return tag("details", tag("summary", summary), body)
 

@@ -4,25 +4,21 @@ from __future__ import annotations
 
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING
 
 from mixnorm.display.report.confusion import confusion_section
 from mixnorm.display.report.curves import curve_figures
 from mixnorm.display.report.effects import effects_section
 from mixnorm.display.report.html import Html, join, one_line, tag
+from mixnorm.display.report.report import Report
 from mixnorm.display.report.scatter import scatter_section
 from mixnorm.display.report.sections import (
     cost_section,
     data_section,
     features_section,
-    made_section,
     masthead,
+    origin_section,
     tiles,
 )
-
-if TYPE_CHECKING:
-    from mixnorm.display.report.report import Report
-
 
 # Nothing is loaded and no script runs, whatever the page came to hold. Styles stand in the page.
 _POLICY = (
@@ -88,7 +84,7 @@ def _sections(report: Report) -> list[tuple[str, str, Html]]:
         ("effects", f"What the {report.word}s do", effects_section(report)),
         ("cost", "What a prediction costs", cost_section(report)),
         ("data", "The data", data_section(report)),
-        ("origin", "How it was made", made_section(report)),
+        ("origin", "How it was made", origin_section(report)),
     ]
     return [(ident, name, content) for ident, name, content in found if content is not None]
 

@@ -6,10 +6,8 @@ import os
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mixnorm._files import written_whole
-from mixnorm.display.report.page import page
 
 _TASKS = ("classification", "regression")
 
@@ -198,10 +196,10 @@ class Report:
     features: tuple[Feature, ...]
     standard_error: tuple[float, ...] | None
     classes: tuple[str, ...]
-    effects: NDArray[np.float64]
+    effects: np.ndarray
     signed: tuple[bool, ...]
-    confusion: NDArray[np.float64] | None
-    scatter: NDArray[np.float64] | None
+    confusion: np.ndarray | None
+    scatter: np.ndarray | None
     multiply_adds: int
     model_bytes: int | None
     fit_seconds: float
@@ -275,6 +273,8 @@ class Report:
         str
             A whole HTML document; the same for the same report.
         """
+        from mixnorm.display.report.page import page  # which imports this module
+
         return page(self)
 
     def write(self, path: str | os.PathLike[str]) -> None:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
-from numpy.typing import NDArray
 
-from mixnorm.display.report.html import Html, folded, join, paragraph, scroll, table, tag
-from mixnorm.display.report.svg import Axis, Cell, cells, gridded, picture, swatch, tick_text
+from mixnorm.display.report.html import Html, fold, join, paragraph, scroll, table, tag
+from mixnorm.display.report.report import Report
+from mixnorm.display.report.svg import (
+    Axis,
+    Cell,
+    cells,
+    draw_grid_lines,
+    picture,
+    swatch,
+    tick_text,
+)
 from mixnorm.display.report.text import count, number, percent, text_width
-
-if TYPE_CHECKING:
-    from mixnorm.display.report.report import Report
-
-
-Floats = NDArray[np.float64]
 
 _MOST_POINTS = 400  # more than these hide each other: counted in squares instead
 _SQUARES = 40
@@ -36,7 +36,7 @@ def scatter_section(report: Report) -> Html | None:
     return join(
         (
             tag("p", _residuals_in_words(pairs)),
-            _left_out(len(report.scatter), len(pairs), len(inside)),
+            _explain_omissions(len(report.scatter), len(pairs), len(inside)),
             tag(
                 "div",
                 scroll("Predictions against the truth", _draw(inside, low, high, dense, pairs)),
@@ -49,7 +49,7 @@ def scatter_section(report: Report) -> Html | None:
     )
 
 
-def _frame(pairs: Floats) -> tuple[float, float]:
+def _frame(pairs: np.ndarray) -> tuple[float, float]:
     """Return the range to draw: all, unless a few values far off would leave the rest a dot."""
     low, high = float(pairs.min()), float(pairs.max())
     inner = np.quantile(pairs, (0.005, 0.995))
@@ -59,7 +59,7 @@ def _frame(pairs: Floats) -> tuple[float, float]:
     return low, high
 
 
-def _left_out(given: int, numbers: int, inside: int) -> Html | None:
+def _explain_omissions(given: int, numbers: int, inside: int) -> Html | None:
     parts = []
     if numbers < given:
         parts.append(f"{count(given - numbers)} of {count(given)} rows are left out: no number.")
@@ -68,7 +68,7 @@ def _left_out(given: int, numbers: int, inside: int) -> Html | None:
     return paragraph(parts)
 
 
-def _residuals_in_words(pairs: Floats) -> str:
+def _residuals_in_words(pairs: np.ndarray) -> str:
     residual = pairs[:, 1] - pairs[:, 0]
     misses = np.abs(residual)
     half, most, worst = np.quantile(misses, (0.5, 0.9, 1.0))
@@ -80,7 +80,7 @@ def _residuals_in_words(pairs: Floats) -> str:
     )
 
 
-def _draw(inside: Floats, low: float, high: float, dense: bool, pairs: Floats) -> Html:
+def _draw(inside: np.ndarray, low: float, high: float, dense: bool, pairs: np.ndarray) -> Html:
     y = Axis.around((low, high), _SIDE - 42, 12.0, most=5, zero=False)
     write, unit = tick_text(y.marks)
     widest = 12 * max(text_width(write(mark)) for mark in y.marks)
@@ -99,7 +99,7 @@ def _draw(inside: Floats, low: float, high: float, dense: bool, pairs: Floats) -
         (x.end + max(widest / 2, 8), _SIDE),
         title,
         _describe(pairs),
-        gridded(y, left, x.end, write),
+        draw_grid_lines(y, left, x.end, write),
         *values,
         tag("text", f"truth{unit}", x=(x.start + x.end) / 2, y=y.start + 36, class_="axis middle"),
         tag("text", f"prediction{unit}", x=left + 6, y=y.end + 16, class_="axis"),
@@ -109,18 +109,18 @@ def _draw(inside: Floats, low: float, high: float, dense: bool, pairs: Floats) -
     )
 
 
-def _points(inside: Floats, x: Axis, y: Axis) -> Html:
+def _points(inside: np.ndarray, x: Axis, y: Axis) -> Html:
     return join(
         tag("circle", cx=x(true), cy=y(guess), r=3, class_="point") for true, guess in inside
     )
 
 
-def _histogram(inside: Floats, low: float, high: float) -> Floats:
+def _histogram(inside: np.ndarray, low: float, high: float) -> np.ndarray:
     edges = np.linspace(low, high, _SQUARES + 1)
     return np.histogram2d(inside[:, 0], inside[:, 1], bins=(edges, edges))[0]
 
 
-def _squares(inside: Floats, x: Axis, y: Axis) -> Html:
+def _squares(inside: np.ndarray, x: Axis, y: Axis) -> Html:
     amounts = _histogram(inside, x.low, x.high)
     side = (x.end - x.start) / _SQUARES
     most = np.log1p(amounts.max())
@@ -140,7 +140,7 @@ def _squares(inside: Floats, x: Axis, y: Axis) -> Html:
     )
 
 
-def _legend(inside: Floats, low: float, high: float) -> Html:
+def _legend(inside: np.ndarray, low: float, high: float) -> Html:
     axis = Axis.around((low, high), 0.0, 1.0, most=5, zero=False)
     most = _histogram(inside, axis.low, axis.high).max()
     scale = tag("span", *(swatch("size", s) for s in (0.25, 0.5, 0.75, 1.0)), class_="scale")
@@ -148,7 +148,7 @@ def _legend(inside: Floats, low: float, high: float) -> Html:
     return tag("ul", tag("li", "1 ", scale, words), class_="legend")
 
 
-def _quantile_table(residual: Floats) -> Html:
+def _quantile_table(residual: np.ndarray) -> Html:
     values = np.quantile(residual, _QUANTILES)
     rows = (
         [percent(share, 0), number(float(value))]
@@ -158,7 +158,7 @@ def _quantile_table(residual: Floats) -> Html:
     return table("Quantiles of the residuals", head, rows, class_="figures compact")
 
 
-def _describe(pairs: Floats) -> str:
+def _describe(pairs: np.ndarray) -> str:
     true, guess = pairs[:, 0], pairs[:, 1]
     parts = [
         f"{count(len(pairs))} rows. Truth from {number(true.min())} to {number(true.max())},",
@@ -169,7 +169,7 @@ def _describe(pairs: Floats) -> str:
     return " ".join([*parts, "A line marks where both are equal.", _residuals_in_words(pairs)])
 
 
-def _numbers(pairs: Floats) -> Html:
+def _numbers(pairs: np.ndarray) -> Html:
     """Return the predictions by tenths of the truth; a table of all rows would say less."""
     order = np.argsort(pairs[:, 0], kind="stable")
     rows = []
@@ -179,4 +179,4 @@ def _numbers(pairs: Floats) -> Html:
         rows.append([span, count(len(part)), number(low), number(middle), number(high)])
     head = ["Truth", "Rows", "Prediction: 10\u00a0% below", "Median", "90\u00a0% below"]
     numbers = table("Predictions by tenths of the truth", head, rows, class_="figures")
-    return folded("The predictions in numbers", numbers)
+    return fold("The predictions in numbers", numbers)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
-from mixnorm.display.report.html import Html, clean, folded, join, name_tag, one_line, table, tag
+from mixnorm.display.report.html import Html, clean, fold, join, name_tag, one_line, table, tag
+from mixnorm.display.report.report import Feature, Report
 from mixnorm.display.report.text import (
     NONE,
     byte_size,
     count,
     duration,
-    known,
+    is_known,
     margin,
     measure,
     number,
@@ -19,24 +19,20 @@ from mixnorm.display.report.text import (
     plus_minus,
 )
 
-if TYPE_CHECKING:
-    from mixnorm.display.report.report import Feature, Report
-
-
 _MOST_ROWS = 40  # features that are listed without being asked for
 
 
-def _chosen_error(report: Report) -> float | None:
+def _find_error(report: Report) -> float | None:
     """Return the held-out error of the model, where it was measured."""
     value = report.features[report.chosen - 1].error if report.chosen else report.null_error
-    return value if known(value) else None
+    return value if is_known(value) else None
 
 
-def _chosen_spread(report: Report) -> float | None:
+def _find_spread(report: Report) -> float | None:
     if report.standard_error is None or not report.chosen:
         return None
     value = report.standard_error[report.chosen - 1]
-    return value if known(value) else None
+    return value if is_known(value) else None
 
 
 def masthead(report: Report) -> Html:
@@ -57,7 +53,7 @@ def masthead(report: Report) -> Html:
 
 def _answer(report: Report) -> Html:
     size = tag("strong", _size(report))
-    error = _chosen_error(report)
+    error = _find_error(report)
     if error is None:
         return join((size, "; the error on held-out rows was not measured."))
     value = measure(error, report.task)
@@ -65,7 +61,7 @@ def _answer(report: Report) -> Html:
         result = join((tag("strong", f"{value} error"), " on held-out rows"))
     else:
         result = join((report.error_name, " ", tag("strong", value), " on held-out rows"))
-    spread = _chosen_spread(report)
+    spread = _find_spread(report)
     doubt = "" if spread is None else f", ±\u00a0{margin(spread, report.task)} (standard error)"
     return join((size, "; ", result, f"{doubt}."))
 
@@ -90,33 +86,35 @@ def _inputs(report: Report, amount: int) -> str:
 
 def _comparison(report: Report) -> str | None:
     parts = []
-    if known(report.null_error):
+    if is_known(report.null_error):
         error = measure(report.null_error, report.task)
         parts.append(f"Without any {report.word} it would be {error}")
-    if report.full is not None and known(report.full.error):
+    if report.full is not None and is_known(report.full.error):
         lead = "with" if parts else "With"
         size = _inputs(report, report.full.n_features)
         linear = "" if report.word == "feature" else "a linear model of "
         own = report.full.own_error
-        ours = f" (ShareBoost with all of them: {measure(own, report.task)})" if known(own) else ""
+        ours = (
+            f" (ShareBoost with all of them: {measure(own, report.task)})" if is_known(own) else ""
+        )
         value = measure(report.full.error, report.task)
         parts.append(f"{lead} {linear}all {size} {value}{ours}")
-    first = f"{', '.join(parts)}." if parts and _chosen_error(report) is not None else ""
+    first = f"{', '.join(parts)}." if parts and _find_error(report) is not None else ""
     return f"{first} {one_line(report.how_chosen) if report.how_chosen else ''}".strip() or None
 
 
 def tiles(report: Report) -> Html:
     """Return the key figures."""
-    spread = _chosen_spread(report)
+    spread = _find_spread(report)
     doubt = None if spread is None else f"±\u00a0{margin(spread, report.task)} standard error"
-    measured = _chosen_error(report) is not None
+    measured = _find_error(report) is not None
     plain = report.word == "feature"
     offered = f"{count(report.columns)} columns" if plain else _columns(report)
     figures = [
         (f"{report.word}s".capitalize(), count(report.chosen), f"of {offered}"),
         (
             f"Held-out {report.error_name}",
-            measure(_chosen_error(report), report.task),
+            measure(_find_error(report), report.task),
             doubt if measured else "not measured",
         ),
         ("Multiply-adds", count(report.multiply_adds), "for one prediction"),
@@ -150,21 +148,21 @@ def features_section(report: Report) -> Html:
             " those above it.",
         ),
         tag("p", one_line(report.how_folds)) if report.how_folds else None,
-        _replaced(report),
+        _list_members(report),
         _path_table(report, f"{many.capitalize()} of the model", 0, listed, null=True),
     ]
     if listed < report.chosen:
         words = f"{count(report.chosen - listed)} more {many} of the model"
         body = _path_table(report, f"Further {many} of the model", listed, report.chosen)
-        parts.append(folded(words, body))
+        parts.append(fold(words, body))
     if report.chosen < last:
         beyond = plural(last - report.chosen, report.word)
         body = _path_table(report, "Beyond the model", report.chosen, last)
-        parts.append(folded(f"{beyond} beyond the model, as the curve goes on", body))
+        parts.append(fold(f"{beyond} beyond the model, as the curve goes on", body))
     return join(parts)
 
 
-def _replaced(report: Report) -> Html | None:
+def _list_members(report: Report) -> Html | None:
     """Say what the model consists of, where that is not the path."""
     if report.members is None:
         return None
@@ -173,7 +171,7 @@ def _replaced(report: Report) -> Html | None:
 
 
 def _path_table(report: Report, caption: str, start: int, stop: int, null: bool = False) -> Html:
-    largest = max((f.gain for f in report.features if known(f.gain)), default=0.0)
+    largest = max((f.gain for f in report.features if is_known(f.gain)), default=0.0)
     errors = report.null_error is not None or any(f.error is not None for f in report.features)
     folds = any(feature.folds is not None for feature in report.features)
     spread = report.standard_error or (None,) * len(report.features)
@@ -182,15 +180,15 @@ def _path_table(report: Report, caption: str, start: int, stop: int, null: bool 
     head += [f"Held-out {report.error_name}"] if errors else []
     rows: list[Sequence[str]] = []
     if null:
-        none = _ranked("", tag("span", f"no {report.word}s", class_="muted"))
+        none = _add_rank("", tag("span", f"no {report.word}s", class_="muted"))
         error = measure(report.null_error, report.task)
         rows.append([none, "", number(report.null_loss), *([""] if folds else []), error])
     for i, feature in enumerate(report.features[start:stop], start):
         kind = _kind(feature)
         name = tag("span", name_tag(feature.name), tag("small", kind) if kind else None)
-        row = [_ranked(f"{i + 1}", name), _gain(feature.gain, largest), number(feature.loss)]
+        row = [_add_rank(f"{i + 1}", name), _gain(feature.gain, largest), number(feature.loss)]
         row += [_in_folds(feature, report)] if folds else []
-        rows.append([*row, _doubted(feature.error, spread[i], report.task)])
+        rows.append([*row, _add_margin(feature.error, spread[i], report.task)])
     return table(caption, head, (row[: len(head)] for row in rows), class_="path")
 
 
@@ -201,14 +199,14 @@ def _in_folds(feature: Feature, report: Report) -> str:
     return f"{count(feature.folds)}{whole}"
 
 
-def _ranked(rank: str, name: Html) -> Html:
+def _add_rank(rank: str, name: Html) -> Html:
     return tag("div", tag("span", rank, class_="rank"), name, class_="ranked")
 
 
-def _doubted(error: float | None, spread: float | None, task: str) -> Html:
+def _add_margin(error: float | None, spread: float | None, task: str) -> Html:
     """Return an error and its standard error, which goes below where there is no room."""
-    doubt = tag("small", f"±\u00a0{margin(spread, task)}") if known(spread) else None
-    return join((measure(error, task), " " if doubt else None, doubt if known(error) else None))
+    doubt = tag("small", f"±\u00a0{margin(spread, task)}") if is_known(spread) else None
+    return join((measure(error, task), " " if doubt else None, doubt if is_known(error) else None))
 
 
 def _kind(feature: Feature) -> str:
@@ -219,7 +217,7 @@ def _kind(feature: Feature) -> str:
 
 
 def _gain(gain: float, largest: float) -> Html:
-    share = gain / largest if known(gain) and largest > 0 else 0.0
+    share = gain / largest if is_known(gain) and largest > 0 else 0.0
     bar = tag("span", class_="bar", style=f"width:{100 * max(share, 0):.1f}%")
     return tag("span", tag("span", number(gain)), tag("span", bar, class_="track"), class_="gain")
 
@@ -230,9 +228,9 @@ def cost_section(report: Report) -> Html:
         ["Columns to measure", count(report.n_read)],
         ["Multiply-adds for one prediction", count(report.multiply_adds)],
     ]
-    error = _chosen_error(report)
+    error = _find_error(report)
     if error is not None:
-        text = plus_minus(error, _chosen_spread(report), report.task)
+        text = plus_minus(error, _find_spread(report), report.task)
         rows.append([f"Held-out {report.error_name}", text])
     if report.model_bytes is not None:
         rows.append(["Size of the model file", byte_size(report.model_bytes)])
@@ -240,11 +238,11 @@ def cost_section(report: Report) -> Html:
     full = report.full
     if full is not None:
         head += ["All features" if report.word == "feature" else "All columns", "Saved"]
-        rows[0] += _compared(report.n_read, full.n_features)
-        rows[1] += _compared(report.multiply_adds, full.multiply_adds)
+        rows[0] += _compare(report.n_read, full.n_features)
+        rows[1] += _compare(report.multiply_adds, full.multiply_adds)
         if error is not None:
             rows[2] += [measure(full.error, report.task), ""]
-            if known(full.own_error):
+            if is_known(full.own_error):
                 own = measure(full.own_error, report.task)
                 rows.insert(3, [f"Held-out {report.error_name}, ShareBoost", text, own, ""])
     rows = [row + [""] * (len(head) - len(row)) for row in rows]
@@ -261,7 +259,7 @@ def cost_section(report: Report) -> Html:
     )
 
 
-def _compared(ours: int, theirs: int) -> list[str]:
+def _compare(ours: int, theirs: int) -> list[str]:
     saved = ours > 0 and theirs > ours
     return [count(theirs), f"{number(theirs / ours, 2)}\u00a0× fewer" if saved else ""]
 
@@ -290,7 +288,7 @@ def data_section(report: Report) -> Html:
     return join((_pairs(facts), tag("ul", *notes, class_="notes") if notes else None))
 
 
-def made_section(report: Report) -> Html:
+def origin_section(report: Report) -> Html:
     """Return the command, the version, the date and the time it took."""
     facts = [
         ("Made", one_line(report.created)),

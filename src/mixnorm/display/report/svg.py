@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from mixnorm.display.report.html import Html, join, tag
-from mixnorm.display.report.text import fixed, percent, power_of_ten
+from mixnorm.display.report.text import format_fixed, percent, power_of_ten
 
 # Beyond this many cells their tips would make up most of the file.
 _MOST_TIPS = 3000
@@ -77,7 +77,7 @@ def tick_text(
     largest = math.log10(max(map(abs, marks)))
     power = 0 if -3 <= largest < 6 else 3 * math.floor(largest / 3)
     decimals = max(0, math.ceil(power - math.log10(step) - 1e-9))
-    return (lambda value: fixed(value / 10.0**power, decimals)), (
+    return (lambda value: format_fixed(value / 10.0**power, decimals)), (
         f"×\u00a0{power_of_ten(power)}" if power else ""
     )
 
@@ -177,7 +177,7 @@ def swatch(hue: str, strength: float = 1.0) -> Html:
     return tag("span", class_=f"swatch {hue}", style=f"opacity:{opacity(strength):.2f}")
 
 
-def gridded(axis: Axis, left: float, right: float, text: Callable[[float], str]) -> Html:
+def draw_grid_lines(axis: Axis, left: float, right: float, text: Callable[[float], str]) -> Html:
     """Return horizontal grid lines with their values to the left."""
     return join(
         join(

@@ -7,7 +7,7 @@ import unicodedata
 
 from mixnorm.display.report.html import one_line
 
-NONE = "–"  # what is not known, or is no number
+NONE = "–"  # what is not is_known, or is no number
 _SPACE = "\u00a0"
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -15,35 +15,35 @@ _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _LARGEST = 1e150
 
 
-def known(value: float | None) -> bool:
+def is_known(value: float | None) -> bool:
     """Tell whether a value is a number that can be written and drawn."""
     return value is not None and math.isfinite(value) and abs(value) < _LARGEST
 
 
-def _signed(text: str) -> str:
+def _use_minus_signs(text: str) -> str:
     return text.replace("-", "−")
 
 
 def count(value: float) -> str:
     """Return a whole number with thousands separated; weighted counts keep three digits."""
-    if not known(value):
+    if not is_known(value):
         return NONE
     if float(value).is_integer():
-        return _signed(f"{int(value):,}")
+        return _use_minus_signs(f"{int(value):,}")
     return number(value)
 
 
 def number(value: float | None, digits: int = 3) -> str:
     """Return a number with a few significant digits, as a power of ten where it is extreme."""
-    if value is None or not known(value):
+    if value is None or not is_known(value):
         return NONE
     if value == 0:
         return "0"
     size = math.floor(math.log10(abs(value)))
     if not -4 <= size < 7:
         mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
-        return f"{_signed(mantissa)}{_SPACE}×{_SPACE}{power_of_ten(int(exponent))}"
-    return _signed(f"{value:,.{max(digits - 1 - size, 0)}f}")
+        return f"{_use_minus_signs(mantissa)}{_SPACE}×{_SPACE}{power_of_ten(int(exponent))}"
+    return _use_minus_signs(f"{value:,.{max(digits - 1 - size, 0)}f}")
 
 
 def power_of_ten(exponent: int) -> str:
@@ -51,15 +51,15 @@ def power_of_ten(exponent: int) -> str:
     return "10" + str(exponent).translate(_SUPERSCRIPT)
 
 
-def fixed(value: float, decimals: int) -> str:
+def format_fixed(value: float, decimals: int) -> str:
     """Return a number with so many decimals, and no sign where they are all zero."""
     text = f"{value:,.{decimals}f}"
-    return _signed(text if text.strip("-0.") else text.strip("-"))
+    return _use_minus_signs(text if text.strip("-0.") else text.strip("-"))
 
 
 def percent(value: float | None, decimals: int | None = None) -> str:
     """Return a share as a percentage; without ``decimals``, with as many as it takes to see it."""
-    if value is None or not known(value):
+    if value is None or not is_known(value):
         return NONE
     if decimals is None:
         # What is nearly nothing, or nearly all, must not be rounded to that.
@@ -68,7 +68,7 @@ def percent(value: float | None, decimals: int | None = None) -> str:
         if 0 < 1 - value < 5e-6:
             return f">{_SPACE}{percent(0.99999, 3)}"
         decimals = _decimals(value)
-    return f"{fixed(100 * value, decimals)}{_SPACE}%"
+    return f"{format_fixed(100 * value, decimals)}{_SPACE}%"
 
 
 def _decimals(share: float) -> int:
@@ -85,14 +85,14 @@ def measure(value: float | None, task: str) -> str:
 
 def plus_minus(value: float | None, spread: float | None, task: str) -> str:
     """Return an error with its standard error, where that is known."""
-    if not known(value) or not known(spread):
+    if not is_known(value) or not is_known(spread):
         return measure(value, task)
     return f"{measure(value, task)}{_SPACE}±{_SPACE}{margin(spread, task)}"
 
 
 def margin(spread: float | None, task: str) -> str:
     """Return a standard error in the unit of the error it belongs to, without a sign for it."""
-    if spread is None or not known(spread):
+    if spread is None or not is_known(spread):
         return NONE
     if task == "classification":
         return f"{100 * spread:.{1 if spread >= 0.0005 or spread == 0 else 3}f}"
@@ -101,7 +101,7 @@ def margin(spread: float | None, task: str) -> str:
 
 def duration(seconds: float) -> str:
     """Return a time in the units one would say it in."""
-    if not known(seconds) or seconds < 0:
+    if not is_known(seconds) or seconds < 0:
         return NONE
     if seconds < 0.01:
         return f"under{_SPACE}0.01{_SPACE}s"
@@ -116,7 +116,7 @@ def duration(seconds: float) -> str:
 
 def byte_size(size: float | None) -> str:
     """Return the size of a file in decimal units."""
-    if size is None or not known(size):
+    if size is None or not is_known(size):
         return NONE
     for unit in ("bytes", "kB", "MB"):
         if size < 1000:
@@ -150,7 +150,7 @@ def _glyph_width(letter: str) -> float:
     return 0.72 if letter.isupper() else 0.6
 
 
-def short(name: str, width: float) -> str:
+def shorten(name: str, width: float) -> str:
     """Return a name that is at most ``width`` font sizes wide, cut with an ellipsis if need be."""
     line = one_line(name)
     if text_width(line) <= width:
