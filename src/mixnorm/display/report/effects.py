@@ -23,7 +23,16 @@ from mixnorm.display.report.html import (
 )
 from mixnorm.display.report.report import Report
 from mixnorm.display.report.svg import swatch
-from mixnorm.display.report.text import NONE, count, format_fixed, is_known, number, plural, shorten
+from mixnorm.display.report.text import (
+    LARGEST_SHOWN,
+    NONE,
+    count,
+    format_fixed,
+    is_known,
+    number,
+    plural,
+    shorten,
+)
 
 _MOST_FEATURES = 60
 
@@ -60,7 +69,7 @@ class Effects:
         n = min(report.chosen, _MOST_FEATURES)
         values = report.effects[rows, :n]
         return cls(
-            values=np.where(np.abs(values) < 1e150, values, np.nan),
+            values=np.where(np.abs(values) < LARGEST_SHOWN, values, np.nan),
             classes=[report.classes[i] for i in rows],
             features=list(report.names[:n]),
             signed=[bool(signed) for signed in report.signed[:n]],

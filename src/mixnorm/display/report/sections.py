@@ -1,10 +1,20 @@
-"""The parts of the page that are words and tables."""
+"""The sections of the page that consist of sentences and tables."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from mixnorm.display.report.html import Html, clean, fold, join, name_tag, one_line, table, tag
+from mixnorm.display.report.html import (
+    Html,
+    clean,
+    fold,
+    join,
+    name_tag,
+    one_line,
+    paragraph,
+    table,
+    tag,
+)
 from mixnorm.display.report.report import Feature, Report
 from mixnorm.display.report.text import (
     NONE,
@@ -19,11 +29,11 @@ from mixnorm.display.report.text import (
     plus_minus,
 )
 
-_MOST_ROWS = 40  # features that are listed without being asked for
+_MOST_LISTED = 40  # further features are folded away
 
 
 def _find_error(report: Report) -> float | None:
-    """Return the held-out error of the model, where it was measured."""
+    """Return the held-out error of the model, or None if it was not measured."""
     value = report.features[report.chosen - 1].error if report.chosen else report.null_error
     return value if is_known(value) else None
 
@@ -36,7 +46,7 @@ def _find_spread(report: Report) -> float | None:
 
 
 def masthead(report: Report) -> Html:
-    """Return the title, the answer in one sentence, and what it has to be compared with."""
+    """Return the title, the result in one sentence, and errors to compare it with."""
     interrupted = None
     if report.interrupted:
         words = tag("strong", "Interrupted. ")
@@ -67,7 +77,7 @@ def _answer(report: Report) -> Html:
 
 
 def _size(report: Report) -> str:
-    """Return how large the model is: ``3 of 8 features``, ``9 stumps of 3 columns (of 8)``."""
+    """Return the size of the model: ``3 of 8 features``, ``9 stumps of 3 columns (of 8)``."""
     if report.word == "feature":
         return f"{count(report.chosen)} of {plural(report.columns, 'feature')}"
     return f"{plural(report.chosen, report.word)} of {_columns(report)}"
@@ -80,7 +90,7 @@ def _columns(report: Report) -> str:
 
 
 def _inputs(report: Report, amount: int) -> str:
-    """Return a number of columns, which are the features unless those are made of them."""
+    """Return a number of columns, which are called features unless features are made of them."""
     return plural(amount, "feature" if report.word == "feature" else "column")
 
 
@@ -93,10 +103,9 @@ def _comparison(report: Report) -> str | None:
         lead = "with" if parts else "With"
         size = _inputs(report, report.full.n_features)
         linear = "" if report.word == "feature" else "a linear model of "
-        own = report.full.own_error
-        ours = (
-            f" (ShareBoost with all of them: {measure(own, report.task)})" if is_known(own) else ""
-        )
+        own, ours = report.full.own_error, ""
+        if is_known(own):
+            ours = f" (ShareBoost with all of them: {measure(own, report.task)})"
         value = measure(report.full.error, report.task)
         parts.append(f"{lead} {linear}all {size} {value}{ours}")
     first = f"{', '.join(parts)}." if parts and _find_error(report) is not None else ""
@@ -138,8 +147,8 @@ def _classes(report: Report) -> str:
 
 
 def features_section(report: Report) -> Html:
-    """Return the path as a table; what is not in the model is folded away."""
-    listed = min(report.chosen, _MOST_ROWS)
+    """Return the path as a table; features beyond the model are folded away."""
+    listed = min(report.chosen, _MOST_LISTED)
     many, last = f"{report.word}s", len(report.features)
     parts: list[Html | None] = [
         tag(
@@ -163,7 +172,7 @@ def features_section(report: Report) -> Html:
 
 
 def _list_members(report: Report) -> Html | None:
-    """Say what the model consists of, where that is not the path."""
+    """Return a sentence with the features of the model, if they are not the path."""
     if report.members is None:
         return None
     words = f"Earlier choices were replaced on the way. The {report.word}s of the model are now: "
@@ -204,7 +213,7 @@ def _add_rank(rank: str, name: Html) -> Html:
 
 
 def _add_margin(error: float | None, spread: float | None, task: str) -> Html:
-    """Return an error and its standard error, which goes below where there is no room."""
+    """Return an error and its standard error, which is below the error if there is no room."""
     doubt = tag("small", f"±\u00a0{margin(spread, task)}") if is_known(spread) else None
     return join((measure(error, task), " " if doubt else None, doubt if is_known(error) else None))
 
@@ -223,45 +232,36 @@ def _gain(gain: float, largest: float) -> Html:
 
 
 def cost_section(report: Report) -> Html:
-    """Return what a prediction needs, beside the model over all features."""
+    """Return the cost of a prediction, beside that of the model over all features."""
+    full, error, caption = report.full, _find_error(report), "Cost of a prediction"
+    head, name = ["Measure", "This model"], f"Held-out {report.error_name}"
+    others = (None,) * 3 if full is None else (full.n_features, full.multiply_adds, full.error)
     rows = [
-        ["Columns to measure", count(report.n_read)],
-        ["Multiply-adds for one prediction", count(report.multiply_adds)],
+        ["Columns to measure", *_compare(report.n_read, others[0])],
+        ["Multiply-adds for one prediction", *_compare(report.multiply_adds, others[1])],
     ]
-    error = _find_error(report)
     if error is not None:
         text = plus_minus(error, _find_spread(report), report.task)
-        rows.append([f"Held-out {report.error_name}", text])
+        rows.append([name, text, measure(others[2], report.task), ""])
+        if full is not None and is_known(full.own_error):
+            rows.append([f"{name}, ShareBoost", text, measure(full.own_error, report.task), ""])
     if report.model_bytes is not None:
-        rows.append(["Size of the model file", byte_size(report.model_bytes)])
-    head = ["Measure", "This model"]
-    full = report.full
+        rows.append(["Size of the model file", byte_size(report.model_bytes), "", ""])
     if full is not None:
         head += ["All features" if report.word == "feature" else "All columns", "Saved"]
-        rows[0] += _compare(report.n_read, full.n_features)
-        rows[1] += _compare(report.multiply_adds, full.multiply_adds)
-        if error is not None:
-            rows[2] += [measure(full.error, report.task), ""]
-            if is_known(full.own_error):
-                own = measure(full.own_error, report.task)
-                rows.insert(3, [f"Held-out {report.error_name}, ShareBoost", text, own, ""])
-    rows = [row + [""] * (len(head) - len(row)) for row in rows]
-    caption = "Cost of a prediction"
-    if full is not None:
         caption += f", beside the linear model over {head[2].lower()}"
-    note = one_line(full.note) if full is not None and full.note else ""
-    return join(
-        (
-            tag("p", _cost_words(report)),
-            table(caption, head, rows, class_="figures"),
-            tag("p", note, class_="muted") if note else None,
-        )
-    )
+    note = [one_line(full.note)] if full is not None and full.note else []
+    cells = (row[: len(head)] for row in rows)
+    figures = table(caption, head, cells, class_="figures")
+    return join((tag("p", _cost_words(report)), figures, paragraph(note)))
 
 
-def _compare(ours: int, theirs: int) -> list[str]:
-    saved = ours > 0 and theirs > ours
-    return [count(theirs), f"{number(theirs / ours, 2)}\u00a0× fewer" if saved else ""]
+def _compare(ours: int, theirs: int | None) -> list[str]:
+    """Return one number, or two numbers and how many times smaller the first one is."""
+    if theirs is None:
+        return [count(ours)]
+    fewer = f"{number(theirs / ours, 2)}\u00a0× fewer" if 0 < ours < theirs else ""
+    return [count(ours), count(theirs), fewer]
 
 
 def _cost_words(report: Report) -> str:
@@ -277,7 +277,7 @@ def _cost_words(report: Report) -> str:
 
 
 def data_section(report: Report) -> Html:
-    """Return what the table held, and what was done to it."""
+    """Return facts about the table, and notes on its treatment."""
     facts = [
         ("Target", name_tag(report.target)),
         ("Rows", count(report.rows)),
@@ -295,12 +295,12 @@ def origin_section(report: Report) -> Html:
         ("Version", f"mixnorm {one_line(report.version)}"),
         ("Fitted in", duration(report.fit_seconds)),
     ]
-    # What cannot be shown leaves a mark here: the command is meant to be used again.
+    # A mark replaces characters that cannot be shown, because the command may be used again.
     command = tag("pre", tag("code", clean(report.command, gap="\ufffd")))
     return join((_pairs(facts), tag("p", "The command that made this report:"), command))
 
 
 def _pairs(pairs: Iterable[tuple[str, str]], class_: str = "facts") -> Html:
-    """Return names with what belongs to each."""
+    """Return a list of names and values."""
     boxes = (tag("div", tag("dt", name), tag("dd", value)) for name, value in pairs)
     return tag("dl", *boxes, class_=class_)
