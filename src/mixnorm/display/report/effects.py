@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from mixnorm.display.report import text
 from mixnorm.display.report.grid import choose_classes
 from mixnorm.display.report.heat import bars, heat_map
 from mixnorm.display.report.html import (
@@ -23,16 +24,6 @@ from mixnorm.display.report.html import (
 )
 from mixnorm.display.report.report import Report
 from mixnorm.display.report.svg import swatch
-from mixnorm.display.report.text import (
-    LARGEST_SHOWN,
-    NONE,
-    count,
-    format_fixed,
-    is_known,
-    number,
-    plural,
-    shorten,
-)
 
 _MOST_FEATURES = 60
 
@@ -69,7 +60,7 @@ class Effects:
         n = min(report.chosen, _MOST_FEATURES)
         values = report.effects[rows, :n]
         return cls(
-            values=np.where(np.abs(values) < LARGEST_SHOWN, values, np.nan),
+            values=np.where(np.abs(values) < text.LARGEST_SHOWN, values, np.nan),
             classes=[report.classes[i] for i in rows],
             features=list(report.names[:n]),
             signed=[bool(signed) for signed in report.signed[:n]],
@@ -91,7 +82,7 @@ class Effects:
 
     def plural(self, amount: int) -> str:
         """Return ``2 classes`` or ``2 outputs``."""
-        return plural(amount, self.word, "classes" if self.word == "class" else None)
+        return text.plural(amount, self.word, "classes" if self.word == "class" else None)
 
     def value(self, i: int, j: int) -> float:
         """Return an effect, without its sign where that means nothing."""
@@ -101,27 +92,27 @@ class Effects:
     def hue(self, i: int, j: int) -> str:
         """Return the class of its colour."""
         value = self.value(i, j)
-        if not is_known(value):
+        if not text.is_known(value):
             return "void"
         return "size" if not self.signed[j] else "lower" if value < 0 else "raise"
 
     def strength(self, i: int, j: int) -> float:
         """Return how strong its colour is."""
         value = self.value(i, j)
-        return abs(value) / self.limit if is_known(value) and self.limit else 0.0
+        return abs(value) / self.limit if text.is_known(value) and self.limit else 0.0
 
     def text(self, i: int, j: int) -> str:
         """Return the effect with its sign."""
         value = self.value(i, j)
-        return ("+" if self.signed[j] and value > 0 else "") + number(value)
+        return ("+" if self.signed[j] and value > 0 else "") + text.number(value)
 
     def brief(self, i: int, j: int) -> str:
         """Return the effect for a field: all with the decimals that suit the largest."""
         value = self.value(i, j)
-        if not is_known(value) or not 1e-3 < self.limit < 1e5:
+        if not text.is_known(value) or not 1e-3 < self.limit < 1e5:
             return self.text(i, j)
-        text = format_fixed(value, max(2 - math.floor(math.log10(self.limit)), 0))
-        return f"+{text}" if self.signed[j] and value > 0 and text.strip("0.") else text
+        digits = text.format_fixed(value, max(2 - math.floor(math.log10(self.limit)), 0))
+        return f"+{digits}" if self.signed[j] and value > 0 and digits.strip("0.") else digits
 
     def strongest(self, most: int) -> list[tuple[int, int]]:
         """Return the places of the largest effects that are not zero."""
@@ -134,12 +125,12 @@ class Effects:
         """Say what a chart of them shows."""
         many = len(self.classes) > 1
         shape = f"{self.plural(len(self.classes))} by " if many else ""
-        parts = [f"{shape}{plural(len(self.features), self.feature)}."]
+        parts = [f"{shape}{text.plural(len(self.features), self.feature)}."]
         found = self.strongest(5)
         parts.append("Strongest effects:" if found else "All effects are zero or not known.")
         for i, j in found:
-            target = f" on {shorten(self.classes[i], 30)}" if many else ""
-            parts.append(f"{shorten(self.features[j], 30)}{target}: {self.text(i, j)}.")
+            target = f" on {text.shorten(self.classes[i], 30)}" if many else ""
+            parts.append(f"{text.shorten(self.features[j], 30)}{target}: {self.text(i, j)}.")
         return " ".join(parts)
 
 
@@ -182,10 +173,10 @@ def _explain_omissions(report: Report, effects: Effects) -> Html | None:
     if len(effects.classes) < len(report.classes):
         why = "with most errors" if report.confusion is not None else "that are moved most"
         all_ = effects.plural(len(report.classes))
-        parts.append(f"Shown are the {count(len(effects.classes))} of {all_} {why}.")
+        parts.append(f"Shown are the {text.count(len(effects.classes))} of {all_} {why}.")
     if len(effects.features) < report.chosen:
-        all_ = plural(report.chosen, report.word)
-        parts.append(f"Shown are the first {count(len(effects.features))} of {all_}.")
+        all_ = text.plural(report.chosen, report.word)
+        parts.append(f"Shown are the first {text.count(len(effects.features))} of {all_}.")
     return paragraph(parts)
 
 
@@ -212,7 +203,7 @@ def _legend(effects: Effects) -> list[Html]:
             items.append(join((swatch("size"), together)))
     else:
         beyond = " or more" if effects.known_sizes.max(initial=0) > 1.001 * effects.limit else ""
-        limit = f"{number(effects.limit, 2)}{beyond}"
+        limit = f"{text.number(effects.limit, 2)}{beyond}"
         steps = (0.25, 0.5, 0.75, 1.0)
         if any(effects.signed):
             down, up = ([swatch(hue, s) for s in steps] for hue in ("lower", "raise"))
@@ -222,7 +213,7 @@ def _legend(effects: Effects) -> list[Html]:
             scale = tag("span", *(swatch("size", s) for s in steps), class_="scale")
             items.append(join(("0", scale, f"{limit}; {together}")))
     if not np.isfinite(effects.values).all():
-        items.append(join((swatch("void"), f"{NONE} not known")))
+        items.append(join((swatch("void"), f"{text.NONE} not known")))
     return items
 
 

@@ -121,20 +121,12 @@ def _points(inside: np.ndarray, x: Axis, y: Axis) -> Html:
 def _squares(amounts: np.ndarray, x: Axis, y: Axis) -> Html:
     side = (x.end - x.start) / _SQUARES
     most = np.log1p(amounts.max())
-    return cells(
-        [
-            Cell(
-                x.start + i * side,
-                y.start - (j + 1) * side,
-                side - 0.5,
-                side - 0.5,
-                "size",
-                float(np.log1p(amounts[i, j]) / most),
-                f"{count(amounts[i, j])} rows",
-            )
-            for i, j in zip(*np.nonzero(amounts), strict=True)
-        ]
-    )
+    fields = []
+    for i, j in zip(*np.nonzero(amounts), strict=True):
+        left, top = x.start + i * side, y.start - (j + 1) * side
+        strength, tip = float(np.log1p(amounts[i, j]) / most), f"{count(amounts[i, j])} rows"
+        fields.append(Cell(left, top, side - 0.5, side - 0.5, "size", strength, tip))
+    return cells(fields)
 
 
 def _legend(amounts: np.ndarray) -> Html:

@@ -88,16 +88,17 @@ def plus_minus(value: float | None, spread: float | None, task: str) -> str:
     """Return an error, with its standard error if that is known."""
     if not is_known(value) or not is_known(spread):
         return measure(value, task)
-    return f"{measure(value, task)}{_SPACE}±{_SPACE}{margin(spread, task)}"
+    return f"{measure(value, task)}{_SPACE}{margin(spread, task)}"
 
 
 def margin(spread: float | None, task: str) -> str:
-    """Return a standard error in the unit of its error, without the sign of the unit."""
+    """Return ``± 0.6``, a standard error in the unit of its error, without the name of the unit."""
     if not is_known(spread):
         return NONE
+    size = number(spread, 2)
     if task == "classification":
-        return f"{100 * spread:.{1 if spread >= 0.0005 or spread == 0 else 3}f}"
-    return number(spread, 2)
+        size = f"{100 * spread:.{1 if spread >= 0.0005 or spread == 0 else 3}f}"
+    return f"±{_SPACE}{size}"
 
 
 def duration(seconds: float) -> str:
