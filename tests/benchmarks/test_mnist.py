@@ -19,7 +19,7 @@ from benchmarks.mnist.methods import PEERS, Peer
 from benchmarks.mnist.report import STAGES, checks, status, tables
 from benchmarks.mnist.variants import VARIANTS, Variant, settings
 from mixnorm.datasets import load
-from mixnorm.datasets.deslant import _upright
+from mixnorm.datasets.deslant import _compute_maps
 from mixnorm.exceptions import DatasetNotFoundError
 from mixnorm.pools import Patches
 
@@ -65,7 +65,7 @@ class TestImages:
             data = load("mnist", download_if_missing=False)
         except DatasetNotFoundError as error:
             pytest.skip(str(error))
-        slants, y = _upright(data.X.reshape(-1, 28, 28), None)[:, 1, 0], data.y.astype(int)
+        slants, y = _compute_maps(data.X.reshape(-1, 28, 28), None)[:, 1, 0], data.y.astype(int)
         slants -= np.array([slants[y == label].mean() for label in range(10)])[y]
         assert np.corrcoef(slants[:-2], slants[2:])[0, 1] > 0.4
         far = np.corrcoef(slants[:-20001], slants[20001:])[0, 1]
@@ -83,7 +83,7 @@ class TestImages:
 
     def test_originals_may_weigh_more(self, digits):
         images = mnist_data.load(rows=20)
-        found = mnist_data.set_upright(mnist_data.with_copies(images, 2, {}, 3.0))
+        found = mnist_data.set_compute_maps(mnist_data.with_copies(images, 2, {}, 3.0))
         np.testing.assert_array_equal(found.weight, np.repeat([3.0, 1.0], [20, 40]))
 
 

@@ -7,16 +7,14 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from mixnorm.advice.cases import AdviceCase, Folds, Part
 from mixnorm.exceptions import NotConvergedWarning
 from mixnorm.selection import Candidate, search
-
-if TYPE_CHECKING:
-    from sklearn.base import BaseEstimator
 
 # The smallest penalty divided by the largest, in the comparison of norms.
 _RATIO_OF_COMPARED_PENALTIES = 1e-3

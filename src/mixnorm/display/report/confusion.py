@@ -9,7 +9,16 @@ from functools import cached_property
 import numpy as np
 
 from mixnorm.display.report.grid import Grid, choose_classes
-from mixnorm.display.report.html import Html, fold, join, legend, name_tag, scroll, table, tag
+from mixnorm.display.report.html import (
+    Html,
+    fold_figures,
+    join,
+    legend,
+    name_tag,
+    paragraph,
+    scroll,
+    tag,
+)
 from mixnorm.display.report.report import Report
 from mixnorm.display.report.svg import Cell, cells, picture, swatch
 from mixnorm.display.report.text import NONE, count, percent, plural, shorten, text_width
@@ -108,7 +117,7 @@ def _explain_omissions(shown: int, classes: int) -> Html | None:
         f"The matrix shows the {shown} of {count(classes)} classes with most errors, and their"
         " confusions among each other; the lists are about all classes."
     )
-    return tag("p", words, class_="muted")
+    return paragraph([words])
 
 
 def _most_frequent(confusion: Confusion) -> Html:
@@ -242,10 +251,6 @@ def _numbers(confusion: Confusion, shown: np.ndarray) -> Html:
         line = (count(amount) if amount else "" for amount in confusion.counts[i, shown])
         total, right = confusion.sums[i], confusion.counts[i, i]
         rows.append([name, *line, count(total), percent(right / total) if total else NONE])
-    numbers = table(
-        "Counts: rows are true classes, columns predicted",
-        ["True class", *names, "All rows", "Right"],
-        rows,
-        class_="figures",
-    )
-    return fold("The counts in numbers", numbers)
+    head = ["True class", *names, "All rows", "Right"]
+    caption = "Counts: rows are true classes, columns predicted"
+    return fold_figures("The counts in numbers", caption, head, rows)

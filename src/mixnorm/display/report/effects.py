@@ -13,13 +13,12 @@ from mixnorm.display.report.grid import choose_classes
 from mixnorm.display.report.heat import bars, heat_map
 from mixnorm.display.report.html import (
     Html,
-    fold,
+    fold_figures,
     join,
     legend,
     name_tag,
     paragraph,
     scroll,
-    table,
     tag,
 )
 from mixnorm.display.report.report import Report
@@ -230,5 +229,4 @@ def _numbers(effects: Effects) -> Html:
             [name_tag(effects.classes[i]), *(effects.text(i, j) for j in range(n))]
             for i in range(k)
         ]
-    body = table("Effects in numbers", head, rows, class_="figures")
-    return fold("The effects in numbers", body)
+    return fold_figures("The effects in numbers", "Effects in numbers", head, rows)

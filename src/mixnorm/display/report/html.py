@@ -98,6 +98,11 @@ def fold(summary: str, body: Html) -> Html:
     return tag("details", tag("summary", summary), body)
 
 
+def fold_figures(summary: str, caption: str, head: Iterable[str], rows: list[list[str]]) -> Html:
+    """Return a table of figures that a click on its summary shows."""
+    return fold(summary, table(caption, head, rows, class_="figures"))
+
+
 def paragraph(sentences: Sequence[str]) -> Html | None:
     """Return sentences as a muted paragraph, or None if there are none."""
     return tag("p", " ".join(sentences), class_="muted") if sentences else None

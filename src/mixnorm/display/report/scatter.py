@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from mixnorm.display.report.html import Html, fold, join, legend, paragraph, scroll, table, tag
+from mixnorm.display.report.html import (
+    Html,
+    fold_figures,
+    join,
+    legend,
+    paragraph,
+    scroll,
+    table,
+    tag,
+)
 from mixnorm.display.report.report import Report
 from mixnorm.display.report.svg import (
     Axis,
@@ -165,5 +174,5 @@ def _numbers(pairs: np.ndarray) -> Html:
         span = f"{number(part[0, 0])} to {number(part[-1, 0])}"
         rows.append([span, count(len(part)), number(low), number(middle), number(high)])
     head = ["Truth", "Rows", "Prediction: 10\u00a0% below", "Median", "90\u00a0% below"]
-    numbers = table("Predictions by tenths of the truth", head, rows, class_="figures")
-    return fold("The predictions in numbers", numbers)
+    caption = "Predictions by tenths of the truth"
+    return fold_figures("The predictions in numbers", caption, head, rows)

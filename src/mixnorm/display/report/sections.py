@@ -5,17 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from mixnorm.display.report import text
-from mixnorm.display.report.html import (
-    Html,
-    clean,
-    fold,
-    join,
-    name_tag,
-    one_line,
-    paragraph,
-    table,
-    tag,
-)
+from mixnorm.display.report.html import Html, clean, fold, join, name_tag, one_line, table, tag
 from mixnorm.display.report.report import Feature, Report
 
 _MOST_LISTED = 40  # further features are folded away
@@ -238,10 +228,10 @@ def cost_section(report: Report) -> Html:
     if full is not None:
         head += ["All features" if report.word == "feature" else "All columns", "Saved"]
         caption += f", beside the linear model over {head[2].lower()}"
-    note = [one_line(full.note)] if full is not None and full.note else []
+    note = tag("p", one_line(full.note), class_="muted") if full and full.note else None
     cells = (row[: len(head)] for row in rows)
     figures = table(caption, head, cells, class_="figures")
-    return join((tag("p", _cost_words(report)), figures, paragraph(note)))
+    return join((tag("p", _cost_words(report)), figures, note))
 
 
 def _compare(ours: int, theirs: int | None) -> list[str]:
