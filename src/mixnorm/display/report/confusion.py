@@ -9,16 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from mixnorm.display.report.grid import Grid, choose_classes
-from mixnorm.display.report.html import (
-    Html,
-    fold_figures,
-    join,
-    legend,
-    name_tag,
-    paragraph,
-    scroll,
-    tag,
-)
+from mixnorm.display.report.html import Html, fold_table, join, legend, name_tag, scroll, tag
 from mixnorm.display.report.report import Report
 from mixnorm.display.report.svg import Cell, cells, picture, swatch
 from mixnorm.display.report.text import NONE, count, percent, plural, shorten, text_width
@@ -66,7 +57,7 @@ class Confusion:
         return [(i, j) for i, j in pairs if self.wrong[i, j] > 0]
 
     def describe(self) -> str:
-        """Say what the matrix shows."""
+        """Describe the matrix in words."""
         total, right = self.counts.sum(), np.trace(self.counts)
         parts = [f"{plural(len(self.counts), 'class', 'classes')}, {_rows(total)}."]
         parts.append(f"{count(right)} on the diagonal, {percent(right / total)}.")
@@ -117,7 +108,7 @@ def _explain_omissions(shown: int, classes: int) -> Html | None:
         f"The matrix shows the {shown} of {count(classes)} classes with most errors, and their"
         " confusions among each other; the lists are about all classes."
     )
-    return paragraph([words])
+    return tag("p", words, class_="muted")
 
 
 def _most_frequent(confusion: Confusion) -> Html:
@@ -253,4 +244,4 @@ def _numbers(confusion: Confusion, shown: np.ndarray) -> Html:
         rows.append([name, *line, count(total), percent(right / total) if total else NONE])
     head = ["True class", *names, "All rows", "Right"]
     caption = "Counts: rows are true classes, columns predicted"
-    return fold_figures("The counts in numbers", caption, head, rows)
+    return fold_table("The counts in numbers", caption, head, rows)

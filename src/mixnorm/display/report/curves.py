@@ -9,7 +9,7 @@ import numpy as np
 
 from mixnorm.display.report.html import Html, join, tag
 from mixnorm.display.report.report import Report
-from mixnorm.display.report.svg import Axis, draw_grid_lines, picture, tick_text, ticks
+from mixnorm.display.report.svg import Axis, draw_grid, picture, tick_text, ticks
 from mixnorm.display.report.text import is_known, measure, number, plural, text_width
 
 _WIDE, _NARROW = (680, 300), (340, 270)
@@ -134,7 +134,7 @@ def _draw(curve: PathChart, size: tuple[int, int], variant: str) -> Html:
         size,
         f"{curve.name} against the number of {curve.word}s",
         _describe(curve),
-        draw_grid_lines(y, left, right, write),
+        draw_grid(y, left, right, write),
         _sizes_axis(x, y.start, curve.word),
         _band(curve, x, y),
         _references(curve, y, left, right),
@@ -169,7 +169,7 @@ def _sizes_axis(x: Axis, base: float, word: str) -> Html:
 
 
 def _runs(curve: PathChart) -> list[list[Point]]:
-    """Split the points where a number of features was not measured."""
+    """Return the points as runs of consecutive numbers of features."""
     runs: list[list[Point]] = []
     for point in curve.points:
         if runs and runs[-1][-1][0] == point[0] - 1:
@@ -196,7 +196,7 @@ def _line(curve: PathChart, x: Axis, y: Axis) -> Html:
 
 
 def _band(curve: PathChart, x: Axis, y: Axis) -> Html:
-    """Draw one standard error to both sides, cut at the frame."""
+    """Draw a band of one standard error to both sides, cut at the frame."""
     drawn = []
     for run in _runs(curve):
         known_run = [(i, v, curve.spread[i]) for i, v in run if i in curve.spread]

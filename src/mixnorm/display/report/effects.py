@@ -1,4 +1,4 @@
-"""How the chosen features move the scores of the classes."""
+"""The effects of the chosen features on the scores of the classes."""
 
 from __future__ import annotations
 
@@ -11,16 +11,7 @@ import numpy as np
 from mixnorm.display.report import text
 from mixnorm.display.report.grid import choose_classes
 from mixnorm.display.report.heat import bars, heat_map
-from mixnorm.display.report.html import (
-    Html,
-    fold_figures,
-    join,
-    legend,
-    name_tag,
-    paragraph,
-    scroll,
-    tag,
-)
+from mixnorm.display.report.html import Html, fold_table, join, legend, name_tag, paragraph, tag
 from mixnorm.display.report.report import Report
 from mixnorm.display.report.svg import swatch
 
@@ -29,20 +20,20 @@ _MOST_FEATURES = 60
 
 @dataclass(frozen=True)
 class Effects:
-    """The effects that are shown, and how each is written and coloured.
+    """The effects that the page shows, with their text and colour.
 
     Parameters
     ----------
     values : array of shape (n_classes, n_features)
-        NaN where an effect is not known.
+        The effects; NaN if an effect is not known.
     classes, features : list of str
         Their names.
     signed : list of bool
         For each feature, whether the sign of its effects means anything.
     word : str
-        What the rows are, ``"class"`` or ``"output"``.
+        The word for a row, ``"class"`` or ``"output"``.
     feature : str
-        What a feature is called.
+        The word for a feature.
     """
 
     values: np.ndarray
@@ -54,7 +45,7 @@ class Effects:
 
     @classmethod
     def of(cls, report: Report) -> Effects:
-        """Take as much from a report as can be shown."""
+        """Return the effects of a report for which the page has room."""
         rows = choose_classes(report)
         n = min(report.chosen, _MOST_FEATURES)
         values = report.effects[rows, :n]
@@ -74,7 +65,7 @@ class Effects:
 
     @cached_property
     def limit(self) -> float:
-        """The size that has full colour; a few extreme effects must not pale the rest."""
+        """The size with full colour; among many effects, the largest 1 % are left out."""
         sizes = self.known_sizes
         largest = float(sizes.max(initial=0.0))
         return float(np.quantile(sizes, 0.99)) or largest if sizes.size > 200 else largest
@@ -84,19 +75,19 @@ class Effects:
         return text.plural(amount, self.word, "classes" if self.word == "class" else None)
 
     def value(self, i: int, j: int) -> float:
-        """Return an effect, without its sign where that means nothing."""
+        """Return an effect, without its sign if the sign has no meaning."""
         value = float(self.values[i, j])
         return value if self.signed[j] else abs(value)
 
     def hue(self, i: int, j: int) -> str:
-        """Return the class of its colour."""
+        """Return the CSS class of the colour of an effect."""
         value = self.value(i, j)
         if not text.is_known(value):
             return "void"
         return "size" if not self.signed[j] else "lower" if value < 0 else "raise"
 
     def strength(self, i: int, j: int) -> float:
-        """Return how strong its colour is."""
+        """Return the strength of the colour of an effect, from 0 to 1 or more."""
         value = self.value(i, j)
         return abs(value) / self.limit if text.is_known(value) and self.limit else 0.0
 
@@ -106,7 +97,7 @@ class Effects:
         return ("+" if self.signed[j] and value > 0 else "") + text.number(value)
 
     def brief(self, i: int, j: int) -> str:
-        """Return the effect for a field: all with the decimals that suit the largest."""
+        """Return the effect for a field, with the decimals that suit the largest effect."""
         value = self.value(i, j)
         if not text.is_known(value) or not 1e-3 < self.limit < 1e5:
             return self.text(i, j)
@@ -121,7 +112,7 @@ class Effects:
         return [(i, j) for i, j in places if sizes[i, j] > 0]
 
     def describe(self) -> str:
-        """Say what a chart of them shows."""
+        """Describe the chart of the effects."""
         many = len(self.classes) > 1
         shape = f"{self.plural(len(self.classes))} by " if many else ""
         parts = [f"{shape}{text.plural(len(self.features), self.feature)}."]
@@ -146,7 +137,7 @@ def effects_section(report: Report) -> Html:
             tag("p", _explain(report, effects)),
             _explain_omissions(report, effects),
             _strongest_words(effects),
-            scroll(title, (bars if single else heat_map)(effects, title)),
+            (bars if single else heat_map)(effects, title),
             legend(_legend(effects)),
             _numbers(effects),
         )
@@ -192,7 +183,7 @@ def _strongest_words(effects: Effects) -> Html:
 
 
 def _legend(effects: Effects) -> list[Html]:
-    """Return what the colours mean; bars have a length, and need no scale."""
+    """Return the items that explain the colours; bars need no scale."""
     together = "several columns together: size without a sign"
     items: list[Html] = []
     if len(effects.classes) == 1:
@@ -217,7 +208,7 @@ def _legend(effects: Effects) -> list[Html]:
 
 
 def _numbers(effects: Effects) -> Html:
-    """Return the effects as a table; a single output is turned, so that it reads downwards."""
+    """Return the effects as a table, with one row per feature if there is a single output."""
     k, n = effects.values.shape
     features = [name_tag(name) for name in effects.features]
     if k == 1:
@@ -229,4 +220,4 @@ def _numbers(effects: Effects) -> Html:
             [name_tag(effects.classes[i]), *(effects.text(i, j) for j in range(n))]
             for i in range(k)
         ]
-    return fold_figures("The effects in numbers", "Effects in numbers", head, rows)
+    return fold_table("The effects in numbers", "Effects in numbers", head, rows)

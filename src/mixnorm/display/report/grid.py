@@ -38,7 +38,7 @@ def choose_classes(report: Report) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Grid:
-    """Where the fields and the names of a matrix are.
+    """The places of the fields and names of a matrix.
 
     Parameters
     ----------

@@ -1,11 +1,11 @@
-"""Drawings of effects: a map for several classes, bars for one output."""
+"""Charts of effects: a heat map for several classes, bars for one output."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from mixnorm.display.report.grid import Grid
-from mixnorm.display.report.html import Html, join, tag
+from mixnorm.display.report.html import Html, join, scroll, tag
 from mixnorm.display.report.svg import Axis, Cell, cells, picture
 from mixnorm.display.report.text import is_known, shorten, text_width
 
@@ -17,7 +17,7 @@ _FONT = 12
 
 
 def heat_map(effects: Effects, title: str) -> Html:
-    """Draw a coloured field for each class and feature; with few of them, also the numbers."""
+    """Draw a coloured field for each class and feature, with numbers if there are few."""
     k, n = effects.values.shape
     roomy = k <= 20 and n <= 16
     texts = [[effects.brief(i, j) for j in range(n)] for i in range(k)] if roomy else []
@@ -42,14 +42,15 @@ def heat_map(effects: Effects, title: str) -> Html:
                 middle = {"x": x + grid.width / 2, "y": y + grid.height / 2 + 4}
                 words.append(tag("text", effects.brief(i, j), class_="value middle", **middle))
     content = cells(fields), join(words), grid.names()
-    return picture("effects", grid.size, title, effects.describe(), *content)
+    chart = picture("effects", grid.size, title, effects.describe(), *content)
+    return scroll(title, chart)
 
 
 def bars(effects: Effects, title: str) -> Html:
-    """Draw the effects on a single output: a bar to the left or right for each feature."""
+    """Draw the effects on a single output, as a bar to the left or right for each feature."""
     values = [effects.value(0, j) for j in range(len(effects.features))]
     texts = [effects.text(0, j) for j in range(len(values))]
-    widest = 12 if effects.feature == "feature" else 18  # what is made of columns has a longer name
+    widest = 12 if effects.feature == "feature" else 18  # names of derived features are longer
     names = [shorten(name, widest) for name in effects.features]
     left = 12 + _FONT * max(map(text_width, names))
     room = 6 + _FONT * max(map(text_width, texts))
@@ -69,4 +70,5 @@ def bars(effects: Effects, title: str) -> Html:
         ]
     parts.append(tag("line", x1=x(0), x2=x(0), y1=2, y2=24 * len(values) + 6, class_="base"))
     size = (x.end + room, 24 * len(values) + 8)
-    return picture("effects", size, title, effects.describe(), *parts, class_="fit")
+    chart = picture("effects", size, title, effects.describe(), *parts, class_="fit")
+    return scroll(title, chart)

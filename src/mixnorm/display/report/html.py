@@ -98,7 +98,7 @@ def fold(summary: str, body: Html) -> Html:
     return tag("details", tag("summary", summary), body)
 
 
-def fold_figures(summary: str, caption: str, head: Iterable[str], rows: list[list[str]]) -> Html:
+def fold_table(summary: str, caption: str, head: Iterable[str], rows: list[list[str]]) -> Html:
     """Return a table of figures that a click on its summary shows."""
     return fold(summary, table(caption, head, rows, class_="figures"))
 

@@ -4,26 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from mixnorm.display.report.html import (
-    Html,
-    fold_figures,
-    join,
-    legend,
-    paragraph,
-    scroll,
-    table,
-    tag,
-)
+from mixnorm.display.report.html import Html, fold_table, join, paragraph, scroll, table, tag
 from mixnorm.display.report.report import Report
-from mixnorm.display.report.svg import (
-    Axis,
-    Cell,
-    cells,
-    draw_grid_lines,
-    picture,
-    swatch,
-    tick_text,
-)
+from mixnorm.display.report.svg import Axis, Cell, cells, draw_grid, picture, swatch, tick_text
 from mixnorm.display.report.text import LARGEST_SHOWN, count, number, percent, text_width
 
 _MOST_POINTS = 400  # more points would hide each other, and are counted in squares instead
@@ -111,7 +94,7 @@ def _draw(inside: np.ndarray, y: Axis, amounts: np.ndarray | None, pairs: np.nda
         (x.end + max(widest / 2, 8), _SIDE),
         title,
         _describe(pairs),
-        draw_grid_lines(y, left, x.end, write),
+        draw_grid(y, left, x.end, write),
         *values,
         tag("text", f"truth{unit}", x=(x.start + x.end) / 2, y=y.start + 36, class_="axis middle"),
         tag("text", f"prediction{unit}", x=left + 6, y=y.end + 16, class_="axis"),
@@ -141,7 +124,7 @@ def _squares(amounts: np.ndarray, x: Axis, y: Axis) -> Html:
 def _legend(amounts: np.ndarray) -> Html:
     scale = tag("span", *(swatch("size", s) for s in (0.25, 0.5, 0.75, 1.0)), class_="scale")
     words = f" {count(amounts.max())} rows in a square (logarithmic)"
-    return legend([join(("1 ", scale, words))])
+    return tag("ul", tag("li", "1 ", scale, words), class_="legend")
 
 
 def _quantile_table(residual: np.ndarray) -> Html:
@@ -175,4 +158,4 @@ def _numbers(pairs: np.ndarray) -> Html:
         rows.append([span, count(len(part)), number(low), number(middle), number(high)])
     head = ["Truth", "Rows", "Prediction: 10\u00a0% below", "Median", "90\u00a0% below"]
     caption = "Predictions by tenths of the truth"
-    return fold_figures("The predictions in numbers", caption, head, rows)
+    return fold_table("The predictions in numbers", caption, head, rows)

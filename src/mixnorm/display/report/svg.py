@@ -167,7 +167,7 @@ def swatch(hue: str, strength: float = 1.0) -> Html:
     return tag("span", class_=f"swatch {hue}", style=f"opacity:{opacity(strength):.2f}")
 
 
-def draw_grid_lines(axis: Axis, left: float, right: float, text: Callable[[float], str]) -> Html:
+def draw_grid(axis: Axis, left: float, right: float, text: Callable[[float], str]) -> Html:
     """Return horizontal grid lines, with their values to the left."""
     return join(
         join(
