@@ -82,9 +82,9 @@ def test_regret_on_adversarial_targets(seed, norm, n, d):
 @pytest.mark.parametrize("norm", NORMS)
 def test_regret_grows_with_the_root(norm):
     """Regret against the best weights of a ball in hindsight, on labels that are noise."""
-    sizes = [250, 500, 1000, 2000, 4000]
+    sizes = [125, 250, 500, 1000, 2000]
     measured, promised = np.zeros((2, len(sizes)))
-    for seed in range(5):
+    for seed in range(3):
         rng = np.random.default_rng(seed)
         X, y = rng.choice([-1.0, 1.0], size=(sizes[-1], 10)), rng.integers(3, size=sizes[-1])
         model = MirrorDescentClassifier(

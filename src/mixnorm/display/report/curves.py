@@ -12,7 +12,7 @@ from mixnorm.display.report.report import Report
 from mixnorm.display.report.svg import Axis, draw_grid, picture, tick_text, ticks
 from mixnorm.display.report.text import is_known, measure, number, plural, text_width
 
-_WIDE, _NARROW = (680, 300), (340, 270)
+_WIDE_CHART, _NARROW_CHART = (680, 300), (340, 270)
 _MOST_DOTS = 60
 # A reference line at more than this many extents of the curve is left out: it would flatten it.
 _MOST_EXTENTS_TO_LINE = 4.0
@@ -77,7 +77,7 @@ def curve_figures(report: Report) -> Html:
     return tag(
         "div",
         _figure(error, _legend(error)),
-        _figure(loss, None, sizes=(_NARROW,)),
+        _figure(loss, None, sizes=(_NARROW_CHART,)),
         class_="pair",
     )
 
@@ -104,7 +104,9 @@ def _loss_curve(report: Report) -> PathChart:
 
 
 def _figure(
-    curve: PathChart, legend: Html | None, sizes: tuple[tuple[int, int], ...] = (_WIDE, _NARROW)
+    curve: PathChart,
+    legend: Html | None,
+    sizes: tuple[tuple[int, int], ...] = (_WIDE_CHART, _NARROW_CHART),
 ) -> Html:
     """Return a chart in each of the sizes, because text must not shrink with the screen."""
     if not curve.points:
