@@ -50,7 +50,7 @@ def design(name, seed=0):
 )
 def test_designs(name, wanted):
     given = design(name)
-    advice = advise(given.X, given.y, groups=given.groups, n_alphas=6)
+    advice = advise(given.X, given.y, groups=given.groups, n_alphas=6, cv=3)
     assert advice.best_norm_ in wanted
     assert advice.verdict in ("clear", "tie")
     assert advice.best_norm_ in advice.why
@@ -58,7 +58,7 @@ def test_designs(name, wanted):
 
 def test_ties_and_noise():
     plenty = design("plenty")
-    advice = advise(plenty.X, plenty.y, max_rows=1000, n_alphas=6)
+    advice = advise(plenty.X, plenty.y, max_rows=1000, n_alphas=5, cv=3)
     assert advice.verdict == "tie"
     assert "as good" in advice.why
     assert advice.n_used == 1000
