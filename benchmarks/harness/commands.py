@@ -27,7 +27,7 @@ def check_names(**asked: tuple[Iterable[str], Collection[str]]) -> None:
             raise SystemExit(f"Unknown {kind} {unknown[0]!r}. Choose from {', '.join(known)}.")
 
 
-def carried_out(
+def run_command(
     args: argparse.Namespace,
     console: Console,
     run: Callable[[argparse.Namespace, Store, Console], Any],

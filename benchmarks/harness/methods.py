@@ -130,7 +130,7 @@ class Ridged(Method):
         return sorted(found, key=lambda point: point.size)
 
 
-def used_rows(coef: np.ndarray) -> int:
+def count_rows(coef: np.ndarray) -> int:
     """Number of features with any non-zero weight, ``coef`` having one row per feature."""
     return int(np.count_nonzero(np.any(coef != 0, axis=1)))
 

@@ -69,7 +69,7 @@ def describe(record: Record) -> str:
     return f"{record['seconds']:.3g} s, {last['error']:.1f} % at {last['size']}"
 
 
-def listing(console: Console, datasets: Iterable[str], methods: Mapping[str, Method]) -> None:
+def print_choices(console: Console, datasets: Iterable[str], methods: Mapping[str, Method]) -> None:
     """Print what can be asked for."""
     console.print("datasets: " + ", ".join(datasets))
     for name, method in methods.items():

@@ -86,7 +86,7 @@ def search(
     return best
 
 
-def judged(problem: Problem, models: Sequence[Model]) -> dict[str, Any]:
+def compute_gaps(problem: Problem, models: Sequence[Model]) -> dict[str, Any]:
     """Return what the shared gap function says of some solutions."""
     values = [value(problem, model.W, model.alpha) for model in models]
     worst = max(values, key=lambda each: each.relative)
@@ -116,7 +116,7 @@ def loosest(solver: Solver, problem: Problem) -> Iterator[dict[str, Any]]:
 
     def tried(place: int) -> dict[str, Any]:
         tol = solver.grid[place]
-        found = judged(problem, solver.models(solver.solve(inputs, problem, tol), problem))
+        found = compute_gaps(problem, solver.models(solver.solve(inputs, problem, tol), problem))
         return {"tol": tol, "relative_gap": found["relative_gap"]}
 
     last = len(solver.grid) - 1

@@ -109,7 +109,7 @@ class Search(Classifier):
         return None
 
 
-def installed() -> bool:
+def is_installed() -> bool:
     """Whether this mixnorm has the estimators."""
     try:
         from mixnorm import MixedNormClassifier, MixedNormRegressor  # noqa: F401

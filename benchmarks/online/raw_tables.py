@@ -68,7 +68,7 @@ def streams(name: str) -> list[Stream]:
 
 
 @contextmanager
-def converted(learner: Learner, given: list[Stream]) -> Iterator[list[Any]]:
+def convert(learner: Learner, given: list[Stream]) -> Iterator[list[Any]]:
     """Give streams the form that a learner takes, each in a folder of its own."""
     with tempfile.TemporaryDirectory(prefix="mixnorm-bench-") as name:
         folders = [Path(name) / str(place) for place in range(len(given))]
@@ -84,7 +84,7 @@ def measure(table: str, method: str) -> dict[str, Any]:
     rows that count. Its figures are optimistic by that choice.
     """
     learner, given, found = METHODS[method], streams(table), {}
-    with converted(learner, given) as inputs:
+    with convert(learner, given) as inputs:
         learner.setup()
         if learner.grid:
             tried = [

@@ -83,7 +83,7 @@ class TestImages:
 
     def test_originals_may_weigh_more(self, digits):
         images = mnist_data.load(rows=20)
-        found = mnist_data.set_compute_maps(mnist_data.with_copies(images, 2, {}, 3.0))
+        found = mnist_data.set_upright(mnist_data.with_copies(images, 2, {}, 3.0))
         np.testing.assert_array_equal(found.weight, np.repeat([3.0, 1.0], [20, 40]))
 
 
@@ -179,11 +179,11 @@ class TestChild:
                 return X
 
         model, X = Model(), np.zeros(5)
-        child.predicted_by(model, X, child.Clock("cpu"))
+        child.measure_predictions(model, X, child.Clock("cpu"))
         assert model.calls == child.REPEATS + 1
         monkeypatch.setattr(child, "LONG", -1.0)
         again = Model()
-        assert child.predicted_by(again, X, child.Clock("cpu"))[0] is X
+        assert child.measure_predictions(again, X, child.Clock("cpu"))[0] is X
         assert again.calls == 1
 
 
@@ -263,10 +263,10 @@ class TestCommand:
     def test_finished_with_the_settings_of_today(self):
         used = dataclasses.asdict(settings("original"))
         record = {"order": self.ORDER, "status": "ok", "settings": json.loads(json.dumps(used))}
-        assert command.finished(record, self.ORDER)
-        assert not command.finished(record | {"settings": used | {"alpha": 0.5}}, self.ORDER)
-        assert not command.finished(record | {"status": "failed"}, self.ORDER)
-        assert not command.finished(record, self.ORDER | {"quick": True})
+        assert command.is_finished(record, self.ORDER)
+        assert not command.is_finished(record | {"settings": used | {"alpha": 0.5}}, self.ORDER)
+        assert not command.is_finished(record | {"status": "failed"}, self.ORDER)
+        assert not command.is_finished(record, self.ORDER | {"quick": True})
 
     def arguments(self, *given):
         parser = argparse.ArgumentParser()
