@@ -67,7 +67,7 @@ def run(args: argparse.Namespace, store: Store, console: Console) -> None:
 
 
 def run_order(order: Record) -> Record:
-    """Carry out one order in a process of its own."""
+    """Run one order in its own process."""
     return carry_out(["benchmarks.advise.child", json.dumps(order)], WALL)
 
 

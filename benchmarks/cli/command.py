@@ -192,7 +192,7 @@ def error_in(text: str) -> dict[str, float]:
 
 
 def describe(row: dict[str, Any]) -> str:
-    """Return a finished line in a few words."""
+    """Return a short description of a finished line."""
     if "failed" in row:
         return f"failed: {' '.join(row['failed'])}"
     return f"> {row['limit']:g} s" if "limit" in row else f"{row['seconds']:.2f} s"

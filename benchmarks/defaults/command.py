@@ -93,7 +93,7 @@ def _keep(
 
 
 def run_order(order: Record, environment: Mapping[str, str]) -> Record:
-    """Carry out one order in a process of its own."""
+    """Run one order in its own process."""
     return carry_out(["benchmarks.defaults.child", json.dumps(order)], WALL, environment)
 
 

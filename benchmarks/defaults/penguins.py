@@ -1,4 +1,4 @@
-"""What ``mixnorm fit`` makes of drawn tables like the penguins': its choice, and its baseline.
+"""The choice and the baseline of ``mixnorm fit`` on drawn tables like the penguins.
 
 The baseline that it prints is compared with a pipeline of scikit-learn that a user would tune: the
 same folds, gaps filled and columns standardised within each, ``LogisticRegressionCV``.
@@ -44,7 +44,7 @@ def measure(seed: int) -> Record:
 
 
 def fit_table(table: Mapping[str, np.ndarray]) -> dict[str, Any]:
-    """Return what ``mixnorm fit --json`` prints about a table."""
+    """Return the output of ``mixnorm fit --json`` for a table."""
     from mixnorm.cli import main
 
     with TemporaryDirectory() as folder:

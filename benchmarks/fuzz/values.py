@@ -297,7 +297,7 @@ SHORT: dict[str, dict[str, Any]] = {
 
 
 def find_values(estimator: str, parameter: str) -> tuple[Draw, tuple[Any, ...]] | None:
-    """Return how to draw a parameter of an estimator, or None where nothing is known of it."""
+    """Return good and bad values of a parameter of an estimator, or None if it is not listed."""
     return OWN.get(estimator, {}).get(parameter) or SHARED.get(parameter)
 
 

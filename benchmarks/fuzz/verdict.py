@@ -1,4 +1,4 @@
-"""What a result may be: right, or an error that names the argument."""
+"""The allowed results: a right one, or an error that names the argument."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Failure(Exception):
 
 @dataclass
 class Outcome:
-    """What became of one input."""
+    """The result of one input."""
 
     subject: str
     kind: str = "right"

@@ -85,7 +85,7 @@ def run(job: dict[str, Any], report: Path) -> None:
 
 
 def count_failures(call: Callable[[], Any]) -> tuple[Any, int]:
-    """Return what ``call`` gives, and how many fits in it stopped before they had converged."""
+    """Return the result of ``call``, and the number of its fits that did not converge."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         result = call()

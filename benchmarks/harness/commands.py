@@ -1,4 +1,4 @@
-"""What the benchmarks with a bar share: names, running what is missing, and the verdict."""
+"""Parts of benchmarks with a bar: names, the run of missing jobs, and the verdict."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ Matrix = Any  # a float32 array, or a scipy CSR matrix
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a stored dataset becomes benchmark arrays."""
+    """The steps from a stored dataset to the arrays of a benchmark."""
 
     stored: str
     products: bool = False
@@ -59,7 +59,7 @@ RECIPES = {
 
 
 def is_sparse(X: Matrix) -> bool:
-    """Whether a matrix is one of scipy's sparse ones."""
+    """Tell whether a matrix is a sparse matrix of SciPy."""
     return bool(sparse.issparse(X))
 
 

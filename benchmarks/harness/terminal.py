@@ -70,7 +70,7 @@ def describe(record: Record) -> str:
 
 
 def print_choices(console: Console, datasets: Iterable[str], methods: Mapping[str, Method]) -> None:
-    """Print what can be asked for."""
+    """Print the names of datasets and methods."""
     console.print("datasets: " + ", ".join(datasets))
     for name, method in methods.items():
         state = "" if method.available() else f"  [red]needs {method.needs}, not installed[/]"

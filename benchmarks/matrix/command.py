@@ -88,7 +88,7 @@ def _run_place(
 
 
 def _is_finished(record: Record | None, limit: float) -> bool:
-    """Whether a record stands: not a failure, nothing absent, no lower limit than this one."""
+    """Tell whether a record is complete: no failure, nothing missing, no lower limit than this."""
     if record is None:
         return False
     late = record["status"] == "timeout" and record["limit"] >= limit

@@ -1,4 +1,4 @@
-"""What ``benchmarks.matrix`` asks of a solver, ours or a peer's."""
+"""The interface of a solver in ``benchmarks.matrix``, ours or a peer's."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def search(
 
 
 def compute_gaps(problem: Problem, models: Sequence[Model]) -> dict[str, Any]:
-    """Return what the shared gap function says of some solutions."""
+    """Return the gaps of some solutions by the shared gap function."""
     values = [value(problem, model.W, model.alpha) for model in models]
     worst = max(values, key=lambda each: each.relative)
     last = models[-1]

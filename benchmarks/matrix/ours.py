@@ -110,7 +110,7 @@ class Search(Classifier):
 
 
 def is_installed() -> bool:
-    """Whether this mixnorm has the estimators."""
+    """Tell whether this mixnorm has the estimators."""
     try:
         from mixnorm import MixedNormClassifier, MixedNormRegressor  # noqa: F401
     except ImportError:

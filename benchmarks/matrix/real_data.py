@@ -186,7 +186,7 @@ def under_norm(tasks: Tasks, norm: str, *, intercepts: str = "free") -> Found:
 
 
 def fit_beyond_pooled(tasks: Tasks, norm: str) -> Found:
-    """Learn under a norm what the pooled ridge regression leaves: how tasks differ from it."""
+    """Learn the differences of tasks from the pooled ridge regression, with a norm."""
     from sklearn.linear_model import RidgeCV
 
     X, y = (np.concatenate(parts) for parts in zip(*tasks.train, strict=True))

@@ -87,7 +87,7 @@ def _cells(record: Record, ours: Record | None) -> tuple[str, ...]:
 
 
 def is_reached(record: Record) -> bool:
-    """Whether the gap at the solution is what was asked, but for rounding."""
+    """Tell whether the gap at the solution is small enough, up to rounding."""
     return bool(record["relative_gap"] <= record["asked"] * (1 + 1e-6))
 
 

@@ -70,7 +70,7 @@ def measure(estimator: str, kind: str, rows: int, columns: int, call: str = "fit
 
 
 def describe(record: Record) -> str:
-    """Return a finished case in a few words."""
+    """Return a short description of a finished case."""
     if record["status"] != "ok":
         return "failed: " + record["message"].strip().splitlines()[-1]
     return f"{record['peak_bytes'] / record['x_bytes']:.2f} beside X"

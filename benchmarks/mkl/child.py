@@ -64,7 +64,7 @@ def on_stack(data: str, method: Method, limit: float) -> dict[str, Any]:
 
 
 def warm_up(method: Method, few: Kernels) -> None:
-    """Import, load and compile what a call needs: the memory of that is not the data's."""
+    """Import, load and compile the code of a call, whose memory is not that of the data."""
     method.setup()
     method.run(method.convert(few))
 

@@ -42,7 +42,7 @@ class Figure:
 
     @property
     def sure(self) -> bool:
-        """Whether there is a standard error."""
+        """Tell whether there is a standard error."""
         return not math.isnan(self.error)
 
     def text(self, sign: str = "") -> str:
@@ -52,7 +52,7 @@ class Figure:
 
 
 class Results:
-    """What was found, by dataset and method."""
+    """The results, by dataset and method."""
 
     def __init__(self, found: Found) -> None:
         self.by_split: dict[tuple[str, str], dict[int, Record]] = {}
@@ -156,7 +156,7 @@ def _less(figure: Figure, cell: paper.Cell) -> str:
 
 
 def differs(figure: Figure, cell: paper.Cell) -> bool:
-    """Whether a mean is more than two standard errors of the difference from the paper's."""
+    """Tell whether a mean differs from the paper's by more than two standard errors."""
     return figure.sure and abs(figure.mean - cell.mean) > ERRORS * math.hypot(
         figure.error, cell.error
     )
@@ -234,5 +234,5 @@ def _rivals(results: Results) -> Check:
 
 
 def is_reached(figure: Figure) -> bool:
-    """Whether a difference is above zero, or within one standard error of it."""
+    """Tell whether a difference is above zero, or within one standard error of zero."""
     return figure.mean >= -figure.error - 1e-9  # differences are multiples of one test row

@@ -72,7 +72,7 @@ def measure(
 
 @contextlib.contextmanager
 def _dispatch_arrays(device: str) -> Iterator[None]:
-    """Leave arrays in their namespace where they are not NumPy's."""
+    """Keep arrays of other libraries than NumPy in their namespace."""
     from sklearn import config_context
 
     with config_context(array_api_dispatch=True) if device != "cpu" else contextlib.nullcontext():
@@ -110,7 +110,7 @@ def ours(chosen: Variant, device: str, *, holdout: bool) -> dict[str, Any]:
 
 
 def fit_model(chosen: Variant, images: Images, clock: Clock) -> Any:
-    """Learn templates, then fit; the engine tells how much of that were rounds."""
+    """Learn templates, then fit; the engine reports the time of the rounds."""
     from mixnorm import GreedyOptions, ShareBoostClassifier
     from mixnorm.pools import Patches
 
@@ -210,7 +210,7 @@ def peer(method: str, chosen: Variant, threads: int, *, holdout: bool) -> dict[s
 
 
 def measure_predictions(model: Any, X: Any, clock: Clock) -> tuple[Any, float]:
-    """Return labels, and images predicted a second; a first call counts only where it is long."""
+    """Return labels, and predicted images per second; a short first call does not count."""
     spent: list[float] = []
     while len(spent) <= REPEATS and (not spent or spent[0] <= LONG):
         began = clock.now()

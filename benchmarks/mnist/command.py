@@ -60,7 +60,7 @@ def run(args: argparse.Namespace, store: Store, console: Console) -> None:
 
 
 def is_finished(record: Record, order: dict[str, Any]) -> bool:
-    """Whether a record answers an order, with the settings of today."""
+    """Tell whether a record belongs to an order with the current settings."""
     today = settings(order["variant"], quick=order["quick"], device=order["device"])
     told = json.loads(json.dumps(dataclasses.asdict(today)))  # as a file has it: lists for tuples
     same = record["order"] == order and record.get("settings", told) == told

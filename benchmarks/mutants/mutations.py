@@ -189,7 +189,7 @@ def _with(node: ast.AST, **fields: object) -> ast.AST:
 
 
 def _write_source(node: ast.AST) -> str:
-    """Return the source of a piece; an expression is in parentheses, as it may stand in another."""
+    """Return the source of a piece; an expression is in parentheses, for use inside others."""
     text = ast.unparse(ast.fix_missing_locations(node))
     return f"({text})" if isinstance(node, ast.expr) else text
 

@@ -56,7 +56,7 @@ class Keeper:
 
 
 def describe(record: Record) -> str:
-    """Return a finished measurement in a few words."""
+    """Return a short description of a finished measurement."""
     if record["status"] == "failed":
         return failure(record)
     if record["status"] != "ok":

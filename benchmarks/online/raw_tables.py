@@ -69,7 +69,7 @@ def streams(name: str) -> list[Stream]:
 
 @contextmanager
 def convert(learner: Learner, given: list[Stream]) -> Iterator[list[Any]]:
-    """Give streams the form that a learner takes, each in a folder of its own."""
+    """Convert streams for a learner, each in its own folder."""
     with tempfile.TemporaryDirectory(prefix="mixnorm-bench-") as name:
         folders = [Path(name) / str(place) for place in range(len(given))]
         for folder in folders:

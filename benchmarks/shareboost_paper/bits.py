@@ -105,7 +105,7 @@ def measure(
 
 
 def count_needed(curve: Mapping[str, Sequence[float]], error: float) -> int | None:
-    """Return the features of the first model with no more error."""
+    """Return the number of features of the first model with at most this error."""
     pairs = zip(curve["features"], curve["errors"], strict=True)
     return next((int(count) for count, found in pairs if found <= error), None)
 

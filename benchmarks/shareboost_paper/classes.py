@@ -51,7 +51,7 @@ Curves = Mapping[str, Sequence[Curve]]  # by number of classes, one per order
 
 
 def count_needed(curve: Curve, error: float) -> int | None:
-    """Return the features of the first model whose error is no higher, None if there is none."""
+    """Return the number of features of the first model with at most this error, or None."""
     return next((int(features) for features, found in curve if found <= error), None)
 
 

@@ -215,7 +215,7 @@ def scalars(chosen: dict[str, Any]) -> dict[str, Any]:
 
 
 def warm_up(learner: Learner, rows: Rows) -> None:
-    """Import, load and compile what a call needs."""
+    """Import, load and compile the code of a call."""
     n, d = FEW
     X, y = rows.X[:n, :d], rows.y[:n]
     learner.setup()

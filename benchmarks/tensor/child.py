@@ -56,7 +56,7 @@ def posed(part: str, order: dict[str, Any]) -> Problem:
 
 
 def time_solver(method: Any, problem: Any, limit: float) -> dict[str, Any]:
-    """Solve at least twice where that is quick; return facts and the cost."""
+    """Solve, at least twice if that is quick, and return facts and the cost."""
     facts: Any
     _, loaded = measure_call(lambda: method.run(problem.few()))
     (facts, first), later = calls(method, problem, limit)
@@ -71,7 +71,7 @@ def time_solver(method: Any, problem: Any, limit: float) -> dict[str, Any]:
 
 
 def certified(problem: Problem) -> dict[str, Any]:
-    """Return how many values of ``gamma`` were solved, the largest gap, and what they took."""
+    """Return the number of solved values of ``gamma``, the largest gap, and the cost."""
     solved = problem.solved
     return {
         "done": len(solved),
@@ -96,7 +96,7 @@ def on_split(data: str, seed: int, model: str, degree: int, limit: float) -> dic
 
 
 def select_model(model: str, degree: int, given: Split, middle: float) -> dict[str, Any]:
-    """Learn a model of targets less a number, choose, and test."""
+    """Learn models of centred targets, choose one, and test it."""
     train = Part(given.train.X, given.train.y - middle)
     return outcome(MODELS[model](train, degree), given, middle)
 

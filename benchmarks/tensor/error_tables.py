@@ -59,7 +59,7 @@ class Results:
         return np.array([mine[seed]["mse"] - theirs[seed]["mse"] for seed in both])
 
     def whole(self, *keys: Key) -> bool:
-        """Whether these are the splits of the prototype."""
+        """Tell whether these are the splits of the prototype."""
         return all(self.records.get(key, {}).keys() == set(range(SPLITS)) for key in keys)
 
 
