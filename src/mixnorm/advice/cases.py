@@ -216,7 +216,8 @@ def make_case(
     """Return the case for given data, with at most ``max_rows`` rows of each task."""
     rng = np.random.default_rng(seed)
     if isinstance(X, (list, tuple)) and is_list_of_tables(X):
-        return _make_task_case(X, y, max_rows, standardize, rng)
+        targets: Any = y
+        return _make_task_case(X, targets, max_rows, standardize, rng)
     X = check_array(X, accept_sparse="csr", dtype=np.float64)
     if y is None:
         raise ValueError("y is missing; give labels or targets, one for each row of X.")
@@ -272,7 +273,11 @@ def _rescale_targets(y: np.ndarray) -> np.ndarray:
 
 
 def _make_task_case(
-    X: Sequence[Any], y: Any, max_rows: int, standardize: bool, rng: np.random.Generator
+    X: Sequence[Any],
+    y: Sequence[Any] | None,
+    max_rows: int,
+    standardize: bool,
+    rng: np.random.Generator,
 ) -> TaskCase:
     if y is None or len(y) != len(X):
         raise ValueError(f"X has {len(X)} tasks; y must be a list of as many arrays of targets.")

@@ -19,6 +19,8 @@ from mixnorm.advice.words import choose_verdict, explain
 from mixnorm.bounds import Bound, excess_risk
 from mixnorm.norms import MixedNorm, Norm, as_norm
 
+#: One norm, several, or several with names.
+Norms = str | Norm | Iterable[str | Norm] | Mapping[str, str | Norm]
 _DEFAULT_NORMS = ("l1,1", "l2,1", "l2,2", "trace")
 # This many rows need only one cut into folds. Fewer rows are cut at most _MOST_CUTS times.
 _ROWS_FOR_ONE_CUT, _MOST_CUTS = 400, 4
@@ -32,7 +34,7 @@ def advise(
     X: MatrixLike,
     y: ArrayLike | None = None,
     *,
-    norms: str | Norm | Iterable[str | Norm] | Mapping[str, str | Norm] = _DEFAULT_NORMS,
+    norms: Norms = _DEFAULT_NORMS,
     groups: ArrayLike | None = None,
     cv: int = 5,
     n_alphas: int = 12,
@@ -186,7 +188,7 @@ def _fit_best(case: AdviceCase, X: MatrixLike, y: Any, best: NormAdvice, n_sampl
     return clone(case.make_model(best.norm, alpha=alpha)).fit(X, y)
 
 
-def _choose_norms(norms: Any, groups: ArrayLike | None, n_columns: int) -> dict[str, Norm]:
+def _choose_norms(norms: Norms, groups: ArrayLike | None, n_columns: int) -> dict[str, Norm]:
     """Return the norms to compare, by name."""
     if isinstance(norms, Mapping):
         found = {str(name): as_norm(norm) for name, norm in norms.items()}

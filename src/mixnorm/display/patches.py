@@ -14,6 +14,7 @@ from mixnorm.models import PathModel
 from mixnorm.pools import Patches
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
     from sklearn.base import BaseEstimator
 
@@ -205,13 +206,13 @@ class PatchDisplay:
             figure.suptitle(heading)
         return self
 
-    def _draw_template(self, ax: Any, number: int) -> None:
+    def _draw_template(self, ax: Axes, number: int) -> None:
         template = np.asarray(self.templates[number], dtype=np.float64)
         reach = float(np.max(np.abs(template))) or 1.0
         ax.imshow(template, cmap="gray", vmin=-reach, vmax=reach)
         ax.set(xticks=[], yticks=[])
 
-    def _draw_mask(self, ax: Any, number: int) -> None:
+    def _draw_mask(self, ax: Axes, number: int) -> None:
         from matplotlib.colors import ListedColormap
 
         mask = np.asarray(self.masks[number], dtype=np.float64)
@@ -220,7 +221,7 @@ class PatchDisplay:
         ax.imshow(np.ones(mask.shape), cmap=ListedColormap([_COLOUR_OF_MASK]), alpha=0.75 * mask)
         ax.set(xticks=[], yticks=[])
 
-    def _draw_bars(self, ax: Any, weights: np.ndarray, reach: float) -> None:
+    def _draw_bars(self, ax: Axes, weights: np.ndarray, reach: float) -> None:
         places = np.arange(len(weights))
         ax.bar(places, weights, color=np.where(weights > 0.0, _COLOUR_FOR, _COLOUR_AGAINST))
         ax.axhline(0.0, color="0.5", linewidth=0.5)
