@@ -131,11 +131,11 @@ BAD = {
         b"a,class\n" + b"".join(b"%d,n%d\n" % (row, row) for row in range(30)),
         "30 different labels in 30 rows",
     ),
-    "ragged": (b"a,b,class\n1,2,x\n3,y\n" + b"4,5,x\n" * 9, "row 3 has 2 entries where the first"),
-    "prose": (b"Dear friend, hello.\nHow are you?\n" * 5, "is no table: row 2 has 1 entry"),
+    "ragged": (b"a,b,class\n1,2,x\n3,y\n" + b"4,5,x\n" * 9, "row 3 has 2 entries, but the first"),
+    "prose": (b"Dear friend, hello.\nHow are you?\n" * 5, "is not a table: row 2 has 1 entry"),
     "JSON": (b'{"a": [1, 2],\n "class": 3}\n', "looks like JSON"),
     "HTML": (b"<!DOCTYPE html>\n<table><tr><td>1,2</td></tr></table>", "looks like HTML"),
-    "picture": (b"\x89PNG\r\n\x1a\n" + bytes(200), "is no table but a picture"),
+    "picture": (b"\x89PNG\r\n\x1a\n" + bytes(200), "is not a table but a picture"),
     "workbook": (b"PK\x03\x04" + bytes(200), "save the sheet as CSV"),
     "pickle": (pickle.dumps({"a": 1}), "a pickle, which is never opened"),
     "noise": (bytes(range(256)) * 20, "binary data"),
@@ -342,7 +342,7 @@ def test_errors_of_a_stream_may_be_huge(mixnorm, tmp_path):
 def test_targets_beyond_all_numbers_are_refused(mixnorm, tmp_path):
     rows = "".join(f"{row % 7},{row}{'0' * 400}\n" for row in range(1, 50))
     (tmp_path / "huge.csv").write_text("a,y\n" + rows)
-    one_line(mixnorm("fit", "huge.csv", "-t", "y"), 1, "'y' is no number in 49 rows")
+    one_line(mixnorm("fit", "huge.csv", "-t", "y"), 1, "'y' is not a number in 49 rows")
     found = mixnorm("stream", "huge.csv", "-t", "y", "--learner", "regressor")
     one_line(found, 1, "is no number")
     assert len(found.err) < 200

@@ -126,7 +126,7 @@ def test_the_task_can_be_overruled(mixnorm, iris, tmp_path):
     assert told["task"] == "regression"
     wrong = mixnorm("fit", iris, "--target", "species", "--task", "regression")
     assert wrong.code == 1
-    assert "is no number in 150 rows" in wrong.err
+    assert "is not a number in 150 rows" in wrong.err
 
 
 def test_a_category_counts_as_one_feature(mixnorm, tmp_path):

@@ -116,7 +116,7 @@ def test_stumps_are_told_in_the_units_of_the_table(mixnorm, rent):
     assert re.search(r"level ≤ (999999\.99\d*|1000000\.00\d*)", found.out)
     assert re.search(r"3 stumps of 3 columns \(of 5\): RMSE [\d.]+ ± [\d.]+ on held-out", found.out)
     assert "without stumps." in found.out
-    assert "Categories, each level a column of its own: town (3 levels)." in found.err
+    assert "Categories, each level one column: town (3 levels)." in found.err
     assert "Dates, as days, and by their cycles: built." in found.err
 
 

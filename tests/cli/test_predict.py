@@ -65,7 +65,7 @@ def test_extra_columns_are_ignored_and_told(mixnorm, model, titanic, tmp_path):
     frame["Extra"] = 1
     frame.to_csv(tmp_path / "new.csv", index=False)
     found = mixnorm("predict", model, "new.csv")
-    assert "Ignored: Extra, which training did not have." in found.err
+    assert "Ignored columns that training did not have: Extra." in found.err
     assert found.out == mixnorm("predict", model, titanic).out
 
 
@@ -75,7 +75,7 @@ def test_unseen_levels_and_gaps_are_told(mixnorm, model, tmp_path):
     frame.loc[5, "Sex"] = None
     frame.to_csv(tmp_path / "new.csv", index=False)
     found = mixnorm("predict", model, "new.csv")
-    assert "Sex has levels that training did not: 'other' (5 rows)." in found.err
+    assert "Sex has levels that training did not have: 'other' (5 rows)." in found.err
     assert "Sex is missing in 1 of 160 rows; taken as none of its levels." in found.err
     assert len(rows(found.out)) == 160
 

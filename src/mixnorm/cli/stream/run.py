@@ -66,7 +66,7 @@ class StreamRun:
         self.hashed = self.estimator.hash_features is not None
         self.labels = set() if self.fresh else set(getattr(self.estimator, "classes_", ()))
         self.values: set[Any] = set()  # two of the targets, where they are numbers
-        self.kinds = reader.adapted(model.kinds, reader.first_entries())
+        self.kinds = reader.adapt(model.kinds, reader.first_entries())
         self.encoder = reader.encoder(self.kinds)
         self.before = model.before
         # Rows from which it is decided what columns are; of older models nothing is known of them.

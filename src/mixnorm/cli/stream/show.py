@@ -62,7 +62,7 @@ class _Rows:
 
     def __init__(self, model: StreamModel, reader: RowReader, options: argparse.Namespace) -> None:
         self.model, self.reader = model, reader
-        self.encoder = reader.encoder(reader.adapted(model.kinds, reader.first_entries()))
+        self.encoder = reader.encoder(reader.adapt(model.kinds, reader.first_entries()))
         self.kept: dict[str, list[str]] = {name: [] for name in options.keep}
         self.probable = options.probabilities
         self.values: list[Any] = []
