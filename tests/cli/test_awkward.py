@@ -125,7 +125,7 @@ BAD = {
     "other columns": (b"a,b,klass\n1,2,x\n3,4,y\n", "has no column 'class'. Did you mean 'klass'?"),
     "target never there": (b"a,class\n" + b"1,\n2,NA\n" * 4, "'class' is missing in every row"),
     "one class": (b"a,class\n" + b"1,x\n2,x\n" * 9, "'class' has only one class, x"),
-    "only the target": (b"class\nx\ny\nx\ny\nx\n", "no column beside 'class' to learn from"),
+    "only the target": (b"class\nx\ny\nx\ny\nx\n", "has no column except 'class'"),
     "only constants": (b"a,class\n" + b"1,x\n1,y\n" * 9, "no column to learn from (a: every"),
     "a label per row": (
         b"a,class\n" + b"".join(b"%d,n%d\n" % (row, row) for row in range(30)),
@@ -242,7 +242,7 @@ def test_libsvm_files(mixnorm, tmp_path):
     assert narrow.out.split() == ["prediction", "1", "0"]
     wide = mixnorm("predict", "data.mixnorm", "wide.svm")
     assert wide.out == narrow.out
-    assert "Ignored: 1 of its columns" in wide.err
+    assert "Ignored: 1 column that training did not have" in wide.err
     one_line(
         mixnorm("fit", "data.svm", "--target", "x", "--model", "m"),
         2,
@@ -344,7 +344,7 @@ def test_targets_beyond_all_numbers_are_refused(mixnorm, tmp_path):
     (tmp_path / "huge.csv").write_text("a,y\n" + rows)
     one_line(mixnorm("fit", "huge.csv", "-t", "y"), 1, "'y' is not a number in 49 rows")
     found = mixnorm("stream", "huge.csv", "-t", "y", "--learner", "regressor")
-    one_line(found, 1, "is no number")
+    one_line(found, 1, "is not a number")
     assert len(found.err) < 200
 
 
@@ -367,7 +367,7 @@ def test_warnings_are_remarks(mixnorm, monkeypatch, tmp_path):
 
 def test_a_stream_of_carriage_returns_is_refused(mixnorm, tmp_path):
     (tmp_path / "cr.csv").write_bytes(b"a,y\r" + b"1,p\r2,q\r" * 20)
-    one_line(mixnorm("stream", "cr.csv", "-t", "y"), 1, "carriage returns alone; turn them into")
+    one_line(mixnorm("stream", "cr.csv", "-t", "y"), 1, "carriage return alone; convert them to")
     assert mixnorm("fit", "cr.csv", "-t", "y", "-q").code == 0
 
 

@@ -3,14 +3,20 @@
 import numpy as np
 import pytest
 
-from mixnorm.cli.data import TrainingData
-from mixnorm.cli.held_out import compute_null_error, error_on, error_spread, mean_error, split_rows
+from mixnorm.cli.data import TrainingTable
+from mixnorm.cli.held_out import (
+    compute_null_error,
+    error_spread,
+    mean_error,
+    measure_error,
+    split_rows,
+)
 from mixnorm.tables import SparseEncoder
 
 
 def data(task, y, weight=None):
     y, weight = np.asarray(y), None if weight is None else np.asarray(weight, float)
-    return TrainingData(
+    return TrainingTable(
         "t", "y", task, np.zeros((len(y), 1)), y, weight, SparseEncoder([0], True), []
     )
 
@@ -33,7 +39,7 @@ def test_errors_and_their_spread():
 @pytest.mark.parametrize("unit", [1e-200, 1.0, 1e200])
 def test_squares_are_finite(unit):
     numbers = data("regression", [0.0, unit, 0.0, unit])
-    assert error_on(numbers, ALL, np.zeros(4)) == pytest.approx(unit * np.sqrt(0.5))
+    assert measure_error(numbers, ALL, np.zeros(4)) == pytest.approx(unit * np.sqrt(0.5))
     assert error_spread(numbers.y, np.zeros(4), None, "regression") == pytest.approx(
         unit * np.sqrt(0.5) / 4
     )
@@ -41,8 +47,8 @@ def test_squares_are_finite(unit):
 
 def test_rows_without_any_weight_count_alike():
     labels = data("classification", [0, 1, 1, 0], [0, 0, 1, 3])
-    assert error_on(labels, ALL[:2], np.zeros(2)) == 0.5
-    assert error_on(labels, ALL[2:], np.zeros(2)) == 0.25
+    assert measure_error(labels, ALL[:2], np.zeros(2)) == 0.5
+    assert measure_error(labels, ALL[2:], np.zeros(2)) == 0.25
 
 
 def test_the_best_constant():

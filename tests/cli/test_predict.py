@@ -95,7 +95,7 @@ def test_a_smaller_model(mixnorm, model, titanic):
     assert [row["prediction"] for row in rows(one.out)] == [str(int(s == "female")) for s in sexes]
     more = mixnorm("predict", model, titanic, "--features", 4)
     assert more.code == 1
-    assert "has 3 features, not 4" in more.err
+    assert "has only 3 features, not 4" in more.err
 
 
 def test_output_goes_to_a_file(mixnorm, model, titanic, tmp_path):

@@ -16,7 +16,7 @@ import pytest
 import mixnorm as package
 from mixnorm.cli import commands
 from mixnorm.cli import progress as _progress
-from mixnorm.cli.search import _SizeSearch
+from mixnorm.cli.search import _TableSearch
 
 from .conftest import flowers
 
@@ -37,8 +37,8 @@ def test_a_path_on_all_rows_shorter_than_those_of_the_folds(mixnorm, tmp_path):
 
 
 def test_an_interrupt_beyond_the_chosen_size(mixnorm, iris, monkeypatch, tmp_path):
-    monkeypatch.setattr(_SizeSearch, "_choose", lambda self, measured: 1)
-    refit = _SizeSearch._refit
+    monkeypatch.setattr(_TableSearch, "_choose", lambda self, measured: 1)
+    refit = _TableSearch._refit
 
     def stopped(self, chosen, errors):
         advance = self.bar._advance
@@ -51,7 +51,7 @@ def test_an_interrupt_beyond_the_chosen_size(mixnorm, iris, monkeypatch, tmp_pat
         self.bar._advance = interrupting
         return refit(self, chosen, errors)
 
-    monkeypatch.setattr(_SizeSearch, "_refit", stopped)
+    monkeypatch.setattr(_TableSearch, "_refit", stopped)
     found = mixnorm("fit", iris, "--target", "species", "--report", "r.html", "--json")
     assert found.code == 0, found.err
     assert found.json["chosen"] == 1
@@ -164,7 +164,7 @@ def test_none_can_be_a_class_and_means_nothing_among_numbers(mixnorm, tmp_path):
     frame.to_csv(tmp_path / "survey.csv", index=False)
     told = mixnorm("fit", "survey.csv", "--target", "pain", "-k", 1, "--json").json
     assert told["rows"] == 150
-    assert any("Missing values, of 150 rows: x (6" in note for note in told["notes"])
+    assert any("Missing values among 150 rows: x (6" in note for note in told["notes"])
     assert set(mixnorm("show", "survey.mixnorm", "--json").json["classes"]) == set(pain)
 
 

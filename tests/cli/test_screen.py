@@ -9,14 +9,20 @@ from rich.console import Console
 from rich.progress import TextColumn
 
 from mixnorm.cli.progress import TerminalProgress
-from mixnorm.cli.screen import Screen, format_error, format_percent, plain, safe
+from mixnorm.cli.screen import (
+    Screen,
+    convert_to_plain,
+    escape_text,
+    format_error,
+    format_percent,
+)
 from mixnorm.tables import pluralize
 
 
 def test_json_knows_no_arrays_and_no_infinities():
     content = {1: np.array([1.5, np.nan]), "b": (np.int64(3), [np.inf, None]), "c": "x"}
-    assert plain(content) == {"1": [1.5, None], "b": [3, [None, None]], "c": "x"}
-    json.dumps(plain(content), allow_nan=False)
+    assert convert_to_plain(content) == {"1": [1.5, None], "b": [3, [None, None]], "c": "x"}
+    json.dumps(convert_to_plain(content), allow_nan=False)
 
 
 def test_numbers_for_people():
@@ -28,8 +34,8 @@ def test_numbers_for_people():
 
 
 def test_texts_steer_nothing():
-    assert safe("a\x1b[31m\x07b") == "a�[31m�b"
-    assert safe("naïve 名 [bold]") == "naïve 名 \\[bold]"
+    assert escape_text("a\x1b[31m\x07b") == "a�[31m�b"
+    assert escape_text("naïve 名 [bold]") == "naïve 名 \\[bold]"
 
 
 @pytest.mark.parametrize("as_json", [False, True])

@@ -1,4 +1,4 @@
-"""Progress of long work: a live line on a terminal, and a plain line now and then elsewhere."""
+"""Progress of long work: a live line on a terminal, or a plain line now and then."""
 
 from __future__ import annotations
 
@@ -14,22 +14,23 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from sklearn.base import BaseEstimator
 
 from mixnorm.cli.screen import Screen, format_error
 
-# Seconds between two plain lines where there is no terminal to draw a bar on.
+# Seconds between two plain lines if there is no terminal.
 _SECONDS_BETWEEN_LINES = 20.0
 
 
 class TerminalProgress:
-    """Draws a line of progress at the foot of a terminal within a ``with`` block.
+    """A line of progress at the foot of a terminal within a ``with`` block.
 
-    It draws nothing if standard error is not a terminal or the screen is quiet.
+    There is no line if standard error is not a terminal or the screen is quiet.
 
     Parameters
     ----------
     screen : Screen
-        Where to draw.
+        The screen to draw on.
     *columns : rich.progress.ProgressColumn
         The parts of the line.
     **options
@@ -55,18 +56,18 @@ class TerminalProgress:
 
 
 class SearchBar(TerminalProgress):
-    """One progress bar for all rounds of all paths, with the latest loss and held-out error.
+    """A progress bar for all rounds of all paths, with the latest loss and held-out error.
 
     Parameters
     ----------
     screen : Screen
-        Where to draw.
+        The screen to draw on.
     task : {"classification", "regression"}
-        Decides how errors are written.
+        The task, which decides the format of errors.
     rounds : int
         Estimated number of rounds of all paths together.
     word : str
-        What a round adds to a model: "feature", "stump", ...
+        The word for what a round adds to a model: "feature", "stump", ...
     """
 
     def __init__(self, screen: Screen, task: str, rounds: int, word: str = "feature") -> None:
@@ -87,15 +88,17 @@ class SearchBar(TerminalProgress):
         self._bar = self._progress.add_task("", total=rounds, size="", loss="-", error="-")
 
     def expect(self, rounds: int) -> None:
-        """Set how many rounds are still to come."""
+        """Set the number of rounds still to come."""
         self._progress.update(self._bar, total=self._done + rounds)
 
-    def stage(self, name: str, rounds: int, error: Callable[[Any], float | None]) -> RoundCallback:
+    def stage(
+        self, name: str, rounds: int, error: Callable[[BaseEstimator], float | None]
+    ) -> RoundCallback:
         """Return a callback for one path; ``error`` returns the held-out error of a model."""
         self._progress.update(self._bar, description=name)
         return RoundCallback(lambda model: self._advance(name, rounds, model, error(model)))
 
-    def _advance(self, name: str, rounds: int, model: Any, error: float | None) -> None:
+    def _advance(self, name: str, rounds: int, model: BaseEstimator, error: float | None) -> None:
         self._done += 1
         size, loss = len(model.path_["loss"]), float(model.path_["loss"][-1])
         shown = {
@@ -119,18 +122,20 @@ class RoundCallback:
     Parameters
     ----------
     on_round : callable
-        Called with the model as it is at the end of the round.
+        Called with the model at the end of a round.
     """
 
-    def __init__(self, on_round: Callable[[Any], None]) -> None:
+    def __init__(self, on_round: Callable[[BaseEstimator], None]) -> None:
         self._on_round = on_round
 
-    def setup(self, estimator: Any, context: Any) -> None:
+    def setup(self, estimator: BaseEstimator, context: Any) -> None:
         """Do nothing: the protocol requires this method."""
 
     teardown = on_fit_task_begin = setup
 
-    def on_fit_task_end(self, estimator: Any, context: Any, *, fitted_estimator: Any) -> bool:
+    def on_fit_task_end(
+        self, estimator: BaseEstimator, context: Any, *, fitted_estimator: BaseEstimator
+    ) -> bool:
         """Call the function at the end of a round; return False to let the fit go on."""
         if context.task_name == "round":
             self._on_round(fitted_estimator)

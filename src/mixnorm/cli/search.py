@@ -17,15 +17,15 @@ from typing import Any, NoReturn
 import numpy as np
 
 from mixnorm.cli.arguments.parser import DEFAULT_MAX_FEATURES, UsageError
-from mixnorm.cli.data import TrainingData
+from mixnorm.cli.data import TrainingTable
 from mixnorm.cli.held_out import (
     FoldPath,
-    PathProblem,
     Split,
+    TablePathProblem,
     compute_null_error,
     error_spread,
+    select_weights,
     split_rows,
-    weight_of,
 )
 from mixnorm.cli.pools import make_pool
 from mixnorm.cli.progress import SearchBar
@@ -114,13 +114,13 @@ class SearchOutcome:
 
 
 def search_sizes(
-    data: TrainingData, options: argparse.Namespace, screen: Screen, *, whole: bool
+    data: TrainingTable, options: argparse.Namespace, screen: Screen, *, whole: bool
 ) -> SearchOutcome:
     """Measure all sizes on held-out rows, choose one, and fit it on all rows.
 
     Parameters
     ----------
-    data : TrainingData
+    data : TrainingTable
         What to learn from.
     options : Namespace
         The options under "learning".
@@ -129,12 +129,12 @@ def search_sizes(
     whole : bool
         Whether the path on all rows goes on beyond the chosen size.
     """
-    return _SizeSearch(data, options, screen, whole).run()
+    return _TableSearch(data, options, screen, whole).run()
 
 
-class _SizeSearch:
+class _TableSearch:
     def __init__(
-        self, data: TrainingData, options: argparse.Namespace, screen: Screen, whole: bool
+        self, data: TrainingTable, options: argparse.Namespace, screen: Screen, whole: bool
     ) -> None:
         _check_loss(options.loss, data.task)
         self.data, self.options, self.whole = data, options, whole
@@ -174,7 +174,7 @@ class _SizeSearch:
         errors = np.abs(measured.cv_results["mean_test_error"]).tolist()
         spread = measured.cv_results["standard_error_error"].tolist()
         held_out = np.concatenate([fold.test for fold in folds])
-        truth, weight = self.data.y[held_out], weight_of(self.data, held_out)
+        truth, weight = self.data.y[held_out], select_weights(self.data, held_out)
         if len(folds) == 1:
             spread = [
                 error_spread(truth, found, weight, self.data.task) for found in folds[0].predictions
@@ -228,9 +228,9 @@ class _SizeSearch:
         names = [f"{outer}fold {number} of {len(splits)}" for number in range(1, len(splits) + 1)]
         if len(self.splits) == 1:
             names = ["fitting"]
-        return PathProblem(self.data, self._estimator(self.limit), self.bar, names).score_sizes(
-            splits
-        )
+        return TablePathProblem(
+            self.data, self._estimator(self.limit), self.bar, names
+        ).score_sizes(splits)
 
     def _choose(self, measured: SearchResult) -> int:
         if self.given is not None:

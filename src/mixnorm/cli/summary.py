@@ -6,21 +6,19 @@ import math
 import shlex
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from mixnorm import __version__
 from mixnorm._array import to_dense
-from mixnorm.cli.data import TrainingData
+from mixnorm.cli.data import TrainingTable
 from mixnorm.cli.full import AllColumnsFit
 from mixnorm.cli.screen import format_error
 from mixnorm.cli.search import NestedErrors, SearchOutcome
 from mixnorm.display import Feature, FullModel, Report
 from mixnorm.tables import TableModel, pluralize
-
-if TYPE_CHECKING:
-    from sklearn.base import BaseEstimator
 
 # Rows looked at for the size of a feature's effect.
 _SAMPLE = 20_000
@@ -38,7 +36,7 @@ def error_name(task: str) -> str:
     return "error rate" if task == "classification" else "RMSE"
 
 
-def list_path_rows(data: TrainingData, found: SearchOutcome) -> list[dict[str, Any]]:
+def list_path_rows(data: TrainingTable, found: SearchOutcome) -> list[dict[str, Any]]:
     """Return the path as one row per size."""
     losses = [float(found.path.null_loss_), *found.path.path_["loss"].tolist()]
     model = TableModel(data.target, data.task, data.encoder, found.path)
@@ -61,7 +59,7 @@ def list_path_rows(data: TrainingData, found: SearchOutcome) -> list[dict[str, A
     return rows
 
 
-def _in_folds(data: TrainingData, found: SearchOutcome, atom: Any, size: int) -> int | None:
+def _in_folds(data: TrainingTable, found: SearchOutcome, atom: Any, size: int) -> int | None:
     """Return how many fold models of a size have a feature that reads the columns of this one."""
     if data.pool == "pieces":  # all of which read all columns
         return None
@@ -79,7 +77,7 @@ def _in_folds(data: TrainingData, found: SearchOutcome, atom: Any, size: int) ->
     )
 
 
-def explain_choice(data: TrainingData, found: SearchOutcome) -> str:
+def explain_choice(data: TrainingTable, found: SearchOutcome) -> str:
     """Say why the model has this size, and what the choice does to its error."""
     word = data.word
     if found.given is None:
@@ -105,7 +103,7 @@ def explain_choice(data: TrainingData, found: SearchOutcome) -> str:
     )
 
 
-def _how_nested(data: TrainingData, nested: NestedErrors, wanted: int) -> str:
+def _how_nested(data: TrainingTable, nested: NestedErrors, wanted: int) -> str:
     """Say what nested folds measured."""
     done, cut = len(nested.errors), ""
     if done < wanted:
@@ -119,7 +117,7 @@ def _how_nested(data: TrainingData, nested: NestedErrors, wanted: int) -> str:
     )
 
 
-def explain_errors(data: TrainingData, found: SearchOutcome) -> str:
+def explain_errors(data: TrainingTable, found: SearchOutcome) -> str:
     """Say on which rows errors are measured, and what ± is."""
     done = len(found.folds)
     over = "of the mean over the folds"
@@ -141,7 +139,7 @@ def explain_errors(data: TrainingData, found: SearchOutcome) -> str:
     return f"{said}. ± is the standard error {over}.{weighted}"
 
 
-def explain_folds(data: TrainingData, found: SearchOutcome) -> str:
+def explain_folds(data: TrainingTable, found: SearchOutcome) -> str:
     """Say whose errors stand beside a feature, and what its number of folds is."""
     word = data.word
     said = (
@@ -184,7 +182,7 @@ def select_plain_parameters(estimator: BaseEstimator) -> dict[str, Any]:
 
 
 def facts(
-    data: TrainingData, found: SearchOutcome, command: Sequence[str], full: AllColumnsFit | None
+    data: TrainingTable, found: SearchOutcome, command: Sequence[str], full: AllColumnsFit | None
 ) -> dict[str, Any]:
     """Return how a model was made and what was measured, as plain values."""
     now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
@@ -246,7 +244,7 @@ def _members(model: TableModel, rows: list[dict[str, Any]]) -> list[str] | None:
 
 
 def make_report(
-    data: TrainingData,
+    data: TrainingTable,
     found: SearchOutcome,
     told: dict[str, Any],
     full: AllColumnsFit | None,
@@ -280,7 +278,7 @@ def make_report(
     )
 
 
-def _feature(row: dict[str, Any], data: TrainingData, found: SearchOutcome, atom: Any) -> Feature:
+def _feature(row: dict[str, Any], data: TrainingTable, found: SearchOutcome, atom: Any) -> Feature:
     columns = found.path.model_.pool.n_columns(atom, data.encoder.width)
     kind = row["kind"] if data.pool == "columns" else ""
     named = (row["name"], kind, row["loss"], row["gain"], row["error"], columns)
@@ -295,7 +293,7 @@ def _confusion(found: SearchOutcome) -> np.ndarray:
     return counts
 
 
-def _effects(data: TrainingData, model: BaseEstimator) -> tuple[np.ndarray, tuple[bool, ...]]:
+def _effects(data: TrainingTable, model: BaseEstimator) -> tuple[np.ndarray, tuple[bool, ...]]:
     """Return how far each feature moves each score: the deviation of its contribution over rows.
 
     A feature of one column moves a score up or down with its value, hence the sign; one of several

@@ -22,7 +22,7 @@ from mixnorm.tables.target import (
     find_column,
     read_target,
 )
-from mixnorm.tables.words import pluralize
+from mixnorm.tables.words import join_names, pluralize
 
 __all__ = [
     "DECIDED_AT",
@@ -50,6 +50,7 @@ __all__ = [
     "detect_decimal_mark",
     "feature_names",
     "find_column",
+    "join_names",
     "pluralize",
     "read_table",
     "read_target",

@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator
 
 # Rows of the blocks whose errors are compared, each with the blocks of that size before it.
 _BLOCKS = (500, 5_000, 50_000)
@@ -237,7 +235,7 @@ class Rises:
         }
 
 
-class Account:
+class StreamAccount:
     """What rows cost, each predicted before it was learned from.
 
     Parameters

@@ -14,7 +14,7 @@ from mixnorm.cli.screen import Screen, format_error
 from mixnorm.cli.signals import Interrupts
 from mixnorm.cli.stream.predictions import PredictionFile
 from mixnorm.cli.stream.run import StreamRun
-from mixnorm.cli.stream.running import Running, rise_text
+from mixnorm.cli.stream.running import Running, describe_rise
 from mixnorm.exceptions import ModelFileError
 from mixnorm.storage import load
 from mixnorm.tables import RowReader, StreamModel, Task, pluralize
@@ -154,7 +154,7 @@ def _print(run: StreamRun, running: Running, screen: Screen, stopped: bool) -> N
         screen.remark(note)
     screen.say(_summary(run, told))
     for rise in run.account.rises[-_MOST_RISES:]:
-        screen.say(rise_text(rise, run.account))
+        screen.say(describe_rise(rise, run.account))
     kinds = "" if told["classes"] is None else f", {pluralize(told['classes'], 'class', 'classes')}"
     screen.say(f"{pluralize(told['features'], 'feature')}{kinds}.")
     if run.predictions.wanted:

@@ -14,7 +14,7 @@ from typing import Any
 
 from mixnorm import __version__
 from mixnorm.cli.signals import Interrupts
-from mixnorm.cli.stream.account import Account, has_started, read_running_cost
+from mixnorm.cli.stream.account import StreamAccount, has_started, read_running_cost
 from mixnorm.cli.stream.predictions import PredictionFile
 from mixnorm.cli.stream.running import Running
 from mixnorm.exceptions import TableError
@@ -61,7 +61,7 @@ class StreamRun:
         self.place, self.predictions, self.estimator = place, predictions, model.estimator
         self.began = time.monotonic()
         self.fresh = not has_started(self.estimator)
-        self.account = Account(self.estimator, model.account)
+        self.account = StreamAccount(self.estimator, model.account)
         self.first, self.unlabelled = self.account.rows, 0
         self.hashed = self.estimator.hash_features is not None
         self.labels = set() if self.fresh else set(getattr(self.estimator, "classes_", ()))

@@ -301,6 +301,16 @@ class RowReader:
             return found or ""
         return json.dumps(found, ensure_ascii=False)
 
+    def describe_bad_rows(self) -> list[str]:
+        """Return a sentence about the rows that cannot be read, if there are any."""
+        if not self.bad:
+            return []
+        shown = ", ".join(str(bad.line) for bad in self.bad)
+        shown += ", ..." if self.n_bad > len(self.bad) else ""
+        lines = f"lines {shown}; " if self.n_bad > 1 else ""
+        first = f"{lines}line {self.bad[0].line}: {self.bad[0].reason}"
+        return [f"Unreadable and left out: {pluralize(self.n_bad, 'row')} ({first})."]
+
     def check_target(self) -> None:
         """Raise if the target has not occurred in the source so far."""
         if self.target is not None and not self.has_target:
