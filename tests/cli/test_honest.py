@@ -99,7 +99,7 @@ def test_a_chosen_size_is_said_to_be_optimistic(mixnorm, table):
         mixnorm("path", *words, "-k", 2).out,
     ):
         assert "The same held-out rows chose the size, so its error tends to be too low" in text
-        assert "--nested measures the error on rows that the choice does not see" in text
+        assert "--nested measures the error on rows that do not affect the choice" in text
     given = mixnorm("fit", *WORDS[:3], "-k", 2, "--model", "m")
     assert "too low" not in given.out
 

@@ -182,7 +182,7 @@ def test_interrupted(mixnorm, iris, monkeypatch, tmp_path, pool):
         f"the model of 3 {pools.FEATURE_WORDS[pool]}s was fitted on 120 of 150 rows"
         in told["interrupted"]
     )
-    assert told["how_chosen"].startswith(f"5 {pools.FEATURE_WORDS[pool]}s were asked for.")
+    assert told["how_chosen"].startswith(f"The search was for 5 {pools.FEATURE_WORDS[pool]}s.")
     assert package.load(tmp_path / "iris.mixnorm").size == 3
 
 

@@ -59,7 +59,7 @@ def test_an_interrupt_beyond_the_chosen_size(mixnorm, iris, monkeypatch, tmp_pat
     assert (tmp_path / "r.html").exists()
 
 
-@pytest.mark.parametrize("step", ["facts", "save", "make_report"])
+@pytest.mark.parametrize("step", ["collect_facts", "save", "make_report"])
 def test_an_interrupt_while_files_are_written_waits(mixnorm, iris, monkeypatch, tmp_path, step):
     inner = getattr(commands, step)
 

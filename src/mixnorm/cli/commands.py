@@ -26,9 +26,9 @@ from mixnorm.cli.search import SearchOutcome, search_sizes
 from mixnorm.cli.signals import ignore_interrupts
 from mixnorm.cli.stream.show import PredictedTable, predict_rows, show_other, show_stream
 from mixnorm.cli.summary import (
+    collect_facts,
     describe_cost,
     describe_size,
-    facts,
     list_path_rows,
     make_report,
     select_plain_parameters,
@@ -68,7 +68,7 @@ def fit(options: argparse.Namespace, screen: Screen, command: Sequence[str]) -> 
     full = _fit_all_columns(data, found, options, screen)
     written = {"model": str(place)}
     with ignore_interrupts():
-        told = facts(data, found, command, full)
+        told = collect_facts(data, found, command, full)
         save(TableModel(data.target, data.task, data.encoder, found.model, told), place)
         if options.report is not None:
             size = place.stat().st_size if place.is_file() else 0
@@ -170,7 +170,7 @@ def path(options: argparse.Namespace, screen: Screen, command: Sequence[str]) ->
     """``mixnorm path``: print the curve and the size it suggests."""
     data = _read_table(options, screen)
     found = search_sizes(data, options, screen, whole=True)
-    rows, told = list_path_rows(data, found), facts(data, found, command, None)
+    rows, told = list_path_rows(data, found), collect_facts(data, found, command, None)
     screen.show(_make_path_table(rows, data.task, found.chosen, data.word))
     if found.interrupted:
         screen.say("The search was interrupted; these are its results so far.")

@@ -199,11 +199,8 @@ def _plan_dates(name: str, seconds: np.ndarray, pattern: str) -> ColumnPlan | st
     low, high = float(present.min()), float(present.max())
     if low == high:
         return CONSTANT
-    cycles: list[Cycle] = []
-    if high - low > 60 * SECONDS_PER_DAY:
-        cycles.append("year")
-    if high - low > 7 * SECONDS_PER_DAY:
-        cycles.append("week")
+    days: tuple[tuple[Cycle, int], ...] = (("year", 60), ("week", 7))
+    cycles = [cycle for cycle, least in days if high - low > least * SECONDS_PER_DAY]
     if np.any(np.mod(present, SECONDS_PER_DAY) != 0):
         cycles.append("day")
     # The upper median is one of the dates; the mean of two might not be.

@@ -62,9 +62,7 @@ def is_number_type(values: pd.Series[Any]) -> bool:
 
 def is_date_type(values: pd.Series[Any]) -> bool:
     """Whether a column is stored as dates."""
-    from pandas.api import types
-
-    return bool(types.is_datetime64_any_dtype(values))
+    return values.dtype.kind == "M"
 
 
 def is_missing(values: pd.Series[Any], *, words: bool = False) -> np.ndarray:

@@ -163,7 +163,7 @@ def test_a_line_that_was_cut_is_learned_from_once(mixnorm, tmp_path, cut):
     log.write_text(text)
     found = mixnorm(*again)
     assert found.code == 0, found.err
-    assert "all is new" not in found.err
+    assert "all its lines are new" not in found.err
     model = package.load("m.mixnorm")
     assert model.estimator.n_rounds_ == 40
     assert model.before is None
@@ -230,7 +230,7 @@ def test_a_file_without_a_last_line_break(mixnorm, tmp_path):
     assert mixnorm("stream", "log.csv", "--resume").code == 0
     log.write_text("\n".join(cars(30)) + "\n")
     found = mixnorm("stream", "log.csv", "--resume")
-    assert "31 lines were learned from before." in found.err
+    assert "skipped 31 lines that an earlier run read." in found.err
     model = package.load("log.mixnorm")
     assert model.estimator.n_rounds_ == 30
     assert model.before is None

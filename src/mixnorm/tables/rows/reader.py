@@ -7,14 +7,20 @@ import math
 import os
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from mixnorm.exceptions import TableError
 from mixnorm.tables import sniff
 from mixnorm.tables.lines import Lines
 from mixnorm.tables.marks import Mark, detect_common_mark, detect_text_mark
 from mixnorm.tables.read import SEPARATOR
-from mixnorm.tables.rows.columns import RowColumn, adapt_columns, decide_columns, values_by_name
+from mixnorm.tables.rows.columns import (
+    DECIDED_AT,
+    RowColumn,
+    adapt_columns,
+    decide_columns,
+    values_by_name,
+)
 from mixnorm.tables.rows.encoder import RowEncoder, as_number
 from mixnorm.tables.rows.records import (
     MOST_LINES,
@@ -131,6 +137,9 @@ class RowReader:
     >>> reader.encoder(columns).encode([row.entries for row in rows])
     [{'power': 90.0, 'fuel': 'gas'}, {'power': None, 'fuel': 'oil'}]
     """
+
+    #: Numbers of rows after which kinds are decided; the last decision is final.
+    decided_at: ClassVar[tuple[int, ...]] = DECIDED_AT
 
     def __init__(
         self,
