@@ -9,12 +9,17 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.model_selection import StratifiedKFold
+from sklearn.dummy import DummyRegressor
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import mixnorm as package
-from mixnorm import ShareBoostClassifier
+from mixnorm import ShareBoostClassifier, ShareBoostRegressor
 from mixnorm.cli import search
-from mixnorm.tables import TableModel
+from mixnorm.pools import Columns
+from mixnorm.tables import TableEncoder, TableModel
 
 from .conftest import flowers, passengers
 
@@ -47,7 +52,18 @@ def test_json_says_it_all(mixnorm, titanic):
     assert {"name", "kind", "loss", "gain", "error", "standard_error"} <= set(told["path"][0])
     assert told["path"][0]["kind"] == "category (2 levels)"
     assert told["interrupted"] == ""
-    assert 0 < told["error"] < told["null_error"]
+    assert told["error"] == told["path"][1]["error"]
+    frame = passengers()
+    y = frame["Survived"].to_numpy()
+    folds = StratifiedKFold(5, shuffle=True, random_state=0).split(y, y)
+    encoder = TableEncoder.plan(frame.drop(columns="Survived"))
+    X, _ = encoder.encode(frame)
+    errors = []
+    for train, test in folds:
+        model = ShareBoostClassifier(2, pool=Columns(groups=encoder.groups)).fit(X[train], y[train])
+        commonest = np.bincount(y[train]).argmax()
+        errors.append([np.mean(model.predict(X[test]) != y[test]), np.mean(y[test] != commonest)])
+    assert [told["error"], told["null_error"]] == pytest.approx(np.mean(errors, axis=0))
 
 
 def test_nothing_but_json_on_standard_output(mixnorm, titanic):
@@ -113,8 +129,24 @@ def test_regression(mixnorm, tmp_path):
     assert told["task"] == "regression"
     assert told["error_name"] == "RMSE"
     assert {row["name"] for row in told["path"]} == {"b", "d"}
-    assert told["error"] == pytest.approx(1.0, rel=0.2)
-    assert told["full_error"] == pytest.approx(1.0, rel=0.3)
+    X, y = frame[list("abcd")].to_numpy(), frame["price"].to_numpy()
+    errors = []
+    for train, test in KFold(5, shuffle=True, random_state=0).split(X):
+        inner = GridSearchCV(
+            make_pipeline(StandardScaler(), Ridge()),
+            {"ridge__alpha": np.logspace(-4, 5, 10)},
+            cv=KFold(5, shuffle=True, random_state=0),
+            scoring="neg_mean_squared_error",
+        )
+        path = ShareBoostRegressor(4).fit(X[train], y[train])
+        found = [list(path.staged_predict(X[test]))[1]]
+        found += [m.fit(X[train], y[train]).predict(X[test]) for m in (inner, DummyRegressor())]
+        errors.append([np.sqrt(np.mean((y[test] - guess) ** 2)) for guess in found])
+    expected = np.mean(errors, axis=0)
+    assert told["error"] == pytest.approx(expected[0])
+    # Inner folds are scaled as a whole, so that another penalty may win by little.
+    assert told["full_error"] == pytest.approx(expected[1], rel=1e-3)
+    assert told["null_error"] == pytest.approx(expected[2])
 
 
 def test_the_task_can_be_overruled(mixnorm, iris, tmp_path):

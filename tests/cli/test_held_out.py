@@ -24,16 +24,39 @@ def data(task, y, weight=None):
 ALL = np.arange(4)
 
 
-def test_errors_and_their_spread():
-    truth, guess = np.array([0, 1, 1, 0]), np.array([0, 1, 0, 0])
-    assert mean_error(truth, guess, None, "classification") == 0.25
-    assert mean_error(truth, guess, np.array([1, 1, 2, 0]), "classification") == 0.5
-    assert mean_error(truth, guess, None, "regression") == 0.5
-    expected = np.sqrt(0.25 * 0.75 / 4)
-    assert error_spread(truth, guess, None, "classification") == pytest.approx(expected)
-    doubled = error_spread(truth, guess, np.full(4, 2.0), "classification")
-    assert doubled == pytest.approx(expected)
-    assert error_spread(truth, truth, None, "regression") == 0.0
+def repeat(rows, times):
+    return [np.repeat(row, times) for row in rows]
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_errors_and_their_spread(task):
+    truth, guess = np.array([0, 1, 1, 0, 2]), np.array([0, 1, 0, 0, 5])
+    each = [0, 0, 1, 0, 1] if task == "classification" else [0, 0, 1, 0, 9]
+    mean, deviation = np.mean(each), np.std(each) / np.sqrt(5)
+    if task == "regression":  # the error is a root, hence the derivative of one
+        mean, deviation = np.sqrt(mean), deviation / (2 * np.sqrt(mean))
+    assert mean_error(truth, guess, None, task) == pytest.approx(mean)
+    assert error_spread(truth, guess, None, task) == pytest.approx(deviation)
+    assert error_spread(truth, truth, None, task) == 0.0
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_weights_of_errors_and_their_spread(task):
+    truth, guess = np.array([0, 1, 1, 0, 2]), np.array([0, 1, 0, 0, 5])
+    weight = np.array([1, 2, 3, 1, 2])
+    rows = repeat((truth, guess), weight)
+    assert mean_error(truth, guess, weight, task) == pytest.approx(mean_error(*rows, None, task))
+    # A row that counts twice varies twice as much, unlike two rows: only zeros and units of weight
+    # leave rows out without changing the others.
+    kept = np.array([1, 0, 1, 0, 1])
+    part = repeat((truth, guess), kept)
+    for unit in (1.0, 7.0):
+        spread = error_spread(truth, guess, unit * kept, task)
+        assert spread == pytest.approx(error_spread(*part, None, task))
+    share = weight / weight.sum()
+    each = (truth != guess).astype(float)
+    expected = np.sqrt(np.sum(share**2 * (each - share @ each) ** 2))
+    assert error_spread(truth, guess, weight, "classification") == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("unit", [1e-200, 1.0, 1e200])
