@@ -107,7 +107,7 @@ def test_held_out_errors_are_those_of_models_that_did_not_see_the_rows(mixnorm, 
 
 
 def test_many_rows_are_measured_on_one_part(mixnorm, iris, monkeypatch):
-    monkeypatch.setattr(search, "_MANY_ROWS", 100)
+    monkeypatch.setattr(search, "_ROWS_FOR_ONE_FOLD", 100)
     told = mixnorm("fit", iris, "--target", "species", "--features", 2, "--json", "-q").json
     assert told["how_measured"].startswith("Errors are measured on 30 of 150 rows")
     error = told["error"]
@@ -218,7 +218,7 @@ def test_weights_count_as_repeated_rows(mixnorm, tmp_path):
 def test_more_features_than_there_are(mixnorm, iris):
     told = mixnorm("fit", iris, "--target", "species", "-k", 9, "--json", "-q").json
     assert told["chosen"] == 4
-    assert "Of 9 features asked for, only 4 are there." in told["notes"]
+    assert "Of 9 requested features, only 4 exist." in told["notes"]
 
 
 def test_nothing_to_find(mixnorm, tmp_path):

@@ -116,7 +116,7 @@ def test_plus_minus_is_explained(mixnorm, table, monkeypatch):
     words = ["fit", *WORDS[:3], "-k", 2, "--model", "m"]
     assert "± is the standard error of the mean over the folds." in mixnorm(*words).out
     assert "± is the standard error of the mean over the folds." in mixnorm("show", "m").out
-    monkeypatch.setattr(search, "_MANY_ROWS", 100)
+    monkeypatch.setattr(search, "_ROWS_FOR_ONE_FOLD", 100)
     assert "± is the standard error over these rows." in mixnorm(*words).out
 
 

@@ -139,7 +139,7 @@ def test_few_inputs(mixnorm, rent, iris, tmp_path):
     columns = mixnorm("fit", iris, "--target", "species", "-k", 4, "--max-inputs", 2, "--json").json
     assert columns["chosen"] == 2
     assert (
-        "Of 4 features asked for, only 2 lower the loss within --max-inputs 2."
+        "Of 4 requested features, only 2 lower the loss within --max-inputs 2."
         in (columns["notes"])
     )
 
@@ -152,7 +152,7 @@ def test_fewer_stumps_than_asked_for(mixnorm, tmp_path):
         "--json", "-q",
     ).json  # fmt: skip
     assert told["chosen"] == 3
-    assert "Of 9 stumps asked for, only 3 lower the loss." in told["notes"]
+    assert "Of 9 requested stumps, only 3 lower the loss." in told["notes"]
 
 
 def test_smaller_models(mixnorm, rent, tmp_path):

@@ -14,7 +14,6 @@ from mixnorm.cli.screen import (
     convert_to_plain,
     escape_text,
     format_error,
-    format_percent,
 )
 from mixnorm.tables import pluralize
 
@@ -26,7 +25,7 @@ def test_json_knows_no_arrays_and_no_infinities():
 
 
 def test_numbers_for_people():
-    assert format_percent(0.0526) == "5.3 %"
+    assert format_error(0.0526, "classification") == "5.3 %"
     assert format_error(0.25, "classification") == "25.0 %"
     assert format_error(12345.678, "regression") == "1.235e+04"
     assert format_error(None, "regression") == format_error(float("nan"), "classification") == "-"
@@ -62,7 +61,7 @@ def test_drawn_on_terminals_alone(terminal, quiet):
     screen = Screen(quiet=quiet)
     screen.err = Console(file=io.StringIO(), force_terminal=terminal)
     live = TerminalProgress(screen, TextColumn("{task.description}"))
-    live._progress.add_task("fold 1 of 5")
+    live.add_task("fold 1 of 5")
     with live:
-        live._progress.refresh()
+        live.refresh()
     assert ("fold 1 of 5" in screen.err.file.getvalue()) == (terminal and not quiet)

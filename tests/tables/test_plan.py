@@ -141,7 +141,7 @@ def test_names_that_only_end_like_a_key(name):
 
 def test_identifiers():
     texts = [f"customer {index}" for index in range(50)]
-    assert plan(texts) == "nearly every text differs (50 of 50)"
+    assert plan(texts) == "nearly every text differs, 50 of 50"
     assert isinstance(plan(texts, "category"), CategoryColumn)
     assert isinstance(plan(texts[:20]), CategoryColumn)
     assert isinstance(plan(texts * 2), CategoryColumn)

@@ -80,13 +80,13 @@ def fit(options: argparse.Namespace, screen: Screen, command: Sequence[str]) -> 
     screen.print_json({**told, **written})
 
 
-def choose_model_path(options: argparse.Namespace) -> Path:
-    """Return the path of the model file; a default name never replaces a file."""
-    if options.model is not None:
-        return Path(options.model)
+def choose_model_path(options: argparse.Namespace, *, resume: bool = False) -> Path:
+    """Return the path of the model file; without ``resume`` a default name replaces no file."""
     stem = Path(options.file).name.split(".")[0] or "model"
-    place = Path(f"{stem}.mixnorm")
-    if place.exists():
+    place = Path(options.model or f"{stem}.mixnorm")
+    if resume and not place.exists():
+        raise UsageError(f"--resume: there is no model {place}; leave --resume out to start one")
+    if options.model is None and place.exists() and not resume:
         raise UsageError(f"{place} exists; give --model {place} to replace it, or another name")
     return place
 

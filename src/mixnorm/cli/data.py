@@ -22,6 +22,7 @@ from mixnorm.tables import (
     describe_encoding,
     detect_decimal_mark,
     find_column,
+    join_names,
     pluralize,
     read_table,
     read_target,
@@ -167,9 +168,8 @@ def _explain_no_columns(table: str, target: str, encoder: TableEncoder) -> str:
             f"{table} has no column except {target!r}. If this is wrong, name the delimiter with "
             "--delimiter."
         )
-    reasons = "; ".join(f"{name}: {reason}" for name, reason in encoder.left_out[:4])
-    more = f"; and {len(encoder.left_out) - 4} more" if len(encoder.left_out) > 4 else ""
-    return f"{table} has no column to learn from ({reasons}{more})."
+    reasons = join_names([f"{name}: {reason}" for name, reason in encoder.left_out], 4)
+    return f"{table} has no column to learn from ({reasons})."
 
 
 def _encode_sparse(table: SparseTable, options: argparse.Namespace) -> TrainingTable:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any
 
 from rich.progress import (
     BarColumn,
@@ -22,7 +22,7 @@ from mixnorm.cli.screen import Screen, format_error
 _SECONDS_BETWEEN_LINES = 20.0
 
 
-class TerminalProgress:
+class TerminalProgress(Progress):
     """A line of progress at the foot of a terminal within a ``with`` block.
 
     There is no line if standard error is not a terminal or the screen is quiet.
@@ -38,21 +38,14 @@ class TerminalProgress:
     """
 
     def __init__(self, screen: Screen, *columns: ProgressColumn, **options: Any) -> None:
-        self._screen = screen
-        self._progress = Progress(
+        super().__init__(
             *columns,
             console=screen.err,
             transient=True,
             disable=screen.quiet or not screen.err.is_terminal,
             **options,
         )
-
-    def __enter__(self) -> Self:
-        self._progress.__enter__()
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        self._progress.__exit__(*error)
+        self._screen = screen
 
 
 class SearchBar(TerminalProgress):
@@ -85,17 +78,17 @@ class SearchBar(TerminalProgress):
         self._task, self._word = task, word
         self._last_line = time.monotonic()
         self._done = 0
-        self._bar = self._progress.add_task("", total=rounds, size="", loss="-", error="-")
+        self._bar = self.add_task("", total=rounds, size="", loss="-", error="-")
 
     def expect(self, rounds: int) -> None:
         """Set the number of rounds still to come."""
-        self._progress.update(self._bar, total=self._done + rounds)
+        self.update(self._bar, total=self._done + rounds)
 
     def stage(
         self, name: str, rounds: int, error: Callable[[BaseEstimator], float | None]
     ) -> RoundCallback:
         """Return a callback for one path; ``error`` returns the held-out error of a model."""
-        self._progress.update(self._bar, description=name)
+        self.update(self._bar, description=name)
         return RoundCallback(lambda model: self._advance(name, rounds, model, error(model)))
 
     def _advance(self, name: str, rounds: int, model: BaseEstimator, error: float | None) -> None:
@@ -107,9 +100,9 @@ class SearchBar(TerminalProgress):
             "error": format_error(error, self._task),
         }
         # The columns of the bar accept any keyword; the signature of rich knows only its own.
-        self._progress.update(self._bar, advance=1, description=name, **shown)  # type: ignore[arg-type]
+        self.update(self._bar, advance=1, description=name, **shown)  # type: ignore[arg-type]
         waited = time.monotonic() - self._last_line
-        if self._progress.disable and waited > _SECONDS_BETWEEN_LINES:
+        if self.disable and waited > _SECONDS_BETWEEN_LINES:
             self._last_line = time.monotonic()
             self._screen.remark(
                 f"{name}: {shown['size']}, loss {shown['loss']}, held-out error {shown['error']}"

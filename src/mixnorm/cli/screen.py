@@ -114,13 +114,8 @@ def convert_to_plain(value: Any) -> Any:
     return value
 
 
-def format_percent(fraction: float) -> str:
-    """Return a fraction as a percentage."""
-    return f"{100 * fraction:.1f} %"
-
-
 def format_error(error: float | None, task: str) -> str:
     """Return an error for display: a percentage for labels, a number otherwise."""
     if error is None or not math.isfinite(error):
         return "-"
-    return format_percent(error) if task == "classification" else f"{error:.4g}"
+    return f"{100 * error:.1f} %" if task == "classification" else f"{error:.4g}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 
@@ -23,20 +23,15 @@ from mixnorm.tables.values import (
 if TYPE_CHECKING:
     import pandas as pd
 
+    from mixnorm.tables.columns import NumberColumn
+    from mixnorm.tables.rows.columns import RowColumn
+
 Mark = Literal["", ".", ","]
 # Entries of each column that are examined.
 _ENTRIES_PER_COLUMN = 1000
 
 
-class _Styled(Protocol):
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def style(self) -> Style: ...
-
-
-_C = TypeVar("_C", bound=_Styled)
+_C = TypeVar("_C", "NumberColumn", "RowColumn")
 
 
 def detect_text_mark(text: str) -> Mark:
@@ -100,16 +95,15 @@ def restyle_columns(columns: Sequence[_C], texts: Mapping[str, Sequence[str | No
     """
     known = [column for column in columns if column.name in texts]
     proved = {column.name: detect_column_mark(texts[column.name]) for column in known}
-    marks = [(proved[column.name], _mark_of(column)) for column in known]
-    changes = sum(1 if new != old else -1 for new, old in marks if new)
-    other: dict[Mark, Mark] = {".": ",", ",": "."}
+    earlier = {column.name: "," if column.style == "comma" else "." for column in known}
+    changes = sum(1 if mark != earlier[name] else -1 for name, mark in proved.items() if mark)
     found = []
     for column in columns:
         mark = proved.get(column.name, "")
         if not mark and column.name in texts and changes > 0:
-            mark = other[_mark_of(column)]
+            mark = "." if earlier[column.name] == "," else ","
         style: Style = column.style if not mark else "comma" if mark == "," else "thousands"
-        found.append(column if style == column.style else replace(column, style=style))  # type: ignore[type-var]
+        found.append(column if style == column.style else replace(column, style=style))
     return found
 
 
@@ -118,10 +112,6 @@ def sample_texts(frame: pd.DataFrame, names: Collection[str]) -> dict[str, list[
     wanted = [place for place, name in enumerate(frame.columns) if str(name) in names]
     columns = [frame.iloc[:, place] for place in wanted]
     return {str(each.name): _sample(each) for each in columns if _may_be_texts(each)}
-
-
-def _mark_of(column: _Styled) -> Mark:
-    return "," if column.style == "comma" else "."
 
 
 def _may_be_texts(values: pd.Series[Any]) -> bool:

@@ -47,7 +47,7 @@ CONSTANT = "every entry is the same"
 EMPTY = "no entries"
 ROW_NUMBER = "it only numbers the rows; --number {} keeps it"
 NO_NUMBERS = "no entry is a finite number"
-NEARLY_ALL_DIFFER = "nearly every text differs ({} of {})"
+NEARLY_ALL_DIFFER = "nearly every text differs, {} of {}"
 
 
 def plan_column(

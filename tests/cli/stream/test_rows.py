@@ -48,7 +48,7 @@ def test_columns_are_those_of_fit(mixnorm, tmp_path):
     assert "Dates: seen (day first)." in found.err
     assert "power (44, taken at the mean), fuel (36, a level of their own)" in found.err
     assert "Taken as missing in power: 1 unreadable ('broken')." in found.err
-    assert "Left out: owner (nearly every text differs (256 of 256); --category owner" in found.err
+    assert "Left out: owner (nearly every text differs, 256 of 256; --category owner" in found.err
     assert "Left out: id (it only numbers the rows; --number id keeps it" in found.err
     assert mixnorm("fit", "cars.csv", "-t", "label", "-k", 1, "-m", "f.mixnorm").code == 0
     fitted = package.load("f.mixnorm").encoder

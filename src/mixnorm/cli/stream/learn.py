@@ -25,7 +25,7 @@ _RISES_REPEATED = 3
 
 def stream(options: argparse.Namespace, screen: Screen, command: Sequence[str]) -> None:
     """Learn from a file or a pipe, a row at a time."""
-    place = _model_to_resume(options) if options.resume else choose_model_path(options)
+    place = choose_model_path(options, resume=options.resume)
     model = _load_model(place, options) if options.resume else _make_model(options)
     interrupts = Interrupts()
     with interrupts.record():
@@ -51,13 +51,6 @@ def _describe_start(
     if model.lines and reader.lines.regular:
         return [f"{reader.name} differs from the earlier file, so all its lines are new."]
     return []
-
-
-def _model_to_resume(options: argparse.Namespace) -> Path:
-    place = Path(options.model or f"{Path(options.file).name.split('.')[0] or 'model'}.mixnorm")
-    if not place.exists():
-        raise UsageError(f"--resume: there is no model {place}; leave --resume out to start one")
-    return place
 
 
 def _load_model(place: Path, options: argparse.Namespace) -> StreamModel:

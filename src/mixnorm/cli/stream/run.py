@@ -101,7 +101,7 @@ class StreamRun:
                     min(2 * most, int(len(rows) * _CHECK_SECONDS / max(spent, 1e-6)) + 1),
                 )
                 if self.rows:
-                    running.update()
+                    running.print_due()
                 if self.rows - saved >= self.options.checkpoint:
                     self.save()
                     saved = self.rows

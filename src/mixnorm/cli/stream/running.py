@@ -53,7 +53,7 @@ class Running(TerminalProgress):
         self._mark()
         self.next = self._after(account.rows)
         self.lines: list[dict[str, Any]] = []
-        self._live = self._progress.add_task("waiting for rows", total=None)
+        self._live = self.add_task("waiting for rows", total=None)
 
     def _after(self, rows: int) -> int:
         """Return the number of rows at the next line.
@@ -72,7 +72,7 @@ class Running(TerminalProgress):
         account = self._account
         self._last = (account.rows, account.cost, account.guess_rows, account.guess_cost)
 
-    def update(self) -> None:
+    def print_due(self) -> None:
         """Print a line if it is due."""
         account = self._account
         if account.rows >= self.next:
@@ -82,8 +82,8 @@ class Running(TerminalProgress):
         if rise and rise != self._rise and not self._screen.quiet:
             self._screen.say(describe_rise(rise[0], account))
         self._rise = rise
-        if not self._progress.disable:
-            self._progress.update(
+        if not self.disable:
+            self.update(
                 self._live,
                 description=f"{pluralize(account.rows, 'row')}, {account.word} "
                 f"{self._text(account.error)}, {self._speed()} rows/s",
