@@ -106,18 +106,14 @@ def _encode_frame(table: Table, options: argparse.Namespace) -> TrainingTable:
     dropped = [_find(table, name) for name in options.drop]
     if target.name in dropped:
         raise UsageError(f"--drop names the target {target.name!r}")
-    named = {
-        option: [_find(table, name) for name in getattr(options, option)]
-        for option in ("number", "category")
-    }
     rest = frame.drop(columns=list({target.name, *dropped, *weights}))
     if len(target.rows) < len(frame):
         rest = rest.iloc[target.rows]
         weight = None if weight is None else weight[target.rows]
     encoder = TableEncoder.plan(
         rest,
-        numbers=named["number"],
-        categories=named["category"],
+        numbers=[_find(table, name) for name in options.number],
+        categories=[_find(table, name) for name in options.category],
         standardise=options.pool == "pieces",
     )
     if not encoder.columns:

@@ -17,7 +17,7 @@ from mixnorm.exceptions import TableError
 from mixnorm.tables import RowReader, StreamModel, join_names, pluralize
 
 _ROWS_PER_BLOCK = 10_000
-_MOST_NAMES = 20
+_STRONGEST_SHOWN = 20
 
 
 @dataclass
@@ -206,7 +206,7 @@ def _say_largest(count: str, names: list[str], screen: Screen) -> None:
 def _list_heaviest_kernels(estimator: BaseEstimator) -> list[str]:
     """Return the names of the kernels with the largest weights, in order of weight."""
     weights = np.asarray(getattr(estimator, "kernel_weights_", []))
-    order = np.argsort(-weights, kind="stable")[:_MOST_NAMES]
+    order = np.argsort(-weights, kind="stable")[:_STRONGEST_SHOWN]
     return [estimator.kernel_names_[place] for place in order if weights[place] > 0.0]
 
 
@@ -221,5 +221,5 @@ def _find_largest(estimator: BaseEstimator, names: list[Any]) -> list[str]:
         weights = weights - weights.mean(axis=0)
     largest = np.max(np.abs(weights), initial=0.0) or 1.0  # squares might overflow
     sizes = np.linalg.norm(weights / largest, axis=0)
-    order = np.argsort(-sizes, kind="stable")[:_MOST_NAMES]
+    order = np.argsort(-sizes, kind="stable")[:_STRONGEST_SHOWN]
     return [str(names[place]) for place in order]

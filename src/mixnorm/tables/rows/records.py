@@ -6,6 +6,7 @@ import csv
 import json
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 from mixnorm.exceptions import TableError
@@ -40,7 +41,8 @@ def detect_row_format(lines: Lines, given: str | None, source: str) -> str:
     named = _FORMATS_BY_ENDING.get(os.path.splitext(stem)[1])
     if named is not None:
         return named
-    if _is_object(head.lstrip().split(b"\n")[0]):
+    with suppress(BadRecord):
+        parse_json_object(head.lstrip().split(b"\n")[0])
         return "jsonl"
     kind = sniff.detect_format(head, lines.name)
     if kind != "csv":
@@ -97,11 +99,3 @@ def parse_json_object(line: bytes) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise BadRecord(f"a JSON {type(found).__name__} instead of an object")
     return found
-
-
-def _is_object(line: bytes) -> bool:
-    try:
-        parse_json_object(line)
-    except BadRecord:
-        return False
-    return True
