@@ -22,7 +22,7 @@ from mixnorm.storage import save
 from mixnorm.tables import Features, Row, RowReader, StreamModel, feature_names
 
 # Seconds of learning between two checks for requests to stop.
-_CHECK_SECONDS = 0.1
+_SECONDS_PER_CHECK = 0.1
 # A target with more labels than this, and more than half the rows, is refused.
 _MOST_STREAM_LABELS = 30
 # New rows after which a column with mostly unreadable entries is refused.
@@ -98,7 +98,7 @@ class StreamRun:
                 spent = time.monotonic() - began
                 most = max(
                     1,
-                    min(2 * most, int(len(rows) * _CHECK_SECONDS / max(spent, 1e-6)) + 1),
+                    min(2 * most, int(len(rows) * _SECONDS_PER_CHECK / max(spent, 1e-6)) + 1),
                 )
                 if self.rows:
                     running.print_due()
@@ -187,7 +187,9 @@ class StreamRun:
         encoded = self.encoder.encode([row.entries for row in rows])
         for row, features in zip(rows, encoded, strict=True):
             if alone:
-                self.predictions.write(row, self._predict(features))
+                known = has_started(self.estimator)
+                guess = self.estimator.predict([features])[0].item() if known else ""
+                self.predictions.write(row, guess)
             if row.label is None:
                 self.unlabelled += 1
             elif alone or self._is_news(features, row.label):
@@ -231,11 +233,6 @@ class StreamRun:
                 f"The target {self.model.target!r} has {count} different labels in {rows} rows, "
                 "which is too many. Choose another column, or --learner regressor for numbers."
             )
-
-    def _predict(self, features: Features) -> Any:
-        if not has_started(self.estimator):
-            return ""
-        return self.estimator.predict([features])[0].item()
 
     # The model file.
 
