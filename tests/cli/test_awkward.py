@@ -5,6 +5,7 @@ import gzip
 import pickle
 import subprocess
 import sys
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -52,6 +53,7 @@ WRITINGS = {
 }
 
 
+@cache
 def losses_in_python():
     """The same model without a file: categories and dates by groups of columns."""
     frame = passengers()
@@ -64,7 +66,8 @@ def losses_in_python():
 @pytest.mark.parametrize("name", WRITINGS)
 def test_every_writing_of_a_table_gives_the_same_model(mixnorm, tmp_path, name):
     (tmp_path / name).write_bytes(WRITINGS[name](passengers()))
-    found = mixnorm("fit", name, "--target", "Survived", "--features", 3, "--json", "-q")
+    words = ("--target", "Survived", "-k", 3, "--folds", 2, "--json", "-q")
+    found = mixnorm("fit", name, *words)
     assert found.code == 0, found.err
     path = found.json["path"]
     assert path[0]["name"] == "Sex"
