@@ -324,7 +324,7 @@ class GreedyKernelLearner(StagedMixin, KernelEstimator):
         if model.bank is None:
             matrices = [X.matrices[kernel] for kernel in model.selected]
         else:
-            here = model.bank.rebased(X)
+            here = model.bank.replace_rows(X)
             matrices = [here.gram(place) for place in range(here.n_kernels)]
         wide = [np.asarray(matrix, dtype=np.float64) for matrix in matrices]
         return measure_rates([exact_factor(matrix) for matrix in wide], -found[0], losses)
