@@ -181,7 +181,7 @@ SHARED = [
     ({"kernel": "rbf"}, ValueError, "kernel='rbf' is not known; 'bank' computes the kernels"),
     ({"kernel": None}, ValueError, "kernel=None is not known"),
     ({"kernel": np.eye(2)}, ValueError, "is not known; 'bank' computes"),
-    ({"C": 0.0}, ValueError, "C=0.0 must be positive and finite: it is what the losses count"),
+    ({"C": 0.0}, ValueError, "C=0.0 must be positive and finite: it is the weight of the losses"),
     ({"C": -1.0}, ValueError, "C=-1.0 must be positive and finite"),
     ({"C": np.inf}, ValueError, "C=inf must be positive and finite"),
     ({"C": np.nan}, ValueError, "C=nan must be positive and finite"),

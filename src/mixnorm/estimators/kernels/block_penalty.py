@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from mixnorm.engines.multikernel import KernelPenalty
 from mixnorm.estimators._common.parameters import ClassWeight, Count, Seed
 from mixnorm.estimators.kernels.base import KernelTraining, TailSumsMixin
 from mixnorm.estimators.kernels.inputs import (
@@ -18,27 +16,7 @@ from mixnorm.estimators.kernels.inputs import (
     MachineParameters,
     Tail,
 )
-from mixnorm.estimators.kernels.stream import KernelStream, Solver
-
-
-class BlockPenaltyClassifier(KernelStream):
-    """Half the square of a norm of block sizes, and a multiple of each."""
-
-    def _choose_exponent(self, n_kernels: int, n_classes: int) -> float:
-        if self.q is None:
-            return max(2.0, 2.0 * math.log(n_kernels))
-        if isinstance(self.q, str):
-            return max(2.0, 2.0 * math.log(n_classes))
-        return float(self.q)
-
-    def _build_penalty(self, training: KernelTraining) -> tuple[KernelPenalty, dict[str, Any]]:
-        costs, facts = self._compute_block_costs(training)
-        offsets = costs * float(np.sum(training.weight)) * float(self.C)
-        exponent = self._choose_exponent(training.n_kernels, training.outputs.n_outputs)
-        return KernelPenalty(exponent, np.ones(training.n_kernels), offsets), facts
-
-    def _objective_unit(self, training: KernelTraining) -> float:
-        return float(np.sum(training.weight)) * float(self.C)
+from mixnorm.estimators.kernels.stream import BlockPenaltyClassifier, Solver
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -9,24 +9,19 @@ from typing import Any
 import numpy as np
 
 from mixnorm._array import ArrayLike
-from mixnorm._checks import check_array
 from mixnorm.estimators._common.classifier import ClassifierFace
-from mixnorm.estimators._common.inputs import (
-    check_loss,
-    check_number_targets,
-    unit_of,
-)
+from mixnorm.estimators._common.inputs import check_loss, unit_of
 from mixnorm.estimators._common.parameters import ClassWeight, Loss, Switch
 from mixnorm.estimators.kernels.classifier import encode_labels
 from mixnorm.estimators.kernels.greedy_base import GreedyKernelLearner, GreedyKernelParameters
 from mixnorm.estimators.kernels.inputs import compute_target_centre
-from mixnorm.estimators.kernels.regressor import KernelRegressionFace
+from mixnorm.estimators.kernels.regressor import KernelRegressionFace, check_target_table
 from mixnorm.losses import MarginSoftmax, MultinomialLogistic, Squared, as_loss
 from mixnorm.models import ClassOutputs, NumberOutputs
 
 
 class GreedyRegressor(KernelRegressionFace, GreedyKernelLearner):
-    """Numbers in, numbers out, by a few kernels."""
+    """Regression by a few kernels."""
 
     def _loss(self) -> Any:
         return Squared()
@@ -34,28 +29,25 @@ class GreedyRegressor(KernelRegressionFace, GreedyKernelLearner):
     def _encode_targets(
         self, y: ArrayLike, weight: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, NumberOutputs]:
-        check_number_targets(y)
-        y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
-        table = y.reshape(len(y), -1)
+        table, single = check_target_table(y)
         previous = self._find_previous()
         if previous is None:
             kept = weight > 0.0
             unit = unit_of(table[kept] - compute_target_centre(table[kept], weight[kept]))
-        else:  # a path goes on in the units in which it began
+        else:  # a path keeps its unit
             unit = previous.outputs.unit
         largest = float(np.max(np.abs(table)))
         if not largest / unit < 1e152:
             raise ValueError(
-                f"y has the size {largest:.3g}, whose square is out of the range of floats in the "
-                f"unit {unit:.3g} that its deviations have; divide y by a power of ten, or "
+                f"y has the size {largest:.3g}, and its deviations have the unit {unit:.3g}; the "
+                "square of their ratio is too large for a float. Divide y by a power of ten, or "
                 "subtract its mean."
             )
-        outputs = NumberOutputs(y.ndim == 1, unit, np.zeros(table.shape[1]), self._loss())
+        outputs = NumberOutputs(single, unit, np.zeros(table.shape[1]), self._loss())
         return table / unit, weight, outputs
 
     def _targets_of(self, y: ArrayLike) -> np.ndarray:
-        y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
-        return np.asarray(y.reshape(len(y), -1))
+        return check_target_table(y)[0]
 
     @property
     def intercept_(self) -> Any:
@@ -66,7 +58,7 @@ class GreedyRegressor(KernelRegressionFace, GreedyKernelLearner):
 
 
 class GreedyClassifier(ClassifierFace, GreedyKernelLearner):
-    """Labels in, labels out, by a few kernels."""
+    """Classification by a few kernels."""
 
     def _check_together(self) -> None:
         super()._check_together()

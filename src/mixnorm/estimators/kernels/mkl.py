@@ -117,7 +117,7 @@ class MKLClassifier(MachineParameters, KernelClassifier):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class ConvMKLClassifier(TailSumsMixin, MachineParameters, KernelClassifier):
+class ConvMKLClassifier(TailSumsMixin, MKLClassifier):
     r"""Conv-MKL: multi-class multiple kernel learning on kernels divided by their tail sums.
 
     The tail sum :math:`r_m = \frac1n \sum_{j > \zeta} \lambda_j(K_m)` of eigenvalues bounds the
@@ -186,11 +186,8 @@ class ConvMKLClassifier(TailSumsMixin, MachineParameters, KernelClassifier):
     True
     """
 
-    p: Exponent = 1.2
     tail: Tail = 8
     floor: Floor = 0.01
-    loss: HingeLoss = "hinge"
-    class_weight: ClassWeight = None
 
     def _build_penalty(self, training: KernelTraining) -> tuple[KernelPenalty, dict[str, Any]]:
         traces = np.average(training.diagonals, axis=1, weights=training.weight)

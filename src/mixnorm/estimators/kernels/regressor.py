@@ -1,4 +1,4 @@
-"""Multiple kernel learning with squared losses: regression, several outputs, several labels."""
+"""Multiple kernel learning with squared losses: regression with one or several outputs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mixnorm.models import NumberOutputs
 
 
 class KernelRegressionFace(MultiOutputMixin, RegressorMixin, FittedMixin):
-    """Numbers in, numbers out, for estimators with kernels."""
+    """Predictions of numbers, for estimators with kernels."""
 
     _output_kind = NumberOutputs
 
@@ -40,6 +40,13 @@ class KernelRegressionFace(MultiOutputMixin, RegressorMixin, FittedMixin):
         return np.asarray(self._fitted().outputs.labels(self._scores(X)))
 
 
+def check_target_table(y: ArrayLike) -> tuple[np.ndarray, bool]:
+    """Return checked targets with one column per output, and whether ``y`` has one axis."""
+    check_number_targets(y)
+    y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+    return y.reshape(len(y), -1), y.ndim == 1
+
+
 class KernelRegressor(KernelRegressionFace, WeightedKernelLearner):
     """Squared losses on a sum of kernels."""
 
@@ -48,14 +55,12 @@ class KernelRegressor(KernelRegressionFace, WeightedKernelLearner):
     def _encode_targets(
         self, y: ArrayLike, weight: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, NumberOutputs]:
-        check_number_targets(y)
-        y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
-        table = y.reshape(len(y), -1)
+        table, single = check_target_table(y)
         kept = weight > 0.0
         centre = compute_target_centre(table[kept], weight[kept])
         rest = table - centre
         unit = unit_of(rest[kept])
-        return rest / unit, weight, NumberOutputs(y.ndim == 1, unit, centre, Squared())
+        return rest / unit, weight, NumberOutputs(single, unit, centre, Squared())
 
     def _adapt_to_fold(self, training: KernelTraining) -> KernelTraining:
         shift = np.average(training.y, axis=0, weights=training.weight)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from mixnorm.estimators._common.parameters import ClassWeight, Folds
 from mixnorm.estimators.kernels.base import TailSumsMixin
@@ -25,7 +24,7 @@ from mixnorm.estimators.kernels.search_base import KernelCV
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class _CostSearch(BankParameters, KernelCV):
-    """A search with the usual values of ``C``."""
+    """A search over values of ``C``."""
 
     Cs: LossWeights = (0.1, 1.0, 10.0, 100.0, 1000.0)
     cv: Folds = 5
@@ -90,7 +89,6 @@ cost_, n_iter_, n_features_in_, feature_names_in_
     """
 
     _kind = MKLClassifier
-    _value_lists: ClassVar[dict[str, str]] = {"p": "ps"}
 
     ps: Exponents = (1.0, 1.2, 2.0)
     loss: HingeLoss = "hinge"
@@ -98,7 +96,7 @@ cost_, n_iter_, n_features_in_, feature_names_in_
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class ConvMKLClassifierCV(TailSumsMixin, _CostSearch, KernelClassifier):
+class ConvMKLClassifierCV(TailSumsMixin, MKLClassifierCV):
     """:class:`ConvMKLClassifier` with ``C``, ``p`` and the tail chosen by cross-validation.
 
     Tail sums are those of the training rows of each fold.
@@ -148,13 +146,10 @@ objective_, cost_, n_iter_, n_features_in_, feature_names_in_
     """
 
     _kind = ConvMKLClassifier
-    _value_lists: ClassVar[dict[str, str]] = {"p": "ps", "tail": "tails"}
 
     ps: Exponents = (1.2,)
     tails: Tails = (2, 8, 32)
     floor: Floor = 0.01
-    loss: HingeLoss = "hinge"
-    class_weight: ClassWeight = None
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -208,7 +203,6 @@ objective_, cost_, n_iter_, n_features_in_, feature_names_in_
     """
 
     _kind = SMSDMKLClassifier
-    _value_lists: ClassVar[dict[str, str]] = {"beta": "betas", "tail": "tails"}
 
     Cs: LossWeights = (1.0, 10.0, 100.0, 1000.0)
     betas: Betas = (1e-3, 1e-2, 1e-1)
@@ -264,7 +258,6 @@ cost_, n_iter_, n_features_in_, feature_names_in_
     """
 
     _kind = UFOMKLClassifier
-    _value_lists: ClassVar[dict[str, str]] = {"beta": "betas"}
 
     betas: Betas = (1e-4, 1e-3, 1e-2)
     q: BlockExponent = None
@@ -316,6 +309,5 @@ objective_, cost_, n_iter_, n_features_in_, feature_names_in_
     """
 
     _kind = MKLRegressor
-    _value_lists: ClassVar[dict[str, str]] = {"p": "ps"}
 
     ps: Exponents = (1.0, 1.2, 2.0)

@@ -77,6 +77,10 @@ class Grams:
         """Return the diagonals, of shape ``(n_kernels, n_samples)``, in float64."""
         raise NotImplementedError
 
+    def columns(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the columns of all factors side by side, and the kernel of each column."""
+        raise NotImplementedError
+
     def take(self, rows: Index) -> Grams:
         """Return the matrices of some of the rows."""
         raise NotImplementedError

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -67,6 +68,7 @@ def grams_of(
     return LazyGrams(evaluator, side, memory, kept, matrices, restrict)
 
 
+@dataclass(eq=False, repr=False)
 class LazyGrams(Grams):
     """Gram matrices: some are stored, and the others are computed at every use.
 
@@ -86,24 +88,17 @@ class LazyGrams(Grams):
         Returns the Gram matrices on some of the rows.
     """
 
-    def __init__(
-        self,
-        evaluator: Evaluator,
-        side: Side,
-        memory: int,
-        kept: Sequence[int],
-        matrices: np.ndarray,
-        restrict: Callable[[Index], Grams],
-    ) -> None:
-        n = side.n_rows
-        super().__init__(len(evaluator.kernels), (n, n), evaluator.dtype)
-        self.evaluator = evaluator
-        self.side = side
-        self.memory = memory
-        self.kept = list(kept)
-        self.matrices = matrices
+    evaluator: Evaluator
+    side: Side
+    memory: int
+    kept: list[int]
+    matrices: np.ndarray
+    restrict: Callable[[Index], Grams]
+
+    def __post_init__(self) -> None:
+        n = self.side.n_rows
+        super().__init__(len(self.evaluator.kernels), (n, n), self.evaluator.dtype)
         self._others = [m for m in range(self.n_kernels) if m not in self.kept]
-        self._restrict = restrict
 
     def _detail(self) -> str:
         return f"stored={len(self.kept)}, "
@@ -185,7 +180,7 @@ class LazyGrams(Grams):
 
     def take(self, rows: Index) -> Grams:
         """Return the matrices on some of the rows, stored if they fit."""
-        return self._restrict(rows)
+        return self.restrict(rows)
 
     def rescale(self, scales: np.ndarray, evaluator: Evaluator) -> None:
         """Multiply the stored matrices in place, and compute the others by ``evaluator``."""
