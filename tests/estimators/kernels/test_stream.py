@@ -304,7 +304,7 @@ def test_errors_of_partial_fit():
     before = model.decision_function(X)
     with pytest.raises(ValueError, match="y has the label .*7.*give all labels in the first call"):
         model.partial_fit(X[:2], [0, 7])
-    with pytest.raises(ValueError, match=r"is not the same as in the first call"):
+    with pytest.raises(ValueError, match=r"differs from classes of the first call"):
         model.partial_fit(X, y, classes=[0, 1, 2, 3])
     with pytest.raises(ValueError, match="5 features, but UFOMKLClassifier is expecting 4"):
         model.partial_fit(np.ones((2, 5)), [0, 1])
