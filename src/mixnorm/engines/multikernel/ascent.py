@@ -21,7 +21,7 @@ _MOST_ASCENT_ROUNDS = 500
 # Systems of equations that Newton steps may solve; a run that needs more is badly conditioned.
 _MOST_SYSTEMS = 500
 # Rounding is all that is left after so many rounds in which the gap does not fall to this part.
-_IDLE_ROUNDS, _LEAST_FALL = 60, 0.9
+_IDLE_ROUNDS, _ENOUGH_FALL = 60, 0.9
 # All rows are active if the active ones would be more than this part of them. Otherwise the gap of
 # the active rows is brought down to these parts of the goal, or of the gap before.
 _MANY_ACTIVE, PART_OF_GOAL, PART_OF_ROW_GAP = 0.6, 0.5, 0.1
@@ -64,7 +64,7 @@ class Ascent:
         gap, lowest, since = math.inf, math.inf, 0
         for _ in range(_MOST_ASCENT_ROUNDS):
             gap, updates = self._make_passes(goal)
-            since = 0 if gap < _LEAST_FALL * lowest else since + 1
+            since = 0 if gap < _ENOUGH_FALL * lowest else since + 1
             lowest = min(gap, lowest)
             if gap <= goal or since > _IDLE_ROUNDS or steps.directions > _MOST_SYSTEMS:
                 break

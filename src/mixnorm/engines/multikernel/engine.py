@@ -29,7 +29,7 @@ _LARGEST_COST = 1e30
 _LEAST_TOLERANCE = 1e-12  # rounding hides smaller relative gaps
 # Without offsets the gap is also at most this part of the possible gain, unless the latter is below
 # the second part of the loss.
-_PART_OF_GAIN, _LEAST_GAIN = 0.5, 1e-9
+_PART_OF_GAIN, _GAIN_FLOOR = 0.5, 1e-9
 _LEAST_START = 1e-6  # of the largest weight: a weight of zero would stay zero
 _MOST_SHRINKAGE = 1e-3  # the least factor of a weight from one iteration to the next
 _STEP_FACTOR = 1.6  # times the step to the touching weights, in logarithms
@@ -119,20 +119,18 @@ def solve(
     array([1., 0.])
     """
     check_row_costs(target.caps, "C times the weight of a row", "change C or sample_weight")
+    if max_iter < 1:
+        raise ValueError(f"max_iter={max_iter!r} must be at least 1.")
     search = _Alternation(grams, target, penalty, tol, on_iteration)
     try:
         search.begin(start)
         while search.iterations < max_iter and not (search.finished or search.stalled):
             search.advance()
     except KeyboardInterrupt:
-        best = search.best
-        if best is None:
+        if not search.history:
             raise
-        return replace(best, interrupted=True)
-    best = search.best
-    if best is None:
-        raise ValueError(f"max_iter={max_iter!r} must be at least 1.")
-    return search.prune(best)
+        return replace(search.best, interrupted=True)
+    return search.prune(search.best)
 
 
 def check_row_costs(costs: np.ndarray, what: str, remedy: str) -> None:
@@ -166,7 +164,7 @@ class _Alternation:
         self.iterations, self.inner = 0, _PART_OF_TOLERANCE
         self.further, self.last = _STEP_FACTOR, math.inf
         self.history: list[float] = []
-        self._found: dict[str, Any] | None = None  # the best point
+        self._found: dict[str, Any]  # the best point
         self._kept: list[tuple[np.ndarray, Any]] = []
         self._cross = np.zeros((len(self.weights), 0, 0))
         self._bend = np.zeros((0, 0))
@@ -176,13 +174,11 @@ class _Alternation:
     @property
     def finished(self) -> bool:
         """Whether the tolerance is met."""
-        return self._found is not None and self.least - self.bound <= self.enough
+        return bool(self.history) and self.least - self.bound <= self.enough
 
     @property
-    def best(self) -> KernelSolution | None:
+    def best(self) -> KernelSolution:
         """The best solution so far; the bound may have become better since it was found."""
-        if self._found is None:
-            return None
         return KernelSolution(
             **self._found,
             objective=self.least,
@@ -208,7 +204,7 @@ class _Alternation:
         if np.any(self.penalty.offsets):
             return enough
         return min(
-            enough, max(_PART_OF_GAIN * (self.nothing - self.bound), _LEAST_GAIN * self.nothing)
+            enough, max(_PART_OF_GAIN * (self.nothing - self.bound), _GAIN_FLOOR * self.nothing)
         )
 
     def begin(self, start: tuple[np.ndarray, np.ndarray] | None) -> None:

@@ -29,14 +29,14 @@ _PART_OF_WAY = 0.99  # to the boundary
 _LARGEST_TOTAL = 1e60  # of the factors of losses, with kernels of about one
 _LEAST_SINGULAR = 1e-15  # of the largest singular value of the columns
 # Most unknowns; about how many steps a run takes; seconds of a step beside its products.
-_MOST_UNKNOWNS, _USUAL_STEPS, _OVERHEAD = 800, 25, 5e-4
+_MOST_INTERIOR_UNKNOWNS, _USUAL_STEPS, _OVERHEAD = 800, 25, 5e-4
 _SECONDS_PER_PRODUCT = 5e-10
 
 
 def estimate_interior_seconds(n_samples: int, n_columns: int, n_outputs: int) -> float:
     """Estimate the seconds of the method; infinity if there are too many unknowns."""
     unknowns = n_columns * (n_outputs - 1)
-    if unknowns > _MOST_UNKNOWNS:
+    if unknowns > _MOST_INTERIOR_UNKNOWNS:
         return math.inf
     products = n_samples * unknowns**2 + unknowns**3 / 3.0
     return _USUAL_STEPS * (_OVERHEAD + _SECONDS_PER_PRODUCT * products)

@@ -137,11 +137,8 @@ class GreedyKernelLearner(StagedMixin, KernelEstimator):
         self, training: ScannedTraining, progress: Progress, start: KernelPath | None = None
     ) -> None:
         """Run the engine, and set the model."""
-
-        def attributes(path: KernelPath) -> dict[str, Any]:
-            return {"model_": training.path_model(path)}
-
-        rounds = Rounds(progress, self._count_left(training, start), attributes)
+        left = self._count_left(training, start)
+        rounds = Rounds(progress, left, lambda path: {"model_": training.path_model(path)})
         path = self._find_path(training, start, rounds)
         self.model_ = training.path_model(path)
         self._resume = self._settings()

@@ -97,17 +97,15 @@ class Evaluator:
             rows = points[self.group_of[m]].prepare(self.kernels[m].metric)
             if self.unit:
                 diagonal = np.asarray(self.kernels[m].diagonal(rows.X), dtype=np.float64)
-                roots[m] = np.where(
-                    diagonal > 0.0, 1.0 / np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0)), 0.0
-                )
+                positive = np.where(diagonal > 0.0, diagonal, np.inf)
+                roots[m] = 1.0 / np.sqrt(positive)  # zero for rows that are zero
         return Side(points, n_rows, roots, index)
 
     def diagonals(self, side: Side, which: Which) -> np.ndarray:
         """Return the kernels of each row and itself: ``(len(which), n_rows)``, in float64."""
         found = np.empty((len(which), side.n_rows))
         for row, m in zip(found, which, strict=True):
-            diagonal = self.kernels[m].diagonal(side.points[self.group_of[m]].X)
-            row[...] = np.asarray(diagonal, dtype=np.float64)
+            row[...] = self.kernels[m].diagonal(side.points[self.group_of[m]].X)
             if self.unit:
                 row *= side.roots[m] ** 2
             row *= self.scales[m]

@@ -22,8 +22,8 @@ _LARGEST_ENTRY = 1e140
 # Rows are far from the origin if the squared length of their mean exceeds their variance so often.
 _FAR_FROM_ORIGIN = 16.0
 # Squared distances below this part of the squared lengths have lost too many digits. Where more
-# than ``_MANY_NEAR`` of all distances have, all are computed anew.
-_NEAR, _MANY_NEAR = 1e-3, 0.05
+# than ``_MANY_NEAR_ROWS`` of all distances have, all are computed anew.
+_NEAR_ROWS, _MANY_NEAR_ROWS = 1e-3, 0.05
 
 
 class Points:
@@ -138,12 +138,12 @@ def _sharpen(found: np.ndarray, P: Points, Q: Points) -> None:
     """
     if found.size == 0:
         return
-    far = _NEAR * (P.squares + np.max(Q.squares))
+    far = _NEAR_ROWS * (P.squares + np.max(Q.squares))
     places = np.flatnonzero(found < far[:, None])
     left, right = np.divmod(places, found.shape[1])
-    near = found.ravel()[places] < _NEAR * (P.squares[left] + Q.squares[right])
+    near = found.ravel()[places] < _NEAR_ROWS * (P.squares[left] + Q.squares[right])
     left, right = left[near], right[near]
-    if len(left) > _MANY_NEAR * found.size and not P.is_sparse:
+    if len(left) > _MANY_NEAR_ROWS * found.size and not P.is_sparse:
         from scipy.spatial.distance import cdist
 
         found[...] = cdist(P.centred, Q.centred, "sqeuclidean")
