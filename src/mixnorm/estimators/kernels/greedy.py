@@ -1,4 +1,4 @@
-"""Sparse multiple kernel learning: a few kernels out of thousands, chosen one at a time."""
+"""Sparse multiple kernel learning: a few kernels of thousands, chosen one at a time."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class GreedyMKLRegressor(GreedyKernelParameters, GreedyRegressor):
         The kernels; Gaussian kernels of three widths on every column by default
         (:meth:`KernelBank.per_feature <mixnorm.kernels.KernelBank.per_feature>`).
     kernel : {"bank", "precomputed"}, default="bank"
-        ``"precomputed"``: kernel matrices are given in place of ``X``.
+        ``"precomputed"``: ``X`` holds kernel matrices.
     n_kernels : int, default=10
         Most kernels to choose.
     algorithm : {"gomp", "l1", "l2"}, default="gomp"
@@ -126,32 +126,32 @@ class GreedyMKLRegressor(GreedyKernelParameters, GreedyRegressor):
         kernels, and has a duality gap. ``"l2"``: the largest gradient on the data,
         :math:`(\frac1n \sum_i \nabla_j(x_i)^2)^{1/2}`, and one step against it (Algorithm 2).
     alpha : float, default=1e-3
-        Weight of the penalty. ``"l2"`` has none: few steps regularise.
+        Weight of the penalty. ``"l2"`` has no penalty; few steps regularise it.
     step : {"line", "unit"}, default="line"
         Steps of ``"l2"``: the best along the line, or of length one as in the paper, which needs
         kernels of at most one between a row and itself.
     n_steps : int, optional
-        Steps of ``"l2"``; ``n_kernels`` by default. Once so many different kernels are chosen,
-        further steps are taken among these.
+        Steps of ``"l2"``; ``n_kernels`` by default. Once ``n_kernels`` different kernels are
+        chosen, further steps are taken among these.
     scan : {"auto", "exact", "factors"}, default="auto"
-        How kernels are scored. ``"factors"``: by stand-ins of low rank, and those that lead,
-        exactly. ``"exact"``: all of them in every round, which for large banks takes long.
-        ``"auto"``: exactly if all matrices together have no more than 67 million entries.
+        How kernels are scored. ``"factors"``: by low-rank stand-ins, and the leading ones exactly.
+        ``"exact"``: all of them exactly in every round, which takes long for large banks.
+        ``"auto"``: exactly if all matrices together have at most 67 million entries.
     rank : int, default=64
         Most landmarks of the stand-ins of kernels that share columns.
     tol : float, default=1e-8
-        Of a refit that iterates: what may be left to gain, in parts of the loss of the mean.
+        Tolerance of a refit that iterates, in parts of the loss of the mean.
     max_iter : int, default=5000
         Most iterations of a refit.
     warm_start : bool, default=False
-        Go on with the path of the last fit, which had the same rows and kernels.
+        Continue the path of the last fit, which must have had the same rows and kernels.
 
     Attributes
     ----------
     selected_kernels_ : ndarray of shape (n_selected,)
         The chosen kernels, by their numbers in the bank, in the order in which they came.
     selected_names_ : list of str
-        How they are called.
+        Names of these kernels.
     path_ : dict of ndarray
         One row per round: ``"kernel"``, ``"n_kernels"`` (different ones so far), ``"loss"``,
         ``"objective"``, ``"gradient"`` (its norm, before the round), ``"gap"`` (of ``"l1"``, over
@@ -161,7 +161,7 @@ class GreedyMKLRegressor(GreedyKernelParameters, GreedyRegressor):
     intercept_ : float or ndarray of shape (n_outputs,)
         The mean of the targets.
     kernel_names_ : list of str
-        How all kernels of the bank are called.
+        Names of all kernels of the bank.
     bank_ : FittedBank or None
         The chosen kernels, with the rows that prediction needs.
     support_ : ndarray of shape (n_support,)
@@ -169,7 +169,7 @@ class GreedyMKLRegressor(GreedyKernelParameters, GreedyRegressor):
     null_loss_ : float
         The loss of the mean, half the variance.
     cost_ : dict
-        Kernels and support vectors in use, numbers stored, multiplications for a row.
+        Numbers of kernels, support vectors, stored numbers, and multiplications per row.
     n_iter_ : int
         Iterations of all refits together.
     n_features_in_ : int
@@ -227,7 +227,7 @@ class GreedyMKLClassifier(GreedyKernelParameters, GreedyClassifier):
         The kernels; Gaussian kernels of three widths on every column by default
         (:meth:`KernelBank.per_feature <mixnorm.kernels.KernelBank.per_feature>`).
     kernel : {"bank", "precomputed"}, default="bank"
-        ``"precomputed"``: kernel matrices are given in place of ``X``.
+        ``"precomputed"``: ``X`` holds kernel matrices.
     n_kernels : int, default=10
         Most kernels to choose.
     algorithm : {"gomp", "l1", "l2"}, default="gomp"
@@ -249,11 +249,11 @@ class GreedyMKLClassifier(GreedyKernelParameters, GreedyClassifier):
     rank : int, default=64
         Most landmarks of the stand-ins of kernels that share columns.
     tol : float, default=1e-8
-        Of a refit that iterates: what may be left to gain, in parts of the loss of a constant.
+        Tolerance of a refit that iterates, in parts of the loss of a constant.
     max_iter : int, default=5000
         Most iterations of a refit.
     warm_start : bool, default=False
-        Go on with the path of the last fit, which had the same rows and kernels.
+        Continue the path of the last fit, which must have had the same rows and kernels.
 
     Attributes
     ----------

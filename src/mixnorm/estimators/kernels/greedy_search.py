@@ -98,7 +98,7 @@ class GreedyMKLRegressorCV(_KernelCountSearch, GreedyRegressor):
     cv : int, splitter or iterable, default=None
         Folds, as in scikit-learn; None takes five.
     scoring : str or callable, default=None
-        What to maximise; None takes R².
+        Score to maximise; None takes R².
     one_standard_error : bool, default=False
         Choose the fewest kernels whose mean score is within one standard error of the best, at the
         penalty of the best.
@@ -153,7 +153,7 @@ class GreedyMKLClassifierCV(_KernelCountSearch, GreedyClassifier):
     cv : int, splitter or iterable, default=None
         Folds, as in scikit-learn; None takes five.
     scoring : str or callable, default=None
-        What to maximise; None takes accuracy.
+        Score to maximise; None takes accuracy.
     one_standard_error : bool, default=False
         Choose the fewest kernels whose mean score is within one standard error of the best, at the
         penalty of the best.

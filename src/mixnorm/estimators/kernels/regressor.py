@@ -97,20 +97,20 @@ class MKLRegressor(MachineParameters, KernelRegressor):
     Parameters
     ----------
     bank : KernelBank, optional
-        The kernels; Gaussian kernels of eleven widths, in units of the mean squared distance of
-        the training rows, by default.
+        The kernels. By default Gaussian kernels of eleven widths, in units of the mean squared
+        distance of the training rows.
     kernel : {"bank", "precomputed"}, default="bank"
-        ``"precomputed"``: kernel matrices are given in place of ``X``.
+        ``"precomputed"``: ``X`` holds kernel matrices.
     p : float, default=1.2
         Exponent on the weights: 1 for few kernels, 2 for many, ``numpy.inf`` for the average.
     C : float, default=10.0
-        What a sample's squared error counts; ``1 / C`` is the ridge.
+        Weight of each sample's squared error; ``1 / C`` is the ridge.
     tol : float, default=1e-2
         Relative duality gap to stop at.
     max_iter : int, default=200
-        Most weights of kernels to try.
+        Most iterations, each with new weights of the kernels.
     warm_start : bool, default=False
-        Start from the last fit, which had the same rows and kernels.
+        Start from the last fit, which must have had the same rows and kernels.
 
     Attributes
     ----------

@@ -42,7 +42,7 @@ class MKLClassifierCV(_CostSearch, KernelClassifier):
     bank : KernelBank, optional
         The kernels, as in :class:`MKLClassifier`.
     kernel : {"bank", "precomputed"}, default="bank"
-        ``"precomputed"``: kernel matrices are given in place of ``X``.
+        ``"precomputed"``: ``X`` holds kernel matrices.
     Cs : list of float, default=(0.1, 1, 10, 100, 1000)
         Values of ``C`` to try.
     ps : list of float, default=(1, 1.2, 2)
@@ -50,7 +50,7 @@ class MKLClassifierCV(_CostSearch, KernelClassifier):
     cv : int, splitter or iterable, default=5
         Folds, as in scikit-learn.
     scoring : str or callable, default=None
-        What to maximise; None takes accuracy.
+        Score to maximise; None takes accuracy.
     one_standard_error : bool, default=False
         Choose the smallest ``C`` whose mean score is within one standard error of the best, of the
         candidates that have the other parameters of the best.
@@ -106,7 +106,7 @@ class ConvMKLClassifierCV(TailSumsMixin, MKLClassifierCV):
     bank : KernelBank, optional
         The kernels, as in :class:`MKLClassifier`.
     kernel : {"bank", "precomputed"}, default="bank"
-        ``"precomputed"``: kernel matrices are given in place of ``X``.
+        ``"precomputed"``: ``X`` holds kernel matrices.
     Cs : list of float, default=(0.1, 1, 10, 100, 1000)
         Values of ``C`` to try.
     ps : list of float, default=(1.2,)
@@ -118,7 +118,7 @@ class ConvMKLClassifierCV(TailSumsMixin, MKLClassifierCV):
     cv : int, splitter or iterable, default=5
         Folds, as in scikit-learn.
     scoring : str or callable, default=None
-        What to maximise; None takes accuracy.
+        Score to maximise; None takes accuracy.
     one_standard_error : bool, default=False
         Choose the smallest ``C`` whose mean score is within one standard error of the best, of the
         candidates that have the other parameters of the best.
@@ -163,7 +163,7 @@ class SMSDMKLClassifierCV(TailSumsMixin, _CostSearch, KernelClassifier):
     bank : KernelBank, optional
         The kernels, as in :class:`MKLClassifier`.
     kernel : {"bank", "precomputed"}, default="bank"
-        ``"precomputed"``: kernel matrices are given in place of ``X``.
+        ``"precomputed"``: ``X`` holds kernel matrices.
     Cs : list of float, default=(1, 10, 100, 1000)
         Values of ``C`` to try.
     betas : list of float, default=(1e-3, 1e-2, 1e-1)
@@ -175,7 +175,7 @@ class SMSDMKLClassifierCV(TailSumsMixin, _CostSearch, KernelClassifier):
     cv : int, splitter or iterable, default=5
         Folds, as in scikit-learn.
     scoring : str or callable, default=None
-        What to maximise; None takes accuracy.
+        Score to maximise; None takes accuracy.
     one_standard_error : bool, default=False
         Choose the smallest ``C`` whose mean score is within one standard error of the best, of the
         candidates that have the other parameters of the best.
@@ -220,7 +220,7 @@ class UFOMKLClassifierCV(_CostSearch, KernelClassifier):
     bank : KernelBank, optional
         The kernels, as in :class:`MKLClassifier`.
     kernel : {"bank", "precomputed"}, default="bank"
-        ``"precomputed"``: kernel matrices are given in place of ``X``.
+        ``"precomputed"``: ``X`` holds kernel matrices.
     Cs : list of float, default=(0.1, 1, 10, 100, 1000)
         Values of ``C`` to try.
     betas : list of float, default=(1e-4, 1e-3, 1e-2)
@@ -230,7 +230,7 @@ class UFOMKLClassifierCV(_CostSearch, KernelClassifier):
     cv : int, splitter or iterable, default=5
         Folds, as in scikit-learn.
     scoring : str or callable, default=None
-        What to maximise; None takes accuracy.
+        Score to maximise; None takes accuracy.
     one_standard_error : bool, default=False
         Choose the smallest ``C`` whose mean score is within one standard error of the best, of the
         candidates that have the other parameters of the best.
@@ -273,7 +273,7 @@ class MKLRegressorCV(_CostSearch, KernelRegressor):
     bank : KernelBank, optional
         The kernels, as in :class:`MKLClassifier`.
     kernel : {"bank", "precomputed"}, default="bank"
-        ``"precomputed"``: kernel matrices are given in place of ``X``.
+        ``"precomputed"``: ``X`` holds kernel matrices.
     Cs : list of float, default=(0.1, 1, 10, 100, 1000)
         Values of ``C`` to try.
     ps : list of float, default=(1, 1.2, 2)
@@ -281,7 +281,7 @@ class MKLRegressorCV(_CostSearch, KernelRegressor):
     cv : int, splitter or iterable, default=5
         Folds, as in scikit-learn.
     scoring : str or callable, default=None
-        What to maximise; None takes R².
+        Score to maximise; None takes R².
     one_standard_error : bool, default=False
         Choose the smallest ``C`` whose mean score is within one standard error of the best, of the
         candidates that have the other parameters of the best.

@@ -79,7 +79,7 @@ class KernelMulticlassSVC(SingleMachineParameters, KernelClassifier):
     Parameters
     ----------
     C : float, default=10.0
-        What a sample's loss counts.
+        Weight of each sample's loss.
     kernel : str, Kernel or callable, default="rbf"
         ``"rbf"``, ``"laplacian"``, ``"poly"``, ``"linear"``, ``"precomputed"`` (a matrix in place
         of ``X``), a kernel of :mod:`mixnorm.kernels`, or a function of two tables.
@@ -97,7 +97,7 @@ class KernelMulticlassSVC(SingleMachineParameters, KernelClassifier):
     tol : float, default=1e-3
         Relative duality gap to stop at.
     max_iter : int, default=200
-        Most times that the tolerance of the machine is tightened.
+        Most iterations; each tightens the tolerance of the machine.
     memory : int or str, default=2**31
         Bytes for the kernel matrix.
 
@@ -212,11 +212,11 @@ class LinearMulticlassSVC(  # type: ignore[misc]
     Parameters
     ----------
     C : float, default=1.0
-        What a sample's loss counts.
+        Weight of each sample's loss.
     fit_intercept : bool, default=True
-        Have a column of ones, whose weights count in the norm.
+        Whether to add a column of ones, whose weights are part of the norm.
     intercept_scaling : float, default=1.0
-        What that column holds in place of ones; the larger, the less its weights cost.
+        The constant in that column in place of one; the larger, the less its weights cost.
     loss : {"hinge", "squared_hinge"}, default="hinge"
         The loss above, or its square.
     class_weight : dict or "balanced", optional
@@ -224,7 +224,7 @@ class LinearMulticlassSVC(  # type: ignore[misc]
     tol : float, default=1e-3
         Relative duality gap to stop at.
     max_iter : int, default=200
-        Most times that the tolerance of the machine is tightened.
+        Most iterations; each tightens the tolerance of the machine.
 
     Attributes
     ----------
@@ -237,9 +237,9 @@ class LinearMulticlassSVC(  # type: ignore[misc]
     dual_gap_ : float
         The objective is at most this much above the optimum.
     objective_ : float
-        What was minimised.
+        The minimised objective.
     n_iter_ : int
-        Times the tolerance of the machine was tightened.
+        Iterations; each tightened the tolerance of the machine.
     n_features_in_ : int
         Columns of ``X``.
     feature_names_in_ : ndarray of shape (n_features,)
