@@ -18,7 +18,7 @@ from sklearn.utils import validation
 _NAMED = re.compile(r"\b(X|y|arrays?|features?|input|labels?)\b|sample|[Uu]nknown label type")
 
 
-def checked(check: Callable[..., Any], name: str) -> Callable[..., Any]:
+def name_argument(check: Callable[..., Any], name: str) -> Callable[..., Any]:
     """Return a check that ignores overflows and names the argument in its errors."""
 
     @functools.wraps(check)
@@ -40,4 +40,4 @@ def checked(check: Callable[..., Any], name: str) -> Callable[..., Any]:
     return call
 
 
-check_array = checked(validation.check_array, "X")
+check_array = name_argument(validation.check_array, "X")

@@ -14,7 +14,7 @@ from mixnorm._array import is_sparse
 _ENTRIES = 2**20
 
 
-def distinct(tables: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
+def find_distinct_rows(tables: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
     """Return one place of each distinct row, and for every row which of these it equals.
 
     Rows are equal if all tables have them equal. They come in the order of their values, column by
@@ -23,7 +23,7 @@ def distinct(tables: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
 
     Examples
     --------
-    >>> distinct([np.array([[2.0], [1.0], [2.0]])])
+    >>> find_distinct_rows([np.array([[2.0], [1.0], [2.0]])])
     (array([1, 0]), array([1, 0, 1]))
     """
     tables = [table.tocsr() if is_sparse(table) else table for table in tables]
@@ -45,14 +45,14 @@ def distinct(tables: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
     return first[order], np.argsort(order)[which]
 
 
-def drawn(weight: np.ndarray, size: int, generator: np.random.Generator) -> np.ndarray:
+def draw_rows(weight: np.ndarray, size: int, generator: np.random.Generator) -> np.ndarray:
     """Return the places of some rows in order, the likelier the more they weigh.
 
     Drawn without replacement, by the clocks of Efraimidis and Spirakis: the first ``size`` to ring.
 
     Examples
     --------
-    >>> drawn(np.array([1e-9, 1.0, 1.0]), 2, np.random.default_rng(0))
+    >>> draw_rows(np.array([1e-9, 1.0, 1.0]), 2, np.random.default_rng(0))
     array([1, 2])
     """
     rings = np.log(generator.exponential(size=len(weight))) - np.log(weight)

@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 
 @contextmanager
-def written_whole(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+def write_atomically(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a file to write, which takes its place only when the block has ended well.
 
     Readers see the old file or the new one, never a part: the bytes go to a file beside it, which

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from rich.table import Table as RichTable
 
-from mixnorm._files import written_whole
+from mixnorm._files import write_atomically
 from mixnorm.cli.advise import collect_advice_facts, compare_norms, write_advice_page
 from mixnorm.cli.arguments.parser import UsageError, build_parser
 from mixnorm.cli.data import TrainingData, load_training_data
@@ -265,7 +265,7 @@ def _write_predictions(
     if told:
         screen.remark(told["text"])
     if options.output is not None:
-        with written_whole(options.output) as file:
+        with write_atomically(options.output) as file:
             file.write(_csv(columns).encode())
         screen.say(f"{pluralize(count, 'prediction')} written to {options.output}.")
     elif not screen.json:

@@ -13,7 +13,7 @@ from mixnorm._array import Array, to_dense
 from mixnorm.models.inputs import Inputs
 from mixnorm.models.outputs import ClassOutputs
 from mixnorm.models.path import Path, PathModel
-from mixnorm.models.scores import check_scores, weighted
+from mixnorm.models.scores import check_scores, weighted_scores
 from mixnorm.pools import Cost, Pool
 
 #: The labels of the two sides of a class's own model.
@@ -177,7 +177,7 @@ def _pair(path: Path, size: int, columns: dict[Any, np.ndarray], n_samples: int)
     step = path.rounds[min(size, len(path.rounds)) - 1]
     design = np.concatenate([columns[atom] for atom in step.support], axis=1)
     with np.errstate(over="ignore", invalid="ignore"):
-        found: np.ndarray = check_scores(weighted(design, step.weights, step.intercept))
+        found: np.ndarray = check_scores(weighted_scores(design, step.weights, step.intercept))
     return found
 
 

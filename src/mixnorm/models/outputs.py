@@ -62,7 +62,7 @@ class ClassOutputs:
             scores = scores * np.asarray([-0.5, 0.5], scores.dtype)
         return self.loss.proba(scores)
 
-    def outward(self, weights: np.ndarray, intercept: np.ndarray) -> tuple[Any, Any]:
+    def to_coef(self, weights: np.ndarray, intercept: np.ndarray) -> tuple[Any, Any]:
         """Return weights ``(n_columns, n_scores)`` as ``coef_`` and ``intercept_``."""
         if intercept.shape[0] == 2:
             return (weights[:, 1] - weights[:, 0])[None, :], intercept[1:] - intercept[:1]
@@ -144,7 +144,7 @@ class NumberOutputs:
         """Return the predictions."""
         return scores[:, 0] if self.single else scores
 
-    def outward(self, weights: np.ndarray, intercept: np.ndarray) -> tuple[Any, Any]:
+    def to_coef(self, weights: np.ndarray, intercept: np.ndarray) -> tuple[Any, Any]:
         """Return weights ``(n_columns, n_outputs)`` as ``coef_`` and ``intercept_``."""
         if self.single:
             return weights[:, 0], float(intercept[0])
@@ -202,7 +202,7 @@ class TaskOutputs:
         second = np.asarray(loss.proba(scores))
         return np.stack([1.0 - second, second], axis=1)
 
-    def outward(self, weights: np.ndarray, intercept: np.ndarray) -> tuple[Any, Any]:
+    def to_coef(self, weights: np.ndarray, intercept: np.ndarray) -> tuple[Any, Any]:
         """Return weights ``(n_columns, n_tasks)`` as ``coef_`` and ``intercept_``."""
         return np.ascontiguousarray(weights.T), np.asarray(intercept)
 

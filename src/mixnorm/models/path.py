@@ -14,7 +14,7 @@ from mixnorm._array import Array, is_numpy, namespace, to_dense
 from mixnorm.models.checks import check_floats
 from mixnorm.models.inputs import Inputs
 from mixnorm.models.outputs import ClassOutputs, NumberOutputs
-from mixnorm.models.scores import check_scores, constant, weighted
+from mixnorm.models.scores import check_scores, constant_scores, weighted_scores
 from mixnorm.pools import Cost, Pool
 
 
@@ -150,7 +150,7 @@ class PathModel:
             full = np.zeros((self.inputs.n_features, weights.shape[1]), dtype=weights.dtype)
             full[read] = weights
             weights = full
-        return self.outputs.outward(weights, self.intercept)
+        return self.outputs.to_coef(weights, self.intercept)
 
     @cached_property
     def curve(self) -> dict[str, np.ndarray]:
@@ -171,13 +171,13 @@ class PathModel:
     def scores(self, X: Array) -> Any:
         """Return the scores of new rows: ``(n_samples, n_scores)``."""
         if not self.path.rounds:
-            return constant(self.intercept, X)
+            return constant_scores(self.intercept, X)
         with np.errstate(over="ignore", invalid="ignore"):
             if is_numpy(X):
                 scorer = self.pool.scorer(self.support, self.weights, self.intercept)
                 return check_scores(scorer(X))
             columns = self.pool.evaluate(X, self.support)
-            return check_scores(weighted(columns, self.weights, self.intercept))
+            return check_scores(weighted_scores(columns, self.weights, self.intercept))
 
     def staged_scores(self, X: Array) -> Iterator[Any]:
         """Yield the scores after each round, reading each chosen column once."""
@@ -196,7 +196,7 @@ class PathModel:
                 parts = [values[:, slice(*places[atom])] for atom in step.support]
                 design = namespace(values).concat(parts, axis=1)
             with np.errstate(over="ignore", invalid="ignore"):
-                scores = weighted(design, weights, intercept)
+                scores = weighted_scores(design, weights, intercept)
             yield check_scores(scores)
 
     def truncate(self, size: int) -> Self:

@@ -19,7 +19,7 @@ from mixnorm._linear import linear_scores
 from mixnorm.pools import working_dtype
 
 
-def weighted(columns: Any, weights: np.ndarray, intercept: np.ndarray) -> Any:
+def weighted_scores(columns: Any, weights: np.ndarray, intercept: np.ndarray) -> Any:
     """Return the scores that weights from the host give to columns of any namespace."""
     columns = to_dense(columns)
     if is_numpy(columns):
@@ -40,7 +40,7 @@ def check_scores(scores: Array) -> Any:
     return scores
 
 
-def constant(intercept: np.ndarray, X: Array) -> Any:
+def constant_scores(intercept: np.ndarray, X: Array) -> Any:
     """Return the scores of a model without features."""
     return follow(np.repeat(np.asarray(intercept)[None, :], X.shape[0], axis=0), X)
 

@@ -52,7 +52,7 @@ class TensorModel:
     def scores(self, X: np.ndarray) -> np.ndarray:
         """Return the scores of new rows: ``(n_samples, n_scores)``."""
         with np.errstate(over="ignore", invalid="ignore"):
-            found = self.expansion.scores(framed(X, self.frame))
+            found = self.expansion.scores(apply_frame(X, self.frame))
         bad = np.flatnonzero(~np.all(np.isfinite(found), axis=1))
         if len(bad):
             raise ValueError(
@@ -103,7 +103,7 @@ class TensorModel:
             _check_whole(found.pairs, (2, len(found.coef)), len(found.columns), "the pairs")
 
 
-def framed(X: np.ndarray, frame: np.ndarray) -> np.ndarray:
+def apply_frame(X: np.ndarray, frame: np.ndarray) -> np.ndarray:
     """Return columns in the units of a frame: divisors, centres and scales."""
     divisor, centre, scale = frame
     return np.asarray((X / divisor - centre) / scale)

@@ -25,7 +25,7 @@ import sklearn
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from mixnorm._files import written_whole
+from mixnorm._files import write_atomically
 from mixnorm._version import __version__
 from mixnorm.exceptions import ModelFileError
 from mixnorm.storage.container import pack, read_arrays, unpack
@@ -76,7 +76,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     True
     """
     parts = _packed(model)
-    with written_whole(path) as file:
+    with write_atomically(path) as file:
         for part in parts:
             file.write(part)
 

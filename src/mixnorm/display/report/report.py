@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mixnorm._files import written_whole
+from mixnorm._files import write_atomically
 from mixnorm.display.report.page import page
 
 _TASKS = ("classification", "regression")
@@ -285,5 +285,5 @@ class Report:
         path : path-like
             Where; an existing file is replaced.
         """
-        with written_whole(path) as file:
+        with write_atomically(path) as file:
             file.write(self.to_html().encode("utf-8"))

@@ -100,7 +100,7 @@ def check_shape(shape: tuple[int, int], pool: Any) -> None:
         )
 
 
-def encoded(y: Array, X: Array) -> tuple[Any, Any]:
+def encode_labels(y: Array, X: Array) -> tuple[Any, Any]:
     """Return the distinct labels in the namespace of ``y``, and their places in that of ``X``."""
     if is_foreign(y):
         classes, places = namespace(y).unique_inverse(y)
@@ -116,7 +116,7 @@ def take_rows(array: Any, index: np.ndarray) -> Any:
     return namespace(array).take(array, follow(index, array), axis=0)
 
 
-def outward(path: Path, data: Any, unit: float) -> Path:
+def unscale_path(path: Path, data: Any, unit: float) -> Path:
     """Undo the scaling of columns in every round of a path, and bring it to the host.
 
     ``unit`` is what penalties were multiplied by.
@@ -132,7 +132,7 @@ def outward(path: Path, data: Any, unit: float) -> Path:
     return replace(path, rounds=rounds, null_intercept=to_numpy(path.null_intercept))
 
 
-def inward(path: Path, data: Any, like: Any, unit: float) -> Path:
+def scale_path(path: Path, data: Any, like: Any, unit: float) -> Path:
     """Apply the scaling of columns in every round, and take the path to where ``like`` is."""
     dtype = like.dtype if is_foreign(like) else None  # NumPy mixes precisions itself
 

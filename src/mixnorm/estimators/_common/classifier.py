@@ -9,7 +9,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 
 from mixnorm._array import ArrayLike, MatrixLike, is_numpy, namespace
-from mixnorm.estimators._common.arrays import check_within_reach, encoded
+from mixnorm.estimators._common.arrays import check_within_reach, encode_labels
 from mixnorm.estimators._common.fitted import FittedMixin
 from mixnorm.estimators._common.inputs import check_one_kind_of_label
 from mixnorm.estimators._common.validation import check_classification_targets, validate_data
@@ -42,7 +42,7 @@ class DecisionFace(ClassifierMixin, FittedMixin):
     def classes_(self) -> Any:
         """Class labels."""
         classes = self._model_outputs.classes
-        return self._outward(classes, "_like_y")
+        return self._follow_fit(classes, "_like_y")
 
     def predict(self, X: MatrixLike) -> Any:
         """Predict the class with the largest score.
@@ -122,7 +122,7 @@ class ClassifierFace(DecisionFace):
         check_one_kind_of_label(y)
         X, y = validate_data(self, X, y, accept_sparse=("csr", "csc"), dtype="numeric")
         check_classification_targets(y)
-        classes, _ = encoded(y, X)
+        classes, _ = encode_labels(y, X)
         if classes.shape[0] < 2:
             raise ValueError(
                 f"{type(self).__name__} needs samples of at least 2 classes, but y holds only one "

@@ -32,7 +32,7 @@ class FittedMixin:
     def __sklearn_is_fitted__(self) -> bool:
         return "model_" in vars(self)
 
-    def _fitted(self) -> Any:
+    def _get_model(self) -> Any:
         """Return the model, or raise that there is none yet."""
         check_is_fitted(self)
         return self.model_
@@ -48,16 +48,16 @@ class FittedMixin:
     @property
     def _model_outputs(self) -> Any:
         """What the scores of the model mean."""
-        return self._fitted().outputs
+        return self._get_model().outputs
 
     def _check_new(self, X: MatrixLike) -> Any:
         """Return new data, checked."""
-        self._fitted()
+        self._get_model()
         return validate_data(self, X, reset=False, accept_sparse=("csr", "csc"), dtype="numeric")
 
     def _scores(self, X: MatrixLike) -> Any:
         """Return the scores of new data."""
-        model = self._fitted()
+        model = self._get_model()
         return model.scores(X if isinstance(model, FixedScores) else self._check_new(X))
 
     def _remember(self, *data: Any) -> None:
@@ -67,11 +67,11 @@ class FittedMixin:
             if is_foreign(array):
                 setattr(self, name, array[:0, ...])
 
-    def _outward(self, array: Any, like: str = "_like") -> Any:
+    def _follow_fit(self, array: Any, like: str = "_like") -> Any:
         """Return an array of the model in the namespace and on the device of the training data."""
         return follow(array, getattr(self, like, None))
 
-    def _with(self, model: Any) -> Self:
+    def _copy_with(self, model: Any) -> Self:
         """Return a copy with another model."""
         made = copy.copy(self)
         made.model_ = model
@@ -92,21 +92,21 @@ class ReportedMixin(FittedMixin):
 
     report_: FitReport
 
-    def _reported(self) -> FitReport:
-        self._fitted()
+    def _get_report(self) -> FitReport:
+        self._get_model()
         return self.report_
 
     @property
     def objective_(self) -> float:
         """What was minimised."""
-        return self._reported().objective
+        return self._get_report().objective
 
     @property
     def dual_gap_(self) -> float:
         """The objective is at most this much above its optimum."""
-        return self._reported().gap
+        return self._get_report().gap
 
     @property
     def n_iter_(self) -> int:
         """Iterations."""
-        return max(1, self._reported().iterations)
+        return max(1, self._get_report().iterations)

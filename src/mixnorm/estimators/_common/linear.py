@@ -18,15 +18,15 @@ class LinearMixin(ReportedMixin):
     model_: LinearModel
 
     def _check_new(self, X: MatrixLike) -> Any:
-        self._fitted()
+        self._get_model()
         return validate_data(
             self, X, reset=False, accept_sparse=("csr", "csc"), dtype=[np.float64, np.float32]
         )
 
     def _outside(self) -> tuple[Any, Any]:
         """Return weights and intercept in the shapes that users see."""
-        model = self._fitted()
-        found: tuple[Any, Any] = model.outputs.outward(model.coef.T, model.intercept)
+        model = self._get_model()
+        found: tuple[Any, Any] = model.outputs.to_coef(model.coef.T, model.intercept)
         return found
 
     @property

@@ -12,8 +12,8 @@ from mixnorm._array import ArrayLike, MatrixLike
 
 __all__ = [
     "CallbackSupportMixin",
+    "FitTask",
     "Iterations",
-    "Progress",
     "Rounds",
     "all_or_nothing",
     "with_callbacks",
@@ -37,7 +37,7 @@ def all_or_nothing(estimator: Any) -> Iterator[None]:
         raise
 
 
-class Progress:
+class FitTask:
     """A callback task that may have tasks below it: a fit and its rounds, or its folds.
 
     Parameters
@@ -63,10 +63,10 @@ class Progress:
         context = estimator._init_callback_context(max_subtasks=n_tasks)
         return cls(estimator, context, {"X": X, "y": y, "metadata": metadata})
 
-    def task(self, name: str, n_tasks: int = 0) -> Progress:
+    def task(self, name: str, n_tasks: int = 0) -> FitTask:
         """Begin a task below this one."""
         context = self._context.subcontext(task_name=name, max_subtasks=n_tasks)
-        return Progress(self._estimator, context, self._data)
+        return FitTask(self._estimator, context, self._data)
 
     def end(self, attributes: Callable[[], dict[str, Any]] | None = None) -> bool:
         """End the task; True if a callback asks to stop.
@@ -84,7 +84,7 @@ class Progress:
 class Iterations:
     """Opens a progress task for each iteration and closes it when the engine says so."""
 
-    def __init__(self, whole: Progress) -> None:
+    def __init__(self, whole: FitTask) -> None:
         self._whole = whole
 
     def end(self, count: int, gap: float) -> None:
@@ -96,12 +96,12 @@ class Rounds:
     """Opens a progress task for each round and closes it when the engine says so."""
 
     def __init__(
-        self, whole: Progress, left: int, attributes: Callable[[Any], dict[str, Any]]
+        self, whole: FitTask, left: int, attributes: Callable[[Any], dict[str, Any]]
     ) -> None:
         self._whole, self._left, self._attributes = whole, left, attributes
         self._task = self._next()
 
-    def _next(self) -> Progress | None:
+    def _next(self) -> FitTask | None:
         self._left -= 1
         return self._whole.task("round") if self._left >= 0 else None
 

@@ -19,7 +19,7 @@ from mixnorm.estimators._common.fitted import FittedMixin
 from mixnorm.estimators._common.folds import fold_splitter, row_folds
 from mixnorm.estimators._common.messages import warn_caller
 from mixnorm.estimators._common.parameters import Folds, Jobs, Scoring, Switch
-from mixnorm.estimators._common.progress import Progress, all_or_nothing, with_callbacks
+from mixnorm.estimators._common.progress import FitTask, all_or_nothing, with_callbacks
 from mixnorm.estimators._common.regressor import r2
 from mixnorm.exceptions import InterruptedFitWarning, NotConvergedWarning
 from mixnorm.selection import Candidate, SearchResult, choose, search
@@ -28,7 +28,7 @@ from mixnorm.selection import Candidate, SearchResult, choose, search
 UNFINISHED = "unfinished"
 
 
-def explained(y: np.ndarray, given: np.ndarray, weight: np.ndarray) -> float:
+def explained_variance(y: np.ndarray, given: np.ndarray, weight: np.ndarray) -> float:
     """Return the share of variance explained, the mean over outputs; NaN for less than two rows."""
     if np.count_nonzero(weight > 0.0) < 2:  # one row does not vary
         return math.nan
@@ -91,11 +91,11 @@ class RowProblem(ABC):
         y = to_numpy(self.y)[candidate.rows]
         weight = np.ones(len(y)) if self.weight is None else self.weight[candidate.rows]
         if not is_classifier(self.estimator):
-            return explained(y, found, weight)
+            return explained_variance(y, found, weight)
         total = float(np.sum(weight))
         return float(np.sum(weight * (found == y))) / total if total > 0.0 else math.nan
 
-    def held_out(self, candidate: Candidate) -> tuple[Any, Any]:
+    def held_out_data(self, candidate: Candidate) -> tuple[Any, Any]:
         """Return ``X`` and ``y`` of the held-out rows, for a scorer."""
         rows = candidate.rows
         if self._last[0] is not rows:
@@ -110,7 +110,7 @@ class RowProblem(ABC):
             if np.ndim(column) > 0  # one weight for all rows changes no score
         }
 
-    def fitted(self, candidate: Candidate) -> Any:
+    def make_estimator(self, candidate: Candidate) -> Any:
         """Return an estimator with the model of a candidate, for a scorer."""
         estimator = copy.copy(self.estimator)
         estimator.model_ = candidate.model
@@ -128,9 +128,9 @@ class _Scorer:
     def __call__(self, candidate: Candidate) -> float:
         if isinstance(candidate.rows, np.ndarray) and len(candidate.rows) == 0:
             return math.nan  # no held-out row of the fold counts
-        X, y = self.problem.held_out(candidate)
+        X, y = self.problem.held_out_data(candidate)
         own = self.problem.metadata(candidate, self.metadata)
-        return float(self.scorer(self.problem.fitted(candidate), X, y, **own))
+        return float(self.scorer(self.problem.make_estimator(candidate), X, y, **own))
 
 
 @dataclass(eq=False, repr=False)
@@ -160,7 +160,7 @@ class SearchedMixin(SearchParameters, FittedMixin):
         """Return the search problem, once the data are checked."""
         raise NotImplementedError
 
-    def _refit(self, problem: Any, params: dict[str, Any], progress: Progress) -> None:
+    def _refit(self, problem: Any, params: dict[str, Any], progress: FitTask) -> None:
         """Fit with the chosen parameters on all rows."""
         raise NotImplementedError
 
@@ -202,13 +202,13 @@ class SearchedMixin(SearchParameters, FittedMixin):
             The fitted estimator.
         """
         self._check_parameters()  # type: ignore[attr-defined]
-        groups, metadata = self._routed(sample_weight, groups, params)
+        groups, metadata = self._route_metadata(sample_weight, groups, params)
         with all_or_nothing(self):
             problem = self._search_problem(X, y, sample_weight)
             splits = problem.splits(self.cv, groups)
             scorer = self._scorer()
             score = problem.score if scorer is None else _Scorer(problem, scorer, metadata)
-            progress = Progress.of_fit(self, X, y, sample_weight, len(splits) + 1)
+            progress = FitTask.of_fit(self, X, y, sample_weight, len(splits) + 1)
             found = search(
                 problem,
                 splits,
@@ -226,7 +226,7 @@ class SearchedMixin(SearchParameters, FittedMixin):
             progress.end(dict)
             return self
 
-    def _plain(self, learner: Callable[..., Any], **params: Any) -> Any:
+    def _make_learner(self, learner: Callable[..., Any], **params: Any) -> Any:
         """Return the learner without cross-validation, with the same parameters and some others.
 
         It knows how many columns this estimator has seen; the rows of a search have no names.
@@ -284,7 +284,7 @@ class SearchedMixin(SearchParameters, FittedMixin):
                 router.add(method_mapping=mapping, **{name: user})
         return router
 
-    def _routed(
+    def _route_metadata(
         self, sample_weight: ArrayLike, groups: ArrayLike, params: dict[str, Any]
     ) -> tuple[Any, dict[str, Any]]:
         """Return the groups for the splitter and the metadata for the scorer."""
@@ -305,34 +305,34 @@ class SearchedMixin(SearchParameters, FittedMixin):
 
     # --- what is read off the search
 
-    def _searched(self) -> SearchResult:
-        self._fitted()
+    def _get_search(self) -> SearchResult:
+        self._get_model()
         return self.search_
 
     @property
     def cv_results_(self) -> dict[str, Any]:
         """Parameters and held-out scores of every candidate."""
-        return self._searched().cv_results
+        return self._get_search().cv_results
 
     @property
     def best_index_(self) -> int:
         """The row of the chosen candidate in ``cv_results_``."""
-        return self._searched().best_index
+        return self._get_search().best_index
 
     @property
     def best_params_(self) -> dict[str, Any]:
         """Parameters of the chosen candidate."""
-        return self._searched().best_params
+        return self._get_search().best_params
 
     @property
     def best_score_(self) -> float:
         """Mean held-out score of the chosen candidate."""
-        return self._searched().best_score
+        return self._get_search().best_score
 
     @property
     def n_splits_(self) -> int:
         """The number of folds that the choice rests on."""
-        return self._searched().n_splits
+        return self._get_search().n_splits
 
 
 def _shown(value: Any) -> str:

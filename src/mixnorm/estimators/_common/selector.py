@@ -36,7 +36,7 @@ class ColumnSelectorMixin(FittedMixin, OneToOneFeatureMixin, TransformerMixin):
     @property
     def selected_(self) -> Any:
         """The chosen columns, in the order in which they were chosen."""
-        return self._outward(self._fitted().selected)
+        return self._follow_fit(self._get_model().selected)
 
     def get_support(self, indices: bool = False) -> np.ndarray:
         """Return a mask of the chosen columns, or their sorted numbers.

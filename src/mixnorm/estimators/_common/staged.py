@@ -21,7 +21,7 @@ class StagedMixin(FittedMixin):
 
     def _staged_scores(self, X: MatrixLike) -> Iterator[Any]:
         """Yield the scores of new data after 1, 2, ... rounds."""
-        yield from self._fitted().staged_scores(self._check_new(X))
+        yield from self._get_model().staged_scores(self._check_new(X))
 
     def staged_predict(self, X: MatrixLike) -> Iterator[Any]:
         """Predict after 1, 2, ... rounds.
@@ -37,27 +37,27 @@ class StagedMixin(FittedMixin):
             What ``truncate(m).predict(X)`` returns, for each ``m`` in turn.
         """
         for scores in self._staged_scores(X):
-            yield self._fitted().outputs.labels(scores)
+            yield self._get_model().outputs.labels(scores)
 
     @property
     def path_(self) -> dict[str, np.ndarray]:
         """One row per round."""
-        return dict(self._fitted().curve)
+        return dict(self._get_model().curve)
 
     @property
     def null_loss_(self) -> float:
         """Training loss before the first round."""
-        return float(self._fitted().null_loss)
+        return float(self._get_model().null_loss)
 
     @property
     def cost_(self) -> Any:
         """What a prediction costs."""
-        return self._fitted().cost()
+        return self._get_model().cost()
 
-    def _truncated(self, size: Any, parameter: str, what: str = "features") -> Self:
+    def _truncate(self, size: Any, parameter: str, what: str = "features") -> Self:
         """Return a copy whose model, and the parameter that says how large it is, is smaller."""
-        model = self._fitted()
-        smaller = self._with(model.truncate(check_size(size, model.size, what, parameter)))
+        model = self._get_model()
+        smaller = self._copy_with(model.truncate(check_size(size, model.size, what, parameter)))
         if (
             getattr(self, "search_", None) is None
         ):  # a search keeps the largest size that it was to try
@@ -85,7 +85,7 @@ class StagedClassifierMixin(ClassifierFace, StagedMixin):
             As ``truncate(m).decision_function(X)``, for each ``m`` in turn.
         """
         for scores in self._staged_scores(X):
-            yield self._fitted().outputs.decisions(scores)
+            yield self._get_model().outputs.decisions(scores)
 
 
 class StagedClassifier(

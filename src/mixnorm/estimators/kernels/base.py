@@ -15,8 +15,8 @@ from mixnorm.estimators._common.fitted import FittedMixin, ReportedMixin
 from mixnorm.estimators._common.messages import warn_caller
 from mixnorm.estimators._common.progress import (
     CallbackSupportMixin,
+    FitTask,
     Iterations,
-    Progress,
     all_or_nothing,
     with_callbacks,
 )
@@ -212,22 +212,22 @@ class KernelEstimator(KernelInputsMixin, FittedMixin, CallbackSupportMixin, Base
     @property
     def kernel_names_(self) -> list[str]:
         """How all kernels are called."""
-        return list(self._fitted().names)
+        return list(self._get_model().names)
 
     @property
     def bank_(self) -> Any:
         """The kernels, with the rows that prediction needs; None where matrices are given."""
-        return self._fitted().bank
+        return self._get_model().bank
 
     @property
     def support_(self) -> np.ndarray:
         """The training rows that the model rests on."""
-        return np.asarray(self._fitted().support)
+        return np.asarray(self._get_model().support)
 
     @property
     def cost_(self) -> dict[str, int]:
         """What the model takes: kernels, support vectors, numbers stored, multiplications a row."""
-        return dict(self._fitted().cost())
+        return dict(self._get_model().cost())
 
 
 class WeightedKernelLearner(ReportedMixin, KernelEstimator):
@@ -296,11 +296,11 @@ class WeightedKernelLearner(ReportedMixin, KernelEstimator):
     # --- fit
 
     def _fit(self, X: Array, y: Array, sample_weight: Array) -> None:
-        progress = Progress.of_fit(self, X, y, sample_weight, self._count_iterations())
+        progress = FitTask.of_fit(self, X, y, sample_weight, self._count_iterations())
         self._learn(self._prepare_training(X, y, sample_weight), progress)
         progress.end(dict)
 
-    def _learn(self, training: KernelTraining, progress: Progress) -> None:
+    def _learn(self, training: KernelTraining, progress: FitTask) -> None:
         """Run the engine on the rows that count, and keep what it finds."""
         found, facts = self._solve(training, self._find_start(training), progress)
         self._report(found, training.grams.dtype)
@@ -314,7 +314,7 @@ class WeightedKernelLearner(ReportedMixin, KernelEstimator):
         self,
         training: KernelTraining,
         start: tuple[np.ndarray, np.ndarray] | None,
-        progress: Progress | None = None,
+        progress: FitTask | None = None,
     ) -> tuple[multikernel.KernelSolution, dict[str, Any]]:
         """Return what the engine finds, and what to report of the penalty."""
         with np.errstate(over="ignore"):  # the engine refuses what is too large
@@ -377,7 +377,7 @@ class WeightedKernelLearner(ReportedMixin, KernelEstimator):
 
     def _get_fact(self, name: str) -> Any:
         """Return what only some fits report."""
-        facts = self._reported().facts
+        facts = self._get_report().facts
         if name not in facts:
             raise AttributeError(f"this fit of {type(self).__name__} reports no {name}")
         return facts[name]
@@ -387,12 +387,12 @@ class WeightedKernelLearner(ReportedMixin, KernelEstimator):
     @property
     def kernel_weights_(self) -> np.ndarray:
         """The weights of the kernels."""
-        return np.asarray(self._fitted().kernel_weights)
+        return np.asarray(self._get_model().kernel_weights)
 
     @property
     def dual_coef_(self) -> np.ndarray:
         """What kernels with the support are multiplied by."""
-        return np.asarray(self._fitted().dual_coef)
+        return np.asarray(self._get_model().dual_coef)
 
 
 class TailSumsMixin:

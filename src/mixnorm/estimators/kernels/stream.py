@@ -281,7 +281,7 @@ class KernelStream(KernelClassifier):
         return self._get_known("gap")
 
     def _get_known(self, name: str) -> float:
-        value = float(getattr(self._reported(), name))
+        value = float(getattr(self._get_report(), name))
         if math.isnan(value):
             raise AttributeError(f"partial_fit meets each sample once, and knows no {name}")
         return value

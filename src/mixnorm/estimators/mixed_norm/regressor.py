@@ -95,7 +95,7 @@ class NormRegressor(RegressorMixin, OneDesign):
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
             Predicted values.
         """
-        found: np.ndarray = self._fitted().outputs.labels(self._scores(X))
+        found: np.ndarray = self._get_model().outputs.labels(self._scores(X))
         return found
 
     def __sklearn_tags__(self) -> Any:

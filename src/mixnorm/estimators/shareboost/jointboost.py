@@ -19,7 +19,7 @@ from mixnorm.estimators._common.parameters import (
     Whole,
     maybe,
 )
-from mixnorm.estimators._common.progress import Progress, Rounds, all_or_nothing, with_callbacks
+from mixnorm.estimators._common.progress import FitTask, Rounds, all_or_nothing, with_callbacks
 from mixnorm.estimators._common.staged import StagedClassifier
 from mixnorm.exceptions import FewerFeaturesWarning, InterruptedFitWarning
 from mixnorm.models import ClassOutputs, Inputs, StumpModel, StumpPath, StumpRound
@@ -152,7 +152,7 @@ class JointBoostClassifier(CheckedParameters, _Boosted):
         target = labels if several else np.where(labels == 1, 0, -1)
         kept = weight > 0.0
         bins = boosting.bin_columns(X, weight, self.n_bins)
-        whole = Progress.of_fit(self, X, y, sample_weight, self.n_rounds)
+        whole = FitTask.of_fit(self, X, y, sample_weight, self.n_rounds)
 
         def attributes(path: Any) -> dict[str, Any]:
             return {"model_": StumpModel(path, Inputs.of(self), ClassOutputs(classes))}
@@ -184,13 +184,13 @@ class JointBoostClassifier(CheckedParameters, _Boosted):
     @property
     def rounds_(self) -> tuple[StumpRound, ...]:
         """The shared stumps, in the order in which they were added."""
-        rounds: tuple[StumpRound, ...] = self._fitted().path.rounds
+        rounds: tuple[StumpRound, ...] = self._get_model().path.rounds
         return rounds
 
     @property
     def null_loss_(self) -> float:
         """Training loss without stumps."""
-        return float(self._fitted().path.null_loss)
+        return float(self._get_model().path.null_loss)
 
     def predict_proba(self, X: MatrixLike) -> np.ndarray:
         """Return class probabilities.
@@ -244,4 +244,4 @@ class JointBoostClassifier(CheckedParameters, _Boosted):
         estimator
             A fitted copy; the model itself is unchanged.
         """
-        return self._truncated(n_rounds, "n_rounds", "rounds")
+        return self._truncate(n_rounds, "n_rounds", "rounds")

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import linalg
 
 from mixnorm._array import is_sparse
-from mixnorm._distinct import distinct, drawn
+from mixnorm._distinct import draw_rows, find_distinct_rows
 from mixnorm._threads import one_thread
 from mixnorm.kernels.functions.evaluate import Evaluator, Side
 from mixnorm.kernels.functions.kernels import WidthKernel
@@ -116,10 +116,10 @@ def sketch_of(
     generator : numpy.random.Generator
         Draws the rows that landmarks are chosen from.
     """
-    first, which = distinct([points.X for points in side.points.values()])
+    first, which = find_distinct_rows([points.X for points in side.points.values()])
     side, weight = side.part(first), np.bincount(which, weights=weight)
     rank = min(rank, len(first))
-    some = drawn(weight, min(len(first), _CANDIDATES * rank), generator)
+    some = draw_rows(weight, min(len(first), _CANDIDATES * rank), generator)
     plan = evaluator.plan(range(len(evaluator.kernels)))
     with one_thread():
         shares = [
