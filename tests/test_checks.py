@@ -15,7 +15,9 @@ def test_errors_name_the_argument(X):
 
 
 def test_text_is_named_with_a_remedy():
-    with pytest.raises(ValueError, match="X does not hold real numbers.*'a'.*Encode text"):
+    with pytest.raises(
+        ValueError, match="X has entries that are not real numbers.*'a'.*Encode text"
+    ):
         check_array([["a", 1.0]], dtype=np.float64)
 
 

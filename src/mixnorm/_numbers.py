@@ -9,7 +9,7 @@ import numpy as np
 
 
 def check_count(name: str, value: Any) -> int:
-    """Return a whole number of at least one; raise for anything else.
+    """Return ``value`` as an int; raise unless it is a whole number of at least one.
 
     Examples
     --------

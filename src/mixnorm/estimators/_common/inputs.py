@@ -200,7 +200,7 @@ def random_generator(random_state: Any) -> np.random.RandomState:
     known = known or isinstance(random_state, np.random.RandomState)
     if not known and not (whole and random_state >= 0):
         raise ValueError(
-            f"random_state={random_state!r} is no seed; give a whole number of at least 0, None, "
+            f"random_state={random_state!r} is not a seed; give a whole number of at least 0, None, "
             "or a numpy.random.RandomState."
         )
     seed = int(random_state) % 2**32 if whole else random_state  # what a RandomState takes
