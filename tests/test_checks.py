@@ -10,7 +10,7 @@ from mixnorm._checks import check_array
 def test_errors_name_the_argument(X):
     with pytest.raises(ValueError, match=r"\bX\b|array"):
         check_array(X, dtype=np.float64)
-    with pytest.raises(ValueError, match=r"targets does not hold|array"):
+    with pytest.raises(ValueError, match=r"targets has entries|array"):
         check_array(X, dtype=np.float64, input_name="targets")
 
 

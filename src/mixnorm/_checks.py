@@ -1,4 +1,4 @@
-"""scikit-learn's checks of arrays, without overflow warnings and with errors that name the argument.
+"""scikit-learn's checks of arrays, without overflow warnings; every error names its argument.
 
 To find NaN and infinities scikit-learn sums all entries, and it casts float labels to integers.
 Finite numbers near the largest float overflow in both; such an overflow is harmless.

@@ -97,7 +97,7 @@ class NoKernelWarning(MixnormWarning, UserWarning):
 
 
 class SortedRowsWarning(MixnormWarning, UserWarning):
-    """Rows seem to be sorted by target, so that each fold holds targets unlike those of the others."""
+    """Rows seem to be sorted by target, so that a fold holds targets unlike all others."""
 
 
 # Created on first use: its second base belongs to scikit-learn, which is slow to import.

@@ -200,8 +200,8 @@ def random_generator(random_state: Any) -> np.random.RandomState:
     known = known or isinstance(random_state, np.random.RandomState)
     if not known and not (whole and random_state >= 0):
         raise ValueError(
-            f"random_state={random_state!r} is not a seed; give a whole number of at least 0, None, "
-            "or a numpy.random.RandomState."
+            f"random_state={random_state!r} is not a seed. Give a whole number of at least 0, "
+            "None, or a numpy.random.RandomState."
         )
     seed = int(random_state) % 2**32 if whole else random_state  # what a RandomState takes
     found: np.random.RandomState = check_random_state(seed)
