@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import numbers
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard
 import array_api_compat
 import array_api_compat.numpy
 import numpy as np
+
+from mixnorm._numbers import check_seed
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike as NumPyArrayLike
@@ -200,11 +201,5 @@ def as_generator(random_state: Any) -> np.random.Generator:
     """Return a random generator for a seed, None or a generator."""
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(2**31, size=4))
-    whole = isinstance(random_state, numbers.Integral) and not isinstance(random_state, bool)
-    known = random_state is None or isinstance(random_state, np.random.Generator)
-    if not known and not (whole and random_state >= 0):
-        raise ValueError(
-            f"random_state={random_state!r} is not a seed. Give a whole number of at least 0, None "
-            "or a generator of numpy.random."
-        )
+    check_seed(random_state, np.random.Generator)
     return np.random.default_rng(random_state)

@@ -186,7 +186,7 @@ def test_wrong_reports_are_refused(model, changes):
 def test_parts_that_are_missing_or_too_many(data, model, part):
     searched = MixedNormClassifierCV(alphas=4, cv=3).fit(*data)
     found = searched._copy_with(searched.model_)
-    setattr(found, part, None)
+    setattr(found, part, "nothing")
     with pytest.raises(REFUSED, match=part):
         read(found)
     if part != "model_":
@@ -212,7 +212,7 @@ def test_features_must_rise_within_the_columns(model):
         (dict(intercept=np.array([np.nan])), "finite"),
         (dict(weights=np.zeros((2, 1)), intercept=np.zeros(2), centre=np.zeros(2)), "one column"),
         (dict(loss=MultinomialLogistic()), "no loss of numbers"),
-        (dict(outputs=ClassOutputs(np.arange(2))), "outputs of this kind"),
+        (dict(outputs=ClassOutputs(np.arange(2))), "has outputs of the class"),
     ],
     ids=short,
 )
@@ -227,7 +227,7 @@ def test_numbers_are_no_tasks(data):
     tasks = MultiTaskLearner().fit(X, X[:, :2])
     numbers = MixedNormRegressor(alpha=0.1).fit(X, X[:, :2])
     for one, other in ((tasks, numbers), (numbers, tasks)):
-        with pytest.raises(ValueError, match="outputs of this kind"):
+        with pytest.raises(ValueError, match="has outputs of the class"):
             read(one._copy_with(other.model_))
 
 

@@ -206,8 +206,8 @@ WRONG = [
     *[
         ((*STATE, name), 1, "of ShareBoostClassifier is missing, or of another kind")
         for name in ["__class__", "__dict__", "__init__", "__reduce__", "__getattr__", "predict",
-                     "fit", "_scores", "_like", "coef_", "n_features_in_", "classes_", "get_params",
-                     "alpha", "options", "set_output",
+                     "fit", "_scores", "_libraries", "coef_", "n_features_in_", "classes_",
+                     "get_params", "alpha", "options", "set_output",
                      "not a name", "", "a.b", "__x", "_repr_html_", "_skl_callbacks",
                      "_metadata_request", "_callback_fit_ctx"]
     ],

@@ -11,6 +11,7 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 
 from mixnorm._array import ArrayLike, follow, is_foreign, to_numpy
+from mixnorm._numbers import check_seed
 from mixnorm.losses import SmoothLoss, as_loss
 
 #: Features chosen when the user does not say how many.
@@ -188,24 +189,18 @@ def check_jobs(n_jobs: Any) -> None:
 
 
 def random_generator(random_state: Any) -> np.random.RandomState:
-    """Return the generator that ``random_state`` stands for.
+    """Return the generator for a seed, None or a generator.
 
     Examples
     --------
     >>> random_generator(0).randint(10)
     5
     """
-    whole = isinstance(random_state, numbers.Integral) and not isinstance(random_state, bool)
-    known = random_state is None or random_state is np.random
-    known = known or isinstance(random_state, np.random.RandomState)
-    if not known and not (whole and random_state >= 0):
-        raise ValueError(
-            f"random_state={random_state!r} is not a seed. Give a whole number of at least 0, "
-            "None, or a numpy.random.RandomState."
-        )
-    seed = int(random_state) % 2**32 if whole else random_state  # what a RandomState takes
-    found: np.random.RandomState = check_random_state(seed)
-    return found
+    if random_state is not np.random:
+        check_seed(random_state, np.random.RandomState)
+    if isinstance(random_state, numbers.Integral):
+        random_state = int(random_state) % 2**32  # the range that a RandomState takes
+    return check_random_state(random_state)
 
 
 def check_class_weight(class_weight: Any) -> None:

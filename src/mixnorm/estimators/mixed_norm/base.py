@@ -17,7 +17,6 @@ from mixnorm.engines import proximal
 from mixnorm.estimators._common.linear import LinearMixin
 from mixnorm.estimators._common.messages import warn_caller
 from mixnorm.estimators._common.parameters import (
-    CheckedParameters,
     Count,
     Norm,
     Number,
@@ -107,7 +106,6 @@ class NormParameters:
 
 class NormLearner(
     NormParameters,
-    CheckedParameters,
     LinearMixin,
     ColumnSelectorMixin,
     CallbackSupportMixin,

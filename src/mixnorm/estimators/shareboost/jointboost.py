@@ -12,7 +12,6 @@ from mixnorm.engines import boosting
 from mixnorm.estimators._common.inputs import check_weights, random_generator
 from mixnorm.estimators._common.messages import warn_caller
 from mixnorm.estimators._common.parameters import (
-    CheckedParameters,
     Count,
     Number,
     Seed,
@@ -34,7 +33,7 @@ class _Boosted(StagedClassifier):
 
 
 @dataclass(eq=False, repr=False)
-class JointBoostClassifier(CheckedParameters, _Boosted):
+class JointBoostClassifier(_Boosted):
     r"""Multi-class classifier of boosted stumps, each shared by a subset of the classes.
 
     Gentle boosting. With labels :math:`z_i^c = \pm 1` (is row :math:`i` of class :math:`c`) and

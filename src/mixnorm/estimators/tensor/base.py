@@ -17,7 +17,6 @@ from mixnorm.estimators._common.inputs import random_generator
 from mixnorm.estimators._common.messages import warn_caller
 from mixnorm.estimators._common.parameters import (
     Anything,
-    CheckedParameters,
     Count,
     Loss,
     Number,
@@ -103,7 +102,7 @@ class OutputSolution:
 
 
 @dataclass(eq=False, repr=False)
-class TensorKernelLearner(CheckedParameters, ReportedMixin, CallbackSupportMixin, BaseEstimator):
+class TensorKernelLearner(ReportedMixin, CallbackSupportMixin, BaseEstimator):
     """Base of the learners with a tensor kernel.
 
     A subclass says what its targets are, and has ``gamma`` or a list of values to try.
@@ -419,7 +418,7 @@ def _build_output(
     if degree_of(loss) is not None:
         largest = float(np.max(np.abs(y), initial=0.0)) or 1.0
         unit = largest * (math.sqrt(float(np.average((y / largest) ** 2, weights=weight))) or 1.0)
-        loss = Frame(np.zeros(1), unit, 2).inside(loss)
+        loss = Frame(np.zeros(1), unit, 2).scale_loss(loss)
     target = y / unit
     size = float(np.sum(weight * target * target))
     weighted = weight * target
