@@ -210,8 +210,11 @@ def test_features_must_rise_within_the_columns(model):
         (dict(single=1), "single"),
         (dict(intercept=np.zeros(2)), "intercept"),
         (dict(intercept=np.array([np.nan])), "finite"),
-        (dict(weights=np.zeros((2, 1)), intercept=np.zeros(2), centre=np.zeros(2)), "one column"),
-        (dict(loss=MultinomialLogistic()), "no loss of numbers"),
+        (
+            dict(weights=np.zeros((2, 1)), intercept=np.zeros(2), centre=np.zeros(2)),
+            "single is True",
+        ),
+        (dict(loss=MultinomialLogistic()), "not a loss for numbers"),
         (dict(outputs=ClassOutputs(np.arange(2))), "has outputs of the class"),
     ],
     ids=short,

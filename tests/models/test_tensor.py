@@ -110,7 +110,7 @@ def test_scores_that_do_not_fit_the_classes(n_scores):
 
 
 def test_a_loss_of_all_classes_is_refused():
-    with pytest.raises(ValueError, match="no loss of two labels"):
+    with pytest.raises(ValueError, match="not a loss for two labels"):
         BinaryOutputs(np.arange(2), MultinomialLogistic()).check(1)
 
 

@@ -121,15 +121,15 @@ class KernelTraining:
             features = self._features(weights, dual_coef, used) if coefs is None else coefs
             bank = bank.take(np.flatnonzero(used)[:1])  # the landmarks are kept apart
         return KernelModel(
-            weights,
             self.rows[used],
-            dual_coef,
-            features,
             bank,
             self.names,
             self.raw_rows,
             self.inputs,
             self.outputs,
+            weights,
+            dual_coef,
+            features,
         )
 
     def _features(self, weights: np.ndarray, dual_coef: np.ndarray, used: np.ndarray) -> np.ndarray:

@@ -78,7 +78,7 @@ class ScannedTraining(KernelTraining):
             which = list(path.rounds[-1].support) if path.rounds else [0]
             bank = replace(bank.only(which), precision="float64")
         return KernelPathModel(
-            path, self.rows, bank, self.names, self.raw_rows, self.inputs, self.outputs
+            self.rows, bank, self.names, self.raw_rows, self.inputs, self.outputs, path
         )
 
 
