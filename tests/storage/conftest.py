@@ -22,7 +22,7 @@ GONE = "<gone>"
 
 def packed(model):
     """Return the bytes of a model's file."""
-    return b"".join(store._packed(model))
+    return b"".join(store._pack_model(model))
 
 
 def read(content, **limits):
