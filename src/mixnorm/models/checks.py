@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 
-def check_floats(array: Any, shape: tuple[int | None, ...], what: str) -> None:
+def check_floats(array: object, shape: tuple[int | None, ...], what: str) -> None:
     """Raise unless ``array`` has floats and this shape, where None matches any length.
 
     Examples

@@ -92,7 +92,7 @@ class KernelModel(KernelModelBase):
     dual_coef: np.ndarray
     features: np.ndarray | None
 
-    def scores(self, X: Any) -> np.ndarray:
+    def scores(self, X: object) -> np.ndarray:
         """Return the scores of new rows, or of a stack of their kernels with the training rows.
 
         They are in double precision, so that they hardly depend on the other rows of ``X``.

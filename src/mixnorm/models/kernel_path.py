@@ -129,21 +129,21 @@ class KernelPathModel(KernelModelBase):
             "seconds": np.asarray([step.seconds for step in rounds]),
         }
 
-    def scores(self, X: Any) -> np.ndarray:
+    def scores(self, X: object) -> np.ndarray:
         """Return the scores of new rows, or of a stack of their kernels with the training rows."""
         return next(self._score_sizes(X, [self.size]))
 
-    def staged_scores(self, X: Any) -> Iterator[np.ndarray]:
+    def staged_scores(self, X: object) -> Iterator[np.ndarray]:
         """Yield the scores after 1, 2, ... rounds, for which each kernel is computed once."""
         if self.path.rounds:
             yield from self._score_sizes(X, range(1, self.size + 1))
 
-    def _score_sizes(self, X: Any, sizes: Sequence[int]) -> Iterator[np.ndarray]:
+    def _score_sizes(self, X: object, sizes: Sequence[int]) -> Iterator[np.ndarray]:
         sums, magnitudes = self.sums(X, sizes)
         for found in sums:
             yield self._finish(found, magnitudes)
 
-    def sums(self, X: Any, sizes: Sequence[int]) -> tuple[list[np.ndarray], np.ndarray]:
+    def sums(self, X: object, sizes: Sequence[int]) -> tuple[list[np.ndarray], np.ndarray]:
         """Return the sums behind the scores after several numbers of rounds.
 
         Also returned is, for each row, the largest sum of magnitudes.

@@ -157,7 +157,7 @@ def _in_turns(supports: Sequence[Sequence[Hashable]]) -> list[Any]:
     return list(dict.fromkeys(turns))
 
 
-def _pad(values: list[Any], length: int, filler: Any) -> list[Any]:
+def _pad(values: list[Any], length: int, filler: object) -> list[Any]:
     return values + [filler] * (length - len(values))
 
 

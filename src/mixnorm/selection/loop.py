@@ -146,8 +146,8 @@ def _side_by_side(
 
 def _one_chain(
     problem: SearchProblem,
-    train: Any,
-    test: Any,
+    train: object,
+    test: object,
     number: int,
     evaluate: Callable[[Candidate], _Scored],
 ) -> tuple[list[_Scored], bool]:

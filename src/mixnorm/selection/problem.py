@@ -26,7 +26,7 @@ class FixedScores:
     values: np.ndarray
     outputs: Any
 
-    def scores(self, X: Any) -> np.ndarray:
+    def scores(self, X: object) -> np.ndarray:
         """Return the scores, which are those of the rows ``X``."""
         return self.values
 

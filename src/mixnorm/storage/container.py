@@ -158,7 +158,7 @@ def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is no JSON number")
 
 
-def read_arrays(described: Any, raw: memoryview) -> list[np.ndarray]:
+def read_arrays(described: object, raw: memoryview) -> list[np.ndarray]:
     """Return the arrays, which must fill the bytes without gaps."""
     if not isinstance(described, list):
         raise ModelFileError("its arrays are not described by a list")
@@ -172,7 +172,7 @@ def read_arrays(described: Any, raw: memoryview) -> list[np.ndarray]:
     return arrays
 
 
-def _array(entry: Any, raw: memoryview) -> np.ndarray:
+def _array(entry: object, raw: memoryview) -> np.ndarray:
     """Return a copy of the array at the beginning of ``raw``."""
     if not isinstance(entry, dict) or entry.keys() != {"dtype", "shape", "order"}:
         raise ModelFileError("an array is not described by its dtype, shape and order")
@@ -187,7 +187,7 @@ def _array(entry: Any, raw: memoryview) -> np.ndarray:
     return check_content(stored.astype(dtype.newbyteorder("="), order="K", copy=True))
 
 
-def check_shape(shape: Any) -> tuple[int, ...]:
+def check_shape(shape: object) -> tuple[int, ...]:
     """Return a shape read from a file, or raise."""
     if not isinstance(shape, list) or len(shape) > 32:
         raise ModelFileError("the shape of an array is no list of up to 32 lengths")
@@ -196,7 +196,7 @@ def check_shape(shape: Any) -> tuple[int, ...]:
     return tuple(shape)
 
 
-def check_dtype(name: Any) -> np.dtype[Any]:
+def check_dtype(name: object) -> np.dtype[Any]:
     """Return a dtype read from a file, or raise."""
     if not isinstance(name, str) or not _DTYPE.fullmatch(name):
         raise ModelFileError(f"{str(name)[:40]!r} is no dtype that a model file holds")

@@ -71,20 +71,20 @@ class Decoder:
 
     # --- plain values
 
-    def _integer(self, text: Any) -> int:
+    def _integer(self, text: object) -> int:
         if not isinstance(text, str) or not _HEXADECIMAL.fullmatch(text):
             raise ModelFileError("a large integer is not written in hexadecimal digits")
         return int(text, 16)
 
-    def _float(self, text: Any) -> float:
+    def _float(self, text: object) -> float:
         if text not in _NOT_FINITE:
             raise ModelFileError(f"{reprlib.repr(text)} is neither nan nor infinite")
         return float(text)
 
-    def _text(self, codes: Any) -> str:
+    def _text(self, codes: object) -> str:
         return "".join(map(chr, _expect(list, codes)))
 
-    def _tuple(self, items: Any) -> tuple[Any, ...]:
+    def _tuple(self, items: object) -> tuple[Any, ...]:
         return tuple([self.value(item) for item in _expect(list, items)])
 
     def _dict(self, pairs: Any) -> dict[Any, Any]:
@@ -96,7 +96,7 @@ class Decoder:
 
     # --- NumPy
 
-    def _array(self, index: Any) -> np.ndarray:
+    def _array(self, index: object) -> np.ndarray:
         if type(index) is not int or not 0 <= index < len(self._arrays):
             raise ModelFileError(f"it names array {reprlib.repr(index)}, which it does not hold")
         array, self._arrays[index] = self._arrays[index], None
@@ -104,7 +104,7 @@ class Decoder:
             raise ModelFileError(f"array {index} stands for two values")
         return array
 
-    def _objects(self, content: Any) -> np.ndarray:
+    def _objects(self, content: object) -> np.ndarray:
         shape, items = _parts(content, "shape", "items")
         found = [self.value(item) for item in _expect(list, items)]
         array = np.empty(len(found), dtype=object)
@@ -112,7 +112,7 @@ class Decoder:
             array[place] = item
         return array.reshape(check_shape(shape))
 
-    def _scalar(self, content: Any) -> np.generic:
+    def _scalar(self, content: object) -> np.generic:
         name, digits = _parts(content, "dtype", "bytes")
         dtype, raw = check_dtype(name), bytes.fromhex(_expect(str, digits))
         if len(raw) != dtype.itemsize:
@@ -122,7 +122,7 @@ class Decoder:
 
     # --- objects
 
-    def _estimator(self, content: Any) -> Any:
+    def _estimator(self, content: object) -> Any:
         name, params, state = _parts(content, "class", "params", "state")
         kind = estimator_class(name)
         model = kind(**self._decode_items(params, set(inspect.signature(kind).parameters), kind))
@@ -130,7 +130,7 @@ class Decoder:
             self._left -= restore(model, self._decode_items(state, None, kind), self._left)
         return model
 
-    def _dataclass(self, content: Any) -> Any:
+    def _dataclass(self, content: object) -> Any:
         name, stored = _parts(content, "class", "fields")
         kind = dataclass_class(name)
         values = self._decode_items(stored, {field.name for field in fields(kind)}, kind)
@@ -144,7 +144,7 @@ class Decoder:
             check()
         return made
 
-    def _splitter(self, content: Any) -> Any:
+    def _splitter(self, content: object) -> Any:
         name, params = _parts(content, "class", "params")
         kind = splitter_class(name)
         return kind(**self._decode_items(params, set(inspect.signature(kind).parameters), kind))
@@ -201,7 +201,7 @@ def restore(estimator: Any, state: dict[str, Any], max_bytes: int) -> int:
     return 8 * int(learned.inputs.n_features) * int(learned.outputs.n_outputs)
 
 
-def _expect(kind: type, content: Any) -> Any:
+def _expect(kind: type, content: object) -> Any:
     if type(content) is not kind:
         raise ModelFileError(f"{reprlib.repr(content)} stands where a {kind.__name__} must be")
     return content

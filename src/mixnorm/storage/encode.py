@@ -46,7 +46,7 @@ class Encoder:
         self._place: list[str | list[Any]] = []  # names, and the keys of dictionaries in lists
         self._depth = 0
 
-    def node(self, value: Any) -> Any:
+    def node(self, value: object) -> Any:
         """Return the JSON node of a value."""
         kind = type(value)
         if value is None or kind is bool:
@@ -121,7 +121,7 @@ class Encoder:
 
     # --- objects
 
-    def _object(self, value: Any) -> Any:
+    def _object(self, value: object) -> Any:
         known = name_of(type(value))
         if known is None:
             raise self._refusal(value, _remedy(value))
@@ -147,7 +147,7 @@ class Encoder:
                 raise self._refusal(value, f"Its attribute {name!r} is not a field; make it one.")
         return {"fields": self._encode_items(own)}
 
-    def _splitter(self, value: Any) -> dict[str, Any]:
+    def _splitter(self, value: object) -> dict[str, Any]:
         inner = getattr(value, "cvargs", {})  # repeated splitters keep some parameters there
         names = inspect.signature(type(value)).parameters
         params = {name: inner[name] if name in inner else getattr(value, name) for name in names}
@@ -184,7 +184,7 @@ class Encoder:
         parts = [part if isinstance(part, str) else f"[{_shorten(*part)}]" for part in self._place]
         return "".join(parts) or "the model"
 
-    def _refusal(self, value: Any, remedy: str) -> ModelFileError:
+    def _refusal(self, value: object, remedy: str) -> ModelFileError:
         kind = type(value)
         return ModelFileError(
             f"Cannot store {self._where} = {_shorten(value)}: a model file holds no "
@@ -230,7 +230,7 @@ def state_of_fit(model: BaseEstimator) -> dict[str, Any]:
     return {name: value for name, value in own.items() if fits(value, hints[name])}
 
 
-def _shorten(value: Any) -> str:
+def _shorten(value: object) -> str:
     """Return a value as a short line of text, even if it cannot be printed."""
     try:
         return " ".join(_brief.repr(value).split())
@@ -238,7 +238,7 @@ def _shorten(value: Any) -> str:
         return f"<{type(value).__name__}>"
 
 
-def _remedy(value: Any) -> str:
+def _remedy(value: object) -> str:
     if isinstance(value, (np.random.RandomState, np.random.Generator)):
         return "Set it to a whole number or None; the fitted model stays the same."
     if callable(value) and getattr(value, "get_params", None) is None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import is_dataclass
 from importlib import import_module
-from typing import Any
 
 from sklearn.base import BaseEstimator
 
@@ -35,18 +34,18 @@ SPLITTERS = (
 )  # fmt: skip
 
 
-def estimator_class(name: Any) -> type:
+def estimator_class(name: object) -> type:
     """Return the estimator that a file calls ``name``."""
     return _look_up(name, _classes_of(ESTIMATORS), "estimator")
 
 
-def dataclass_class(name: Any) -> type:
+def dataclass_class(name: object) -> type:
     """Return the dataclass that a file calls ``name``, its room included: ``losses.Squared``."""
     room, _, short = name.rpartition(".") if isinstance(name, str) else ("", "", name)
     return _look_up(short, _classes_of(room) if room in _PARTS else {}, "part of a model", name)
 
 
-def splitter_class(name: Any) -> type:
+def splitter_class(name: object) -> type:
     """Return scikit-learn's splitter of that name."""
     selection = import_module("sklearn.model_selection")
     known = {name: getattr(selection, name) for name in SPLITTERS}
@@ -67,14 +66,14 @@ def name_of(kind: type) -> tuple[str, str] | None:
     return None
 
 
-def is_model(value: Any) -> bool:
+def is_model(value: object) -> bool:
     """Tell whether ``value`` can be saved on its own: an estimator, or a model made of one."""
     kind, name = name_of(type(value)) or ("", "")
     predicts = getattr(value, "predict", None) is not None
     return kind == "estimator" or (name.startswith(f"{MODELS}.") and predicts)
 
 
-def _look_up(short: Any, known: dict[str, type], what: str, name: Any = None) -> type:
+def _look_up(short: object, known: dict[str, type], what: str, name: object = None) -> type:
     if not isinstance(short, str) or short not in known:
         raise ModelFileError(f"it names {name or short!r}, which is no {what} of this mixnorm")
     return known[short]

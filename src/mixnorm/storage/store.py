@@ -164,7 +164,7 @@ def _read(stream: BinaryIO, name: str, max_bytes: int = 2**30) -> Any:
         ) from error
 
 
-def _decode(node: Any, arrays: list[np.ndarray], max_bytes: int) -> Any:
+def _decode(node: object, arrays: list[np.ndarray], max_bytes: int) -> Any:
     decoder = Decoder(arrays, max_bytes)
     model = decoder.value(node)
     if not is_model(model):
@@ -180,7 +180,7 @@ def _reason(error: Exception) -> str:
     return text if isinstance(error, ValueError) and text else f"{type(error).__name__}: {text}"
 
 
-def _advice(writer: Any) -> str:
+def _advice(writer: object) -> str:
     if not isinstance(writer, str) or writer == __version__ or len(writer) > 40:
         return " Get another copy of the file, or save the model again."
     return f" It says that mixnorm {writer!r} wrote it, and this is {__version__}: try that one."

@@ -26,7 +26,7 @@ class Contract:
 
     subject: Any
 
-    def require(self, holds: Any, promise: str, found: str = "") -> None:
+    def require(self, holds: object, promise: str, found: str = "") -> None:
         """Raise a ContractError unless the promise holds."""
         if not bool(holds):
             ending = f"; {found}." if found else "."
@@ -59,6 +59,13 @@ class Contract:
         worst = np.unravel_index(np.argmax(excess), error.shape)
         found = f"they differ by {error[worst]:.3g}, allowed is {allowed[worst]:.3g}"
         self.require(excess[worst] <= 0.0, promise, found)
+
+    def check_copies(self, evaluate: Callable[[Any], float]) -> None:
+        """Check that clones and pickles have the same parameters, and the same value."""
+        value = evaluate(self.subject)
+        for copy in self.copies():
+            again = evaluate(copy)
+            self.require(again == value, "a copy gives the same value", f"{again}, not {value}")
 
     def copies(self) -> list[Any]:
         """Check that parameters survive cloning and pickling; return the two copies."""

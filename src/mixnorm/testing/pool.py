@@ -125,7 +125,7 @@ def _dense(X: Any) -> np.ndarray:
     return to_numpy(to_dense(X))
 
 
-def _snapshot(X: Any) -> np.ndarray:
+def _snapshot(X: object) -> np.ndarray:
     return np.array(_dense(X))
 
 

@@ -18,7 +18,7 @@ _ROWS_TO_TELL_ORDER = 5
 
 
 def row_folds(
-    cv: Any,
+    cv: object,
     X: MatrixLike,
     y: np.ndarray,
     groups: ArrayLike | None = None,

@@ -70,15 +70,15 @@ class Kind:
     noun = ""
     limits = ""
 
-    def fits(self, value: Any) -> bool:
+    def fits(self, value: object) -> bool:
         """Whether a value has the right type."""
         return True
 
-    def within(self, value: Any) -> bool:
+    def within(self, value: object) -> bool:
         """Whether a value of the right type is allowed."""
         return True
 
-    def check(self, name: str, value: Any, others: tuple[Any, ...] = ()) -> None:
+    def check(self, name: str, value: object, others: tuple[Any, ...] = ()) -> None:
         """Raise for a wrong value; the error also lists ``others``, which are allowed too."""
         if not self.fits(value):
             unknown = isinstance(value, str) and any(isinstance(other, str) for other in others)
@@ -116,7 +116,7 @@ class Number(Kind):
             words = ["positive" if word == "above 0" else word for word in words] + ["finite"]
         return " and ".join(words)
 
-    def fits(self, value: Any) -> bool:
+    def fits(self, value: object) -> bool:
         """Whether a value is a number; True and False are not."""
         return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
@@ -144,7 +144,7 @@ class Whole(Number):
 
     noun = "a whole number"
 
-    def fits(self, value: Any) -> bool:
+    def fits(self, value: object) -> bool:
         """Whether a value is a whole number; True and False are not."""
         return super().fits(value) and isinstance(value, numbers.Integral)
 
@@ -154,7 +154,7 @@ class Flag(Kind):
 
     noun = "True or False"
 
-    def fits(self, value: Any) -> bool:
+    def fits(self, value: object) -> bool:
         """Whether a value is a truth value."""
         return isinstance(value, (bool, np.bool_))
 
@@ -165,7 +165,7 @@ class OneOf(Kind):
 
     names: Collection[str]
 
-    def check(self, name: str, value: Any, others: tuple[Any, ...] = ()) -> None:
+    def check(self, name: str, value: object, others: tuple[Any, ...] = ()) -> None:
         """Raise unless the value is one of the names."""
         if not isinstance(value, str) or value not in self.names:
             advice = self.why or f"choose one of {list(self.names)}"
@@ -178,7 +178,7 @@ class Of(Kind):
 
     kind: type
 
-    def check(self, name: str, value: Any, others: tuple[Any, ...] = ()) -> None:
+    def check(self, name: str, value: object, others: tuple[Any, ...] = ()) -> None:
         """Raise unless the value is an object of the class."""
         if not isinstance(value, self.kind):
             raise TypeError(f"{_describe(name, value)} is no {self.kind.__name__}; {self.why}.")
@@ -190,7 +190,7 @@ class By(Kind):
 
     function: Callable[[Any], Any]
 
-    def check(self, name: str, value: Any, others: tuple[Any, ...] = ()) -> None:
+    def check(self, name: str, value: object, others: tuple[Any, ...] = ()) -> None:
         """Let the function raise its error."""
         self.function(value)
 
@@ -202,7 +202,7 @@ class Or(Kind):
     kind: Kind
     others: tuple[Any, ...]
 
-    def check(self, name: str, value: Any, others: tuple[Any, ...] = ()) -> None:
+    def check(self, name: str, value: object, others: tuple[Any, ...] = ()) -> None:
         """Raise unless the value is of the kind or one of the others."""
         if not any(isinstance(value, type(other)) and value == other for other in self.others):
             self.kind.check(name, value, self.others)
@@ -223,7 +223,7 @@ class ListOf(Kind):
     kind: Kind
     texts: bool = False
 
-    def check(self, name: str, value: Any, others: tuple[Any, ...] = ()) -> None:
+    def check(self, name: str, value: object, others: tuple[Any, ...] = ()) -> None:
         """Raise unless the value is a list whose entries are all of the kind."""
         for entry in values_to_try(value, name, texts=self.texts):
             self.kind.check(f"an entry of {name}", entry)

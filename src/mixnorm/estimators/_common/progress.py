@@ -6,25 +6,18 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Self
 
-from sklearn.callback import CallbackSupportMixin, with_callbacks
+from sklearn.base import BaseEstimator
+from sklearn.callback import CallbackSupportMixin as CallbackSupportMixin
+from sklearn.callback import with_callbacks as with_callbacks
 
 from mixnorm._array import ArrayLike, MatrixLike
-
-__all__ = [
-    "CallbackSupportMixin",
-    "FitTask",
-    "Iterations",
-    "Rounds",
-    "all_or_nothing",
-    "with_callbacks",
-]
 
 # Attributes that scikit-learn sets on an estimator during a fit and removes itself.
 _CALLBACK_STATE = ("_callback_fit_ctx", "_skl_callbacks_to_teardown")
 
 
 @contextmanager
-def all_or_nothing(estimator: Any) -> Iterator[None]:
+def all_or_nothing(estimator: BaseEstimator) -> Iterator[None]:
     """Restore an estimator if the fit in this context fails, so that an earlier fit survives."""
     state = vars(estimator)
     before = dict(state)
@@ -110,7 +103,7 @@ class Rounds:
         self._left -= 1
         return self._whole.task("round") if self._left >= 0 else None
 
-    def end(self, path: Any) -> bool:
+    def end(self, path: object) -> bool:
         """End the task of the latest round, and return whether a callback asks to stop."""
         stop = self._task is not None and self._task.end(lambda: self._attributes(path))
         self._task = self._begin()

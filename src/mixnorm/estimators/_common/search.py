@@ -60,7 +60,7 @@ class RowProblem(ABC):
     def fold(self, train: Any, test: Any) -> Callable[[int], Iterator[Candidate]]:
         """Return a function that yields the candidates of a chain, fitted on the rows ``train``."""
 
-    def splits(self, cv: Any, groups: ArrayLike | None) -> list[tuple[Any, Any]]:
+    def splits(self, cv: object, groups: ArrayLike | None) -> list[tuple[Any, Any]]:
         """Return the training rows and the test rows of every fold."""
         splits = row_folds(
             cv,

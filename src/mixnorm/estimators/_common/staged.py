@@ -1,4 +1,4 @@
-"""What estimators share whose model grows round by round."""
+"""Estimators whose model grows round by round."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mixnorm.estimators._common.selector import ColumnSelectorMixin
 
 
 class StagedMixin(FittedMixin):
-    """Predictions after every round, and smaller models read off the path."""
+    """Predictions after every round, and smaller models from the same path."""
 
     def _staged_scores(self, X: MatrixLike) -> Iterator[Any]:
         """Yield the scores of new data after 1, 2, ... rounds."""
@@ -55,18 +55,16 @@ class StagedMixin(FittedMixin):
         return self._get_model().cost()
 
     def _truncate(self, size: Any, parameter: str, what: str = "features") -> Self:
-        """Return a copy whose model, and the parameter that says how large it is, is smaller."""
+        """Return a copy with a smaller model, and with its size as the parameter."""
         model = self._get_model()
         smaller = self._copy_with(model.truncate(check_size(size, model.size, what, parameter)))
-        if (
-            getattr(self, "search_", None) is None
-        ):  # a search keeps the largest size that it was to try
+        if getattr(self, "search_", None) is None:  # in a search it is the largest size to try
             setattr(smaller, parameter, int(size))
         return smaller
 
 
 class StagedClassifierMixin(ClassifierFace, StagedMixin):
-    """The same for a classifier."""
+    """Decisions and probabilities after every round."""
 
     def _knows_probabilities(self) -> bool:
         return True
@@ -91,7 +89,7 @@ class StagedClassifierMixin(ClassifierFace, StagedMixin):
 class StagedClassifier(
     StagedClassifierMixin, ColumnSelectorMixin, CallbackSupportMixin, BaseEstimator
 ):
-    """Base of the classifiers that go round by round and are no ShareBoost."""
+    """Base of the classifiers, other than ShareBoost, whose model grows round by round."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -99,7 +97,7 @@ class StagedClassifier(
         return tags
 
 
-def check_size(size: Any, longest: int, what: str, parameter: str) -> int:
+def check_size(size: object, longest: int, what: str, parameter: str) -> int:
     """Return the number of rounds to truncate a path of ``longest`` to, or raise."""
     if not isinstance(size, numbers.Integral) or isinstance(size, bool):
         raise TypeError(f"truncate({size!r}): give a whole number of {what}.")
