@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,8 +12,6 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard
 import array_api_compat
 import array_api_compat.numpy
 import numpy as np
-
-from mixnorm._numbers import check_seed
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike as NumPyArrayLike
@@ -203,3 +202,15 @@ def as_generator(random_state: Any) -> np.random.Generator:
         return np.random.default_rng(random_state.randint(2**31, size=4))
     check_seed(random_state, np.random.Generator)
     return np.random.default_rng(random_state)
+
+
+def check_seed(random_state: Any, generator: type) -> None:
+    """Raise unless ``random_state`` is a seed, None or a generator of NumPy of a given type."""
+    if random_state is None or isinstance(random_state, generator):
+        return
+    whole = isinstance(random_state, numbers.Integral) and not isinstance(random_state, bool)
+    if not whole or random_state < 0:
+        raise ValueError(
+            f"random_state={random_state!r} is not a seed. Give a whole number of at least 0, "
+            f"None, or a numpy.random.{generator.__name__}."
+        )

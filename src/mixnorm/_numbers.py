@@ -1,9 +1,8 @@
-"""Checks of numbers and seeds that users give."""
+"""Checks of single numbers that users give."""
 
 from __future__ import annotations
 
 import numbers
-from typing import Any
 
 import numpy as np
 
@@ -27,15 +26,3 @@ def check_number(name: str, value: object) -> None:
     """Raise unless a value is a real number."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
         raise TypeError(f"{name}={value!r} must be a number, got {type(value).__name__}.")
-
-
-def check_seed(random_state: Any, generator: type) -> None:
-    """Raise unless ``random_state`` is a seed, None or a generator of NumPy of a given type."""
-    if random_state is None or isinstance(random_state, generator):
-        return
-    whole = isinstance(random_state, numbers.Integral) and not isinstance(random_state, bool)
-    if not whole or random_state < 0:
-        raise ValueError(
-            f"random_state={random_state!r} is not a seed. Give a whole number of at least 0, "
-            f"None, or a numpy.random.{generator.__name__}."
-        )

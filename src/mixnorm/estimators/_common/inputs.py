@@ -10,8 +10,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_random_state
 
-from mixnorm._array import ArrayLike, follow, is_foreign, to_numpy
-from mixnorm._numbers import check_seed
+from mixnorm._array import ArrayLike, check_seed, follow, is_foreign, to_numpy
 from mixnorm.losses import SmoothLoss, as_loss
 
 #: Number of features to choose by default.
