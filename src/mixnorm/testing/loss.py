@@ -69,7 +69,7 @@ def check_loss(
     case = LossCase(
         loss, y, 2.0 * rng.standard_normal(shape), weight / weight.sum(), rng.standard_normal(shape)
     )
-    for check in _CHECKS:
+    for check in _CHECKS_OF_LOSSES:
         check(case)
     for protocol, checks in ((SmoothLoss, _SMOOTH_CHECKS), (DualLoss, DUAL_CHECKS)):
         if isinstance(loss, protocol):
@@ -343,7 +343,7 @@ def _check_predictions(case: LossCase) -> None:
     case.require(np.array_equal(best, predicted), "predict returns the most probable class")
 
 
-_CHECKS = (
+_CHECKS_OF_LOSSES = (
     _check_inputs_untouched,
     _check_parameters,
     _check_gradient,

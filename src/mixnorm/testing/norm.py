@@ -86,7 +86,7 @@ def check_norm(norm: object, *, shape: tuple[int, int] = (6, 4), random_state: i
     points[2][::2, :] *= 0.01  # rows of very different sizes
     points[3][1:2, :] = 0.0
     case = _NormCase(norm, tuple(points))
-    for check in _CHECKS:
+    for check in _CHECKS_OF_NORMS:
         check(case)
     for names, check_ability in _ABILITIES:
         if all(case.has(name) for name in names):
@@ -435,7 +435,7 @@ def _check_row_exponent(case: _NormCase) -> None:
     case.close(case.norm.value(case.W), total, promise, rtol=_RELATIVE_ERROR)
 
 
-_CHECKS = (
+_CHECKS_OF_NORMS = (
     _check_inputs_untouched,
     _check_parameters,
     _check_axioms,

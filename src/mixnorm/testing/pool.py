@@ -116,7 +116,7 @@ def check_pool(
     case.require(np.array_equal(before, _snapshot(X)), "the data are left as they were")
 
 
-def _rounding(case: _PoolCase, values: np.ndarray) -> float:
+def _rounding_error(case: _PoolCase, values: np.ndarray) -> float:
     """Return how far columns that are sums may differ: in proportion to the largest term."""
     return 8.0 * case.eps() * float(np.max(np.abs(values), initial=0.0))
 
@@ -264,14 +264,14 @@ def _check_columns(case: _PoolCase, prepared: PreparedPool) -> None:
         values = _dense(case.pool.evaluate(case.X, [atom])) / scale[None, :]
         promise = f"evaluate on the training data, divided by scale, equals columns({atom!r})"
         rtol = 8.0 * case.eps()
-        atol = _rounding(case, values) + 1e-300
+        atol = _rounding_error(case, values) + 1e-300
         case.close(to_numpy(block).T, values, promise, rtol=rtol, atol=atol)
     if not atoms:
         return
     together = _dense(case.pool.evaluate(case.X, atoms))
     apart = np.concatenate([_dense(case.pool.evaluate(case.X, [atom])) for atom in atoms], axis=1)
     promise = "evaluate puts the columns of several atoms side by side"
-    case.close(together, apart, promise, atol=_rounding(case, apart))
+    case.close(together, apart, promise, atol=_rounding_error(case, apart))
     labels = case.pool.labels(atoms)
     case.require(len(labels) == len(atoms), "labels names every atom", f"got {labels}")
 
@@ -286,7 +286,7 @@ def _check_evaluation(case: _PoolCase, prepared: PreparedPool) -> None:
     rows = slice(0, X.shape[0] // 2)
     part, dense = _dense(pool.evaluate(X[rows, :], atoms)), _dense(values)
     promise = "evaluate looks at each row by itself"
-    case.close(part, dense[rows], promise, atol=_rounding(case, dense))
+    case.close(part, dense[rows], promise, atol=_rounding_error(case, dense))
     cost = pool.total_cost(atoms, X.shape[1], 3)
     good = all(type(count) is int and count >= 0 for count in cost)
     case.require(good, "total_cost counts operations", f"got {cost!r}")
@@ -376,7 +376,7 @@ def _check_reads(case: _PoolCase, atom: Any, read: set[int]) -> None:
         other = namespace(case.X).asarray(changed, device=device_of(case.X))
     found, wanted = (_dense(case.pool.evaluate(X, [atom])) for X in (other, case.X))
     promise = f"atom {atom!r} reads no columns but those of feature_indices"
-    case.close(found, wanted, promise, atol=_rounding(case, wanted))
+    case.close(found, wanted, promise, atol=_rounding_error(case, wanted))
 
 
 def _check_strangers(case: _PoolCase) -> None:
