@@ -198,7 +198,7 @@ def test_chunks_change_no_bit(name, watched, monkeypatch):
     wanted = work()  # and compile all of it, before any loop is watched
     before = watched(loops)
     work()
-    monkeypatch.setattr(_chunks, "_OPERATIONS", LITTLE)
+    monkeypatch.setattr(_chunks, "_OPERATIONS_PER_CALL", LITTLE)
     after = watched(loops)
     found = work()
     assert len(found) == len(wanted)
@@ -212,7 +212,7 @@ def test_chunks_change_no_bit(name, watched, monkeypatch):
 def test_interrupts_get_through_between_chunks(name, watched, monkeypatch):
     work, loops = WORK[name]
     work()
-    monkeypatch.setattr(_chunks, "_OPERATIONS", LITTLE)
+    monkeypatch.setattr(_chunks, "_OPERATIONS_PER_CALL", LITTLE)
     watched(loops, loops.split()[-1])
     with pytest.raises(KeyboardInterrupt):
         work()

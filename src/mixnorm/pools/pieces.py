@@ -12,7 +12,7 @@ import numpy as np
 
 from mixnorm._array import Array, to_dense
 from mixnorm._chunks import chunk_size, chunks
-from mixnorm._distinct import distinct, drawn
+from mixnorm._distinct import draw_rows, find_distinct_rows
 from mixnorm._linear import linear_scores
 from mixnorm._threads import threads_for
 from mixnorm.pools.base import (
@@ -118,7 +118,7 @@ class Pieces(Pool):
         They are found among distinct rows, sorted by value: neither copies nor the order of rows
         matter, only weights do.
         """
-        first, which = distinct([np.ascontiguousarray(rows)])
+        first, which = find_distinct_rows([np.ascontiguousarray(rows)])
         rows, weight = rows[first], np.bincount(which, weight)
         if len(rows) <= self.n_centers:
             return np.unique(rows, axis=0).astype(np.float64)
@@ -129,7 +129,7 @@ class Pieces(Pool):
         rng = check_random_state(random_state)
         if len(rows) > _ROWS_PER_CENTRE * self.n_centers:
             generator = np.random.default_rng(rng.randint(2**31))
-            chosen = drawn(weight, _ROWS_PER_CENTRE * self.n_centers, generator)
+            chosen = draw_rows(weight, _ROWS_PER_CENTRE * self.n_centers, generator)
             rows, weight = rows[chosen], np.ones(len(chosen))  # weights are in the draw
         # A careful start costs more than all iterations, and such many centres do not need it.
         clusters = KMeans(self.n_centers, init="random", n_init=1, max_iter=20, random_state=rng)

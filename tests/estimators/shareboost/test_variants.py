@@ -363,7 +363,7 @@ def test_the_cross_validated_form_passes_its_parameters_on(digits):
     model = ShareBoostClassifierCV(5, cv=2, pool=Columns(costs=np.ones(64))).set_params(
         **EVERYTHING
     )
-    plain = model._plain(ShareBoostClassifier)
+    plain = model._make_learner(ShareBoostClassifier)
     assert {name: plain.get_params()[name] for name in EVERYTHING} == EVERYTHING
     assert len(model.fit(X[:400], y[:400]).selected_) <= 4
 

@@ -1,8 +1,6 @@
-"""The score of regressors, for targets of any size."""
+"""The score of regressors, also for huge and tiny targets."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 from sklearn import base
@@ -10,9 +8,8 @@ from sklearn import base
 from mixnorm._array import ArrayLike, MatrixLike, is_foreign
 from mixnorm.models import NumberOutputs
 
-# Predictions that are so many times larger than all targets count as this large: the squares of
-# scores are numbers too.
-_AWFUL = 1e50
+# Predictions that exceed all targets by more than this factor are cut, so that squares stay finite.
+_LARGEST_PREDICTION = 1e50
 
 
 class RegressorMixin(base.RegressorMixin):
@@ -21,7 +18,7 @@ class RegressorMixin(base.RegressorMixin):
     _output_kind: type = NumberOutputs
 
     def score(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Return R², the mean over outputs; of targets whose squares overflow as well.
+        """Return R², the mean over outputs, also if squares of targets overflow.
 
         Parameters
         ----------
@@ -41,7 +38,7 @@ class RegressorMixin(base.RegressorMixin):
         return r2(y, self.predict(X), sample_weight)
 
 
-def r2(y: ArrayLike, found: Any, sample_weight: ArrayLike | None = None) -> float:
+def r2(y: ArrayLike, found: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
     """Return R², the mean over outputs, computed in units in which no square overflows.
 
     Examples
@@ -60,6 +57,6 @@ def r2(y: ArrayLike, found: Any, sample_weight: ArrayLike | None = None) -> floa
     if sample_weight is not None:  # only their shares matter
         weight = np.asarray(sample_weight, np.float64)
         sample_weight = weight / (np.max(weight, initial=0.0) or 1.0)
-    with np.errstate(over="ignore"):  # what is so wrong is as wrong as can be
-        found = np.clip(found / units, -_AWFUL, _AWFUL)
+    with np.errstate(over="ignore"):  # cut in the next line
+        found = np.clip(found / units, -_LARGEST_PREDICTION, _LARGEST_PREDICTION)
     return float(r2_score(true / units, found, sample_weight=sample_weight))

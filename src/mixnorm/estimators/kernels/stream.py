@@ -297,7 +297,7 @@ class BlockPenaltyClassifier(KernelClassifier):
         return self._get_known("gap")
 
     def _get_known(self, name: str) -> float:
-        value = float(getattr(self._reported(), name))
+        value = float(getattr(self._get_report(), name))
         if math.isnan(value):
             raise AttributeError(f"partial_fit uses each sample once, and computes no {name}")
         return value

@@ -17,7 +17,6 @@ from mixnorm.engines import proximal
 from mixnorm.estimators._common.linear import LinearMixin
 from mixnorm.estimators._common.messages import warn_caller
 from mixnorm.estimators._common.parameters import (
-    CheckedParameters,
     Count,
     Norm,
     Number,
@@ -27,8 +26,8 @@ from mixnorm.estimators._common.parameters import (
 )
 from mixnorm.estimators._common.progress import (
     CallbackSupportMixin,
+    FitTask,
     Iterations,
-    Progress,
     all_or_nothing,
     with_callbacks,
 )
@@ -107,7 +106,6 @@ class NormParameters:
 
 class NormLearner(
     NormParameters,
-    CheckedParameters,
     LinearMixin,
     ColumnSelectorMixin,
     CallbackSupportMixin,
@@ -173,7 +171,7 @@ class NormLearner(
         self._check_parameters()
         with all_or_nothing(self):
             training, outputs = self._training_of(X, y, sample_weight)
-            progress = Progress.of_fit(self, X, y, sample_weight, int(self.max_iter))
+            progress = FitTask.of_fit(self, X, y, sample_weight, int(self.max_iter))
             found = self._solve(training, alpha=self.alpha, radius=self.radius, progress=progress)
             self._keep(found, outputs)
             progress.end(dict)
@@ -215,13 +213,13 @@ class NormLearner(
         check_grid(alphas, alpha_ratio)
         scratch = copy.copy(self)  # what validation sets stays off the estimator
         training, _ = scratch._training_of(X, y, sample_weight)
-        progress = Progress.of_fit(self, X, y, sample_weight, grid_size(alphas))
+        progress = FitTask.of_fit(self, X, y, sample_weight, grid_size(alphas))
         path = scratch._walk(training, alphas, alpha_ratio, progress)
         progress.end()
         return path
 
     def _solve(
-        self, training: Training, *, alpha: float | None, radius: float | None, progress: Progress
+        self, training: Training, *, alpha: float | None, radius: float | None, progress: FitTask
     ) -> proximal.Solution:
         """Run the engine, warn of what was not reached, and return the solution turned outward."""
         found = proximal.solve(
@@ -341,7 +339,7 @@ class NormLearner(
             yield replace(_checked_outward(training, solution), alpha=float(alpha))
 
     def _walk(
-        self, training: Training, alphas: Any, alpha_ratio: float, progress: Progress
+        self, training: Training, alphas: Any, alpha_ratio: float, progress: FitTask
     ) -> MixedNormPath:
         """Return the solutions along a grid of penalties, each a task below ``progress``."""
         largest, grid = self._grid(training, alphas, alpha_ratio)
@@ -355,7 +353,7 @@ class NormLearner(
     @property
     def support_(self) -> np.ndarray:
         """The features in use."""
-        support: np.ndarray = self._fitted().features
+        support: np.ndarray = self._get_model().features
         return support
 
     @property
@@ -366,13 +364,13 @@ class NormLearner(
     @property
     def rank_(self) -> int:
         """Numerical rank of the weights; a norm of singular values keeps it small."""
-        weights = self._fitted().weights
+        weights = self._get_model().weights
         return int(np.linalg.matrix_rank(weights)) if weights.size else 0
 
     @property
     def norm_value_(self) -> float | None:
         """The norm of the weights."""
-        return self._reported().norm_value
+        return self._get_report().norm_value
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -383,7 +381,7 @@ class NormLearner(
 class _Points:
     """The points of a path as they are done, each a task of the progress."""
 
-    def __init__(self, whole: Progress, n_points: int, estimator: Any) -> None:
+    def __init__(self, whole: FitTask, n_points: int, estimator: Any) -> None:
         self._whole, self._n_points, self._estimator = whole, n_points, estimator
         self._done = 0
         self._cut = False

@@ -65,7 +65,7 @@ class NormRegressor(RegressorMixin, OneDesign):
         frame = target_frame([loss] * n_outputs, y, weight, fit_intercept=intercept, dtype=X.dtype)
         # The model is in the units of the targets.
         outputs = NumberOutputs(single, 1.0, np.zeros(n_outputs), copy.deepcopy(loss))
-        loss = frame.inside(loss)
+        loss = frame.scale_loss(loss)
         X, units = self._columns(X, weight)
         weight = weight.astype(X.dtype, copy=False)
         target = loss.encode((y - frame.centre) / frame.unit, n_outputs, weight)
@@ -95,7 +95,7 @@ class NormRegressor(RegressorMixin, OneDesign):
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
             Predicted values.
         """
-        found: np.ndarray = self._fitted().outputs.labels(self._scores(X))
+        found: np.ndarray = self._get_model().outputs.labels(self._scores(X))
         return found
 
     def __sklearn_tags__(self) -> Any:

@@ -17,7 +17,7 @@ from mixnorm.estimators._common.parameters import (
     Loss,
     Switch,
 )
-from mixnorm.estimators._common.progress import Progress
+from mixnorm.estimators._common.progress import FitTask
 from mixnorm.estimators._common.search import (
     UNFINISHED,
     RowProblem,
@@ -121,7 +121,7 @@ class PenaltyByCrossValidation(PenaltyParameters, SearchedMixin, NormLearner):
     @property
     def alpha_max_(self) -> float:
         """The smallest penalty known to leave all weights at zero."""
-        return float(self._reported().facts["alpha_max"])
+        return float(self._get_report().facts["alpha_max"])
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -130,7 +130,7 @@ class PenaltyByCrossValidation(PenaltyParameters, SearchedMixin, NormLearner):
     def _more_columns(self, found: SearchResult) -> dict[str, Any]:
         return {"alpha": found.cv_results["param_alpha"]}
 
-    def _refit(self, problem: PenaltyProblem, params: dict[str, Any], progress: Progress) -> None:
+    def _refit(self, problem: PenaltyProblem, params: dict[str, Any], progress: FitTask) -> None:
         task = progress.task("refit", int(self.max_iter))
         found = self._solve(problem.training, radius=None, progress=task, **params)
         self._keep(found, problem.outputs, alpha_max=problem.alpha_max)
@@ -149,7 +149,7 @@ class _OneDesignCV(PenaltyByCrossValidation):
             weight = check_weights(sample_weight, X.shape[0], np.float64)
         training, outputs = self._prepared(X, y, weight)
         rows = X.tocsr() if is_sparse(X) else X
-        plain = self._plain(self._kind)
+        plain = self._make_learner(self._kind)
         return PenaltyProblem(
             plain, rows, y, weight, training, outputs, self.alphas, self.alpha_ratio
         )

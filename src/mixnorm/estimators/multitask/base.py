@@ -75,12 +75,12 @@ class BaseMultiTask(RegressorMixin, NormLearner):
     @property
     def tasks_(self) -> list[Any]:
         """The names of the tasks."""
-        return list(self._fitted().outputs.names)
+        return list(self._get_model().outputs.names)
 
     @property
     def classes_(self) -> list[np.ndarray | None]:
         """For each task its two labels; None for tasks with numbers."""
-        return list(self._fitted().outputs.classes)
+        return list(self._get_model().outputs.classes)
 
     def _problem(self, X: Array, y: Any, sample_weight: Any) -> TaskProblem:
         """Validate the data, and prepare all for the engine."""
@@ -129,7 +129,7 @@ class BaseMultiTask(RegressorMixin, NormLearner):
 
     def _task_scores(self, X: Array, task: Any) -> Any:
         """Return ``(tasks, scores, form)``: one array of scores for each task of ``X``."""
-        model = self._fitted()
+        model = self._get_model()
         names = model.outputs.names
         if task is not None:
             position = find_task(task, names)
@@ -142,7 +142,7 @@ class BaseMultiTask(RegressorMixin, NormLearner):
         return places, scores, form if form == "list" else given
 
     def _in_form(self, columns: list[np.ndarray], form: Any) -> Any:
-        if form == "one" or (form == "table" and self._fitted().outputs.single):
+        if form == "one" or (form == "table" and self._get_model().outputs.single):
             return columns[0]
         if form == "table":
             return side_by_side(columns)
@@ -166,7 +166,7 @@ class BaseMultiTask(RegressorMixin, NormLearner):
             one column. A table of numbers and texts has the dtype object.
         """
         places, scores, form = self._task_scores(X, task)
-        labels = self._fitted().outputs.task_labels
+        labels = self._get_model().outputs.task_labels
         found = [labels(place, own) for place, own in zip(places, scores, strict=True)]
         return self._in_form(found, form)
 
@@ -208,7 +208,7 @@ class BaseMultiTask(RegressorMixin, NormLearner):
             ``task`` and where ``y`` was one column.
         """
         places, scores, form = self._task_scores(X, task)
-        outputs: TaskOutputs = self._fitted().outputs
+        outputs: TaskOutputs = self._get_model().outputs
         found = [
             outputs.task_probabilities(place, own)
             for place, own in zip(places, scores, strict=True)
@@ -232,7 +232,7 @@ class BaseMultiTask(RegressorMixin, NormLearner):
         float
             NaN, with a warning, if no task has enough targets.
         """
-        outputs: TaskOutputs = self._fitted().outputs
+        outputs: TaskOutputs = self._get_model().outputs
         if is_separate(X):
             names, _, form = read_matrices(X, outputs.names)
             targets = read_separate(names, form, y)

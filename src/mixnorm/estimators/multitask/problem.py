@@ -155,7 +155,7 @@ def build_problem(
     classes, y, weight = _encoded_tasks(targets, kinds, weights, rows)
     frame = target_frame(kinds, y, weight, fit_intercept=fit_intercept, dtype=matrices[0].dtype)
     y = np.where((weight > 0.0) | [loss.is_binary for loss in kinds], y, frame.centre)
-    inside = [frame.inside(loss) for loss in kinds]
+    inside = [frame.scale_loss(loss) for loss in kinds]
     equal = len({repr(loss) for loss in inside}) == 1
     loss = inside[0] if equal else LossMixture(inside)
     alike = bool(np.all(weight == weight[:, :1]))

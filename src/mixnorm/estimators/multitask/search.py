@@ -114,7 +114,7 @@ class MultiTaskLearnerCV(PenaltyByCrossValidation, BaseMultiTask):
     def _search_problem(self, X: Array, y: Any, sample_weight: Any) -> _TaskSearch:
         problem = self._problem(X, y, sample_weight)
         weighted = sample_weight is not None
-        plain = self._plain(MultiTaskLearner)
+        plain = self._make_learner(MultiTaskLearner)
         return _TaskSearch(plain, problem, weighted, self.alphas, self.alpha_ratio)
 
     def _scorer(self) -> Callable[..., float] | None:
@@ -257,7 +257,7 @@ class _TaskSearch(PenaltyProblem):
         value, _ = training.loss.value_and_residual(candidate.scores, training.target, weight)
         return 1.0 - float(value)
 
-    def held_out(self, candidate: Candidate) -> tuple[Any, Any]:
+    def held_out_data(self, candidate: Candidate) -> tuple[Any, Any]:
         """Return ``X`` and ``y`` of the held-out rows of the tasks that are scored."""
         return _held_data(self.problem, candidate.rows)
 

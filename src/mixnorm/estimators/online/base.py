@@ -22,7 +22,6 @@ from mixnorm.estimators._common.inputs import (
     row_weights,
     weight_numbers,
 )
-from mixnorm.estimators._common.parameters import CheckedParameters
 from mixnorm.estimators._common.validation import validate_data
 from mixnorm.estimators.online.curve import Curve
 from mixnorm.estimators.online.names import Names, are_mappings
@@ -30,7 +29,7 @@ from mixnorm.estimators.online.state import OnlineState, Targets
 from mixnorm.models import Inputs, LinearModel, check_scores
 
 
-class OnlineEstimator(CheckedParameters, FittedMixin, BaseEstimator):
+class OnlineEstimator(FittedMixin, BaseEstimator):
     """Rows in, account out; subclasses say what targets are."""
 
     #: What was learned: all that predictions and further learning need. None before any row.

@@ -17,15 +17,15 @@ from mixnorm.estimators._common.arrays import (
     as_table,
     check_pool_takes,
     check_shape,
-    inward,
     new_table,
-    outward,
+    scale_path,
+    unscale_path,
 )
 from mixnorm.estimators._common.inputs import DEFAULT_SIZE, check_weights, total_weight
 from mixnorm.estimators._common.messages import warn_caller
 from mixnorm.estimators._common.progress import (
     CallbackSupportMixin,
-    Progress,
+    FitTask,
     Rounds,
     all_or_nothing,
     with_callbacks,
@@ -91,7 +91,7 @@ class BaseShareBoost(
         y: Array,
         sample_weight: Array,
         pool: Any,
-        progress: Progress | None = None,
+        progress: FitTask | None = None,
         data: Any = None,
     ) -> Self:
         """Run the engine on validated data and keep the model it found.
@@ -112,19 +112,21 @@ class BaseShareBoost(
         data = self._bound(pool, X, weight) if data is None else data
         wanted = self._wanted(int(data.n_usable))
         unit = self._alpha_unit(outputs)
-        start = None if previous is None else inward(previous.path, data, weight, unit)
+        start = None if previous is None else scale_path(previous.path, data, weight, unit)
         left = wanted if start is None else max(0, wanted - len(start.rounds))
         if options.backward:
             left = 2 * (wanted + options.backward) - 1  # there and back
         left += options.tune
         if progress is None:
-            whole = Progress.of_fit(self, X, y, sample_weight, left)
+            whole = FitTask.of_fit(self, X, y, sample_weight, left)
         else:
             whole = progress.task("refit", left)
 
         def attributes(path: Path) -> dict[str, Any]:
             known = data.pool  # which may learn while rounds go by
-            return {"model_": PathModel(outward(path, data, unit), known, Inputs.of(self), outputs)}
+            return {
+                "model_": PathModel(unscale_path(path, data, unit), known, Inputs.of(self), outputs)
+            }
 
         rounds = Rounds(whole, left, attributes)
         path = greedy.select(
@@ -315,43 +317,43 @@ class BaseShareBoost(
     @property
     def coef_(self) -> Any:
         """Weights: of every column of ``X``, or of every atom where atoms are no columns."""
-        return self._outward(self._fitted().coef[0])
+        return self._follow_fit(self._get_model().coef[0])
 
     @property
     def intercept_(self) -> Any:
         """Intercept."""
-        intercept = self._fitted().coef[1]
-        return intercept if isinstance(intercept, float) else self._outward(intercept)
+        intercept = self._get_model().coef[1]
+        return intercept if isinstance(intercept, float) else self._follow_fit(intercept)
 
     @property
     def alpha_(self) -> Any:
         """The weight of the penalty in the model of each size."""
-        return self._outward(np.asarray([step.alpha for step in self._fitted().path.rounds]))
+        return self._follow_fit(np.asarray([step.alpha for step in self._get_model().path.rounds]))
 
     @property
     def n_iter_(self) -> int:
         """Iterations of all corrective steps together."""
-        model: PathModel = self._fitted()
+        model: PathModel = self._get_model()
         return max(1, sum(step.iterations for step in model.path.rounds))
 
     @property
     def pool_(self) -> Any:
         """The pool of the fit, with what it has learned from the data."""
-        return self._fitted().pool.given
+        return self._get_model().pool.given
 
     @property
     def atoms_(self) -> list[Any]:
         """What the model is made of, in the order of its weights, named as in ``path_``."""
-        return list(self._fitted().labels)
+        return list(self._get_model().labels)
 
     def _check_new(self, X: MatrixLike) -> Any:
-        pool = self._fitted().pool
+        pool = self._get_model().pool
         X = self._new_table(X)
         check_pool_takes(pool, X)
         return X
 
     def _new_table(self, X: Array) -> Any:
-        X = new_table(X, self._fitted().pool)
+        X = new_table(X, self._get_model().pool)
         return validate_data(self, X, reset=False, accept_sparse=("csr", "csc"), dtype="numeric")
 
     def predict(self, X: MatrixLike) -> Any:
@@ -367,7 +369,7 @@ class BaseShareBoost(
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
             Class labels, or predicted values.
         """
-        return self._fitted().outputs.labels(self._scores(X))
+        return self._get_model().outputs.labels(self._scores(X))
 
     def predictor(self) -> Predictor:
         """Return the model as a lean function of arrays, for single rows and hot loops.
@@ -377,7 +379,7 @@ class BaseShareBoost(
         Predictor
             Takes a row, or several, and returns what ``predict`` does, unchecked.
         """
-        return Predictor(self._fitted())
+        return Predictor(self._get_model())
 
     def truncate(self, n_features: int) -> Self:
         """Return the fitted model with fewer features, read off the path.
@@ -394,7 +396,7 @@ class BaseShareBoost(
         estimator
             A fitted copy; the model itself is unchanged.
         """
-        return self._truncated(n_features, "n_features_to_select")
+        return self._truncate(n_features, "n_features_to_select")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

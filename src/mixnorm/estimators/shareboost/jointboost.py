@@ -12,14 +12,13 @@ from mixnorm.engines import boosting
 from mixnorm.estimators._common.inputs import check_weights, random_generator
 from mixnorm.estimators._common.messages import warn_caller
 from mixnorm.estimators._common.parameters import (
-    CheckedParameters,
     Count,
     Number,
     Seed,
     Whole,
     maybe,
 )
-from mixnorm.estimators._common.progress import Progress, Rounds, all_or_nothing, with_callbacks
+from mixnorm.estimators._common.progress import FitTask, Rounds, all_or_nothing, with_callbacks
 from mixnorm.estimators._common.staged import StagedClassifier
 from mixnorm.exceptions import FewerFeaturesWarning, InterruptedFitWarning
 from mixnorm.models import ClassOutputs, Inputs, StumpModel, StumpPath, StumpRound
@@ -34,7 +33,7 @@ class _Boosted(StagedClassifier):
 
 
 @dataclass(eq=False, repr=False)
-class JointBoostClassifier(CheckedParameters, _Boosted):
+class JointBoostClassifier(_Boosted):
     r"""Multi-class classifier of boosted stumps, each shared by a subset of the classes.
 
     Gentle boosting. With labels :math:`z_i^c = \pm 1` (is row :math:`i` of class :math:`c`) and
@@ -152,7 +151,7 @@ class JointBoostClassifier(CheckedParameters, _Boosted):
         target = labels if several else np.where(labels == 1, 0, -1)
         kept = weight > 0.0
         bins = boosting.bin_columns(X, weight, self.n_bins)
-        whole = Progress.of_fit(self, X, y, sample_weight, self.n_rounds)
+        whole = FitTask.of_fit(self, X, y, sample_weight, self.n_rounds)
 
         def attributes(path: Any) -> dict[str, Any]:
             return {"model_": StumpModel(path, Inputs.of(self), ClassOutputs(classes))}
@@ -184,13 +183,13 @@ class JointBoostClassifier(CheckedParameters, _Boosted):
     @property
     def rounds_(self) -> tuple[StumpRound, ...]:
         """The shared stumps, in the order in which they were added."""
-        rounds: tuple[StumpRound, ...] = self._fitted().path.rounds
+        rounds: tuple[StumpRound, ...] = self._get_model().path.rounds
         return rounds
 
     @property
     def null_loss_(self) -> float:
         """Training loss without stumps."""
-        return float(self._fitted().path.null_loss)
+        return float(self._get_model().path.null_loss)
 
     def predict_proba(self, X: MatrixLike) -> np.ndarray:
         """Return class probabilities.
@@ -244,4 +243,4 @@ class JointBoostClassifier(CheckedParameters, _Boosted):
         estimator
             A fitted copy; the model itself is unchanged.
         """
-        return self._truncated(n_rounds, "n_rounds", "rounds")
+        return self._truncate(n_rounds, "n_rounds", "rounds")

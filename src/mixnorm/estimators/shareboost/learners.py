@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mixnorm._array import Array, ArrayLike, MatrixLike, follow, is_foreign, namespace, to_numpy
-from mixnorm.estimators._common.arrays import check_within_reach, encoded
+from mixnorm.estimators._common.arrays import check_within_reach, encode_labels
 from mixnorm.estimators._common.inputs import check_loss, check_number_targets, check_weights
 from mixnorm.estimators._common.regressor import RegressorMixin
 from mixnorm.estimators._common.staged import StagedClassifierMixin
@@ -143,7 +143,7 @@ class ShareBoostClassifier(StagedClassifierMixin, BaseShareBoost):
 
     def _targets(self, X: Array, y: Array, sample_weight: Array) -> tuple[Any, int, ClassOutputs]:
         """Return the labels as ``0 .. k-1``, their number, and what scores mean."""
-        classes, labels = encoded(y, X)
+        classes, labels = encode_labels(y, X)
         previous = self._previous()
         outputs: Any = None if previous is None else previous.outputs
         known = classes if outputs is None else outputs.classes

@@ -13,7 +13,7 @@ from mixnorm._array import Array, ArrayLike, MatrixLike
 from mixnorm.estimators._common.inputs import check_weights
 from mixnorm.estimators._common.messages import warn_caller
 from mixnorm.estimators._common.parameters import Jobs
-from mixnorm.estimators._common.progress import Progress, all_or_nothing, with_callbacks
+from mixnorm.estimators._common.progress import FitTask, all_or_nothing, with_callbacks
 from mixnorm.estimators._common.staged import StagedClassifier
 from mixnorm.estimators.shareboost.learners import ShareBoostClassifier
 from mixnorm.estimators.shareboost.parameters import GreedyParameters
@@ -168,7 +168,7 @@ class OneVsRestGreedy(GreedyParameters, _OneVsRest):
         plain.n_features_in_ = self.n_features_in_
         outputs = ClassOutputs(classes, copy.deepcopy(plain._loss()))
         own = range(len(classes)) if len(classes) > 2 else [1]
-        progress = Progress.of_fit(self, X, y, sample_weight, len(own))
+        progress = FitTask.of_fit(self, X, y, sample_weight, len(own))
         jobs = (
             delayed(_fit_class)(copy.copy(plain), pool, data, X, labels == c, sample_weight)
             for c in own
@@ -199,7 +199,7 @@ class OneVsRestGreedy(GreedyParameters, _OneVsRest):
     def estimators_(self) -> list[ShareBoostClassifier]:
         """The fitted classifier of each class against the rest; for two classes, a single one."""
         made = []
-        for member in self._fitted().members:
+        for member in self._get_model().members:
             plain = self._plain()
             plain.model_, plain.n_features_in_ = member, member.inputs.n_features
             if member.inputs.names is not None:
@@ -210,7 +210,7 @@ class OneVsRestGreedy(GreedyParameters, _OneVsRest):
     @property
     def coef_(self) -> np.ndarray:
         """Weights of the columns, a row per class."""
-        model = self._fitted()
+        model = self._get_model()
         if not model.pool.plain:
             raise AttributeError(
                 f"{type(self).__name__} has no coef_ for pools whose atoms are no columns of X; "
@@ -221,18 +221,18 @@ class OneVsRestGreedy(GreedyParameters, _OneVsRest):
     @property
     def intercept_(self) -> np.ndarray:
         """Intercept of every class."""
-        return np.concatenate([member.coef[1] for member in self._fitted().members])
+        return np.concatenate([member.coef[1] for member in self._get_model().members])
 
     @property
     def n_features_used_(self) -> np.ndarray:
         """How many different features all classes together use, after 1, 2, ... rounds."""
-        used: np.ndarray = self._fitted().n_used
+        used: np.ndarray = self._get_model().n_used
         return used
 
     @property
     def n_iter_(self) -> int:
         """Iterations of all corrective steps together."""
-        paths = self._fitted().paths
+        paths = self._get_model().paths
         return sum(max(1, sum(step.iterations for step in path.rounds)) for path in paths)
 
     def predict_proba(self, X: MatrixLike) -> np.ndarray:
@@ -251,7 +251,7 @@ class OneVsRestGreedy(GreedyParameters, _OneVsRest):
         ndarray of shape (n_samples, n_classes)
             Rows sum to one, columns in the order of ``classes_``.
         """
-        return np.asarray(self._fitted().probabilities(self._check_new(X)))
+        return np.asarray(self._get_model().probabilities(self._check_new(X)))
 
     def truncate(self, n_features: int) -> Self:
         """Return the fitted model with fewer features per class, read off the paths.
@@ -268,7 +268,7 @@ class OneVsRestGreedy(GreedyParameters, _OneVsRest):
         estimator
             A fitted copy; the model itself is unchanged.
         """
-        return self._truncated(n_features, "n_features_to_select", "features per class")
+        return self._truncate(n_features, "n_features_to_select", "features per class")
 
 
 def _fit_class(

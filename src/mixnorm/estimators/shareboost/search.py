@@ -16,7 +16,7 @@ from mixnorm._array import Array, ArrayLike, MatrixLike
 from mixnorm.estimators._common.arrays import take_rows
 from mixnorm.estimators._common.inputs import DEFAULT_SIZE, check_weights, weight_numbers
 from mixnorm.estimators._common.parameters import ListOf, maybe, values_to_try
-from mixnorm.estimators._common.progress import Progress
+from mixnorm.estimators._common.progress import FitTask
 from mixnorm.estimators._common.search import RowProblem, SearchedMixin
 from mixnorm.estimators.shareboost.base import BaseShareBoost
 from mixnorm.estimators.shareboost.learners import ShareBoostClassifier, ShareBoostRegressor
@@ -89,9 +89,9 @@ class SizeProblem(RowProblem):
         """Return the learner of a fold, fitted with weights that are zero for the rows ``test``."""
         return learner.fit(self.X, self.y, sample_weight=weight)
 
-    def fitted(self, candidate: Candidate) -> Any:
+    def make_estimator(self, candidate: Candidate) -> Any:
         """Return a smaller estimator, read off the path, for a scorer."""
-        return super().fitted(candidate).set_params(**candidate.params)
+        return super().make_estimator(candidate).set_params(**candidate.params)
 
 
 @dataclass(eq=False, repr=False)
@@ -118,13 +118,13 @@ class _SizeByCrossValidation(SearchedMixin, BaseShareBoost):
             check_weights(sample_weight, X.shape[0], np.float64)
             weight = np.broadcast_to(weight_numbers(sample_weight), (X.shape[0],))
         # The pool knows the shape of images, if X holds any.
-        plain = self._plain(self._kind, pool=pool)
+        plain = self._make_learner(self._kind, pool=pool)
         plain._remember(X, y)
         one = self.alphas is None
         alphas = [self.alpha] if one else values_to_try(self.alphas, "alphas", texts=True)
         return SizeProblem(plain, X, y, weight, alphas)
 
-    def _refit(self, problem: SizeProblem, params: dict[str, Any], progress: Progress) -> None:
+    def _refit(self, problem: SizeProblem, params: dict[str, Any], progress: FitTask) -> None:
         self._fit(problem.X, problem.y, problem.weight, problem.estimator.pool, progress)
 
     def _more_columns(self, found: SearchResult) -> dict[str, Any]:
@@ -137,7 +137,7 @@ class _SizeByCrossValidation(SearchedMixin, BaseShareBoost):
     @property
     def n_features_to_select_(self) -> int:
         """The number of features of the model."""
-        return int(self._fitted().size)
+        return int(self._get_model().size)
 
     def _given_alpha(self) -> Any:
         return self.search_.best_params["alpha"]

@@ -17,7 +17,6 @@ from mixnorm.estimators._common.inputs import random_generator
 from mixnorm.estimators._common.messages import warn_caller
 from mixnorm.estimators._common.parameters import (
     Anything,
-    CheckedParameters,
     Count,
     Loss,
     Number,
@@ -31,7 +30,7 @@ from mixnorm.estimators._common.parameters import (
 )
 from mixnorm.estimators._common.progress import (
     CallbackSupportMixin,
-    Progress,
+    FitTask,
     all_or_nothing,
     with_callbacks,
 )
@@ -43,7 +42,7 @@ from mixnorm.estimators.tensor.features import FeatureWeight, top_features
 from mixnorm.exceptions import CoarseKernelWarning, InterruptedFitWarning, NotConvergedWarning
 from mixnorm.kernels import FeatureExpansion, PolynomialTensorKernel, TensorKernel
 from mixnorm.losses import DualLoss, as_loss
-from mixnorm.models import FitReport, Inputs, TensorModel, framed
+from mixnorm.models import FitReport, Inputs, TensorModel, apply_frame
 
 _KERNEL = "give one of mixnorm.kernels, PolynomialTensorKernel(degree=2) say, or leave it at None"
 _RIDGE = "2 is kernel ridge regression, and beyond 100 powers of columns are no numbers"
@@ -103,7 +102,7 @@ class OutputSolution:
 
 
 @dataclass(eq=False, repr=False)
-class TensorKernelLearner(CheckedParameters, ReportedMixin, CallbackSupportMixin, BaseEstimator):
+class TensorKernelLearner(ReportedMixin, CallbackSupportMixin, BaseEstimator):
     """Base of the learners with a tensor kernel.
 
     A subclass says what its targets are, and has ``gamma`` or a list of values to try.
@@ -196,7 +195,7 @@ class TensorKernelLearner(CheckedParameters, ReportedMixin, CallbackSupportMixin
         self._check_parameters()
         with all_or_nothing(self):
             data = self._prepare_training(self._validate(X, y), y, sample_weight)
-            progress = Progress.of_fit(self, X, y, sample_weight, data.y.shape[1])
+            progress = FitTask.of_fit(self, X, y, sample_weight, data.y.shape[1])
             made = self._represent(data.rows)
             self._learn(made, data, float(self.gamma), progress)
             progress.end(dict)
@@ -222,7 +221,7 @@ class TensorKernelLearner(CheckedParameters, ReportedMixin, CallbackSupportMixin
         if self.standardize:
             frame = _fit_frame(rows, count)
         about = (frame, Inputs.of(self), outputs)
-        return TensorTraining(framed(rows, frame), y[kept], count, unit, kept, len(X), *about)
+        return TensorTraining(apply_frame(rows, frame), y[kept], count, unit, kept, len(X), *about)
 
     def _represent(self, rows: np.ndarray) -> tensor.Representation:
         made = tensor.represent(
@@ -243,7 +242,7 @@ class TensorKernelLearner(CheckedParameters, ReportedMixin, CallbackSupportMixin
         return made
 
     def _learn(
-        self, made: tensor.Representation, data: TensorTraining, gamma: float, progress: Progress
+        self, made: tensor.Representation, data: TensorTraining, gamma: float, progress: FitTask
     ) -> None:
         """Solve a problem for every output, and keep what is found."""
         outputs = self._build_outputs(made.contraction, data.y - data.outputs.centre, data.weight)
@@ -349,40 +348,40 @@ class TensorKernelLearner(CheckedParameters, ReportedMixin, CallbackSupportMixin
     # --- what is read off the model
 
     def _check_new(self, X: MatrixLike) -> np.ndarray:
-        self._fitted()
+        self._get_model()
         return np.asarray(validate_data(self, X, reset=False, dtype=np.float64))
 
     @property
     def kernel_(self) -> TensorKernel:
         """The kernel, its parameters settled."""
-        kernel: TensorKernel = self._fitted().expansion.kernel
+        kernel: TensorKernel = self._get_model().expansion.kernel
         return kernel
 
     @property
     def representation_(self) -> str:
         """How the kernel of the training rows was stored."""
-        return str(self._fitted().representation)
+        return str(self._get_model().representation)
 
     @property
     def dual_coef_(self) -> np.ndarray:
         """The dual variables, in units of the kernel and the targets."""
-        model = self._fitted()
+        model = self._get_model()
         return np.asarray(model.dual_coef[:, 0] if model.outputs.single else model.dual_coef)
 
     @property
     def gamma_raw_(self) -> Any:
         """What losses count, with targets and the kernel as they are."""
-        return self._reported().facts["gamma_raw"]
+        return self._get_report().facts["gamma_raw"]
 
     @property
     def kernel_error_(self) -> float:
         """What any entry of the kernel is off by at most, beside the largest."""
-        return float(self._reported().facts["kernel_error"])
+        return float(self._get_report().facts["kernel_error"])
 
     @property
     def kernel_mass_(self) -> float:
         """The part of the kernel of a row with itself that is kept, on average."""
-        return float(self._reported().facts["kernel_mass"])
+        return float(self._get_report().facts["kernel_mass"])
 
     def features(self, top: int = 20) -> list[FeatureWeight]:
         """Return the features with the largest weights.
@@ -402,7 +401,7 @@ class TensorKernelLearner(CheckedParameters, ReportedMixin, CallbackSupportMixin
             in the norm, its ``coefficient`` before the monomial of the standardised columns, and
             its ``share`` of the norm.
         """
-        model = self._fitted()
+        model = self._get_model()
         _TOP.check("top", top)
         return top_features(model, int(top))
 
@@ -419,7 +418,7 @@ def _build_output(
     if degree_of(loss) is not None:
         largest = float(np.max(np.abs(y), initial=0.0)) or 1.0
         unit = largest * (math.sqrt(float(np.average((y / largest) ** 2, weights=weight))) or 1.0)
-        loss = Frame(np.zeros(1), unit, 2).inside(loss)
+        loss = Frame(np.zeros(1), unit, 2).scale_loss(loss)
     target = y / unit
     size = float(np.sum(weight * target * target))
     weighted = weight * target

@@ -54,7 +54,7 @@ class TensorRegressor(MultiOutputMixin, RegressorMixin, TensorKernelLearner):
     @property
     def intercept_(self) -> Any:
         """The mean of the targets, their median, or zero."""
-        outputs = self._fitted().outputs
+        outputs = self._get_model().outputs
         return float(outputs.centre[0]) if outputs.single else outputs.centre
 
     def predict(self, X: MatrixLike) -> np.ndarray:
@@ -69,7 +69,7 @@ class TensorRegressor(MultiOutputMixin, RegressorMixin, TensorKernelLearner):
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
         """
-        found: np.ndarray = self._fitted().outputs.labels(self._scores(X))
+        found: np.ndarray = self._get_model().outputs.labels(self._scores(X))
         return found
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from mixnorm._array import ArrayLike, MatrixLike
 from mixnorm.engines import dual
 from mixnorm.estimators._common.parameters import Folds, Jobs, Scoring, Switch, values_to_try
-from mixnorm.estimators._common.progress import Progress
+from mixnorm.estimators._common.progress import FitTask
 from mixnorm.estimators._common.search import UNFINISHED, RowProblem, SearchedMixin
 from mixnorm.estimators.kernels.inputs import LossWeights
 from mixnorm.estimators.tensor.base import TensorKernelLearner
@@ -54,7 +54,7 @@ class GammaProblem(RowProblem):
         weight, self._places = np.zeros(len(X)), np.full(len(X), -1)
         weight[data.kept] = data.weight
         self._places[data.kept] = np.arange(len(data.kept))
-        super().__init__(learner._plain(learner._kind), X, np.asarray(y), weight)
+        super().__init__(learner._make_learner(learner._kind), X, np.asarray(y), weight)
         self.chains = (len(self.gammas),)
 
     def fold(self, train: Any, test: Any) -> Callable[[int], Iterator[Candidate]]:
@@ -141,7 +141,7 @@ class TensorKernelCV(SearchedMixin, TensorKernelLearner):
     ) -> GammaProblem:
         return GammaProblem(self, self._validate(X, y), y, sample_weight)
 
-    def _refit(self, problem: GammaProblem, params: dict[str, Any], progress: Progress) -> None:
+    def _refit(self, problem: GammaProblem, params: dict[str, Any], progress: FitTask) -> None:
         task = progress.task("refit", problem.data.y.shape[1])
         self._learn(problem.made, problem.data, params["gamma"], task)
         task.end(dict)

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 
 from mixnorm._array import Array, device_of, is_double, is_sparse, namespace, to_numpy
-from mixnorm._distinct import distinct, drawn
+from mixnorm._distinct import draw_rows, find_distinct_rows
 from mixnorm.pools.base import working_dtype
 
 # Patches per template that k-means is given; more of them change little.
@@ -31,10 +31,10 @@ def sample_images(
     count = np.ones(X.shape[0]) if weight is None else weight
     chosen = np.flatnonzero(count > 0)
     if len(chosen) > _IMAGES:
-        some = drawn(count[chosen], _IMAGES, np.random.default_rng(rng.randint(2**31)))
+        some = draw_rows(count[chosen], _IMAGES, np.random.default_rng(rng.randint(2**31)))
         chosen, count = chosen[some], np.ones(len(count))  # weights are in the draw
     rows = _on_host(X, chosen)
-    first, which = distinct([rows])
+    first, which = find_distinct_rows([rows])
     return rows[first], np.bincount(which, count[chosen])
 
 
