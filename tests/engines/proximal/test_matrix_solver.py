@@ -54,10 +54,10 @@ def test_the_map_is_the_norm_s(norm):
     norm = as_norm(norm)
     for _ in range(3):  # remembering a basis changes nothing
         np.testing.assert_allclose(penalised(W, 0.4), norm.prox(W, 0.2), atol=1e-10)
-    assert penalised.penalty(W) == pytest.approx(0.5 * norm.value(W))
+    assert penalised.problem.penalty(W) == pytest.approx(0.5 * norm.value(W))
     ball = Proximal(posed(losses.Squared(), "l2,1", radius=0.5), norm)
     np.testing.assert_allclose(ball(W, 0.4), norm.project(W, 0.5), atol=1e-10)
-    assert ball.penalty(W) == 0.0
+    assert ball.problem.penalty(W) == 0.0
 
 
 def test_a_map_that_leaves_nothing_can_be_asked_again():
@@ -77,7 +77,7 @@ def test_the_gap_of_a_quadratic_is_a_bound(norm, form):
         W = W if problem.radius is None else problem.norm.project(W, problem.radius)
         point = problem.start(W, np.zeros(3))
         gap = check.model_gap(W, problem.design.gradient(point.residual), point.value)
-        assert point.value + check.penalty(W) - best <= gap + 1e-12
+        assert point.value + problem.penalty(W) - best <= gap + 1e-12
 
 
 @each_norm

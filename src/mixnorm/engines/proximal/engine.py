@@ -27,23 +27,21 @@ from mixnorm.engines.proximal.row_solver import RowSolver
 from mixnorm.losses import DualLoss
 from mixnorm.norms import Norm, as_norm, has_ability
 
-# Iterations after which a gap that is hardly smaller is taken to be a matter of rounding.
+# A gap that has not fallen by this factor in so many iterations is held up by rounding.
 PATIENCE, _PROGRESS = 60, 0.99
-# Evaluations of the loss for each iteration that is allowed; most iterations take far fewer.
+# Evaluations of the loss allowed for each allowed iteration; most iterations take far fewer.
 EFFORT = 20.0
 PATH_EFFORT = 40.0  # for all penalties of a path together
-_FEW_ITERATIONS = 1000  # iterations, below which their number alone is the limit
-# Times the effort that is left to it on average, that one penalty of a path may take.
-_LARGEST_SHARE = 2.0
-_LEAST_SHARE = 0.1  # of the average effort, that every penalty may take
-_PENALTIES = 50  # of a path that may take as much effort as one penalty alone
-# Part of the tolerance that float32 works to, as its scores drift.
-_SAFE = 0.95
+_FEW_ITERATIONS = 1000  # with a smaller max_iter, only max_iter limits the work
+_LARGEST_SHARE = 2.0  # one penalty of a path may take this times its share of the effort left
+_LEAST_SHARE = 0.1  # every penalty may take this times its share of the whole effort
+_PENALTIES_PER_EFFORT = 50  # longer paths get more effort, in proportion
+_FLOAT32_SHARE_OF_TOL = 0.95  # float32 works to less than the tolerance, as its scores drift
 
 
 @dataclass(frozen=True, kw_only=True)
 class Solution(Result):
-    """What the engine found, and how far from the optimum it can be at most.
+    """The weights that the engine found, with a bound of their distance from the optimum.
 
     Attributes
     ----------
@@ -60,19 +58,19 @@ class Solution(Result):
     scale : float
         The objective with no weights.
     relative_gap : float
-        The gap divided by that.
+        The gap divided by ``scale``.
     exhausted : bool
         Whether the iterations took more evaluations of the loss than are allowed.
     objective, gap : float
-        The loss plus ``alpha * norm``, and the duality gap: the objective is at most that much
-        above the optimum.
+        The loss plus ``alpha * norm``, and the duality gap: the objective is at most ``gap`` above
+        the optimum.
     iterations : int
         Iterations done.
     converged, interrupted : bool
         Whether the relative gap is at most the tolerance, and whether a keyboard interrupt ended
         the work.
     history : tuple of float
-        The gap after each iteration, the first before any.
+        The gap before the first iteration and after each.
     """
 
     weights: np.ndarray
@@ -101,7 +99,7 @@ def solve(
     max_iter: int = 1000,
     on_iteration: Callable[[int, float], None] | None = None,
 ) -> Solution:
-    """Minimise a loss under a norm.
+    """Minimise a loss under a norm, a penalty or a ball (:eq:`penalty-and-ball`).
 
     Parameters
     ----------
@@ -124,10 +122,11 @@ def solve(
     tol : float
         Relative gap: the gap divided by the objective with no weights.
     max_iter : int
-        Most iterations. Evaluations of the loss are limited to twenty times as many, or 20000.
+        Most iterations. Evaluations of the loss are limited to twenty times as many, or to 20000
+        where that is more.
     on_iteration : callable, optional
-        Told the number of iterations done and the relative gap. A keyboard interrupt that it
-        raises ends the work like any other.
+        Called with the number of iterations done and the relative gap. A keyboard interrupt that
+        it raises ends the work like any other.
 
     Returns
     -------
@@ -156,7 +155,7 @@ def solve(
     given = (design, loss, target, weight, as_norm(norm))
     problem = Problem(*given, fit_intercept=fit_intercept, alpha=alpha, radius=radius)
     _check(problem)
-    solver = _build_solver(problem, start and _starting_point(problem, start), tol)
+    solver = _build_solver(problem, start and _find_start(problem, start), tol)
     problem.effort.limit = problem.effort.spent + EFFORT * max(max_iter, _FEW_ITERATIONS)
     return _run(solver, tol, max_iter, on_iteration)
 
@@ -179,8 +178,8 @@ def path(
 
     Parameters are those of :func:`solve`. Evaluations of the loss are limited to ``effort`` times
     ``max_iter`` for up to 50 values of ``alpha`` together, of which none may take more than twice
-    its share. Falling values are quickest. An interrupt ends the path after a solution that
-    says so.
+    its share. Falling values are quickest. An interrupt ends the path; the last solution then has
+    ``interrupted`` set.
 
     Yields
     ------
@@ -191,8 +190,8 @@ def path(
     )
     _check(problem)
     solver: Solver | None = None
-    count = len(alphas) if isinstance(alphas, Sized) else _PENALTIES
-    whole = effort * max(max_iter, _FEW_ITERATIONS) * max(1.0, count / _PENALTIES)
+    count = len(alphas) if isinstance(alphas, Sized) else _PENALTIES_PER_EFFORT
+    whole = effort * max(max_iter, _FEW_ITERATIONS) * max(1.0, count / _PENALTIES_PER_EFFORT)
     for place, alpha in enumerate(alphas):
         problem = problem.with_alpha(float(alpha))
         spent, left = problem.effort.spent, max(count - place, 1)
@@ -218,8 +217,9 @@ def alpha_max(
 ) -> float:
     """Return the smallest ``alpha`` known to leave all weights at zero.
 
-    That is the dual norm of ``Xᵀ theta``, ``theta`` the residual of the best intercept alone. For
-    losses with kinks ``theta`` is one of several, and the smallest such ``alpha`` may be smaller.
+    That is the dual norm of ``Xᵀ theta``, with ``theta`` the residual of the best intercept alone
+    (:eq:`alpha-max`). For losses with kinks ``theta`` is one of several, and a smaller ``alpha``
+    may do as well.
 
     Examples
     --------
@@ -247,7 +247,7 @@ def alpha_max(
 
 
 def _check(problem: Problem) -> None:
-    """Raise unless the loss and the norm can do what the engine will ask of them."""
+    """Raise unless the numbers are allowed and loss and norm have the methods that are needed."""
     for name, given in (("alpha", problem.alpha), ("radius", problem.radius)):
         if given is not None and not given >= 0.0:
             raise ValueError(f"{name}={given!r} must be zero or more.")
@@ -279,8 +279,8 @@ def _check(problem: Problem) -> None:
         )
 
 
-def _starting_point(problem: Problem, start: tuple[np.ndarray, np.ndarray]) -> Point:
-    """Return the point to start from; inside the ball, where there is one."""
+def _find_start(problem: Problem, start: tuple[np.ndarray, np.ndarray]) -> Point:
+    """Return the point to start from, projected onto the ball where there is one."""
     weights, intercept = start
     if problem.radius is not None:
         weights = np.asarray(problem.norm.project(weights, problem.radius))
@@ -305,10 +305,10 @@ def _build_smooth_solver(
 def _run(
     solver: Solver, tol: float, max_iter: int, on_iteration: Callable[[int, float], None] | None
 ) -> Solution:
-    """Iterate until the gap is small, time is up, or rounding is in the way."""
+    """Iterate until the gap is small, the effort is spent, or rounding is in the way."""
     scale, effort = relative_size(solver.problem), solver.problem.effort
     exact = solver.point.scores.dtype == np.float64
-    enough = tol * scale * (1.0 if exact else _SAFE)
+    enough = tol * scale * (1.0 if exact else _FLOAT32_SHARE_OF_TOL)
     best, least = BestPoint(solver.point, PATIENCE), math.inf
     with best.until_interrupted():
         for count in range(max_iter + 1):
@@ -321,10 +321,10 @@ def _run(
             if gap <= enough or count == max_iter or best.given_up or effort.exhausted:
                 break
             solver.step(gap, enough)
-    return _solution(solver.problem, best, scale, tol)
+    return _make_solution(solver.problem, best, scale, tol)
 
 
-def _solution(problem: Problem, best: BestPoint[Point], scale: float, tol: float) -> Solution:
+def _make_solution(problem: Problem, best: BestPoint[Point], scale: float, tol: float) -> Solution:
     point, gap, value = best.point, best.gap, best.point.value
     norm_value = float(problem.norm.value(point.weights))
     if point.scores.dtype != np.float64:  # scores kept up to date by steps have drifted
