@@ -11,7 +11,7 @@ from mixnorm.engines.proximal.design import SharedDesign
 from mixnorm.engines.proximal.loss_model import Model
 from mixnorm.engines.proximal.manifold import SmoothPart, newton_step
 from mixnorm.engines.proximal.preconditioner import precondition
-from mixnorm.engines.proximal.problem import Problem
+from mixnorm.engines.proximal.problem import NormProblem
 from mixnorm.norms import MixedNorm
 
 EXPONENTS = [1.0, 2.0, math.inf]
@@ -107,7 +107,7 @@ def test_a_newton_step_falls_and_knows_its_scores(exponent, fit_intercept, loss)
     y = scores.argmax(axis=1) if loss.is_classifier else np.where(scores > 0.0, 1.0, -1.0)
     weight, alpha = np.full(60, 1.0 / 60.0), 0.02
     design = SharedDesign(X, 5)
-    problem = Problem(
+    problem = NormProblem(
         design,
         loss,
         loss.encode(y, 5, weight),

@@ -8,7 +8,7 @@ from mixnorm.engines import proximal
 from mixnorm.engines.proximal import matrix_solver
 from mixnorm.engines.proximal.design import SeparateDesign, SharedDesign
 from mixnorm.engines.proximal.matrix_solver import MatrixSolver, Proximal
-from mixnorm.engines.proximal.problem import Problem
+from mixnorm.engines.proximal.problem import NormProblem
 from mixnorm.norms import TraceNorm, as_norm
 
 NORMS = ["l1,1", "l2,1", "linf,1", "l2,2", "trace"]
@@ -30,7 +30,9 @@ def posed(loss, norm, fit_intercept=True, n_features=6, separate=False, zero=Fal
     if separate:
         design, weight = SeparateDesign([X] * 3), np.repeat(weight[:, None], 3, axis=1)
     target = loss.encode(y, 3, weight)
-    return Problem(design, loss, target, weight, as_norm(norm), fit_intercept=fit_intercept, **form)
+    return NormProblem(
+        design, loss, target, weight, as_norm(norm), fit_intercept=fit_intercept, **form
+    )
 
 
 def solve(problem, **options):

@@ -7,7 +7,7 @@ from mixnorm import losses
 from mixnorm.engines import proximal
 from mixnorm.engines.proximal import mixed_precision
 from mixnorm.engines.proximal.mixed_precision import MixedSolver, suits
-from mixnorm.engines.proximal.problem import Problem
+from mixnorm.engines.proximal.problem import NormProblem
 from mixnorm.norms import as_norm
 
 LOSSES = [losses.MultinomialLogistic(), losses.MarginSoftmax(), losses.Logistic()]
@@ -24,7 +24,7 @@ def posed(loss, norm="l2,1", n_samples=700, n_features=100, offset=0.0, **form):
     weight /= weight.sum()
     design = proximal.SharedDesign(X, 4)
     form = form or {"alpha": 0.02}
-    return Problem(design, loss, loss.encode(y, 4, weight), weight, as_norm(norm), **form)
+    return NormProblem(design, loss, loss.encode(y, 4, weight), weight, as_norm(norm), **form)
 
 
 def solve(problem, **options):

@@ -8,7 +8,7 @@ import pytest
 from mixnorm import losses
 from mixnorm.engines import proximal
 from mixnorm.engines.proximal.design import SeparateDesign, SharedDesign
-from mixnorm.engines.proximal.problem import Problem, inner, relative_size
+from mixnorm.engines.proximal.problem import NormProblem, inner, relative_size
 from mixnorm.losses import JOINT, SCALAR
 from mixnorm.norms import MixedNorm, as_norm
 
@@ -41,7 +41,7 @@ def posed(loss, X=None, *, y=None, norm="l2,1", n_outputs=3, fit_intercept=True,
     weight = np.full(len(X), 1.0 / len(X))
     y = targets(loss, X, n_outputs) if y is None else y
     target = loss.encode(y, n_outputs, weight)
-    return Problem(
+    return NormProblem(
         SharedDesign(X, n_outputs),
         loss,
         target,
@@ -363,7 +363,7 @@ def test_a_task_with_one_row(loss, norm, fit_intercept):
         weight[: len(X), task] = 1.0 / len(X)
     target = loss.encode(y, 3, weight)
     for form in BOTH:
-        problem = Problem(
+        problem = NormProblem(
             SeparateDesign(Xs),
             loss,
             target,

@@ -8,7 +8,7 @@ from mixnorm.engines import proximal
 from mixnorm.engines.proximal import row_solver
 from mixnorm.engines.proximal.design import SharedDesign
 from mixnorm.engines.proximal.matrix_solver import MatrixSolver
-from mixnorm.engines.proximal.problem import Problem
+from mixnorm.engines.proximal.problem import NormProblem
 from mixnorm.engines.proximal.row_solver import RowSolver
 from mixnorm.norms import as_norm
 
@@ -36,7 +36,7 @@ def posed(loss, norm, *, shape=(30, 150), n_outputs=3, fraction=0.1, columns=Fal
     norm, design = as_norm(norm), SharedDesign(X, n_outputs)
     target = loss.encode(y, n_outputs, weight)
     limit = proximal.alpha_max(design, loss, target, norm, weight=weight, **options)
-    return Problem(design, loss, target, weight, norm, alpha=fraction * limit, **options)
+    return NormProblem(design, loss, target, weight, norm, alpha=fraction * limit, **options)
 
 
 def run(solver, tol=1e-7, most=200):

@@ -17,7 +17,7 @@ from mixnorm.engines import proximal
 from mixnorm.estimators import MultiTaskLearner, MultiTaskLearnerCV
 from mixnorm.estimators.multitask.problem import build_problem
 from mixnorm.estimators.multitask.search import fold_weights, split_tasks
-from mixnorm.estimators.multitask.targets import Targets, read_shared
+from mixnorm.estimators.multitask.targets import TaskTargets, read_shared
 from mixnorm.exceptions import InterruptedFitWarning
 
 NAN = np.nan
@@ -222,7 +222,7 @@ def test_groups_stay_together(table, apart):
 def problem_of(sizes, losses="squared"):
     rng = np.random.default_rng(3)
     columns = [rng.normal(size=size) for size in sizes]
-    targets = Targets(list(range(len(sizes))), columns, "list")
+    targets = TaskTargets(list(range(len(sizes))), columns, "list")
     return build_problem([rng.normal(size=(size, 2)) for size in sizes], targets, losses)
 
 

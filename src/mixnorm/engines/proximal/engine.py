@@ -22,7 +22,7 @@ from mixnorm.engines.proximal.design import Design
 from mixnorm.engines.proximal.matrix_solver import MatrixSolver
 from mixnorm.engines.proximal.mixed_precision import DoublePrecisionProblem, MixedSolver, suits
 from mixnorm.engines.proximal.multiplier_solver import MultiplierSolver
-from mixnorm.engines.proximal.problem import Point, Problem, Solver, relative_size
+from mixnorm.engines.proximal.problem import NormProblem, Point, Solver, relative_size
 from mixnorm.engines.proximal.row_solver import RowSolver
 from mixnorm.losses import DualLoss
 from mixnorm.norms import Norm, as_norm, has_ability
@@ -152,9 +152,8 @@ def solve(
     """
     if (alpha is None) == (radius is None):
         raise ValueError("Give alpha (a penalty) or radius (a ball), and not both.")
-    given = (design, loss, target, weight, as_norm(norm))
-    problem = Problem(*given, fit_intercept=fit_intercept, alpha=alpha, radius=radius)
-    _check(problem)
+    given = design, loss, target, weight, as_norm(norm), fit_intercept
+    problem = _check(NormProblem(*given, alpha, radius))
     solver = _build_solver(problem, start and _find_start(problem, start), tol)
     problem.effort.limit = problem.effort.spent + EFFORT * max(max_iter, _FEW_ITERATIONS)
     return _run(solver, tol, max_iter, on_iteration)
@@ -185,10 +184,8 @@ def path(
     ------
     Solution
     """
-    problem = Problem(
-        design, loss, target, weight, as_norm(norm), fit_intercept=fit_intercept, alpha=math.inf
-    )
-    _check(problem)
+    given = design, loss, target, weight, as_norm(norm), fit_intercept
+    problem = _check(NormProblem(*given, alpha=math.inf))
     solver: Solver | None = None
     count = len(alphas) if isinstance(alphas, Sized) else _PENALTIES_PER_EFFORT
     whole = effort * max(max_iter, _FEW_ITERATIONS) * max(1.0, count / _PENALTIES_PER_EFFORT)
@@ -239,15 +236,13 @@ def alpha_max(
     ... )
     2.5
     """
-    norm = as_norm(norm)
-    problem = Problem(
-        design, loss, target, weight, norm, fit_intercept=fit_intercept, alpha=math.inf
-    )
-    return float(norm.dual(design.gradient(problem.null_dual())))
+    given = design, loss, target, weight, as_norm(norm), fit_intercept
+    problem = _check(NormProblem(*given, alpha=math.inf))
+    return float(problem.norm.dual(design.gradient(problem.null_dual())))
 
 
-def _check(problem: Problem) -> None:
-    """Raise unless the numbers are allowed and loss and norm have the methods that are needed."""
+def _check(problem: NormProblem) -> NormProblem:
+    """Return the problem; raise unless loss and norm have the methods that the engine needs."""
     for name, given in (("alpha", problem.alpha), ("radius", problem.radius)):
         if given is not None and not given >= 0.0:
             raise ValueError(f"{name}={given!r} must be zero or more.")
@@ -269,17 +264,21 @@ def _check(problem: Problem) -> None:
             f"{loss!r} is a joint loss that is not smooth, and has no best_constant, from which "
             "the proximal engine starts: see losses.DualLoss."
         )
-    needed = "prox" if problem.radius is None else "project"
+    penalty = problem.radius is None
+    needed, other = ("prox", "project") if penalty else ("project", "prox")
     if not has_ability(problem.norm, needed):
-        form = "a penalty" if problem.radius is None else "a ball"
+        remedy = " Or give a radius." if penalty else " Or leave radius at None and give alpha."
         raise TypeError(
-            f"{problem.norm!r} has no method {needed!r}, which the proximal engine needs for "
-            f"{form}; the norms 'l1,1', 'l2,1', 'linf,1', 'l2,2' and 'trace', and block versions "
-            "of the mixed ones, have it."
+            f"norm={problem.norm!r} has no method {needed!r}, which a "
+            f"{'penalty' if penalty else 'ball'} needs. Mixed norms with outer 1 or infinity, "
+            "MixedNorm(2, 2), and Schatten norms with q 1, 2 or infinity have it: choose one of "
+            "these, or give a norm of yours the method."
+            f"{remedy if has_ability(problem.norm, other) else ''}"
         )
+    return problem
 
 
-def _find_start(problem: Problem, start: tuple[np.ndarray, np.ndarray]) -> Point:
+def _find_start(problem: NormProblem, start: tuple[np.ndarray, np.ndarray]) -> Point:
     """Return the point to start from, projected onto the ball where there is one."""
     weights, intercept = start
     if problem.radius is not None:
@@ -287,7 +286,7 @@ def _find_start(problem: Problem, start: tuple[np.ndarray, np.ndarray]) -> Point
     return problem.start(weights, intercept)
 
 
-def _build_solver(problem: Problem, start: Point | None, tol: float) -> Solver:
+def _build_solver(problem: NormProblem, start: Point | None, tol: float) -> Solver:
     if not math.isfinite(problem.loss.smoothness):
         return MultiplierSolver(problem, _build_smooth_solver, start)
     if suits(problem, tol):
@@ -296,7 +295,7 @@ def _build_solver(problem: Problem, start: Point | None, tol: float) -> Solver:
 
 
 def _build_smooth_solver(
-    problem: Problem, start: Point | None, double: DoublePrecisionProblem | None = None
+    problem: NormProblem, start: Point | None, double: DoublePrecisionProblem | None = None
 ) -> Solver:
     rows = problem.radius is None and has_ability(problem.norm, "row_exponent")
     return (RowSolver if rows else MatrixSolver)(problem, start, double)
@@ -321,10 +320,12 @@ def _run(
             if gap <= enough or count == max_iter or best.given_up or effort.exhausted:
                 break
             solver.step(gap, enough)
-    return _make_solution(solver.problem, best, scale, tol)
+    return _make_result(solver.problem, best, scale, tol)
 
 
-def _make_solution(problem: Problem, best: BestPoint[Point], scale: float, tol: float) -> Solution:
+def _make_result(
+    problem: NormProblem, best: BestPoint[Point], scale: float, tol: float
+) -> Solution:
     point, gap, value = best.point, best.gap, best.point.value
     norm_value = float(problem.norm.value(point.weights))
     if point.scores.dtype != np.float64:  # scores kept up to date by steps have drifted

@@ -17,7 +17,7 @@ import numpy as np
 from mixnorm.data import ColumnSet
 from mixnorm.engines.proximal.descent import row_norms
 from mixnorm.engines.proximal.preconditioner import Preconditioner
-from mixnorm.engines.proximal.problem import Point, Problem
+from mixnorm.engines.proximal.problem import NormProblem, Point
 
 _MAX_PRODUCTS = 12  # by the Hessian, in one step
 _FORCING = 0.2  # part of the gradient that conjugate gradients may leave
@@ -105,7 +105,7 @@ class Step:
 
 
 def newton_step(
-    problem: Problem,
+    problem: NormProblem,
     block: ColumnSet,
     factor: Preconditioner,
     point: Point,

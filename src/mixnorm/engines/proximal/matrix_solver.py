@@ -13,7 +13,7 @@ import numpy as np
 
 from mixnorm.engines.proximal.descent import least_squares_gap
 from mixnorm.engines.proximal.loss_model import Model
-from mixnorm.engines.proximal.problem import Point, Problem
+from mixnorm.engines.proximal.problem import NormProblem, Point
 from mixnorm.engines.proximal.stepper import Stepper, next_momentum
 from mixnorm.norms import Norm, has_ability
 
@@ -36,7 +36,7 @@ class Proximal:
     needs the leading singular vectors; it starts from those of the last call.
     """
 
-    def __init__(self, problem: Problem, norm: Norm | None = None) -> None:
+    def __init__(self, problem: NormProblem, norm: Norm | None = None) -> None:
         self.problem = problem if norm is None else replace(problem, norm=norm)
         self._basis: np.ndarray | None = None
 
@@ -73,7 +73,7 @@ class MatrixSolver(Stepper):
     _data_steps: DataSteps | None = None
     _proximal: Proximal | None = None
 
-    def pose(self, problem: Problem) -> None:
+    def pose(self, problem: NormProblem) -> None:
         """Continue with another ``alpha``, from the present point."""
         super().pose(problem)
         self._data_steps, self._proximal = None, None
@@ -165,7 +165,7 @@ class DataSteps:
     Columns are centred about their weighted means, so that the intercept moves by itself.
     """
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: NormProblem) -> None:
         design, weight = problem.design, problem.weight
         spread = np.broadcast_to(
             weight[:, None] if weight.ndim == 1 else weight, (len(weight), design.n_outputs)
@@ -178,7 +178,7 @@ class DataSteps:
         self._last: Point | None = None
         self._momentum = 1.0
 
-    def _largest_eigenvalue(self, problem: Problem) -> float:
+    def _largest_eigenvalue(self, problem: NormProblem) -> float:
         """Estimate the largest eigenvalue of the weighted, centred Gram matrices."""
         vector = np.random.default_rng(0).standard_normal(self._means.shape)
         vector = vector.astype(problem.design.dtype)
@@ -191,7 +191,7 @@ class DataSteps:
             value = float(np.sqrt(np.vdot(vector, vector)))
         return value
 
-    def run(self, problem: Problem, point: Point, count: int) -> Point:
+    def run(self, problem: NormProblem, point: Point, count: int) -> Point:
         """Return the point that ``count`` steps lead to."""
         proximal = Proximal(problem)
         before = point if self._last is None else self._last
@@ -205,7 +205,7 @@ class DataSteps:
         self._last = before
         return point
 
-    def _step(self, problem: Problem, proximal: Proximal, point: Point) -> Point:
+    def _step(self, problem: NormProblem, proximal: Proximal, point: Point) -> Point:
         """Return the point after one step, shortened until the loss stays below its bound."""
         bias = np.sum(point.residual, axis=0) * problem.fit_intercept
         gradient = problem.design.gradient(point.residual) - self._means * bias

@@ -17,7 +17,7 @@ import numpy as np
 
 from mixnorm.data import DenseMatrix
 from mixnorm.engines.proximal.design import SharedDesign
-from mixnorm.engines.proximal.problem import Point, Problem, Solver
+from mixnorm.engines.proximal.problem import NormProblem, Point, Solver
 
 LEAST_TOL = 1e-4  # relative gap that steps in single precision reach easily
 _MODERATE = 1e12  # magnitude whose square does not overflow in single precision
@@ -27,7 +27,7 @@ _PATIENCE_IN_SINGLE, _PROGRESS_IN_SINGLE = 6, 0.9
 UNBALANCED = 1e-5  # largest derivative in the intercept where a gap is computed
 
 
-def suits(problem: Problem, tol: float) -> bool:
+def suits(problem: NormProblem, tol: float) -> bool:
     """Tell whether steps in single precision are likely to reach ``tol``."""
     design, loss = problem.design, problem.loss
     if tol < LEAST_TOL or problem.quadratic or not math.isfinite(loss.smoothness):
@@ -43,7 +43,7 @@ def suits(problem: Problem, tol: float) -> bool:
 class DoublePrecisionProblem(Solver):
     """The problem in double precision, and the point there."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: NormProblem) -> None:
         self.problem = problem
         self.point = problem.null()
         self.theta = self.gradient = np.empty(0)
@@ -75,7 +75,7 @@ class MixedSolver(Solver):
 
     Parameters
     ----------
-    problem : Problem
+    problem : NormProblem
         The problem in double precision.
     build : callable
         Returns a solver, given a problem, a point to start from or None, and the problem in double
@@ -85,7 +85,7 @@ class MixedSolver(Solver):
     """
 
     def __init__(
-        self, problem: Problem, build: Callable[..., Solver], start: Point | None = None
+        self, problem: NormProblem, build: Callable[..., Solver], start: Point | None = None
     ) -> None:
         self.problem = problem
         self._build = build
@@ -98,7 +98,7 @@ class MixedSolver(Solver):
         self.point = self._double.point
         self._least, self._waited = math.inf, 0
 
-    def pose(self, problem: Problem) -> None:
+    def pose(self, problem: NormProblem) -> None:
         """Continue with another ``alpha``, from the present point."""
         super().pose(problem)
         self._least, self._waited = math.inf, 0
@@ -128,7 +128,7 @@ def _single(array: np.ndarray) -> np.ndarray:
     return array.astype(np.float32)
 
 
-def _round_problem(problem: Problem) -> Problem:
+def _round_problem(problem: NormProblem) -> NormProblem:
     design: Any = problem.design
     return replace(
         problem,

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from mixnorm.engines.proximal.problem import Point, Problem, Solver
+from mixnorm.engines.proximal.problem import NormProblem, Point, Solver
 from mixnorm.losses import DualLoss
 
 _SMOOTH_ITERATIONS = 100  # on one smooth problem, at most
@@ -93,8 +93,8 @@ class MultiplierSolver(Solver):
 
     def __init__(
         self,
-        problem: Problem,
-        build: Callable[[Problem, Point | None], Solver],
+        problem: NormProblem,
+        build: Callable[[NormProblem, Point | None], Solver],
         start: Point | None = None,
     ) -> None:
         self.problem = problem
@@ -109,7 +109,7 @@ class MultiplierSolver(Solver):
         self.theta = self._centre
         self.gradient = problem.design.gradient(self.theta)
 
-    def pose(self, problem: Problem) -> None:
+    def pose(self, problem: NormProblem) -> None:
         """Continue with another ``alpha``, from the present point."""
         super().pose(problem)
         self._last_gap, self._settled = np.inf, False
@@ -138,7 +138,7 @@ class MultiplierSolver(Solver):
         self.theta, self.gradient = solver.theta, solver.gradient
 
 
-def best_intercept(problem: Problem, zero: Point) -> tuple[Point, np.ndarray]:
+def best_intercept(problem: NormProblem, zero: Point) -> tuple[Point, np.ndarray]:
     """Return the best point without weights for a loss with kinks, and the dual point there."""
     if problem.loss.is_classifier:
         intercept, theta = problem.loss.best_constant(problem.target, problem.weight)
@@ -149,7 +149,7 @@ def best_intercept(problem: Problem, zero: Point) -> tuple[Point, np.ndarray]:
     return problem.start(zero.weights, intercept), theta
 
 
-def _bisect_intercepts(problem: Problem, zero: Point) -> tuple[np.ndarray, np.ndarray]:
+def _bisect_intercepts(problem: NormProblem, zero: Point) -> tuple[np.ndarray, np.ndarray]:
     """Return the intercepts where the derivatives of scalar losses change sign.
 
     Bisection ends between two neighbouring numbers, where the derivative of an output is below and

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -49,12 +50,12 @@ class Point:
 class Solver:
     """A point that steps improve, with its dual point and the gradient of that."""
 
-    problem: Problem
+    problem: NormProblem
     point: Point
     theta: np.ndarray
     gradient: np.ndarray
 
-    def pose(self, problem: Problem) -> None:
+    def pose(self, problem: NormProblem) -> None:
         """Continue with another ``alpha``, from the present point."""
         self.problem = problem
 
@@ -68,7 +69,7 @@ class Solver:
 
 
 @dataclass(frozen=True)
-class Problem:
+class NormProblem:
     """A loss of scores under a norm: ``F(XW + b) + alpha * norm(W)``, or ``norm(W) <= radius``.
 
     Exactly one of ``alpha`` and ``radius`` is given. ``weight`` has shape ``(n_samples,)`` or one
@@ -86,7 +87,7 @@ class Problem:
     effort: Effort = field(default_factory=Effort, compare=False)
     _memory: dict[str, Any] = field(default_factory=dict, compare=False)
 
-    def with_alpha(self, alpha: float) -> Problem:
+    def with_alpha(self, alpha: float) -> NormProblem:
         """Return the same problem with another penalty."""
         return replace(self, alpha=alpha, radius=None)
 
@@ -254,7 +255,7 @@ class Problem:
 class SecondOrder:
     """Second derivatives of a loss in the scores, at one point."""
 
-    def __init__(self, problem: Problem, point: Point) -> None:
+    def __init__(self, problem: NormProblem, point: Point) -> None:
         self._problem, self._point = problem, point
         self._loss = problem.loss
 
@@ -287,9 +288,7 @@ class SecondOrder:
             multiply = operator(point.scores, point.residual, problem.target, problem.weight)
         else:
             curvature = np.asarray(loss.curvature(point.residual, problem.target, problem.weight))
-
-            def multiply(direction: np.ndarray) -> np.ndarray:
-                return np.asarray(curvature * direction)
+            multiply = partial(np.multiply, curvature)
 
         def call(direction: np.ndarray) -> np.ndarray:
             problem.effort.spent += problem.effort_of_loss
@@ -327,12 +326,12 @@ class SecondOrder:
         return 0.5 * (hessian + hessian.T)
 
 
-def relative_size(problem: Problem) -> float:
+def relative_size(problem: NormProblem) -> float:
     """Return the objective with no weights, by which gaps are divided; 1 where it is zero."""
     return problem._remember("size", lambda: _size(problem))
 
 
-def _size(problem: Problem) -> float:
+def _size(problem: NormProblem) -> float:
     value = problem.null().value
     if math.isfinite(value) and value > 0.0:
         weights = np.zeros_like(problem.null().weights)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mixnorm.data import ColumnSet, DenseColumns
+from mixnorm.data import DenseColumns
 from mixnorm.engines._core.line_search import backtrack
 from mixnorm.engines.proximal.descent import (
     GramQuadratic,
@@ -23,7 +23,7 @@ from mixnorm.engines.proximal.descent import (
     sum_of_norms,
 )
 from mixnorm.engines.proximal.loss_model import Model
-from mixnorm.engines.proximal.manifold import SmoothPart, Step, newton_step
+from mixnorm.engines.proximal.manifold import SmoothPart, newton_step
 from mixnorm.engines.proximal.preconditioner import precondition
 from mixnorm.engines.proximal.problem import Point
 from mixnorm.engines.proximal.stepper import Stepper
@@ -165,7 +165,7 @@ class RowSolver(Stepper):
         return quadratic.weights
 
     def _newton_step(self) -> None:
-        """Take a Newton step on the rows that are not zero, where the norm is smooth."""
+        """Take a Newton step on the rows that are not zero, halved until the objective falls."""
         weights = self.point.weights[self._rows]
         used = np.flatnonzero(row_norms(weights, self._exponent) > 0.0)
         if len(used) == 0:
@@ -177,21 +177,10 @@ class RowSolver(Stepper):
             ridge = ridge * weights.dtype.type(self.problem.alpha)
         factor = precondition(model, self._outputs, ridge, smooth.unknowns())
         block = self._known_block.part(used)
-        found = newton_step(self.problem, block, factor, self.point, weights, smooth)
+        point, rows = self.point, self._rows[used]
+        found = newton_step(self.problem, block, factor, point, weights, smooth)
         if not found.slope < 0.0:
             return
-        self._search(used, block, smooth, weights, found)
-
-    def _search(
-        self,
-        used: np.ndarray,
-        block: ColumnSet,
-        smooth: SmoothPart,
-        weights: np.ndarray,
-        found: Step,
-    ) -> None:
-        """Take a Newton step, halved until the objective falls."""
-        point, rows = self.point, self._rows[used]
         before = point.value + self._penalty(weights)
         slack = 4.0 * float(np.finfo(weights.dtype).eps) * abs(before)
 

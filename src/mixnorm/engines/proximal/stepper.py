@@ -14,7 +14,7 @@ import numpy as np
 from mixnorm.data import ColumnSet
 from mixnorm.engines.proximal.loss_model import Model
 from mixnorm.engines.proximal.mixed_precision import UNBALANCED, DoublePrecisionProblem
-from mixnorm.engines.proximal.problem import Point, Problem, Solver, inner
+from mixnorm.engines.proximal.problem import NormProblem, Point, Solver, inner
 
 _TRIES_OF_KAPPA = 12  # to make the model an upper bound
 _LEAST_KAPPA = 0.02
@@ -82,7 +82,7 @@ class Stepper(Solver):
 
     def __init__(
         self,
-        problem: Problem,
+        problem: NormProblem,
         start: Point | None = None,
         double: DoublePrecisionProblem | None = None,
     ) -> None:
@@ -102,7 +102,7 @@ class Stepper(Solver):
         self._schedule = StepSchedule(_STEPS_PER_ITERATION)
         self.refresh()
 
-    def pose(self, problem: Problem) -> None:
+    def pose(self, problem: NormProblem) -> None:
         """Continue with another ``alpha``, from the present point."""
         super().pose(problem)
         self._before, self._momentum = self._anchor, _MOMENTUM_OF_PATH
