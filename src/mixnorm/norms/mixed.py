@@ -225,24 +225,18 @@ class MixedNorm(Parameters):
             return vectors.copy_signs(
                 blocks.broadcast(project_magnitudes(xp.reshape(xp.abs(W), (-1,)), radius)), W
             )
-        if self.inner == 2:
-            norms, unit = block_norms(blocks, W, 2.0)
-            if self.outer == 1:
-                factors = vectors.divide_or_zero(
-                    project_magnitudes(xp.asarray(norms, copy=True), radius / unit), norms
-                )
-            else:
-                factors = vectors.divide_or_zero(radius / unit, norms)
-            return W * blocks.broadcast(xp.minimum(factors, xp.ones_like(factors)))
         parts = blocks.to_rows(W)
         if self.inner == math.inf:
             return vectors.clip(W, blocks.broadcast(find_common_cuts(parts, radius)))
-        # One l1 ball per block: a soft threshold, then a factor for what rounding left outside.
-        cuts = [find_row_cuts(part, radius) for part in parts]
-        found = vectors.soft_threshold(W, blocks.broadcast(vectors.concatenate(cuts)))
-        sums, unit = block_norms(blocks, found, 1.0)
-        factors = vectors.divide_or_zero(radius / unit, sums)
-        return found * blocks.broadcast(xp.minimum(factors, xp.ones_like(factors)))
+        if self.inner == 1:  # an l1 ball per block; the factors below mend what rounding left out
+            cuts = vectors.concatenate([find_row_cuts(part, radius) for part in parts])
+            W = vectors.soft_threshold(W, blocks.broadcast(cuts))
+        norms, unit = block_norms(blocks, W, float(self.inner))
+        sizes = radius / unit
+        if self.outer == 1:
+            sizes = project_magnitudes(xp.asarray(norms, copy=True), sizes)
+        factors = vectors.divide_or_zero(sizes, norms)
+        return W * blocks.broadcast(xp.minimum(factors, xp.ones_like(factors)))
 
     def lmo(self, G: Array) -> Any:
         """Return a point of the unit ball with the least inner product with ``G``.

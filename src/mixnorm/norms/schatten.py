@@ -152,10 +152,8 @@ class Spectral(Parameters):
             return xp.asarray(W, copy=True)
         if radius == 0.0:
             return xp.zeros_like(W)
-        if self.q == 1:
-            values = project_magnitudes(found.values, radius / unit)
-        else:
-            values = xp.minimum(found.values, xp.full_like(found.values, radius / unit))
+        project = project_magnitudes if self.q == 1 else clip
+        values = project(found.values, radius / unit)
         return (found.left * values) @ found.right.T * unit
 
     def lmo(self, G: Array) -> Any:

@@ -1,5 +1,7 @@
 """The solver for any norm: its proximal maps, and problems too wide for a model."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -123,7 +125,7 @@ def test_a_path_too_wide_for_a_model(monkeypatch):
     arguments = (problem.design, problem.loss, problem.target, problem.norm)
     limit = proximal.alpha_max(*arguments, weight=problem.weight)
     alphas = limit * np.asarray([0.5, 0.1, 0.3])
-    truth = [solve(problem.with_alpha(alpha), tol=1e-7) for alpha in alphas]
+    truth = [solve(replace(problem, alpha=alpha), tol=1e-7) for alpha in alphas]
     monkeypatch.setattr(matrix_solver, "_LARGEST_MODEL", 2)
     found = proximal.path(*arguments, weight=problem.weight, alphas=alphas, tol=1e-6)
     for one, other in zip(found, truth, strict=True):

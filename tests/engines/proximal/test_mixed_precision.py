@@ -1,5 +1,7 @@
 """Steps in single precision with points and gaps in double."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -64,7 +66,7 @@ def test_a_path_is_its_solutions_one_by_one(norm):
     path = proximal.path(*arguments, weight=problem.weight, alphas=alphas, tol=1e-3)
     for alpha, found in zip(alphas, path, strict=True):
         assert found.converged
-        alone = solve(problem.with_alpha(alpha), tol=1e-7)
+        alone = solve(replace(problem, alpha=alpha), tol=1e-7)
         assert abs(found.objective - alone.objective) <= found.gap + alone.gap
 
 

@@ -1,5 +1,7 @@
 """The solver for sums of row norms: working sets, and the ways through it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -122,7 +124,7 @@ def test_another_alpha_goes_on_from_here(norm, loss):
     solver = RowSolver(problem)
     run(solver)
     for factor in (0.5, 3.0, 1.0):
-        other = problem.with_alpha(factor * problem.alpha)
+        other = replace(problem, alpha=factor * problem.alpha)
         solver.pose(other)
         found, fresh = run(solver), run(RowSolver(other))
         assert abs(found[0] - fresh[0]) <= 1e-7 * problem.null().value

@@ -73,10 +73,8 @@ class _PerTask:
 
     def gradient(self, theta: np.ndarray) -> np.ndarray:
         """Return the product of the transposed columns of every task with its column of theta."""
-        found = [
-            part.gradient(own) for part, own in zip(self._parts, self._own(theta), strict=True)
-        ]
-        return np.concatenate(found, axis=1)
+        pairs = zip(self._parts, self._own(theta), strict=True)
+        return np.concatenate([part.gradient(own) for part, own in pairs], axis=1)
 
     def _own(self, table: np.ndarray) -> Iterator[np.ndarray]:
         """Yield each task's column of a table, without the rows that the task lacks."""

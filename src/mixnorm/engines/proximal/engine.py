@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sized
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -190,7 +190,7 @@ def path(
     count = len(alphas) if isinstance(alphas, Sized) else _PENALTIES_PER_EFFORT
     whole = effort * max(max_iter, _FEW_ITERATIONS) * max(1.0, count / _PENALTIES_PER_EFFORT)
     for place, alpha in enumerate(alphas):
-        problem = problem.with_alpha(float(alpha))
+        problem = replace(problem, alpha=float(alpha))
         spent, left = problem.effort.spent, max(count - place, 1)
         allowed = (whole - spent) * min(1.0, _LARGEST_SHARE / left)
         problem.effort.limit = spent + max(allowed, _LEAST_SHARE * whole / count)

@@ -17,7 +17,7 @@ import numpy as np
 from mixnorm.data import ColumnSet
 from mixnorm.engines.proximal.descent import row_norms
 from mixnorm.engines.proximal.preconditioner import Preconditioner
-from mixnorm.engines.proximal.problem import NormProblem, Point
+from mixnorm.engines.proximal.problem import NormProblem, Point, SecondOrder
 
 _MAX_PRODUCTS = 12  # by the Hessian, in one step
 _FORCING = 0.2  # part of the gradient that conjugate gradients may leave
@@ -117,7 +117,7 @@ def newton_step(
     gradient = smooth.tangent(block.gradient(point.residual) + alpha * smooth.gradient)
     # A gradient in a flat intercept is left to the line search.
     bias = np.sum(point.residual, axis=0) * problem.fit_intercept
-    hessian = problem.second_order(point).product()
+    hessian = SecondOrder(problem, point).product()
     left, left_bias = -gradient, -bias
     step = np.zeros_like(weights)
     step_bias = np.zeros_like(bias)

@@ -167,10 +167,8 @@ class DataSteps:
 
     def __init__(self, problem: NormProblem) -> None:
         design, weight = problem.design, problem.weight
-        spread = np.broadcast_to(
-            weight[:, None] if weight.ndim == 1 else weight, (len(weight), design.n_outputs)
-        )
-        self._spread = np.asfortranarray(spread)
+        shape = (len(weight), design.n_outputs)
+        self._spread = np.asfortranarray(np.broadcast_to(weight.reshape(len(weight), -1), shape))
         totals = np.sum(self._spread, axis=0)
         self._totals = np.where(totals > 0.0, totals, 1.0)
         self._means = design.gradient(self._spread) / self._totals * problem.fit_intercept

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from mixnorm.data import DenseMatrix
+from mixnorm.engines._core.stopping import BestPoint
 from mixnorm.engines.proximal.design import SharedDesign
 from mixnorm.engines.proximal.problem import NormProblem, Point, Solver
 
@@ -96,12 +97,12 @@ class MixedSolver(Solver):
             first = self._rough.start(_single(start.weights), _single(start.intercept))
         self._solver = build(self._rough, first, self._double)
         self.point = self._double.point
-        self._least, self._waited = math.inf, 0
+        self._best = BestPoint(None, _PATIENCE_IN_SINGLE)
 
     def pose(self, problem: NormProblem) -> None:
         """Continue with another ``alpha``, from the present point."""
         super().pose(problem)
-        self._least, self._waited = math.inf, 0
+        self._best = BestPoint(None, _PATIENCE_IN_SINGLE)
         if self._double is None:
             self._solver.pose(problem)
             return
@@ -115,9 +116,8 @@ class MixedSolver(Solver):
 
     def step(self, gap: float, tol: float) -> None:
         """Do one iteration, in double precision once single precision makes no progress."""
-        self._waited = 0 if gap < _PROGRESS_IN_SINGLE * self._least else self._waited + 1
-        self._least = min(gap, self._least)
-        if self._double is not None and self._waited >= _PATIENCE_IN_SINGLE:
+        self._best.note(None, gap, progress=gap < _PROGRESS_IN_SINGLE * self._best.gap)
+        if self._double is not None and self._best.given_up:
             self._solver, self._double = self._build(self.problem, self._double.point, None), None
         self._solver.step(gap, tol)
         self.point = self._solver.point if self._double is None else self._double.point

@@ -61,10 +61,9 @@ class LossMixture:
 
     def conjugate(self, theta: np.ndarray, target: list[Any], weight: np.ndarray) -> float:
         """Return the sum of the conjugates."""
-        pairs = zip(self.parts, target, strict=True)
         return sum(
             float(loss.conjugate(theta[:, columns], own, weight[:, columns]))
-            for (loss, columns), own in pairs
+            for (loss, columns), own in zip(self.parts, target, strict=True)
         )
 
     def prox_conjugate(

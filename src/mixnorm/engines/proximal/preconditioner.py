@@ -47,15 +47,13 @@ class OutputwisePreconditioner(Preconditioner):
 
     def __init__(self, model: Model, outputs: np.ndarray | None, ridge: np.ndarray) -> None:
         super().__init__(model, outputs)
-        dtype = model.gram.dtype
-        if outputs is None:
-            self._turn = None
-            self._factors = [_factorise(gram.copy(), ridge) for gram in model.gram]
-            return
-        values, turn = np.linalg.eigh(outputs)
-        self._turn = turn.astype(dtype)
-        values = np.maximum(values, 0.0).astype(dtype)
-        self._factors = [_factorise(model.gram[0] * value, ridge) for value in values]
+        dtype, self._turn = model.gram.dtype, None
+        grams = (gram.copy() for gram in model.gram)
+        if outputs is not None:
+            values, turn = np.linalg.eigh(outputs)
+            self._turn = turn.astype(dtype)
+            grams = (model.gram[0] * value for value in np.maximum(values, 0.0).astype(dtype))
+        self._factors = [_factorise(gram, ridge) for gram in grams]
 
     def _solve(self, right: np.ndarray) -> np.ndarray:
         if len(self._factors) == 1 and self._turn is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
@@ -86,10 +86,6 @@ class NormProblem:
     radius: float | None = None
     effort: Effort = field(default_factory=Effort, compare=False)
     _memory: dict[str, Any] = field(default_factory=dict, compare=False)
-
-    def with_alpha(self, alpha: float) -> NormProblem:
-        """Return the same problem with another penalty."""
-        return replace(self, alpha=alpha, radius=None)
 
     @property
     def quadratic(self) -> bool:
@@ -188,7 +184,7 @@ class NormProblem:
         return best
 
     def _solve_intercept(self, point: Point, gradient: np.ndarray) -> np.ndarray:
-        hessian = self.second_order(point).intercept_hessian()
+        hessian = SecondOrder(self, point).intercept_hessian()
         steepest = float(self.loss.smoothness)
         if hessian.ndim == 1:  # where nothing bends, a step as if all did
             return np.asarray(gradient / np.where(hessian > 1e-6 * steepest, hessian, steepest))
@@ -209,10 +205,6 @@ class NormProblem:
 
         rounding = 2.0 * float(np.finfo(self.design.dtype).eps) * abs(point.value)
         return backtrack(trial, least=1e-6 if abs(slope) > rounding else 0.5)[0]
-
-    def second_order(self, point: Point) -> SecondOrder:
-        """Return the second derivatives of the loss at a point."""
-        return SecondOrder(self, point)
 
     def dual_point(self, point: Point) -> np.ndarray:
         """Return the residual, moved so that it sums to zero where there is an intercept."""
@@ -256,8 +248,7 @@ class SecondOrder:
     """Second derivatives of a loss in the scores, at one point."""
 
     def __init__(self, problem: NormProblem, point: Point) -> None:
-        self._problem, self._point = problem, point
-        self._loss = problem.loss
+        self._problem, self._point, self._loss = problem, point, problem.loss
 
     def diagonal(self) -> np.ndarray:
         """Return a bound of the Hessian that is diagonal in the outputs.
@@ -341,11 +332,3 @@ def _size(problem: NormProblem) -> float:
             return value
         return start if math.isfinite(start) and start > 0.0 else 1.0  # a fit but for rounding
     return 1.0
-
-
-def inner(a: np.ndarray, b: np.ndarray) -> float:
-    """Return the inner product of two arrays in the layout of scores.
-
-    ``numpy.vdot`` would copy arrays that lie column by column.
-    """
-    return float(np.vdot(a.T, b.T))

@@ -25,7 +25,7 @@ from mixnorm.engines.proximal.descent import (
 from mixnorm.engines.proximal.loss_model import Model
 from mixnorm.engines.proximal.manifold import SmoothPart, newton_step
 from mixnorm.engines.proximal.preconditioner import precondition
-from mixnorm.engines.proximal.problem import Point
+from mixnorm.engines.proximal.problem import Point, SecondOrder
 from mixnorm.engines.proximal.stepper import Stepper
 
 
@@ -120,7 +120,7 @@ class RowSolver(Stepper):
         return dense and len(self._rows) > self.problem.design.n_samples
 
     def _use_model(self, model: Model) -> None:
-        self._outputs = self.problem.second_order(self.point).outputs(model.totals)
+        self._outputs = SecondOrder(self.problem, self.point).outputs(model.totals)
 
     def _keeps_outputs_apart(self, *, exact: bool) -> bool:
         outputs = self.problem.design.n_outputs

@@ -14,7 +14,7 @@ import numpy as np
 from mixnorm.data import ColumnSet
 from mixnorm.engines.proximal.loss_model import Model
 from mixnorm.engines.proximal.mixed_precision import UNBALANCED, DoublePrecisionProblem
-from mixnorm.engines.proximal.problem import NormProblem, Point, Solver, inner
+from mixnorm.engines.proximal.problem import NormProblem, Point, SecondOrder, Solver
 
 _TRIES_OF_KAPPA = 12  # to make the model an upper bound
 _LEAST_KAPPA = 0.02
@@ -135,7 +135,7 @@ class Stepper(Solver):
     def _curvature(self, *, exact: bool) -> np.ndarray:
         """Return the curvatures of rows for a model: a column for all outputs, or one for each."""
         design = self.problem.design
-        found = self.problem.second_order(self.point).diagonal()
+        found = SecondOrder(self.problem, self.point).diagonal()
         if not design.shared:
             return np.broadcast_to(found, (len(found), design.n_outputs))
         if found.shape[1] == 1 or self._keeps_outputs_apart(exact=exact):
@@ -212,7 +212,8 @@ class Stepper(Solver):
                 return None
             if self.problem.quadratic:
                 return moved  # the model is the loss itself, of the right curvature
-            rise = moved.value - point.value - inner(point.residual, scores)
+            # Transposed, since numpy.vdot would copy arrays that lie column by column.
+            rise = moved.value - point.value - float(np.vdot(point.residual.T, scores.T))
             bend = 0.5 * float(np.vdot(step, model.product(step)))
             bend += 0.5 * float(np.sum(model.totals * bias * bias)) / self._kappa**2
             if bend <= noise:

@@ -10,7 +10,7 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Annotated, Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, RegressorMixin
 
 from mixnorm._array import ArrayLike, MatrixLike
 from mixnorm.engines import proximal
@@ -323,10 +323,7 @@ class NormLearner(
         support: np.ndarray = self._fitted().features
         return support
 
-    @property
-    def selected_(self) -> np.ndarray:
-        """The features in use: ``support_``, by the name that selectors use."""
-        return self.support_
+    selected_ = support_  # the name that selectors use
 
     @property
     def rank_(self) -> int:
@@ -342,6 +339,7 @@ class NormLearner(
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.target_tags.multi_output = isinstance(self, RegressorMixin)
         return tags
 
 

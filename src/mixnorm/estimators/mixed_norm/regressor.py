@@ -85,11 +85,6 @@ class NormRegressor(RegressorMixin, OneDesign):
         found: np.ndarray = self._fitted().outputs.labels(self._scores(X))
         return found
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
-
 
 @dataclass(eq=False, repr=False)
 class MixedNormRegressor(NormRegressor):

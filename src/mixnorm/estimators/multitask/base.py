@@ -273,11 +273,6 @@ class BaseMultiTask(RegressorMixin, NormLearner):
         found = [NormLearner.transform(self, own) for own in matrices]
         return found if form == "list" else dict(zip(names, found, strict=True))
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
-
 
 def _mean_score(
     targets: TaskTargets,

@@ -326,8 +326,7 @@ class _Held:
         scored = self.scored
         share = np.zeros(len(scored))
         share[scored] = 1.0 / (self.null_losses[scored] * scored.sum())
-        shares: np.ndarray = self.weight * share.astype(self.weight.dtype)
-        return np.asfortranarray(shares)
+        return np.asfortranarray(self.weight * share.astype(self.weight.dtype))
 
 
 def _replace_weights(model: MultiTaskLearner, problem: TaskProblem, fitted: np.ndarray) -> Training:

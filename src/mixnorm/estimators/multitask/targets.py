@@ -40,6 +40,10 @@ class TaskTargets:
     columns: list[np.ndarray]
     form: str
 
+    def __post_init__(self) -> None:
+        if not self.names:
+            raise ValueError("y has no columns; give at least one task.")
+
     @property
     def shared(self) -> bool:
         """Whether all tasks have the same ``X``."""
@@ -117,10 +121,9 @@ def read_shared(Y: Any) -> TaskTargets:
         return TaskTargets(list(Y), [_as_column(y, name) for name, y in Y.items()], "frame")
     names = getattr(Y, "columns", None)
     if names is not None and len(getattr(Y, "shape", ())) == 2:
-        names = [_plain(name) for name in names]
+        names = [name.item() if isinstance(name, np.generic) else name for name in names]
         if len(set(names)) != len(names):
             raise ValueError(f"y has several columns of one name: {names!r}; rename them.")
-        _check_some(len(names))
         return TaskTargets(names, [_as_column(Y[name], name) for name in Y.columns], "frame")
     Y = _as_array(Y)
     if Y.ndim not in (1, 2):
@@ -130,7 +133,6 @@ def read_shared(Y: Any) -> TaskTargets:
         )
     if Y.ndim == 1:
         return TaskTargets([0], [Y], "column")
-    _check_some(Y.shape[1])
     columns = [narrow_type(Y[:, task]) for task in range(Y.shape[1])]
     return TaskTargets(list(range(Y.shape[1])), columns, "table")
 
@@ -172,11 +174,6 @@ def check_rows(targets: TaskTargets, matrices: Sequence[Any]) -> None:
             )
 
 
-def _check_some(n_tasks: int) -> None:
-    if n_tasks == 0:
-        raise ValueError("y has no columns; give at least one task.")
-
-
 def _as_column(y: TargetsLike, name: Hashable) -> np.ndarray:
     column = _as_array(y)
     if column.ndim == 2 and column.shape[1] == 1:
@@ -206,10 +203,6 @@ def narrow_type(column: np.ndarray) -> np.ndarray:
         return column
     found = np.asarray(column.tolist())
     return found if found.shape == column.shape else column
-
-
-def _plain(name: Any) -> Any:
-    return name.item() if isinstance(name, np.generic) else name
 
 
 def stack_columns(columns: Sequence[np.ndarray]) -> np.ndarray:
