@@ -277,13 +277,6 @@ def test_small_tasks_and_tasks_that_do_not_vary():
     assert 0 in model.support_
 
 
-def test_jobs(table):
-    X, Y = table
-    one = MultiTaskLearnerCV(alphas=4, cv=2).fit(X, Y)
-    two = MultiTaskLearnerCV(alphas=4, cv=2, n_jobs=2).fit(X, Y)
-    assert np.array_equal(one.cv_results_["mean_test_score"], two.cv_results_["mean_test_score"])
-
-
 def test_a_model_file(tmp_path, apart):
     Xs, ys, losses = apart
     model = MultiTaskLearnerCV("l2,1", losses, alphas=5, cv=KFold(3)).fit(Xs, ys)

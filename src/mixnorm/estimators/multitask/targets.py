@@ -67,7 +67,7 @@ def is_separate(X: MatricesLike) -> TypeIs[SeparateMatrices]:
     return isinstance(X, (list, tuple)) and len(X) > 0 and all(_has_columns(item) for item in X)
 
 
-def _has_columns(item: Any) -> bool:
+def _has_columns(item: object) -> bool:
     shape = getattr(item, "shape", None)
     if shape is not None:
         return len(shape) == 2
