@@ -2,9 +2,9 @@
 
 :func:`solve` minimises ``F(XW + b) + alpha * norm(W)``, or ``F(XW + b)`` over the ball
 ``norm(W) <= radius``, where ``F`` is the weighted mean loss (summed over tasks). :func:`path` does
-so for many values of ``alpha``, each started from the last. Sums of row norms go by working sets
-and block coordinate descent, all others by accelerated proximal steps; losses with kinks by a
-sequence of smooth ones.
+so for many values of ``alpha``, each started from the last. Working sets and block coordinate
+descent solve for sums of row norms, accelerated proximal steps for all other norms. A loss with
+kinks is replaced by a sequence of smooth ones.
 """
 
 from __future__ import annotations

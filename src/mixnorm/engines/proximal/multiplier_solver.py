@@ -99,8 +99,7 @@ class MultiplierSolver(Solver):
     ) -> None:
         self.problem = problem
         self._build = build
-        null = problem.null()
-        self.point = null if start is None else start
+        self.point = problem.null() if start is None else start
         self._centre = problem.null_dual()
         scale = float(np.mean(np.abs(self.point.scores))) + problem.score_scale()
         self._rate = 1.0 / max(scale, 1e-12)

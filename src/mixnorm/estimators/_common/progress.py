@@ -56,7 +56,12 @@ class Progress:
 
     @classmethod
     def of_fit(
-        cls, estimator: Any, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike, n_tasks: int
+        cls,
+        estimator: Any,
+        X: MatrixLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None,
+        n_tasks: int,
     ) -> Self:
         """Begin the task of a whole fit, with at most ``n_tasks`` tasks below it."""
         metadata = None if sample_weight is None else {"sample_weight": sample_weight}

@@ -7,7 +7,7 @@ import math
 import numbers
 from collections.abc import Iterable, Iterator
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Annotated, Any, Self, TypeAlias
+from typing import Annotated, Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
@@ -37,15 +37,7 @@ from mixnorm.estimators.mixed_norm.grid import Alphas, alpha_grid, check_grid, c
 from mixnorm.estimators.mixed_norm.training import Training, moderate, standardized
 from mixnorm.exceptions import InterruptedFitWarning, NotConvergedWarning
 from mixnorm.losses import DualLoss, Loss
-from mixnorm.models import (
-    ClassOutputs,
-    FitReport,
-    Inputs,
-    LinearModel,
-    MixedNormPath,
-    NumberOutputs,
-    TaskOutputs,
-)
+from mixnorm.models import FitReport, Inputs, LinearModel, MixedNormPath
 
 # The rounding of float32 hides relative gaps smaller than this.
 _LEAST_TOL_OF_FLOAT32 = 1e-5
@@ -80,9 +72,6 @@ def drop_unweighted_rows(weight: np.ndarray, *arrays: Any) -> tuple[Any, ...]:
         return weight, *arrays
     return weight[kept], *(array[np.flatnonzero(kept)] for array in arrays)
 
-
-#: What the scores of a model mean.
-Outputs: TypeAlias = ClassOutputs | NumberOutputs | TaskOutputs
 
 Penalty = Annotated[float, Number(least=0, why="it is the weight of the norm")]
 Radius = Annotated[float | None, maybe(Number(least=0))]
@@ -262,12 +251,12 @@ class NormLearner(
             intercept = np.zeros_like(intercept)
         return training.inward(weights, intercept)
 
-    def _model(self, found: proximal.Solution, outputs: Outputs) -> LinearModel:
+    def _model(self, found: proximal.Solution, outputs: Any) -> LinearModel:
         """Return the model of a solution, which is in the units of the data."""
         coef, intercept = self._make_coef(found.weights, found.intercept)
         return LinearModel.of(coef, intercept, Inputs.of(self), outputs)
 
-    def _keep(self, found: proximal.Solution, outputs: Outputs, **facts: Any) -> None:
+    def _keep(self, found: proximal.Solution, outputs: Any, **facts: Any) -> None:
         """Keep the model and the report of the fit."""
         self.model_ = self._model(found, outputs)
         self.report_ = FitReport.of(found, float(found.norm_value), **facts)

@@ -20,12 +20,12 @@ from mixnorm.estimators._common.search import (
     SearchedMixin,
     SearchParameters,
 )
-from mixnorm.estimators.mixed_norm.base import NormLearner, NormParameters, Outputs
+from mixnorm.estimators.mixed_norm.base import NormLearner, NormParameters
 from mixnorm.estimators.mixed_norm.classifier import MixedNormClassifier, NormClassifier
 from mixnorm.estimators.mixed_norm.grid import check_grid
 from mixnorm.estimators.mixed_norm.regressor import MixedNormRegressor, NormRegressor
 from mixnorm.estimators.mixed_norm.training import Training
-from mixnorm.models import LinearModel
+from mixnorm.models import ClassOutputs, LinearModel, NumberOutputs, TaskOutputs
 from mixnorm.selection import Candidate, SearchResult
 
 # Evaluations of the loss allowed for each allowed iteration, along the whole path of a fold.
@@ -53,7 +53,7 @@ class PenaltyProblem(RowProblem):
     """
 
     training: Training
-    outputs: Outputs
+    outputs: ClassOutputs | NumberOutputs | TaskOutputs
     alphas: Any
     alpha_ratio: float
     alpha_max: float = field(init=False)

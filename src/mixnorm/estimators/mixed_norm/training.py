@@ -85,10 +85,6 @@ class ColumnUnits:
         found[used] = weights[used] / self.scale[used, None]
         return found
 
-    def inward(self, weights: np.ndarray) -> np.ndarray:
-        """Return weights inside, from weights for the columns as given."""
-        return np.asarray(weights * self.scale[:, None])
-
 
 def standardized(
     matrices: Sequence[Any], weights: Sequence[np.ndarray], *, centred: bool
@@ -261,6 +257,6 @@ class Training:
         dtype = self.design.dtype
         if self.columns is not None:
             intercept = intercept + self.columns.centre @ weights.astype(np.float64)
-            weights = self.columns.inward(weights)
+            weights = weights * self.columns.scale[:, None]
         inside = np.ascontiguousarray(weights / self.weight_unit, dtype=dtype)
         return inside, np.asarray((intercept - self.frame.centre) / self.frame.unit, dtype=dtype)
