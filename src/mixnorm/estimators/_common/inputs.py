@@ -18,7 +18,7 @@ DEFAULT_SIZE = 20
 
 
 def check_weights(
-    sample_weight: ArrayLike | None, n_samples: int, dtype: Any, like: object = None
+    sample_weight: ArrayLike | None, n_samples: int, dtype: Any, like: Any = None
 ) -> np.ndarray:
     """Return sample weights that sum to one, in the namespace of ``like`` (by default NumPy)."""
     if is_foreign(like):
