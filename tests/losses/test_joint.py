@@ -18,7 +18,7 @@ from mixnorm.losses import (
     MultinomialLogistic,
     SquaredHinge,
 )
-from mixnorm.losses.labels import above_level
+from mixnorm.losses.labels import subtract_level
 from mixnorm.losses.newton import damped_softmax
 
 SOFT = [MultinomialLogistic(), MarginSoftmax(), MarginSoftmax(2.5)]
@@ -269,7 +269,7 @@ def test_simplex_projection(seed, n_outputs, size):
     """Against the projections on all faces, the nearest of which is right."""
     rng = np.random.default_rng(seed)
     values = rng.standard_normal(n_outputs).round(1)  # with ties
-    found = above_level(values[None, :], np.full((1, 1), size), np.zeros((1, 1)))[0]
+    found = subtract_level(values[None, :], np.full((1, 1), size), np.zeros((1, 1)))[0]
     candidates = []
     for count in range(1, n_outputs + 1):
         for face in combinations(range(n_outputs), count):

@@ -38,7 +38,7 @@ class Huber(SmoothBoxLoss):
     Parameters
     ----------
     delta : float, default=1.0
-        Where the line begins.
+        The size of a residual from which the loss is linear.
 
     Examples
     --------
@@ -56,11 +56,11 @@ class Huber(SmoothBoxLoss):
 
     @property
     def box(self) -> Box:
-        """The parabola between ``delta`` and its negative."""
+        """The parabola between ``-delta`` and ``delta``."""
         return Box(curvature=1.0, low=-self.delta, high=self.delta)
 
     def encode(self, y: Array, n_outputs: int, like: Array) -> Any:
-        """Prepare targets of shape ``(n_samples, n_outputs)``, laid out output by output."""
+        """Check ``delta``, and return targets of shape ``(n_samples, n_outputs)``."""
         if not 0.0 < self.delta < math.inf:
             raise ValueError(
                 f"delta={self.delta!r} must be positive and finite; "
@@ -100,7 +100,7 @@ class EpsilonInsensitive(BoxLoss):
         return Box(kink=self.epsilon, low=-1.0, high=1.0)
 
     def encode(self, y: Array, n_outputs: int, like: Array) -> Any:
-        """Prepare targets of shape ``(n_samples, n_outputs)``, laid out output by output."""
+        """Check ``epsilon``, and return targets of shape ``(n_samples, n_outputs)``."""
         if not 0.0 <= self.epsilon < math.inf:
             raise ValueError(f"epsilon={self.epsilon!r} must be zero or more, and finite.")
         return super().encode(y, n_outputs, like)
