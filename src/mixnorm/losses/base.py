@@ -41,7 +41,7 @@ class Loss(Protocol):
 
     @property
     def lipschitz(self) -> float:
-        """Lipschitz constant in the Euclidean norm of a sample's scores; ``inf`` if there is none."""
+        """Lipschitz constant in the Euclidean norm of a sample's scores; ``inf`` if unbounded."""
         ...
 
     def encode(self, y: Array, n_outputs: int, like: Array) -> Any:

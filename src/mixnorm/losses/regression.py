@@ -64,7 +64,7 @@ class Huber(SmoothBoxLoss):
         if not 0.0 < self.delta < math.inf:
             raise ValueError(
                 f"delta={self.delta!r} must be positive and finite; "
-                "losses.Squared has no line, losses.Absolute no square."
+                "losses.Squared has no linear part, losses.Absolute no quadratic part."
             )
         return super().encode(y, n_outputs, like)
 
