@@ -232,7 +232,7 @@ def test_mistakes_stay_within_the_bound_while_features_and_classes_turn_up(norm)
     for i in range(len(X)):
         width = min(400, 3 + i)
         if width > learner.n_features or y[i] >= learner.n_outputs:
-            learner = learner.grown(width, max(learner.n_outputs, int(y[i]) + 1))
+            learner = learner.enlarge(width, max(learner.n_outputs, int(y[i]) + 1))
         row = X[i : i + 1, : learner.n_features]
         learner.learn(row, y[i : i + 1], np.empty((1, 0)), np.ones(1))
         powers.append(float(learner.constants[0]))

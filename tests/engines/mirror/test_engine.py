@@ -230,7 +230,7 @@ def test_growing_is_having_had_room(norm, rule, kind):
     one.learn(X, NO_LABELS, Y, weight)
     early = np.ascontiguousarray(X[:50, :70]), NO_LABELS, np.ascontiguousarray(Y[:50, :2])
     other.learn(*early, weight[:50])
-    other = other.grown(150, 4)
+    other = other.enlarge(150, 4)
     other.learn(X[50:], NO_LABELS, Y[50:], weight[50:])
     if rule == "feature":
         # Strengths are means over the outputs, of which there were fewer.
@@ -243,7 +243,7 @@ def test_no_features_at_first():
     plan = Plan(MixedNorm(2, 1.2), [MulticlassHinge()], "adaptive", 1.0, intercept=True)
     learner = RowLearner(plan, 0, 2)
     learner.learn(np.empty((3, 0)), np.array([0, 1, 1]), no_targets(3), np.ones(3))
-    learner = learner.grown(2, 3)
+    learner = learner.enlarge(2, 3)
     learner.learn(np.eye(2), np.array([2, 0]), no_targets(2), np.ones(2))
     assert learner.rounds == 5
     assert learner.weights()[0].shape == (3, 2)
@@ -496,15 +496,15 @@ def test_features_in_groups(intercept):
     assert learner._comparator(u).shape == (13, 3)
     assert learner.norm.value(learner._comparator(u)) == pytest.approx(5.0)
     with pytest.raises(ValueError, match="in the first call"):
-        learner.grown(13, 3)
-    assert learner.grown(12, 4).theta.shape == (4, 13)
+        learner.enlarge(13, 3)
+    assert learner.enlarge(12, 4).theta.shape == (4, 13)
 
 
 def test_groups_of_outputs():
     learner = build(Plan(MixedNorm(2, 1, "outputs"), [Squared()], "adaptive", 1.0), 4, 9)
     X = np.random.default_rng(0).normal(size=(30, 4))
     learner.learn(X, NO_LABELS, np.tile(X, (1, 3))[:, :9], np.ones(30))
-    learner = learner.grown(5, 10)
+    learner = learner.enlarge(5, 10)
     learner.learn(np.ones((1, 5)), NO_LABELS, np.ones((1, 10)), np.ones(1))
     assert learner.rounds == 31
 
@@ -605,7 +605,7 @@ def test_losses_without_compiled_code(known, own):
 def test_spectral_maps_in_units_whose_squares_overflow_or_vanish(unit):
     norm, theta = SchattenNorm(1.5), np.random.default_rng(0).standard_normal((3, 7))
     np.testing.assert_allclose(
-        block_learner._mirrored(norm, unit * theta) / unit, block_learner._mirrored(norm, theta)
+        block_learner._mirror(norm, unit * theta) / unit, block_learner._mirror(norm, theta)
     )
     assert block_learner._dual_norm(norm, unit * theta) / unit == pytest.approx(
         block_learner._dual_norm(norm, theta)

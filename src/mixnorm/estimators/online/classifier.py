@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-import copy
 from dataclasses import KW_ONLY, dataclass
 from typing import Annotated, Any, Self
 
 import numpy as np
 from sklearn.utils.validation import column_or_1d
 
-from mixnorm._array import Array, ArrayLike, MatrixLike
+from mixnorm._array import ArrayLike, MatrixLike
 from mixnorm.engines import mirror
 from mixnorm.estimators._common.classifier import ClassifierFace
 from mixnorm.estimators._common.inputs import check_dense_targets, check_one_kind_of_label
 from mixnorm.estimators._common.parameters import Loss, Norm, Number, Seed, Switch
 from mixnorm.estimators._common.validation import check_classification_targets
-from mixnorm.estimators.online.base import OnlineEstimator, as_rows, placed
+from mixnorm.estimators.online.base import OnlineEstimator, as_rows, place_labels
 from mixnorm.estimators.online.descent import HashedColumns, MirrorDescent
-from mixnorm.estimators.online.state import Targets
+from mixnorm.estimators.online.names import Row
+from mixnorm.estimators.online.state import OnlineTargets
 from mixnorm.losses import JOINT, as_loss
-from mixnorm.norms import as_norm
 
 
 class OnlineClassifier(ClassifierFace, OnlineEstimator):
-    """Labels as they come, new ones too."""
+    """A classifier that learns from rows as they come; new classes may appear at any time."""
+
+    _target_dtype = None
 
     def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Forget what was learned, and learn from the rows, once each.
@@ -55,7 +56,7 @@ class OnlineClassifier(ClassifierFace, OnlineEstimator):
         self,
         X: MatrixLike,
         y: ArrayLike,
-        classes: Any = None,
+        classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
         """Learn from rows in their order: each is predicted first, then learned from.
@@ -77,15 +78,13 @@ class OnlineClassifier(ClassifierFace, OnlineEstimator):
         """
         return self._partial_fit(X, y, sample_weight, classes)
 
-    def _check_targets(self, y: ArrayLike) -> Any:
+    def _check_targets(self, y: ArrayLike) -> np.ndarray:
         check_dense_targets(y)
         check_one_kind_of_label(y)
-        return y
+        return y if type(y) is np.ndarray and y.ndim == 1 else column_or_1d(y, warn=True)
 
-    def _encode(self, y: Array, X: Array, role: Any) -> Targets:
+    def _encode(self, y: np.ndarray, X: mirror.Rows, role: ArrayLike | None) -> OnlineTargets:
         """Return places in ``classes_``, to which unseen labels are added."""
-        if type(y) is not np.ndarray or y.ndim != 1:
-            y = column_or_1d(y, warn=True)
         state = self._resume
         if state is None:
             check_classification_targets(y)
@@ -98,36 +97,33 @@ class OnlineClassifier(ClassifierFace, OnlineEstimator):
         else:
             known, places = np.asarray(state.labels), state.places
             if role is not None:
-                known, places = placed(np.asarray(role), known, places)[1], None
+                known, places = place_labels(np.asarray(role), known, places)[1], None
         places = places or {label: place for place, label in enumerate(known.tolist())}
         count = len(known)
-        rows, known = placed(y, known, places)
+        rows, known = place_labels(y, known, places)
         if len(known) > count:
             if np.any(known != known):
                 raise ValueError("Input y contains NaN; drop rows whose class is not known.")
             check_classification_targets(y)
-        return Targets(rows, np.empty((len(y), 0)), known)
+        return OnlineTargets(rows, np.empty((len(y), 0)), known)
 
-    def learn_one(self, x: Any, y: ArrayLike) -> None:
+    def learn_one(self, x: Row, y: Any) -> None:
         """Learn from one row.
 
         Parameters
         ----------
         x : array of shape (n_features,), or dict
-            The row. It is checked in the first call; later arrays of that length are taken as
-            they are.
+            The row. It is checked in the first call; later arrays of the same length are not.
         y : label
             Its class.
         """
-        workspace = self._workspace(x)
-        place = None if workspace is None else self._state().places.get(y)
-        if workspace is None or place is None:
-            self._learn_long(x, np.asarray([y]), prepare=workspace is None)
-        else:
-            self._learn_row(workspace, place)
+        self._learn_one(x, y)
 
-    def predict_one(self, x: Any) -> Any:
-        """Return the class of one row; None before there is any."""
+    def _place_target(self, target: np.ndarray, y: Any, *task: Any) -> int | None:
+        return self._state().places.get(y)
+
+    def predict_one(self, x: Row) -> Any:
+        """Return the class of one row; None before the first row was learned from."""
         state = self._resume
         if state is None or state.labels is None:
             return None
@@ -135,12 +131,12 @@ class OnlineClassifier(ClassifierFace, OnlineEstimator):
         if workspace is not None and not state.stored.plan.averaged:
             scores = workspace.scores()
             best = int(np.argmax(scores))
-            if scores[best] == scores[best]:  # else the long way says what is wrong
+            if scores[best] == scores[best]:  # else `predict` raises the error
                 return state.labels.item(best)
         return self.predict(as_rows(x)).item(0)
 
     def predict(self, X: MatrixLike) -> np.ndarray:
-        """Return the class of each row, the first of those with the largest score."""
+        """Return the class with the largest score of each row; of equal ones the first."""
         best = np.argmax(self._scores(X), axis=1)
         return np.asarray(np.asarray(self._state().labels)[best])
 
@@ -227,29 +223,18 @@ class GroupPerceptron(OnlineClassifier):
     random_state: Seed = None
     hash_features: HashedColumns = None
 
-    def _is_centred(self) -> bool:
-        return bool(self.scale)
+    def _has_intercept(self) -> bool:
+        return bool(self.fit_intercept or self.scale)
 
-    def _losses(self, targets: Targets) -> list[Any]:
+    def _losses(self, targets: OnlineTargets) -> list[Any]:
         return [mirror.PERCEPTRON]
 
-    def _plan(self, losses: list[Any], origin: str) -> mirror.Plan:
-        return mirror.Plan(
-            copy.deepcopy(as_norm(self.norm)),
-            losses,
-            rule="none",
-            scaled=bool(self.scale),
-            origin=origin,
-            intercept=bool(self.fit_intercept or self.scale),
-            averaged=bool(self.average),
-        )
+    def mistake_bound(self, W: ArrayLike) -> float:
+        r"""Return an upper bound on the mistakes made on the rows seen, given other weights.
 
-    def mistake_bound(self, W: Any) -> float:
-        r"""Return how many mistakes can have been made on the rows seen, given other weights.
-
-        With :math:`a = \|W\| \max \|X\| \sqrt{p - 1}` that is :math:`L + a \sqrt{L} + a^2`,
-        where :math:`L` is what ``W`` lost on the rows predicted wrong: at most its hinge loss on
-        all rows.
+        With :math:`a = \|W\| \max \|X\| \sqrt{p - 1}` it is :math:`L + a \sqrt{L} + a^2`, where
+        :math:`L` is the loss of ``W`` on the rows predicted wrongly, at most its hinge loss on all
+        rows (:eq:`mistakes`).
 
         Parameters
         ----------
@@ -259,9 +244,10 @@ class GroupPerceptron(OnlineClassifier):
         Returns
         -------
         float
-            ``mistakes_`` is never more. With ``scale=True`` there is no bound: an error says so.
+            ``mistakes_`` is never larger. With ``scale=True`` there is no bound, and the call
+            raises TypeError.
         """
-        return self._learner.mistake_bound(self._compared(W))
+        return self._learner.mistake_bound(self._check_comparator(W))
 
 
 @dataclass(eq=False, repr=False)
@@ -378,8 +364,10 @@ class MirrorDescentClassifier(OnlineClassifier, MirrorDescent):
         known = {name: kind for name, kind in JOINT.items() if kind.row_code is not None}
         loss = as_loss(self.loss, known)
         if not loss.is_classifier:
-            raise ValueError(f"loss={loss!r} is no loss on labels; choose one of {sorted(known)}.")
+            raise ValueError(
+                f"loss={loss!r} is not a loss on labels; choose one of {sorted(known)}."
+            )
         return loss
 
-    def _losses(self, targets: Targets) -> list[Any]:
+    def _losses(self, targets: OnlineTargets) -> list[Any]:
         return [self._loss()] if self._resume is None else []

@@ -8,15 +8,17 @@ from typing import Any, Self
 
 import numpy as np
 
-from mixnorm._array import Array, ArrayLike, MatrixLike
+from mixnorm._array import ArrayLike, MatrixLike
+from mixnorm.engines import mirror
 from mixnorm.estimators._common.parameters import Loss, Norm
 from mixnorm.estimators._common.regressor import RegressorMixin
 from mixnorm.estimators.online.base import as_rows
 from mixnorm.estimators.online.descent import MirrorDescent
-from mixnorm.estimators.online.state import Targets
+from mixnorm.estimators.online.names import Row
+from mixnorm.estimators.online.state import OnlineTargets
 from mixnorm.losses import SCALAR, as_loss
 
-#: Losses of one score whose targets are numbers.
+#: Losses of one score with numbers as targets.
 REGRESSION = {name: kind for name, kind in SCALAR.items() if not kind.is_binary}
 
 
@@ -88,7 +90,7 @@ class MirrorDescentRegressor(RegressorMixin, MirrorDescent):
     loss: Loss = "squared"
     _: KW_ONLY
 
-    def _losses(self, targets: Targets) -> list[Any]:
+    def _losses(self, targets: OnlineTargets) -> list[Any]:
         loss = as_loss(self.loss, REGRESSION)
         if loss.is_classifier or loss.is_binary:
             raise ValueError(
@@ -106,7 +108,7 @@ class MirrorDescentRegressor(RegressorMixin, MirrorDescent):
         X : array or sparse matrix of shape (n_samples, n_features), or list of dicts
             The rows.
         y : array of shape (n_samples,) or (n_samples, n_targets)
-            Their targets; NaN says that a target is not known.
+            Their targets; NaN if a target is unknown.
         sample_weight : array of shape (n_samples,), optional
             How many times each row counts.
 
@@ -129,7 +131,7 @@ class MirrorDescentRegressor(RegressorMixin, MirrorDescent):
         """
         return self._partial_fit(X, y, sample_weight)
 
-    def _encode(self, y: Array, X: Array, role: Any) -> Targets:
+    def _encode(self, y: np.ndarray, X: mirror.Rows, role: ArrayLike | None) -> OnlineTargets:
         state, values = self._resume, y.reshape(len(y), -1)
         if len(values) != X.shape[0]:
             raise ValueError(
@@ -144,56 +146,39 @@ class MirrorDescentRegressor(RegressorMixin, MirrorDescent):
             raise ValueError("Input y contains NaN only; give the targets that are known.")
         single = y.ndim == 1 if state is None else state.single
         nothing = np.empty(0, dtype=np.int64)
-        return Targets(nothing, np.ascontiguousarray(values), single=single)
+        return OnlineTargets(nothing, np.ascontiguousarray(values), single=single)
 
-    def learn_one(self, x: Any, y: ArrayLike) -> None:
+    def learn_one(self, x: Row, y: float | np.ndarray) -> None:
         """Learn from one row, an array of shape (n_features,) or a dict, and its target."""
-        workspace = self._workspace(x)
-        if workspace is None or not self._is_plain_target(y):
-            target = np.asarray([y], dtype=np.float64)
-            self._learn_long(x, target, prepare=workspace is None)
-        else:
-            workspace.target[0] = y
-            self._learn_row(workspace, 0)
+        self._learn_one(x, y)
 
-    def _is_plain_target(self, y: ArrayLike) -> bool:
-        """Whether a target needs no check."""
+    def _place_target(self, target: np.ndarray, y: Any, *task: Any) -> int | None:
         state = self._state()
         if state.single:
-            return isinstance(y, (float, int)) and -math.inf < y < math.inf
-        shape = (state.stored.n_outputs,)
-        return isinstance(y, np.ndarray) and y.shape == shape and bool(np.all(np.isfinite(y)))
+            plain = isinstance(y, (float, int)) and -math.inf < y < math.inf
+        else:
+            shape = (state.stored.n_outputs,)
+            plain = isinstance(y, np.ndarray) and y.shape == shape and bool(np.all(np.isfinite(y)))
+        if not plain:
+            return None
+        target[0] = y
+        return 0
 
-    def predict_one(self, x: Any) -> Any:
-        """Return the prediction for one row; None before there is any."""
+    def predict_one(self, x: Row) -> Any:
+        """Return the prediction for one row; None before the first row was learned from."""
         state = self._resume
         if state is None:
             return None
         workspace = self._workspace(x)
         if workspace is not None and not state.stored.plan.averaged:
             scores = workspace.scores()
-            if not math.isnan(scores[0]):  # else the long way says what is wrong
+            if not math.isnan(scores[0]):  # else `predict` raises the error
                 return float(scores[0]) if state.single else scores.copy()
         found = self.predict(as_rows(x))[0]
         return float(found) if state.single else found
 
-    @property
-    def coef_(self) -> np.ndarray:
-        """Weights, for rows as they were given."""
-        found = super().coef_
-        return found[0] if self._state().single else found
-
-    @property
-    def intercept_(self) -> Any:
-        """Intercepts; a number for one target."""
-        found = super().intercept_
-        return float(found[0]) if self._state().single else found
-
-    def _compared(self, W: Any) -> np.ndarray:
-        return super()._compared(np.atleast_2d(np.asarray(W, dtype=np.float64)))
-
     def predict(self, X: MatrixLike) -> np.ndarray:
-        """Return the predictions, of the shape that ``y`` had."""
+        """Return the predictions, in the shape that ``y`` had."""
         return np.asarray(self._model_outputs.labels(self._scores(X)))
 
     def __sklearn_tags__(self) -> Any:
