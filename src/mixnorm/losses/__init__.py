@@ -1,6 +1,6 @@
 """Losses: what a mistake costs, on scores of shape ``(n_samples, n_outputs)``.
 
-Open ``base.py`` first, then ``squared.py``. This package imports no other one, and only its
+Open ``base.py`` first, then ``regression.py``. This package imports no other one, and only its
 ``compiled`` part loads numba.
 """
 
@@ -9,9 +9,8 @@ from mixnorm.losses.binary import Hinge, Logistic, SquaredHinge
 from mixnorm.losses.box import BoxDual
 from mixnorm.losses.multiclass_hinge import MulticlassHinge, MulticlassSquaredHinge
 from mixnorm.losses.names import as_loss, by_name
-from mixnorm.losses.regression import Absolute, EpsilonInsensitive, Huber
+from mixnorm.losses.regression import Absolute, EpsilonInsensitive, Huber, Squared
 from mixnorm.losses.softmax import MarginSoftmax, MultinomialLogistic
-from mixnorm.losses.squared import Squared
 
 __all__ = [
     "JOINT",

@@ -263,7 +263,7 @@ def test_dtypes(dtype):
 def test_one_compiled_loop_serves_all_arrays(shuffle, tmp_path, monkeypatch):
     from mixnorm.engines.mirror import row_learner
 
-    monkeypatch.setattr(row_learner, "_BLOCK", 50 * D)  # several blocks
+    monkeypatch.setattr(row_learner, "_OPERATIONS_PER_ENTRY", 2**26 // (50 * D))  # blocks of 50
     X, y, weight = rows(), rows()[:, :2], np.ones(N)
     model = MirrorDescentRegressor(shuffle=shuffle, random_state=0)
     wanted = clone(model).fit(X, y, sample_weight=weight)

@@ -15,7 +15,7 @@ import numpy as np
 
 from mixnorm._chunks import chunks
 from mixnorm.engines.mirror import kernels_jit as jit
-from mixnorm.engines.multikernel import machine_jit
+from mixnorm.engines.multikernel import KernelPenalty, machine_jit
 from mixnorm.kernels import Grams, KernelStack
 from mixnorm.models import KernelModel, check_floats
 
@@ -170,12 +170,9 @@ class KernelLearner:
         machine_jit.compute_hinges(F, samples.labels, hinges)
         share = samples.importance / self.total
         loss = float(np.sum(share * hinges))
-        sizes = weights * np.sqrt(self.squares)
-        p = 1.0 if np.isinf(self.q) else self.q / (self.q - 1.0)
-        largest = float(np.max(sizes))
-        norm = largest * np.sum((sizes / largest) ** p) ** (1 / p) if largest > 0.0 else 0.0
         strength = 1.0 / (self.total * self.cost)
-        objective = 0.5 * strength * norm**2 + float(np.sum(self.offsets * sizes)) + loss
+        penalty = KernelPenalty(self.q, np.ones_like(self.offsets), self.offsets / strength)
+        objective = strength * penalty.value(penalty.sizes(weights, self.squares)) + loss
         own = samples.A[np.arange(len(samples.A)), samples.labels]
         inner = float(np.sum(F.T * samples.A) - np.sum(own)) / self.rounds
         return float(objective), max(0.0, loss + inner)

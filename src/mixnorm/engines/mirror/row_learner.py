@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from mixnorm._array import to_dense
+from mixnorm._chunks import chunks
 from mixnorm.engines.mirror import layout, sums_jit
 from mixnorm.engines.mirror import rows_jit as jit
 from mixnorm.engines.mirror.plan import (
@@ -25,7 +26,7 @@ from mixnorm.engines.mirror.plan import (
 )
 from mixnorm.engines.mirror.vectors_jit import BRANCHES
 
-_ENTRIES_PER_CALL = 1 << 16  # of samples, so that the copy of a block does not matter
+_OPERATIONS_PER_ENTRY = 1 << 10  # of a sample, for hundreds of outputs
 
 
 class RowLearner(OnlineLearner):
@@ -140,7 +141,8 @@ class RowLearner(OnlineLearner):
         else:
             self.codes[layout.MODE] = layout.TASKS if len(samples[0]) else layout.TARGETS
         step: Any = jit.learn
-        for rows in _blocks(X):
+        entries = X.size if isinstance(X, np.ndarray) else X.nnz
+        for rows in chunks(X.shape[0], _OPERATIONS_PER_ENTRY * -(-entries // max(1, X.shape[0]))):
             labels, targets, importance, *found = (each[rows] for each in samples)
             block = self._samples(X[rows if order is None else order[rows]])
             done: int = step(*block, labels, targets, importance, *self.arrays(), *found)
@@ -242,12 +244,3 @@ def copy_corners(smaller: Any, larger: Any, names: Sequence[str]) -> None:
     for name in names:
         array = getattr(smaller, name)
         getattr(larger, name)[tuple(map(slice, array.shape))] = array
-
-
-def _blocks(X: Rows) -> Iterator[slice]:
-    """Yield the rows of blocks small enough that a copy of one does not matter."""
-    n_samples = X.shape[0]
-    entries = X.size if isinstance(X, np.ndarray) else X.nnz
-    count = max(1, _ENTRIES_PER_CALL * n_samples // max(entries, n_samples, 1))
-    for start in range(0, n_samples, count):
-        yield slice(start, min(start + count, n_samples))

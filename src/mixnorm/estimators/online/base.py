@@ -27,7 +27,7 @@ from mixnorm.estimators._common.parameters import CheckedParameters
 from mixnorm.estimators._common.validation import validate_data
 from mixnorm.estimators.online.curve import Curve
 from mixnorm.estimators.online.names import Names, Row, are_mappings
-from mixnorm.estimators.online.state import OnlineState, OnlineTargets
+from mixnorm.estimators.online.state import OnlineRows, OnlineState, OnlineTargets
 from mixnorm.models import Inputs, LinearModel, check_scores
 from mixnorm.norms import as_norm
 
@@ -87,11 +87,7 @@ class OnlineEstimator(CheckedParameters, FittedMixin, BaseEstimator):
     # --- learning
 
     def _fit(
-        self,
-        X: MatrixLike,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None,
-        role: ArrayLike | None = None,
+        self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None, role: ArrayLike | None
     ) -> Self:
         """Forget what was learned, and learn from rows, shuffled if ``shuffle`` is set."""
         if sample_weight is not None and not np.any(weight_numbers(sample_weight)):
@@ -104,7 +100,7 @@ class OnlineEstimator(CheckedParameters, FittedMixin, BaseEstimator):
         given: Any,
         y: ArrayLike,
         sample_weight: ArrayLike | None,
-        role: ArrayLike | None = None,
+        role: ArrayLike | None,
         *,
         in_order: bool = True,
     ) -> Self:
@@ -114,23 +110,24 @@ class OnlineEstimator(CheckedParameters, FittedMixin, BaseEstimator):
                 if getattr(self, name, None) is not None:
                     delattr(self, name)
         checked = self._check_targets(y)
-        X, names, fresh = self._check_rows(given)
-        ones = np.ones(X.shape[0])
-        weight = ones if sample_weight is None else row_weights(sample_weight, X.shape[0])
-        targets = self._encode(checked, X, role)
-        order = None
+        rows = self._check_rows(given)
+        n_samples, order = rows.X.shape[0], None
+        weight = np.ones(n_samples)
+        if sample_weight is not None:
+            weight = row_weights(sample_weight, n_samples)
+        if len(checked) != n_samples:
+            raise ValueError(
+                f"X has {n_samples} rows and y has {len(checked)}; give one target per row."
+            )
+        targets = self._encode(checked, rows.X, role)
         if not in_order:
-            order = np.asarray(random_generator(self.random_state).permutation(X.shape[0]))
-        first = {} if names is None else given[0 if order is None else order[0]]
-        self._make_room(X, names, fresh, targets, first)
-        self._learn(X, targets, weight, order)
+            order = np.asarray(random_generator(self.random_state).permutation(n_samples))
+        first = {} if rows.names is None else given[0 if order is None else order[0]]
+        self._make_room(rows, targets, first)
+        self._learn(rows.X, targets, weight, order)
         return self
 
-    def _check_rows(self, given: Any) -> tuple[Any, Names | None, dict[Any, int]]:
-        """Return rows as an array or a CSR matrix.
-
-        If rows are dicts, the result also has the names, and the new names with their columns.
-        """
+    def _check_rows(self, given: Any) -> OnlineRows:
         state = self._resume
         if are_mappings(given):
             names = Names(hashed=self.hash_features) if state is None else self._names()
@@ -140,8 +137,8 @@ class OnlineEstimator(CheckedParameters, FittedMixin, BaseEstimator):
                     f"{self.n_features_in_} columns; reset it, or start a new model."
                 )
             gaps = self._keeps_gaps() if state is None else state.stored.plan.origin == "marked"
-            found, fresh = names.rows(given, gaps=gaps)
-            return found, names, fresh
+            X, fresh = names.rows(given, gaps=gaps)
+            return OnlineRows(X, names, fresh)
         self._check_no_names()
         if self.hash_features is not None:
             raise TypeError(
@@ -149,7 +146,7 @@ class OnlineEstimator(CheckedParameters, FittedMixin, BaseEstimator):
                 "such rows, or leave it out."
             )
         if state is not None and self._is_plain(given):
-            return given, None, {}
+            return OnlineRows(given)
         X = validate_data(
             self,
             given,
@@ -161,7 +158,7 @@ class OnlineEstimator(CheckedParameters, FittedMixin, BaseEstimator):
         if is_sparse(X) and not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()
-        return X, None, {}
+        return OnlineRows(X)
 
     def _keeps_gaps(self) -> bool:
         """Tell whether an unknown value in a dict counts as its mean, for a new learner."""
@@ -179,20 +176,16 @@ class OnlineEstimator(CheckedParameters, FittedMixin, BaseEstimator):
         )
 
     def _make_room(
-        self,
-        X: mirror.Rows,
-        names: Names | None,
-        fresh: dict[Any, int],
-        targets: OnlineTargets,
-        first: Mapping[Any, Any],
+        self, rows: OnlineRows, targets: OnlineTargets, first: Mapping[Any, Any]
     ) -> None:
         """Make the learner, or enlarge it for new features and outputs.
 
         ``first`` is the first row, if rows are dicts: its numbers are measured from their means.
         """
-        state, n_features, n_outputs = self._resume, X.shape[-1], targets.n_outputs
+        (X, names, fresh), state = rows, self._resume
+        n_features, n_outputs = X.shape[-1], targets.n_outputs
         if state is None:
-            learner = self._new_learner(X, names, targets)
+            learner = self._new_learner(rows, targets)
         else:
             learner, n_features = state.learner, max(n_features, state.stored.n_features)
             if n_features > learner.n_features or n_outputs > learner.n_outputs:
@@ -216,13 +209,14 @@ class OnlineEstimator(CheckedParameters, FittedMixin, BaseEstimator):
             )
 
     def _new_learner(
-        self, X: mirror.Rows, names: Names | None, targets: OnlineTargets
+        self, rows: OnlineRows, targets: OnlineTargets
     ) -> mirror.RowLearner | mirror.BlockLearner:
         """Return a new learner; unknown values of dicts become zero in ``X`` if it needs that."""
-        if names is None:
-            origin = "means" if self._is_centred() and not is_sparse(X) else "zero"
-        else:
-            origin = "marked" if self._keeps_gaps() else "zero"
+        X, origin = rows.X, "zero"
+        if rows.names is not None and self._keeps_gaps():
+            origin = "marked"
+        elif self._is_centred() and not is_sparse(X):
+            origin = "means"
         plan, sizes = self._plan(self._losses(targets), origin), (X.shape[-1], targets.n_outputs)
         learner = mirror.build(plan, *sizes)
         if (

@@ -44,7 +44,7 @@ class OnlineClassifier(ClassifierFace, OnlineEstimator):
         -------
         self
         """
-        self._fit(X, y, sample_weight)
+        self._fit(X, y, sample_weight, None)
         if len(self.classes_) < 2:
             raise ValueError(
                 f"{type(self).__name__} needs samples of at least 2 classes, but y holds only one "
@@ -88,10 +88,6 @@ class OnlineClassifier(ClassifierFace, OnlineEstimator):
         state = self._resume
         if state is None:
             check_classification_targets(y)
-        if len(y) != X.shape[0]:
-            raise ValueError(
-                f"X has {X.shape[0]} rows and y {len(y)} labels: give one label per row."
-            )
         if state is None:
             known, places = np.unique(y if role is None else np.asarray(role)), None
         else:

@@ -16,8 +16,8 @@ from mixnorm.estimators._common.inputs import check_one_kind_of_label
 from mixnorm.estimators._common.parameters import Loss, Norm
 from mixnorm.estimators.online.base import as_rows, place_labels
 from mixnorm.estimators.online.descent import MirrorDescent
-from mixnorm.estimators.online.names import Names, Row
-from mixnorm.estimators.online.state import OnlineTargets
+from mixnorm.estimators.online.names import Row
+from mixnorm.estimators.online.state import OnlineRows, OnlineTargets
 from mixnorm.losses import SCALAR, as_loss
 from mixnorm.models import TaskOutputs
 
@@ -184,7 +184,7 @@ class OnlineMultiTaskLearner(MirrorDescent):
         """
         return self._partial_fit(X, y, sample_weight, task)
 
-    def _check_rows(self, given: Any) -> tuple[Any, Names | None, dict[Any, int]]:
+    def _check_rows(self, given: Any) -> OnlineRows:
         if getattr(given, "ndim", 2) != 3:
             return super()._check_rows(given)
         self._check_no_names()
@@ -196,7 +196,7 @@ class OnlineMultiTaskLearner(MirrorDescent):
                 f"X has {X.shape[2]} features, but {type(self).__name__} is expecting "
                 f"{self.n_features_in_} features as input."
             )
-        return X, None, {}
+        return OnlineRows(X)
 
     def _encode(self, y: np.ndarray, X: mirror.Rows, role: ArrayLike | None) -> OnlineTargets:
         """Return targets, and places in ``tasks_``, to which unseen tasks are added."""
@@ -209,10 +209,6 @@ class OnlineMultiTaskLearner(MirrorDescent):
             raise ValueError(
                 f"y has shape {y.shape}, and X {X.shape}: give y of shape {X.shape[:2]}, a "
                 "target (or NaN) for each row and task."
-            )
-        if len(y) != X.shape[0]:
-            raise ValueError(
-                f"X has {X.shape[0]} rows and y {len(y)} targets: give one target per row."
             )
         state = self._resume
         known = np.empty(0, dtype=np.int64) if state is None else self.tasks_

@@ -116,7 +116,7 @@ class MirrorDescentRegressor(RegressorMixin, MirrorDescent):
         -------
         self
         """
-        return self._fit(X, y, sample_weight)
+        return self._fit(X, y, sample_weight, None)
 
     def partial_fit(
         self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None
@@ -129,14 +129,10 @@ class MirrorDescentRegressor(RegressorMixin, MirrorDescent):
         -------
         self
         """
-        return self._partial_fit(X, y, sample_weight)
+        return self._partial_fit(X, y, sample_weight, None)
 
     def _encode(self, y: np.ndarray, X: mirror.Rows, role: ArrayLike | None) -> OnlineTargets:
         state, values = self._resume, y.reshape(len(y), -1)
-        if len(values) != X.shape[0]:
-            raise ValueError(
-                f"X has {X.shape[0]} rows and y {len(values)} targets: give one target per row."
-            )
         known = values.shape[1] if state is None else state.stored.n_outputs
         if values.shape[1] != known:
             raise ValueError(

@@ -3,16 +3,36 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from mixnorm.engines.mirror import PERCEPTRON, BlockLearner, LearnerState, RowLearner
+from mixnorm.engines.mirror import PERCEPTRON, BlockLearner, LearnerState, RowLearner, Rows
 from mixnorm.estimators.online.curve import Curve
 from mixnorm.estimators.online.names import Names
 from mixnorm.models import ClassOutputs, Inputs, NumberOutputs, TaskOutputs, gives_probabilities
+
+
+class OnlineRows(NamedTuple):
+    """Rows that an estimator learns from, after checks.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix
+        The rows.
+    names : Names, optional
+        The columns of rows that are dicts; None for arrays.
+    fresh : dict
+        The new names with their columns.
+    """
+
+    X: Rows
+    names: Names | None = None
+    fresh: Mapping[Any, int] = MappingProxyType({})
 
 
 class OnlineTargets(NamedTuple):
