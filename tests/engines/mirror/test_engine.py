@@ -105,10 +105,10 @@ def assert_alike(one, other, rng, close=1e-10):
 @pytest.mark.parametrize("radius", [math.inf, 0.7])
 @pytest.mark.parametrize("origin", [None, "zero", "means"])
 def test_rows_are_blocks_of_one(norm, rule, radius, origin):
-    rng = np.random.default_rng(1)
-    for loss, (intercept, averaged) in itertools.product(
-        [MulticlassHinge(), MultinomialLogistic(), Squared()], [(True, False), (False, True)]
-    ):
+    rng, turn = np.random.default_rng(1), [*RULES].index(rule) + NORMS.index(norm)
+    for place, loss in enumerate([MulticlassHinge(), MultinomialLogistic(), Squared()]):
+        intercept = (turn + place) % 2 == 0
+        averaged = not intercept
         plan = Plan(
             norm, [loss], rule, RULES[rule], radius, origin is not None, intercept, averaged,
             origin=origin or "zero",
@@ -217,26 +217,52 @@ def test_parts_of_the_samples_do_not_matter_to_blocks(block, scaled):
             assert_close(getattr(one, name), getattr(other, name), 1e-12)
 
 
-@pytest.mark.parametrize("norm", [PLAIN, MixedNorm(2, 1.2), MixedNorm(1.3, 1.3)], ids=str)
-@pytest.mark.parametrize("rule", ["feature", *RULES])
-@pytest.mark.parametrize("kind", [RowLearner, BlockLearner])
-def test_growing_is_having_had_room(norm, rule, kind):
-    if rule == "feature" and (norm is not PLAIN or kind is BlockLearner):
-        pytest.skip("steps by feature are for rows of the plain norm")
+GROWING = [
+    ("feature", PLAIN, RowLearner),
+    *itertools.product(
+        RULES, [PLAIN, MixedNorm(2, 1.2), MixedNorm(1.3, 1.3)], [RowLearner, BlockLearner]
+    ),
+]
+
+
+@pytest.mark.parametrize(("rule", "norm", "kind"), GROWING)
+def test_growing_is_having_had_room(rule, norm, kind):
     plan = Plan(norm, [Squared()], rule, RULES.get(rule, 1.0), math.inf, True, True, True)
+    # Steps by feature depend on the number of outputs, of which there are as many before.
+    few = 4 if rule == "feature" else 2
     X, Y = rows(90, d=150), np.random.default_rng(1).normal(size=(90, 4))
-    X[:50, 70:], Y[:50, 2:], weight = 0.0, np.nan, np.ones(90)
-    one, other = kind(plan, 150, 4), kind(plan, 70, 2)
+    X[:50, 70:], Y[:50, few:], weight = 0.0, np.nan, np.ones(90)
+    one, other = kind(plan, 150, 4), kind(plan, 70, few)
     one.learn(X, NO_LABELS, Y, weight)
-    early = np.ascontiguousarray(X[:50, :70]), NO_LABELS, np.ascontiguousarray(Y[:50, :2])
+    early = np.ascontiguousarray(X[:50, :70]), NO_LABELS, np.ascontiguousarray(Y[:50, :few])
     other.learn(*early, weight[:50])
     other = other.enlarge(150, 4)
     other.learn(X[50:], NO_LABELS, Y[50:], weight[50:])
-    if rule == "feature":
-        # Strengths are means over the outputs, of which there were fewer.
-        assert np.any(other.weights()[0][2:])
-        return
-    assert_alike(other, one, np.random.default_rng(2))
+    # Steps by feature are taken in half the digits.
+    close = 1e-6 if rule == "feature" else 1e-10
+    assert_alike(other, one, np.random.default_rng(2), close)
+
+
+def test_steps_by_feature_go_on_with_new_outputs():
+    """New outputs start from zero, and old ones stay the same function until they learn again."""
+    plan = Plan(PLAIN, [Squared()], "feature", scaled=True, intercept=True, origin="means")
+    X, Y = rows(90), np.random.default_rng(1).normal(size=(90, 4))
+
+    def scores(learner):
+        weights, intercept = learner.weights()
+        return X @ weights[:, :12].T + intercept
+
+    learner = RowLearner(plan, 12, 2)
+    learner.learn(X, NO_LABELS, np.ascontiguousarray(Y[:, :2]), np.ones(90))
+    before = scores(learner)
+    learner = learner.enlarge(14, 4)
+    assert_close(scores(learner)[:, :2], before, 1e-12)
+    assert not np.any(scores(learner)[:, 2:])
+    Y[:, :2] = np.nan
+    learner.learn(np.pad(X, ((0, 0), (0, 2))), NO_LABELS, Y, np.ones(90))
+    assert_close(scores(learner)[:, :2], before, 1e-12)
+    assert np.all(np.any(learner.weights()[0][2:] != 0.0, axis=1))
+    assert not np.any(learner.weights()[0][:, 12:])
 
 
 def test_no_features_at_first():
@@ -382,22 +408,24 @@ def test_sums_of_squares_follow_the_unit_of_their_column(origin):
     assert learner.column[layout.ENERGY, 1] == pytest.approx(energy[1] * grown**2, rel=1e-12)
 
 
-@each_norm
+@pytest.mark.parametrize("norm", [PLAIN, MixedNorm(2, 1.2), MixedNorm(1.3, 1.3)], ids=str)
 def test_averages_keep_their_digits(norm):
-    """Scales of weights fall by many powers of ten, and what is averaged late counts as well."""
+    """The scale of the weights falls by powers of ten, and what is averaged late counts as well."""
     rng = np.random.default_rng(0)
-    X, Y = rng.normal(size=(3000, 12)), 100.0 * rng.normal(size=(3000, 1))
+    X, Y = rng.normal(size=(1500, 12)), 100.0 * rng.normal(size=(1500, 1))
     plan = Plan(norm, [Absolute()], "fixed", 1.0, 1.0, averaged=True)
     one, other = pair(plan, 12, 1)
     for learner in (one, other):
-        learner.learn(X * (1.0 + np.arange(3000.0)[:, None]), NO_LABELS, Y, np.ones(3000))
+        learner.learn(X * (4.0 + 4.0 * np.arange(1500.0)[:, None]), NO_LABELS, Y, np.ones(1500))
+    assert one.numbers[layout.CLOCK] < 0.1  # it began again, as it would be the sum of all scales
     assert_close(one.weights(True)[0], other.weights(True)[0], 1e-9)
 
 
 @pytest.mark.parametrize("norm", [MixedNorm(2, 1.2), MixedNorm(1.3, 1.3)], ids=str)
-def test_a_million_updates(norm):
+def test_many_updates(norm):
+    """Derived numbers do not drift: 100,000 updates at fault by one rounding each would show."""
     rng = np.random.default_rng(0)
-    n = 1_000_000
+    n = 100_000
     X, labels = rng.normal(size=(n, 5)), rng.integers(3, size=n)
     learner = RowLearner(Plan(norm, [MultinomialLogistic()], "adaptive", 1.0), 5, 3)
     learner.learn(X, labels, no_targets(n), np.ones(n))
