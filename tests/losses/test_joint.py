@@ -4,7 +4,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog, minimize, minimize_scalar
 from sklearn.metrics import hinge_loss
@@ -133,6 +133,7 @@ def test_conjugate_of_soft_losses(loss, n_outputs):
     assert loss.conjugate(theta, target, weight) == pytest.approx(-best.fun, abs=1e-8)
 
 
+@settings(max_examples=20)  # each solves about thirty linear programmes
 @given(seed=SEEDS, n_outputs=st.integers(2, 5))
 def test_conjugate_of_the_hinge(seed, n_outputs):
     """A linear programme for each row: most ``<theta, z> - t`` with ``t`` above the hinge."""
