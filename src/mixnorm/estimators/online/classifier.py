@@ -27,9 +27,9 @@ class OnlineClassifier(ClassifierFace, OnlineEstimator):
     _target_dtype = None
 
     def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Forget what was learned, and learn from the rows, once each.
+        """Forget what was learned, and learn once from each row.
 
-        ``shuffle`` says whether they come in a random order.
+        The rows come in a random order if ``shuffle`` is set.
 
         Parameters
         ----------
@@ -38,7 +38,7 @@ class OnlineClassifier(ClassifierFace, OnlineEstimator):
         y : array of shape (n_samples,)
             Their classes.
         sample_weight : array of shape (n_samples,), optional
-            How many times each row counts.
+            How often each row counts.
 
         Returns
         -------
@@ -59,18 +59,18 @@ class OnlineClassifier(ClassifierFace, OnlineEstimator):
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """Learn from rows in their order: each is predicted first, then learned from.
+        """Learn from rows in the given order; each is predicted first, then learned from.
 
         Parameters
         ----------
         X : array or sparse matrix of shape (n_samples, n_features), or list of dicts
-            The rows. A dict has values by names, and new names become new features.
+            The rows. A dict maps names to values; new names become new features.
         y : array of shape (n_samples,)
-            Their classes; unseen ones are added to ``classes_``.
+            Their classes; new ones are added to ``classes_``.
         classes : array, optional
-            All classes that are known of, in the first call.
+            All classes known in advance.
         sample_weight : array of shape (n_samples,), optional
-            How many times each row counts.
+            How often each row counts.
 
         Returns
         -------
@@ -141,9 +141,9 @@ class OnlineClassifier(ClassifierFace, OnlineEstimator):
 class GroupPerceptron(OnlineClassifier):
     r"""The multi-class perceptron whose weights are few shared features.
 
-    It predicts the class with the largest score. After a mistake the row is added to what the right
-    class has gathered, and taken off that of the wrong one; the weights are a mirror map of what
-    was gathered, :math:`w_j = v_j \|v_j\|_2^{p - 2}` for the column of each feature, by which
+    It predicts the class with the largest score. After a mistake it adds the row to the sum of the
+    right class, and subtracts it from the sum of the predicted class. The weights are a mirror map
+    of these sums, :math:`w_j = v_j \|v_j\|_2^{p - 2}` for the column of each feature, so that
     features that help many classes count most.
 
     Parameters
@@ -152,33 +152,34 @@ class GroupPerceptron(OnlineClassifier):
         The norm: ``"l2,1"`` for few features shared by the classes, ``"l2,2"`` for the plain
         perceptron, ``"l1,1"`` for few weights.
     fit_intercept : bool, default=False
-        Have a column of ones. With ``scale=True`` there always is one.
+        Whether the model has intercepts. With ``scale=True`` it always has.
     scale : bool, default=False
-        Measure features from running means in running units, as raw tables need it. By default
-        rows are taken as they are: the bound on the mistakes rests on that.
+        Whether features are measured from running means in running units, which raw tables need. By
+        default rows are used as they are, which the bound on the mistakes assumes.
     average : bool, default=False
-        Predict by the average of the weights so far. It does not change what is learned, and
-        mistakes and losses are those of the weights themselves.
+        Whether predictions use the average of the weights so far. This does not change what is
+        learned, and mistakes and losses are those of the weights themselves.
     shuffle : bool, default=True
-        Let ``fit`` go through the rows in a random order. ``partial_fit`` keeps their order.
+        Whether ``fit`` goes through the rows in a random order. ``partial_fit`` keeps their order.
     random_state : int, RandomState instance or None, default=None
-        Where that order comes from.
+        The source of the random order.
     hash_features : int, optional
-        Columns into which the names of dict rows are hashed; by default every name gets its own.
+        Number of columns into which the names in dicts are hashed. By default every name has a
+        column of its own.
 
     Attributes
     ----------
     coef_, intercept_ : ndarrays of shapes (n_classes, n_features) and (n_classes,)
         The weights, up to a positive factor.
     classes_ : ndarray of shape (n_classes,)
-        Labels, those of the first call in order, later ones as they came.
+        The labels: those of the first call, sorted, then later ones in order of arrival.
     mistakes_, loss_, n_rounds_, n_updates_ : int, float, int, int
-        Rows predicted wrong before they were learned from (for a perceptron that is its loss),
-        rows seen, and rows that changed the weights.
+        Rows predicted wrongly before they were learned from (for a perceptron this is also the
+        loss), rows seen, and rows that changed the weights.
     curve_ : dict of arrays
-        ``mistakes`` and ``loss`` after so many ``rounds``.
+        Cumulative ``mistakes`` and ``loss`` after ``rounds``.
     n_features_in_ : int
-        Number of columns seen.
+        Number of features seen.
 
     See Also
     --------
@@ -186,8 +187,8 @@ class GroupPerceptron(OnlineClassifier):
 
     Notes
     -----
-    A row costs its entries that are not zero, times the classes. Step sizes would not change a
-    prediction, so there are none.
+    A row takes time proportional to its entries that are not zero, times the number of classes.
+    There are no step sizes, because they would not change a prediction.
 
     References
     ----------
@@ -250,67 +251,68 @@ class GroupPerceptron(OnlineClassifier):
 class MirrorDescentClassifier(OnlineClassifier, MirrorDescent):
     r"""Online classification under a norm, by mirror descent.
 
-    The weights are the mirror map of minus the sum of gradients so far, times a step size. With the
-    defaults every feature has a step size of its own, from the gradients that it has seen, and is
-    measured from its running mean in running units: rows may be raw.
+    The weights are the mirror map of minus the sum of gradients so far, times a step size. By
+    default every feature has a step size of its own, which depends on its past gradients, and is
+    measured from its running mean in running units, so that raw rows will do.
 
     Parameters
     ----------
     norm : {"l2,2", "l2,1", "l1,1", "trace"} or Norm, default="l2,2"
-        The norm, in which weights are small: ``"l2,1"`` for few shared features, ``"l1,1"`` for few
-        weights, ``"trace"`` for few directions. The strongly convex norm that stands in for it
-        (``surrogate``) is used, for the shape that the weights have.
+        The norm in which weights are small: ``"l2,1"`` for few shared features, ``"l1,1"`` for few
+        weights, ``"trace"`` for few directions. The learner uses the strongly convex surrogate of
+        the norm (its ``surrogate``) for the shape of the weights.
     loss : {"logistic", "margin", "hinge"} or loss, default="logistic"
         Multinomial logistic, the soft-max with a margin of one, or Crammer and Singer's hinge.
     radius : float, optional
-        Largest norm of the weights.
+        Largest norm that the weights may have.
     learning_rate : {"auto", "feature", "adaptive", "anytime", "fixed"}, default="auto"
         ``"feature"``: a step size for each feature; norm ``"l2,2"`` only. ``"adaptive"``: one for
         all, ``eta0 * sqrt(beta / sum |v|^2)`` of the gradients seen. ``"anytime"``:
-        ``eta0 / sqrt(t)``. ``"fixed"``: ``eta0``. ``"auto"`` is the first where it is allowed, else
-        the second.
+        ``eta0 / sqrt(t)``. ``"fixed"``: ``eta0``. ``"auto"`` is ``"feature"`` where it is allowed,
+        else ``"adaptive"``.
     eta0 : float, optional
-        The step size. By default 5 for ``"feature"`` (about the most that a score moves in the
-        first step), ``radius`` or 10 for ``"adaptive"`` (the norm of the weights that are to be
-        competed with), 1 for the others.
+        The step size. By default it is 5 for ``"feature"`` (about the largest change of a score in
+        the first step), ``radius`` or 10 for ``"adaptive"`` (the norm of the weights to compete
+        with), and 1 for the other rules.
     fit_intercept : bool, default=True
-        Have a column of ones.
+        Whether the model has intercepts.
     scale : bool, default=True
-        Measure features in running units, and those of dense rows from running means: what is
-        learned does not depend on units and origins. Sparse rows keep zero as their origin, and so
-        do all rows with ``fit_intercept=False``. In rows that are dicts, the numbers of the first
-        row are measured from their means, as long as half of the rows have them; not so with the
-        norm ``"trace"`` or with blocks of features.
+        Whether features are measured in running units, and those of dense rows from running means.
+        What is learned then does not depend on units and origins. The origin stays zero for sparse
+        rows, and for all rows with ``fit_intercept=False``. If rows are dicts, the numbers of the
+        first row are measured from their means as long as half of the rows have them, except with
+        the norm ``"trace"`` or with blocks of features.
     average : bool, default=False
-        Predict by the average of the weights so far. It does not change what is learned, and
-        mistakes and losses are those of the weights themselves.
+        Whether predictions use the average of the weights so far. This does not change what is
+        learned, and mistakes and losses are those of the weights themselves.
     conservative : float, default=0.01
-        Derivatives of the loss in a score are taken as zero if they are not larger than this. For
-        the logistic loss they are the probabilities that were given to wrong classes: rows that
-        are predicted well are not learned from.
+        Derivatives of the loss in a score count as zero if they are not larger than this. For the
+        logistic loss they are the probabilities of wrong classes: the learner skips rows that it
+        predicts well.
     shuffle : bool, default=True
-        Let ``fit`` go through the rows in a random order. ``partial_fit`` keeps their order.
+        Whether ``fit`` goes through the rows in a random order. ``partial_fit`` keeps their order.
     random_state : int, RandomState instance or None, default=None
-        Where that order comes from.
+        The source of the random order.
     block_size : int, default=1
-        Rows that are predicted by the same weights, for norms whose weights are dear to compute:
-        the trace norm, and block norms.
+        Number of rows predicted with the same weights, for norms whose weights are costly to
+        compute: the trace norm and block norms.
     hash_features : int, optional
-        Columns into which the names of dict rows are hashed; by default every name gets its own.
+        Number of columns into which the names in dicts are hashed. By default every name has a
+        column of its own.
 
     Attributes
     ----------
     coef_, intercept_ : ndarrays of shapes (n_classes, n_features) and (n_classes,)
-        The weights, for rows as they were given.
+        The weights, in the units of the rows.
     classes_ : ndarray of shape (n_classes,)
-        Labels, those of the first call in order, later ones as they came.
+        The labels: those of the first call, sorted, then later ones in order of arrival.
     mistakes_, loss_, n_rounds_, n_updates_ : int, float, int, int
-        Rows predicted wrong before they were learned from, the sum of their losses, rows seen, and
-        rows that changed the weights.
+        Rows predicted wrongly before they were learned from, the sum of all losses, the number of
+        rows seen, and the number of rows that changed the weights.
     curve_ : dict of arrays
-        ``mistakes`` and ``loss`` after so many ``rounds``.
+        Cumulative ``mistakes`` and ``loss`` after ``rounds``.
     n_features_in_ : int
-        Number of columns seen.
+        Number of features seen.
 
     See Also
     --------
@@ -319,18 +321,18 @@ class MirrorDescentClassifier(OnlineClassifier, MirrorDescent):
 
     Notes
     -----
-    A row is predicted first, by means and units known before it. When means move, the intercept
-    moves with them, so that the model stays the same function; so do weights when units grow,
-    unless a value lies more than half again as far out as any before it. Steps grow to their full
-    size in the first 30 rows or so, while units are not well known.
+    Each row is predicted first, with the means and units known before it. When means move, the
+    intercept moves with them, so that the model stays the same function. Weights follow growing
+    units in the same way, unless a value is more than 1.5 times as far out as all before it. Steps
+    grow to their full size in about the first 30 rows, while units are not well known.
 
-    A row of weight two is learned from twice, and one of weight 2.5 in three equal parts: as if it
-    stood there so often. One of more than 64 is learned from 64 times, and counts in full for the
-    means. Each is predicted once for the mistakes.
+    The learner learns twice from a row of weight two, and in three equal parts from a row of weight
+    2.5, as if the row were repeated. It learns at most 64 times from one row, whose full weight
+    counts for the means. Each row is predicted once for the mistakes.
 
     With ``scale=False``, ``conservative=0`` and a rule other than ``"feature"``, ``regret(W)`` is
     at most ``regret_bound(W)`` on any rows, for all ``W`` in the ball. With ``scale=True`` there is
-    no bound: an error says so.
+    no bound, and both methods raise TypeError.
 
     References
     ----------

@@ -36,47 +36,49 @@ class OnlineMultiTaskLearner(MirrorDescent):
         ``"huber"``, ``"epsilon_insensitive"`` for numbers; ``"logistic"``, ``"hinge"``,
         ``"squared_hinge"`` for two classes, given as -1 and 1, 0 and 1, or False and True.
     radius : float, optional
-        Largest norm of the weights.
+        Largest norm that the weights may have.
     learning_rate : {"auto", "adaptive", "anytime", "fixed", "feature"}, default="auto"
         As in :class:`MirrorDescentClassifier`; ``"auto"`` is ``"adaptive"``.
     eta0 : float, optional
-        The step size; by default ``radius`` or 10 for ``"adaptive"``, 1 for the others. For
-        ``"adaptive"`` it is about the size of the weights, in units of the targets: give larger
-        ones for large targets.
+        The step size. By default it is ``radius`` or 10 for ``"adaptive"``, and 1 for the other
+        rules. For ``"adaptive"`` it is about the size of the weights, in units of the targets: give
+        a larger one for large targets.
     fit_intercept : bool, default=True
-        Have a column of ones.
+        Whether the model has intercepts.
     scale : bool, default=True
-        Measure features in running units, and those of dense rows from running means: what is
-        learned does not depend on units and origins. Sparse rows keep zero as their origin, and so
-        do all rows with ``fit_intercept=False``. In rows that are dicts, the numbers of the first
-        row are measured from their means, as long as half of the rows have them; not so with the
-        norm ``"trace"`` or with blocks of features. All tasks share the means: bring rows of
-        tasks that lie far apart to one origin first.
+        Whether features are measured in running units, and those of dense rows from running means.
+        What is learned then does not depend on units and origins. The origin stays zero for sparse
+        rows, and for all rows with ``fit_intercept=False``. If rows are dicts, the numbers of the
+        first row are measured from their means as long as half of the rows have them, except with
+        the norm ``"trace"`` or with blocks of features. All tasks share the means; centre each task
+        first if their rows lie far apart.
     average : bool, default=False
-        Predict by the average of the weights so far. It does not change what is learned, and
-        mistakes and losses are those of the weights themselves.
+        Whether predictions use the average of the weights so far. This does not change what is
+        learned, and mistakes and losses are those of the weights themselves.
     shuffle : bool, default=True
-        Let ``fit`` go through the rows in a random order. ``partial_fit`` keeps their order.
+        Whether ``fit`` goes through the rows in a random order. ``partial_fit`` keeps their order.
     random_state : int, RandomState instance or None, default=None
-        Where that order comes from.
+        The source of the random order.
     block_size : int, default=1
-        Rows that are predicted by the same weights, for norms whose weights are dear to compute.
+        Number of rows predicted with the same weights, for norms whose weights are costly to
+        compute.
     hash_features : int, optional
-        Columns into which the names of dict rows are hashed; by default every name gets its own.
+        Number of columns into which the names in dicts are hashed. By default every name has a
+        column of its own.
 
     Attributes
     ----------
     tasks_ : ndarray of shape (n_tasks,)
-        The tasks: those of the first call in order, later ones as they came.
+        The tasks: those of the first call, sorted, then later ones in order of arrival.
     coef_, intercept_ : ndarrays of shapes (n_tasks, n_features) and (n_tasks,)
-        The weights, for rows as they were given.
+        The weights, in the units of the rows.
     mistakes_, loss_, n_rounds_, n_updates_ : int, float, int, int
-        Examples of two classes predicted wrong before they were learned from, the sum of all
-        losses, rows seen, and rows that changed the weights.
+        Examples of two classes predicted wrongly before they were learned from, the sum of all
+        losses, the number of rows seen, and the number of rows that changed the weights.
     curve_ : dict of arrays
-        ``mistakes`` and ``loss`` after so many ``rounds``.
+        Cumulative ``mistakes`` and ``loss`` after ``rounds``.
     n_features_in_ : int
-        Number of columns seen.
+        Number of features seen.
 
     See Also
     --------
@@ -164,7 +166,7 @@ class OnlineMultiTaskLearner(MirrorDescent):
         task: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """Learn from rows in their order: each is predicted first, then learned from.
+        """Learn from rows in the given order; each is predicted first, then learned from.
 
         Parameters
         ----------
@@ -174,9 +176,9 @@ class OnlineMultiTaskLearner(MirrorDescent):
         y : array of shape (n_samples,) or (n_samples, n_tasks)
             The targets; NaN if a task has none.
         task : array of shape (n_samples,), optional
-            The task of each row. Unseen ones are added to ``tasks_``.
+            The task of each row; new tasks are added to ``tasks_``.
         sample_weight : array of shape (n_samples,), optional
-            How many times each row counts.
+            How often each row counts.
 
         Returns
         -------
@@ -199,7 +201,7 @@ class OnlineMultiTaskLearner(MirrorDescent):
         return OnlineRows(X)
 
     def _encode(self, y: np.ndarray, X: mirror.Rows, role: ArrayLike | None) -> OnlineTargets:
-        """Return targets, and places in ``tasks_``, to which unseen tasks are added."""
+        """Return targets, and places in ``tasks_``, to which new tasks are added."""
         if X.ndim == 3 and role is not None:
             raise ValueError(
                 "X of three dimensions has an input for each task; leave task out, or give X "
@@ -295,7 +297,7 @@ class OnlineMultiTaskLearner(MirrorDescent):
     # --- predictions
 
     def decision_function(self, X: MatrixLike, task: ArrayLike | None = None) -> np.ndarray:
-        """Return the scores of rows: of their tasks, or of all tasks.
+        """Return the scores of rows, for their tasks or for all tasks.
 
         Parameters
         ----------

@@ -29,50 +29,53 @@ class MirrorDescentRegressor(RegressorMixin, MirrorDescent):
     Parameters
     ----------
     norm : {"l2,2", "l2,1", "l1,1", "trace"} or Norm, default="l2,2"
-        The norm, in which weights are small.
+        The norm in which weights are small.
     loss : {"squared", "absolute", "huber", "epsilon_insensitive"} or loss, default="squared"
         The loss of each target.
     radius : float, optional
-        Largest norm of the weights.
+        Largest norm that the weights may have.
     learning_rate : {"auto", "feature", "adaptive", "anytime", "fixed"}, default="auto"
         As in :class:`MirrorDescentClassifier`. With ``"feature"`` steps are also in units of the
-        largest target seen; with ``scale=True`` targets are measured from their running mean, and
-        the first one costs nothing.
+        largest target seen. With ``scale=True`` targets are measured from their running mean, and
+        the first target has no loss.
     eta0 : float, optional
-        The step size; by default ``radius`` or 10 for ``"adaptive"``, 1 for the others. For
-        ``"adaptive"`` it is about the size of the weights, in units of the targets: give larger
-        ones for large targets.
+        The step size. By default it is ``radius`` or 10 for ``"adaptive"``, and 1 for the other
+        rules. For ``"adaptive"`` it is about the size of the weights, in units of the targets: give
+        a larger one for large targets.
     fit_intercept : bool, default=True
-        Have a column of ones.
+        Whether the model has intercepts.
     scale : bool, default=True
-        Measure features in running units, and those of dense rows from running means: what is
-        learned does not depend on units and origins. Sparse rows keep zero as their origin, and so
-        do all rows with ``fit_intercept=False``. In rows that are dicts, the numbers of the first
-        row are measured from their means, as long as half of the rows have them; not so with the
-        norm ``"trace"`` or with blocks of features.
+        Whether features are measured in running units, and those of dense rows from running means.
+        What is learned then does not depend on units and origins. The origin stays zero for sparse
+        rows, and for all rows with ``fit_intercept=False``. If rows are dicts, the numbers of the
+        first row are measured from their means as long as half of the rows have them, except with
+        the norm ``"trace"`` or with blocks of features.
     average : bool, default=False
-        Predict by the average of the weights so far. It does not change what is learned, and
-        mistakes and losses are those of the weights themselves.
+        Whether predictions use the average of the weights so far. This does not change what is
+        learned, and mistakes and losses are those of the weights themselves.
     shuffle : bool, default=True
-        Let ``fit`` go through the rows in a random order. ``partial_fit`` keeps their order.
+        Whether ``fit`` goes through the rows in a random order. ``partial_fit`` keeps their order.
     random_state : int, RandomState instance or None, default=None
-        Where that order comes from.
+        The source of the random order.
     block_size : int, default=1
-        Rows that are predicted by the same weights, for norms whose weights are dear to compute.
+        Number of rows predicted with the same weights, for norms whose weights are costly to
+        compute.
     hash_features : int, optional
-        Columns into which the names of dict rows are hashed; by default every name gets its own.
+        Number of columns into which the names in dicts are hashed. By default every name has a
+        column of its own.
 
     Attributes
     ----------
     coef_, intercept_ : ndarrays of shapes (n_targets, n_features) and (n_targets,)
-        The weights, for rows as they were given; of one target ``(n_features,)`` and a number.
+        The weights, in the units of the rows. For one target, an array of shape ``(n_features,)``
+        and a number.
     loss_, n_rounds_, n_updates_ : float, int, int
-        The sum of the losses of all rows, each before it was learned from, rows seen, and rows that
-        changed the weights.
+        The sum of the losses of all rows, each before it was learned from; the number of rows seen;
+        and the number of rows that changed the weights.
     curve_ : dict of arrays
-        ``loss`` after so many ``rounds``.
+        Cumulative ``loss`` after ``rounds``.
     n_features_in_ : int
-        Number of columns seen.
+        Number of features seen.
 
     Examples
     --------
@@ -99,9 +102,9 @@ class MirrorDescentRegressor(RegressorMixin, MirrorDescent):
         return [loss]
 
     def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Forget what was learned, and learn from the rows, once each.
+        """Forget what was learned, and learn once from each row.
 
-        ``shuffle`` says whether they come in a random order.
+        The rows come in a random order if ``shuffle`` is set.
 
         Parameters
         ----------
@@ -110,7 +113,7 @@ class MirrorDescentRegressor(RegressorMixin, MirrorDescent):
         y : array of shape (n_samples,) or (n_samples, n_targets)
             Their targets; NaN if a target is unknown.
         sample_weight : array of shape (n_samples,), optional
-            How many times each row counts.
+            How often each row counts.
 
         Returns
         -------
@@ -121,7 +124,7 @@ class MirrorDescentRegressor(RegressorMixin, MirrorDescent):
     def partial_fit(
         self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Learn from rows in their order: each is predicted first, then learned from.
+        """Learn from rows in the given order; each is predicted first, then learned from.
 
         Parameters are those of :meth:`fit`.
 
