@@ -14,7 +14,7 @@ from mixnorm.engines.mirror import layout
 from mixnorm.engines.mirror import rows_jit as jit
 from mixnorm.engines.mirror.plan import OnlineLearner, Plan, Rows, row_loss, rule_error
 from mixnorm.engines.mirror.row_learner import RowLearner, copy_corners
-from mixnorm.norms import MixedNorm, SchattenNorm
+from mixnorm.norms import MixedNorm, Norm, SchattenNorm
 
 _LARGEST_GRAM_SIDE = 256  # of matrices whose singular values come from a Gram matrix
 _LEAST_SQUARES, _MOST_SQUARES = 1e-200, 1e200  # range of its trace in which no digits are lost
@@ -344,7 +344,7 @@ def _mirror(norm: Any, theta: np.ndarray) -> np.ndarray:
     return np.asarray(inner @ theta if wide else theta @ inner)
 
 
-def _gram(norm: Any, A: np.ndarray) -> np.ndarray | None:
+def _gram(norm: Norm, A: np.ndarray) -> np.ndarray | None:
     """Return the Gram matrix of the smaller side of ``A`` for Schatten norms, else None.
 
     The result is also None if the matrix is large, or if its squares overflow or vanish.

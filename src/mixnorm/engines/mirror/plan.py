@@ -303,9 +303,9 @@ def make_plain(array: np.ndarray, dtype: Any) -> np.ndarray:
     return np.require(array, dtype, requirements=["C", "W", "E"])
 
 
-def is_joint(loss: Any) -> bool:
+def is_joint(loss: Loss | str) -> bool:
     """Tell whether a loss, or the perceptron's, is of all scores of a sample and its label."""
-    return loss == PERCEPTRON or bool(loss.is_classifier)
+    return isinstance(loss, str) or bool(loss.is_classifier)
 
 
 def rule_error(norm: Norm) -> ValueError:
@@ -316,9 +316,9 @@ def rule_error(norm: Norm) -> ValueError:
     )
 
 
-def row_code(loss: Any) -> int | None:
+def row_code(loss: Loss | str) -> int | None:
     """Return the number of a loss in the compiled loops; None for a loss that is not in them."""
-    return compiled.PERCEPTRON if loss == PERCEPTRON else getattr(loss, "row_code", None)
+    return compiled.PERCEPTRON if isinstance(loss, str) else getattr(loss, "row_code", None)
 
 
 def are_compiled(losses: Sequence[Any]) -> bool:
@@ -326,26 +326,25 @@ def are_compiled(losses: Sequence[Any]) -> bool:
     return all(row_code(loss) is not None for loss in losses)
 
 
-def row_constants(loss: Any) -> np.ndarray:
+def row_constants(loss: Loss | str) -> np.ndarray:
     """Return the constants of a loss that the compiled loops need."""
-    found = np.zeros(_CONSTANTS_OF_A_LOSS)
-    if loss != PERCEPTRON:
-        found[: len(loss.row_constants)] = loss.row_constants
+    found, own = np.zeros(_CONSTANTS_OF_A_LOSS), getattr(loss, "row_constants", ())
+    found[: len(own)] = own
     return found
 
 
-def row_loss(loss: Any) -> Callable[[np.ndarray, Any], tuple[float, np.ndarray]]:
+def row_loss(loss: Loss | str) -> Callable[[np.ndarray, Any], tuple[float, np.ndarray]]:
     """Return the loss of one sample and its derivatives, as a function of scores and target.
 
     The function is compiled if possible. For a scalar loss it takes a single score.
     """
     code = row_code(loss)
-    if code is None:
+    if code is None and not isinstance(loss, str):
         return partial(_general_loss, loss)
     constants = row_constants(loss)
     if is_joint(loss):
 
-        def label_loss(scores: np.ndarray, label: Any) -> tuple[float, np.ndarray]:
+        def label_loss(scores: np.ndarray, label: int) -> tuple[float, np.ndarray]:
             residual = np.empty(len(scores))
             return compiled.label_loss(code, constants, scores, label, residual), residual
 
@@ -353,7 +352,7 @@ def row_loss(loss: Any) -> Callable[[np.ndarray, Any], tuple[float, np.ndarray]]
     return lambda scores, target: compiled.number_loss(code, constants, scores[0], target)
 
 
-def _general_loss(loss: Any, scores: np.ndarray, target: Any) -> tuple[float, np.ndarray]:
+def _general_loss(loss: Loss, scores: np.ndarray, target: Any) -> tuple[float, np.ndarray]:
     scores = scores[None, :]
     encoded = loss.encode(np.asarray([target]), scores.shape[1], scores)
     value, residual = loss.value_and_residual(scores, encoded, np.ones(1))

@@ -239,7 +239,7 @@ class RowWorkspace:
         return self._scores
 
 
-def copy_corners(smaller: Any, larger: Any, names: Sequence[str]) -> None:
+def copy_corners(smaller: OnlineLearner, larger: OnlineLearner, names: Sequence[str]) -> None:
     """Copy arrays of one learner into the first rows and columns of the arrays of another."""
     for name in names:
         array = getattr(smaller, name)

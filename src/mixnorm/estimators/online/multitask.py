@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
@@ -113,7 +113,7 @@ class OnlineMultiTaskLearner(MirrorDescent):
     losses: Loss = "squared"
     _: KW_ONLY
 
-    def _loss_of(self, place: int, task: Any) -> Any:
+    def _loss_of(self, place: int, task: Hashable) -> Any:
         """Return the loss of a new task, number ``place`` from zero."""
         losses = self.losses
         if isinstance(losses, Mapping):
@@ -255,7 +255,7 @@ class OnlineMultiTaskLearner(MirrorDescent):
             values=np.ascontiguousarray(values), low=before if same else tuple(low)
         )
 
-    def _lower_class(self, task: Any, given: np.ndarray, before: float) -> float | None:
+    def _lower_class(self, task: Hashable, given: np.ndarray, before: float) -> float | None:
         """Return the lower class of a task as the user gave it; None if no row has it."""
         known = given[~np.isnan(given)]
         wrong = known[~np.isin(known, (-1.0, 0.0, 1.0))]
@@ -270,7 +270,7 @@ class OnlineMultiTaskLearner(MirrorDescent):
             )
         return low.pop() if low else None
 
-    def learn_one(self, x: Row, y: float, task: Any) -> None:
+    def learn_one(self, x: Row, y: float, task: Hashable) -> None:
         """Learn from one row of a task: an array of shape (n_features,) or a dict."""
         self._learn_one(x, y, task)
 
@@ -283,7 +283,7 @@ class OnlineMultiTaskLearner(MirrorDescent):
         target[0, 0] = y
         return place
 
-    def predict_one(self, x: Row, task: Any) -> float | None:
+    def predict_one(self, x: Row, task: Hashable) -> float | None:
         """Return the prediction for one row of a task; None for a task not seen so far."""
         if self._resume is None or task not in self._resume.places:
             return None

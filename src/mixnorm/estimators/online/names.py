@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypeGuard
 
@@ -72,7 +72,7 @@ class Names:
         return X, fresh
 
     def _entry(
-        self, name: Any, value: Any, fresh: dict[Any, int] | None
+        self, name: Hashable, value: Any, fresh: dict[Any, int] | None
     ) -> tuple[int | None, float]:
         """Return the column and the number for a name and its value.
 
