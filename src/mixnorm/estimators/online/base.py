@@ -280,13 +280,13 @@ class OnlineEstimator(CheckedParameters, FittedMixin, BaseEstimator):
 
     @property
     def coef_(self) -> np.ndarray:
-        """Weights of shape ``(n_outputs, n_features)``; their average with ``average=True``."""
+        """Weights, ``(n_outputs, n_features)`` or of one target ``(n_features,)``; see ``average``."""
         found = self._weights()[0]
         return np.asarray(found[0] if self._state().single else found)
 
     @property
     def intercept_(self) -> Any:
-        """Intercepts of shape ``(n_outputs,)``."""
+        """Intercepts of shape ``(n_outputs,)``; a number for one target."""
         found = np.asarray(self._weights()[1])
         return float(found[0]) if self._state().single else found
 
