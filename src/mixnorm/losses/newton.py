@@ -10,8 +10,8 @@ from mixnorm.losses.arrays import clip
 
 # Probabilities with a logarithm below this one do not change a sum of about one; the bound keeps
 # all logarithms finite.
-_LOWEST = -60.0
-_LEAST_RATE = 1e-30  # smaller rates change nothing, and a division by them could overflow
+_LEAST_LOGARITHM = -60.0
+_LEAST_PROX_RATE = 1e-30  # smaller rates change nothing, and a division by them could overflow
 _MOST_LOGISTIC_STEPS = 60  # a guard: two to eight steps are enough
 _LONG_STEP = 0.5
 _ENTRIES_PER_PROX_BLOCK = 20_000  # which stay in the processor's cache
@@ -49,7 +49,7 @@ def _solve_damped_softmax(scores: Array, rate: Array) -> Any:
     total = xp.sum(xp.exp(scores), axis=1, keepdims=True)
     level = xp.mean(scores, axis=1, keepdims=True) - rate / n_outputs + math.log(n_outputs)
     level = xp.maximum(level, xp.log(total) - rate / total)
-    wanted = clip(scores - level, low=_LOWEST)
+    wanted = clip(scores - level, low=_LEAST_LOGARITHM)
     p = _guess_omega(wanted, rate)
     for _ in range(_MOST_LOGISTIC_STEPS):
         slope = 1.0 / (1.0 + rate * p)
@@ -60,7 +60,7 @@ def _solve_damped_softmax(scores: Array, rate: Array) -> Any:
         # The error that a step of first order leaves.
         done = float(xp.max(p * step * step)) <= epsilon(p)
         level = level + change
-        wanted = clip(scores - level, low=_LOWEST)
+        wanted = clip(scores - level, low=_LEAST_LOGARITHM)
         if not done and float(xp.max(xp.abs(change))) > _LONG_STEP:
             p = _guess_omega(wanted, rate)
             continue
@@ -88,7 +88,7 @@ def _guess_omega(wanted: Array, rate: Array) -> Any:
     ``x - ln x`` and a little more if ``x`` is above one, and near ``exp(x)`` below.
     """
     xp = namespace(wanted)
-    positive = rate > _LEAST_RATE
+    positive = rate > _LEAST_PROX_RATE
     some = xp.where(positive, rate, 1.0)
     x = wanted + xp.where(positive, xp.log(some), -math.inf)
     large = clip(x, low=1.0)

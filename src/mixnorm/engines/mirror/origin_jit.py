@@ -17,7 +17,7 @@ from mixnorm.engines.mirror.vectors_jit import compiled, move_means
 _LARGEST_STRETCH = 1.5  # largest factor by which a weight grows with the unit of its column
 _RECENT_SHARE = 0.1  # share of the samples so far that counts as a short time
 _USUAL_SHARE = 0.5  # least share of samples with a name whose absence means unknown
-_FEW_ROWS = 10.0  # too few samples to judge whether a name is usual
+_ROWS_TO_JUDGE_NAMES = 10.0  # too few samples to judge whether a name is usual
 
 
 @compiled
@@ -177,7 +177,7 @@ def note_names(  # type: ignore[no-untyped-def]
         j = places[e] + 1
         if column[at.MARK, j] > 0.0:
             seen = numbers[at.WEIGHT]
-            if seen > _FEW_ROWS and column[at.PRESENT, j] < _USUAL_SHARE * seen:
+            if seen > _ROWS_TO_JUDGE_NAMES and column[at.PRESENT, j] < _USUAL_SHARE * seen:
                 if column[at.TOP, j] > 0.0:
                     grow(
                         j, column[at.TOP, j] + abs(column[at.MEAN, j]), math.inf, codes, constants,

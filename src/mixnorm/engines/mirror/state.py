@@ -14,7 +14,7 @@ from mixnorm.engines.mirror.block_learner import BlockLearner
 from mixnorm.engines.mirror.plan import Plan
 from mixnorm.engines.mirror.row_learner import RowLearner
 
-_MOST_ROUNDS = 2.0**53  # up to which floating-point numbers count exactly
+_LARGEST_EXACT_COUNT = 2.0**53  # up to which floating-point numbers count exactly
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +96,7 @@ class LearnerState:
             if not same or not array.flags.c_contiguous or not np.all(np.isfinite(array)):
                 raise ValueError(f"the array {name} of the learner does not fit the rest")
         counts = self.arrays["numbers"][[layout.ROUNDS, layout.MISTAKES, layout.UPDATES]]
-        if np.any((counts < 0.0) | (counts > _MOST_ROUNDS)):
+        if np.any((counts < 0.0) | (counts > _LARGEST_EXACT_COUNT)):
             raise ValueError("the rounds of the learner must be whole numbers")
         if self.kind == "blocks" and not 0 <= int(self.arrays["waiting"][0]) < self.plan.block:
             raise ValueError("more samples wait than one block has")

@@ -280,7 +280,7 @@ class OnlineEstimator(CheckedParameters, FittedMixin, BaseEstimator):
 
     @property
     def coef_(self) -> np.ndarray:
-        """Weights, ``(n_outputs, n_features)`` or of one target ``(n_features,)``; see ``average``."""
+        """Weights, ``(n_outputs, n_features)``; of a single target ``(n_features,)``."""
         found = self._weights()[0]
         return np.asarray(found[0] if self._state().single else found)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-_POINTS = 1000  # of a curve, at most; a longer one drops every second point
+_CURVE_SIZE = 1000  # of a curve, at most; a longer one drops every second point
 
 
 @dataclass(eq=False)
@@ -38,10 +38,10 @@ class Curve:
         self, start: int, wrong: np.ndarray, losses: np.ndarray, mistakes: int, loss: float
     ) -> None:
         """Add the rounds after the first ``start``, which had these mistakes and this loss."""
-        count = len(wrong)
-        while len(self.rounds) + (start + count) // self.stride - start // self.stride > _POINTS:
+        end = start + len(wrong)
+        while len(self.rounds) + end // self.stride - start // self.stride > _CURVE_SIZE:
             self._thin()
-        places = np.arange(start + 1, start + count + 1)
+        places = np.arange(start + 1, end + 1)
         kept = np.flatnonzero(places % self.stride == 0)
         if len(kept):
             self.rounds += places[kept].tolist()
@@ -50,7 +50,7 @@ class Curve:
 
     def note(self, at: int, mistakes: int, loss: float) -> None:
         """Add one round, if the curve has a point there, with the sums after it."""
-        if len(self.rounds) >= _POINTS:
+        if len(self.rounds) >= _CURVE_SIZE:
             self._thin()
         if at % self.stride == 0:
             self.rounds.append(at)
@@ -67,7 +67,7 @@ class Curve:
     def check(self) -> None:
         """Raise ValueError unless the points are evenly spaced; they may be from a file."""
         count = len(self.rounds)
-        if not len(self.mistakes) == len(self.losses) == count <= _POINTS or self.stride < 1:
-            raise ValueError(f"the curve must have at most {_POINTS} points, and a stride")
+        if not len(self.mistakes) == len(self.losses) == count <= _CURVE_SIZE or self.stride < 1:
+            raise ValueError(f"the curve must have at most {_CURVE_SIZE} points, and a stride")
         if self.rounds != [self.stride * at for at in range(1, count + 1)]:
             raise ValueError("the rounds of the curve must be evenly spaced")
