@@ -253,7 +253,7 @@ class BlockPenaltyClassifier(KernelClassifier):
         X = take_rows(X, kept)
         whole = past.append(X)
         grams = _require_stored(whole.take(np.arange(past.n_samples, whole.n_samples)).grams())
-        descent = MirrorLearner.going_on(self._resume, len(self.classes_))
+        descent = MirrorLearner.from_state(self._resume, len(self.classes_))
         samples = descent.begin(grams, labels[kept], weight[kept], growing=True)
         samples.add_past(past.between(X), model.dual_coef)
         descent.learn(samples, np.arange(len(kept)))
