@@ -321,7 +321,7 @@ class TestMemory:
 
     def test_scales_are_kept(self, digits, monkeypatch):
         X = digits[0].reshape(-1, 64).astype(np.float32)
-        monkeypatch.setattr("mixnorm.pools.patches.prepared._RECENT", 1)
+        monkeypatch.setattr("mixnorm.pools.patches.prepared._RESPONSES_TO_KEEP", 1)
         tight = clone(SMALL).set_params(max_gib=2 * 108 * len(X) / 2**30)
         prepared = tight.prepare(X, random_state=0)
         sizes = [prepared.scale((t, 0)) for t in range(4)]
