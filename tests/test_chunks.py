@@ -20,7 +20,7 @@ from mixnorm.engines.proximal.loss_model import Model
 from mixnorm.kernels import KernelStack
 from mixnorm.kernels.grams.factors import FactorGrams
 from mixnorm.pools import Boxes, Patches, Pieces, Products, Stumps
-from mixnorm.pools.patches.pool import PatchParts
+from mixnorm.pools.patches.responses import PatchParts
 from mixnorm.pools.patches.tuning import _sums_compiled
 
 LITTLE = 300  # operations at once

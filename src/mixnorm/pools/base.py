@@ -100,6 +100,11 @@ class TrainingData:
     fit_intercept: bool
     random_state: Any
 
+    def options(self) -> dict[str, Any]:
+        """Return all but the data, as keywords of :meth:`Pool.prepare`."""
+        names = ("weight", "scale", "fit_intercept", "random_state")
+        return {name: getattr(self, name) for name in names}
+
     @property
     def dtype(self) -> Any:
         """The dtype of the columns that the pool returns: that of the weights."""

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mixnorm._array import Array, device_of, is_sparse, namespace, tiny, to_numpy
+from mixnorm._array import Array, device_of, follow, is_sparse, namespace, tiny, to_numpy
 from mixnorm.data import ColumnStatistics, Matrix, as_matrix
 from mixnorm.pools.base import (
     Curvature,
@@ -73,7 +73,7 @@ class Columns(Pool):
         X, weight, fit_intercept = data.X, data.weight, data.fit_intercept
         matrix = as_matrix(X, data.dtype)
         if weight is None:
-            weight = _ones_like_rows(X, data.dtype)
+            weight = follow(np.ones(X.shape[0]), X, data.dtype)
         found = matrix.statistics(weight)
         if not fit_intercept:
             found = found.about_zero()
@@ -369,12 +369,6 @@ def check_unscaled(largest: np.ndarray, dtype: Any) -> None:
                 f"{largest[column]:.0e}. Choose scale='std' or scale='max', or divide the column "
                 "by a number of that size."
             )
-
-
-def _ones_like_rows(X: Array, dtype: Any) -> Any:
-    if is_sparse(X):
-        return np.ones(X.shape[0], dtype=dtype)
-    return namespace(X).ones((X.shape[0],), dtype=dtype, device=device_of(X))
 
 
 def _labels(groups: Sequence[Hashable]) -> list[Hashable]:

@@ -189,17 +189,9 @@ class PreparedStumps(Binned):
         columns = np.arange(len(self._starts) - 1) if inputs is None else np.asarray(sorted(inputs))
         columns, total = columns.astype(np.int64), residual.sum(axis=0)
         scores = np.zeros(len(self._edges))
+        table = self._codes, self._modes, self._starts
         for part in chunks(len(columns), residual.size, parallel=True):
-            threshold_scores(
-                self._codes,
-                self._modes,
-                self._starts,
-                columns[part],
-                residual,
-                total,
-                rule == "l2",
-                scores,
-            )
+            threshold_scores(*table, columns[part], residual, total, rule == "l2", scores)
         for atom in exclude:
             scores[self._place(*cast(Atom, atom))] = 0.0
         return scores

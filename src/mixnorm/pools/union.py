@@ -97,17 +97,7 @@ class Union(Pool):
 
     def _bound(self, data: TrainingData) -> PreparedUnion:
         """Bind all pools to the data."""
-        parts = [
-            bind(
-                pool,
-                data.X,
-                weight=data.weight,
-                scale=data.scale,
-                fit_intercept=data.fit_intercept,
-                random_state=data.random_state,
-            )
-            for pool in self._members()
-        ]
+        parts = [bind(pool, data.X, **data.options()) for pool in self._members()]
         prepared = PreparedUnion(parts)
         known = [part.pool.given for part in parts]
         if any(own is not pool for own, pool in zip(known, self.pools, strict=True)):

@@ -351,9 +351,9 @@ def test_a_kernel_of_your_own():
     model = TensorKernelRegressor(Unlisted()).fit(X, y)
     assert model.representation_ == "tensor"
     assert model.score(X, y) > 0.3
-    with pytest.raises(ValueError, match="tells nothing of its features"):
+    with pytest.raises(ValueError, match="cannot draw its features"):
         model.features()
-    with pytest.raises(ValueError, match="draws features"):
+    with pytest.raises(ValueError, match="draws features, which"):
         TensorKernelRegressor(Unlisted(), representation="sampled").fit(X, y)
     with pytest.raises(NotImplementedError, match=r"degrees\(\).*finite=False"):
         TensorKernelRegressor(Unfinished()).fit(X, y)
@@ -438,7 +438,7 @@ def test_class_weight():
 @pytest.mark.parametrize(
     ("params", "error", "words"),
     [
-        ({"kernel": "poly"}, TypeError, "no TensorKernel; give one of"),
+        ({"kernel": "poly"}, TypeError, "no TensorKernel; give a tensor kernel"),
         ({"kernel": PolynomialTensorKernel}, TypeError, "no TensorKernel"),
         ({"kernel": PolynomialTensorKernel(0)}, ValueError, "degree=0"),
         ({"gamma": 0.0}, ValueError, "gamma=0.0 must be positive"),
@@ -495,7 +495,7 @@ def test_bad_kernels():
         TensorKernelRegressor(Plain()).fit(X, y)
     with pytest.raises(ValueError, match="coefficient -1.0"):
         TensorKernelRegressor(Negative()).fit(X, y)
-    with pytest.raises(ValueError, match="does not say how they are drawn"):
+    with pytest.raises(ValueError, match="must be drawn, which the kernel cannot do"):
         TensorKernelRegressor(Unlisted(), q=6).fit(*table(60))
     with pytest.raises(ValueError, match="lower sigma or q"):
         TensorKernelRegressor(ExponentialTensorKernel(), q=40).fit(X, y)

@@ -18,7 +18,7 @@ from mixnorm import (
 )
 from mixnorm.exceptions import InterruptedFitWarning
 from mixnorm.pools import Patches
-from mixnorm.pools.patches.pool import PatchParts
+from mixnorm.pools.patches.responses import PatchParts
 from mixnorm.pools.patches.tuning import PatchAdjustment, _sums, _sums_compiled
 
 POOL = Patches(size=3, n_templates=15, masks=4)

@@ -98,6 +98,14 @@ class Scale:
         return (bottom - top) * (right - left)
 
 
+def scale_of(atom: tuple[int, int], scales: list[Scale]) -> Scale:
+    """Return the one of the sizes that the template of an atom has."""
+    for scale in scales:
+        if 0 <= atom[0] < scale.first + scale.n_templates:
+            return scale
+    raise ValueError(f"atom {atom!r} has no template")
+
+
 def grid_of(masks: int | tuple[int, int]) -> tuple[int, int]:
     """Return the rows and columns of a grid of masks, from these or from a square number."""
     given = masks if isinstance(masks, (tuple, list)) else (masks,)

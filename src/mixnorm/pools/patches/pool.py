@@ -12,9 +12,9 @@ import numpy as np
 from mixnorm._array import Array, device_of, is_double, namespace, to_dense, to_numpy
 from mixnorm._numbers import check_number
 from mixnorm.pools.base import Cost, Pool, TrainingData, check_whole, working_dtype
-from mixnorm.pools.patches.masks import Bells, Scale, grid_of
+from mixnorm.pools.patches.masks import Bells, Scale, grid_of, scale_of
 from mixnorm.pools.patches.prepared import PreparedPatches
-from mixnorm.pools.patches.responses import chosen_responses
+from mixnorm.pools.patches.responses import PatchParts, chosen_responses
 from mixnorm.pools.patches.templates import learn_templates, sample_images
 from mixnorm.pools.scorers import PoolScorer
 
@@ -272,7 +272,7 @@ class Patches(Pool):
 
     def _scale(self, atom: Atom, n_features: int) -> Scale:
         """Return the size of an atom's template, with its masks."""
-        return _scale_of(atom, self.scales(n_features))
+        return scale_of(atom, self.scales(n_features))
 
     def evaluate(self, X: Array, atoms: Sequence[Atom]) -> Any:
         """Return the responses of ``atoms`` on new images: ``(n_samples, n_atoms)``."""
@@ -305,7 +305,7 @@ class Patches(Pool):
     def feature_indices(self, atoms: Sequence[Atom], n_features: int) -> np.ndarray:
         """Return the pixels that ``atoms`` read, in order."""
         width, scales = self.shape_of(n_features)[1], self.scales(n_features)
-        parts = [_scale_of(atom, scales).pixels(atom[1], width) for atom in atoms]
+        parts = [scale_of(atom, scales).pixels(atom[1], width) for atom in atoms]
         return np.concatenate([*parts, np.empty(0, dtype=np.intp)]).astype(np.intp)
 
     def cost(self, atom: Atom, n_features: int) -> Cost:
@@ -332,35 +332,6 @@ class Patches(Pool):
         return 1
 
 
-class PatchParts:
-    """Chosen atoms taken apart: their templates, windows and weights.
-
-    Attributes
-    ----------
-    taps : list of arrays of shape (size * size,)
-        The templates.
-    sizes : list of int
-        Their rows and columns.
-    masks : list of int
-        The numbers of their masks.
-    windows : list of (int, int, int, int)
-        First row, end of rows, first column and end of columns of positions.
-    weights : list of (array, array)
-        The weights of the masks in their windows, by row and by column.
-    """
-
-    def __init__(self, pool: Patches, atoms: Sequence[Atom], n_features: int) -> None:
-        scales, sets = pool.scales(n_features), pool.template_sets()
-        self.taps, self.sizes, self.windows, self.weights = [], [], [], []
-        self.masks = [mask for _, mask in atoms]
-        for atom in atoms:
-            scale, (number, mask) = _scale_of(atom, scales), atom
-            self.taps.append(sets[scales.index(scale)][number - scale.first].reshape(-1))
-            self.sizes.append(scale.size)
-            self.windows.append(scale.window(mask))
-            self.weights.append(scale.weights(mask))
-
-
 @dataclass(eq=False)
 class PatchScorer(PoolScorer):
     """Scorer for patches, which are taken apart once."""
@@ -378,14 +349,6 @@ class PatchScorer(PoolScorer):
         found = chosen_responses(X, shape, self._parts, working_dtype(X))
         scores: np.ndarray = found @ self.weights + self.intercept
         return scores
-
-
-def _scale_of(atom: Atom, scales: list[Scale]) -> Scale:
-    """Return the one of the sizes that the template of an atom has."""
-    for scale in scales:
-        if 0 <= atom[0] < scale.first + scale.n_templates:
-            return scale
-    raise ValueError(f"atom {atom!r} has no template")
 
 
 def _check_rows(X: Array) -> None:

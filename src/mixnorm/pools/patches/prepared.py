@@ -11,6 +11,7 @@ import numpy as np
 from mixnorm._array import (
     Array,
     device_of,
+    follow,
     is_double,
     is_numpy,
     namespace,
@@ -28,7 +29,7 @@ from mixnorm.pools.base import (
     best_of_each,
     best_places,
 )
-from mixnorm.pools.patches.responses import all_responses, send_to
+from mixnorm.pools.patches.responses import all_responses
 
 if TYPE_CHECKING:
     from mixnorm.pools.patches.masks import Scale
@@ -89,7 +90,7 @@ class PreparedPatches(PreparedPool):
         self.n_usable = int(np.count_nonzero(self._usable))
         self._largest = np.where(self._usable & scale, high, 1.0)
         units = 1.0 if self._steps is None else self._steps
-        self._inverse = send_to(np.where(self._usable, units / self._largest, 0.0), X, self._dtype)
+        self._inverse = follow(np.where(self._usable, units / self._largest, 0.0), X, self._dtype)
         with quick_products(self._store) as quick:
             self._rounded = quick or not self.exact
 
@@ -293,11 +294,9 @@ class PreparedPatches(PreparedPool):
         ``slopes`` and ``bends`` are the first and second derivatives of the loss in the scaled
         columns, an atom per row.
         """
-        from mixnorm.pools.patches.pool import PatchParts
         from mixnorm.pools.patches.tuning import PatchAdjustment
 
-        parts = PatchParts(self.pool, atoms, self._X.shape[1])
-        return PatchAdjustment(self, atoms, parts, self._X, slopes, bends)
+        return PatchAdjustment(self, atoms, self._X, slopes, bends)
 
     def take_on(
         self, templates: Sequence[np.ndarray], sizes: Sequence[int], masks: Sequence[int]

@@ -2,24 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mixnorm._array import Array, device_of, is_numpy, namespace
+from mixnorm._array import Array, device_of, follow, is_numpy, namespace
 from mixnorm._chunks import chunks
-from mixnorm.pools.patches.masks import Scale
+from mixnorm.pools.patches.masks import Scale, scale_of
 from mixnorm.pools.scorers import for_compiled
 
 if TYPE_CHECKING:
-    from mixnorm.pools.patches.pool import PatchParts
+    from mixnorm.pools.patches.pool import Atom, Patches
 
 # Below this number of images array operations are quicker than compiled code.
 _FEWEST_COMPILED_IMAGES = 8
 # Products of templates with patches that array operations make at a time.
 _PRODUCTS_AT_A_TIME = 1 << 28
+
+
+class PatchParts:
+    """Chosen atoms taken apart: their templates, windows and weights.
+
+    Attributes
+    ----------
+    taps : list of arrays of shape (size * size,)
+        The templates.
+    sizes : list of int
+        Their rows and columns.
+    masks : list of int
+        The numbers of their masks.
+    windows : list of (int, int, int, int)
+        First row, end of rows, first column and end of columns of positions.
+    weights : list of (array, array)
+        The weights of the masks in their windows, by row and by column.
+    """
+
+    def __init__(self, pool: Patches, atoms: Sequence[Atom], n_features: int) -> None:
+        scales, sets = pool.scales(n_features), pool.template_sets()
+        self.taps, self.sizes, self.windows, self.weights = [], [], [], []
+        self.masks = [mask for _, mask in atoms]
+        for atom in atoms:
+            scale, (number, mask) = scale_of(atom, scales), atom
+            self.taps.append(sets[scales.index(scale)][number - scale.first].reshape(-1))
+            self.sizes.append(scale.size)
+            self.windows.append(scale.window(mask))
+            self.weights.append(scale.weights(mask))
 
 
 def all_responses(
@@ -66,10 +95,10 @@ def all_responses(
         return
     xp = namespace(X)
     dtype = out.dtype if xp.finfo(out.dtype).bits >= 32 else xp.float32
-    weights = send_to(taps, X, dtype)
+    weights = follow(taps, X, dtype)
     bells = [
         [
-            (bells.window(b), send_to(bells.weights[b, slice(*bells.window(b))], X, dtype))
+            (bells.window(b), follow(bells.weights[b, slice(*bells.window(b))], X, dtype))
             for b in range(bells.n_bells)
         ]
         for bells in (scale.down, scale.across)
@@ -92,7 +121,7 @@ def all_responses(
         stacked = xp.reshape(xp.permute_dims(xp.stack(best), (2, 0, 1)), (out.shape[0], -1))
         stacked = xp.clip(stacked, 0.0, None)
         if steps is not None:
-            stacked = stacked / send_to(steps, X, dtype)[:, None]
+            stacked = stacked / follow(steps, X, dtype)[:, None]
         out[:, rows] = xp.astype(stacked, out.dtype)
 
 
@@ -153,8 +182,8 @@ class SameSize:
         """
         xp, size = namespace(X), self.parts.sizes[self.places[0]]
         top, bottom, left, right = self.box
-        taps = send_to(np.stack([self.parts.taps[place] for place in self.places]), X, dtype)
-        masks = send_to(self.masks(), X, dtype)
+        taps = follow(np.stack([self.parts.taps[place] for place in self.places]), X, dtype)
+        masks = follow(self.masks(), X, dtype)
         for rows in _blocks(X.shape[0], 2 * (size * size + len(self.places)) * masks.shape[1]):
             images = xp.reshape(xp.astype(X[rows, :], dtype), (-1, *shape))
             seen = images[:, top : bottom + size - 1, left : right + size - 1]
@@ -210,8 +239,3 @@ def _blocks(n_images: int, per_image: int) -> Iterator[slice]:
     step = max(1, _PRODUCTS_AT_A_TIME // per_image)
     for start in range(0, n_images, step):
         yield slice(start, min(start + step, n_images))
-
-
-def send_to(array: np.ndarray, like: Array, dtype: Any) -> Any:
-    """Return a host array in the namespace and on the device of ``like``."""
-    return namespace(like).asarray(array.astype(np.float64), dtype=dtype, device=device_of(like))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mixnorm._array import Array, device_of, is_double, is_sparse, namespace, to_numpy
+from mixnorm._array import Array, follow, is_double, is_foreign, namespace, to_dense, to_numpy
 from mixnorm._distinct import distinct, drawn
 from mixnorm.pools.base import cluster_centres, working_dtype
 
@@ -40,13 +40,11 @@ def sample_images(
 
 def _on_host(X: Array, chosen: np.ndarray) -> np.ndarray:
     """Return some rows on the host, as floats."""
-    if is_sparse(X):
-        rows = X[chosen].toarray()
-    elif isinstance(X, np.ndarray):
-        rows = X[chosen]
+    if is_foreign(X):
+        index = follow(chosen, X)
+        rows = to_numpy(namespace(X).take(X, index, axis=0))
     else:
-        xp = namespace(X)
-        rows = to_numpy(xp.take(X, xp.asarray(chosen, device=device_of(X)), axis=0))
+        rows = to_dense(X[chosen])
     return np.asarray(rows, dtype=np.float64 if is_double(working_dtype(X)) else np.float32)
 
 

@@ -15,11 +15,11 @@ import numpy as np
 
 from mixnorm._array import Array, device_of, is_numpy, namespace, to_numpy
 from mixnorm._chunks import chunks
-from mixnorm.pools.patches.responses import by_size
+from mixnorm.pools.patches.responses import PatchParts, by_size
 from mixnorm.pools.scorers import for_compiled
 
 if TYPE_CHECKING:
-    from mixnorm.pools.patches.pool import Atom, PatchParts
+    from mixnorm.pools.patches.pool import Atom
     from mixnorm.pools.patches.prepared import PreparedPatches
 
 # Share of the mean curvature that is added to all: it keeps directions that images hardly show.
@@ -35,8 +35,6 @@ class PatchAdjustment:
         The pool of the atoms.
     atoms : sequence of (int, int)
         The atoms.
-    parts : PatchParts
-        Their templates and windows.
     X : array of shape (n_samples, height * width)
         The images.
     slopes, bends : arrays of shape (n_atoms, n_samples)
@@ -52,17 +50,16 @@ class PatchAdjustment:
         self,
         data: PreparedPatches,
         atoms: Sequence[Atom],
-        parts: PatchParts,
         X: Array,
         slopes: Array,
         bends: Array,
     ) -> None:
-        self._data, self._parts = data, parts
+        self._data, self._parts = data, PatchParts(data.pool, atoms, X.shape[1])
         self._sizes = [float(data.scale(atom)[0]) for atom in atoms]
         shape = data.pool.shape_of(X.shape[1])
         self._steps: list[np.ndarray] = [np.empty(0)] * len(atoms)
         self.slope = 0.0
-        for place, gradient, curvature in _sums(X, shape, parts, slopes, bends):
+        for place, gradient, curvature in _sums(X, shape, self._parts, slopes, bends):
             size = self._sizes[place]
             gradient, curvature = gradient / size, curvature / size / size
             ridge = (
