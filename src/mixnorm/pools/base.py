@@ -375,6 +375,11 @@ def best_places(worth: np.ndarray, m: int) -> list[int]:
     return [int(place) for place in best if worth[place] > 0.0]
 
 
+def best_offers(scores: np.ndarray, m: int, atom_at: Callable[[int], Any]) -> Offers:
+    """Return the atoms with the ``m`` largest positive scores, given the atom at each place."""
+    return [(atom_at(place), float(scores[place])) for place in best_places(scores, m)]
+
+
 def working_dtype(X: Array) -> Any:
     """Return the dtype to compute in: float32 where it holds the data exactly, else float64."""
     if not is_sparse(X) and not isinstance(X, np.ndarray):

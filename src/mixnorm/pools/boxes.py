@@ -162,10 +162,9 @@ class PreparedBoxes(Binned):
     def __init__(self, pool: Boxes, data: TrainingData) -> None:
         super().__init__(data, pool.max_bins)
         self._pool, self._used = pool, data.used
-        # Exact for stumps; with more comparisons, about the number of boxes.
-        self.n_usable, most = len(self._edges), 2**31 - 1
+        # With several comparisons, about the number of boxes.
         for _ in range(min(pool.depth - 1, 31)):
-            self.n_usable = min(2 * len(self._edges) * self.n_usable, most)
+            self.n_usable = min(2 * len(self._edges) * self.n_usable, 2**31 - 1)
 
     def top(
         self,
@@ -233,12 +232,11 @@ class PreparedBoxes(Binned):
         from mixnorm.pools.boxes_jit import best_sides, parent_sums
 
         rows = [np.flatnonzero(self._inside(atom) & self._used) for atom in parents]
-        ends = np.concatenate([[0], np.cumsum([len(part) for part in rows])])
-        together = np.concatenate([*rows, np.empty(0, dtype=np.intp)])
+        ends = np.cumsum([0, *map(len, rows)], dtype=np.int64)
+        together = np.concatenate([*rows, np.empty(0)], dtype=np.int64, casting="unsafe")
         best = np.zeros((len(parents), len(columns), 3))
         # Of all rows, the upper part has the gradient of the lower with the other sign.
         both = np.asarray([bool(atom) for atom in parents], dtype=bool)
-        together, ends = together.astype(np.int64), ends.astype(np.int64)
         totals = np.empty((len(parents), residual.shape[1]))
         taken, squared = self._number_excluded(parents, exclude), rule == "l2"
         most = max(map(len, rows), default=0) * (1 + residual.shape[1])

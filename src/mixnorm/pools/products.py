@@ -18,7 +18,7 @@ from mixnorm.pools.base import (
     Pool,
     PreparedPool,
     TrainingData,
-    best_places,
+    best_offers,
     check_numpy,
     working_dtype,
 )
@@ -176,10 +176,7 @@ class PreparedProducts(PreparedPool):
             place = _place_of(atom, index, starts)
             if place is not None:
                 scores[place] = 0.0
-        return [
-            (_atom_at(place, index, starts), float(scores[place]))
-            for place in best_places(scores, m)
-        ]
+        return best_offers(scores, m, lambda place: _atom_at(place, index, starts))
 
     def columns(self, atom: Atom) -> np.ndarray:
         """Return the scaled product as a row: ``(1, n_samples)``."""

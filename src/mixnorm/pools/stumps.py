@@ -20,7 +20,7 @@ from mixnorm.pools.base import (
     Pool,
     PreparedPool,
     TrainingData,
-    best_places,
+    best_offers,
     check_whole,
     working_dtype,
 )
@@ -141,6 +141,7 @@ class Binned(PreparedPool):
         self._edges = np.concatenate([*edges, np.empty(0)])
         self._codes = _encode(data.X, self._edges, self._starts, int(counts.max(initial=0)))
         self._modes = _find_modes(self._codes)
+        self.n_usable = len(self._edges)
 
     def _below(self, column: int, threshold: float) -> np.ndarray:
         """Tell which rows are at or below a threshold of a feature."""
@@ -166,20 +167,17 @@ class Binned(PreparedPool):
 class PreparedStumps(Binned):
     """Stumps bound to data."""
 
-    def __init__(self, data: TrainingData, most: int | None) -> None:
-        super().__init__(data, most)
-        self.n_usable = len(self._edges)
-        self._column = np.repeat(np.arange(len(self._codes)), np.diff(self._starts))
-
     def top(
         self, residual: Array, rule: str, m: int, exclude: Excluded, inputs: Inputs = None
     ) -> Offers:
         """Return the ``m`` stumps with the largest gradients, with their scores, best first."""
         scores = self._scores(residual, rule, exclude, inputs)
-        return [
-            ((int(self._column[place]), float(self._edges[place])), float(scores[place]))
-            for place in best_places(scores, m)
-        ]
+        return best_offers(scores, m, self._atom_at)
+
+    def _atom_at(self, place: int) -> Atom:
+        """Return the stump at a place among the thresholds of all features."""
+        feature = int(np.searchsorted(self._starts, place, side="right")) - 1
+        return feature, float(self._edges[place])
 
     def _scores(self, residual: Array, rule: str, exclude: Excluded, inputs: Inputs) -> np.ndarray:
         """Return the scores of all stumps, zero for those that are excluded."""

@@ -614,7 +614,7 @@ def test_not_converged():
 
 
 def test_pipelines_pickles_and_files(tmp_path):
-    X, y = table()
+    X, y = table(20)
     models = [
         TensorKernelRegressor(PolynomialTensorKernel(3)),
         TensorKernelRegressor(ExponentialTensorKernel(), representation="tensor"),

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from joblib import parallel_config
 from sklearn import config_context
 from sklearn.datasets import load_iris
 from sklearn.linear_model import RidgeCV
@@ -155,7 +156,8 @@ def test_workers_groups_and_routing():
     X, y = table(60)
     groups = np.arange(60) % 6
     one = TensorKernelRegressorCV(gammas=4, cv=GroupKFold(3)).fit(X, y, groups=groups)
-    two = TensorKernelRegressorCV(gammas=4, cv=GroupKFold(3), n_jobs=2).fit(X, y, groups=groups)
+    with parallel_config(backend="threading"):  # processes take seconds to start
+        two = TensorKernelRegressorCV(gammas=4, cv=GroupKFold(3), n_jobs=2).fit(X, y, groups=groups)
     splits = list(GroupKFold(3).split(X, y, groups))
     same = TensorKernelRegressorCV(gammas=4, cv=splits).fit(X, y)
     with config_context(enable_metadata_routing=True):

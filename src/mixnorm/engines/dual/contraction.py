@@ -135,7 +135,10 @@ class TensorContraction(Contraction):
         self.q = 2.0 * half
         self._sets = multisets(n, half)
         self._times = multiplicities(self._sets)
-        self._places = _index_multisets(self._sets, n)
+        #: The places of the multisets of all tuples of rows, with an axis for each row.
+        self._places = np.empty((n,) * half, dtype=np.int64)
+        for order in permutations(self._sets):
+            self._places[order] = np.arange(self._sets.shape[1])
 
     def matrix(self, alpha: np.ndarray) -> np.ndarray:
         """Return the matrix, by one product that reads half the kernel."""
@@ -238,11 +241,3 @@ class ScaledContraction(Contraction):
     def hessian(self, alpha: np.ndarray, V: np.ndarray) -> np.ndarray:
         """Return the second derivatives."""
         return self.factor * self.contraction.hessian(alpha, V / self.factor)
-
-
-def _index_multisets(sets: np.ndarray, n: int) -> np.ndarray:
-    """Return the places of the multisets of all tuples of rows, an array with an axis per row."""
-    places = np.zeros((n,) * len(sets), dtype=np.int64)
-    for order in permutations(range(len(sets))):
-        places[tuple(sets[list(order)])] = np.arange(sets.shape[1])
-    return places

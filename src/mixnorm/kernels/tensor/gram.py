@@ -127,17 +127,14 @@ def draw_features(
             f"with q={q:g} overflow; divide the columns of X by their size, or lower q."
         )
     whole = np.maximum(kernel.diagonal(columns, q), 1e-300)
-    if kernel.finite and kernel.count(columns.shape[1]) <= most:
-        every = kernel.exponents(range(int(kernel.count(columns.shape[1]))), columns.shape[1])
+    n, width = columns.shape
+    if kernel.finite and kernel.count(width) <= most:
+        every = kernel.exponents(range(int(kernel.count(width))), width)
         return _keep_heaviest(kernel, columns, q, every, whole, most)
-    made = DrawnFeatures(
-        np.zeros((0, columns.shape[1]), dtype=np.int16),
-        np.zeros((0, len(columns))),
-        np.zeros(len(columns)),
-    )
-    size = max(len(columns), _DRAWS_PER_FEATURE * most // _BATCHES_OF_DRAWS)
+    made = DrawnFeatures(np.zeros((0, width), np.int16), np.zeros((0, n)), np.zeros(n))
+    size = max(n, _DRAWS_PER_FEATURE * most // _BATCHES_OF_DRAWS)
     for _ in range(_BATCHES_OF_DRAWS):
-        rows = np.resize(rng.permutation(len(columns)), size)
+        rows = np.resize(rng.permutation(n), size)
         new = kernel.draw(columns[rows], q, rng)
         if np.max(new, initial=0) > np.iinfo(np.int16).max:
             raise ValueError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -249,12 +250,10 @@ class Patches(Pool):
 
     def template(self, atom: Atom) -> np.ndarray:
         """Return the template of an atom, of shape (size, size)."""
-        number = atom[0]
-        for part in self.template_sets():
-            if 0 <= number < len(part):
-                return np.asarray(part[number])
-            number -= len(part)
-        raise ValueError(f"atom {atom!r} has no template")
+        templates = list(chain(*self.template_sets()))
+        if not 0 <= atom[0] < len(templates):
+            raise ValueError(f"atom {atom!r} has no template")
+        return templates[atom[0]]
 
     def mask(self, atom: Atom, n_features: int) -> np.ndarray:
         """Return the mask of an atom as an image.
@@ -294,13 +293,10 @@ class Patches(Pool):
         """Describe an atom in words."""
         scale = self._scale(atom, len(names))
         k, j = divmod(atom[1], scale.across.n_bells)
-        row, column = (
-            bells.middle(place) + 0.5 * (scale.size - 1)
-            for bells, place in ((scale.down, k), (scale.across, j))
-        )
-        return (
-            f"patch {atom[0]} ({scale.size} x {scale.size}) near row {row:.3g}, column {column:.3g}"
-        )
+        half = 0.5 * (scale.size - 1)
+        row, column = scale.down.middle(k) + half, scale.across.middle(j) + half
+        size = f"{scale.size} x {scale.size}"
+        return f"patch {atom[0]} ({size}) near row {row:.3g}, column {column:.3g}"
 
     def feature_indices(self, atoms: Sequence[Atom], n_features: int) -> np.ndarray:
         """Return the pixels that ``atoms`` read, in order."""

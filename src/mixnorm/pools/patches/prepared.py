@@ -103,10 +103,8 @@ class PreparedPatches(PreparedPool):
         """Return the responses of all atoms, in a dtype that fits in the memory allowed."""
         X, entries = self._X, self._n_atoms * self._X.shape[0]
         xp, allowed = namespace(X), self.pool.max_gib * _GIB
-        dtype, each = next(
-            ((dtype, each) for dtype, each in self._dtypes() if entries * each <= allowed),
-            self._dtypes()[-1],
-        )
+        choices = self._dtypes()
+        dtype, each = next((one for one in choices if entries * one[1] <= allowed), choices[-1])
         if entries * each > allowed:
             raise ValueError(
                 f"{self._n_atoms} responses to {X.shape[0]} images take "
