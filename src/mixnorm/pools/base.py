@@ -91,7 +91,7 @@ def capped_gain(gains: Array, limits: Array) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class TrainingData:
+class PoolData:
     """The arguments of :meth:`Pool.prepare`, and what follows from them."""
 
     X: Array
@@ -180,12 +180,12 @@ class Pool(Parameters):
         """
         if not self.array_api:
             check_numpy(X, type(self).__name__)
-        prepared = self._bound(TrainingData(X, weight, scale, fit_intercept, random_state))
+        prepared = self._bound(PoolData(X, weight, scale, fit_intercept, random_state))
         prepared.made_by = self
         prepared.n_features = X.shape[1]
         return prepared
 
-    def _bound(self, data: TrainingData) -> PreparedPool:
+    def _bound(self, data: PoolData) -> PreparedPool:
         """Bind the pool to data, for pools that inherit ``prepare``."""
         raise NotImplementedError
 

@@ -19,7 +19,7 @@ from mixnorm.pools.base import (
     Inputs,
     Offers,
     Pool,
-    TrainingData,
+    PoolData,
     check_whole,
     working_dtype,
 )
@@ -85,7 +85,7 @@ class Boxes(Pool):
     #: Chosen boxes are refined.
     grows: ClassVar[bool] = True
 
-    def _bound(self, data: TrainingData) -> PreparedBoxes:
+    def _bound(self, data: PoolData) -> PreparedBoxes:
         """Find the thresholds, and sort rows into bins."""
         for name in ("depth", "max_bins", "beam"):
             check_whole(getattr(self, name), f"Boxes({name}")
@@ -153,13 +153,13 @@ class PreparedBoxes(Binned):
     ----------
     pool : Boxes
         The parameters.
-    data : TrainingData
+    data : PoolData
         The data.
     """
 
     counts_inputs: ClassVar[bool] = True
 
-    def __init__(self, pool: Boxes, data: TrainingData) -> None:
+    def __init__(self, pool: Boxes, data: PoolData) -> None:
         super().__init__(data, pool.max_bins)
         self._pool, self._used = pool, data.used
         # With several comparisons, about the number of boxes.

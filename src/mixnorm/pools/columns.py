@@ -16,9 +16,9 @@ from mixnorm.pools.base import (
     Inputs,
     Offers,
     Pool,
+    PoolData,
     PreparedPool,
     Recent,
-    TrainingData,
     best_places,
     capped_gain,
 )
@@ -68,7 +68,7 @@ class Columns(Pool):
     plain: ClassVar[bool] = True
     array_api: ClassVar[bool] = True
 
-    def _bound(self, data: TrainingData) -> PreparedColumns:
+    def _bound(self, data: PoolData) -> PreparedColumns:
         """Gather the statistics of the columns; nothing is copied."""
         X, weight, fit_intercept = data.X, data.weight, data.fit_intercept
         matrix = as_matrix(X, data.dtype)

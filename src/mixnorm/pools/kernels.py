@@ -21,7 +21,7 @@ _LEAST_ERROR = 1e-4
 
 #: The rules that score kernels. The greedy engine calls the functional norm ``"l2"``, because it is
 #: the l2 norm of the gradient in the weights of any factor of the kernel.
-RULES = ("functional", "empirical", "l2")
+KERNEL_RULES = ("functional", "empirical", "l2")
 
 
 class KernelPool(PreparedPool):
@@ -75,9 +75,9 @@ class KernelPool(PreparedPool):
         self, residual: Array, rule: str, m: int, exclude: Excluded, inputs: Inputs = None
     ) -> Offers:
         """Return up to ``m`` kernels with their scores, best first, none of them excluded."""
-        if rule not in RULES:
+        if rule not in KERNEL_RULES:
             raise ValueError(
-                f"kernels cannot be scored by rule={rule!r}; choose one of {list(RULES)}."
+                f"kernels cannot be scored by rule={rule!r}; choose one of {list(KERNEL_RULES)}."
             )
         if inputs is not None:
             raise ValueError("the columns that kernels read cannot be limited; limit the bank.")

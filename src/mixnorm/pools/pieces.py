@@ -21,8 +21,8 @@ from mixnorm.pools.base import (
     Inputs,
     Offers,
     Pool,
+    PoolData,
     PreparedPool,
-    TrainingData,
     best_of_each,
     best_places,
     check_numpy,
@@ -96,7 +96,7 @@ class Pieces(Pool):
     n_centers: int = 1500
     n_radii: int = 35
 
-    def _bound(self, data: TrainingData) -> PreparedPieces:
+    def _bound(self, data: PoolData) -> PreparedPieces:
         """Find centres and radii, and sort rows into rings."""
         check_whole(self.n_centers, "Pieces(n_centers")
         check_whole(self.n_radii, "Pieces(n_radii", most=_MOST_RADII)
@@ -107,7 +107,7 @@ class Pieces(Pool):
             check_unscaled(np.abs(rows).max(axis=1), rows.dtype)
         return PreparedPieces(by_column, data, self._centres(rows.T, data), self.n_radii)
 
-    def _centres(self, rows: np.ndarray, data: TrainingData) -> np.ndarray:
+    def _centres(self, rows: np.ndarray, data: PoolData) -> np.ndarray:
         """Return centres, one per row, all different.
 
         Rows are made distinct and sorted by value first, so that neither copies nor the order of
@@ -181,7 +181,7 @@ class PreparedPieces(PreparedPool):
     ----------
     by_column : array of shape (n_features, n_samples)
         The features in double precision or in that of the data.
-    data : TrainingData
+    data : PoolData
         The data. With all scales but False, columns are divided by their largest magnitudes.
     centres : array of shape (n_centres, n_features)
         The centres.
@@ -190,7 +190,7 @@ class PreparedPieces(PreparedPool):
     """
 
     def __init__(
-        self, by_column: np.ndarray, data: TrainingData, centres: np.ndarray, n_radii: int
+        self, by_column: np.ndarray, data: PoolData, centres: np.ndarray, n_radii: int
     ) -> None:
         self._by_column, self._scale = by_column, bool(data.scale)
         self._dtype = np.dtype(data.dtype)

@@ -16,8 +16,8 @@ from mixnorm.pools.base import (
     Inputs,
     Offers,
     Pool,
+    PoolData,
     PreparedPool,
-    TrainingData,
     best_offers,
     check_numpy,
     working_dtype,
@@ -64,7 +64,7 @@ class Products(Pool):
     linear: bool = True
     squares: bool = True
 
-    def _bound(self, data: TrainingData) -> PreparedProducts:
+    def _bound(self, data: PoolData) -> PreparedProducts:
         """Compute the size of every product."""
         used, dtype, fit_intercept = data.used, data.dtype, data.fit_intercept
         matrix = as_matrix(data.X, dtype)

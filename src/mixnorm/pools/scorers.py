@@ -174,7 +174,7 @@ class StumpScorer(IndicatorScorer):
         self._starts = np.asarray(starts, dtype=np.int64)
 
     def _indicators(self, X: np.ndarray) -> np.ndarray:
-        return np.asarray(X.take(self._index, axis=-1) <= self._thresholds)
+        return np.asarray(X[..., self._index] <= self._thresholds)
 
     def _add_scores(self, X: np.ndarray, scores: np.ndarray) -> None:
         from mixnorm.pools.stumps_jit import stump_scores
@@ -216,7 +216,7 @@ class BoxScorer(IndicatorScorer):
         self._tables: BoxTables | None = None
 
     def _indicators(self, X: np.ndarray) -> np.ndarray:
-        values = X.take(self._columns, axis=-1)
+        values = X[..., self._columns]
         return np.asarray(((self._lows < values) & (values <= self._highs)).all(axis=-1))
 
     def _add_scores(self, X: np.ndarray, scores: np.ndarray) -> None:

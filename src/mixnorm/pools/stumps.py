@@ -18,8 +18,8 @@ from mixnorm.pools.base import (
     Inputs,
     Offers,
     Pool,
+    PoolData,
     PreparedPool,
-    TrainingData,
     best_offers,
     check_whole,
     working_dtype,
@@ -68,7 +68,7 @@ class Stumps(Pool):
 
     max_bins: int | None = 255
 
-    def _bound(self, data: TrainingData) -> PreparedStumps:
+    def _bound(self, data: PoolData) -> PreparedStumps:
         """Find the thresholds, and sort rows into bins."""
         if self.max_bins is not None:
             check_whole(self.max_bins, "Stumps(max_bins", other=" or None")
@@ -126,13 +126,13 @@ class Binned(PreparedPool):
 
     Parameters
     ----------
-    data : TrainingData
+    data : PoolData
         The data.
     most : int or None
         Most thresholds of a feature.
     """
 
-    def __init__(self, data: TrainingData, most: int | None) -> None:
+    def __init__(self, data: PoolData, most: int | None) -> None:
         self._dtype = np.dtype(data.dtype)
         columns = values_by_column(data.X)
         edges = [_thresholds(column[data.used], most, data.shares) for column in columns]

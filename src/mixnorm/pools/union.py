@@ -17,8 +17,8 @@ from mixnorm.pools.base import (
     Inputs,
     Offers,
     Pool,
+    PoolData,
     PreparedPool,
-    TrainingData,
     check_numpy,
     working_dtype,
 )
@@ -95,7 +95,7 @@ class Union(Pool):
             raise TypeError(f"Union(pools={self.pools!r}) needs a list or tuple of pools.")
         return [as_pool(pool, "Union: ") for pool in self.pools]
 
-    def _bound(self, data: TrainingData) -> PreparedUnion:
+    def _bound(self, data: PoolData) -> PreparedUnion:
         """Bind all pools to the data."""
         parts = [bind(pool, data.X, **data.options()) for pool in self._members()]
         prepared = PreparedUnion(parts)

@@ -20,7 +20,7 @@ _ARMIJO = 1e-4
 # A slope below this share of the value is rounding.
 _FLAT_SLOPE = 1e-10
 # Points that a line search tries at most.
-_MOST_POINTS = 40
+_MOST_SEARCH_POINTS = 40
 
 
 class SquaresNewton(DualSteps):
@@ -82,7 +82,7 @@ class SquaresNewton(DualSteps):
     def _search_line(self, state: DualPoint, g: np.ndarray, d: np.ndarray) -> tuple[DualPoint, int]:
         """Search along a direction; a step that is too long is cut by the slope at its end."""
         slope, t = float(g @ d), 1.0
-        for number in range(1, _MOST_POINTS):
+        for number in range(1, _MOST_SEARCH_POINTS):
             trial = self.evaluate(state.alpha + t * d)
             if trial.value <= state.value + _ARMIJO * t * slope:
                 return trial, number
@@ -91,7 +91,7 @@ class SquaresNewton(DualSteps):
                 return trial, number
             end = float(self.gradient(trial.alpha, trial.scores) @ d)
             t *= min(0.6, max(0.1, -slope / (end - slope) if end > slope else 0.6))
-        return state, _MOST_POINTS
+        return state, _MOST_SEARCH_POINTS
 
 
 def _solve_start(norm: float, size: float, q: float) -> float:

@@ -12,7 +12,7 @@ import numpy as np
 
 from mixnorm._array import Array, device_of, is_double, namespace, to_dense, to_numpy
 from mixnorm._numbers import check_number
-from mixnorm.pools.base import Cost, Pool, TrainingData, check_whole, working_dtype
+from mixnorm.pools.base import Cost, Pool, PoolData, check_whole, working_dtype
 from mixnorm.pools.patches.masks import Bells, Scale, grid_of, scale_of
 from mixnorm.pools.patches.prepared import PreparedPatches
 from mixnorm.pools.patches.responses import PatchParts, chosen_responses
@@ -119,7 +119,7 @@ class Patches(Pool):
             )
         return self
 
-    def _bound(self, data: TrainingData) -> PreparedPatches:
+    def _bound(self, data: PoolData) -> PreparedPatches:
         """Learn templates and compute all responses."""
         X = to_dense(data.X)
         _check_rows(X)

@@ -23,9 +23,9 @@ from mixnorm.pools.base import (
     Excluded,
     Inputs,
     Offers,
+    PoolData,
     PreparedPool,
     Recent,
-    TrainingData,
     best_of_each,
     best_places,
 )
@@ -55,7 +55,7 @@ class PreparedPatches(PreparedPool):
         The pool, with templates and shape.
     scales : list of Scale
         Its sizes and masks.
-    data : TrainingData
+    data : PoolData
         The images, as rows. With all scales but False, columns are divided by their largest
         entries.
 
@@ -68,7 +68,7 @@ class PreparedPatches(PreparedPool):
     adjustable: ClassVar[bool] = True
     pool: Patches
 
-    def __init__(self, pool: Patches, scales: list[Scale], data: TrainingData) -> None:
+    def __init__(self, pool: Patches, scales: list[Scale], data: PoolData) -> None:
         X, weight, scale = data.X, data.weight, bool(data.scale)
         self.pool, self._X, self._scales = pool, X, scales
         self._shape = pool.shape_of(X.shape[1])
