@@ -70,7 +70,7 @@ class TestSums:
         X, data = prepared()
         slopes, bends = self.derivatives(len(X))
         parts = PatchParts(data.pool, self.atoms, 30)
-        found = list(_sums_compiled(X, (5, 6), parts, slopes, bends))
+        found = list(_sums_compiled(X, parts, slopes, bends))
         assert [place for place, *_ in found] == [0, 1, 2, 3, 4]
         for place, gradient, curvature in found:
             wanted = by_hand(X, data, self.atoms[place], slopes[place], bends[place])
@@ -85,8 +85,8 @@ class TestSums:
             "mixnorm.pools.patches.responses._PRODUCTS_AT_A_TIME", 4000
         )  # several blocks
         there = (xp.asarray(array) for array in (slopes, bends))
-        found = {place: sums for place, *sums in _sums(xp.asarray(X), (5, 6), parts, *there)}
-        for place, gradient, curvature in _sums_compiled(X, (5, 6), parts, slopes, bends):
+        found = {place: sums for place, *sums in _sums(xp.asarray(X), parts, *there)}
+        for place, gradient, curvature in _sums_compiled(X, parts, slopes, bends):
             np.testing.assert_allclose(found[place][0], gradient, atol=1e-10)
             np.testing.assert_allclose(found[place][1], curvature, atol=1e-10)
 

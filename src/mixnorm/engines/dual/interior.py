@@ -108,12 +108,9 @@ class DualInteriorPoint(DualSteps):
         one_sided = np.where(low >= 0.0, kink, -kink)  # for entries that cannot change sign
         self.kink = kink
         self.k = np.concatenate([np.where(np.isin(whole, split), kink, one_sided), kink[split]])
-        self.parts = place_inside(self._split(state.alpha, split), low_x, high_x, state)
-
-    def _split(self, alpha: np.ndarray, split: np.ndarray) -> np.ndarray:
-        x = np.concatenate([alpha, np.maximum(0.0, -alpha[split])])
-        x[split] = np.maximum(0.0, alpha[split])
-        return x
+        x = np.concatenate([state.alpha, np.maximum(0.0, -state.alpha[split])])
+        x[split] = np.maximum(0.0, state.alpha[split])
+        self.parts = place_inside(x, low_x, high_x, state)
 
     def join(self, x: np.ndarray) -> np.ndarray:
         """Return the entries, which are variables or differences of two."""

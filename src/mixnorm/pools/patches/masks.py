@@ -70,6 +70,11 @@ class Scale:
     across: Bells
 
     @property
+    def shape(self) -> tuple[int, int]:
+        """Height and width of an image."""
+        return self.down.length + self.size - 1, self.across.length + self.size - 1
+
+    @property
     def n_masks(self) -> int:
         """Number of masks."""
         return self.down.n_bells * self.across.n_bells
@@ -85,12 +90,12 @@ class Scale:
         top, bottom, left, right = self.window(mask)
         return self.down.weights[k, top:bottom], self.across.weights[j, left:right]
 
-    def pixels(self, mask: int, width: int) -> np.ndarray:
+    def pixels(self, mask: int) -> np.ndarray:
         """Return the pixels that patches in the window cover, as columns of flat images."""
         top, bottom, left, right = self.window(mask)
         rows = np.arange(top, bottom + self.size - 1)
         columns = np.arange(left, right + self.size - 1)
-        return np.asarray(rows[:, None] * width + columns).ravel()
+        return np.asarray(rows[:, None] * self.shape[1] + columns).ravel()
 
     def n_positions(self, mask: int) -> int:
         """Return how many positions the window has."""

@@ -111,8 +111,8 @@ def respond_few(images, width, templates, starts, sizes, windows, down, across, 
 def locate(images, width, taps, size, window, down, across, best, places, begin, stop):  # type: ignore[no-untyped-def]
     """Write the first pixel of the patch to which an atom responds most, for each image.
 
-    Images are those of the chunks of ``LANES`` from ``begin`` to ``stop``. ``best`` gets a row of responses, and one of the mask's weights there; both are zero where no
-    response is positive.
+    Images are those of the chunks of ``LANES`` from ``begin`` to ``stop``. ``best`` gets a row of
+    responses, and a row of the mask's weights there; both are zero where no response is positive.
     """
     for chunk in prange(begin, stop):
         block, first, count = _load_lanes(images, chunk, taps)

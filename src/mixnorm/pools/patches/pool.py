@@ -281,7 +281,7 @@ class Patches(Pool):
         if not atoms:
             return namespace(X).zeros((X.shape[0], 0), dtype=dtype, device=device_of(X))
         parts = PatchParts(self, atoms, X.shape[1])
-        return chosen_responses(X, self.shape_of(X.shape[1]), parts, dtype)
+        return chosen_responses(X, parts, dtype)
 
     def scorer(
         self, atoms: Sequence[Atom], weights: np.ndarray, intercept: np.ndarray
@@ -300,8 +300,8 @@ class Patches(Pool):
 
     def feature_indices(self, atoms: Sequence[Atom], n_features: int) -> np.ndarray:
         """Return the pixels that ``atoms`` read, in order."""
-        width, scales = self.shape_of(n_features)[1], self.scales(n_features)
-        parts = [scale_of(atom, scales).pixels(atom[1], width) for atom in atoms]
+        scales = self.scales(n_features)
+        parts = [scale_of(atom, scales).pixels(atom[1]) for atom in atoms]
         return np.concatenate([*parts, np.empty(0, dtype=np.intp)]).astype(np.intp)
 
     def cost(self, atom: Atom, n_features: int) -> Cost:
@@ -341,8 +341,7 @@ class PatchScorer(PoolScorer):
             return np.repeat(np.asarray(self.intercept)[None, :], X.shape[0], axis=0)
         if self._parts is None:
             self._parts = PatchParts(self.pool, self.atoms, X.shape[1])
-        shape = self.pool.shape_of(X.shape[1])
-        found = chosen_responses(X, shape, self._parts, working_dtype(X))
+        found = chosen_responses(X, self._parts, working_dtype(X))
         scores: np.ndarray = found @ self.weights + self.intercept
         return scores
 

@@ -71,7 +71,6 @@ class PreparedPatches(PreparedPool):
     def __init__(self, pool: Patches, scales: list[Scale], data: PoolData) -> None:
         X, weight, scale = data.X, data.weight, bool(data.scale)
         self.pool, self._X, self._scales = pool, X, scales
-        self._shape = pool.shape_of(X.shape[1])
         self._plain, self._tuned = pool, dict[Any, Any]()
         self._dtype = data.dtype
         self._n_masks = scales[0].n_masks
@@ -119,7 +118,7 @@ class PreparedPatches(PreparedPool):
         for part, sets in zip(self._scales, self.pool.template_sets(), strict=True):
             rows = slice(part.first * self._n_masks, (part.first + len(sets)) * self._n_masks)
             units = None if self._steps is None else self._steps[rows]
-            all_responses(X, self._shape, part, sets, units, store[rows, :])
+            all_responses(X, part, sets, units, store[rows, :])
         return store
 
     def _dtypes(self) -> list[tuple[Any, int]]:
@@ -142,7 +141,7 @@ class PreparedPatches(PreparedPool):
         for part, sets in zip(self._scales, self.pool.template_sets(), strict=True):
             size = (len(sets) * self._n_masks, X.shape[0])
             found = xp.empty(size, dtype=self._dtype, device=device_of(X))
-            all_responses(X, self._shape, part, sets, None, found)
+            all_responses(X, part, sets, None, found)
             largest.append(to_numpy(xp.max(found, axis=1)).astype(np.float64))
         units: np.ndarray = 1.1 * np.concatenate(largest)
         return np.where(units > 0.0, units, float(units.max(initial=0.0)) or 1.0)
@@ -242,7 +241,7 @@ class PreparedPatches(PreparedPool):
         for part in self._scales:
             templates = slice(part.first, part.first + part.n_templates)
             for mask in range(self._n_masks):
-                if not inputs.issuperset(part.pixels(mask, self._shape[1]).tolist()):
+                if not inputs.issuperset(part.pixels(mask).tolist()):
                     scores[templates, mask] = 0.0
 
     def columns(self, atom: Atom) -> Any:

@@ -27,6 +27,8 @@ class PatchParts:
 
     Attributes
     ----------
+    shape : (int, int)
+        Height and width of an image.
     taps : list of arrays of shape (size * size,)
         The templates.
     sizes : list of int
@@ -41,6 +43,7 @@ class PatchParts:
 
     def __init__(self, pool: Patches, atoms: Sequence[Atom], n_features: int) -> None:
         scales, sets = pool.scales(n_features), pool.template_sets()
+        self.shape = pool.shape_of(n_features)
         self.taps, self.sizes, self.windows, self.weights = [], [], [], []
         self.masks = [mask for _, mask in atoms]
         for atom in atoms:
@@ -52,12 +55,7 @@ class PatchParts:
 
 
 def all_responses(
-    X: Array,
-    shape: tuple[int, int],
-    scale: Scale,
-    templates: np.ndarray,
-    steps: np.ndarray | None,
-    out: Array,
+    X: Array, scale: Scale, templates: np.ndarray, steps: np.ndarray | None, out: Array
 ) -> None:
     """Write the responses of all templates of one size under all masks into ``out``.
 
@@ -65,8 +63,6 @@ def all_responses(
     ----------
     X : array of shape (n_samples, height * width)
         The images.
-    shape : (int, int)
-        Rows and columns of an image.
     scale : Scale
         The size of the templates, and the masks.
     templates : ndarray of shape (n_templates, size, size)
@@ -87,7 +83,7 @@ def all_responses(
         masks = down.astype(dtype), across.astype(dtype)
         units = np.empty(0, dtype=dtype) if steps is None else steps.astype(dtype)
         images = for_compiled(np.ascontiguousarray(X))
-        parts = images, shape[1], taps.astype(dtype), scale.size, *masks, units, out
+        parts = images, scale.shape[1], taps.astype(dtype), scale.size, *masks, units, out
         each = down.shape[1] * across.shape[1] * (taps.size + len(taps) * len(across))
         # Compiled code does eight operations at once.
         for group in chunks(-(-len(images) // LANES), LANES * each // 8, parallel=True):
@@ -105,7 +101,7 @@ def all_responses(
     ]
     per_image = len(taps) * down.shape[1] * across.shape[1]
     for rows in _blocks(X.shape[0], per_image):
-        images = xp.reshape(xp.astype(X[rows, :], dtype), (-1, *shape))
+        images = xp.reshape(xp.astype(X[rows, :], dtype), (-1, *scale.shape))
         # With templates on the last axis, the operations below work on contiguous memory.
         found = xp.stack(_shift_images(images, scale.size), axis=-1) @ weights.T
         lines = [
@@ -125,20 +121,20 @@ def all_responses(
         out[:, rows] = xp.astype(stacked, out.dtype)
 
 
-def chosen_responses(X: Array, shape: tuple[int, int], parts: PatchParts, dtype: Any) -> Any:
+def chosen_responses(X: Array, parts: PatchParts, dtype: Any) -> Any:
     """Return the responses of chosen atoms: ``(n_samples, n_atoms)``.
 
     Compiled code visits the positions in the window of each mask only; array operations visit the
     positions in any of the windows, in one product of matrices.
     """
     if is_numpy(X) and X.shape[0] >= _FEWEST_COMPILED_IMAGES:
-        return _compute_compiled(X, shape, parts, dtype)
+        return _compute_compiled(X, parts, dtype)
     xp, groups = namespace(X), by_size(parts)
     out = xp.empty((X.shape[0], len(parts.sizes)), dtype=dtype, device=device_of(X))
     first = 0
     for group in groups:
         columns = slice(first, first + len(group.places))
-        for rows, _, products, _ in group.products(X, shape, dtype):
+        for rows, _, products, _ in group.products(X, dtype):
             out[rows, columns] = xp.clip(xp.max(products, axis=2), 0.0, None)
         first = columns.stop
     order = np.argsort([place for group in groups for place in group.places])
@@ -172,9 +168,7 @@ class SameSize:
             inside[...] = np.multiply.outer(down, across)
         return masks.reshape(len(masks), -1)
 
-    def products(
-        self, X: Array, shape: tuple[int, int], dtype: Any
-    ) -> Iterator[tuple[slice, Any, Any, Any]]:
+    def products(self, X: Array, dtype: Any) -> Iterator[tuple[slice, Any, Any, Any]]:
         """Yield blocks of images: rows, patches in the box, weighted products, and the masks.
 
         Patches have shape ``(n_images, size * size, n_positions)``, products ``(n_images, n_atoms,
@@ -185,7 +179,7 @@ class SameSize:
         taps = follow(np.stack([self.parts.taps[place] for place in self.places]), X, dtype)
         masks = follow(self.masks(), X, dtype)
         for rows in _blocks(X.shape[0], 2 * (size * size + len(self.places)) * masks.shape[1]):
-            images = xp.reshape(xp.astype(X[rows, :], dtype), (-1, *shape))
+            images = xp.reshape(xp.astype(X[rows, :], dtype), (-1, *self.parts.shape))
             seen = images[:, top : bottom + size - 1, left : right + size - 1]
             views = _shift_images(seen, size)
             patches = xp.reshape(xp.stack(views, axis=1), (-1, size * size, masks.shape[1]))
@@ -200,9 +194,7 @@ def by_size(parts: PatchParts) -> list[SameSize]:
     return [SameSize(parts, [p for p, s in enumerate(parts.sizes) if s == size]) for size in sizes]
 
 
-def _compute_compiled(
-    X: np.ndarray, shape: tuple[int, int], parts: PatchParts, dtype: Any
-) -> np.ndarray:
+def _compute_compiled(X: np.ndarray, parts: PatchParts, dtype: Any) -> np.ndarray:
     from mixnorm.pools.patches.patches_jit import LANES, respond_few
 
     lengths = [len(taps) for taps in parts.taps]
@@ -217,7 +209,7 @@ def _compute_compiled(
     images = for_compiled(np.ascontiguousarray(X))
     templates = np.concatenate(parts.taps).astype(dtype)
     sizes = np.asarray(parts.sizes, dtype=np.intp)
-    atoms = shape[1], templates, starts, sizes, windows, down, across
+    atoms = parts.shape[1], templates, starts, sizes, windows, down, across
     positions = np.prod(windows[:, 1::2] - windows[:, ::2], axis=1)
     each = LANES * int(positions @ sizes**2) // 8  # compiled code does eight operations at once
     for some in chunks(-(-len(images) // LANES), each, parallel=True):

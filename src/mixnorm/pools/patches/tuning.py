@@ -56,10 +56,9 @@ class PatchAdjustment:
     ) -> None:
         self._data, self._parts = data, PatchParts(data.pool, atoms, X.shape[1])
         self._sizes = [float(data.scale(atom)[0]) for atom in atoms]
-        shape = data.pool.shape_of(X.shape[1])
         self._steps: list[np.ndarray] = [np.empty(0)] * len(atoms)
         self.slope = 0.0
-        for place, gradient, curvature in _sums(X, shape, self._parts, slopes, bends):
+        for place, gradient, curvature in _sums(X, self._parts, slopes, bends):
             size = self._sizes[place]
             gradient, curvature = gradient / size, curvature / size / size
             ridge = (
@@ -85,7 +84,7 @@ class PatchAdjustment:
 
 
 def _sums_compiled(
-    X: np.ndarray, shape: tuple[int, int], parts: PatchParts, slopes: np.ndarray, bends: np.ndarray
+    X: np.ndarray, parts: PatchParts, slopes: np.ndarray, bends: np.ndarray
 ) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
     """Yield ``A^T s`` and ``A^T diag(b) A`` for each atom."""
     from mixnorm.pools.patches.patches_jit import LANES, locate
@@ -95,13 +94,13 @@ def _sums_compiled(
     for atom, (taps, size) in enumerate(zip(parts.taps, parts.sizes, strict=True)):
         window = np.asarray(parts.windows[atom], dtype=np.intp)
         down, across = (part.astype(dtype) for part in parts.weights[atom])
-        fixed = images, shape[1], taps.astype(dtype), size, window, down, across, best, places
+        fixed = images, parts.shape[1], taps.astype(dtype), size, window, down, across, best, places
         each = LANES * len(taps) * len(down) * len(across)
         # Compiled code does eight operations at once.
         for group in chunks(-(-len(images) // LANES), each // 8, parallel=True):
             locate(*fixed, group.start, group.stop)
         used = np.flatnonzero(best[0] > 0.0)
-        offsets = (np.arange(size)[:, None] * shape[1] + np.arange(size)).ravel()
+        offsets = (np.arange(size)[:, None] * parts.shape[1] + np.arange(size)).ravel()
         patches = images[used[:, None], places[used, None] + offsets].astype(dtype)
         patches -= patches.mean(axis=1, keepdims=True)
         patches *= best[1, used, None]
@@ -111,11 +110,11 @@ def _sums_compiled(
 
 
 def _sums(
-    X: Array, shape: tuple[int, int], parts: PatchParts, slopes: Array, bends: Array
+    X: Array, parts: PatchParts, slopes: Array, bends: Array
 ) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
     """Yield ``A^T s`` and ``A^T diag(b) A`` for each atom, all atoms of one size at once."""
     if is_numpy(X) and is_numpy(slopes) and is_numpy(bends):
-        yield from _sums_compiled(X, shape, parts, slopes, bends)
+        yield from _sums_compiled(X, parts, slopes, bends)
         return
     xp, dtype = namespace(X), slopes.dtype
     for group in by_size(parts):
@@ -123,7 +122,7 @@ def _sums(
         own_slopes, own_bends = xp.take(slopes, places, axis=0), xp.take(bends, places, axis=0)
         gradient: Any = 0.0
         curvature: Any = 0.0
-        for rows, patches, found, masks in group.products(X, shape, dtype):
+        for rows, patches, found, masks in group.products(X, dtype):
             at = xp.argmax(found, axis=2)
             best = xp.take_along_axis(found, at[:, :, None], axis=2)[:, :, 0]
             weight = xp.take_along_axis(masks, at.T, axis=1)
