@@ -20,33 +20,11 @@ from mixnorm import (
 )
 from mixnorm.engines import dual
 from mixnorm.exceptions import InterruptedFitWarning, NotConvergedWarning
-from mixnorm.kernels import (
-    ExponentialTensorKernel,
-    PolynomialTensorKernel,
-    PowerSeriesTensorKernel,
-)
 
-KERNELS = [
-    PolynomialTensorKernel(3),
-    PowerSeriesTensorKernel((1.0, 1.0, 0.5)),
-    ExponentialTensorKernel(),
-]
+from .conftest import each_kernel, labels, table
 
 
-def table(n=40, d=4, seed=0):
-    rng = np.random.default_rng(seed)
-    X = 3.0 + 2.0 * rng.standard_normal((n, d))
-    Z = (X - 3.0) / 2.0
-    y = 7.0 + Z[:, 0] * Z[:, 1] + np.sin(Z[:, 2]) + 0.1 * rng.standard_normal(n)
-    return X, y
-
-
-def labels(n=60, seed=0):
-    X, y = table(n, seed=seed)
-    return X, np.array(["low", "mid", "top"])[np.digitize(y, np.quantile(y, [0.33, 0.67]))]
-
-
-@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+@each_kernel
 def test_folds_are_fits_of_their_rows(kernel):
     """Scores along the path are those of models that are fitted on the rows of the fold alone."""
     X, y = table(30)
