@@ -321,7 +321,7 @@ def test_a_path_is_not_continued_on_other_data(pool):
     y = np.arange(60) % 3
     model = ShareBoostClassifier(2, pool=pool, warm_start=True).fit(X, y)
     model.set_params(n_features_to_select=4)
-    with pytest.raises(ValueError, match="is no threshold of column"):
+    with pytest.raises(ValueError, match="is not a threshold of column"):
         model.fit(0.1 * X, y)
     assert len(model.fit(X, y).path_["loss"]) == 4
 

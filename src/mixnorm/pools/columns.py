@@ -233,13 +233,13 @@ class PreparedColumns(PreparedPool):
         if exclude:
             worth[np.fromiter(exclude, dtype=np.intp)] = -np.inf
         if inputs is not None:
-            worth[self._reading_others(inputs)] = -np.inf
+            worth[self._mark_readers_of_others(inputs)] = -np.inf
         found = [(atom, float(scores[atom])) for atom in best_places(worth, m)]
         if m > 1:  # callers that ask for several read their columns next
             self._recent.gather([atom for atom, _ in found], self._read)
         return found
 
-    def _reading_others(self, inputs: frozenset[int]) -> np.ndarray:
+    def _mark_readers_of_others(self, inputs: frozenset[int]) -> np.ndarray:
         """Tell which atoms have a feature that is not among ``inputs``."""
         other = np.ones(len(self._usable), dtype=bool)
         other[[column for column in inputs if 0 <= column < len(other)]] = False

@@ -93,7 +93,7 @@ class DenseFeatures(_Reduced):
         upper = np.concatenate([variance[i, i:] for i in range(d)] or [np.empty(0)])
         return np.sqrt(spread), np.sqrt(np.maximum(upper, 0.0))
 
-    def two_valued(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    def find_two_valued(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
         """Tell which features have no values but their extremes."""
         found = [
             bool(np.all((row == least) | (row == most)))
@@ -185,7 +185,7 @@ class SparseFeatures(_Reduced):
         columns = square - mean**2 if centred else square
         return np.sqrt(np.maximum(columns, 0.0)), np.sqrt(np.maximum(upper, 0.0))
 
-    def two_valued(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    def find_two_valued(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
         """Tell which features have no values but their extremes."""
         X = self._columns
         column = np.repeat(np.arange(len(low)), np.diff(X.indptr))

@@ -226,7 +226,7 @@ def _repeats(
     """
     reduced = [np.ldexp(bound, -table.exponents) for bound in (low, high)]
     matters = fit_intercept | (low == 0) | (high == 0)
-    return np.asarray(table.two_valued(*reduced) & matters)
+    return np.asarray(table.find_two_valued(*reduced) & matters)
 
 
 def _drop_useless(sizes: np.ndarray, powers: np.ndarray, unit: str) -> None:

@@ -154,8 +154,8 @@ class Binned(PreparedPool):
         place = int(first + np.searchsorted(self._edges[first:last], threshold))
         if place == last or self._edges[place] != threshold:
             raise ValueError(
-                f"{threshold:g} is no threshold of column {column}: the data or their weights have "
-                "changed since the path began. Set warm_start=False to start again."
+                f"{threshold:g} is not a threshold of column {column}: the data or their weights "
+                "have changed since the path began. Set warm_start=False to start again."
             )
         return place
 

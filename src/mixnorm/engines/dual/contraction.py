@@ -53,7 +53,7 @@ class Contraction:
         """Return the q-th power of the norm of the features' sum."""
         return float(alpha @ (self.matrix(alpha) @ alpha))
 
-    def rounding(self) -> float:
+    def rounding_error(self) -> float:
         """Return the relative rounding error of the form where large terms cancel."""
         return _ERROR_OF_SUMS
 
@@ -98,7 +98,7 @@ class FeatureContraction(Contraction):
         """Return the sum of powers, which does not cancel."""
         return float(np.sum(np.abs(self.features @ alpha) ** self.q))
 
-    def rounding(self) -> float:
+    def rounding_error(self) -> float:
         """Return the q-th power of the relative error of the features' sums."""
         return float(_ERROR_OF_SUMS**self.q)
 

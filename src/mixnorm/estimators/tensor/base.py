@@ -431,7 +431,7 @@ def _build_output(
         )
     # For targets that no feature can fit, the form is rounding.
     most = float(np.abs(weighted) @ contraction.diagonal() ** (1.0 / contraction.q))
-    seen = form > contraction.rounding() * most**contraction.q
+    seen = form > contraction.rounding_error() * most**contraction.q
     scale = form / size if size > 0.0 and seen else 1.0
     column = target[:, None]
     return OutputProblem(loss.encode(column, 1, np.zeros_like(column)), loss, unit, scale)
