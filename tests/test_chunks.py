@@ -20,7 +20,7 @@ from mixnorm.engines.proximal.loss_model import Model
 from mixnorm.kernels import KernelStack
 from mixnorm.kernels.grams.factors import FactorGrams
 from mixnorm.pools import Boxes, Patches, Pieces, Products, Stumps
-from mixnorm.pools.patches.pool import PatchParts
+from mixnorm.pools.patches.responses import PatchParts
 from mixnorm.pools.patches.tuning import _sums_compiled
 
 LITTLE = 300  # operations at once
@@ -61,7 +61,7 @@ def patches():
     atoms = [atom for atom, _ in exact.top(errors, "l1", 4, NONE)]
     scores = [score for _, score in tight.top(errors, "l1", 4, NONE)]
     parts, derivatives = PatchParts(exact.pool, atoms, 42), RNG().random((2, 4, 300))
-    sums = [part for _, *both in _sums_compiled(X, (6, 7), parts, *derivatives) for part in both]
+    sums = [part for _, *both in _sums_compiled(X, parts, *derivatives) for part in both]
     return [exact.pool.evaluate(X, atoms), np.asarray(scores), *sums]
 
 

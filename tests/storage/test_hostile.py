@@ -99,7 +99,7 @@ WRONG = [
     ((*MODEL, "params", "alpha"), {"float": "nan"}, "alpha=nan"),
     ((*OPTIONS, "max_iter"), {"float": "nan"}, "GreedyOptions.max_iter must be"),
     ((*OPTIONS, "rule"), {"dict": []}, "GreedyOptions.rule must be"),
-    ((*MODEL, "params", "pool"), {"dict": []}, "is no pool"),
+    ((*MODEL, "params", "pool"), {"dict": []}, "is not a pool"),
     ((*OPTIONS, "scale"), "yes", "choose 'std', 'max' or False"),
     # plain values
     ((*OPTIONS, "tol"), {"float": "1.0"}, "neither nan nor infinite"),

@@ -346,7 +346,7 @@ def test_one_warning_for_all_classes():
         ({"alpha": -1.0}, ValueError, "alpha=-1.0"),
         ({"options__rule": "best"}, ValueError, "rule='best' is not known"),
         ({"loss": "hinge"}, ValueError, "logistic.*margin"),
-        ({"pool": 3}, TypeError, "is no pool"),
+        ({"pool": 3}, TypeError, "is not a pool"),
         ({"options__scale": "yes"}, ValueError, "choose 'std', 'max' or False"),
     ],
 )

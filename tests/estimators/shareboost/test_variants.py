@@ -228,8 +228,8 @@ def test_the_pool_tells_the_inputs_that_the_bound_one_does_not():
 @pytest.mark.parametrize(
     ("pool", "message"),
     [
-        (Columns, r"pool=<class .* is no pool"),
-        ("columns", "pool='columns' is no pool"),
+        (Columns, r"pool=<class .* is not a pool"),
+        ("columns", "pool='columns' is not a pool"),
         (type("Half", (), {"prepare": None, "evaluate": None})(), "Half has no method feature_ind"),
     ],
 )

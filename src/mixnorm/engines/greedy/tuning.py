@@ -36,7 +36,7 @@ class Adjustment(Protocol):
 
     slope: float
 
-    def moved(self, length: float) -> list[tuple[Any, float]]:
+    def move(self, length: float) -> list[tuple[Any, float]]:
         """Return the atoms that a step of this length leads to; zero stays where it began.
 
         With each comes what its weights are multiplied by, as its column is scaled otherwise. The
@@ -93,16 +93,16 @@ def _sweep(run: Run, length: float, tolerance: tuple[float, float]) -> Any:
     adjustment: Adjustment = pool.adjust(atoms, weights @ residual.T, bends)
     try:
         for _ in range(_HALVINGS):
-            trial = _loaded(run, adjustment.moved(length), atoms)
+            trial = _loaded(run, adjustment.move(length), atoms)
             if trial.value < support.value - _ENOUGH * length * adjustment.slope:
                 outcome = trial.correct(*tolerance)
                 if trial.objective < support.objective:
                     return trial, length, outcome
             length *= 0.5
     except BaseException:  # a keyboard interrupt, say: the pool goes on with what is kept
-        adjustment.moved(0.0)
+        adjustment.move(0.0)
         raise
-    adjustment.moved(0.0)
+    adjustment.move(0.0)
     return None
 
 
