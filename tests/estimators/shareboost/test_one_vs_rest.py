@@ -285,7 +285,7 @@ def test_a_pool_of_the_users_own_is_prepared_once(digits):
     plain = OneVsRestGreedy(3).fit(X**2, y)
     assert np.array_equal(model.selected_, plain.selected_)
     assert np.array_equal(model.predict(X), plain.predict(X**2))
-    with pytest.raises(AttributeError, match="each of estimators_ has the weights"):
+    with pytest.raises(AttributeError, match="Each of estimators_ has the weights"):
         _ = model.coef_
 
 

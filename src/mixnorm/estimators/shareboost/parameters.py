@@ -25,9 +25,9 @@ from mixnorm.estimators._common.parameters import (
 from mixnorm.pools import as_pool, scale_name
 
 ALPHA = Or(Number(least=0), ("auto",))
-_SIZE = Whole(least=1, why=f"None chooses at most {DEFAULT_SIZE}")
-_GIVE = "give a GreedyOptions, or None for the defaults"
-#: What every option may be.
+_SIZE_OF_MODEL = Whole(least=1, why=f"None chooses at most {DEFAULT_SIZE}")
+_KINDS_OF_OPTIONS = "give a GreedyOptions, or None for the defaults"
+#: The allowed values of every option.
 OPTION_KINDS = {
     "penalty": By(as_penalty),
     "rule": OneOf(sorted(RULES)),
@@ -43,30 +43,30 @@ OPTION_KINDS = {
 
 
 def check_pool(pool: Any) -> None:
-    """Raise a clear error unless an object can be used as a pool."""
+    """Raise unless an object can be used as a pool."""
     if pool is not None:
         as_pool(pool, "pool=")
 
 
 @dataclass(frozen=True)
 class _Options(Of):
-    """Options of the greedy engine whose values are all allowed."""
+    """A kind of parameter: an object of options of the greedy engine, with allowed values."""
 
     def check(self, name: str, value: Any, others: tuple[Any, ...] = ()) -> None:
-        """Raise a clear error for the first option that its kind does not take."""
+        """Raise for the first option whose value is not allowed."""
         super().check(name, value)
         for option, kind in OPTION_KINDS.items():
             kind.check(option, getattr(value, option))
 
 
-Options = Annotated[GreedyOptions | None, maybe(_Options(GreedyOptions, why=_GIVE))]
+Options = Annotated[GreedyOptions | None, maybe(_Options(GreedyOptions, why=_KINDS_OF_OPTIONS))]
 
 
 @dataclass(eq=False, repr=False)
 class GreedyParameters(CheckedParameters):
-    """What the choice of features for one or all classes depends on."""
+    """The parameters of a greedy fit, for one or all classes."""
 
-    n_features_to_select: Annotated[int | None, maybe(_SIZE)] = None
+    n_features_to_select: Annotated[int | None, maybe(_SIZE_OF_MODEL)] = None
     _: KW_ONLY
     alpha: Annotated[float | str, ALPHA] = "auto"
     loss: Loss = None
@@ -85,7 +85,8 @@ class GreedyParameters(CheckedParameters):
     def set_params(self, **params: Any) -> Self:
         """Set parameters by name, options as ``options__rule``.
 
-        Options belong to this estimator alone afterwards, and they need not have been given before.
+        The options are copied, so that other estimators keep theirs; None is replaced by the
+        defaults.
         """
         changed = {name: params.pop(name) for name in [*params] if name.startswith("options__")}
         super().set_params(**params)  # type: ignore[misc]  # of scikit-learn, further up
@@ -97,7 +98,7 @@ class GreedyParameters(CheckedParameters):
 
 @dataclass(eq=False, repr=False)
 class PathParameters(GreedyParameters):
-    """What the path of ShareBoost depends on besides."""
+    """The parameters of ShareBoost."""
 
     _: KW_ONLY
     warm_start: Switch = False
