@@ -32,12 +32,15 @@ class DenseMatrix(BaseMatrix):
 
     def blocks(self) -> Iterator[tuple[slice, Any]]:
         """Yield blocks of consecutive rows in the working dtype."""
-        n, d = self.shape
-        size = _BYTES_PER_BLOCK if is_numpy(self._X) else _BYTES_PER_BLOCK_ON_DEVICE
-        step = max(1, size // max(1, 8 * d))
+        n, step = self.shape[0], self._rows_per_block
         for start in range(0, n, step):
             rows = slice(start, min(start + step, n))
             yield rows, self._convert(self._X[rows, :])
+
+    @property
+    def _rows_per_block(self) -> int:
+        size = _BYTES_PER_BLOCK if is_numpy(self._X) else _BYTES_PER_BLOCK_ON_DEVICE
+        return max(1, size // max(1, 8 * self.shape[1]))
 
     def columns(self, index: np.ndarray) -> DenseColumns:
         """Return some columns, each contiguous in memory."""
@@ -69,7 +72,8 @@ class DenseMatrix(BaseMatrix):
         if not is_numpy(X):
             return (residual.T @ self._convert(X)).T
         if X.dtype == self.dtype:
-            if X.flags.c_contiguous and self._is_thin(residual.shape[1]):
+            thin = 16 * self.shape[1] * residual.shape[1] <= _LARGEST_UNPACKED_PRODUCT
+            if X.flags.c_contiguous and thin:
                 return self._thin_gradient(to_numpy(residual))
             if not X.flags.c_contiguous:
                 return X.T @ residual
@@ -166,25 +170,18 @@ class DenseMatrix(BaseMatrix):
 
     def _sample(self) -> Iterator[tuple[Any, Any]]:
         """Yield blocks of rows that are drawn at random, but are always the same."""
-        drawn = np.random.default_rng(0).choice(self.shape[0], SAMPLES, replace=False)
-        drawn.sort()
-        step = max(1, _BYTES_PER_BLOCK // max(1, 8 * self.shape[1]))
+        drawn = np.sort(np.random.default_rng(0).choice(self.shape[0], SAMPLES, replace=False))
         xp, device = namespace(self._X), device_of(self._X)
-        if not is_numpy(self._X):
-            rows = xp.asarray(drawn, device=device)
-            yield rows, self._convert(xp.take(self._X, rows, axis=0))
-            return
-        for start in range(0, SAMPLES, step):
-            rows = drawn[start : start + step]
-            yield rows, self._convert(self._X[rows, :])
+        for start in range(0, SAMPLES, self._rows_per_block):
+            rows = xp.asarray(drawn[start : start + self._rows_per_block], device=device)
+            chosen = self._X[rows, :] if is_numpy(self._X) else xp.take(self._X, rows, axis=0)
+            yield rows, self._convert(chosen)
 
-    def _convert(self, array: Any) -> Any:
+    def _convert(self, array: Array) -> Any:
+        """Return an array in the working dtype."""
         if array.dtype == self.dtype:
             return array
         return namespace(array).astype(array, self.dtype)
-
-    def _is_thin(self, n_outputs: int) -> bool:
-        return 16 * self.shape[1] * n_outputs <= _LARGEST_UNPACKED_PRODUCT
 
     def _thin_gradient(self, residual: np.ndarray) -> np.ndarray:
         """Accumulate small unpacked products over blocks of rows (C order, few outputs)."""
@@ -254,7 +251,7 @@ class _Moments:
         self.mean = np.zeros(width)
         self._squares = np.zeros(width)
 
-    def add(self, weight: Array, block: Any) -> None:
+    def add(self, weight: Array, block: Array) -> None:
         """Add a block of rows with their weights, which are positive."""
         xp = namespace(block)
         total = float(xp.sum(weight, dtype=xp.float64))
@@ -278,7 +275,7 @@ class _Moments:
             return np.asarray(np.sqrt(self._squares / self._weight))
 
 
-def _extremes(block: Any) -> tuple[np.ndarray, np.ndarray]:
+def _extremes(block: Array) -> tuple[np.ndarray, np.ndarray]:
     """Return the smallest and the largest value of each column of a block of rows."""
     xp = namespace(block)
     return to_numpy(xp.min(block, axis=0)), to_numpy(xp.max(block, axis=0))

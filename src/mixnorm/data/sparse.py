@@ -25,6 +25,8 @@ class SparseMatrix(BaseMatrix):
         if not self._X.has_canonical_format:  # several values of one entry are added up, in a copy
             self._X = self._X.copy()
             self._X.sum_duplicates()
+        #: The matrix in compressed sparse column form.
+        self.by_column: Any = self._X
         self._transposed = self._X.T
         self.dtype = dtype
         self.shape = self._X.shape
@@ -69,10 +71,8 @@ class SparseMatrix(BaseMatrix):
         unit[unit == 0.0] = 1.0  # otherwise no square overflows in this unit
         share = weight / np.sum(weight, dtype=np.float64)
         mean, variance = np.empty(len(unit)), np.empty(len(unit))
-        for columns in self.column_blocks():
-            mean[columns], variance[columns] = self._mean_and_variance(
-                columns, share, unit[columns]
-            )
+        for part in self.column_blocks():
+            mean[part], variance[part] = self._mean_and_variance(part, share, unit[part])
         deviation = unit * np.sqrt(variance)
         mean = (unit * mean).astype(low.dtype)
         return ColumnStatistics(low, high, mean, deviation.astype(low.dtype))
@@ -109,11 +109,6 @@ class SparseMatrix(BaseMatrix):
         first = sums - shift * total
         second = squares - shift * (sums + first)
         return first[:, :-1], second[:, :-1], second[:, -1]
-
-    @property
-    def by_column(self) -> Any:
-        """The matrix in compressed sparse column form."""
-        return self._X
 
     def column_blocks(self) -> Iterator[slice]:
         """Yield ranges of columns with a moderate number of entries in each."""

@@ -299,7 +299,12 @@ def test_warnings_point_at_the_caller():
 
 def test_one_iteration_that_solves_a_round_is_convergence():
     X, y = make_regression(60, 8, noise=1.0, random_state=0)
-    ShareBoostRegressor(1, options=GreedyOptions(max_iter=1)).fit(X, y)
+    model = ShareBoostRegressor(3, alpha=0.0, options=GreedyOptions(max_iter=1)).fit(X, y)
+    rounds = model.model_.path.rounds
+    assert [(step.iterations, step.converged) for step in rounds] == [(1, True)] * 3
+    B = np.column_stack([np.ones(60), X[:, model.selected_]])
+    exact = np.linalg.lstsq(B, y, rcond=None)[0]
+    np.testing.assert_allclose(model.coef_[model.selected_], exact[1:], rtol=1e-9)
 
 
 # --- interruption

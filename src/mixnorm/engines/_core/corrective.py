@@ -274,7 +274,10 @@ class Support:
             if fresh or (orthant is not None and not orthant.same_as(before)):
                 history = self._history(orthant)
             elif moved is not None:
-                self._remember(history, moved, gradient - previous, orthant)
+                change = gradient - previous
+                if orthant is not None:  # only free weights count
+                    change = self._xp.where(orthant.free, change, self._xp.zeros_like(change))
+                history.record(self._xp.reshape(moved, (-1,)), self._xp.reshape(change, (-1,)))
         return Outcome(self.problem.max_iter, gap, False)
 
     def gradient(self) -> Any:
@@ -311,10 +314,6 @@ class Support:
         if self._factor is not None:
             self._factor = copy.copy(self._factor)  # other supports may share it
             self._factor.set_ridge(self._ridge)
-
-    def penalty_value(self) -> float:
-        """Return the penalty of the weights, without the factor ``alpha``."""
-        return self.problem.penalty.value(self.column_weights)
 
     def count_determined(self) -> float:
         """Return the number of weights that the data determine (:eq:`evidence-count`)."""
@@ -417,15 +416,6 @@ class Support:
         if orthant is not None:
             step = orthant.align(step)
         return step, float(flat @ xp.reshape(step, (-1,)))
-
-    def _remember(
-        self, history: History, moved: Array, change: Array, orthant: Orthant | None
-    ) -> None:
-        """Add a step and its change of the gradient to the history; only free weights count."""
-        xp = self._xp
-        if orthant is not None:
-            change = xp.where(orthant.free, change, xp.zeros_like(change))
-        history.record(xp.reshape(moved, (-1,)), xp.reshape(change, (-1,)))
 
     def _history(self, orthant: Orthant | None) -> History:
         """Return an empty history around the present curvature model."""

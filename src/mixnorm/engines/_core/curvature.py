@@ -205,8 +205,6 @@ class CurvatureFactor:
         part = self._inverse[:, :, block]
         inner = part.mT @ part
         values = weights[block, :].T[:, :, None]
-        if inner.shape[0] != values.shape[0]:
-            inner = xp.broadcast_to(inner, (values.shape[0], *inner.shape[1:]))
         try:
             return 0.5 * float(xp.sum(values * xp.linalg.solve(inner, values)))
         except np.linalg.LinAlgError:  # the curvature is beyond the range of floats
@@ -222,7 +220,7 @@ def _draw_samples(n_samples: int, used: int, like: Array) -> Any:
     return namespace(like).asarray(chosen, device=device_of(like))
 
 
-def _assemble(upper_left: Any, upper_right: Any, lower_left: Any, lower_right: Any) -> Any:
+def _assemble(upper_left: Array, upper_right: Array, lower_left: Array, lower_right: Array) -> Any:
     """Return matrices made of four blocks each, ``(n_factors, n_rows, n_columns)``."""
     xp = namespace(upper_left)
     upper = xp.concat([upper_left, upper_right], axis=2)
@@ -263,7 +261,7 @@ def _sample_blocks(rows: Array, width: int) -> Iterator[slice]:
         yield slice(start, min(start + step, n_samples))
 
 
-def _inverse_cholesky(gram: Any, ridge: Array | float, scale: Array | None = None) -> Any:
+def _inverse_cholesky(gram: Array, ridge: Array | float, scale: Array | None = None) -> Any:
     """Return the inverse of the lower Cholesky factor of ``gram + diag(ridge)``.
 
     A multiple of machine epsilon times the diagonal (``scale``) is added, so that copies of a

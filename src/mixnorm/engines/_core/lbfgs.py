@@ -58,18 +58,14 @@ class History:
         product = float(step @ change)
         if product <= 1e-10 * math.sqrt(float(step @ step) * float(change @ change)):
             return
-        steps, changes = step[None, :], change[None, :]
-        if self._steps is not None:
-            first = max(0, len(self._inner) + 1 - self._memory)
-            column = to_numpy(self._steps @ change).tolist()
-            row = to_numpy(self._changes @ step).tolist()
-            kept = [[*line[first:], end] for line, end in zip(self._inner, column, strict=True)]
-            self._inner = [*kept[first:], [*row[first:], product]]
-            steps = np.concatenate([self._steps[first:, :], steps])
-            changes = np.concatenate([self._changes[first:, :], changes])
-        else:
-            self._inner = [[product]]
-        self._steps, self._changes = steps, changes
+        if self._steps is None:
+            self._steps = self._changes = np.empty((0, len(step)), step.dtype)
+        first = max(0, len(self._inner) + 1 - self._memory)
+        column, row = (self._steps @ change).tolist(), (self._changes @ step).tolist()
+        kept = [[*line[first:], end] for line, end in zip(self._inner, column, strict=True)]
+        self._inner = [*kept[first:], [*row[first:], product]]
+        self._steps = np.concatenate([self._steps[first:, :], step[None, :]])
+        self._changes = np.concatenate([self._changes[first:, :], change[None, :]])
         model = float(change @ self._solve(change))
         if model > 0.0:
             self._scale = product / model

@@ -201,30 +201,28 @@ class _State:
         from mixnorm.engines.boosting import boosting_jit as jit
 
         starts = np.concatenate([[0], np.cumsum(self._sizes[features])])
-        needed = int(starts[-1]) * self._scores.shape[1]
-        if self._tables.shape[1] < needed:
-            self._tables = np.empty((2, needed))
+        n_features, n_classes = len(features), len(self._mass)
+        entries = int(starts[-1]) * n_classes
+        if self._tables.shape[1] < entries:
+            self._tables = np.empty((2, entries))
         mass, signed = self._tables
         codes, weights, target = self._bins.codes, self._weights, self._target
-        with threads_for(len(features) * weights.size, _OPERATIONS_FOR_THREADS):
-            for part in chunks(len(features), weights.size, parallel=True):
+        with threads_for(n_features * weights.size, _OPERATIONS_FOR_THREADS):
+            for part in chunks(n_features, weights.size, parallel=True):
                 bounds = starts[part.start : part.stop + 1]
                 jit.histograms(codes, features[part], bounds, weights, target, mass, signed)
-        with threads_for(needed * len(self._mass) // 2, _OPERATIONS_FOR_THREADS):
-            order, where, cuts, gains = self._grow(mass, signed, starts)
+        grow, at_once = jit.grow_subset, n_features
+        with threads_for(entries * n_classes // 2, _OPERATIONS_FOR_THREADS):
+            # Each class that joins the subset takes a step over all entries. Where the steps
+            # together take long, Python runs the loop over them, and cuts each into chunks.
+            if chunk_size(n_classes, entries, parallel=True) < n_classes:
+                grow = jit.grow_subset.py_func
+                at_once = chunk_size(n_features, entries // n_features, parallel=True)
+            order, where, cuts, gains = grow(
+                mass, signed, starts, self._mass, self._signed, at_once
+            )
         size = int(np.argmax(gains >= gains.max() - jit.TIE))  # the smallest that is as good
         return int(features[where[size]]), int(cuts[size]), np.sort(order[: size + 1])
-
-    def _grow(self, mass: np.ndarray, signed: np.ndarray, starts: np.ndarray) -> Any:
-        """Return the result of ``grow_subset``, with several compiled calls for many thresholds."""
-        from mixnorm.engines.boosting import boosting_jit as jit
-
-        n_features, n_classes = len(starts) - 1, len(self._mass)
-        each = int(starts[-1]) * n_classes  # operations per step; there is a step for each class
-        whole = chunk_size(n_classes, each, parallel=True) == n_classes
-        grow = jit.grow_subset if whole else jit.grow_subset.py_func
-        at_once = n_features if whole else chunk_size(n_features, each // n_features, parallel=True)
-        return grow(mass, signed, starts, self._mass, self._signed, at_once)
 
     def _fit(self, feature: int, cut: int, subset: np.ndarray) -> tuple[StumpRound, np.ndarray]:
         """Return the stump, and whether each row is above its threshold.

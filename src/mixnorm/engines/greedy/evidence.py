@@ -64,7 +64,7 @@ def follow_evidence(
 def _best_alpha(support: Support, n_rows: float) -> float:
     """Return the penalty with the largest evidence, given the present weights."""
     problem = support.problem
-    size = problem.penalty.degree * n_rows * support.penalty_value()
+    size = problem.penalty.degree * n_rows * problem.penalty.value(support.column_weights)
     if not size > 0.0:
         return _LARGEST_ALPHA
     determined = support.count_determined()

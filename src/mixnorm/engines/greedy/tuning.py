@@ -107,12 +107,8 @@ def _replace_atoms(run: Run, moved: list[tuple[Any, float]], before: list[Any]) 
     """Return a support with the adjusted atoms in place of those before, and their weights."""
     support, trial = run.support, run.make_empty()
     trial.forget_curvature()
-    columns = [run.plan.pool.columns(atom) for atom, _ in moved]
-    centred, offsets = trial.centre(namespace(support.weights).concat(columns))
-    for (atom, ratio), old, own in zip(moved, before, columns, strict=True):
-        start = trial.size - trial.first
-        rows = slice(start, start + own.shape[0])
-        weights = support.weights[support.blocks[old], :] * ratio
-        trial.append(atom, centred[rows, :], weights, offsets[rows])
+    for (atom, ratio), old in zip(moved, before, strict=True):
+        rows, offset = trial.centre(run.plan.pool.columns(atom))
+        trial.append(atom, rows, support.weights[support.blocks[old], :] * ratio, offset)
     trial.start_from(support.intercept())
     return trial

@@ -142,16 +142,13 @@ class JointBoostClassifier(CheckedParameters, _Boosted):
         self._check_parameters()
         with all_or_nothing(self):
             X, y = self._check_labels(X, y)
-            weight = check_weights(sample_weight, X.shape[0], np.float64)
-            return self._fit(X, y, weight, sample_weight)
+            return self._fit(X, y, sample_weight)
 
     def _fit(
-        self,
-        X: np.ndarray | SparseMatrix,
-        y: np.ndarray,
-        weight: np.ndarray,
-        sample_weight: ArrayLike | None,
+        self, X: np.ndarray | SparseMatrix, y: np.ndarray, sample_weight: ArrayLike | None
     ) -> Self:
+        """Run the engine on validated data and keep the model."""
+        weight = check_weights(sample_weight, len(y), np.float64)
         classes, labels = np.unique(y, return_inverse=True)
         # Two classes have opposite labels: one score, positive for the second, is enough.
         several = len(classes) > 2

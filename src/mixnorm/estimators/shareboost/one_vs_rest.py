@@ -140,12 +140,11 @@ class OneVsRestGreedy(GreedyParameters, _OneVsRest):
             The fitted classifier.
         """
         self._check_parameters()
-        plain = self._plain()
-        plain._loss()
+        self._plain()._loss()  # raises for a loss that is not allowed
         with all_or_nothing(self):
             X, y = self._check_labels(X, y)
             check_numpy(X, type(self).__name__)
-            self.model_ = self._fit_classes(plain, X, y, sample_weight)
+            self.model_ = self._fit_classes(X, y, sample_weight)
             return self
 
     def _plain(self) -> ShareBoostClassifier:
@@ -154,16 +153,13 @@ class OneVsRestGreedy(GreedyParameters, _OneVsRest):
         return ShareBoostClassifier(**{name: own[name] for name in names if name in own})
 
     def _fit_classes(
-        self,
-        plain: ShareBoostClassifier,
-        X: Array,
-        y: np.ndarray,
-        sample_weight: ArrayLike | None,
+        self, X: Array, y: np.ndarray, sample_weight: ArrayLike | None
     ) -> OneVsRestModel:
         """Return the models of all classes; the pool is bound to the data once."""
         from sklearn.utils.parallel import Parallel, delayed
 
         classes, labels = np.unique(y, return_inverse=True)
+        plain = self._plain()
         pool = copy.deepcopy(plain._pool())
         data = plain._bind_pool(pool, X, check_weights(sample_weight, X.shape[0], working_dtype(X)))
         pool = data.pool  # with what it has learned from the data
@@ -178,9 +174,6 @@ class OneVsRestGreedy(GreedyParameters, _OneVsRest):
         paths: list[Path] = []
         messages: dict[type[Warning], list[tuple[Any, str]]] = {}
 
-        def model() -> OneVsRestModel:
-            return OneVsRestModel(tuple(paths), pool, Inputs.of(self), outputs)
-
         task = progress.task("class")
         for path, warned in Parallel(n_jobs=self.n_jobs, return_as="generator")(jobs):
             if path.interrupted:
@@ -192,8 +185,9 @@ class OneVsRestGreedy(GreedyParameters, _OneVsRest):
             if len(paths) < len(own):
                 task = progress.task("class")
         _report(messages, len(own))
-        progress.end(lambda: {"model_": model()})
-        return model()
+        model = OneVsRestModel(tuple(paths), pool, Inputs.of(self), outputs)
+        progress.end(lambda: {"model_": model})
+        return model
 
     # Attributes of the model.
 

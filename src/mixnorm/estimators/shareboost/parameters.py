@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from typing import Annotated, Any, Self
 
 from mixnorm.engines.greedy import RULES, GreedyOptions
@@ -42,12 +43,6 @@ OPTION_KINDS = {
 }
 
 
-def check_pool(pool: Any) -> None:
-    """Raise unless an object can be used as a pool."""
-    if pool is not None:
-        as_pool(pool, "pool=")
-
-
 @dataclass(frozen=True)
 class _Options(Of):
     """A kind of parameter: an object of options of the greedy engine, with allowed values."""
@@ -70,7 +65,7 @@ class GreedyParameters(CheckedParameters):
     _: KW_ONLY
     alpha: Annotated[float | str, ALPHA] = "auto"
     loss: Loss = None
-    pool: Annotated[Any, By(check_pool)] = None
+    pool: Annotated[Any, maybe(By(partial(as_pool, name="pool=")))] = None
     max_inputs: Annotated[int | None, maybe(Whole(least=1))] = None
     cost_budget: Annotated[float | None, maybe(Number(above=0))] = None
     fit_intercept: Switch = True

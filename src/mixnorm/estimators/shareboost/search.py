@@ -103,10 +103,8 @@ class _SizeByCrossValidation(SearchedMixin, BaseShareBoost):
         # The pool knows the shape of images, if X has any.
         plain = self._plain(self._kind, pool=pool)
         plain._remember(X, y)
-        alphas = [self.alpha]
-        if self.alphas is not None:
-            alphas = values_to_try(self.alphas, "alphas", texts=True)
-        return SizeProblem(plain, X, y, weight, alphas)
+        given = self.alpha if self.alphas is None else self.alphas
+        return SizeProblem(plain, X, y, weight, values_to_try(given, "alphas", texts=True))
 
     def _refit(self, problem: SizeProblem, params: dict[str, Any], progress: Progress) -> None:
         self._fit(problem.X, problem.y, problem.weight, problem.estimator.pool, progress)
