@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_digits, load_wine
 
@@ -50,6 +50,7 @@ RUNS = {
 }
 
 
+@settings(max_examples=30)
 @given(**RUNS)
 def test_no_model_is_worse_than_a_smaller_one(seed, n_atoms, **options):
     X, scores = draw(seed)

