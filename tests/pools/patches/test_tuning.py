@@ -107,11 +107,11 @@ class TestAdjustment:
         bends = np.repeat(weights[:, None] ** 2 / 300, 300, axis=1)
         adjustment = data.adjust(atoms, slopes, bends)
         change = 1e-6
-        after, _ = loss(adjustment.move(change))
+        after, _ = loss(adjustment.moved(change))
         assert (before - after) / change == pytest.approx(adjustment.slope, rel=1e-3)
         assert adjustment.slope > 0
-        np.testing.assert_allclose(loss(adjustment.move(0.0))[0], before, rtol=1e-12)
-        assert loss(adjustment.move(0.3))[0] < before
+        np.testing.assert_allclose(loss(adjustment.moved(0.0))[0], before, rtol=1e-12)
+        assert loss(adjustment.moved(0.3))[0] < before
 
     def test_new_templates_are_normal_and_take_the_place_of_older_ones(self):
         X, data = prepared()
@@ -119,7 +119,7 @@ class TestAdjustment:
         slopes, bends = TestSums().derivatives(len(X))
         adjustment = data.adjust(TestSums.atoms, slopes, bends)
         for length in (0.5, 0.1):
-            atoms = [atom for atom, _ in adjustment.move(length)]
+            atoms = [atom for atom, _ in adjustment.moved(length)]
             assert sorted(number for number, _ in atoms) == [8, 9, 10, 11, 12]
             assert [mask for _, mask in atoms] == [mask for _, mask in TestSums.atoms]
             for old, new in zip(TestSums.atoms, atoms, strict=True):
@@ -215,16 +215,16 @@ class TestModels:
     @pytest.mark.parametrize("sweeps", [0, 2])
     def test_an_interrupt_keeps_the_sweeps_done(self, digits, monkeypatch, sweeps):
         wanted, calls = self.fitted(digits, sweeps), []
-        move = PatchAdjustment.move
+        moved = PatchAdjustment.moved
 
         def interrupted(self, length):
             calls.append(length)
-            found = move(self, length)
+            found = moved(self, length)
             if len(calls) == sweeps + 1:
                 raise KeyboardInterrupt
             return found
 
-        monkeypatch.setattr(PatchAdjustment, "move", interrupted)
+        monkeypatch.setattr(PatchAdjustment, "moved", interrupted)
         with pytest.warns(InterruptedFitWarning):
             found = self.fitted(digits, 6)
         assert calls[-1] == 0.0

@@ -31,12 +31,12 @@ _LEAST_FALL_PER_SWEEP = 1e-3
 
 
 class Adjustment(Protocol):
-    """Steps that a pool has found for some atoms."""
+    """Steps that a pool has found for some atoms; users' pools may return objects like it."""
 
     #: How fast the loss falls along the steps.
     slope: float
 
-    def move(self, length: float) -> list[tuple[Any, float]]:
+    def moved(self, length: float) -> list[tuple[Any, float]]:
         """Return the atoms after steps of this length, from where they began.
 
         Each atom comes with a factor for its weights, since its columns have another scale. The
@@ -90,16 +90,16 @@ def _sweep(
     adjustment: Adjustment = pool.adjust(atoms, weights @ residual.T, bends)
     try:
         for _ in range(_LENGTHS_PER_SWEEP):
-            trial = _replace_atoms(run, adjustment.move(length), atoms)
+            trial = _replace_atoms(run, adjustment.moved(length), atoms)
             if trial.value < support.value - _SHARE_OF_PROMISED_FALL * length * adjustment.slope:
                 outcome = trial.correct(*tolerance)
                 if trial.objective < support.objective:
                     return trial, length, outcome
             length *= 0.5
     except BaseException:  # a keyboard interrupt, say: the pool must go on with the atoms before
-        adjustment.move(0.0)
+        adjustment.moved(0.0)
         raise
-    adjustment.move(0.0)
+    adjustment.moved(0.0)
     return None
 
 

@@ -71,7 +71,7 @@ class PatchAdjustment:
             self._steps[place] = step
             self.slope += float(gradient @ step)
 
-    def move(self, length: float) -> list[tuple[Atom, float]]:
+    def moved(self, length: float) -> list[tuple[Atom, float]]:
         """Return the atoms that a step of this length leads to, and how their weights scale."""
         made, lengths = [], []
         for taps, step in zip(self._parts.taps, self._steps, strict=True):
