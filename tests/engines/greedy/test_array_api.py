@@ -30,7 +30,7 @@ def run(
     X, weight = xp.asarray(X), xp.asarray(weight)
     pool = Columns(groups, costs).prepare(X, weight=weight, fit_intercept=fit_intercept)
     target = loss.encode(xp.asarray(y), 3, weight)
-    options = {"n_atoms": 4, "alpha": 1e-3, "tol": 1e-10} | options
+    options = {"n_atoms": 3, "alpha": 1e-3, "tol": 1e-10} | options
     return select(
         pool,
         loss,
@@ -114,7 +114,7 @@ def test_penalties(xp, loss, penalty, fit_intercept):
         {"atoms_per_round": 3, "rule": "joint"},
         {"atoms_per_round": 2, "groups": GROUPS},
         {"max_inputs": 3, "groups": GROUPS},
-        {"max_inputs": 2, "rule": "joint", "n_atoms": 3},
+        {"max_inputs": 2, "rule": "joint"},
         {"budget": 3.0, "costs": [2.0, 1.0, 0.5, 1.0] * 3, "rule": "joint"},
         {"backward": 2, "penalty": "l1", "rule": "exact"},
     ],

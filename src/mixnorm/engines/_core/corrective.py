@@ -331,7 +331,7 @@ class Support:
     def scan_curvature(self) -> Curvature:
         """Return the second derivatives from which a pool estimates gains (:eq:`score-statistic`).
 
-        They are computed anew only when the number of atoms has doubled: they change slowly, and a
+        They are computed again only when the number of atoms has doubled: they change slowly, and a
         pool that gets the same ones need not read its columns again.
         """
         problem, size = self.problem, len(self.blocks)

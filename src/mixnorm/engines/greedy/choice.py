@@ -47,7 +47,7 @@ class Limits:
         return self.inputs is not None or self.pace > 1
 
     def check(self, pool: PreparedPool) -> None:
-        """Raise for limits out of range, and for a pool without what they limit."""
+        """Raise for limits out of range, and for a pool that lacks inputs or prices."""
         if self.inputs is not None and self.inputs < 1:
             raise ValueError(f"max_inputs={self.inputs!r} must be at least 1.")
         if self.pace < 1:
@@ -69,7 +69,7 @@ class Limits:
     def allowance(
         self, pool: PreparedPool, chosen: Collection[Hashable], *, paced: bool = False
     ) -> Allowance:
-        """Return what may come in beside the ``chosen`` atoms, with ``paced`` at this time."""
+        """Return what may come in beside the ``chosen`` atoms: in all, or now if ``paced``."""
         used, inputs = None, self.inputs
         if self.counts_inputs:
             used = frozenset[int]().union(*(pool.inputs(atom) for atom in chosen))
@@ -159,7 +159,7 @@ def choose(
 def still_helps(support: Support, choice: Choice) -> Choice | None:
     """Return a choice with its gradient after others came in; None if these made it useless.
 
-    A choice is useless if a step on all columns would gain less than a tenth of what it promised.
+    A choice is useless if a step on all columns would gain less than a tenth of its promise.
     """
     now = replace(choice, slope=support.slope_at_zero(choice.rows))
     if now.gradient <= support.noise:

@@ -24,9 +24,9 @@ _FIRST_LENGTH = 0.3
 # that has lowered the objective.
 _LENGTHS_PER_SWEEP = 6
 _GROWTH_OF_LENGTH = 1.5
-# A step must lower the loss by this share of what its slope promises, and a sweep the objective by
-# this share of it.
+# A step must lower the loss by at least this share of the fall that its slope promises.
 _SHARE_OF_PROMISED_FALL = 0.1
+# A sweep that lowers the objective by a smaller share is the last.
 _LEAST_FALL_PER_SWEEP = 1e-3
 
 

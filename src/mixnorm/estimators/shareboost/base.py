@@ -122,7 +122,8 @@ class BaseShareBoost(
 
         def attributes(path: Path) -> dict[str, Any]:
             known = data.pool  # it may learn in each round
-            return {"model_": PathModel(outward(path, data, unit), known, Inputs.of(self), outputs)}
+            path = outward(path, data, unit)
+            return {"model_": PathModel(path, known, Inputs.of(self), outputs)}
 
         rounds = Rounds(whole, left, attributes)
         path = greedy.select(

@@ -258,7 +258,7 @@ class ShareBoostRegressor(RegressorMixin, BaseShareBoost):
         """
         weight = check_weights(sample_weight, y.shape[0], y.dtype, like=y)
         xp, targets = namespace(y), y if y.ndim == 2 else y[:, None]
-        # Rows of weight zero may hold anything, also what would overflow.
+        # Rows of weight zero may hold anything, even numbers that would overflow.
         counted = xp.where(weight[:, None] > 0, targets, xp.zeros_like(targets))
         sizes = to_numpy(xp.max(xp.abs(counted), axis=0))
         check_sizes(sizes, "float32" if "32" in str(working_dtype(X)) else "float64")

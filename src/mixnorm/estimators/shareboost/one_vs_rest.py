@@ -276,7 +276,7 @@ def _fit_class(
 ) -> tuple[Path, list[tuple[type[Warning], str]]]:
     """Return the path of one class, and the warnings of its fit.
 
-    Callbacks are not told of its rounds, since the model of one class is of no use to them.
+    Its rounds are not reported to callbacks, since the model of one class is of no use to them.
     """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
